@@ -73,7 +73,7 @@ GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, 
   const int item = get_local_id(0), m_item = item / WG_N, n_item = item % WG_N;
   const int h = get_group_id(1), b = (int)get_group_id(2) / splits,
             e0 = (int)get_group_id(2) % splits * CHUNKS * SIDE_N;
-  const int i0 = ((int)get_num_groups(0) - 1 - (int)get_group_id(0)) * SIDE_M, i1 = min(i0 + SIDE_M, Tq);
+  const int i0 = ((Tq + SIDE_M - 1) / SIDE_M - 1 - (int)get_group_id(0)) * SIDE_M, i1 = min(i0 + SIDE_M, Tq);
   const int g = (int)((long)h * G / H), keys = KEYS_OF(b);
   const long offset = OFFSET_OF(b);
   const int begin = first_seen(i0 + offset, before, keys), end = end_seen(i1 - 1 + offset, after, keys);

@@ -6,9 +6,11 @@
  *   UNIT   1: the last dimension has stride 1 on both sides, and vectors are moved
  *   VW     elements of the last dimension a work-item moves
  *   GROUP  work-items of a group, along the last dimension
+ *   FLAT   1, for the GPU class: one dimension of ceil(e<RANK-1> / VW) work-items for each of a number of rows, the
+ *          indices outside the last dimension, from `row` on
  *
- * NDRange: ceil(e<RANK-1> / VW) work-items by the product of the other extents; work-group (GROUP, 1, 1). Strides may
- * be negative. No place of y may be named twice, and none may lie in what is read. */
+ * NDRange otherwise: ceil(e<RANK-1> / VW) work-items by the product of the other extents, row 0; work-group (GROUP, 1,
+ * 1). Strides may be negative. No place of y may be named twice, and none may lie in what is read. */
 #include "common/dtype.clh"
 
 #ifndef X_T
@@ -25,6 +27,9 @@
 #endif
 #ifndef GROUP
 #define GROUP 1
+#endif
+#ifndef FLAT
+#define FLAT 0
 #endif
 
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
@@ -58,9 +63,16 @@
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void strided_copy(
     __global const STORAGE(X_T) *x, long x_at, __global STORAGE(X_T) *y, long y_at, const long x_from,
     const long y_from, DIMENSION(0), DIMENSION(1), DIMENSION(2), DIMENSION(3), DIMENSION(4), DIMENSION(5), DIMENSION(6),
-    DIMENSION(7)) {
+    DIMENSION(7), const int row, const int rows) {
+#if FLAT
+  const uint item = get_global_id(0), steps = (LAST(e) - 1) / VW + 1;
+  if (item / steps >= (uint)rows) return;
+  int rest = row + (int)(item / steps);
+  const int begin = (int)(item % steps) * VW;
+#else
   int rest = get_global_id(1);
   const int begin = get_global_id(0) * VW;
+#endif
   const int end = min(begin + VW, LAST(e));
   x_at += x_from;
   y_at += y_from;

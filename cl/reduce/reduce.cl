@@ -104,7 +104,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void reduce_rows(__g
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }
-  if (me == 0) PUT(1, acc, at, y, y_at + (long)get_group_id(1) * get_num_groups(0) + get_group_id(0));
+  if (me == 0) PUT(1, acc, at, y, y_at + (long)get_group_id(1) * ((n + chunk - 1) / chunk) + get_group_id(0));
 }
 
 #else
@@ -166,7 +166,8 @@ reduce_columns(__global const STORAGE(X_T) * x, const long x_at, __global STORAG
   const int begin = get_global_id(1) * chunk;
   const int end = min(begin + chunk, n);
   x += x_at + (long)get_global_id(2) * n * inner;
-  y += y_at + ((long)get_global_id(2) * get_global_size(1) + get_global_id(1)) * inner;
+  const long chunks = SHARED ? (n + chunk - 1) / chunk : (int)get_global_size(1);
+  y += y_at + ((long)get_global_id(2) * chunks + get_global_id(1)) * inner;
   if (first + VW <= inner) {
     COLUMNS(VW, first);
   } else {

@@ -85,6 +85,7 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   if (!engine) return mica__fail_nomem("an engine");
   engine->api = device->api;
   engine->device = *device;
+  engine->split_limits = mica__split_limits_of(&device->info);
   engine->tunes = config->tune;
   engine->cache_bytes = config->cache_bytes ? config->cache_bytes : DEFAULT_CACHE_BYTES;
   if (pthread_mutex_init(&engine->lock, NULL)) {

@@ -42,7 +42,9 @@ mica_status mica__launch_check(const mica_engine *engine, const mica__launch *la
   uint32_t count = launch->arg_count + (launch->is_packed ? 1 : 0);
   if (kernel->arg_count != MICA__ANY_ARGS && count != kernel->arg_count)
     return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, not %u", kernel->name, kernel->arg_count, count);
-  return check_group(engine, launch);
+  mica__split split;
+  MICA_TRY(check_group(engine, launch));
+  return mica__split_make(&engine->split_limits, launch, &split);
 }
 
 bool mica__launch_is_empty(const mica__launch *launch) {
@@ -79,21 +81,48 @@ mica_status mica__launch_set_args(const mica_engine *engine, cl_kernel handle, c
   return launch->is_packed ? mica__launch_set_packed(engine, handle, launch) : MICA_OK;
 }
 
-mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch) {
+static mica_status enqueue_part(mica_queue *queue, cl_kernel handle, const mica__launch *launch,
+                                const mica__split *split, const size_t offset[3]) {
   mica_engine *engine = queue->engine;
-  size_t global[3] = {1, 1, 1};
-  for (uint32_t i = 0; i < launch->dims; i++)
-    global[i] = launch->local[0] ? mica__round_up(launch->global[i], launch->local[i]) : launch->global[i];
+  size_t range[3];
   bool profiled = atomic_load_explicit(&engine->profile->active, memory_order_relaxed) && queue->can_profile;
   cl_event event = NULL;
-  MICA_TRY(mica__cl_check(engine->api->EnqueueNDRangeKernel(queue->handle, handle, launch->dims, NULL, global,
-                                                            launch->local[0] ? launch->local : NULL, 0, NULL,
-                                                            profiled ? &event : NULL),
-                          launch->kernel->name));
+  for (int d = 0; d < 3; d++) {
+    size_t left = split->global[d] - offset[d];
+    range[d] = split->part[d] < left ? split->part[d] : left;
+  }
+  MICA_TRY(mica__cl_check(
+      engine->api->EnqueueNDRangeKernel(queue->handle, handle, launch->dims, split->count > 1 ? offset : NULL, range,
+                                        launch->local[0] ? launch->local : NULL, 0, NULL, profiled ? &event : NULL),
+      launch->kernel->name));
+  if (event) mica__profile_add(engine, queue, launch, 1.0 / (double)split->count, event);
+  return MICA_OK;
+}
+
+/* Each part goes to the device before the next is queued, lest the driver join them. */
+static mica_status enqueue_parts(mica_queue *queue, cl_kernel handle, const mica__launch *launch,
+                                 const mica__split *split) {
+  size_t at[3];
+  for (at[2] = 0; at[2] < split->global[2]; at[2] += split->part[2])
+    for (at[1] = 0; at[1] < split->global[1]; at[1] += split->part[1])
+      for (at[0] = 0; at[0] < split->global[0]; at[0] += split->part[0]) {
+        MICA_TRY(enqueue_part(queue, handle, launch, split, at));
+        MICA_TRY(mica__cl_check(queue->engine->api->Flush(queue->handle), launch->kernel->name));
+      }
+  return MICA_OK;
+}
+
+mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch) {
+  mica_engine *engine = queue->engine;
+  mica__split split;
+  MICA_TRY(mica__split_make(&engine->split_limits, launch, &split));
+  if (split.count == 1)
+    MICA_TRY(enqueue_part(queue, handle, launch, &split, (const size_t[3]){0, 0, 0}));
+  else
+    MICA_TRY(enqueue_parts(queue, handle, launch, &split));
   for (uint32_t i = 0; i < launch->arg_count; i++)
     if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
       mica__buffer_use(launch->args[i].value.buffer, queue);
-  if (event) mica__profile_add(engine, queue, launch, event);
   atomic_fetch_add(&queue->submitted, 1);
   atomic_fetch_add(&engine->stats.launches, 1);
   if (engine->device.info.device_class != MICA_DEVICE_CLASS_NULL) atomic_fetch_add(&launch_total, 1);

@@ -5,7 +5,8 @@
 #include "runtime/launch.h"
 #include "runtime/objects.h"
 
-/* Packed without an error, for as many arguments as the kernel takes and groups that it and the device allow. */
+/* Packed without an error, for as many arguments as the kernel takes, and groups and a range that it and the device
+ * allow. */
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch);
 bool mica__launch_is_empty(const mica__launch *launch);
 

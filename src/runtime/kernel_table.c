@@ -27,7 +27,7 @@ void mica__kernels_destroy(mica_engine *engine) {
 }
 
 mica__kernel *mica__kernel_placeholder(void) {
-  static mica__kernel placeholder = {.arg_count = MICA__ANY_ARGS, .max_group = SIZE_MAX};
+  static mica__kernel placeholder = {.arg_count = MICA__ANY_ARGS, .max_group = SIZE_MAX, .generated = true};
   return &placeholder;
 }
 

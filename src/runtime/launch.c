@@ -127,6 +127,8 @@ void mica__launch_range3(mica__launch *launch, const int64_t global[3], const si
   set_range(launch, 3, global, local);
 }
 
+void mica__launch_whole(mica__launch *launch) { launch->is_whole = true; }
+
 void mica__launch_cost(mica__launch *launch, double flops, double bytes) {
   launch->flops = flops;
   launch->bytes = bytes;

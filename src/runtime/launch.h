@@ -44,7 +44,8 @@ typedef struct mica__launch {
   bool is_packed;
   uint32_t packed_count;
   int64_t packed[MICA__MAX_PACKED]; /* the values of a packed launch */
-  double flops, bytes;              /* what the algorithm needs, for the profiler */
+  double flops, bytes;              /* what the algorithm needs, for the profiler and for runtime/split.h */
+  bool is_whole;                    /* see mica__launch_whole */
   mica_status status;               /* the first error while packing */
 } mica__launch;
 
@@ -84,8 +85,10 @@ void mica__launch_local(mica__launch *launch, size_t bytes);
 void mica__launch_range1(mica__launch *launch, int64_t global, size_t local);
 void mica__launch_range3(mica__launch *launch, const int64_t global[3], const size_t local[3]);
 
-/* What the algorithm needs, for rates in the profile. */
+/* What the algorithm needs, for rates in the profile, and for launches that would last too long (runtime/split.h). */
 void mica__launch_cost(mica__launch *launch, double flops, double bytes);
+/* Its groups count one another, or the work-items there are: the range is never split. */
+void mica__launch_whole(mica__launch *launch);
 
 /* The queue's engine, and whether the queue is a recorder (runtime/recording.h). */
 mica_engine *mica__queue_engine(const mica_queue *queue);

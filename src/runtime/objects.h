@@ -5,6 +5,7 @@
 #define MICA_RUNTIME_OBJECTS_H
 
 #include "runtime/device.h"
+#include "runtime/split.h"
 
 #include <mica/tensor.h>
 #include <pthread.h>
@@ -33,6 +34,7 @@ struct mica_engine {
   struct mica__profile *profile;
   struct mica__tuning *tuning;
   struct mica__derivations *derivations;
+  mica__split_limits split_limits;
   bool tunes; /* mica_engine_config.tune */
   atomic_bool has_run_clblast;
   mica__counters stats;

@@ -37,7 +37,8 @@ void mica__profile_destroy(mica_engine *engine) {
   pthread_mutex_destroy(&engine->profile->lock);
 }
 
-void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, cl_event event) {
+void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, double share,
+                       cl_event event) {
   mica__profile *profile = engine->profile;
   pthread_mutex_lock(&profile->lock);
   /* The profile may have been stopped between the launch and here. */
@@ -53,8 +54,8 @@ void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica_
   if (wanted && profile->count < profile->capacity) {
     profile->entries[profile->count++] = (mica__profile_entry){.kernel = launch->kernel->name,
                                                                .queue = queue->id,
-                                                               .flops = launch->flops,
-                                                               .bytes = launch->bytes,
+                                                               .flops = launch->flops * share,
+                                                               .bytes = launch->bytes * share,
                                                                .event = event,
                                                                .queued = nanoseconds(mica__clock())};
   } else {

@@ -37,7 +37,8 @@ mica_status mica__profile_init(mica__profile *profile);
 void mica__profile_destroy(mica_engine *engine);
 
 /* Takes over the event of a launch. A launch that cannot be noted for want of memory is left out, with a log line. */
-void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, cl_event event);
+void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, double share,
+                       cl_event event);
 /* Notes work of the host that began at `start` (mica__clock) and ends now, while a profile runs. */
 void mica__profile_add_host(mica_engine *engine, const mica_queue *queue, const char *part, const char *name,
                             double start);

@@ -7,6 +7,7 @@
 #include "runtime/compiler.h"
 #include "runtime/objects.h"
 #include "runtime/program_file.h"
+#include "runtime/split.h"
 
 #include <mica/version.h>
 #include <stdio.h>
@@ -44,8 +45,9 @@ static mica_status write_key(const mica_engine *engine, const request *r, mica__
   char hash[MICA__HASH_TEXT];
   mica__text_addf(out, "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n",
                   MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver, d->opencl_c);
-  mica__text_addf(out, "program: %s\noptions: %s%s\nsource: %s\n%s", r->label, r->options, mica__compiler_options(d),
-                  mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash), r->kernels);
+  mica__text_addf(out, "program: %s\noptions: %s%s\nsource: %s%s\n%s", r->label, r->options, mica__compiler_options(d),
+                  mica__split_prelude(d), mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash),
+                  r->kernels);
   return mica__text_status(out);
 }
 
@@ -126,8 +128,12 @@ static bool load_binary(mica_engine *engine, mica__program *program, const reque
 
 static mica_status build_source(mica_engine *engine, const request *r, cl_program *out) {
   cl_int error = CL_SUCCESS;
-  const char *source = r->source;
+  mica__text text = {0};
+  mica__text_addf(&text, "%s%s", mica__split_prelude(&engine->device.info), r->source);
+  MICA_TRY(mica__text_status(&text));
+  const char *source = text.data;
   cl_program handle = engine->api->CreateProgramWithSource(engine->context, 1, &source, NULL, &error);
+  mica__text_free(&text);
   if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a program");
   mica_status status = build(engine, handle, r);
   if (status != MICA_OK) {

@@ -13,6 +13,7 @@ mica_engine *test_engine(void) {
   /* Room for the kernels of several build folders that share a cache (MICA_TEST_CACHE). */
   const mica_engine_config config = {.cache_bytes = (uint64_t)4 << 30};
   mica_status status = mica_engine_create(&config, &engine);
+  if (status == MICA_OK && limits) limited_split(engine);
   if (status == MICA_OK || status == MICA_E_NO_DEVICE) return engine;
   fprintf(stderr, "%s\n", mica_error_message());
   exit(1);

@@ -1,6 +1,7 @@
 #include "support/limited_api.h"
 
 #include "runtime/opencl_api.h"
+#include "runtime/split.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -11,7 +12,7 @@
 /* 0: as the device has it. */
 static struct {
   cl_device_type type;
-  size_t group;
+  size_t group, groups, items;
   cl_ulong local, buffer, memory;
   cl_uint bits, vectors, vendor_id;
   char vendor[32];
@@ -201,9 +202,15 @@ static cl_int keep_memory(cl_mem memory) {
 static cl_int limited_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dims, const size_t *offset,
                              const size_t *global, const size_t *local, cl_uint count, const cl_event *waits,
                              cl_event *event) {
-  size_t items = 1;
-  for (cl_uint d = 0; local && d < dims; d++) items *= local[d];
-  if (limit.group && items > limit.group) return CL_INVALID_WORK_GROUP_SIZE;
+  size_t items = 1, all = 1;
+  for (cl_uint d = 0; d < dims; d++) {
+    size_t side = local ? local[d] : 1;
+    if (limit.groups && d > 0 && global[d] / side > limit.groups) return CL_INVALID_GLOBAL_WORK_SIZE;
+    items *= side;
+    all *= global[d];
+  }
+  if (local && limit.group && items > limit.group) return CL_INVALID_WORK_GROUP_SIZE;
+  if (limit.items && all > limit.items && all > items) return CL_INVALID_GLOBAL_WORK_SIZE;
   cl_device_id device = NULL;
   cl_ulong bytes = 0;
   if (limit.local && below.GetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL) == CL_SUCCESS &&
@@ -229,6 +236,10 @@ static bool take_word(const char *word) {
     limit.kernel_writes = true;
   else if (number && !strncmp(word, "group=", 6))
     limit.group = (size_t)number;
+  else if (number && !strncmp(word, "groups=", 7))
+    limit.groups = (size_t)number;
+  else if (number && !strncmp(word, "items=", 6))
+    limit.items = (size_t)number;
   else if (number && !strncmp(word, "local=", 6))
     limit.local = number;
   else if (number && !strncmp(word, "buffer=", 7))
@@ -271,4 +282,10 @@ bool limited_install(const char *limits) {
     api.EnqueueWriteBuffer = kernel_write, api.EnqueueFillBuffer = kernel_fill, api.ReleaseMemObject = keep_memory;
   mica__cl_install(&api);
   return true;
+}
+
+void limited_split(mica_engine *engine) {
+  mica__split_limits *limits = mica__engine_split_limits(engine);
+  if (limit.groups) limits->groups[1] = limits->groups[2] = limit.groups;
+  if (limit.items) limits->items = limit.items;
 }

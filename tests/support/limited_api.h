@@ -5,6 +5,7 @@
 #ifndef MICA_TESTS_SUPPORT_LIMITED_API_H
 #define MICA_TESTS_SUPPORT_LIMITED_API_H
 
+#include <mica/device.h>
 #include <stdbool.h>
 
 /* Puts the layer in the loader's place, and away what an earlier call put there. limits is a list of words; what is not
@@ -12,6 +13,8 @@
  *
  *   class=cpu|gpu   the type of device
  *   group=N         work-items of a group at most
+ *   groups=N        of a launch in its second and in its third dimension
+ *   items=N         work-items of a launch, if it has more than one group
  *   local=BYTES     of local memory
  *   buffer=BYTES    of the largest allocation
  *   memory=BYTES    of all allocations together
@@ -27,5 +30,8 @@
  *
  * false, with a line on stderr, when a word is none of these. */
 bool limited_install(const char *limits);
+
+/* Lets the engine split launches where `groups` and `items` want it, which GPUs do not say of themselves. */
+void limited_split(mica_engine *engine);
 
 #endif

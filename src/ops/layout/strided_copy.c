@@ -12,10 +12,11 @@ static const mica__kernel_param params[] = {
     MICA__INT("UNIT", "1: the last dimension has stride 1 on both sides", 0, 1),
     MICA__INT("VW", "elements a work-item moves", 1, 2, 4, 8, 16),
     MICA__INT("GROUP", "work-items of a group, along the last dimension", 1, MICA__RANGE_GROUP),
+    MICA__INT("FLAT", "1: rows of the last dimension follow one another in one dimension of the range", 0, 1),
 };
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I32, 2, 1, 16, 1),
-    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I32, 2, 1, 1, MICA__RANGE_GROUP),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I32, 2, 1, 16, 1, 0),
+    MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I32, 2, 1, 1, MICA__RANGE_GROUP, 1),
 };
 static const mica__kernel_desc strided_copy = {
     MICA__KERNEL("strided_copy", "layout/strided_copy.cl", params, variants)};
@@ -51,39 +52,67 @@ static mica_dtype carrier(mica_dtype dtype) {
   return size == 1 ? MICA_I8 : size == 2 ? MICA_I16 : size == 4 ? MICA_I32 : MICA_I64;
 }
 
+/* What its launches have in common. */
+typedef struct copying {
+  plan p;
+  mica__kernel *kernel;
+  const mica_tensor *x, *y;
+  int64_t x_from, y_from, steps, outer; /* steps: work-items of a row */
+  size_t group;
+  bool flat;
+} copying;
+
+/* The rows from `row` on. */
+static mica_status launch_rows(mica_queue *queue, const copying *c, int64_t row, int64_t rows) {
+  const plan *p = &c->p;
+  mica__launch launch = mica__launch_of(c->kernel);
+  mica__launch_tensor(&launch, c->x);
+  mica__launch_tensor(&launch, c->y);
+  mica__launch_long(&launch, c->x_from);
+  mica__launch_long(&launch, c->y_from);
+  for (int32_t i = 0; i < MICA_MAX_RANK; i++) {
+    mica__launch_size(&launch, i < p->rank ? p->extent[i] : 1);
+    mica__launch_long(&launch, i < p->rank ? p->from[i] : 0);
+    mica__launch_long(&launch, i < p->rank ? p->to[i] : 0);
+  }
+  mica__launch_size(&launch, row);
+  mica__launch_size(&launch, rows);
+  if (c->flat)
+    mica__launch_range1(&launch, c->steps * rows, c->group);
+  else
+    mica__launch_range3(&launch, (int64_t[]){c->steps, rows, 1}, (size_t[]){c->group, 1, 1});
+  double elements = (double)rows * (double)p->extent[p->rank - 1];
+  mica__launch_cost(&launch, 0, 2 * elements * (double)mica_dtype_size(mica_tensor_dtype(c->x)));
+  return mica__queue_submit(queue, &launch);
+}
+
+/* Work-items of a launch on one dimension, which the kernel numbers in 32 bits. */
+#define MOST_ITEMS ((int64_t)1 << 31)
+
 mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, mica_shape space, const mica_tensor *x,
                                const mica__access *from, mica_tensor *y, const mica__access *to) {
-  int64_t count = 0, outer = 1;
+  int64_t count = 0;
   MICA_TRY(mica_shape_count(space, &count));
   if (count == 0) return MICA_OK;
-  const plan p = make_plan(space, from, to);
-  int32_t values[MICA__MAX_PARAMS], last = p.rank - 1;
-  mica__kernel *kernel = NULL;
+  copying c = {.p = make_plan(space, from, to), .x = x, .y = y, .x_from = from->offset, .y_from = to->offset};
+  int32_t values[MICA__MAX_PARAMS], last = c.p.rank - 1;
   mica_engine *engine = mica__queue_engine(queue);
   if (!variant) MICA_TRY(mica__kernel_choose(engine, &strided_copy, &variant));
   mica__kernel_values(&strided_copy, variant, values);
   mica__kernel_set(&strided_copy, values, "X_T", (int32_t)carrier(mica_tensor_dtype(x)));
-  mica__kernel_set(&strided_copy, values, "RANK", p.rank);
+  mica__kernel_set(&strided_copy, values, "RANK", c.p.rank);
   int64_t width = values[mica__kernel_param_index(&strided_copy, "VW")];
-  mica__kernel_set(&strided_copy, values, "UNIT", p.from[last] == 1 && p.to[last] == 1 && width > 1);
-  int64_t steps = (p.extent[last] + width - 1) / width;
-  int32_t group = steps >= MICA__RANGE_GROUP ? MICA__RANGE_GROUP : 1;
-  mica__kernel_set(&strided_copy, values, "GROUP", group);
-  MICA_TRY(mica__kernel_get(engine, &strided_copy, values, NULL, &kernel));
-  mica__launch launch = mica__launch_of(kernel);
-  for (int32_t i = 0; i < last; i++) outer *= p.extent[i];
-  mica__launch_tensor(&launch, x);
-  mica__launch_tensor(&launch, y);
-  mica__launch_long(&launch, from->offset);
-  mica__launch_long(&launch, to->offset);
-  for (int32_t i = 0; i < MICA_MAX_RANK; i++) {
-    mica__launch_size(&launch, i < p.rank ? p.extent[i] : 1);
-    mica__launch_long(&launch, i < p.rank ? p.from[i] : 0);
-    mica__launch_long(&launch, i < p.rank ? p.to[i] : 0);
-  }
-  mica__launch_range3(&launch, (int64_t[]){steps, outer, 1}, (size_t[]){(size_t)group, 1, 1});
-  mica__launch_cost(&launch, 0, 2 * (double)count * (double)mica_dtype_size(mica_tensor_dtype(x)));
-  return mica__queue_submit(queue, &launch);
+  mica__kernel_set(&strided_copy, values, "UNIT", c.p.from[last] == 1 && c.p.to[last] == 1 && width > 1);
+  c.flat = mica__kernel_value(&strided_copy, values, "FLAT");
+  c.steps = (c.p.extent[last] + width - 1) / width;
+  c.outer = count / c.p.extent[last];
+  c.group = c.flat || c.steps >= MICA__RANGE_GROUP ? MICA__RANGE_GROUP : 1;
+  mica__kernel_set(&strided_copy, values, "GROUP", (int32_t)c.group);
+  MICA_TRY(mica__kernel_get(engine, &strided_copy, values, NULL, &c.kernel));
+  int64_t each = c.flat && c.outer > MOST_ITEMS / c.steps ? MOST_ITEMS / c.steps : c.outer;
+  for (int64_t row = 0; row < c.outer; row += each)
+    MICA_TRY(launch_rows(queue, &c, row, row + each < c.outer ? each : c.outer - row));
+  return MICA_OK;
 }
 
 /* --- check --- */

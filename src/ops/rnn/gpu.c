@@ -71,6 +71,7 @@ static mica_status submit(const mica__exec *exec, const mica__launch *begun, con
     mica__rnn_add_functions(&launch, layer, s->first, dtype);
     mica__launch_range3(&launch, (int64_t[]){s->blocks_of_units * s->group, s->blocks_of_rows, s->directions},
                         (size_t[]){(size_t)s->group, 1, 1});
+    mica__launch_whole(&launch);
     mica__rnn_add_cost(&launch, layer, 0, (double)(s->each * s->directions) / (double)(s->count * layer->D));
     MICA_TRY(mica__queue_submit(exec->queue, &launch));
   }

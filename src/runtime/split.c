@@ -1,0 +1,99 @@
+#include "runtime/split.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "runtime/kernel_table.h"
+#include "runtime/objects.h"
+
+/* What GPUs of any vendor take: CUDA's devices 65,535 groups in the second and third dimension, drivers as many
+ * work-items as 32 bits count. */
+#define MOST_GROUPS 65535
+#define MOST_ITEMS UINT32_MAX
+
+/* A system that shows pictures with the GPU resets it after 2 s in one launch (Windows; others after more). How long a
+ * launch takes is not known, but what it computes and moves: in a second, the slowest kernels do 4 operations a clock
+ * and unit, where peaks are 16 (an EU of Intel's) to 256 (an SM of NVIDIA's), and move 4 GB. Where these are far too
+ * few, parts are short; but each takes some milliseconds then, beside which starting it is nothing. */
+#define SLOWEST_FLOPS_A_CLOCK 4
+#define SLOWEST_BYTES 4e9
+#define SLOWEST_MHZ 500 /* where the driver knows no clock */
+#define UNKNOWN_ITEMS ((size_t)1 << 24)
+
+static bool splits(const mica_device_info *device) {
+  return device->device_class != MICA_DEVICE_CLASS_CPU && device->device_class != MICA_DEVICE_CLASS_NULL;
+}
+
+const char *mica__split_prelude(const mica_device_info *device) {
+  if (!splits(device)) return "";
+  return "#define get_group_id(d) (get_group_id(d) + (get_global_offset(d) ? get_global_offset(d) / "
+         "get_local_size(d) : 0))\n";
+}
+
+mica__split_limits mica__split_limits_of(const mica_device_info *device) {
+  double mhz = device->clock_mhz ? device->clock_mhz : SLOWEST_MHZ;
+  double units = device->compute_units ? device->compute_units : 1;
+  if (!splits(device)) return (mica__split_limits){{SIZE_MAX, SIZE_MAX, SIZE_MAX}, SIZE_MAX, 1e300, 1e300, SIZE_MAX};
+  return (mica__split_limits){.groups = {INT32_MAX, MOST_GROUPS, MOST_GROUPS},
+                              .items = MOST_ITEMS,
+                              .flops = SLOWEST_FLOPS_A_CLOCK * 1e6 * mhz * units,
+                              .bytes = SLOWEST_BYTES,
+                              .unknown_items = UNKNOWN_ITEMS};
+}
+
+/* True if the kernel counts groups from the beginning of the range: Mica's own do. */
+static bool may_split(const mica__launch *launch) {
+  const mica__kernel *kernel = launch->kernel;
+  return launch->local[0] && !launch->is_whole && (kernel->file || kernel->generated);
+}
+
+/* Makes parts of at most so many groups: fewer in the last dimension, then in the one before it. */
+static void cap(size_t part[3], double most) {
+  for (int d = 2; d >= 0; d--) {
+    double groups = (double)part[0] * (double)part[1] * (double)part[2];
+    if (groups <= most) return;
+    double fewer = (double)part[d] * most / groups;
+    part[d] = fewer >= 1 ? (size_t)fewer : 1;
+  }
+}
+
+/* In how many parts the launch would last as long as one may. */
+static double parts_for_time(const mica__split_limits *limits, const mica__launch *launch, double items) {
+  if (launch->flops <= 0 && launch->bytes <= 0) return items / (double)limits->unknown_items;
+  double flops = launch->flops / limits->flops, bytes = launch->bytes / limits->bytes;
+  return flops > bytes ? flops : bytes;
+}
+
+mica_status mica__split_make(const mica__split_limits *limits, const mica__launch *launch, mica__split *split) {
+  size_t groups[3] = {1, 1, 1}, local[3] = {1, 1, 1}, part[3];
+  double all = 1, items = 1;
+  split->count = 1;
+  for (uint32_t d = 0; d < 3; d++) {
+    if (d < launch->dims && launch->local[0]) local[d] = launch->local[d];
+    if (d < launch->dims) groups[d] = mica__ceil_div(launch->global[d], local[d]);
+    part[d] = groups[d] < limits->groups[d] ? groups[d] : limits->groups[d];
+    split->global[d] = groups[d] * local[d];
+    all *= (double)groups[d];
+    items *= (double)local[d];
+  }
+  if (limits->items == SIZE_MAX) {
+    for (int d = 0; d < 3; d++) split->part[d] = split->global[d];
+    return MICA_OK;
+  }
+  cap(part, (double)limits->items / items);
+  bool fits = part[0] == groups[0] && part[1] == groups[1] && part[2] == groups[2];
+  if (!fits && !may_split(launch))
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "kernel %s is started in %zu x %zu x %zu groups of %.0f work-items; the device takes at most "
+                      "%zu x %zu x %zu, and %zu work-items",
+                      launch->kernel->name, groups[0], groups[1], groups[2], items, limits->groups[0],
+                      limits->groups[1], limits->groups[2], limits->items);
+  double wanted = parts_for_time(limits, launch, all * items);
+  if (wanted > 1 && may_split(launch)) cap(part, all / wanted);
+  for (uint32_t d = 0; d < 3; d++) {
+    split->part[d] = part[d] * local[d];
+    if (part[d]) split->count *= mica__ceil_div(groups[d], part[d]);
+  }
+  return MICA_OK;
+}
+
+mica__split_limits *mica__engine_split_limits(mica_engine *engine) { return &engine->split_limits; }
