@@ -55,7 +55,7 @@ static double joules_of(const comparison *c, size_t i) {
   return c->joules[i] > 0 ? c->joules[i] / (double)c->results[i].timed : (double)NAN;
 }
 
-static const char *watched(const comparison *c) { return mica_task_metrics(mica_run_task(c->runs[0]))[0].name; }
+static const char *watched(const comparison *c) { return cli_first_metric(c->runs[0], &c->results[0].metrics); }
 
 /* --- what is shown --- */
 

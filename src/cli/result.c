@@ -40,12 +40,14 @@ const char *cli_format_metric(const char *name, double value, char text[CLI_METR
   return text;
 }
 
-static const char *watched(const mica_run *run) { return mica_task_metrics(mica_run_task(run))[0].name; }
+const char *cli_first_metric(const mica_run *run, const mica_metrics *m) {
+  const char *first = mica_task_metrics(mica_run_task(run))[0].name;
+  return isnan(mica_metrics_get(m, first)) && m->count ? m->values[0].name : first;
+}
 
 void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const mica_metrics *m) {
   char text[CLI_METRIC_TEXT];
-  const char *first = watched(run);
-  if (isnan(mica_metrics_get(m, first)) && m->count) first = m->values[0].name;
+  const char *first = cli_first_metric(run, m);
   int column = fprintf(out, "\n%s%s %s%s  (loss %.4f", cli_colour_code(CLI_BOLD), part,
                        cli_format_metric(first, mica_metrics_get(m, first), text), cli_colour_code(CLI_PLAIN), m->loss);
   for (int32_t i = 0; i < m->count; i++) {

@@ -21,7 +21,9 @@ int cli_find_part(const cli_command *self, const char *name, mica_part *part);
 /* "accuracy 92.51 %", "rmse 0.4112". Returns text. */
 const char *cli_format_metric(const char *name, double value, char text[CLI_METRIC_TEXT]);
 
-/* A line of the part's metrics, the watched one first. */
+/* The task's first metric, or the first that there is where the run has others: a ranking has no error of ratings. */
+const char *cli_first_metric(const mica_run *run, const mica_metrics *metrics);
+/* A line of the part's metrics, that one first. */
 void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const mica_metrics *metrics);
 /* The tables of a report's sections. */
 void cli_print_tables(FILE *out, const mica_report *report);

@@ -46,7 +46,10 @@ static bool is_answer(const mica_run *run, const char *column) {
     const size_t length = strlen(name);
     if (length && !strncmp(column, name, length) && (!column[length] || column[length] == '.')) return true;
   }
-  return !strcmp(column, "ignored") || !strcmp(column, "ignored.length");
+  static const char *const others[] = {"ignored", "ignored.length", "held", "held.length"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (!strcmp(column, others[i])) return true;
+  return false;
 }
 
 static mica_status take_sample(contender *c, mica_part part) {
@@ -160,6 +163,8 @@ static mica_status compare_answers(mica_run *const *runs, size_t count, const mi
   for (size_t i = 0; i < count; i++) results[i].agreement = (double)NAN;
   if (!has_answers(runs[0])) return MICA_OK;
   mica_status status = answer(runs[0], config, &first);
+  /* Rankings are answers to users, not to samples. */
+  if (status == MICA_E_UNSUPPORTED) return MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     if (i) status = answer(runs[i], config, &other);
     if (status == MICA_OK) results[i].agreement = mica__agreement(first, i ? other : first, &results[i].answers);

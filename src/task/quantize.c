@@ -25,13 +25,17 @@ typedef struct work {
   char *from, *to; /* files of weights */
 } work;
 
-/* Opens what is to be measured on: the training part, of data that have none the test part. */
+static mica_part part_of(const mica_run *run) {
+  return run->task->calibrates ? run->task->calibrates(run) : MICA_PART_TRAIN;
+}
+
+/* Opens what is to be measured on: the task's part, of data that have none the test part. */
 static mica_status open_data(work *w, mica_dataset **out) {
   mica_run *run = w->run;
   const char *path = w->config->data ? w->config->data : run->data;
   mica_dataset *data = NULL;
   bool all = false;
-  mica_part part = MICA_PART_TRAIN;
+  mica_part part = part_of(run);
   mica_status status = mica__run_open_given(run, path, part, &all, &data);
   if (status == MICA_E_NOT_FOUND) status = mica__run_open_given(run, path, part = MICA_PART_TEST, &all, &data);
   MICA_TRY(status);
@@ -45,7 +49,7 @@ static mica_status measure(work *w) {
   mica_run *run = w->run;
   const mica_observer observer = mica__calibration_observer(w->calibration);
   /* A run that was just trained has its samples, which may lie nowhere else. */
-  const mica_dataset *data = w->config->data ? NULL : run->parts[MICA_PART_TRAIN].data;
+  const mica_dataset *data = w->config->data ? NULL : run->parts[part_of(run)].data;
   mica_dataset *opened = NULL, *shown = NULL;
   mica_loader *loader = NULL;
   if (!data) MICA_TRY(open_data(w, &opened));

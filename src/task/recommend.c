@@ -286,6 +286,11 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
   if (part != MICA_PART_TRAIN && mica__recommend_ranks(run)) config->batch = 64;
 }
 
+/* Rankings are trained on pairs or windows and tested on users with their histories. */
+static mica_part calibrates(const mica_run *run) {
+  return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
+}
+
 const mica__task_row mica__task_recommend = {
     .name = "recommend",
     .text = "ratings of items by users, or the items that they choose next",
@@ -302,6 +307,7 @@ const mica__task_row mica__task_recommend = {
     .configures = configures,
     .step = mica__recommend_step,
     .evaluate = mica__recommend_evaluate,
+    .calibrates = calibrates,
     .predict = mica__recommend_predict,
     .report = mica__recommend_report,
     .recommend = mica__recommend_query,

@@ -47,6 +47,9 @@ typedef struct mica__task_row {
   /* Metrics that are no sums; NULL: sums suffice. */
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
   bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */
+  /* The part whose samples have what the network of tests takes, where the training part has not: a run that is
+   * quantised is calibrated with it. NULL: the training part. */
+  mica_part (*calibrates)(const mica_run *run);
   /* Adds a section for each sample. */
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
   /* Answers the first sample of the data that are judged, where an answer is more than what the step predicts: to be

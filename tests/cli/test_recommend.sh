@@ -82,6 +82,15 @@ run recommend --model "$work/sasrec" --rate i1=1 --rate i2=1 --rate i3=1 --top 2
 ends 0 'new user*i4*' ''
 case $out in *'Four'*) ;; *) fault "no title: $out" ;; esac
 
+# A ranking is calibrated with users and their histories, which its training part has not, and compared by its metrics.
+run quantize "$work/sasrec" --out "$work/sasrec8" --json
+ends 0 '*' ''
+run recommend --model "$work/sasrec8" --user u7 --top 3
+ends 0 'u7*' ''
+run compare "$work/sasrec" "$work/sasrec8" --data "$work/data" --repeats 20
+ends 0 '*sasrec8*' ''
+case $out in *'ndcg 0.'*'ndcg 0.'*) ;; *) fault "no metric of rankings: $out" ;; esac
+
 # --- what is wrong ---
 
 run recommend --model "$work/neumf" --rate i1=1
