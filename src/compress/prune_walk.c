@@ -321,7 +321,12 @@ static void visit_attention(visit *v) {
   int32_t *of_q = v->of[0]->axis[1];
   const int32_t *of_k = v->of[1]->axis[1], *of_v = v->of[2]->axis[1];
   const int32_t mask = mica__attention_input(v->node->attrs, false, MICA__ATTENTION_OF_MASK);
-  for (int32_t i = 0; i < 3; i++) fix_axis(v, v->in[i], v->of[i], 3);
+  /* All axes stay but the heads of queries, keys and values. */
+  for (int32_t i = 0; i < v->node->input_count; i++) {
+    const mica__node *in = mica__graph_node(v->p->graph, v->node->inputs[i]);
+    for (int32_t a = 0; a < shape_of(in).rank; a++)
+      if (i > 2 || a != 1) fix_axis(v, in, &v->p->labels[v->node->inputs[i] - 1], a);
+  }
   bool stays = !of_q || !of_k || !of_v || groups < 2;
   if (mask >= 0) stays = stays || shape_of(mica__graph_node(v->p->graph, v->node->inputs[mask])).dim[1] != 1;
   for (int64_t h = 0; !stays && h < heads; h++) {
@@ -333,8 +338,9 @@ static void visit_attention(visit *v) {
   add_cost(v, of_q, heads, NULL, 0);
 }
 
-/* Rows of a weight, gate after gate, go with the units. */
+/* Rows of a weight, gate after gate, go with the units, which stay where rows do. */
 static void join_gates(visit *v, const int32_t *rows, int64_t count, const int32_t *units, int64_t hidden) {
+  if (!rows) fix(v->p, units, hidden);
   for (int64_t i = 0; rows && i < count; i++) join(v->p, rows[i], units[i % hidden]);
 }
 

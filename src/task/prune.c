@@ -39,6 +39,21 @@ static void put(work *w, const char *name, const char *value) {
   if (w->setting_count < MOST_SETTINGS) w->settings[w->setting_count++] = (mica_setting){name, value};
 }
 
+/* What a network is made of is the run's: weights of four heads are no weights of two, be their shapes the same. */
+static mica_status check_network(const work *w) {
+  static const char *const names[] = {"model", "width",  "layers",    "heads",        "groups",
+                                      "depth", "kernel", "positions", "feed-forward", "rms-norm"};
+  for (size_t i = 0; i < w->config->setting_count; i++) {
+    const mica_setting *s = &w->config->settings[i];
+    const char *is = mica_run_setting(w->base, s->name);
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+      if (!strcmp(s->name, names[k]) && is && strcmp(is, s->value) != 0)
+        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is pruned, and cannot become \"%s\"", s->name,
+                          is, s->value);
+  }
+  return MICA_OK;
+}
+
 /* The run's own settings, those of fine-tuning, and the caller's. Tokens are the run's. */
 static mica_status take_settings(work *w) {
   static const char *const left_out[] = {"init", "teacher", "find-lr", "resume", "warm-up"};
@@ -208,6 +223,7 @@ static mica_status prune(work *w, mica_run **out) {
   const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
   MICA_TRY(mica_run_open(w->engine, c->run, &w->base));
   MICA_TRY(check_run(w->base));
+  MICA_TRY(check_network(w));
   MICA_TRY(take_settings(w));
   w->begin = mica__run_path(w->base, MODEL_FILE);
   mica__text path = {0};

@@ -94,7 +94,8 @@ static phase phase_of(const mica__task *task, int64_t index) {
   mica__tile_plan plan = mica__tile_choose(&mica__conv_gpu_implicit_gemm_tiles, task, &product, 1);
   mica__kernel_values(desc, plan.variant ? plan.variant : &variants[desc->variant_count - 1], p.values);
   mica__tile_set_subgroup(desc, p.values, task->device);
-  mica__kernel_set(desc, p.values, "DIMS", p.w.in[0] == 1 && p.w.taps[0] <= 1 && p.w.first[0] == 0 ? 2 : 3);
+  const bool flat = p.w.in[0] == 1 && p.w.out[0] == 1 && p.w.taps[0] <= 1 && p.w.first[0] == 0;
+  mica__kernel_set(desc, p.values, "DIMS", flat ? 2 : 3);
   p.tile = mica__tile_of(desc, p.values);
   p.rows = mica__ceil_div(p.w.k, p.tile.m) * p.tile.m;
   p.depth = mica__max(1, mica__ceil_div(depth, p.tile.k)) * p.tile.k;

@@ -89,7 +89,8 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task, int64
   mica__kernel_values(desc, variant ? variant : &variants[desc->variant_count - 1], values);
   mica__tile tile = mica__tile_of(desc, values);
   mica__tile_set_subgroup(desc, values, task->device);
-  mica__kernel_set(desc, values, "DIMS", d->in[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0 ? 2 : 3);
+  mica__kernel_set(desc, values, "DIMS",
+                   d->in[0] == 1 && d->out[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0 ? 2 : 3);
   mica__kernel_set(desc, values, "SPLIT_K", splits > 1);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, d);
