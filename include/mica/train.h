@@ -44,15 +44,39 @@ MICA_API bool mica_batch_has(const mica_batch_values *batch, const char *name);
 /* How many samples the batch has, f32. */
 MICA_API mica_value mica_batch_samples(const mica_batch_values *batch);
 
+/* What the numbers of an answer are, and how far a network's q is from another one's p, element by element: 0 where
+ * they agree. T is a temperature (Hinton et al. 2015). */
+typedef enum mica_answer_kind {
+  MICA_ANSWER_KIND_CLASSES, /* logits of classes along axis 1: T^2 KL(softmax(p / T), softmax(q / T)), over that axis */
+  MICA_ANSWER_KIND_LABELS,  /* logits of yes and no: T^2 KL(sigmoid(p / T), sigmoid(q / T)), of each */
+  /* Likewise where almost all are no: that times (sigmoid(q / T) - sigmoid(p / T))^2 (Li et al. 2020), so that those
+   * which nearly agree count for little. */
+  MICA_ANSWER_KIND_RARE_LABELS,
+  MICA_ANSWER_KIND_NUMBERS, /* (q - p)^2 */
+  MICA_ANSWER_KIND_BOXES,   /* corners x0 y0 x1 y1 along the last axis: 1 - giou(q, p), one number a box */
+} mica_answer_kind;
+
+/* What a network answers, by which it may be compared with another one, a teacher. */
+typedef struct mica_answer {
+  mica_answer_kind kind;
+  mica_value value;  /* f32 */
+  mica_value weight; /* f32: how much each element counts (of classes and boxes without their axis); null: 1 */
+  mica_value count;  /* f32, a scalar: what the weighted sum is divided by; null: the sum of the weights */
+} mica_answer;
+
+#define MICA_OBJECTIVE_ANSWERS 4
 #define MICA_OBJECTIVE_METRICS 16
 #define MICA_OBJECTIVE_OUTPUTS 8
-/* What a step makes of a batch. metrics and outputs end with the first NULL name. */
+/* What a step makes of a batch. metrics and outputs end with the first NULL name, answers with the first null value. */
 typedef struct mica_objective {
   mica_value loss;   /* a scalar to be minimised, f32: a mean over what `weight` counts; null when predicting */
   mica_value weight; /* f32: how many samples, pixels or tokens the loss is the mean of; null: the batch's samples */
   double least;      /* the loss is divided by this where weight is less; 0: a loss without weight is 0 */
   mica_metric metrics[MICA_OBJECTIVE_METRICS];
-  mica_value logits; /* what the network says before any softmax, f32: a teacher's may be compared with it; or null */
+  mica_answer answers[MICA_OBJECTIVE_ANSWERS]; /* what a teacher's may be compared with */
+  /* A column as training changed it (noise, mosaics) for the network to see: a teacher sees it likewise; or null. */
+  mica_value seen;
+  const char *seen_column;
   mica_value outputs[MICA_OBJECTIVE_OUTPUTS]; /* read after a test or a prediction (mica_trainer_output) */
   const char *output_names[MICA_OBJECTIVE_OUTPUTS];
 } mica_objective;

@@ -135,7 +135,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value x = mica__run_inputs(run, batch);
   mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   mica_value z = mica__run_network(run, nn, x, classes);
-  out->logits = z;
+  out->answers[0] = (mica_answer){.kind = several ? MICA_ANSWER_KIND_LABELS : MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!training) out->outputs[0] = several ? mica_sigmoid(z) : mica_softmax(z, 1), out->output_names[0] = "shares";
   if (!y.graph || !z.graph) return;
   if (several) {
@@ -153,11 +153,6 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   size_t k = 1;
   if (classes > 5) out->metrics[k++] = mica_metric_mean("top_5", mica_top_k_hits(z, y, 5));
   if (classes <= MOST_CONFUSED) out->metrics[k] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
-}
-
-static mica_value distance(const mica_run *run, mica_value student, mica_value teacher, double temperature) {
-  return has_several(run) ? mica__distance_of_labels(run, student, teacher, temperature)
-                          : mica__distance_of_classes(run, student, teacher, temperature);
 }
 
 /* --- metrics that are no sums --- */
@@ -356,7 +351,6 @@ const mica__task_row mica__task_classify = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
-    .distance = distance,
     .evaluate = evaluate,
     .by_samples = true,
     .predict = predict,

@@ -53,3 +53,16 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
   return mica__fail(MICA_E_FORMAT, "%s has inputs of %s, the network was trained on %s", mica_dataset_name(data),
                     mica_shape_format(is, a), mica_shape_format(wanted, b));
 }
+
+bool mica__run_is_answer(const mica_run *run, const char *column) {
+  const char *names[8] = {mica__run_fact_text(run, "label_column"), mica__run_fact_text(run, "boxes_column"),
+                          "ignored"};
+  size_t count = 3;
+  for (const char *const *own = run->task->answer_columns; own && *own && count < 8; own++) names[count++] = *own;
+  for (size_t i = 0; i < count; i++) {
+    const size_t length = strlen(names[i]);
+    if (length && !strncmp(column, names[i], length) && (!column[length] || !strcmp(column + length, ".length")))
+      return true;
+  }
+  return false;
+}

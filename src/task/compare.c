@@ -38,20 +38,6 @@ static void free_contenders(contender *list, size_t count) {
   free(list);
 }
 
-/* Answers are not shown to a network that predicts. */
-static bool is_answer(const mica_run *run, const char *column) {
-  static const char *const facts[] = {"label_column", "boxes_column"};
-  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-    const char *name = mica__run_fact_text(run, facts[i]);
-    const size_t length = strlen(name);
-    if (length && !strncmp(column, name, length) && (!column[length] || column[length] == '.')) return true;
-  }
-  static const char *const others[] = {"ignored", "ignored.length", "held", "held.length"};
-  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (!strcmp(column, others[i])) return true;
-  return false;
-}
-
 static mica_status take_sample(contender *c, mica_part part) {
   mica_run *run = c->run;
   mica_loader_config config;
@@ -66,8 +52,9 @@ static mica_status take_sample(contender *c, mica_part part) {
   MICA_TRY(source.next(source.user, mica_engine_queue(run->engine), &batch));
   if (!batch.count) return mica__fail(MICA_E_FORMAT, "%s has no samples", mica_dataset_name(run->judged));
   c->batch = (mica_batch){.count = batch.count, .tensors = c->feeds};
+  /* Answers are not shown to a network that predicts. */
   for (size_t i = 0; i < batch.tensor_count && c->batch.tensor_count < 64; i++)
-    if (!is_answer(run, batch.tensors[i].name)) c->feeds[c->batch.tensor_count++] = batch.tensors[i];
+    if (!mica__run_is_answer(run, batch.tensors[i].name)) c->feeds[c->batch.tensor_count++] = batch.tensors[i];
   return MICA_OK;
 }
 

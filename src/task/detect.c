@@ -338,6 +338,25 @@ static void add_losses(const points *p, mica_value z, int32_t classes, const tar
   out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = of_centre, .weight = found};
 }
 
+/* A teacher's boxes and centre-ness count where it finds something, and its classes everywhere; as the losses, per
+ * point that is to find a box. t and found: of a batch with answers. */
+static void add_answers(const points *p, mica_value z, int32_t classes, const targets *t, mica_value found,
+                        mica_objective *out) {
+  mica_value logits = mica_slice(z, 2, 0, classes, 1), sure = {0}, counts = {0};
+  if (t)
+    counts = mica_unsqueeze(t->counts, MICA_AXES(2));
+  else
+    sure = mica_max(mica_sigmoid(logits), MICA_AXES(2), false);
+  out->answers[0] =
+      (mica_answer){.kind = MICA_ANSWER_KIND_RARE_LABELS, .value = logits, .weight = counts, .count = found};
+  out->answers[1] =
+      (mica_answer){.kind = MICA_ANSWER_KIND_LABELS, .value = part(z, classes), .weight = sure, .count = found};
+  out->answers[2] = (mica_answer){.kind = MICA_ANSWER_KIND_BOXES,
+                                  .value = corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1)),
+                                  .weight = sure,
+                                  .count = found};
+}
+
 /* Rows of x (N, n, ...) at `index` (N, k). */
 static mica_value rows_at(mica_value x, mica_value index) {
   if (mica_value_shape(x).rank == 2) return mica_gather_elements(x, index, 1);
@@ -381,16 +400,23 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
     b.label = mica_batch_value(batch, label);
     if (mica_batch_has(batch, "ignored")) b.ignored = mica_batch_value(batch, "ignored");
   }
-  if (training && mosaic > 0 && b.boxes.graph) mica__detect_mosaic(nn, mosaic, &b);
+  if (training && mosaic > 0 && b.boxes.graph) {
+    mica__detect_mosaic(nn, mosaic, &b);
+    out->seen = b.x, out->seen_column = mica__run_fact_text(run, "input_column");
+  }
   const mica_model_config model = {
       .name = "detector", .classes = (int64_t)classes, .width = (int64_t)mica_run_number(run, "width")};
   mica_value z = mica_model_build(nn, b.x, &model);
   if (!z.graph) return;
   const points p = make_points(run, z.graph);
   if (!training) add_outputs(run, &p, z, (int32_t)classes, out);
-  if (!b.boxes.graph) return;
+  if (!b.boxes.graph) {
+    add_answers(&p, z, (int32_t)classes, NULL, (mica_value){0}, out);
+    return;
+  }
   const targets t = assign(&p, b.boxes, b.label, b.ignored);
   add_losses(&p, z, (int32_t)classes, &t, out);
+  add_answers(&p, z, (int32_t)classes, &t, out->weight, out);
 }
 
 /* Every point's box and scores: which of them are kept has no form in ONNX. */

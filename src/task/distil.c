@@ -4,9 +4,9 @@
 
 #include "ir/graph.h"
 #include "task/run.h"
+#include "train/distance.h"
 #include "train/train.h"
 
-#include <math.h>
 #include <mica/nodes.h>
 #include <mica/onnx.h>
 #include <mica/safetensors.h>
@@ -18,34 +18,60 @@
 
 /* --- what a teacher must have in common with the run --- */
 
-static mica_status check_classes(const mica_run *run) {
+mica_status mica__distil_check_texts(const mica_run *run, const char *fact, const char *one, const char *many) {
   const mica_run *teacher = run->teacher.run;
   size_t count = 0, wanted = 0;
-  const char *const *is = mica_run_fact(teacher, "classes", &count), *const *want =
-                                                                         mica_run_fact(run, "classes", &wanted);
+  const char *const *is = mica_run_fact(teacher, fact, &count), *const *want = mica_run_fact(run, fact, &wanted);
   if (count != wanted)
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s knows %zu classes, %s has %zu", teacher->folder, count,
-                      run->data, wanted);
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s knows %zu %s, %s has %zu", teacher->folder, count,
+                      count == 1 ? one : many, run->data, wanted);
   for (size_t i = 0; i < count; i++)
     if (strcmp(is[i], want[i]) != 0)
-      return mica__fail(MICA_E_FORMAT, "the teacher in %s has '%s' as class %zu, %s '%s'", teacher->folder, is[i], i,
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s has '%s' as %s %zu, %s '%s'", teacher->folder, is[i], one, i,
                         run->data, want[i]);
   return MICA_OK;
 }
 
-static mica_status check_sizes(const mica_run *run) {
-  static const char *const facts[] = {"input", "vocabulary", "several"};
-  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-    size_t count = 0, wanted = 0;
-    const double *is = mica_run_fact_numbers(run->teacher.run, facts[i], &count);
-    const double *want = mica_run_fact_numbers(run, facts[i], &wanted);
-    if (count != wanted)
-      return mica__fail(MICA_E_FORMAT, "the teacher in %s has %zu numbers as its \"%s\", the data have %zu",
-                        run->teacher.run->folder, count, facts[i], wanted);
-    for (size_t k = 0; k < count; k++)
-      if (is[k] != want[k])
-        return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on \"%s\" %g, the data have %g",
-                          run->teacher.run->folder, facts[i], is[k], want[k]);
+mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
+  size_t count = 0, wanted = 0;
+  const double *is = mica_run_fact_numbers(run->teacher.run, fact, &count);
+  const double *want = mica_run_fact_numbers(run, fact, &wanted);
+  if (count != wanted)
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s has %zu numbers as its \"%s\", the data have %zu",
+                      run->teacher.run->folder, count, fact, wanted);
+  for (size_t k = 0; k < count; k++)
+    if (is[k] != want[k])
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on \"%s\" %g, the data have %g",
+                        run->teacher.run->folder, fact, is[k], want[k]);
+  return MICA_OK;
+}
+
+/* Facts by which both mean the same by their inputs and answers. */
+static mica_status check_facts(const mica_run *run) {
+  static const struct {
+    const char *fact, *one, *many;
+  } texts[] = {{"classes", "class", "classes"},
+               {"categories", "category", "categories"},
+               {"category_names", "value", "values"},
+               {"alphabet", "letter", "letters"},
+               {"series", "series", "series"},
+               {"from", "source", "sources"},
+               {"to", "target", "targets"}};
+  static const char *const numbers[] = {"input", "vocabulary", "several", "rate", "horizon", "window", "targets"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    MICA_TRY(mica__distil_check_texts(run, texts[i].fact, texts[i].one, texts[i].many));
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) MICA_TRY(mica__distil_check_numbers(run, numbers[i]));
+  return MICA_OK;
+}
+
+/* Settings by which answers are to other questions. */
+static mica_status check_settings(const mica_run *run) {
+  static const char *const names[] = {"reduction", "objective"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *is = mica_run_setting(run->teacher.run, names[i]), *want = mica_run_setting(run, names[i]);
+    if (strcmp(is, want) != 0)
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %s, the run with %s",
+                        run->teacher.run->folder, names[i], is, want);
   }
   return MICA_OK;
 }
@@ -105,10 +131,11 @@ static mica_status check(const mica_run *run) {
   if (mica__run_is_quantized(teacher))
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher in %s is quantised; the run that it was made of can teach",
                       teacher->folder);
-  MICA_TRY(check_classes(run));
-  MICA_TRY(check_sizes(run));
+  MICA_TRY(check_settings(run));
+  MICA_TRY(check_facts(run));
   if (teacher->model) MICA_TRY(check_model(run));
   MICA_TRY(check_tokens(run));
+  if (run->task->teaches) MICA_TRY(run->task->teaches(run, teacher));
   if (!strcmp(mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"))) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "the teacher in %s takes the column '%s', the run '%s'", teacher->folder,
                     mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"));
@@ -133,51 +160,87 @@ void mica__distil_close(mica_run *run) {
 
 /* --- the step --- */
 
-/* A constant (1, C, 1, ...) of one number a channel of x. */
-static mica_value channels(mica_value x, const double *numbers, size_t count) {
+/* What numbers are in deviations of, about a mean: facts of an element along `axis` each; mean NULL: 0. */
+typedef struct unit {
+  const char *mean, *deviation;
+  int32_t axis;
+} unit;
+
+/* Columns that loaders scale; the first one is what the fact "input_column" names. */
+static const struct {
+  const char *column;
+  unit unit;
+} inputs[] = {
+    {NULL, {"mean", "deviation", 1}}, {"level", {"level_mean", "level_deviation", 2}}, {"window", {NULL, "scale", 2}}};
+
+static const unit answers[] = {{"target_mean", "target_deviation", 1}, {NULL, "scale", 2}};
+
+/* A constant (1, ..., C, 1, ...) of one number an element of x along the axis. */
+static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   const mica_shape shape = mica_value_shape(x);
+  const size_t count = (size_t)shape.dim[axis];
   mica_shape flat = {.rank = shape.rank};
   float *copy = malloc((count + 1) * sizeof *copy);
-  for (int32_t i = 0; i < shape.rank; i++) flat.dim[i] = i == 1 ? (int64_t)count : 1;
+  for (int32_t i = 0; i < shape.rank; i++) flat.dim[i] = i == axis ? (int64_t)count : 1;
   for (size_t i = 0; copy && i < count; i++) copy[i] = (float)numbers[i];
   mica_value value = copy ? mica_constant(x.graph, MICA_F32, flat, copy) : (mica_value){0};
   free(copy);
   return value;
 }
 
-/* Inputs as the teacher's loader would have scaled them: (x d + m - n) / e with the run's mean m and deviation d and
- * the teacher's n and e. */
-static mica_value rescale(const mica_run *run, mica_value x) {
-  size_t count = 0, others = 0;
-  const double *m = mica_run_fact_numbers(run, "mean", &count), *d = mica_run_fact_numbers(run, "deviation", NULL);
-  const double *n = mica_run_fact_numbers(run->teacher.run, "mean", &others);
-  const double *e = mica_run_fact_numbers(run->teacher.run, "deviation", NULL);
+/* `count` numbers of a fact; without the fact's name `otherwise` as often. NULL: there are none. */
+static double *numbers_of(const mica_run *run, const char *fact, size_t count, double otherwise) {
+  size_t known = 0;
+  const double *is = fact ? mica_run_fact_numbers(run, fact, &known) : NULL;
+  /* A model in ONNX answers in the targets' own units. */
+  const bool own = !fact || (run->model && !strncmp(fact, "target_", 7));
+  if (!own && (!is || known < count)) return NULL;
+  double *numbers = malloc((count + 1) * sizeof *numbers);
+  for (size_t i = 0; numbers && i < count; i++) numbers[i] = own ? otherwise : is[i];
+  return numbers;
+}
+
+/* x in units of the one run, in those of the other: (x d + m - n) / e with means m and n, deviations d and e. As it is
+ * where one of them is not known. */
+static mica_value convert(const mica_run *from, const mica_run *to, const unit *u, mica_value x) {
   const mica_shape shape = mica_value_shape(x);
-  bool same = !m || !d || !n || !e || count != others || shape.rank < 2 || shape.dim[1] != (int64_t)count;
-  if (!same) same = !memcmp(m, n, count * sizeof *m) && !memcmp(d, e, count * sizeof *d);
-  double *numbers = same ? NULL : malloc((2 * count + 1) * sizeof *numbers);
-  if (!numbers) return x;
-  for (size_t i = 0; i < count; i++) {
-    numbers[i] = d[i] / e[i];
-    numbers[count + i] = (m[i] - n[i]) / e[i];
+  const size_t count = shape.rank > u->axis && shape.dim[u->axis] > 0 ? (size_t)shape.dim[u->axis] : 0;
+  double *m = numbers_of(from, u->mean, count, 0), *d = numbers_of(from, u->deviation, count, 1);
+  double *n = numbers_of(to, u->mean, count, 0), *e = numbers_of(to, u->deviation, count, 1);
+  const size_t bytes = count * sizeof *m;
+  if (m && d && n && e && (memcmp(m, n, bytes) != 0 || memcmp(d, e, bytes) != 0)) {
+    for (size_t i = 0; i < count; i++) {
+      d[i] /= e[i];
+      m[i] = (m[i] - n[i]) / e[i];
+    }
+    x = mica_add(mica_mul(x, along(x, u->axis, d)), along(x, u->axis, m));
   }
-  x = mica_add(mica_mul(x, channels(x, numbers, count)), channels(x, numbers + count, count));
-  free(numbers);
+  free(m);
+  free(d);
+  free(n);
+  free(e);
+  return x;
+}
+
+/* A column as the teacher's loader would have made it. */
+static mica_value as_taught(const mica_run *run, const char *name, mica_value x) {
+  for (size_t i = 0; x.graph && i < sizeof inputs / sizeof *inputs; i++) {
+    const char *column = inputs[i].column ? inputs[i].column : mica__run_fact_text(run, "input_column");
+    if (!strcmp(name, column)) x = convert(run, run->teacher.run, &inputs[i].unit, x);
+  }
   return x;
 }
 
 /* The batch without answers, so that the teacher's step does as if it predicted. */
-static mica_status blindfold(const mica_run *run, const mica_batch_values *batch, mica_batch_values *blind) {
-  static const char *const facts[] = {"label_column", "boxes_column"};
+static mica_status blindfold(const mica_run *run, const mica_batch_values *batch, const mica_objective *own,
+                             mica_batch_values *blind) {
   *blind = (mica_batch_values){.graph = batch->graph, .columns = calloc(batch->count + 1, sizeof *blind->columns)};
   if (!blind->columns) return mica__fail_nomem("a teacher");
   for (size_t i = 0; i < batch->count; i++) {
     mica__column column = batch->columns[i];
-    bool answer = false;
-    for (size_t k = 0; k < 2; k++) answer = answer || !strcmp(column.name, mica__run_fact_text(run, facts[k]));
-    if (answer) continue;
-    if (!strcmp(column.name, mica__run_fact_text(run, "input_column")) && column.value.graph)
-      column.value = rescale(run, column.value);
+    if (mica__run_is_answer(run, column.name)) continue;
+    if (own->seen.graph && !strcmp(column.name, own->seen_column)) column.value = own->seen;
+    column.value = as_taught(run, column.name, column.value);
     blind->columns[blind->count++] = column;
   }
   return MICA_OK;
@@ -191,50 +254,71 @@ static void note_inputs(const mica_batch_values *batch, const mica_batch_values 
         batch->columns[i].value = blind->columns[k].value;
 }
 
-static mica_status answer(mica_run *run, mica_nn *nn, const mica_batch_values *batch, mica_value *logits) {
+/* What the teacher makes of a batch; of a model in ONNX the first answer's value alone. */
+static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *batch, const mica_objective *own,
+                         mica_objective *made) {
   mica__teacher *teacher = &run->teacher;
-  mica_objective made = {0};
   mica_batch_values blind;
   const mica_nn_config config = {.dtype = run->training.dtype, .name_prefix = PREFIX, .like = teacher->weights};
   mica_nn_destroy(teacher->nn);
   teacher->nn = NULL;
   MICA_TRY(mica_nn_create(mica_nn_graph(nn), &config, &teacher->nn));
-  mica_status status = blindfold(run, batch, &blind);
+  mica_status status = blindfold(run, batch, own, &blind);
   if (status == MICA_OK && teacher->run->model) {
     mica_value x = mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
     if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
-    note_inputs(batch, &blind);
-    *logits = x.graph ? mica_stop_gradient(mica__imported_answer(teacher->run->model, teacher->nn, x)) : x;
+    if (x.graph) x = mica__imported_answer(teacher->run->model, teacher->nn, x);
+    made->answers[0] = (mica_answer){.kind = own->answers[0].kind, .value = x};
   } else if (status == MICA_OK) {
-    run->task->step(teacher->nn, &blind, teacher->run, &made);
-    note_inputs(batch, &blind);
-    *logits = mica_stop_gradient(made.logits);
+    run->task->step(teacher->nn, &blind, teacher->run, made);
   }
+  if (status == MICA_OK) note_inputs(batch, &blind);
   free(blind.columns);
   return status;
 }
 
-static mica_value fail(mica_nn *nn, mica_status status) { return mica__graph_fail_with(mica_nn_graph(nn), status); }
+/* The distance of answer k in the run's units. */
+static mica_status compare(const mica_run *run, const mica_answer *own, const mica_answer *taught, mica_value *out) {
+  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  mica_answer answer = *taught;
+  if (!taught->value.graph)
+    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX does not teach the task %s: a run does", run->task->name);
+  const mica_shape shape = mica_value_shape(own->value), other = mica_value_shape(taught->value);
+  if (own->kind != taught->kind || !mica_shape_equal(shape, other))
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s answers by %s numbers, the network by %s",
+                      run->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
+  for (size_t i = 0; own->kind == MICA_ANSWER_KIND_NUMBERS && i < sizeof answers / sizeof *answers; i++)
+    answer.value = convert(run->teacher.run, run, &answers[i], answer.value);
+  answer.value = mica_stop_gradient(answer.value);
+  if (answer.weight.graph) answer.weight = mica_stop_gradient(answer.weight);
+  *out = mica__answer_distance(own, &answer, mica_run_number(run, "temperature"));
+  return MICA_OK;
+}
+
+static mica_status add_distances(mica_run *run, mica_nn *nn, const mica_batch_values *batch, mica_objective *out) {
+  const double alpha = mica_run_number(run, "alpha");
+  mica_objective made = {0};
+  mica_value sum = {0};
+  if (!out->answers[0].value.graph)
+    return mica__fail(MICA_E_UNSUPPORTED, "the task %s learns from no teacher", run->task->name);
+  MICA_TRY(teach(run, nn, batch, out, &made));
+  /* A graph that failed says why. */
+  if (!made.answers[0].value.graph) return MICA_OK;
+  for (size_t i = 0; i < MICA_OBJECTIVE_ANSWERS && out->answers[i].value.graph; i++) {
+    mica_value distance = {0};
+    MICA_TRY(compare(run, &out->answers[i], &made.answers[i], &distance));
+    sum = i ? mica_add(sum, distance) : distance;
+  }
+  out->loss = mica_add(mica_affine(out->loss, 1 - alpha, 0), mica_affine(sum, alpha, 0));
+  return MICA_OK;
+}
 
 void mica__distil_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   mica_run *run = (mica_run *)config;
-  const double alpha = mica_run_number(run, "alpha"), temperature = mica_run_number(run, "temperature");
-  mica_value taught = {0};
-  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   run->task->step(nn, batch, run, out);
-  if (!run->teacher.run || !mica_nn_is_training(nn) || !out->loss.graph || !out->logits.graph) return;
-  mica_status status = answer(run, nn, batch, &taught);
-  if (status == MICA_OK && !taught.graph) return;
-  const mica_shape shape = mica_value_shape(out->logits), other = mica_value_shape(taught);
-  if (status == MICA_OK && !mica_shape_equal(shape, other))
-    status = mica__fail(MICA_E_FORMAT, "the teacher in %s answers by %s numbers, the network by %s",
-                        run->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
-  if (status != MICA_OK) {
-    out->loss = fail(nn, status);
-    return;
-  }
-  mica_value distance = run->task->distance(run, out->logits, taught, temperature);
-  out->loss = mica_add(mica_affine(out->loss, 1 - alpha, 0), mica_affine(distance, alpha, 0));
+  if (!run->teacher.run || !mica_nn_is_training(nn) || !out->loss.graph) return;
+  const mica_status status = add_distances(run, nn, batch, out);
+  if (status != MICA_OK) out->loss = mica__graph_fail_with(mica_nn_graph(nn), status);
 }
 
 mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer) {
@@ -246,32 +330,4 @@ mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer) {
   mica_status status = mica_nn_load(run->teacher.nn, mica_trainer_session(trainer), path, NULL);
   free(path);
   return status == MICA_E_FORMAT ? mica__run_damaged(run->teacher.run, MODEL) : status;
-}
-
-/* --- distances --- */
-
-mica_value mica__distance_of_classes(const mica_run *run, mica_value student, mica_value teacher, double temperature) {
-  (void)run;
-  mica_value log_q = mica_log_softmax(mica_affine(student, 1 / temperature, 0), 1);
-  mica_value p = mica_softmax(mica_affine(teacher, 1 / temperature, 0), 1);
-  mica_value each = mica_sum(mica_kl_divergence(log_q, p, MICA_LOSS_REDUCTION_NONE), MICA_AXES(1), false);
-  return mica_affine(mica_mean(each, MICA_ALL_AXES, false), temperature * temperature, 0);
-}
-
-mica_value mica__distance_of_labels(const mica_run *run, mica_value student, mica_value teacher, double temperature) {
-  (void)run;
-  mica_value p = mica_sigmoid(mica_affine(teacher, 1 / temperature, 0));
-  mica_value loss = mica_bce_with_logits(mica_affine(student, 1 / temperature, 0), p, 1, MICA_LOSS_REDUCTION_MEAN);
-  return mica_affine(loss, temperature * temperature, 0);
-}
-
-mica_value mica__distance_of_numbers(const mica_run *run, mica_value student, mica_value teacher, double temperature) {
-  (void)temperature;
-  /* Each network answers in deviations of what it was trained on. */
-  const double m = mica__run_fact_number(run, "target_mean", 0), d = mica__run_fact_number(run, "target_deviation", 1);
-  const mica_run *other = run->teacher.run;
-  /* A model of elsewhere answers in the targets' own units. */
-  const double n = mica__run_fact_number(other, "target_mean", is_foreign(other) ? 0 : m),
-               e = mica__run_fact_number(other, "target_deviation", is_foreign(other) ? 1 : d);
-  return mica_mse(student, mica_affine(teacher, e / d, (n - m) / d), MICA_LOSS_REDUCTION_MEAN);
 }

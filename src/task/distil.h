@@ -15,18 +15,15 @@ typedef struct mica__teacher {
 
 /* Takes the run that stands as the teacher. MICA_E_FORMAT names what it and the run do not have in common. */
 mica_status mica__distil_begin(mica_run *run);
+/* MICA_E_FORMAT, naming both, where a fact of texts or of numbers is another one of the teacher; `one` and `many` are
+ * what a text is called. */
+mica_status mica__distil_check_texts(const mica_run *run, const char *fact, const char *one, const char *many);
+mica_status mica__distil_check_numbers(const mica_run *run, const char *fact);
 /* Lets go of the teacher's network and file, not of its run. */
 void mica__distil_close(mica_run *run);
 /* The step of a run: its task's, in training with the distance to the teacher's answers mixed into the loss. */
 void mica__distil_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *objective);
 /* Loads the teacher's weights into the session of a trainer that was just made. */
 mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer);
-
-/* Distances for the rows of tasks. answers (N, C, ...) are logits of classes along axis 1: the mean over the rest of
- * T^2 KL(softmax(teacher / T), softmax(student / T)) (Hinton et al. 2015); of yes and no, the same of each element. */
-mica_value mica__distance_of_classes(const mica_run *run, mica_value student, mica_value teacher, double temperature);
-mica_value mica__distance_of_labels(const mica_run *run, mica_value student, mica_value teacher, double temperature);
-/* Mean square, whatever the temperature. */
-mica_value mica__distance_of_numbers(const mica_run *run, mica_value student, mica_value teacher, double temperature);
 
 #endif

@@ -268,6 +268,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const bool training = mica_nn_is_training(nn);
   mica_value z = network(nn, run, mica_batch_value(batch, "window"), mica_batch_value(batch, "level"));
   if (!training) out->outputs[0] = z, out->output_names[0] = "forecast";
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_NUMBERS, .value = z};
   if (!mica_batch_has(batch, "target") || !z.graph) return;
   mica_value y = mica_batch_value(batch, "target"), known = mica_batch_value(batch, "known");
   mica_value weight = total(known), errors = total(mica_mul(mica_abs(mica_sub(z, y)), known));
@@ -297,6 +298,7 @@ const mica__task_row mica__task_forecast = {
     .prepare = prepare,
     .derive = derive,
     .fits = fits,
+    .answer_columns = (const char *const[]){"target", "known", "season", NULL},
     .step = step,
     .evaluate = evaluate,
     .predict = mica__forecast_predict,

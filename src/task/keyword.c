@@ -183,7 +183,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const double *input = mica_run_fact_numbers(run, "input", NULL);
   mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
   mica_value z = network(nn, run, features(nn, run, middles(nn, run, x, lengths, (int64_t)input[1])), classes);
-  out->logits = z;
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
   if (!mica_batch_has(batch, label) || !z.graph) return;
   mica_value y = mica_batch_value(batch, label);
@@ -301,7 +301,6 @@ const mica__task_row mica__task_keyword = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
-    .distance = mica__distance_of_classes,
     .predict = predict,
     .report = report,
 };

@@ -221,7 +221,8 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value logits = mica_model_build(nn, mica_slice(tokens, 1, 0, context, 1), &network);
   mica_value target = mica_reshape(mica_slice(tokens, 1, 1, context + 1, 1), MICA_SHAPE(MICA_DYNAMIC));
   mica_value rows = mica_flatten(logits, 2);
-  out->logits = mica_value_dtype(rows) == MICA_F32 ? rows : mica_cast(rows, MICA_F32);
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES,
+                                  .value = mica_value_dtype(rows) == MICA_F32 ? rows : mica_cast(rows, MICA_F32)};
   if (mica_nn_is_training(nn)) {
     out->loss = mica_cross_entropy(rows, target, NULL);
     return;
@@ -343,7 +344,6 @@ const mica__task_row mica__task_language = {
     .derive = mica__language_derive,
     .fits = fits,
     .step = step,
-    .distance = mica__distance_of_classes,
     .exports = exports,
     .export_columns = export_columns,
     .evaluate = evaluate,

@@ -246,6 +246,39 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
              : mica__fail(MICA_E_FORMAT, "%s is no table of interactions", mica_dataset_name(data));
 }
 
+/* Ids are numbered as they come in the training part, which a seed may have drawn. */
+static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
+  const char *own = mica_run_setting(run, "seed"), *other = mica_run_setting(teacher, "seed");
+  mica_status status = mica__distil_check_texts(run, "users", "user", "users");
+  if (status == MICA_OK) status = mica__distil_check_texts(run, "items", "item", "items");
+  if (status == MICA_OK || !strcmp(own, other)) return status;
+  return mica__fail(status,
+                    "the teacher in %s was trained with seed %s, the run with %s: it has seen other parts of the data, "
+                    "and has other numbers for users and items",
+                    teacher->folder, other, own);
+}
+
+/* What networks read of a batch, and of what numbers stand for features. */
+static mica_status teaches(const mica_run *run, const mica_run *teacher) {
+  const mica__recommender own = mica__recommend_network(run), other = mica__recommend_network(teacher);
+  const int64_t sees = mica__recommender_context(&other), given = mica__recommender_context(&own);
+  const bool ranks = mica__recommend_ranks(run);
+  MICA_TRY(check_ids(run, teacher));
+  if (ranks && mica__recommender_is_sequential(&own) != mica__recommender_is_sequential(&other))
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s does not teach %s: one of them learns from windows of items",
+                      other.name, own.name);
+  if (ranks && sees && sees != given)
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s sees the %lld items before, the run %lld", teacher->folder,
+                      (long long)sees, (long long)given);
+  if (!mica__recommender_has_features(&other)) return MICA_OK;
+  if (!mica__recommender_has_features(&own))
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s does not teach %s, which reads no features", other.name,
+                      own.name);
+  MICA_TRY(mica__distil_check_texts(run, "features", "feature", "features"));
+  MICA_TRY(mica__distil_check_texts(run, "feature_values", "value", "values"));
+  return mica__distil_check_numbers(run, "feature_numbers");
+}
+
 /* A table of users or items, biases among them. */
 static bool is_table(const mica_nn_parameter_info *info) {
   static const char *const names[] = {"users.weight",     "items.weight",     "deep_users.weight", "deep_items.weight",
@@ -275,8 +308,10 @@ static mica_status begin(mica_run *run) {
 /* Tables by rows; and the metric that chooses the epoch. */
 static void configures(const mica_run *run, mica_trainer_config *c) {
   const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
+  /* Scores of all items give each row a gradient. */
+  const bool taught = *mica_run_setting(run, "teacher") && mica__recommend_ranks(run);
   const bool by_rows =
-      alone && !mica__run_flag(run, "whole-tables") && c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
+      alone && !taught && !mica__run_flag(run, "whole-tables") && c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
   c->watch = mica__recommend_ranks(run) ? "ndcg" : mica__recommend_clicks(run) ? "auc" : "rmse";
   c->falling = !strcmp(c->watch, "rmse");
   if (by_rows) c->optimizer.rows = "*.weight";
@@ -305,7 +340,9 @@ const mica__task_row mica__task_recommend = {
     .fits = fits,
     .begin = begin,
     .configures = configures,
+    .answer_columns = (const char *const[]){"label", "held", NULL},
     .step = mica__recommend_step,
+    .teaches = teaches,
     .evaluate = mica__recommend_evaluate,
     .calibrates = calibrates,
     .predict = mica__recommend_predict,

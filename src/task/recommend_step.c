@@ -128,6 +128,7 @@ static void step_pairs(mica_nn *nn, const mica_batch_values *batch, const mica_r
     return;
   }
   mica_value z = mica_affine(score_pairs(nn, batch, run, &squares), 1, mean), label = column(batch, "label");
+  out->answers[0] = (mica_answer){.kind = clicks ? MICA_ANSWER_KIND_LABELS : MICA_ANSWER_KIND_NUMBERS, .value = z};
   if (clicks)
     step_click(nn, z, squares, label, out);
   else
@@ -145,6 +146,12 @@ static mica_negative_config negatives_of(const mica_run *run, const mica__recomm
                                 .seed = (uint64_t)mica_run_number(run, "seed") + UINT64_C(0x6e656761)};
 }
 
+/* Scores (N, V) of all items as classes, without the item that stands for all unknown ones. */
+static mica_answer answer_of(mica_value scores, mica_value weight) {
+  return (mica_answer){
+      .kind = MICA_ANSWER_KIND_CLASSES, .value = mica_slice(scores, 1, 1, MICA_END, 1), .weight = weight};
+}
+
 /* Each position's next item against those drawn; positions without one count for nothing. */
 static void losses_of_windows(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_objective *out) {
   const mica__recommender network = mica__recommend_network(run);
@@ -154,21 +161,39 @@ static void losses_of_windows(mica_nn *nn, const mica_batch_values *batch, const
   mica_value next = mica_reshape(mica_slice(tokens, 1, 1, network.context + 1, 1), MICA_SHAPE(MICA_DYNAMIC));
   const mica__recommender_sides s = mica__recommender_build(nn, &network, user);
   mica_value x = mica_reshape(s.query, MICA_SHAPE(MICA_DYNAMIC, network.width));
-  mica_value loss =
-      mica_sampled_softmax(mica_nn_step(nn), x, mica__nn_narrow(nn, s.table), null_value, next, &negatives);
+  mica_value loss = null_value;
+  if (mica_nn_is_training(nn))
+    loss = mica_sampled_softmax(mica_nn_step(nn), x, mica__nn_narrow(nn, s.table), null_value, next, &negatives);
   mica_value counts = mica_cast(mica_greater(next, mica_full_like(next, 0)), MICA_F32);
+  const mica__recommender_sides rows = {.query = x, .table = s.table};
+  out->answers[0] = answer_of(mica__recommender_all_of(nn, &rows), counts);
+  if (!loss.graph) return;
   out->weight = mica_sum(counts, MICA_ALL_AXES, false);
   out->loss = mica_div(mica_sum(mica_mul(loss, counts), MICA_ALL_AXES, false), out->weight);
 }
 
+/* Scores of items (N, K), of those of all where a teacher tells them. */
+static mica_value scores_of(mica_nn *nn, const mica_run *run, const mica__recommender *network, mica__user_values user,
+                            mica_value items, mica_objective *out) {
+  if (mica__recommender_has_sides(network)) {
+    const mica__recommender_sides s = mica__recommender_build(nn, network, user);
+    out->answers[0] = answer_of(mica__recommender_all_of(nn, &s), null_value);
+    return mica__recommender_pairs_of(nn, &s, items);
+  }
+  if (!run->teacher.run) return mica__recommender_pairs(nn, network, user, items);
+  mica_value scores = mica__recommender_all(nn, network, user);
+  out->answers[0] = answer_of(scores, null_value);
+  return mica_gather_elements(scores, items, 1);
+}
+
 /* neumf: the pair and those drawn as true and false; mf: the pair above them (Rendle et al. 2009). */
 static mica_value loss_of_pairs(mica_nn *nn, const mica_run *run, const mica__recommender *network,
-                                mica__user_values user, mica_value items) {
+                                mica__user_values user, mica_value items, mica_objective *out) {
   const mica_negative_config negatives = negatives_of(run, network);
   const double l2 = mica_run_number(run, "l2");
   mica_value drawn = mica_negative_samples(mica_nn_step(nn), items, &negatives);
   mica_value all = mica_concat((mica_value[]){mica_unsqueeze(items, MICA_AXES(1)), drawn}, 2, 1);
-  mica_value scores = mica__recommender_pairs(nn, network, user, all);
+  mica_value scores = scores_of(nn, run, network, user, all, out);
   mica_value own = mica_slice(scores, 1, 0, 1, 1), others = mica_slice(scores, 1, 1, MICA_END, 1);
   if (!strcmp(network->name, "neumf")) {
     mica_value right = mica_mean(mica_softplus(mica_neg(own)), MICA_ALL_AXES, false);
@@ -183,16 +208,22 @@ static mica_value loss_of_pairs(mica_nn *nn, const mica_run *run, const mica__re
   return mica_add(loss, mica_affine(squares, l2, 0));
 }
 
-static mica_value loss_of_choices(mica_nn *nn, const mica_batch_values *batch, const mica_run *run) {
+static mica_value loss_of_choices(mica_nn *nn, const mica_batch_values *batch, const mica_run *run,
+                                  mica_objective *out) {
   const mica__recommender network = mica__recommend_network(run);
   const mica_negative_config negatives = negatives_of(run, &network);
   const mica__user_values user = user_of(run, batch);
   mica_value items = mica_batch_value(batch, "item");
-  if (strcmp(network.name, "towers") != 0) return loss_of_pairs(nn, run, &network, user, items);
+  if (!mica_nn_is_training(nn)) {
+    out->answers[0] = answer_of(mica__recommender_all(nn, &network, user), null_value);
+    return null_value;
+  }
+  if (strcmp(network.name, "towers") != 0) return loss_of_pairs(nn, run, &network, user, items, out);
   const mica__recommender_sides s = mica__recommender_build(nn, &network, user);
   mica_value bias = mica_squeeze(s.bias, MICA_AXES(1));
   mica_value losses =
       mica_sampled_softmax(mica_nn_step(nn), s.query, mica__nn_narrow(nn, s.table), bias, items, &negatives);
+  out->answers[0] = answer_of(mica__recommender_all_of(nn, &s), null_value);
   return mica_mean(losses, MICA_ALL_AXES, false);
 }
 
@@ -258,12 +289,12 @@ void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const voi
     return;
   }
   const mica__recommender network = mica__recommend_network(run);
-  /* A run that was opened has the columns of tests alone; it is not trained. */
-  if (mica_nn_is_training(nn) && !mica_batch_has(batch, "held")) {
+  /* Columns of training, for a teacher too. A run that was opened has those of tests alone; it is not trained. */
+  if (mica_batch_has(batch, "tokens") || mica_batch_has(batch, "item")) {
     if (mica__recommender_is_sequential(&network))
       losses_of_windows(nn, batch, run, out);
     else
-      out->loss = loss_of_choices(nn, batch, run);
+      out->loss = loss_of_choices(nn, batch, run, out);
     return;
   }
   mica_value scores = mask_seen(mica__recommender_all(nn, &network, user_of(run, batch)), column(batch, "seen"));

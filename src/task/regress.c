@@ -166,7 +166,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value x = mica__run_inputs(run, batch);
   mica_value given = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   mica_value z = mica__run_network(run, nn, x, 1);
-  out->logits = z;
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_NUMBERS, .value = z};
   if (!mica_nn_is_training(nn)) out->outputs[0] = mica_affine(z, deviation, mean), out->output_names[0] = "value";
   if (!given.graph || !z.graph) return;
   mica_value y = mica_affine(mica_sub(given, mica_full_like(given, mean)), 1 / deviation, 0);
@@ -283,7 +283,6 @@ const mica__task_row mica__task_regress = {
     .fits = fits,
     .begin = begin,
     .step = step,
-    .distance = mica__distance_of_numbers,
     .evaluate = evaluate,
     .by_samples = true,
     .predict = predict,

@@ -183,9 +183,6 @@ static mica_status open_teacher(mica_run *run) {
   char whole[PATH_MAX];
   struct stat about;
   if (!*folder) return MICA_OK;
-  if (!run->task->distance)
-    return mica__fail(MICA_E_UNSUPPORTED, "the task %s learns from no teacher: its answers are no classes or numbers",
-                      run->task->name);
   if (realpath(folder, whole)) MICA_TRY(mica__run_set(run, "teacher", whole));
   folder = mica_run_setting(run, "teacher");
   const bool file = stat(folder, &about) == 0 && !S_ISDIR(about.st_mode);

@@ -243,6 +243,8 @@ const mica_column *mica__run_find_label(const mica_dataset *data);
 mica_status mica__run_note_columns(mica_run *run, const mica_column **label);
 /* Compares an input of other data with the run's. */
 mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data);
+/* True for a column of answers, or of their lengths, which a prediction goes without. */
+bool mica__run_is_answer(const mica_run *run, const char *column);
 
 /* A column of more classes is no input: its one-hot form would be wider than most networks are. */
 #define MOST_CLASSES 256

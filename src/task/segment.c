@@ -242,7 +242,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
                                                                                           : MICA_MODEL_NORM_GROUP};
   mica_value z = mica_model_build(nn, mica_batch_value(batch, mica__run_fact_text(run, "input_column")), &model);
   if (mica_value_dtype(z) != MICA_F32) z = mica_cast(z, MICA_F32);
-  out->logits = z;
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!mica_nn_is_training(nn)) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
   if (!z.graph || !mica_batch_has(batch, label)) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
@@ -269,7 +269,6 @@ const mica__task_row mica__task_segment = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
-    .distance = mica__distance_of_classes,
     .evaluate = mica__segment_evaluate,
     .predict = mica__segment_predict,
     .report = mica__segment_report,

@@ -209,19 +209,34 @@ static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x, mica
   return mica_add(x, mica_mul(added, mica_sqrt(mica_div(whole, mica_unsqueeze(own, MICA_AXES(1))))));
 }
 
+/* Logits (N, T, C) step by step; of recording n the first steps[n] count, together as much as any recording. */
+static mica_answer answer_of(mica_value z, mica_value steps) {
+  const mica_shape one_each = MICA_SHAPE(MICA_DYNAMIC);
+  mica_value each = mica_unsqueeze(mica_cast(steps, MICA_F32), MICA_AXES(1));
+  mica_value ones = mica_full_like(mica_squeeze(mica_slice(z, 2, 0, 1, 1), MICA_AXES(2)), 1);
+  mica_value counts = mica_cast(mica_less(mica_cumsum(ones, 1, true, false), each), MICA_F32);
+  mica_value weight = mica_div(counts, mica_maximum(each, mica_full_like(each, 1)));
+  return (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES,
+                       .value = mica_flatten(z, 2),
+                       .weight = mica_reshape(weight, one_each),
+                       .count = mica_sum(mica_full_like(each, 1), MICA_ALL_AXES, false)};
+}
+
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const bool training = mica_nn_is_training(nn);
   mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
   mica_value steps = steps_of(run, lengths);
-  if (training) x = augmented(nn, run, x, lengths);
+  if (training) x = augmented(nn, run, x, lengths), out->seen = x, out->seen_column = "sound";
   mica_value z = mica__speech_network(nn, run, x, NULL);
   if (!training) {
     out->outputs[0] = mica_log_softmax(z, 2), out->output_names[0] = "scores";
     out->outputs[1] = steps, out->output_names[1] = "steps";
     out->outputs[2] = mica__speech_spectra(run, x), out->output_names[2] = "spectra";
   }
-  if (!mica_batch_has(batch, "tokens") || mica_value_is_null(z)) return;
+  if (mica_value_is_null(z)) return;
+  out->answers[0] = answer_of(z, steps);
+  if (!mica_batch_has(batch, "tokens")) return;
   mica_value classes = classes_of(run, mica_batch_value(batch, "tokens"));
   out->loss = mica_ctc_loss(mica_transpose(z, MICA_AXES(1, 0, 2)), classes, steps,
                             mica_batch_value(batch, "tokens.length"), &(mica_ctc_config){.zero_infinity = true});
@@ -239,6 +254,7 @@ const mica__task_row mica__task_speech = {
     .suits = suits,
     .prepare = prepare,
     .fits = fits,
+    .answer_columns = (const char *const[]){"tokens", NULL},
     .step = step,
     .evaluate = mica__speech_evaluate,
     .predict = mica__speech_predict,

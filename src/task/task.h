@@ -40,10 +40,13 @@ typedef struct mica__task_row {
   mica_status (*begin)(mica_run *run);
   /* Changes the trainer's configuration, as the settings of all tasks have it; NULL: nothing. */
   void (*configures)(const mica_run *run, mica_trainer_config *config);
+  /* Columns of answers, which a prediction goes without, beside those of the facts "label_column" and "boxes_column";
+   * ends with NULL. */
+  const char *const *answer_columns;
   mica_step_fn *step; /* its config is the const mica_run * */
-  /* How far the objective's logits are from a teacher's, a scalar; temperature is that of softmax (task/distil.h has
-   * the usual ones). NULL: the task learns from no teacher. */
-  mica_value (*distance)(const mica_run *run, mica_value student, mica_value teacher, double temperature);
+  /* MICA_E_FORMAT or MICA_E_UNSUPPORTED, saying why, where a run of the task cannot teach the run, although they have
+   * in common what those of all tasks must (task/distil.c). NULL: it can. */
+  mica_status (*teaches)(const mica_run *run, const mica_run *teacher);
   /* Metrics that are no sums; NULL: sums suffice. */
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
   bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */

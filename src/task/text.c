@@ -209,7 +209,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const bool training = mica_nn_is_training(nn);
   mica_value z = network(nn, run, mica_batch_value(batch, "tokens"), mica_batch_value(batch, "tokens.length"));
   if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
-  out->logits = z;
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!mica_batch_has(batch, label) || !z.graph) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
   const mica_cross_entropy_config how = {.label_smoothing = training ? mica_run_number(run, "label-smoothing") : 0,
@@ -267,7 +267,6 @@ const mica__task_row mica__task_text = {
     .derive = derive,
     .fits = fits,
     .step = step,
-    .distance = mica__distance_of_classes,
     .evaluate = evaluate,
     .predict = mica__text_predict,
     .report = mica__text_report,

@@ -301,13 +301,18 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value memory = mica_translator_encode(nn, mica_batch_value(batch, SOURCE), &network);
   network.sequence.lengths = (mica_value){0};
   mica_value logits = mica_translator_decode(nn, mica_batch_value(batch, READ), memory, lengths, &network);
+  mica_value rows = mica_flatten(logits, 2);
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES,
+                                  .value = mica_value_dtype(rows) == MICA_F32 ? rows : mica_cast(rows, MICA_F32)};
   if (!mica_batch_has(batch, TARGET)) return;
   mica_value target = mica_reshape(mica_batch_value(batch, TARGET), MICA_SHAPE(MICA_DYNAMIC));
   const double smoothing = mica_nn_is_training(nn) ? mica_run_number(run, "label-smoothing") : 0;
   const mica_cross_entropy_config how = {.label_smoothing = smoothing, .ignore = true, .ignored = NOTHING};
-  out->loss = mica_cross_entropy(mica_flatten(logits, 2), target, &how);
+  out->loss = mica_cross_entropy(rows, target, &how);
   if (mica_value_dtype(out->loss) != MICA_F32) out->loss = mica_cast(out->loss, MICA_F32);
   out->weight = mica_sum(mica_cast(mica_batch_value(batch, TARGET ".length"), MICA_F32), MICA_ALL_AXES, false);
+  out->answers[0].weight = mica_cast(mica_greater_equal(target, mica_full_like(target, 0)), MICA_F32);
+  out->answers[0].count = out->weight;
 }
 
 const mica__task_row mica__task_translate = {
@@ -324,6 +329,7 @@ const mica__task_row mica__task_translate = {
     .prepare = prepare,
     .derive = derive,
     .fits = fits,
+    .answer_columns = (const char *const[]){TARGET, NULL},
     .step = step,
     .evaluate = mica__translate_evaluate,
     .predict = mica__translate_predict,

@@ -47,7 +47,9 @@ bool mica__recommender_has_features(const mica__recommender *r);
 /* False for a network whose scores are no products: neumf, dlrm. */
 bool mica__recommender_has_sides(const mica__recommender *r);
 mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r, mica__user_values user);
-/* Scores of pairs, (N, K) of items (N, K); and of all items, (N, V). */
+/* Scores of pairs, (N, K) of items (N, K); and of all items, (N, V); of a network that was built, or as one. */
+mica_value mica__recommender_pairs_of(mica_nn *nn, const mica__recommender_sides *sides, mica_value items);
+mica_value mica__recommender_all_of(mica_nn *nn, const mica__recommender_sides *sides);
 mica_value mica__recommender_pairs(mica_nn *nn, const mica__recommender *r, mica__user_values user, mica_value items);
 mica_value mica__recommender_all(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 
