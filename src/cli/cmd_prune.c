@@ -118,15 +118,16 @@ const cli_command cli_command_prune = {
     .name = "prune",
     .summary = "make a trained network smaller: channels and heads go, the rest is trained on",
     .details = "\nChannels are removed with all that goes with them, through residuals,\n"
-               "concatenations, depthwise convolutions and norms; so are whole heads of attention\n"
-               "(with grouped queries whole groups), the hidden units of transformers and the\n"
-               "units of recurrent layers. The network is trained an epoch after each step and\n"
-               "--epochs after the last. DIR is a run as mica train writes it, with narrower\n"
-               "layers: mica eval, predict, generate and export open it, mica train --resume\n"
-               "goes on with its last training, mica train --init takes its weights. Channels\n"
-               "that group norms share out stay, heads that ALiBi tells apart, and what residuals\n"
-               "of transformers add. Settings and tokens are the run's own unless given; --epochs\n"
-               "is half of its and --lr 0.3 of it.\n"
+               "concatenations, depthwise convolutions and norms; so are whole heads of\n"
+               "attention (with grouped queries whole groups), the hidden units of transformers\n"
+               "and the units of recurrent layers. The network is trained an epoch after each\n"
+               "step and --epochs after the last. DIR is a run as mica train writes it, with\n"
+               "narrower layers: mica eval, predict, generate and export open it, mica train\n"
+               "--resume goes on with its last training, mica train --init takes its weights.\n"
+               "Channels that group norms share out stay, heads that ALiBi tells apart, and what\n"
+               "residuals of transformers add. Settings and tokens are the run's own unless\n"
+               "given, and layers, widths and heads always; --epochs is half of its and --lr 0.3\n"
+               "of it.\n"
                "With --masks weights become 0 where they stand: the network computes as much as\n"
                "before, and only a packed file of it is smaller.\n",
     .options = options,
