@@ -23,6 +23,9 @@ train="train --task language --data $data --context 32 --layers 2 --batch 16 --l
 # shellcheck disable=SC2086 # words of options
 run $train --width 64 --heads 8 --groups 4 --feed-forward swiglu --positions rotary --epochs 6 --out "$work/language"
 ends 0 '' ''
+# Weights of eight heads have the shape of those of four.
+run prune "$work/language" --heads 4 --steps 1 --epochs 1 --out "$work/none"
+ends 2 '' 'mica prune: heads is "8" in the run that is pruned, and cannot become "4"'
 run prune "$work/language" --steps 2 --epochs 4 --method taylor --quiet --out "$work/language2"
 ends 0 '' ''
 smaller perplexity 0.1 "$work/language" "$work/language2"
