@@ -30,6 +30,7 @@ static const network networks[] = {
     {"resnet18", NULL, "", 0},
     /* Four quanta of the output: rounding that falls otherwise in a layer is carried through all that follow. */
     {"resnet18_int8", NULL, "", 0.047},
+    {"mobilenet_v2_int8", NULL, "", 0.03},
     {"resnet50", NULL, "", 0},
     {"densenet121", NULL, "", 0},
     {"ultraface", "models/ultraface_version-RFB-320/model.onnx", "", 0},

@@ -229,18 +229,31 @@ static void join_rows(mica__conv_dims *d) {
   d->in[1] = d->out[1] = 1;
 }
 
+/* Images of one pixel are rows of a matrix, and filters its columns: lanes that are pixels would mostly be idle. */
+static bool is_matrix(const mica__conv_dims *d) {
+  return d->groups == 1 && mica__product3(d->in) == 1 && mica__product3(d->out) == 1 && mica__product3(d->filter) == 1;
+}
+
 static mica_status launch_conv(const mica__exec *exec) {
   mica__int8 p = problem_of(exec);
   mica_conv_config config = config_of(exec->attrs);
   p.conv = true;
   MICA_TRY(mica__conv_dims_of(&config, mica_tensor_shape(exec->inputs[0]), mica_tensor_shape(exec->inputs[1]), NULL,
                               &p.dims));
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  if (is_matrix(&p.dims)) {
+    p.conv = false;
+    p.transposed = true;
+    p.m = p.dims.n;
+    p.n = p.dims.k;
+    p.depth = p.dims.c;
+    return mica__int8_product(&p);
+  }
   join_rows(&p.dims);
   p.depth = p.dims.c;
   p.m = p.dims.k;
   p.row_batches = p.dims.groups;
   p.batches = p.dims.n * p.dims.groups;
-  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   return mica__int8_is_depthwise(&p) ? mica__int8_depthwise(&p) : mica__int8_product(&p);
 }
 
@@ -260,7 +273,8 @@ static mica_status check_conv(mica__check *check) { return mica__int8_conv_check
 
 static const mica__kernel_desc *const matmul_kernels[] = {&mica__int8_pack_kernel, &mica__int8_cpu_kernel,
                                                           &mica__int8_gpu_kernel, NULL};
-static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel, &mica__int8_depthwise_kernel, NULL};
+static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel, &mica__int8_depthwise_kernel,
+                                                        &mica__int8_planes_kernel, NULL};
 
 const mica__op mica__op_int8_matmul = {.name = "int8_matmul",
                                        .kernels = matmul_kernels,
