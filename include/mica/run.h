@@ -163,6 +163,19 @@ MICA_API MICA_CHECKED mica_status mica_run_evaluate(mica_run *run, const char *d
  * parts: the whole is taken. "" before. Changes with the next evaluation. */
 MICA_API const char *mica_run_evaluated(const mica_run *run);
 
+/* How a run of the task speech finds texts in what its network hears. */
+typedef struct mica_text_search {
+  int32_t beam; /* prefixes that a search keeps (mica_ctc_search); 0: the run's setting, 16 with a text model */
+  const char *text_model; /* a file, as mica_text_model_open takes it; NULL: none */
+  int32_t text_order;     /* of a plain text; 0: 6 letters */
+  double text_weight;     /* of its log probability; 0: 0.5 */
+  double text_bonus;      /* added for each letter */
+} mica_text_search;
+
+/* Evaluations, predictions and reports find texts so from now on. search NULL: by the run's setting again.
+ * MICA_E_UNSUPPORTED: a run of another task; MICA_E_INVALID; as mica_text_model_open. */
+MICA_API MICA_CHECKED mica_status mica_run_search(mica_run *run, const mica_text_search *search);
+
 /* What to predict from; one of files, data and text. */
 typedef struct mica_run_input {
   const char *const *files; /* pictures, folders of them, tables (.csv, .tsv) without or with the label's column */

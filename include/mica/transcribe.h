@@ -21,13 +21,8 @@ typedef struct mica_transcriber mica_transcriber;
 typedef struct mica_transcriber_config {
   int32_t rate; /* of the samples that are pushed; 0: the run's. Others are resampled as mica_sound_read does */
   double chunk; /* seconds that are computed at a time, rounded to steps of the network; 0: 0.48 */
-  /* How many prefixes a search for the text keeps (mica_ctc_search); 0: the run's setting, and 16 with a text model.
-   * The text grows then as far as all of them agree. */
-  int32_t beam;
-  const char *text_model; /* a file, as mica_text_model_open takes it; NULL: none */
-  int32_t text_order;     /* of a plain text; 0: 6 letters */
-  double text_weight;     /* of its log probability; 0: 0.5 */
-  double text_bonus;      /* added for each letter */
+  /* With a beam or a text model the text grows as far as all prefixes agree. */
+  mica_text_search search;
 } mica_transcriber_config;
 
 /* A network with the run's weights and states of its own, which stay from chunk to chunk: memory does not grow with the

@@ -1,9 +1,11 @@
 #include "cli/result.h"
+#include "cli/search.h"
 
 #include <string.h>
 
 struct values {
   const char *model, *data, *part, *device;
+  cli_search search;
   bool json;
 };
 
@@ -12,6 +14,9 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "what to test on; the training's by default"),
     CLI_ROW("part", struct values, part, .value = "PART",
             .help = "train, validation or test; test where there is one, else all of DATA"),
+    CLI_ROW("beam", struct values, search.beam, .value = "N",
+            .help = "of recordings: prefixes that a search for the text keeps; the model's, or 16 with a text model"),
+    CLI_SEARCH_ROWS(struct values),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
     {0},
@@ -43,12 +48,16 @@ static int run(const cli_command *self, const void *given) {
   mica_engine *engine = NULL;
   mica_run *trained = NULL;
   mica_part part;
+  mica_text_search search;
   if (!v->model) {
     cli_fail(self, "--model is missing: the folder that mica train wrote");
     return CLI_USAGE;
   }
-  int status = cli_find_part(self, v->part, &part);
+  int status = cli_take_search(self, &v->search, &search);
+  if (status == CLI_OK) status = cli_find_part(self, v->part, &part);
   if (status == CLI_OK) status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK && (search.beam || search.text_model) && mica_run_search(trained, &search) != MICA_OK)
+    status = cli_fail_library(self);
   if (status == CLI_OK) status = evaluate(self, v, trained, part);
   mica_run_destroy(trained);
   mica_engine_destroy(engine);

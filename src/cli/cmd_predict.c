@@ -1,5 +1,6 @@
 #include "cli/number.h"
 #include "cli/result.h"
+#include "cli/search.h"
 
 #include <mica/io.h>
 #include <stdio.h>
@@ -11,7 +12,8 @@
 
 struct values {
   cli_words inputs;
-  const char *model, *text, *data, *count, *top, *beam, *length_penalty, *out, *device;
+  const char *model, *text, *data, *count, *top, *length_penalty, *out, *device;
+  cli_search search;
   bool pictures, json;
 };
 
@@ -23,9 +25,11 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),
-    CLI_ROW("beam", struct values, beam, .value = "N", .help = "hypotheses of a translation that are kept; 1"),
+    CLI_ROW("beam", struct values, search.beam, .value = "N",
+            .help = "hypotheses of a translation that are kept; 1. Prefixes of what is heard; the model's"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
             .help = "of beams: scores are log probability / tokens^A; the run's setting"),
+    CLI_SEARCH_ROWS(struct values),
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "write pictures that are predicted there, not to MODEL/predictions"),
     CLI_ROW("pictures", struct values, pictures, .help = "show the pictures in the terminal"),
@@ -215,10 +219,17 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
   double penalty = 0;
   int status = cli_integer(self, "count", v->count, 1, 100000, &input->count);
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &input->top);
-  if (status == CLI_OK) status = cli_integer(self, "beam", v->beam, 1, 64, &input->beams);
+  if (status == CLI_OK) status = cli_integer(self, "beam", v->search.beam, 1, 64, &input->beams);
   if (status == CLI_OK) status = cli_number(self, "length-penalty", v->length_penalty, 0, 10, &penalty);
   input->length_penalty = v->length_penalty && penalty == 0 ? MICA_ZERO : penalty;
   return status;
+}
+
+/* A run of the task speech searches for texts. */
+static int set_search(const cli_command *self, const struct values *v, mica_run *run, const mica_text_search *search) {
+  const bool hears = !strcmp(mica_run_task(run), "speech") && v->search.beam;
+  if (!hears && !search->text_model) return CLI_OK;
+  return mica_run_search(run, search) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
 static int predict(const cli_command *self, const struct values *v, mica_run *run, const mica_run_input *numbers) {
@@ -257,7 +268,9 @@ static int run(const cli_command *self, const void *given) {
   mica_run_input numbers = {.count = 10, .top = 3};
   mica_engine *engine = NULL;
   mica_run *trained = NULL;
+  mica_text_search search;
   int status = read_numbers(self, v, &numbers);
+  if (status == CLI_OK) status = cli_take_search(self, &v->search, &search);
   if (status != CLI_OK) return status;
   if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote, or a model of mica export"
@@ -265,6 +278,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK) status = set_search(self, v, trained, &search);
   if (status == CLI_OK) status = predict(self, v, trained, &numbers);
   mica_run_destroy(trained);
   mica_engine_destroy(engine);

@@ -1,5 +1,6 @@
 #include "cli/number.h"
 #include "cli/result.h"
+#include "cli/search.h"
 
 #include <errno.h>
 #include <mica/transcribe.h>
@@ -14,7 +15,8 @@
 
 struct values {
   cli_words inputs;
-  const char *model, *rate, *channels, *chunk, *beam, *text_model, *text_order, *text_weight, *text_bonus, *device;
+  const char *model, *rate, *channels, *chunk, *device;
+  cli_search search;
   bool json, quiet;
 };
 
@@ -25,14 +27,9 @@ static const cli_option options[] = {
     CLI_ROW("rate", struct values, rate, .value = "HZ", .help = "of raw samples from standard input; the model's"),
     CLI_ROW("channels", struct values, channels, .value = "N", .help = "of raw samples from standard input; 1"),
     CLI_ROW("chunk", struct values, chunk, .value = "S", .help = "seconds that are computed at a time; 0.48"),
-    CLI_ROW("beam", struct values, beam, .value = "N",
+    CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "prefixes that a search for the text keeps; the model's, or 16 with a text model"),
-    CLI_ROW("text-model", struct values, text_model, .value = "FILE",
-            .help = "what texts are like: an n-gram model in ARPA, of words or letters, or a plain text"),
-    CLI_ROW("text-order", struct values, text_order, .value = "N", .help = "letters of the n-grams of a plain text; 6"),
-    CLI_ROW("text-weight", struct values, text_weight, .value = "A",
-            .help = "by which its log probabilities are multiplied; 0.5"),
-    CLI_ROW("text-bonus", struct values, text_bonus, .value = "B", .help = "added for each letter; 0"),
+    CLI_SEARCH_ROWS(struct values),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("quiet", struct values, quiet, .help = "say nothing of the time that it takes"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
@@ -200,23 +197,6 @@ static int write_all(const cli_command *self, const struct values *v, mica_run *
   return status == CLI_OK ? failed : status;
 }
 
-/* How the text is searched for. */
-static int take_search(const cli_command *self, const struct values *v, mica_transcriber_config *config) {
-  int64_t beam = 0, order = 0;
-  int status = cli_integer(self, "beam", v->beam, 1, 4096, &beam);
-  if (status == CLI_OK) status = cli_integer(self, "text-order", v->text_order, 1, 12, &order);
-  if (status == CLI_OK) status = cli_number(self, "text-weight", v->text_weight, 1e-6, 100, &config->text_weight);
-  if (status == CLI_OK) status = cli_number(self, "text-bonus", v->text_bonus, -100, 100, &config->text_bonus);
-  if (status == CLI_OK && !v->text_model && (v->text_order || v->text_weight || v->text_bonus)) {
-    cli_fail(self, "--text-order, --text-weight and --text-bonus want a --text-model");
-    return CLI_USAGE;
-  }
-  config->beam = (int32_t)beam;
-  config->text_order = (int32_t)order;
-  config->text_model = v->text_model;
-  return status;
-}
-
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   int64_t rate = 0, channels = 1;
@@ -226,7 +206,7 @@ static int run(const cli_command *self, const void *given) {
   int status = cli_integer(self, "rate", v->rate, 1000, 768000, &rate);
   if (status == CLI_OK) status = cli_integer(self, "channels", v->channels, 1, 64, &channels);
   if (status == CLI_OK) status = cli_number(self, "chunk", v->chunk, 0.01, 60, &config.chunk);
-  if (status == CLI_OK) status = take_search(self, v, &config);
+  if (status == CLI_OK) status = cli_take_search(self, &v->search, &config.search);
   if (status != CLI_OK) return status;
   if (!v->model || !v->inputs.count) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task speech wrote"

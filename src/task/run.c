@@ -309,6 +309,7 @@ void mica_run_destroy(mica_run *run) {
   mica_safetensors_close(run->like);
   mica__run_close_data(run);
   mica_tokenizer_destroy(run->tokenizer);
+  mica_text_model_destroy(run->text_model);
   mica_history_destroy(run->history);
   mica_events_close(run->events);
   mica__facts_free(run);

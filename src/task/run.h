@@ -11,6 +11,7 @@
 #include <mica/history.h>
 #include <mica/model.h>
 #include <mica/safetensors.h>
+#include <mica/speech.h>
 #include <mica/tokenizer.h>
 #include <pthread.h>
 
@@ -60,6 +61,8 @@ struct mica_run {
   size_t column_count;
   mica_trainer_config training; /* prepare may change `watch` and `falling` */
   mica_tokenizer *tokenizer;    /* NULL: the run has none */
+  mica_ctc_beam_config search;  /* how texts are found in scores (mica_run_search); beam 0: by the setting */
+  mica_text_model *text_model;  /* its user; NULL: none */
   mica_quantizer *quantizer; /* of a quantised run, or one that trains with rounded weights; NULL: layers are float */
   mica_trainer *trainer;
   mica_safetensors *like; /* of a pruned run: the file that layers take their widths from */

@@ -57,6 +57,11 @@ void mica__speech_add_letter(mica__text *text, int32_t letter);
 /* The text of labels (classes, without blanks), without a space at its end. */
 mica_status mica__speech_text_of(const mica_run *run, const int32_t *labels, int64_t count, mica__text *text);
 
+/* How labels are found in scores: *search as mica_ctc_beam takes it, by the run's setting where the caller says
+ * nothing, its text model in *model, the caller's to destroy. False in *wanted: the best label of each step. */
+mica_status mica__speech_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,
+                                mica_text_model **model, bool *wanted);
+
 /* --- data --- */
 
 /* A list of recordings and texts: lines "FILE <tab> TEXT", or of more columns that a first line names. */

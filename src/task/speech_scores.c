@@ -19,10 +19,10 @@
 static mica_status decode(const mica_run *run, const float *scores, int64_t steps, int32_t *labels, int32_t *at,
                           int64_t *count) {
   const int64_t classes = mica__speech_classes(run);
-  const int32_t beam = (int32_t)mica_run_number(run, "beam");
+  mica_ctc_beam_config search = run->search;
+  if (!search.beam) search.beam = (int32_t)mica_run_number(run, "beam");
   for (int64_t i = 0; at && i < steps; i++) at[i] = -1;
-  if (beam > 0)
-    return mica_ctc_beam(scores, steps, classes, &(mica_ctc_beam_config){.beam = beam}, labels, count, NULL);
+  if (search.beam > 0 || search.text) return mica_ctc_beam(scores, steps, classes, &search, labels, count, NULL);
   *count = mica_ctc_greedy(scores, steps, classes, 0, labels, at);
   return MICA_OK;
 }

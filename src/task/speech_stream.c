@@ -96,17 +96,10 @@ static mica_status reset(mica_transcriber *t) {
 /* The search, where there is one: by the caller's beam, or the run's. */
 static mica_status make_search(mica_transcriber *t, const mica_transcriber_config *c) {
   const int64_t classes = mica__speech_classes(t->run);
-  const mica_text_model_config config = {.letters = t->letters, .count = classes - 1, .order = c->text_order};
-  mica_ctc_beam_config beam = {.beam = c->beam ? c->beam : (int32_t)mica_run_number(t->run, "beam"),
-                               .weight = c->text_weight,
-                               .bonus = c->text_bonus};
-  if (!beam.beam && !c->text_model) return MICA_OK;
-  if (c->text_model) {
-    MICA_TRY(mica_text_model_open(c->text_model, &config, &t->model));
-    beam.text = mica_text_model_score;
-    beam.user = t->model;
-    beam.context = mica_text_model_context(t->model);
-  }
+  mica_ctc_beam_config beam;
+  bool wanted = false;
+  MICA_TRY(mica__speech_search(t->run, &c->search, &beam, &t->model, &wanted));
+  if (!wanted) return MICA_OK;
   t->scores = calloc((size_t)(t->steps * classes), sizeof *t->scores);
   return t->scores ? mica_ctc_search_create(classes, &beam, &t->search) : mica__fail_nomem("a transcriber");
 }

@@ -1,4 +1,4 @@
-/* Letters of the task speech, as classes and as UTF-8. */
+/* Letters of the task speech, as classes and as UTF-8, and how texts of them are searched for. */
 #include "base/utf8.h"
 #include "task/speech.h"
 
@@ -48,5 +48,41 @@ mica_status mica__speech_text_of(const mica_run *run, const int32_t *labels, int
   free(letters);
   MICA_TRY(mica__text_status(text));
   if (text->length && text->data[text->length - 1] == ' ') text->data[--text->length] = '\0';
+  return MICA_OK;
+}
+
+mica_status mica__speech_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,
+                                mica_text_model **model, bool *wanted) {
+  int32_t *letters = NULL;
+  *search = (mica_ctc_beam_config){.beam = how->beam ? how->beam : (int32_t)mica_run_number(run, "beam"),
+                                   .weight = how->text_weight,
+                                   .bonus = how->text_bonus};
+  *wanted = search->beam || how->text_model;
+  if (!how->text_model) return MICA_OK;
+  MICA_TRY(mica__speech_alphabet(run, &letters));
+  const mica_text_model_config config = {
+      .letters = letters, .count = mica__speech_classes(run) - 1, .order = how->text_order};
+  mica_status status = mica_text_model_open(how->text_model, &config, model);
+  free(letters);
+  MICA_TRY(status);
+  search->text = mica_text_model_score;
+  search->user = *model;
+  search->context = mica_text_model_context(*model);
+  return MICA_OK;
+}
+
+mica_status mica_run_search(mica_run *run, const mica_text_search *how) {
+  mica_ctc_beam_config search;
+  mica_text_model *model = NULL;
+  bool wanted = false;
+  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
+  if (run->task != &mica__task_speech)
+    return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s searches for no text in what it hears",
+                      run->task->name);
+  if (how && how->beam < 0) return mica__fail(MICA_E_INVALID, "mica_run_search: a beam of %d", (int)how->beam);
+  MICA_TRY(mica__speech_search(run, how ? how : &(mica_text_search){0}, &search, &model, &wanted));
+  mica_text_model_destroy(run->text_model);
+  run->text_model = model;
+  run->search = search;
   return MICA_OK;
 }

@@ -84,7 +84,32 @@ for wrong in '--beam 0' '--beam 5000' '--text-weight 2' '--text-order 13'; do
   # shellcheck disable=SC2086
   run transcribe --model "$work/run" "$file" $wrong
   ends 2 '' 'mica transcribe: --*'
+  # shellcheck disable=SC2086
+  run predict --model "$work/run" "$file" $wrong
+  ends 2 '' 'mica predict: --*'
+  # shellcheck disable=SC2086
+  run eval --model "$work/run" $wrong
+  ends 2 '' 'mica eval: --*'
 done
+
+# predict finds with a text model what transcribe finds with it, and eval counts its errors.
+knowing="--text-model $work/c.txt --text-weight 40"
+# shellcheck disable=SC2086 # words of options and names
+run transcribe --model "$work/run" $files $knowing --json
+heard=$(texts texts)
+[ "$heard" != "$wanted" ] || fault 'a text model changes nothing'
+# shellcheck disable=SC2086
+run predict --model "$work/run" $files $knowing --json
+[ "$(texts predictions)" = "$heard" ] || fault "predict hears $(texts predictions), transcribe $heard"
+run eval --model "$work/run" --json
+plain=$(json metrics.cer)
+# shellcheck disable=SC2086
+run eval --model "$work/run" $knowing --json
+awk -v a="$(json metrics.cer)" -v b="$plain" 'BEGIN { exit !(a > b) }' || fault "$plain characters are wrong, and with c's $out"
+run eval --model "$work/run" --beam 8 --json
+holds metrics.cer "$plain"
+run eval --model "$work/run" --text-model "$work/bad.arpa"
+ends 1 '' "mica eval: $work/bad.arpa:4: *"
 
 # --- a Conformer ---
 
