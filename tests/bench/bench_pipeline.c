@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { STAGES = 2, BLOCKS = 8, WIDTH = 256, HEADS = 4, STEPS = 64, TEXTS = 4, MOST_MICRO = 64, ROUNDS = 3 };
+enum { STAGES = 2, BLOCKS = 8, WIDTH = 128, HEADS = 4, STEPS = 64, TEXTS = 4, MOST_MICRO = 64, ROUNDS = 3 };
 #define ELEMENTS ((size_t)TEXTS * STEPS * WIDTH)
 
 /* --- the network: a GPT's blocks --- */
