@@ -328,6 +328,13 @@ void mica_run_destroy(mica_run *run) {
   free(run);
 }
 
+mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
+  static const mica_text_search plain;
+  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
+  if (run->task->search) return run->task->search(run, search ? search : &plain);
+  return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s hears no texts to search for", run->task->name);
+}
+
 /* --- evaluating --- */
 
 /* True if the run's data have a validation part of their own, or their task makes one. */

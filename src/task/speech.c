@@ -258,6 +258,7 @@ const mica__task_row mica__task_speech = {
     .step = step,
     .evaluate = mica__speech_evaluate,
     .predict = mica__speech_predict,
+    .search = mica__speech_set_search,
     .answers = mica__speech_answers,
     .report = mica__speech_report,
 };

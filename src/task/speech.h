@@ -61,6 +61,8 @@ mica_status mica__speech_text_of(const mica_run *run, const int32_t *labels, int
  * nothing, its text model in *model, the caller's to destroy. False in *wanted: the best label of each step. */
 mica_status mica__speech_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,
                                 mica_text_model **model, bool *wanted);
+/* Keeps it for the run. */
+mica_status mica__speech_set_search(mica_run *run, const mica_text_search *how);
 
 /* --- data --- */
 

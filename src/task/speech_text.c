@@ -71,16 +71,12 @@ mica_status mica__speech_search(const mica_run *run, const mica_text_search *how
   return MICA_OK;
 }
 
-mica_status mica_run_search(mica_run *run, const mica_text_search *how) {
+mica_status mica__speech_set_search(mica_run *run, const mica_text_search *how) {
   mica_ctc_beam_config search;
   mica_text_model *model = NULL;
   bool wanted = false;
-  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
-  if (run->task != &mica__task_speech)
-    return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s searches for no text in what it hears",
-                      run->task->name);
-  if (how && how->beam < 0) return mica__fail(MICA_E_INVALID, "mica_run_search: a beam of %d", (int)how->beam);
-  MICA_TRY(mica__speech_search(run, how ? how : &(mica_text_search){0}, &search, &model, &wanted));
+  if (how->beam < 0) return mica__fail(MICA_E_INVALID, "mica_run_search: a beam of %d", (int)how->beam);
+  MICA_TRY(mica__speech_search(run, how, &search, &model, &wanted));
   mica_text_model_destroy(run->text_model);
   run->text_model = model;
   run->search = search;

@@ -105,7 +105,7 @@ run eval --model "$work/run" --json
 plain=$(json metrics.cer)
 # shellcheck disable=SC2086
 run eval --model "$work/run" $knowing --json
-awk -v a="$(json metrics.cer)" -v b="$plain" 'BEGIN { exit !(a > b) }' || fault "$plain characters are wrong, and with c's $out"
+awk -v a="$(json metrics.cer)" -v b="$plain" 'BEGIN { exit !(a > b) }' || fault "not above $plain: $out"
 run eval --model "$work/run" --beam 8 --json
 holds metrics.cer "$plain"
 run eval --model "$work/run" --text-model "$work/bad.arpa"

@@ -35,9 +35,10 @@ START_TEST(keywords_are_spotted_in_integers) {
   snprintf(path, sizeof path, "%s/test_data_set_0", folder);
   ck_ok(mica_onnx_check(runner, test_queue(), path, 0, 0));
   ck_ok(mica_profile_stop(test_engine()));
-  /* The model's input, what a pooling gives and the like: products quantise as they store. */
+  /* Products quantise as they store. */
   ck_assert_uint_le(launches_of("fused_quantize"), 5);
-  uint64_t products = launches_of("int8_cpu") + launches_of("int8_gpu"), depthwise = launches_of("int8_depthwise") + launches_of("int8_planes");
+  uint64_t products = launches_of("int8_cpu") + launches_of("int8_gpu"),
+           depthwise = launches_of("int8_depthwise") + launches_of("int8_planes");
   ck_assert_msg(products == 5 && depthwise == 1, "%d products, %d depthwise", (int)products, (int)depthwise);
   ck_assert_uint_eq(launches_of("gemm") + launches_of("conv"), 0);
   mica_onnx_runner_destroy(runner);

@@ -101,6 +101,8 @@ static bool is_one_number(const mica_graph *graph, int32_t part) {
 
 /* --- what follows a product --- */
 
+typedef bool match_fn(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
+
 /* The tree above a product. */
 typedef struct above {
   mica__int8_attrs *attrs;
@@ -147,16 +149,16 @@ static bool same_channels(const mica_graph *graph, int32_t a, int32_t b) {
   return x.rank > 1 && y.rank > 1 && x.dim[0] == y.dim[0] && x.dim[1] == y.dim[1];
 }
 
-/* op: what multiplies, found: the integer op that may stand for it already. axis: where the result's columns (0) or
- * filters stand, counted from the last; count: how many there are. */
-static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, const mica__op *found, int32_t axis,
+/* op: what multiplies; found: how the integer op is found that may stand for it already. axis: where the result's
+ * columns (0) or filters stand, counted from the last; count: how many there are. */
+static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, match_fn *found, int32_t axis,
                       int64_t count) {
   int32_t in[4];
   if (!mica__pattern_op(graph, t->product, &mica__op_add, in)) return;
   for (int k = 0; k < 2; k++) {
     int64_t has = 0;
     int32_t product = behind_shapes(graph, in[k]), bias = in[1 - k];
-    if ((node_of(graph, product)->op != op && node_of(graph, product)->op != found) ||
+    if ((node_of(graph, product)->op != op && node_of(graph, product)->op->match != found) ||
         dtype_of(graph, bias) != MICA_F32)
       continue;
     if (mica_shape_count(shape_of(graph, bias), &has) != MICA_OK || has != count) continue;
@@ -204,9 +206,9 @@ static void give(const operand *first, const operand *second, const above *t, in
 
 /* A model that is imported has its products found node by node, before what follows them is there: one that gives real
  * numbers takes bias, activation and quantisation on. */
-static bool continued(const mica__match *match, const mica__op *op, const above *t, int32_t *inputs, int32_t *count) {
+static bool continued(const mica__match *match, match_fn *found, const above *t, int32_t *inputs, int32_t *count) {
   const mica__node *node = node_of(match->graph, t->product);
-  if (!match->users || node->op != op) return false;
+  if (!match->users || node->op->match != found) return false;
   const mica__int8_attrs *had = node->attrs;
   const bool bounded = had->low > -INFINITY || had->high < INFINITY;
   const bool more = t->attrs->low > -INFINITY || t->attrs->high < INFINITY;
@@ -215,9 +217,10 @@ static bool continued(const mica__match *match, const mica__op *op, const above 
   if (had->to != MICA_F32 || quantized || (bounded && (more || t->bias)) || (biased && t->bias)) return false;
   if (!more && !t->bias && !t->y_scale) return false;
   int32_t ids[MICA__INT8_OPERANDS] = {0};
-  for (int32_t i = 0; i < MICA__INT8_OPERANDS; i++)
-    if (mica__int8_input(had, (mica__int8_operand)i) >= 0)
-      ids[i] = node->inputs[mica__int8_input(had, (mica__int8_operand)i)];
+  for (int32_t i = 0; i < MICA__INT8_OPERANDS; i++) {
+    const int32_t at = mica__int8_input(had, (mica__int8_operand)i);
+    if (at >= 0) ids[i] = node->inputs[at];
+  }
   if (t->bias) ids[MICA__INT8_BIAS] = t->bias;
   ids[MICA__INT8_Y_SCALE] = t->y_scale;
   ids[MICA__INT8_Y_ZERO] = t->y_zero;
@@ -272,9 +275,9 @@ bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *in
     t.product = behind_shapes(graph, t.product);
     peel_activation(graph, &t);
     mica_shape shape = shape_of(graph, t.product);
-    if (shape.rank > 0) peel_bias(graph, &t, &mica__op_matmul, &mica__op_int8_matmul, 0, shape.dim[shape.rank - 1]);
+    if (shape.rank > 0) peel_bias(graph, &t, &mica__op_matmul, mica__int8_match_matmul, 0, shape.dim[shape.rank - 1]);
   }
-  if (!sums && continued(match, &mica__op_int8_matmul, &t, inputs, count)) return true;
+  if (!sums && continued(match, mica__int8_match_matmul, &t, inputs, count)) return true;
   const mica__op *op = node_of(graph, t.product)->op;
   bool integers = op == &mica__op_matmul_integer && dtype_of(graph, t.product) == MICA_I32;
   if (integers ? t.y_scale || t.bias || sums : op != &mica__op_matmul) return false;
@@ -314,9 +317,9 @@ bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inpu
     peel_quantize(graph, &t);
     peel_activation(graph, &t);
     mica_shape shape = shape_of(graph, t.product);
-    if (shape.rank >= 3) peel_bias(graph, &t, &mica__op_conv, &mica__op_int8_conv, shape.rank - 2, shape.dim[1]);
+    if (shape.rank >= 3) peel_bias(graph, &t, &mica__op_conv, mica__int8_match_conv, shape.rank - 2, shape.dim[1]);
   }
-  if (!sums && continued(match, &mica__op_int8_conv, &t, inputs, count)) return true;
+  if (!sums && continued(match, mica__int8_match_conv, &t, inputs, count)) return true;
   const mica__node *node = node_of(graph, t.product);
   if (node->op != &mica__op_conv || node->input_count != 2 || node->type.shape.rank > 4) return false;
   if (!mica__pattern_op(graph, t.product, &mica__op_conv, in) || !copy_window(node, attrs)) return false;
