@@ -112,6 +112,12 @@ static mica_status write_to(run *r, const char *name, bool notifies) {
   return status;
 }
 
+/* A checkpoint within an epoch: what it holds of running statistics is of all ranks, as at an epoch's end. */
+static mica_status write_within(run *r) {
+  MICA_TRY(mica__ranks_join_state(r->t));
+  return write_to(r, "last.safetensors", true);
+}
+
 /* --- an epoch --- */
 
 /* Fetches a batch and takes a step; *more is false at the epoch's end. */
@@ -150,7 +156,7 @@ static mica_status after_step(run *r) {
   if (r->ends) note_stop(r);
   if (!c->checkpoint_steps || t->progress.step % c->checkpoint_steps != 0) return MICA_OK;
   MICA_TRY(drain_all(r));
-  return write_to(r, "last.safetensors", true);
+  return write_within(r);
 }
 
 static mica_status run_steps(run *r) {
@@ -216,7 +222,7 @@ static mica_status end_epoch(run *r) {
 }
 
 static mica_status stop(run *r) {
-  MICA_TRY(write_to(r, "last.safetensors", true));
+  MICA_TRY(write_within(r));
   mica_train_progress event;
   MICA_TRY(event_of(r, MICA_TRAIN_EVENT_STOPPED, &event));
   event.reason = r->reason;

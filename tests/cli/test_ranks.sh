@@ -1,9 +1,11 @@
 #!/bin/sh
 # labels: device slow
 # Several ranks by mpirun: one voice, the result of one process, faults that end all of them, checkpoints for any number
-# of ranks. MICA_TEST_KILLS says how often a rank is killed (twice unless it does).
+# of ranks. MICA_TEST_KILLS says how often a rank is killed, of each task (twice unless it does).
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
+# shellcheck source-path=SCRIPTDIR source=tones.sh
+. "$(dirname "$0")/tones.sh"
 need_device
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
@@ -159,6 +161,55 @@ near "$(number loss "$work/by1")" "$(number loss "$work/by3")" || fault "losses 
 ranks 3 "$work/elastic" --epochs 2 --quiet --elastic --batch 50 >"$work/out" 2>&1 || fault "elastic: $(cat "$work/out")"
 ranks 2 "$work/elastic" --epochs 4 --quiet --elastic --batch 50 >"$work/out" 2>&1 || fault "elastic: $(cat "$work/out")"
 [ "$(wc -l <"$work/elastic/history.csv")" = 5 ] || fault "elastic: not 2 and 2 epochs"
+
+# --- recommend and speech: a rank that is killed ends the run; resumed, it has the bits of one that was not killed ---
+# The sum of a file, where there is one.
+stamp_of() { [ ! -e "$1" ] || cksum <"$1"; }
+# kept TASK WORDS...: 2 ranks train and are resumed until they end.
+kept() {
+  task=$1
+  shift
+  timeout 200 mpirun -n 2 "$mica" train --task "$task" "$@" --watchdog 20 --quiet --out "$work/$task-whole" \
+    >"$work/out" 2>&1 || fault "$task: $(cat "$work/out")"
+  kills=${MICA_TEST_KILLS:-2} resume=''
+  while :; do
+    # shellcheck disable=SC2086 # a word, or none
+    timeout 200 mpirun -n 2 "$mica" train --task "$task" "$@" --watchdog 20 --quiet $resume --out "$work/$task-killed" \
+      >"$work/out" 2>&1 &
+    launcher=$!
+    i=0 stamp=$(stamp_of "$work/$task-killed/last.safetensors")
+    while [ "$kills" -gt 0 ] && [ $((i += 1)) -lt 600 ] && kill -0 $launcher 2>/dev/null; do
+      [ "$(stamp_of "$work/$task-killed/last.safetensors")" = "$stamp" ] || break
+      sleep 0.05
+    done
+    victim=$(pgrep -f "^$mica train.*--out $work/$task-killed" | sed -n "$((kills % 2 + 1))p")
+    [ "$kills" -gt 0 ] && [ "$victim" ] && kill -KILL "$victim" 2>/dev/null
+    begun=$(date +%s)
+    wait $launcher
+    status=$?
+    [ $(($(date +%s) - begun)) -lt 190 ] || fault "$task: it hangs behind SIGKILL"
+    [ $status != 0 ] || break
+    kills=$((kills - 1))
+    [ "$kills" -ge 0 ] || { fault "$task: $(cat "$work/out")" && break; }
+    resume=--resume
+  done
+  [ "$resume" ] || fault "$task: no rank was killed"
+  cmp "$work/$task-whole/last.safetensors" "$work/$task-killed/last.safetensors" || fault "$task: other weights"
+}
+awk 'BEGIN {
+  print "user,item,timestamp"
+  for (u = 0; u < 60; u++) for (k = 0; k < 4 + u % 9; k++) print "u" u ",i" (u * 5 + k) % 20 "," k
+}' >"$work/taken.csv"
+kept recommend --data "$work/taken.csv" --objective ranking --model sasrec --width 8 --context 8 --batch 16 \
+  --epochs 30 --checkpoint-steps 7
+mkdir "$work/tones"
+make_tones "$work/tones" 48 1 >"$work/tones/train.tsv"
+if "$mica" version | grep -q MICA_WITH_SNDFILE=1; then
+  kept speech --data "$work/tones" --filters 4 --width 16 --mels 16 --batch 8 --warm-up 10 --epochs 8 \
+    --checkpoint-steps 5
+else
+  echo 'speech: no rank of it is killed: this build lacks libsndfile'
+fi
 
 # --- a rank that is killed, or hangs ---
 lose() {
