@@ -22,7 +22,8 @@ typedef struct bench {
   const char *pass;         /* NULL for all */
   const char *leave_out[8]; /* implementations; NULL after the last */
   const char *model;        /* likewise */
-  int batch, steps;         /* 0 for the benchmark's own */
+  int batch, steps, side;   /* 0 for the benchmark's own; side: of the pictures that train takes */
+  const char *dtype;        /* of gemm and train: NULL for f32 */
   bool cold;                /* first answers too */
   bool profile;             /* the kernels that take the time, to standard error */
   const char *device, *net; /* of scale: NULL for its own */
@@ -36,6 +37,10 @@ typedef struct bench {
 
 /* Ends the program with status 1 and the library's sentence unless the call returns MICA_OK. */
 void bench_ok(mica_status status);
+
+/* What --dtype names, f32 by default. *tf32 says whether it is "tf32", which is refused where tf32 is NULL. Ends the
+ * program where it is none of these. */
+mica_dtype bench_dtype(const bench *b, bool *tf32);
 
 /* Says on stderr, in a line, that a peer is not there; once, until another reason is given. */
 void bench_peer_missing(const char *name, const char *why);

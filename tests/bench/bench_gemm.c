@@ -1,4 +1,5 @@
 /* Matrix products: Mica, its peers and the device's limit take turns. */
+#include "base/element.h"
 #include "base/large.h"
 #include "bench/bench.h"
 #include "bench/peak.h"
@@ -26,7 +27,13 @@ static const char default_shapes[] = CUBE("64") CUBE("128") CUBE("256") CUBE("51
 typedef struct shape {
   int m, n, k, batches;
   char trans[3];
+  mica_dtype dtype;
+  bool tf32;
 } shape;
+
+/* None for other types than f32. */
+static const peer *rivals = bench_peers;
+static const peer no_rivals[] = {{.name = NULL}};
 
 /* One shape's data and what was measured. */
 typedef struct subject {
@@ -55,19 +62,35 @@ static mica_status parse_shape(const char *text, shape *s) {
 }
 
 /* In memory of the kind that Mica's own buffers have: pages are not what is compared. */
-static float *random_floats(size_t count, uint32_t seed) {
+static float *random_floats(const shape *s, size_t count, uint32_t seed) {
+  const bool narrow = s->tf32 || s->dtype != MICA_F32;
   float *values = mica__alloc_large((count + 1) * sizeof *values);
   for (size_t i = 0; values && i < count; i++) {
     seed = seed * 1664525u + 1013904223u;
     values[i] = (float)(seed >> 8) / 16777216.0f - 0.5f;
+    /* 8 bits each, which every type has, so that rounding them is no error. */
+    if (narrow) values[i] = rintf(values[i] * 256) / 256;
   }
   return values;
 }
 
-static mica_status make_operand(mica_engine *engine, const float *data, int batches, int rows, int cols,
-                                bool transposed, mica_tensor **tensor, mica_tensor **view) {
+static mica_status make_tensor(mica_engine *engine, mica_dtype dtype, mica_shape sides, const float *data,
+                               mica_tensor **tensor) {
+  if (dtype == MICA_F32) return mica_tensor_create_from(engine, dtype, sides, data, tensor);
+  int64_t count = 0;
+  MICA_TRY(mica_shape_count(sides, &count));
+  void *narrow = malloc((size_t)count * mica_dtype_size(dtype));
+  if (!narrow) return mica__fail_nomem("matrices");
+  for (int64_t i = 0; i < count; i++) mica__element_set(dtype, narrow, i, (double)data[i]);
+  const mica_status status = mica_tensor_create_from(engine, dtype, sides, narrow, tensor);
+  free(narrow);
+  return status;
+}
+
+static mica_status make_operand(mica_engine *engine, mica_dtype dtype, const float *data, int batches, int rows,
+                                int cols, bool transposed, mica_tensor **tensor, mica_tensor **view) {
   mica_shape as_stored = transposed ? MICA_SHAPE(batches, cols, rows) : MICA_SHAPE(batches, rows, cols);
-  MICA_TRY(mica_tensor_create_from(engine, MICA_F32, as_stored, data, tensor));
+  MICA_TRY(make_tensor(engine, dtype, as_stored, data, tensor));
   return transposed ? mica_tensor_transpose(*tensor, view) : mica_tensor_view(*tensor, as_stored, NULL, 0, view);
 }
 
@@ -75,8 +98,10 @@ static mica_status make_operand(mica_engine *engine, const float *data, int batc
 static mica_status record(mica_engine *engine, subject *x) {
   mica__exec exec = {.constant = (isupper(x->s.trans[0]) ? 1u : 0u) | (isupper(x->s.trans[1]) ? 2u : 0u)};
   if (exec.constant) exec.prologue = mica_engine_queue(engine);
+  mica_gemm_config config = mica_gemm_config_default();
+  config.allow_tf32 = x->s.tf32;
   MICA_TRY(mica__recorder_create(engine, &exec.queue));
-  mica_status status = mica__gemm_run(&exec, NULL, x->view_a, x->view_b, NULL, NULL, x->td);
+  mica_status status = mica__gemm_run(&exec, &config, x->view_a, x->view_b, NULL, NULL, x->td);
   x->recording = mica__recorder_end(exec.queue);
   MICA_TRY(status);
   const mica__launch *product = mica__recording_at(x->recording, 0);
@@ -90,14 +115,14 @@ static mica_status make_subject(mica_engine *engine, const shape *s, subject *x)
   *x = (subject){.s = *s};
   bool ta = tolower(s->trans[0]) == 't', tb = tolower(s->trans[1]) == 't';
   size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, batches = (size_t)s->batches;
-  x->a = random_floats(batches * m * k, 1);
-  x->b = random_floats(batches * k * n, 2);
-  x->d = random_floats(batches * m * n, 3);
+  x->a = random_floats(s, batches * m * k, 1);
+  x->b = random_floats(s, batches * k * n, 2);
+  x->d = random_floats(s, batches * m * n, 3);
   if (!x->a || !x->b || !x->d) return mica__fail_nomem("matrices");
   /* x keeps them, though its members' addresses are given away. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-  MICA_TRY(make_operand(engine, x->a, s->batches, s->m, s->k, ta, &x->ta, &x->view_a));
-  MICA_TRY(make_operand(engine, x->b, s->batches, s->k, s->n, tb, &x->tb, &x->view_b));
-  MICA_TRY(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(s->batches, s->m, s->n), x->d, &x->td));
+  MICA_TRY(make_operand(engine, s->dtype, x->a, s->batches, s->m, s->k, ta, &x->ta, &x->view_a));
+  MICA_TRY(make_operand(engine, s->dtype, x->b, s->batches, s->k, s->n, tb, &x->tb, &x->view_b));
+  MICA_TRY(make_tensor(engine, s->dtype, MICA_SHAPE(s->batches, s->m, s->n), x->d, &x->td));
   x->gemm = (peer_gemm){
       s->m, s->n, s->k, s->batches, ta, tb, x->a, x->b, x->d, x->ta, x->tb, x->td, mica_engine_queue(engine)};
   return record(engine, x);
@@ -124,9 +149,10 @@ static mica_status run_mica(const subject *x, int times) {
 static mica_status verify(const subject *x) {
   const shape *s = &x->s;
   size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, count = (size_t)s->batches * m * n;
-  float *got = malloc(count * sizeof *got);
+  const size_t size = mica_dtype_size(s->dtype);
+  void *got = malloc(count * size);
   if (!got) return mica__fail_nomem("a result");
-  mica_status status = mica_tensor_download(x->gemm.queue, x->td, got, count * sizeof *got);
+  mica_status status = mica_tensor_download(x->gemm.queue, x->td, got, count * size);
   for (size_t e = 0; status == MICA_OK && e < count; e += 1 + count / 97) {
     size_t z = e / (m * n), i = e / n % m, j = e % n;
     double sum = 0, magnitude = 0;
@@ -136,9 +162,11 @@ static mica_status verify(const subject *x) {
       sum += left * right;
       magnitude += fabs(left * right);
     }
-    if (!(fabs((double)got[e] - sum) <= 1e-6 * (4 + sqrt((double)k)) * magnitude))
+    const double value = mica__element_get(s->dtype, got, (int64_t)e);
+    const double rounding = s->dtype == MICA_F32 ? 0 : mica__element_roundoff(s->dtype) * fabs(sum);
+    if (!(fabs(value - sum) <= 1e-6 * (4 + sqrt((double)k)) * magnitude + rounding))
       status = mica__fail(MICA_E_NUMERIC, "%d,%d,%d,%s: element %zu is %g and should be %g", s->m, s->n, s->k, s->trans,
-                          e, (double)got[e], sum);
+                          e, value, sum);
   }
   free(got);
   return status;
@@ -188,17 +216,16 @@ static mica_status measure(const bench *b, const peak *limit, subject *x, double
     bench_wait_for_quiet();
     MICA_TRY(sample_mica(x, times, &times_memory[round]));
     MICA_TRY(peak_sample(limit, &limits[round]));
-    for (size_t p = 0; bench_peers[p].name; p++) {
+    for (size_t p = 0; rivals[p].name; p++) {
       /* A peer that is far slower need not do as many. */
       double *samples = times_memory + (p + 1) * rounds, guess = round ? samples[round - 1] : times_memory[round];
       int fewer = 1 + (int)(8 * SAMPLE_SECONDS / guess);
-      MICA_TRY(sample_peer(&bench_peers[p], x, fewer < times ? fewer : times, &samples[round]));
-      bench_rest(bench_peers[p].rest);
+      MICA_TRY(sample_peer(&rivals[p], x, fewer < times ? fewer : times, &samples[round]));
+      bench_rest(rivals[p].rest);
     }
   }
   x->seconds = bench_median(times_memory, rounds);
-  for (size_t p = 0; bench_peers[p].name; p++)
-    x->peer_seconds[p] = bench_median(times_memory + (p + 1) * rounds, rounds);
+  for (size_t p = 0; rivals[p].name; p++) x->peer_seconds[p] = bench_median(times_memory + (p + 1) * rounds, rounds);
   x->limit = bench_median(limits, rounds);
   return MICA_OK;
 }
@@ -206,8 +233,8 @@ static mica_status measure(const bench *b, const peak *limit, subject *x, double
 /* "name":value for every peer. */
 static void print_peers(const char *label, const double *values, const char *format) {
   printf("\"%s\":{", label);
-  for (size_t p = 0; bench_peers[p].name; p++) {
-    printf("%s\"%s\":", p ? "," : "", bench_peers[p].name);
+  for (size_t p = 0; rivals[p].name; p++) {
+    printf("%s\"%s\":", p ? "," : "", rivals[p].name);
     printf(format, values[p]);
   }
   printf("}");
@@ -216,12 +243,8 @@ static void print_peers(const char *label, const double *values, const char *for
 /* Which peers these were: "versions":{...}, or "openblas 0.3.21, clblast 1.5.3". */
 static void print_versions(bool json) {
   if (json) printf("\"versions\":{");
-  for (size_t p = 0; bench_peers[p].name; p++)
-    printf(json ? "%s\"%s\":\"%s\"" : "%s%s %s",
-           !p     ? ""
-           : json ? ","
-                  : ", ",
-           bench_peers[p].name, bench_peers[p].version());
+  for (size_t p = 0; rivals[p].name; p++)
+    printf(json ? "%s\"%s\":\"%s\"" : "%s%s %s", !p ? "" : json ? "," : ", ", rivals[p].name, rivals[p].version());
   if (json) printf("}");
 }
 
@@ -229,7 +252,7 @@ static void print_subject(const bench *b, const subject *x) {
   const shape *s = &x->s;
   double flops = 2.0 * s->m * s->n * s->k * s->batches, rate = flops / x->seconds, rates[MAX_PEERS] = {0},
          ratios[MAX_PEERS] = {0};
-  for (size_t p = 0; bench_peers[p].name; p++) {
+  for (size_t p = 0; rivals[p].name; p++) {
     rates[p] = flops / x->peer_seconds[p] / 1e9;
     ratios[p] = x->peer_seconds[p] / x->seconds;
   }
@@ -247,7 +270,7 @@ static void print_subject(const bench *b, const subject *x) {
   } else {
     printf("%6d %6d %6d %s %3d  %-10s %8.1f  %6.2f", s->m, s->n, s->k, s->trans, s->batches, x->kernel, rate / 1e9,
            rate / x->limit);
-    for (size_t p = 0; bench_peers[p].name; p++) printf("  %8.1f %7.2f", rates[p], ratios[p]);
+    for (size_t p = 0; rivals[p].name; p++) printf("  %8.1f %7.2f", rates[p], ratios[p]);
     printf("  ");
     print_versions(false);
     printf("\n");
@@ -263,7 +286,7 @@ typedef struct summary {
 
 static void print_summary(const bench *b, const summary *all) {
   double means[MAX_PEERS] = {0};
-  for (size_t p = 0; bench_peers[p].name; p++) means[p] = exp(all->logs[p] / (double)all->count);
+  for (size_t p = 0; rivals[p].name; p++) means[p] = exp(all->logs[p] / (double)all->count);
   if (b->json) {
     printf("{\"bench\":\"gemm\",\"summary\":true,");
     print_peers("geomean_ratio", means, "%.3f");
@@ -274,9 +297,9 @@ static void print_summary(const bench *b, const summary *all) {
     printf("}\n");
     return;
   }
-  for (size_t p = 0; bench_peers[p].name; p++)
-    printf("%s %s: geometric mean of the ratio %.3f, least %.3f, over %zu shapes\n", bench_peers[p].name,
-           bench_peers[p].version(), means[p], all->least[p], all->count);
+  for (size_t p = 0; rivals[p].name; p++)
+    printf("%s %s: geometric mean of the ratio %.3f, least %.3f, over %zu shapes\n", rivals[p].name,
+           rivals[p].version(), means[p], all->least[p], all->count);
 }
 
 static mica_status bench_shape(const bench *b, const peak *limit, const char *text, summary *all,
@@ -284,11 +307,12 @@ static mica_status bench_shape(const bench *b, const peak *limit, const char *te
   shape s;
   subject x;
   MICA_TRY(parse_shape(text, &s));
+  s.dtype = bench_dtype(b, &s.tf32);
   mica_status status = make_subject(b->engine, &s, &x);
   if (status == MICA_OK) status = measure(b, limit, &x, times_memory);
   if (status == MICA_OK) {
     print_subject(b, &x);
-    for (size_t p = 0; bench_peers[p].name; p++) {
+    for (size_t p = 0; rivals[p].name; p++) {
       double ratio = x.peer_seconds[p] / x.seconds;
       all->logs[p] += log(ratio);
       if (all->count == 0 || ratio < all->least[p]) all->least[p] = ratio;
@@ -303,6 +327,8 @@ static mica_status bench_shape(const bench *b, const peak *limit, const char *te
  * and does nothing else is measured in every round, too: clocks drift. Small products are called many times between two
  * waits, on every side. Figures are medians over the rounds. */
 int bench_gemm(const bench *b) {
+  bool tf32 = false;
+  if (bench_dtype(b, &tf32) != MICA_F32 || tf32) rivals = no_rivals;
 #ifndef BENCH_WITH_OPENBLAS
   bench_peer_missing("OpenBLAS", BENCH_NOT_LINKED);
 #endif
@@ -316,7 +342,7 @@ int bench_gemm(const bench *b) {
   mica_status status = shapes && times_memory ? peak_create(b->engine, &limit) : mica__fail_nomem("times");
   if (status == MICA_OK && !b->json) {
     printf("     m      n      k op batch impl     GFLOP/s  of peak");
-    for (size_t p = 0; bench_peers[p].name; p++) printf("  %8s   ratio", bench_peers[p].name);
+    for (size_t p = 0; rivals[p].name; p++) printf("  %8s   ratio", rivals[p].name);
     printf("\n");
   }
   for (char *text = status == MICA_OK ? strtok_r(shapes, ";", &rest) : NULL; text && status == MICA_OK;

@@ -29,6 +29,7 @@ typedef struct task {
 static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false},
                              {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false},
                              {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
+                             {"resnet50", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
                              {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
                              {"unet", 4, 128, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 16, 2, true, false},
                              {"detector", 8, 256, 3, MICA_OPTIMIZER_ADAMW, 0, 2e-3, 0, 0, false, true}};
@@ -115,9 +116,11 @@ static void make(const bench *b, const task *t, own *o) {
                            .step_config = &model,
                            .columns = columns,
                            .column_count = 2,
+                           .dtype = bench_dtype(b, NULL),
                            .optimizer = mica_optimizer_config_default(t->optimizer),
                            .schedule = {.rate = t->rate}};
   c.optimizer.momentum = t->momentum;
+  if (c.dtype == MICA_F16) c.optimizer.loss_scale = 65536;
   bench_ok(mica_trainer_create(b->engine, &c, &o->trainer));
 }
 
@@ -256,18 +259,22 @@ static void measure(const bench *b, const task *t, rival *r) {
 
 int bench_train(const bench *b) {
   bool found = false;
-  rival r = {.missing = false};
+  /* Beside a GPU stands PyTorch on the GPU: peers/torch_cuda.py. */
+  rival r = {.missing = bench_dtype(b, NULL) != MICA_F32 ||
+                        mica_engine_device(b->engine)->device_class == MICA_DEVICE_CLASS_GPU};
   /* A peer that dies is noticed by what it does not answer. */
   signal(SIGPIPE, SIG_IGN);
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
     task t = tasks[i];
     if (b->model && strcmp(b->model, t.name) != 0) continue;
     if (b->batch) t.batch = b->batch;
+    if (b->side) t.side = b->side;
     r.rss = 0;
     measure(b, &t, &r);
     fflush(stdout);
     found = true;
   }
-  if (!found) fprintf(stderr, "no task '%s'; there are mlp, cnn, resnet18, mobilenetv2, unet, detector\n", b->model);
+  if (!found)
+    fprintf(stderr, "no task '%s'; there are mlp, cnn, resnet18, resnet50, mobilenetv2, unet, detector\n", b->model);
   return found ? 0 : 2;
 }

@@ -11,6 +11,17 @@ void bench_ok(mica_status status) {
   exit(1);
 }
 
+mica_dtype bench_dtype(const bench *b, bool *tf32) {
+  const char *name = b->dtype ? b->dtype : "f32";
+  const bool rounded = tf32 && !strcmp(name, "tf32");
+  if (tf32) *tf32 = rounded;
+  if (rounded || !strcmp(name, "f32")) return MICA_F32;
+  if (!strcmp(name, "f16")) return MICA_F16;
+  if (!strcmp(name, "bf16")) return MICA_BF16;
+  fprintf(stderr, "mica-bench: there is no --dtype '%s'; there are f32, f16, bf16%s\n", name, tf32 ? ", tf32" : "");
+  exit(2);
+}
+
 void bench_peer_missing(const char *name, const char *why) {
   static char said[400];
   char text[sizeof said];
@@ -46,6 +57,8 @@ static bool parse(int count, char **words, bench *b) {
       b->profile = true;
     else if (!strcmp(words[i], "--model") && more)
       b->model = words[++i];
+    else if (!strcmp(words[i], "--dtype") && more)
+      b->dtype = words[++i];
     else if (!strcmp(words[i], "--as") && more)
       b->as = words[++i];
     else if (!strcmp(words[i], "--device") && more)
@@ -55,6 +68,8 @@ static bool parse(int count, char **words, bench *b) {
     else if (!strcmp(words[i], "--ranks") && more && (b->ranks = atoi(words[i + 1])) > 0)
       i++;
     else if (!strcmp(words[i], "--batch") && more && (b->batch = atoi(words[i + 1])) > 0)
+      i++;
+    else if (!strcmp(words[i], "--side") && more && (b->side = atoi(words[i + 1])) > 0)
       i++;
     else if (!strcmp(words[i], "--steps") && more && (b->steps = atoi(words[i + 1])) > 0)
       i++;

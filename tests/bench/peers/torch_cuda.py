@@ -1,14 +1,18 @@
-"""Matrix products and convolutions of PyTorch on an NVIDIA GPU (cuBLAS, cuDNN): one JSON line a case, in the form of
-mica-bench gemm and conv. tests/gpu/run.sh runs it beside these. No file here may be called as a package of PyTorch's is
-("cuda"): Python looks into a script's own folder first."""
+"""Matrix products, convolutions and training steps of PyTorch on an NVIDIA GPU (cuBLAS, cuDNN): one JSON line a case,
+in the form of mica-bench gemm, conv and train. tests/gpu/run.sh runs it beside these. No file here may be called as a
+package of PyTorch's is ("cuda"): Python looks into a script's own folder first."""
 
+import contextlib
 import json
 import time
 
 import torch
 import torch.nn.functional as F
 
-GEMMS = [(256, 256, 256), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (64, 128, 784), (64, 4096, 4096)]
+import torch_train
+
+GEMMS = [(256, 256, 256), (1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096),
+         (8192, 8192, 8192), (64, 128, 784), (64, 4096, 4096)]
 # n, c, h, k, r, s, p: batch, channels, height and width, filters, their size, stride, padding
 CONVS = [
     (16, 3, 224, 64, 7, 2, 3),
@@ -19,6 +23,10 @@ CONVS = [
     (16, 512, 7, 512, 3, 1, 1),
     (64, 32, 28, 64, 3, 1, 1),
 ]
+
+
+TRAININGS = [("mlp", 64, 28), ("cnn", 64, 28), ("resnet18", 32, 32), ("resnet18", 32, 224), ("resnet50", 32, 224),
+             ("mobilenetv2", 32, 224)]
 
 
 def seconds(work, rounds=9, repeats=20):
@@ -38,14 +46,43 @@ def seconds(work, rounds=9, repeats=20):
 
 def say(bench, case, dtype, flops, took, **more):
     print(json.dumps({"bench": bench, "case": case, "dtype": dtype, "gflops": round(flops / took / 1e9, 1),
-                      "versions": {"pytorch": torch.__version__}, **more}))
+                      "versions": {"pytorch": torch.__version__}, **more}), flush=True)
+
+
+def train(name, batch, side, precision):
+    """Steps of a network on batches that lie on the GPU, as mica-bench train takes them."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    model, loss, optimizer, make = torch_train.task(name, batch, side)
+    model.cuda()
+    batches = [[t.cuda() for t in make()] for _ in range(8)]
+    narrow = {"f16": torch.float16, "bf16": torch.bfloat16}.get(precision)
+    scaler = torch.amp.GradScaler("cuda", enabled=precision == "f16")
+    at = 0
+
+    def step():
+        nonlocal at
+        x, y = batches[at % len(batches)]
+        at += 1
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cuda", narrow) if narrow else contextlib.nullcontext():
+            answers = model(x)
+        scaler.scale(loss(answers.float(), y)).backward()
+        scaler.step(optimizer)
+        scaler.update()
+
+    took = seconds(step, rounds=5, repeats=10)
+    print(json.dumps({"bench": "train", "model": name, "batch": batch, "side": side, "dtype": precision,
+                      "samples_per_s": round(batch / took, 1), "step_ms": round(took * 1e3, 4),
+                      "versions": {"pytorch": torch.__version__}}), flush=True)
 
 
 def main():
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.benchmark = True
-    for name, dtype in (("f32", torch.float32), ("f16", torch.float16)):
+    for name, dtype in (("f32", torch.float32), ("tf32", torch.float32), ("f16", torch.float16),
+                        ("bf16", torch.bfloat16)):
+        torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
         for m, n, k in GEMMS:
             a = torch.randn(m, k, device="cuda", dtype=dtype)
             b = torch.randn(k, n, device="cuda", dtype=dtype)
@@ -62,6 +99,9 @@ def main():
         grad = lambda wrt: torch.autograd.grad(y, wrt, dy, retain_graph=True)
         say("conv", case, "f32", flops, seconds(lambda: grad(x)), **{"pass": "bwd_data"})
         say("conv", case, "f32", flops, seconds(lambda: grad(w)), **{"pass": "bwd_filter"})
+    for precision in ("f32", "tf32", "bf16", "f16"):
+        for name, batch, side in TRAININGS:
+            train(name, batch, side, precision)
 
 
 main()

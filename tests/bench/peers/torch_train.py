@@ -46,6 +46,33 @@ def resnet18(channels):
                          nn.MaxPool2d(3, 2, 1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
 
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, filters, stride):
+        super().__init__()
+        self.conv = nn.Sequential(nn.Conv2d(inputs, filters, 1, bias=False), nn.BatchNorm2d(filters), nn.ReLU(),
+                                  nn.Conv2d(filters, filters, 3, stride, 1, bias=False), nn.BatchNorm2d(filters),
+                                  nn.ReLU(), nn.Conv2d(filters, 4 * filters, 1, bias=False),
+                                  nn.BatchNorm2d(4 * filters))
+        self.downsample = None
+        if stride != 1 or inputs != 4 * filters:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, 4 * filters, 1, stride, bias=False),
+                                            nn.BatchNorm2d(4 * filters))
+
+    def forward(self, x):
+        return F.relu(self.conv(x) + (x if self.downsample is None else self.downsample(x)))
+
+
+def resnet50(channels):
+    blocks = []
+    inputs = 64
+    for s, count in enumerate((3, 4, 6, 3)):
+        for i in range(count):
+            blocks.append(Bottleneck(inputs, 64 << s, 2 if s > 0 and i == 0 else 1))
+            inputs = 256 << s
+    return nn.Sequential(nn.Conv2d(channels, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(),
+                         nn.MaxPool2d(3, 2, 1), *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 10))
+
+
 class Inverted(nn.Module):
     def __init__(self, inputs, expand, filters, stride):
         super().__init__()
@@ -121,9 +148,10 @@ def task(name, batch, side):
         model = torch_detector.Detector(3, 32, 3)
         return (model, torch_detector.Loss(side, 3), torch.optim.AdamW(model.parameters(), 0.002, weight_decay=0.01),
                 lambda: torch_detector.batch(batch, side, 3))
-    deep = name in ("resnet18", "mobilenetv2")
+    deep = name in ("resnet18", "resnet50", "mobilenetv2")
     model = {"mlp": lambda: mlp(side), "cnn": lambda: cnn(side), "resnet18": lambda: resnet18(3),
-             "mobilenetv2": lambda: mobilenetv2(3), "unet": lambda: UNet(1, 16, 2)}[name]()
+             "resnet50": lambda: resnet50(3), "mobilenetv2": lambda: mobilenetv2(3),
+             "unet": lambda: UNet(1, 16, 2)}[name]()
     weights = model.parameters()
     optimizer = torch.optim.SGD(weights, 0.01, momentum=0.9) if deep else torch.optim.Adam(weights, 0.001)
     labels, classes = ((batch, side, side), 2) if name == "unet" else ((batch,), 10)
@@ -154,4 +182,5 @@ def main():
         print(time.perf_counter() - begin, flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
