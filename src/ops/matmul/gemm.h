@@ -78,6 +78,9 @@ mica_status mica__gemm_pack(mica_queue *queue, const mica__panels *panels, mica_
 /* The layout that op(A) or op(B) has: outer is its stride along the rows of A or columns of B. */
 int32_t mica__gemm_layout(int64_t outer, int64_t k);
 
+/* True where A_ALIGNED and B_ALIGNED are 1 for vectors of so many elements, and both are adjacent along a dimension. */
+bool mica__gemm_is_aligned(const mica__gemm *gemm, int64_t vector);
+
 /* Tiles of m x n elements in all of D. */
 int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n);
 

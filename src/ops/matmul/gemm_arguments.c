@@ -21,6 +21,12 @@ static bool is_aligned(const mica__matrix *operand, int64_t rows, int64_t cols, 
          mica__tensor_first(operand->tensor) % vector == 0;
 }
 
+bool mica__gemm_is_aligned(const mica__gemm *gemm, int64_t vector) {
+  return mica__gemm_layout(gemm->a.row, gemm->a.col) != MICA__LAYOUT_ANY &&
+         mica__gemm_layout(gemm->b.col, gemm->b.row) != MICA__LAYOUT_ANY &&
+         is_aligned(&gemm->a, gemm->m, gemm->k, vector) && is_aligned(&gemm->b, gemm->k, gemm->n, vector);
+}
+
 static void push_operand(mica__launch *launch, const mica__matrix *operand) {
   mica__launch_tensor(launch, operand->tensor);
   mica__launch_long(launch, operand->row);

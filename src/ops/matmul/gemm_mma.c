@@ -12,15 +12,20 @@ static const mica__kernel_param params[] = {
     MICA__INT("WARPS_N", "warps along its columns", 1, 2, 4),
     MICA__INT("WARP_M", "rows a warp computes", 16, 32, 64),
     MICA__INT("WARP_N", "columns a warp computes", 16, 32, 64),
-    MICA__INT("WORDS", "depth of a tile in words", 8, 16, 32),
+    MICA__INT("STAGES", "tiles of an operand in local memory", 2, 3, 4),
 };
 /* The emulation is no device's choice; it is there to be checked. */
+enum { LARGE, SMALL, EMULATION };
 static const mica__variant variants[] = {
-    {.name = "ptx",
-     .classes = MICA__ON_GPU,
-     .features = MICA_FEATURE_INLINE_PTX,
-     .values = {MICA__GEMM_VALUES, 1, 2, 4, 64, 32, 16}},
-    {.name = "emulation", .values = {MICA__GEMM_VALUES, 0, 2, 1, 16, 32, 8}},
+    [LARGE] = {.name = "ptx",
+               .classes = MICA__ON_GPU,
+               .features = MICA_FEATURE_INLINE_PTX,
+               .values = {MICA__GEMM_VALUES, 1, 2, 2, 64, 64, 3}},
+    [SMALL] = {.name = "ptx64",
+               .classes = MICA__ON_GPU,
+               .features = MICA_FEATURE_INLINE_PTX,
+               .values = {MICA__GEMM_VALUES, 1, 2, 2, 32, 32, 4}},
+    [EMULATION] = {.name = "emulation", .values = {MICA__GEMM_VALUES, 0, 2, 1, 16, 32, 2}},
 };
 const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/gemm_mma.cl", params, variants)};
 
@@ -38,17 +43,12 @@ static const char *unsuited(const mica__gemm *gemm) {
                                                                                : NULL;
 }
 
-/* mma.sync with 16-bit operands takes pairs along k. Where they are not adjacent each element is read alone, 32 waits
- * for 32 instructions, and gemm_gpu's f32 arithmetic is faster: modelled on an A100 18.9 to 15.6 TFLOP/s of tn, on an
- * H100 57 to 25 of tn and to 43 of nn (2026-11-24); of nn an A100 keeps 27 to 19. */
-#define FEW_PAIRS_COMPUTE_CAPABILITY 90
-
-static const char *decline_pairs(const mica__gemm *gemm, const mica_device_info *device) {
+/* Copies in the background take 16 bytes that lie together. Where they do not, each element is read alone, and of 16
+ * bits, which pair along k, gemm_gpu's f32 arithmetic is faster then. */
+static const char *decline_pieces(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
   if (type != MICA_F16 && type != MICA_BF16) return NULL;
-  if (mica__gemm_layout(gemm->a.row, gemm->a.col) != MICA__LAYOUT_K) return "a is not adjacent along k";
-  if (device->compute_capability < FEW_PAIRS_COMPUTE_CAPABILITY) return NULL;
-  return mica__gemm_layout(gemm->b.col, gemm->b.row) != MICA__LAYOUT_K ? "b is not adjacent along k" : NULL;
+  return mica__gemm_is_aligned(gemm, 8) ? NULL : "a or b is not made of pieces of 16 bytes";
 }
 
 static const char *decline(const mica__task *task) {
@@ -62,7 +62,14 @@ static const char *decline(const mica__task *task) {
   if (mica_tensor_dtype(gemm->a.tensor) == MICA_F32 && !gemm->allow_tf32) return "tf32 is not allowed";
   if (gemm->m < 16 || gemm->n < 8) return "the matrices are smaller than one instruction";
   reason = unsuited(gemm);
-  return reason ? reason : decline_pairs(gemm, device);
+  return reason ? reason : decline_pieces(gemm);
+}
+
+/* Tiles of 128 x 128 where there are enough for all units, or else those of 64 x 64. */
+static const mica__variant *suited(const mica__gemm *gemm, const mica_device_info *device) {
+  const mica__variant *first = mica__kernel_variant(&mica__gemm_mma_kernel, device);
+  const bool few = mica__gemm_tiles(gemm, 128, 128) < (int64_t)device->compute_units;
+  return first == &variants[LARGE] && few ? &variants[SMALL] : first;
 }
 
 static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
@@ -71,8 +78,8 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   const mica_device_info *device = task->device;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  if (!variant) variant = mica__kernel_variant(&mica__gemm_mma_kernel, device);
-  if (!variant) variant = &variants[1];
+  if (!variant) variant = suited(gemm, device);
+  if (!variant) variant = &variants[EMULATION];
   if (unsuited(gemm)) return mica__fail(MICA_E_UNSUPPORTED, "gemm_mma: %s", unsuited(gemm));
   if (variant->features & ~device->features ||
       (variant->features && device->compute_capability < MIN_COMPUTE_CAPABILITY))

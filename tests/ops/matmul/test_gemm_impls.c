@@ -100,16 +100,18 @@ START_TEST(tensor_cores_where_they_are_and_may_be_used) {
 }
 END_TEST
 
-/* Elements of 16 bits that do not lie in pairs along k would be read one by one. */
-START_TEST(tensor_cores_where_pairs_are_adjacent) {
+/* Elements of 16 bits that are not made of pieces of 16 bytes would be read one by one. */
+START_TEST(tensor_cores_where_pieces_lie_together) {
+  static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
   mica_device_info ampere = nvidia(80), hopper = nvidia(90);
-  ck_assert_str_eq(choice_of(&ampere, MICA_F16, "nt", 512, 512, 64, false), "gemm_mma");
-  ck_assert_str_eq(choice_of(&ampere, MICA_F16, "tn", 512, 512, 64, false), "gemm_gpu");
-  ck_assert_str_eq(choice_of(&ampere, MICA_BF16, "tt", 512, 512, 64, false), "gemm_gpu");
-  ck_assert_str_eq(choice_of(&ampere, MICA_F32, "tn", 512, 512, 64, true), "gemm_mma");
-  ck_assert_str_eq(choice_of(&hopper, MICA_BF16, "nt", 512, 512, 64, false), "gemm_mma");
-  ck_assert_str_eq(choice_of(&hopper, MICA_F16, "nn", 512, 512, 64, false), "gemm_gpu");
-  ck_assert_str_eq(choice_of(&hopper, MICA_F32, "nn", 512, 512, 64, true), "gemm_mma");
+  for (int l = 0; l < 4; l++) {
+    ck_assert_str_eq(choice_of(&ampere, MICA_F16, layouts[l], 512, 512, 64, false), "gemm_mma");
+    ck_assert_str_eq(choice_of(&hopper, MICA_BF16, layouts[l], 512, 512, 64, false), "gemm_mma");
+    ck_assert_str_eq(choice_of(&ampere, MICA_F32, layouts[l], 512, 512, 64, true), "gemm_mma");
+  }
+  ck_assert_str_eq(choice_of(&ampere, MICA_F16, "nn", 512, 508, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice_of(&hopper, MICA_BF16, "tn", 510, 512, 64, false), "gemm_gpu");
+  ck_assert_str_eq(choice_of(&hopper, MICA_F32, "nn", 512, 510, 64, true), "gemm_mma");
 }
 END_TEST
 
@@ -198,7 +200,7 @@ Suite *test_suite(void) {
   tcase_add_test(choices, any_gpu_by_size);
   tcase_add_test(choices, a_gpu_without_room);
   tcase_add_test(choices, tensor_cores_where_they_are_and_may_be_used);
-  tcase_add_test(choices, tensor_cores_where_pairs_are_adjacent);
+  tcase_add_test(choices, tensor_cores_where_pieces_lie_together);
   tcase_add_test(choices, subgroups_of_a_known_size);
   tcase_add_test(choices, clblast_says_what_it_cannot_do);
   tcase_add_test(choices, no_gpu_kernel_on_a_cpu);
