@@ -201,7 +201,8 @@ static mica_status judge_words(inference *in, mica__dictionary *words, bool *aga
   return MICA_OK;
 }
 
-/* A header above texts alone: none of its words comes again in its column, where other words do in one of them. */
+/* A header above texts alone: none of its words comes again in its column, where other words do in one of them. A line
+ * of texts that nothing follows is one too, unless the table goes with another, which says what its columns are. */
 static mica_status recognise_words(inference *in) {
   mica__records *r = in->records;
   const size_t n = in->schema->count;
@@ -222,7 +223,8 @@ static mica_status recognise_words(inference *in) {
     free_dictionary(&words[i]);
   }
   free(words);
-  if (status == MICA_OK && few && !again && rows >= FEWEST_WORDS) in->schema->header = true;
+  const bool alone = rows == 0 && !in->config->like;
+  if (status == MICA_OK && (alone || (few && !again && rows >= FEWEST_WORDS))) in->schema->header = true;
   return status;
 }
 

@@ -123,6 +123,11 @@ student --data "$work/k.csv" --teacher "$work/k.csv" --out "$work/none"
 ends 1 '' '*is no folder of a run*'
 student --data "$work/k.csv" --teacher "$work/teacher" --temperature 0 --out "$work/none"
 ends 2 '' '*temperature wants a number*'
+for words in '--temperature 2' '--alpha 0.5'; do
+  # shellcheck disable=SC2086
+  student --data "$work/k.csv" $words --out "$work/none"
+  ends 2 '' '*temperature and alpha are of a teacher; there is none*'
+done
 student --data "$work/k.csv" --teacher "$work/teacher" --alpha 2 --out "$work/none"
 ends 2 '' '*alpha wants a number from 0 to 1*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'

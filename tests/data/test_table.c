@@ -279,6 +279,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"a,label\n1,2000000\n", NULL, "2000000"},
       {"a,label\n1,\"x\n2,y\n", NULL, "a quote is not closed"},
       {"a,label\n", NULL, "holds no samples"},
+      {"a,b,y\n", NULL, "holds no samples, only the names of columns"},
       {"label\n1\n", NULL, "one column"},
       {"a,label\n1,2\n", "a=picture", "a kind is number, class, text or time"},
       {"a,label\n1,2\n", "a", "is not NAME=KIND"},
