@@ -118,34 +118,93 @@ static void write_text(void *user) {
   for (int64_t i = 0; i < w->sizes->tokens; i++) bench_ok(mica_generator_next(w->generator, next));
 }
 
+/* A network with its weights, and what writes by it. */
+typedef struct written {
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *weights;
+  writer writer;
+} written;
+
+static written make_writer(const bench *b, const network *n) {
+  written w = {.writer.sizes = n};
+  const mica_model_config config = config_of(n);
+  bench_ok(mica_graph_create(&w.graph));
+  bench_ok(mica_nn_create(w.graph, NULL, &w.nn));
+  mica_value y = mica_model_build(w.nn, mica_input(w.graph, "ids", MICA_I32, MICA_SHAPE(1, MICA_DYNAMIC)), &config);
+  bench_ok(mica_session_create(b->engine, w.graph, &y, 1, NULL, &w.weights));
+  bench_ok(mica_nn_initialise(w.nn, w.weights));
+  const mica_generator_config how = {
+      .block = block, .block_config = n, .share = w.weights, .batch = n->batch, .context = n->context};
+  bench_ok(mica_generator_create(b->engine, &how, &w.writer.generator));
+  return w;
+}
+
+static void drop_writer(written *w) {
+  mica_generator_destroy(w->writer.generator);
+  mica_session_destroy(w->weights);
+  mica_nn_destroy(w->nn);
+  mica_graph_destroy(w->graph);
+}
+
 static void generate(const bench *b, const network *n, const char *name) {
-  mica_graph *graph = NULL;
-  mica_nn *nn = NULL;
-  mica_session *weights = NULL;
   char text[6][16];
   const char *arguments[7];
-  const mica_model_config config = config_of(n);
-  bench_ok(mica_graph_create(&graph));
-  bench_ok(mica_nn_create(graph, NULL, &nn));
-  mica_value y = mica_model_build(nn, mica_input(graph, "ids", MICA_I32, MICA_SHAPE(1, MICA_DYNAMIC)), &config);
-  bench_ok(mica_session_create(b->engine, graph, &y, 1, NULL, &weights));
-  bench_ok(mica_nn_initialise(nn, weights));
-  writer w = {.sizes = n};
-  const mica_generator_config how = {
-      .block = block, .block_config = n, .share = weights, .batch = n->batch, .context = n->context};
-  bench_ok(mica_generator_create(b->engine, &how, &w.generator));
+  written w = make_writer(b, n);
   const sequence_row row = {.name = name,
                             .flops = forward_flops(n) * (double)(n->batch * (n->tokens + PROMPT)),
-                            .session = mica_generator_session(w.generator),
+                            .session = mica_generator_session(w.writer.generator),
                             .step = write_text,
-                            .user = &w,
+                            .user = &w.writer,
                             .script = "torch_gpt.py",
                             .arguments = arguments_of(n, text, arguments)};
   bench_sequence_measure(b, &row);
-  mica_generator_destroy(w.generator);
-  mica_session_destroy(weights);
-  mica_nn_destroy(nn);
-  mica_graph_destroy(graph);
+  drop_writer(&w);
+}
+
+/* --- a token early and late in a text --- */
+
+enum { EARLY = 32, LATE = 1000, TIMED = 16, MOST_ROUNDS = 64 };
+
+/* Seconds of a token about a position, behind a prompt that comes to it. */
+static double token_at(const writer *w, int64_t position) {
+  static int32_t ids[LATE], next[1];
+  const int32_t length = (int32_t)position - TIMED / 2;
+  for (int32_t i = 0; i < length; i++) ids[i] = i * 37 % VOCABULARY;
+  bench_ok(mica_generator_prompt(w->generator, ids, &length, length));
+  bench_ok(mica_generator_next(w->generator, next));
+  const double begin = bench_now();
+  for (int i = 0; i < TIMED; i++) bench_ok(mica_generator_next(w->generator, next));
+  return (bench_now() - begin) / TIMED;
+}
+
+/* What a token reads: weights once, keys and values of all positions before it. */
+static double bytes_at(const network *n, int64_t position) {
+  return 4 *
+         (double)(12 * n->layers * n->width * n->width + VOCABULARY * n->width + 2 * n->layers * n->width * position);
+}
+
+static void compare_positions(const bench *b) {
+  static const network sizes = {6, 384, 6, LATE + TIMED, 1, TIMED};
+  double early[MOST_ROUNDS], late[MOST_ROUNDS];
+  const size_t rounds = (size_t)(b->rounds < MOST_ROUNDS ? b->rounds : MOST_ROUNDS);
+  written w = make_writer(b, &sizes);
+  token_at(&w.writer, EARLY);
+  token_at(&w.writer, LATE);
+  for (size_t r = 0; r < rounds; r++) {
+    early[r] = token_at(&w.writer, EARLY);
+    late[r] = token_at(&w.writer, LATE);
+  }
+  const double first = bench_median(early, rounds), last = bench_median(late, rounds);
+  const double predicted = bytes_at(&sizes, LATE) / bytes_at(&sizes, EARLY);
+  printf(b->json
+             ? "{\"bench\":\"sequence\",\"name\":\"gpt_positions_6x384\",\"early_ms\":%.3f,\"late_ms\":%.3f,"
+               "\"times\":%.3f,\"by_bytes\":%.3f,\"over\":%.3f}\n"
+             : "gpt_positions_6x384: a token about 32 %.3f ms, about 1,000 %.3f ms: %.3f times, by bytes %.3f: %.3f of "
+               "that\n",
+         first * 1e3, last * 1e3, last / first, predicted, last / first / predicted);
+  fflush(stdout);
+  drop_writer(&w);
 }
 
 void bench_sequence_gpt(const bench *b) {
@@ -160,4 +219,5 @@ void bench_sequence_gpt(const bench *b) {
     else
       train(b, n, name);
   }
+  if (!b->cases || strstr("gpt_positions_6x384", b->cases)) compare_positions(b);
 }
