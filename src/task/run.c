@@ -121,8 +121,8 @@ static mica_status go_on(mica_run *run) {
   MICA_TRY(status);
   const long long done = (long long)mica_trainer_epoch(run->trainer);
   if (!run->changed || (double)done < mica_run_number(run, "epochs")) return MICA_OK;
-  return mica__fail(MICA_E_STATE, "the run is complete: %lld of %lld epochs; %s cannot change", done, done,
-                    run->changed);
+  return mica__fail(MICA_E_STATE, "the run is complete: %lld epochs are done, %g asked for; %s cannot change", done,
+                    mica_run_number(run, "epochs"), run->changed);
 }
 
 /* Weights of which none counts would make every loss 0 / 0. */

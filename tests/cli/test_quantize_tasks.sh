@@ -62,4 +62,8 @@ for bits in 8 4; do
   run generate --model "$work/language$bits" --prompt 'the cat ' --temperature 0 --length 20
   ends 0 'the cat sat on*' ''
 done
+# A text has no answers to be compared.
+run compare --data "$data" --part validation --samples 8 --repeats 2 "$work/language" "$work/language8"
+ends 0 '*samples tested (validation); 2 predictions at batch 1 timed*' ''
+case $out in *'answers to'*) fault "answers of texts: $out" ;; esac
 exit $failed
