@@ -259,7 +259,7 @@ static mica_status run_on_cpu(const mica__int8 *p) {
 static mica_status run_on_gpu(const mica__int8 *p) {
   const mica__int8_form form = {
       .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = GPU_TILE, .column_width = GPU_TILE, .run = 1};
-  if (p->exec->classes == 0 && takes_instruction(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &ptx_rejected)) {
+  if (takes_instruction(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &ptx_rejected)) {
     mica_status status = run(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &form, 0);
     if (status != MICA_E_BUILD) return status;
     atomic_store(&ptx_rejected, true);
