@@ -1,9 +1,9 @@
 /* labels: device slow, shards: 4
  *
  * Every op's own check, on the full grid: each variant of each kernel against the naive reference; a case an op. Where
- * MICA_TEST_SMALL is set sizes are those of the doctor; where MICA_TEST_VENDORS is, only ops are checked that have
- * variants for some vendors, since on GPUs of two vendors the others run the same kernels; MICA_TEST_ALL names what
- * passed, too. */
+ * MICA_TEST_SMALL is set sizes are those of the doctor; where MICA_TEST_VENDORS is, too, and only kernels are run that
+ * the device might choose, of ops that have variants for some vendors: all others are run without a vendor.
+ * MICA_TEST_ALL names what passed, too. */
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
 #include "support/check_main.h"
@@ -23,7 +23,9 @@ static void report(void *user, const mica_doctor_line *line) {
 
 START_TEST(op_is_right) {
   mica_doctor_summary summary = {0};
-  mica__check_level level = getenv("MICA_TEST_SMALL") ? MICA__CHECK_SMALL : MICA__CHECK_FULL;
+  mica__check_level level = getenv("MICA_TEST_VENDORS") ? MICA__CHECK_OWN
+                            : getenv("MICA_TEST_SMALL") ? MICA__CHECK_SMALL
+                                                        : MICA__CHECK_FULL;
   bool no_case = false;
   ck_ok(mica__check_run(test_engine(), mica__ops[_i], level, report, &no_case, &summary));
   ck_assert_msg(!no_case, "no case runs an implementation");

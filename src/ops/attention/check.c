@@ -211,7 +211,7 @@ static mica_status check_op(mica__check *check, const subject *s, unsigned class
   const mica_device_info *device = mica_engine_device(check->engine);
   int most = check->level == MICA__CHECK_FULL ? 2 : 1; /* of `mixed` */
   /* A device of the tests' that only says to be a GPU compiles as slowly as the CPU that it is. */
-  bool imitated = check->level == MICA__CHECK_SMALL;
+  bool imitated = check->level == MICA__CHECK_OWN || check->level == MICA__CHECK_SMALL;
   bool mixed = classes == MICA__ON_GPU && (imitated || mica__kernel_class(device) != classes);
   mica__check_group group = mica__check_begin(check, s->op->name, name, "masks, heads, sizes");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

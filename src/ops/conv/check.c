@@ -239,7 +239,7 @@ static mica_status check_impl(mica__check *check, const mica__impl *impl, mica__
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__variant *last = last_variant(kernel, device);
-  bool all = check->level == MICA__CHECK_FULL, foreign = check->level != MICA__CHECK_QUICK || check->dry_run;
+  bool all = check->level == MICA__CHECK_FULL, foreign = check->level >= MICA__CHECK_SMALL || check->dry_run;
   bool tried = false;
   size_t cases = check->cases;
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {

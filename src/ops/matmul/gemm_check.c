@@ -351,7 +351,7 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
 static mica_status check_impl(mica__check *check, const mica__impl *impl, bool *tried) {
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__kernel_desc *kernel = impl->kernel;
-  bool foreign = check->level != MICA__CHECK_QUICK || check->dry_run;
+  bool foreign = check->level >= MICA__CHECK_SMALL || check->dry_run;
   if (!kernel) {
     *tried = check->level == MICA__CHECK_FULL || check->dry_run || !mica__needs_gpu(device);
     return *tried ? check_library(check, impl) : MICA_OK;

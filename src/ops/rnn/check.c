@@ -135,8 +135,9 @@ static layer_case shrunk(layer_case c) {
 mica_status mica__rnn_check_layers(mica__check *check, const mica__op *op, bool backward) {
   mica__rnn_attrs attrs[LAYERS];
   mica__launch_case list[LAYERS];
+  bool imitated = check->level == MICA__CHECK_OWN || check->level == MICA__CHECK_SMALL;
   for (size_t i = 0; i < LAYERS; i++) {
-    const layer_case c = check->level == MICA__CHECK_SMALL ? shrunk(layers[i]) : layers[i];
+    const layer_case c = imitated ? shrunk(layers[i]) : layers[i];
     (backward ? backward_case : forward_case)(&c, &attrs[i], &list[i]);
   }
   return mica__check_launches(check, op, op->name, list, check->level == MICA__CHECK_FULL ? LAYERS : QUICK);

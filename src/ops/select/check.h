@@ -9,8 +9,14 @@
 #include <mica/tensor.h>
 #include <stdbool.h>
 
-/* SMALL: everything that the full grid runs, in the quick one's sizes, for devices that are simulated. */
-typedef enum mica__check_level { MICA__CHECK_QUICK, MICA__CHECK_SMALL, MICA__CHECK_FULL } mica__check_level;
+/* For devices that are simulated, in the quick grid's sizes. OWN: what the device itself might choose. SMALL: all that
+ * the full grid runs. */
+typedef enum mica__check_level {
+  MICA__CHECK_QUICK,
+  MICA__CHECK_OWN,
+  MICA__CHECK_SMALL,
+  MICA__CHECK_FULL
+} mica__check_level;
 
 typedef struct mica__check {
   mica_engine *engine;
