@@ -183,8 +183,19 @@ int cli_train_fit(const cli_command *self, bool json, FILE *out, mica_run *run, 
   return finish(self, json, out, run, folder, speaks, spent);
 }
 
+static bool is_given(const mica_run_config *config, const char *name) {
+  for (size_t i = 0; i < config->setting_count; i++)
+    if (!strcmp(config->settings[i].name, name)) return true;
+  return false;
+}
+
 /* What is wrong before data are read: a mistyped command, or a folder that is taken. */
 static int check(const cli_command *self, const mica_run_config *config) {
+  if (!config->resume && !is_given(config, "teacher") &&
+      (is_given(config, "temperature") || is_given(config, "alpha"))) {
+    cli_fail(self, "temperature and alpha are of a teacher; there is none");
+    return CLI_USAGE;
+  }
   mica_status status = mica_run_check(config);
   if (status == MICA_OK) return CLI_OK;
   if (!config->data && !config->resume) {

@@ -36,15 +36,12 @@ mica_status mica_run_check(const mica_run_config *c) {
   struct stat about;
   if (!c || (c->setting_count && !c->settings)) return mica__fail(MICA_E_INVALID, "mica_run_check: a pointer is NULL");
   MICA_TRY(mica__settings_check(c->task, c->settings, c->setting_count));
-  bool rate = false, found = false, teacher = c->resume, taught = false;
+  bool rate = false, found = false;
   for (size_t i = 0; i < c->setting_count; i++) {
     const char *name = c->settings[i].name;
-    teacher = teacher || !strcmp(name, "teacher");
-    taught = taught || !strcmp(name, "temperature") || !strcmp(name, "alpha");
     rate = rate || !strcmp(name, "lr");
     found = found || (!strcmp(name, "find-lr") && !strcmp(c->settings[i].value, "true"));
   }
-  if (taught && !teacher) return mica__fail(MICA_E_INVALID, "temperature and alpha are of a teacher; there is none");
   if (rate && found) return mica__fail(MICA_E_INVALID, "lr gives the rate that find-lr finds: one of the two");
   if (found && c->communicator) return mica__fail(MICA_E_INVALID, "find-lr is for one rank: give several its lr");
   mica__layout layout;
@@ -121,7 +118,7 @@ static mica_status go_on(mica_run *run) {
   MICA_TRY(status);
   const long long done = (long long)mica_trainer_epoch(run->trainer);
   if (!run->changed || (double)done < mica_run_number(run, "epochs")) return MICA_OK;
-  return mica__fail(MICA_E_STATE, "the run is complete: %lld epochs are done, %g asked for; %s cannot change", done,
+  return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done, %g asked for; %s cannot change", done,
                     mica_run_number(run, "epochs"), run->changed);
 }
 

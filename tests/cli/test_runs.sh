@@ -90,10 +90,10 @@ sum=$(cksum <"$work/mine/config.json")
 for words in '--lr 0.5' '--patience 3'; do
   # shellcheck disable=SC2086
   run train --resume --out "$work/mine" $words
-  ends 1 '' '*the run is complete: 2 epochs are done, 2 asked for*'
+  ends 1 '' '*nothing is left to do: 2 epochs are done, 2 asked for*'
 done
 run train --resume --out "$work/mine" --epochs 1
-ends 1 '' '*the run is complete: 2 epochs are done, 1 asked for*'
+ends 1 '' '*nothing is left to do: 2 epochs are done, 1 asked for*'
 run train --resume --out "$work/mine" --epochs 2
 ends 0 '*' ''
 [ "$(cksum <"$work/mine/config.json")" = "$sum" ] || fault 'config.json is another'
