@@ -236,7 +236,7 @@ kills=${MICA_TEST_KILLS:-2}
 while [ "$kills" -gt 0 ]; do
   lose KILL $((kills % 2 + 1))
   timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1 ||
-    grep -q "complete" "$work/out" || fault "a run whose rank was killed is not resumed: $(cat "$work/out")"
+    grep -q "nothing is left" "$work/out" || fault "a run whose rank was killed is not resumed: $(cat "$work/out")"
   kills=$((kills - 1))
 done
 # A rank that is asked to end takes the others along: one sentence, and a checkpoint of all that was done.
@@ -246,7 +246,7 @@ lose TERM 2
   fault "SIGTERM at one rank: $(cat "$work/err")"
 grep -q '^mica' "$work/err" && fault "more than a sentence: $(cat "$work/err")"
 timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1
-grep -q "complete" "$work/out" || fault "SIGTERM at one rank left no checkpoint: $(cat "$work/out")"
+grep -q "nothing is left" "$work/out" || fault "SIGTERM at one rank left no checkpoint: $(cat "$work/out")"
 
 # One that is asked to end while the other hangs does not wait for the watchdog.
 lose STOP 2 90 asked
