@@ -43,12 +43,13 @@ static const char *unsuited(const mica__gemm *gemm) {
                                                                                : NULL;
 }
 
-/* Copies in the background take 16 bytes that lie together. Where they do not, each element is read alone, and of 16
- * bits, which pair along k, gemm_gpu's f32 arithmetic is faster then. */
+/* Copies in the background take 16 bytes that lie together. Where they do not, each element is read alone, and
+ * gemm_gpu's f32 arithmetic is faster then. Bytes have no such rival: gemm_naive is what is left. */
 static const char *decline_pieces(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
-  if (type != MICA_F16 && type != MICA_BF16) return NULL;
-  return mica__gemm_is_aligned(gemm, 8) ? NULL : "a or b is not made of pieces of 16 bytes";
+  if (type == MICA_I8) return NULL;
+  return mica__gemm_is_aligned(gemm, 16 / (int64_t)mica_dtype_size(type)) ? NULL
+                                                                          : "a or b is not made of pieces of 16 bytes";
 }
 
 static const char *decline(const mica__task *task) {

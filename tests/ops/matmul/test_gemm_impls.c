@@ -100,7 +100,7 @@ START_TEST(tensor_cores_where_they_are_and_may_be_used) {
 }
 END_TEST
 
-/* Elements of 16 bits that are not made of pieces of 16 bytes would be read one by one. */
+/* Elements that are not made of pieces of 16 bytes would be read one by one. */
 START_TEST(tensor_cores_where_pieces_lie_together) {
   static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
   mica_device_info ampere = nvidia(80), hopper = nvidia(90);
@@ -111,7 +111,9 @@ START_TEST(tensor_cores_where_pieces_lie_together) {
   }
   ck_assert_str_eq(choice_of(&ampere, MICA_F16, "nn", 512, 508, 64, false), "gemm_gpu");
   ck_assert_str_eq(choice_of(&hopper, MICA_BF16, "tn", 510, 512, 64, false), "gemm_gpu");
-  ck_assert_str_eq(choice_of(&hopper, MICA_F32, "nn", 512, 510, 64, true), "gemm_mma");
+  ck_assert_str_eq(choice_of(&hopper, MICA_F32, "nn", 512, 508, 64, true), "gemm_mma");
+  ck_assert_str_eq(choice_of(&hopper, MICA_F32, "nn", 512, 510, 64, true), "gemm_gpu");
+  ck_assert_str_eq(choice_of(&hopper, MICA_I8, "nn", 512, 510, 64, false), "gemm_mma");
 }
 END_TEST
 
