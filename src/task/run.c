@@ -38,12 +38,12 @@ mica_status mica_run_check(const mica_run_config *c) {
   MICA_TRY(mica__settings_check(c->task, c->settings, c->setting_count));
   bool rate = false, found = false;
   for (size_t i = 0; i < c->setting_count; i++) {
-    const char *name = c->settings[i].name;
-    rate = rate || !strcmp(name, "lr");
-    found = found || (!strcmp(name, "find-lr") && !strcmp(c->settings[i].value, "true"));
+    rate = rate || !strcmp(c->settings[i].name, "lr");
+    found = found || (!strcmp(c->settings[i].name, "find-lr") && !strcmp(c->settings[i].value, "true"));
   }
   if (rate && found) return mica__fail(MICA_E_INVALID, "lr gives the rate that find-lr finds: one of the two");
-  if (found && c->communicator) return mica__fail(MICA_E_INVALID, "find-lr is for one rank: give several its lr");
+  if (found && c->communicator)
+    return mica__fail(MICA_E_INVALID, "find-lr is for one rank: give several the rate that it finds by lr");
   mica__layout layout;
   MICA_TRY(mica__layout_parse(c->parallel, c->communicator ? c->communicator->ranks : 1, &layout));
   if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
