@@ -135,12 +135,12 @@ static bool print_launches(const bench *b, const bench_device *d, const mica_dev
 }
 
 static void print_sum(const bench *b, const bench_device *d, const bench_network *n, const sum *all) {
-  printf(b->json
-             ? "{\"bench\":\"plan\",\"model\":\"%s\",\"batch\":%d,\"device\":\"%s\",\"launches\":%zu,"
-               "\"gflop\":%.3f,\"gbyte\":%.3f,\"ms\":%.3f,\"starts_ms\":%.3f}\n"
-             : "%s, batch %d on %s: %zu launches, %.1f GFLOP, %.2f GB, %.2f ms; beginning one by one %.2f ms more\n",
+  printf(b->json ? "{\"bench\":\"plan\",\"model\":\"%s\",\"batch\":%d,\"device\":\"%s\",\"launches\":%zu,"
+                   "\"gflop\":%.3f,\"gbyte\":%.3f,\"ms\":%.3f,\"starts_ms\":%.3f,\"products\":\"%s\"}\n"
+                 : "%s, batch %d on %s: %zu launches, %.1f GFLOP, %.2f GB, %.2f ms; beginning one by one %.2f ms more; "
+                   "products %s\n",
          n->name, n->batch, d->name, all->launches, all->flops * 1e-9, all->bytes * 1e-9, all->seconds * 1e3,
-         (double)all->launches * d->start * 1e3);
+         (double)all->launches * d->start * 1e3, d->clock > 0 ? "scaled to an H200's" : "modelled");
 }
 
 static int plan_as(const bench *b) {

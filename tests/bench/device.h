@@ -12,6 +12,8 @@ typedef struct bench_device {
   const char *name;
   double flops, bytes, start; /* f32 and memory a second; seconds of a launch */
   double host;                /* bytes a second between device and host, where sums are made; 0: the same memory */
+  double clock;               /* where its like was measured (2026-11-26: an H200): the share of flops that is left of
+                               * the clock when all units multiply; 0: kernels that multiply are modelled only */
   /* What OpenCL would say; vendor NULL for devices that nothing is planned for. */
   const char *vendor, *model, *extensions;
   uint32_t vendor_id, units, megahertz, capability; /* compute capability as 80, of NVIDIA's */
@@ -37,7 +39,8 @@ typedef struct bench_launch {
 } bench_launch;
 
 /* Seconds of a launch on the device, whose info an imagined engine has: of tiles by the library's own model
- * (ops/select/tile.h), of all others the longer of bytes and arithmetic. */
+ * (ops/select/tile.h), with what each kernel reached of it where that was measured; of all others the longer of bytes
+ * and arithmetic. */
 double bench_launch_seconds(const bench_device *device, const mica_device_info *info, const bench_launch *launch,
                             double flops, double bytes);
 

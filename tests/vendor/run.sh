@@ -212,6 +212,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
+build=$(cd "$build" && pwd)
 temp=$(mktemp -d)
 trap 'rm -rf "$temp"' EXIT
 if [ -n "$list" ]; then
