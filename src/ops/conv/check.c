@@ -202,15 +202,16 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
 
 static const char *const passes[] = {"forward", "backward data", "backward filter"};
 
+/* every: takes so many times fewer of the full grid's cases. */
 static mica_status check_setting(mica__check *check, const mica__impl *impl, const mica__variant *variant,
-                                 const setting *s, mica__conv_pass pass) {
+                                 const setting *s, mica__conv_pass pass, size_t every) {
   bool all = check->level == MICA__CHECK_FULL;
   const geometry *list = all ? full : quick;
   size_t count = all ? sizeof full / sizeof *full : sizeof quick / sizeof *quick;
   char cases[96];
   snprintf(cases, sizeof cases, "%s, %s", passes[pass], s->name);
   mica__check_group group = mica__check_begin(check, impl->name, variant->name, cases);
-  for (size_t i = 0; i < count; i += all ? s->every : 1) {
+  for (size_t i = 0; i < count; i += all ? every : 1) {
     const geometry *z = &list[i];
     if (z->n == 0 && pass != MICA__CONV_BWD_FILTER) continue; /* no implementation is asked for a result of nothing */
     if (!mica__check_note(&group, run_case(&group, impl, variant, s, z, pass),
@@ -232,25 +233,39 @@ static const mica__variant *last_variant(const mica__kernel_desc *kernel, const 
   return &kernel->variants[kernel->variant_count - 1];
 }
 
-/* What the device might choose sees all settings in its last variant, the first one in the others. On the full grid a
- * CPU also runs the last variant of each GPU's kernel, in the first setting: building more takes it longer than all
- * other checks together. */
+/* The first setting whose type the implementation takes. */
+static size_t first_setting(const mica__check *check, const mica__impl *impl) {
+  size_t s = 0;
+  while (s < sizeof settings / sizeof *settings && !takes(check, impl, &settings[s])) s++;
+  return s;
+}
+
+/* What the device might choose sees all settings in its last variant, the first that it takes in the others. On the
+ * full grid a CPU also runs the last variant of each GPU's kernel, in that setting: building more takes it longer than
+ * all other checks together. */
 static mica_status check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__variant *last = last_variant(kernel, device);
   bool all = check->level == MICA__CHECK_FULL, foreign = check->level >= MICA__CHECK_SMALL || check->dry_run;
   bool tried = false;
-  size_t cases = check->cases;
+  size_t cases = check->cases, first = first_setting(check, impl);
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {
     bool fits = mica__variant_fits(kernel, variant, device);
     if (!fits && !(foreign && variant == last)) continue;
     tried = true;
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
-      if ((s == 0 || (fits && all && variant == last)) && takes(check, impl, &settings[s]))
-        MICA_TRY(check_setting(check, impl, variant, &settings[s], pass));
+      if ((s == first || (fits && all && variant == last)) && takes(check, impl, &settings[s]))
+        MICA_TRY(check_setting(check, impl, variant, &settings[s], pass, settings[s].every));
   }
   if (check->cases == cases) mica__check_skip(check, impl->name, "any", passes[pass], tried);
+  return MICA_OK;
+}
+
+mica_status mica__conv_check_last(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
+  const mica__variant *variant = &impl->kernel->variants[impl->kernel->variant_count - 1];
+  for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
+    if (takes(check, impl, &settings[s])) MICA_TRY(check_setting(check, impl, variant, &settings[s], pass, 1));
   return MICA_OK;
 }
 

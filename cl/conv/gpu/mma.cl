@@ -1,0 +1,125 @@
+/* conv/gpu/mma.cl: a phase of a convolution (conv/problem.clh), forward or backward to the data, as a matrix product on
+ * tensor cores (common/mma_tile.clh) whose right operand is gathered. GPU class.
+ *
+ *   rows      KG channels of the result in a group
+ *   columns   pixels of the result in this phase, of all images
+ *   depth     taps and, within each, channels of the source in pieces of 16 bytes
+ *   A         the packed weights P (conv/gpu/mma_weights.cl)
+ *   B         the source with its channels last, L (conv/gpu/channels_last.cl): a piece is copied as it is, zero where
+ *             the tap reads padding
+ *
+ * A work-item copies one piece of the depth of a step, for several rows and columns: it walks over taps and channels
+ * once for all of them. Offsets count pieces from the tile's first image on.
+ * NDRange: THREADS * tiles of rows * tiles of columns * G; work-group (THREADS).
+ *
+ * size: whether the pixels of the result are the columns of an image one after the other (FLAT), and pairs of columns
+ * in one image and aligned there (PAIRED). */
+#ifndef D_T
+#define D_T bf16
+#endif
+#ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
+#define DIMS 2
+#endif
+#define MMA_T D_T
+#define A_LIES 0
+#define B_LIES 0
+
+#include "common/mma_tile.clh"
+
+#include "common/epilogue.clh"
+#include "conv/problem.clh"
+
+#define ROWS_A (TILE_M * 4 / THREADS) /* rows and columns of which a work-item copies a piece */
+#define ROWS_B (TILE_N * 4 / THREADS)
+#define UNROLL _Pragma("unroll")
+#define OUTSIDE (1 << 30) /* added to a coordinate that is in no source, without an overflow */
+#define DEEP(x) (DIMS == 3 ? (x) : 0)
+
+/* One step, and on to the next one's tap and channels. */
+#define FILL(to_a, to_b, step)                                                                                         \
+  {                                                                                                                    \
+    const bool deep = at < DEPTH;                                                                                      \
+    UNROLL for (int r = 0; r < ROWS_A; r++) {                                                                          \
+      const bool inside = deep && row0 + mine + r * (THREADS / 4) < KG;                                                \
+      MMA_COPY((to_a) + UPRIGHT(mine + r * (THREADS / 4), item % 4),                                                   \
+               weights + (inside ? r * (THREADS / 4) * DEPTH + at : 0), inside);                                       \
+    }                                                                                                                  \
+    UNROLL for (int r = 0; r < ROWS_B; r++) {                                                                          \
+      const bool inside = deep && (uint)(i1[r] + t1 * DELTA1) < (uint)IN1 &&                                           \
+                          (uint)(i2[r] + t2 * DELTA2) < (uint)IN2 &&                                                   \
+                          (DIMS == 2 || (uint)(i0[r] + t0 * DELTA0) < (uint)IN0);                                      \
+      MMA_COPY((to_b) + UPRIGHT(mine + r * (THREADS / 4), item % 4), source + (inside ? from[r] + reach : 0), inside); \
+    }                                                                                                                  \
+    at += 4;                                                                                                           \
+    channel += 4;                                                                                                      \
+    while (channel >= CHANNELS) {                                                                                      \
+      channel -= CHANNELS;                                                                                             \
+      t2++;                                                                                                            \
+      if (t2 == TAPS2) t2 = 0, t1++;                                                                                   \
+      if (DIMS == 3 && t1 == TAPS1) t1 = 0, t0++;                                                                      \
+    }                                                                                                                  \
+    reach = ((DEEP(t0 * DELTA0) * IN1 + t1 * DELTA1) * IN2 + t2 * DELTA2) * CHANNELS + channel;                        \
+  }
+
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(PHASE_PARAMS, const int8 size,
+                                                                                __global const uint4 *restrict L,
+                                                                                const long L_at,
+                                                                                __global const uint4 *restrict P,
+                                                                                const long P_at, EPILOGUE_PARAMS) {
+  MMA_TILE_VARIABLES
+  PHASE_UNPACK
+  const int FLAT = size.s0, PAIRED = size.s1;
+  const int CHANNELS = (CG + PIECE - 1) / PIECE, DEPTH = TAPS0 * TAPS1 * TAPS2 * CHANNELS, steps = (DEPTH + 3) / 4;
+  const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels, mine = item / 4;
+  const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
+  const int group = (int)get_group_id(0), tile = group / tiles_m, own_group = tile / tiles_n;
+  const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, image0 = col0 / pixels;
+  __global const uint4 *weights = P + P_at + (long)(own_group * KG + row0 + mine) * DEPTH;
+  __global const uint4 *source = L + L_at + ((long)own_group * N + image0) * IN0 * IN1 * IN2 * CHANNELS;
+
+  /* The source pixels of its columns before a tap moves them. */
+  int i0[ROWS_B], i1[ROWS_B], i2[ROWS_B], from[ROWS_B];
+  UNROLL for (int r = 0; r < ROWS_B; r++) {
+    const int column = col0 + mine + r * (THREADS / 4), image = column / pixels, pixel = column - image * pixels;
+    i0[r] = DEEP(pixel / OUT2 / OUT1 * STEP0 + FIRST0);
+    i1[r] = column < columns ? pixel / OUT2 % OUT1 * STEP1 + FIRST1 : OUTSIDE;
+    i2[r] = pixel % OUT2 * STEP2 + FIRST2;
+    from[r] = column < columns ? (((image - image0) * IN0 + i0[r]) * IN1 + i1[r]) * IN2 + i2[r] : 0;
+    from[r] *= CHANNELS;
+  }
+  int at = item % 4, channel = at, t0 = 0, t1 = 0, t2 = 0, reach;
+  while (channel >= CHANNELS) {
+    channel -= CHANNELS;
+    t2++;
+    if (t2 == TAPS2) t2 = 0, t1++;
+    if (DIMS == 3 && t1 == TAPS1) t1 = 0, t0++;
+  }
+  reach = ((DEEP(t0 * DELTA0) * IN1 + t1 * DELTA1) * IN2 + t2 * DELTA2) * CHANNELS + channel;
+
+  MMA_TILE_LOOP(steps, FILL)
+
+  UNROLL for (int j = 0; j < WARP_N / 8; j++) {
+    const int col = col0 + MMA_TILE_COL(j, 0), image = col / pixels;
+    if (PAIRED) {
+      UNROLL for (int i = 0; i < WARP_M / 16; i++) {
+        UNROLL for (int e = 0; e < 4; e += 2) {
+          const int row = row0 + MMA_TILE_ROW(i, e);
+          const float2 pair = (float2)(sums[i][j][e], sums[i][j][e + 1]);
+          if (row < KG && col < columns) FINISH_BY(STOREVA, 2, pair, image, own_group * KG + row, col - image * pixels);
+        }
+      }
+      continue;
+    }
+    UNROLL for (int l = 0; l < 2; l++) {
+      const int own = (col + l) / pixels, pixel = col + l - own * pixels;
+      const int p0 = AT0 + pixel / OUT2 / OUT1 * OUT_STRIDE0, p1 = AT1 + pixel / OUT2 % OUT1 * OUT_STRIDE1;
+      const int to = FLAT ? pixel : (p0 * FULL1 + p1) * FULL2 + AT2 + pixel % OUT2 * OUT_STRIDE2;
+      UNROLL for (int i = 0; i < WARP_M / 16; i++) {
+        UNROLL for (int e = l; e < 4; e += 2) {
+          const int row = row0 + MMA_TILE_ROW(i, e);
+          if (row < KG && col + l < columns) FINISH(1, sums[i][j][e], own, own_group * KG + row, to);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,162 @@
+/* Forward and backward data on tensor cores, phase by phase (cl/conv/gpu/mma.cl). */
+#include "ops/select/mma.h"
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/gpu/channels_last.h"
+#include "ops/conv/window.h"
+#include "runtime/tensor.h"
+#include "runtime/workspace.h"
+
+#include <math.h>
+
+#define TYPES MICA_BF16, MICA_F16
+#define VALUES MICA_BF16, MICA_F32, MICA_F32, 2, 2
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(TYPES),
+    MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
+    MICA__MMA_PARAMS,
+};
+static const mica__variant variants[] = {
+    {.name = "ptx128x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_128X128}},
+    {.name = "ptx64x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X128}},
+    {.name = "ptx64x64", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X64}},
+    {.name = "emulation", .values = {VALUES, MICA__MMA_EMULATION}},
+};
+const mica__kernel_desc mica__conv_gpu_mma_kernel = {MICA__KERNEL("conv_gpu_mma", "conv/gpu/mma.cl", params, variants)};
+
+static const mica__kernel_param weights_params[] = {MICA__CASE("SIZE", "bytes of an element", 2, 4)};
+static const mica__variant weights_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 2)};
+const mica__kernel_desc mica__conv_gpu_mma_weights_kernel = {
+    MICA__KERNEL("conv_gpu_mma_weights", "conv/gpu/mma_weights.cl", weights_params, weights_variants)};
+
+/* The largest number of columns, and of pieces from where a work-item counts: a tile that begins below it still ends
+ * within an int. */
+#define MOST_POSITIONS (INT32_MAX - 65536)
+#define WIDEST_TILE 128
+#define PIECE_BYTES 16
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  if (mica__kernel_choice(&mica__conv_gpu_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
+    return "tensor cores do not take the type";
+  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
+    const mica__conv_window w = mica__conv_window_at(conv, i);
+    const double pixels = (double)mica__max(1, mica__product3(w.out));
+    const double pieces = (double)mica__conv_pieces(conv->dtype, w.c), taps = (double)mica__product3(w.taps);
+    /* A tile's columns are of its first image and of as many more as it may reach into; and taps reach beyond. */
+    const double images = fmin((double)w.n, WIDEST_TILE / pixels + 2);
+    if (pieces * (double)mica__product3(w.in) * images > MOST_POSITIONS / 2) return "an image is too large";
+    if ((double)w.n * pixels > MOST_POSITIONS ||
+        (double)(w.groups * (w.k + WIDEST_TILE)) * (taps * pieces + 8) * PIECE_BYTES > MOST_POSITIONS)
+      return "its positions are not numbered by an int";
+  }
+  return NULL;
+}
+
+/* Rows of one instruction; channels of which no quarter of a piece is empty are multiplied for nothing otherwise. */
+#define FEWEST_ROWS 16
+#define FEWEST_OF_A_PIECE 4
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_window w = mica__conv_window_at(conv, 0);
+  const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, task->device);
+  if (reason) return reason;
+  if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
+  if (w.k < FEWEST_ROWS) return "the result has fewer channels than an instruction rows";
+  const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
+  return w.c * FEWEST_OF_A_PIECE < piece ? "channels are few" : NULL;
+}
+
+static mica_status pack(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, mica_buffer *weights) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_mma_weights_kernel;
+  const int64_t size = (int64_t)mica_dtype_size(conv->dtype);
+  const int64_t channels = mica__conv_pieces(conv->dtype, w->c) * PIECE_BYTES / size;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &weights_variants[0], values);
+  mica__kernel_set(desc, values, "SIZE", (int32_t)size);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__conv_push_window(&launch, w);
+  mica__launch_size(&launch, channels);
+  mica__launch_tensor(&launch, conv->w);
+  mica__launch_long(&launch, w->w_at);
+  mica__launch_long8(&launch, (int64_t[8]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2]});
+  mica__launch_buffer(&launch, weights, 0);
+  const int64_t count = w->groups * w->k * mica__product3(w->taps) * channels;
+  mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, 2 * (double)(count * size));
+  return mica__queue_submit(queue, &launch);
+}
+
+/* True where columns 2 i and 2 i + 1 are pixels of one image that may be stored, and are aligned, together. */
+static bool is_paired(const mica__conv *conv, bool flat) {
+  return flat && conv->columns % 2 == 0 && mica__tensor_first(conv->epilogue.d.tensor) % 2 == 0;
+}
+
+static mica_status multiply(mica_queue *queue, const mica__task *task, const mica__conv_window *w, mica_buffer *source,
+                            mica_buffer *weights) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
+  const mica__conv *conv = task->problem;
+  const int64_t columns = w->n * mica__product3(w->out);
+  const mica__variant *variant = task->variant;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  if (!variant) variant = mica__mma_suited(desc, w->k, columns, w->groups, task->device);
+  MICA_TRY(mica__mma_check(desc, variant, task->device));
+  mica__kernel_values(desc, variant, values);
+  const mica__mma_tile tile = mica__mma_tile_of(desc, values);
+  const bool plane = w->in[0] == 1 && w->out[0] == 1 && w->taps[0] <= 1 && w->first[0] == 0;
+  bool flat = true;
+  for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
+  mica__kernel_set(desc, values, "DIMS", plane ? 2 : 3);
+  MICA_TRY(mica__mma_built(variant, mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch)));
+  mica__conv_push_window(&launch, w);
+  mica__launch_int8(&launch, (int32_t[8]){flat, is_paired(conv, flat)});
+  mica__launch_buffer(&launch, source, 0);
+  mica__launch_buffer(&launch, weights, 0);
+  const int64_t tiles = mica__ceil_div(w->k, tile.m) * mica__ceil_div(columns, tile.n) * w->groups;
+  mica__launch_range1(&launch, tiles * (int64_t)tile.threads, tile.threads);
+  mica__epilogue_push(&launch, &conv->epilogue);
+  const double all = (double)(mica__product3(conv->dims.filter) * mica__product3(conv->dims.out));
+  const double own = (double)(mica__product3(w->taps) * mica__product3(w->out));
+  mica__conv_cost(&launch, conv, all > 0 ? own / all : 0);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_phase(mica_queue *queue, const mica__task *task, const mica__conv_window *w,
+                                mica_buffer *source) {
+  const mica__conv *conv = task->problem;
+  mica_queue *packer = mica__conv_packer(conv, queue);
+  mica_buffer *weights = NULL;
+  const int64_t pieces = w->groups * w->k * mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
+  /* A phase without taps reads no weights, but is given some. */
+  MICA_TRY(mica__workspace_create(packer, (size_t)mica__max(1, pieces) * PIECE_BYTES, &weights));
+  mica_status status = pieces > 0 ? pack(packer, conv, w, weights) : MICA_OK;
+  if (status == MICA_OK) status = multiply(queue, task, w, source, weights);
+  mica_buffer_destroy(weights);
+  return status;
+}
+
+static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  const bool forward = conv->pass == MICA__CONV_FWD;
+  mica_buffer *source = NULL;
+  mica_status status = mica__conv_channels_last(queue, mica__conv_source(conv), d->n, d->groups, forward ? d->c : d->k,
+                                                mica__product3(forward ? d->in : d->out), &source);
+  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(conv); i++) {
+    const mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, i));
+    if (w.n * mica__product3(w.out) > 0) status = launch_phase(queue, task, &w, source);
+  }
+  mica_buffer_destroy(source);
+  return status;
+}
+
+const mica__impl mica__conv_gpu_mma = {.name = "conv_gpu_mma",
+                                       .kernel = &mica__conv_gpu_mma_kernel,
+                                       .unable = unable,
+                                       .decline = decline,
+                                       .launch = launch_phases};

@@ -1,0 +1,45 @@
+/* ops/select/mma.h: kernels on NVIDIA's tensor cores by inline PTX (cl/common/mma_tile.clh): the rows of their
+ * parameter tables, the tiles that they are shipped with, and which devices take them. A build without NVIDIA's OpenCL
+ * needs nothing of it: the instructions are text that no other device gets to see. */
+#ifndef MICA_OPS_SELECT_MMA_H
+#define MICA_OPS_SELECT_MMA_H
+
+#include "ops/select/impl.h"
+
+/* Rows of a parameter table, and in a variant MMA_PTX, warps and elements of a warp along rows and columns, stages. */
+#define MICA__MMA_PARAMS                                                                                               \
+  MICA__CASE("MMA_PTX", "0 an emulation, 1 inline PTX", 0, 1),                                                         \
+      MICA__INT("WARPS_M", "warps along the rows of a tile", 1, 2, 4),                                                 \
+      MICA__INT("WARPS_N", "warps along its columns", 1, 2, 4),                                                        \
+      MICA__INT("WARP_M", "rows a warp computes", 16, 32, 64),                                                         \
+      MICA__INT("WARP_N", "columns a warp computes", 16, 32, 64),                                                      \
+      MICA__INT("STAGES", "tiles of an operand in local memory", 2, 3, 4)
+#define MICA__MMA_PTX .classes = MICA__ON_GPU, .features = MICA_FEATURE_INLINE_PTX
+#define MICA__MMA_128X128 1, 2, 2, 64, 64, 3
+#define MICA__MMA_64X128 1, 2, 2, 32, 64, 3
+#define MICA__MMA_64X64 1, 2, 2, 32, 32, 4
+/* No device's choice; it is there to be checked, and the last of a table's variants. */
+#define MICA__MMA_EMULATION 0, 2, 1, 16, 32, 2
+
+/* A tile's rows and columns, and the work-items of its group. */
+typedef struct mica__mma_tile {
+  int64_t m, n;
+  size_t threads;
+} mica__mma_tile;
+
+mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values);
+
+/* For `decline`: NULL where the device takes the kernel's PTX, as far as is known. */
+const char *mica__mma_missing(const mica__kernel_desc *desc, const mica_device_info *device);
+/* MICA_E_UNSUPPORTED where a variant cannot be launched; and the status of getting it compiled, passed on: a driver
+ * that rejects the PTX is not asked again. */
+mica_status mica__mma_check(const mica__kernel_desc *desc, const mica__variant *variant,
+                            const mica_device_info *device);
+mica_status mica__mma_built(const mica__variant *variant, mica_status status);
+
+/* A table's first variants by the size of their tiles: the one with which so many groups of rows x columns, `batches`
+ * of them, are done soonest on the device; its emulation where no PTX is known. */
+const mica__variant *mica__mma_suited(const mica__kernel_desc *desc, int64_t rows, int64_t columns, int64_t batches,
+                                      const mica_device_info *device);
+
+#endif

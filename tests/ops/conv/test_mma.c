@@ -1,0 +1,105 @@
+/* labels: device
+ *
+ * Convolutions on tensor cores: their emulation in every type over the whole grid of the check, and which devices,
+ * types and shapes they are chosen for. */
+#include "ops/conv/conv.h"
+#include "ops/select/check.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <string.h>
+
+static void report(void *user, const mica_doctor_line *line) {
+  (void)user;
+  if (line->status == MICA_OK) return;
+  printf("%s %s (%s): %s %s\n", line->kernel, line->variant, line->cases, mica_status_name(line->status),
+         line->message);
+}
+
+static const struct {
+  const mica__impl *impl;
+  mica__conv_pass pass;
+} passes[] = {{&mica__conv_gpu_mma, MICA__CONV_FWD}, {&mica__conv_gpu_mma, MICA__CONV_BWD_DATA}};
+
+START_TEST(emulation_is_right) {
+  mica__check check = {.engine = test_engine(),
+                       .queue = test_queue(),
+                       .level = MICA__CHECK_FULL,
+                       .op = "conv",
+                       .fn = report,
+                       .random = 1};
+  ck_ok(mica__conv_check_last(&check, passes[_i].impl, passes[_i].pass));
+  ck_assert_uint_eq(check.summary.failed, 0);
+  ck_assert_uint_gt(check.summary.passed, 0);
+  mica__text_free(&check.run);
+}
+END_TEST
+
+static const mica_device_info hopper = {.device_class = MICA_DEVICE_CLASS_GPU,
+                                        .compute_units = 132,
+                                        .local_bytes = 48 << 10,
+                                        .local_is_fast = true,
+                                        .max_group = 1024,
+                                        .features = MICA_FEATURE_INLINE_PTX,
+                                        .compute_capability = 90,
+                                        .vendor = MICA_VENDOR_NVIDIA};
+
+/* The route of a pass of a layer: images, channels, height and width, filters, their height and width, stride, padding,
+ * groups. */
+static const char *route(mica_dtype dtype, const mica_device_info *device, mica__conv_pass pass, const int64_t l[8]) {
+  const mica_conv_config config = {.stride = {l[5], l[5]}, .pad = {l[6], l[6]}, .groups = l[7]};
+  const int64_t p = (l[2] + 2 * l[6] - l[4]) / l[5] + 1;
+  mica_tensor *x = NULL, *w = NULL, *y = NULL;
+  mica_engine *null = NULL;
+  mica__conv conv;
+  ck_ok(mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &null));
+  ck_ok(mica_tensor_create(null, dtype, MICA_SHAPE(l[0], l[1], l[2], l[2]), &x));
+  ck_ok(mica_tensor_create(null, dtype, MICA_SHAPE(l[3], l[1] / l[7], l[4], l[4]), &w));
+  ck_ok(mica_tensor_create(null, dtype, MICA_SHAPE(l[0], l[3], p, p), &y));
+  ck_ok(mica__conv_problem(mica_engine_queue(null), pass, &config, x, w, y, NULL, &conv));
+  const char *name = mica__route(mica__conv_impls[pass], &conv, device)->name;
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(w);
+  mica_tensor_destroy(y);
+  mica_engine_destroy(null);
+  return name;
+}
+#define ROUTE(dtype, device, pass, ...) route(dtype, device, pass, (const int64_t[8]){__VA_ARGS__})
+
+START_TEST(tensor_cores_are_chosen) {
+  mica_device_info turing = hopper;
+  turing.compute_capability = 75;
+  for (int pass = MICA__CONV_FWD; pass <= MICA__CONV_BWD_DATA; pass++) {
+    const mica__conv_pass p = (mica__conv_pass)pass;
+    ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 64, 56, 64, 3, 1, 1, 1), "conv_gpu_mma");
+    ck_assert_str_eq(ROUTE(MICA_F16, &hopper, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_mma");
+    ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 1024, 14, 256, 1, 1, 0, 1), "conv_gpu_mma");
+    ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 256, 56, 64, 1, 1, 0, 1), "conv_gemm");
+    ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 96, 56, 96, 3, 1, 1, 96), "conv_gpu_depthwise");
+    ck_assert_str_eq(ROUTE(MICA_BF16, &turing, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_implicit_gemm");
+    ck_assert_str_eq(ROUTE(MICA_F32, &hopper, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_implicit_gemm");
+    /* Groups whose results are narrower than an instruction. */
+    ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 128, 56, 128, 3, 1, 1, 32), "conv_gpu_implicit_gemm");
+  }
+  /* The first layer: three channels fill a piece well enough, three rows no instruction. */
+  ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, MICA__CONV_FWD, 32, 3, 224, 64, 7, 2, 3, 1), "conv_gpu_mma");
+  ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, MICA__CONV_FWD, 32, 1, 28, 64, 3, 1, 1, 1), "conv_gpu_implicit_gemm");
+  ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, MICA__CONV_BWD_DATA, 32, 3, 224, 64, 7, 2, 3, 1),
+                   "conv_gpu_implicit_gemm");
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("conv_mma");
+  TCase *chosen = tcase_create("routes");
+  tcase_add_test(chosen, tensor_cores_are_chosen);
+  suite_add_tcase(suite, chosen);
+  TCase *right = tcase_create("emulation");
+  tcase_set_timeout(right, 0);
+  tcase_add_loop_test(right, emulation_is_right, 0, sizeof passes / sizeof *passes);
+  suite_add_tcase(suite, right);
+  return suite;
+}
