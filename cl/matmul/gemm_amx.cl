@@ -2,9 +2,14 @@
  *
  *   D = act(alpha op(A) op(B) + beta C + bias)       common/epilogue.clh says what and where
  *
- * A and B are packed in panels of 32 rows and of 32 columns (gemm_amx_pack.cl), of `steps` words a row of which a
- * tile takes `words`; matrix z of a batch stands z * A_batch words behind the first. Sums run over chunks of `words` in
- * order and, of bf16, within one as the unit does it, subnormal elements as zeros.
+ * B is packed in panels of 32 columns (gemm_amx_pack.cl), of `steps` words a column of which a tile takes `words`;
+ * matrix z of a batch stands z * B_batch words behind the first. A is read where it lies, or packed likewise: word w of
+ * chunk c of row i of panel p stands at
+ *
+ *   A_at elements of A_size bytes, then words: z * A_batch + p * A_panel + c * A_chunk + i * A_row + w
+ *
+ * and all 32 rows of every panel are there to be read. Sums run over chunks of `words` in order and, of bf16, within
+ * one as the unit does it, subnormal elements as zeros.
  *
  *   A_T, B_T     bf16 both, or i8 or u8 each
  *   MICA_HAS_AMX 1 the instructions, 0 an emulation
@@ -35,9 +40,10 @@
 #define SIDE 32
 
 CPU_KERNEL gemm_amx(const int M, const int N, const int steps, const int words, const int rows, const int columns,
-                    __global const uint *restrict A, const long A_at, const long A_batch,
-                    __global const uint *restrict B, const long B_at, const long B_batch, EPILOGUE_PARAMS) {
-  const long z = get_global_id(2), panel = (long)steps * SIDE, row_bytes = 4l * words;
+                    __global const uchar *restrict A, const long A_at, const int A_size, const long A_batch,
+                    const long A_panel, const long A_chunk, const long A_row, __global const uint *restrict B,
+                    const long B_at, const long B_batch, EPILOGUE_PARAMS) {
+  const long z = get_global_id(2), panel = (long)steps * SIDE, row_bytes = 4 * A_row;
   const int a0 = get_global_id(1) * rows, b0 = get_global_id(0) * columns;
   const int a1 = min(a0 + rows, (M + SIDE - 1) / SIDE), b1 = min(b0 + columns, (N + SIDE - 1) / SIDE);
   COMPUTE(ACC_T) sums[SIDE][SIDE];
@@ -46,18 +52,19 @@ CPU_KERNEL gemm_amx(const int M, const int N, const int steps, const int words, 
   TILES_BEGIN(words);
   for (int pb = b0; pb < b1; pb++)
     for (int pa = a0; pa < a1; pa++) {
-      __global const uint *a = A + A_at + z * A_batch + pa * panel, *b = B + B_at + z * B_batch + pb * panel;
+      __global const uint *a = (__global const uint *)(A + A_at * A_size) + z * A_batch + pa * A_panel;
+      __global const uint *b = B + B_at + z * B_batch + pb * panel;
       TILE_ZERO(0);
       TILE_ZERO(1);
       TILE_ZERO(2);
       TILE_ZERO(3);
-      for (int s = 0; s < steps; s += words, a += SIDE * words, b += SIDE * words) {
+      for (int s = 0; s < steps; s += words, a += A_chunk, b += SIDE * words) {
         TILE_LOAD(6, b, 4 * SIDE);
         TILE_LOAD(4, a, row_bytes);
         TILE_DOT(KIND, 0, 4, 6);
         TILE_LOAD(7, b + 16, 4 * SIDE);
         TILE_DOT(KIND, 1, 4, 7);
-        TILE_LOAD(5, a + 16 * words, row_bytes);
+        TILE_LOAD(5, a + 16 * A_row, row_bytes);
         TILE_DOT(KIND, 2, 5, 6);
         TILE_DOT(KIND, 3, 5, 7);
       }

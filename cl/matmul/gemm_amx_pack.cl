@@ -9,8 +9,8 @@
  *
  *   PER      2: bf16, 4: bytes
  *
- * One dimension, a work-item a row of a chunk (ROWS 1: batches * panels * chunks * WIDTH) or a word of a panel (ROWS 0:
- * batches * panels * steps). */
+ * Groups of one work-item, which takes a panel (ROWS 1: ceil(outer / 32), batches), or LENGTH words of SHARE adjacent
+ * panels (ROWS 0: ceil(steps / LENGTH), ceil(panels / SHARE), batches) and so reads long pieces of rows of X. */
 #include "common/group.clh"
 
 #ifndef PER
@@ -20,6 +20,8 @@
 #define ROWS 0
 #endif
 #define WIDTH 32
+#define SHARE 8
+#define LENGTH 32
 
 #if PER == 2
 #define ELEMENT ushort
@@ -33,45 +35,49 @@
 #define WORD(p) as_uint(vload4(0, p))
 #endif
 
-RANGE_KERNEL gemm_amx_pack(const int batches, const int outer, const int K, const int steps, const int words,
-                           __global const ELEMENT *X, const long X_at, const long X_batch, const long X_outer,
-                           const long X_k, __global uint *P, const long P_at) {
-  const long index = get_global_id(0);
+CPU_KERNEL gemm_amx_pack(const int outer, const int K, const int steps, const int words, __global const ELEMENT *X,
+                         const long X_at, const long X_batch, const long X_outer, const long X_k, __global uint *P,
+                         const long P_at) {
   const int panels = (outer + WIDTH - 1) / WIDTH;
 #if ROWS
-  const int i = (int)(index % WIDTH), chunks = steps / words, chunk = (int)(index / WIDTH % chunks);
-  const long panel = index / WIDTH / chunks, z = panel / panels;
-  if (z >= batches) return;
-  const int o = (int)(panel % panels) * WIDTH + i, k0 = chunk * words * PER;
-  X += X_at + z * X_batch + o * X_outer + k0 * X_k;
-  P += P_at + index * words;
-  for (int w = 0; w < words; w++, X += PER * X_k) {
-    uint word = 0;
-    if (o < outer) {
-      if (X_k == 1 && k0 + (w + 1) * PER <= K)
-        word = WORD(X);
-      else
-        for (int d = 0; d < PER && k0 + w * PER + d < K; d++) word |= (uint)X[d * X_k] << d * BITS;
-    }
-    P[w] = word;
-  }
-#else
-  const int step = (int)(index % steps), k0 = step * PER;
-  const long panel = index / steps, z = panel / panels;
-  if (z >= batches) return;
-  const int first = (int)(panel % panels) * WIDTH, count = min(WIDTH, outer - first), deep = clamp(K - k0, 0, PER);
-  X += X_at + z * X_batch + first * X_outer + k0 * X_k;
-  P += P_at + index * WIDTH;
-  for (int v = 0; v < WIDTH; v += 16)
-    if (X_outer == 1 && v + 16 <= count) {
-      uint16 word = 0;
-      for (int d = 0; d < deep; d++) word |= ELEMENTS16(X + d * X_k + v) << (uint16)(d * BITS);
-      vstore16(word, 0, P + v);
-    } else
-      for (int i = v; i < v + 16; i++) {
+  const int panel = get_global_id(0), count = min(WIDTH, outer - panel * WIDTH);
+  const long z = get_global_id(1);
+  X += X_at + z * X_batch + (long)panel * WIDTH * X_outer;
+  P += P_at + (z * panels + panel) * steps * WIDTH;
+  for (int c = 0; c < steps; c += words)
+    for (int i = 0; i < WIDTH; i++, P += words)
+      for (int w = 0; w < words; w++) {
+        const int k = (c + w) * PER;
+        __global const ELEMENT *x = X + i * X_outer + k * X_k;
         uint word = 0;
-        for (int d = 0; i < count && d < deep; d++) word |= (uint)X[i * X_outer + d * X_k] << d * BITS;
-        P[i] = word;
+        if (i < count && X_k == 1 && k + PER <= K)
+          word = WORD(x);
+        else if (i < count)
+          for (int d = 0; d < PER && k + d < K; d++) word |= (uint)x[d * X_k] << d * BITS;
+        P[w] = word;
       }
+#else
+  const int first = get_global_id(0) * LENGTH, panel = get_global_id(1) * SHARE;
+  const int count = min(SHARE * WIDTH, outer - panel * WIDTH), width = min(SHARE, panels - panel) * WIDTH;
+  const long z = get_global_id(2);
+  X += X_at + z * X_batch + (long)panel * WIDTH * X_outer;
+  P += P_at + (z * panels + panel) * steps * WIDTH;
+  for (int step = first; step < min(first + LENGTH, steps); step++) {
+    const int deep = clamp(K - step * PER, 0, PER);
+    __global const ELEMENT *x = X + step * PER * X_k;
+    for (int v = 0; v < width; v += 16) {
+      __global uint *to = P + ((long)(v / WIDTH) * steps + step) * WIDTH + v % WIDTH;
+      if (X_outer == 1 && v + 16 <= count && deep == PER) {
+        uint16 word = ELEMENTS16(x + v);
+        for (int d = 1; d < PER; d++) word |= ELEMENTS16(x + d * X_k + v) << (uint16)(d * BITS);
+        vstore16(word, 0, to);
+      } else
+        for (int i = v; i < v + 16; i++) {
+          uint word = 0;
+          for (int d = 0; i < count && d < deep; d++) word |= (uint)x[i * X_outer + d * X_k] << d * BITS;
+          to[i - v] = word;
+        }
+    }
+  }
 #endif
 }

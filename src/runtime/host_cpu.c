@@ -56,7 +56,7 @@ static bool tiles, assumed;
 
 static void look(void) {
   const char *wanted = getenv("MICA_AMX");
-  tiles = wanted && strcmp(wanted, "1") == 0 && ask_for_tiles();
+  tiles = !(wanted && strcmp(wanted, "0") == 0) && ask_for_tiles();
 }
 
 bool mica__host_has_tiles(const mica_device_info *device) {

@@ -9,10 +9,10 @@
 
 /* vpdpbusd on vectors of 64 bytes. */
 bool mica__host_has_vnni(const mica_device_info *device);
-/* The matrix unit (AMX) with products of bytes and of bf16, where MICA_AMX=1 in the environment asks for it: its
- * kernels have been checked instruction by instruction, and not been timed on a processor that has it. The system lets
- * a process use it that asks; the first call does, since nothing takes the permission back and it changes the process:
- * alternate signal stacks below 12 KiB are refused from then on. */
+/* The matrix unit (AMX) with products of bytes and of bf16, unless MICA_AMX=0 in the environment forbids it. The system
+ * lets a process use it that asks. The first call does, so it is made only where a product would use the unit: nothing
+ * takes the permission back, and it changes the process, which is refused alternate signal stacks below 12 KiB from
+ * then on (and is not given the permission while a thread has one). */
 bool mica__host_has_tiles(const mica_device_info *device);
 /* For tests, which run the instructions on a processor that has none: the answer of mica__host_has_tiles for devices of
  * PoCL, whatever the processor is. To be called while no other thread uses the library. */

@@ -38,8 +38,8 @@ typedef struct bench {
 /* Ends the program with status 1 and the library's sentence unless the call returns MICA_OK. */
 void bench_ok(mica_status status);
 
-/* What --dtype names, f32 by default. *tf32 says whether it is "tf32", which is refused where tf32 is NULL. Ends the
- * program where it is none of these. */
+/* What --dtype names, f32 by default. *tf32 says whether it is "tf32"; that and i8 are refused where tf32 is NULL. Ends
+ * the program where it is none of these. */
 mica_dtype bench_dtype(const bench *b, bool *tf32);
 
 /* Says on stderr, in a line, that a peer is not there; once, until another reason is given. */

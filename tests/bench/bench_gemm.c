@@ -31,6 +31,8 @@ typedef struct shape {
   bool tf32;
 } shape;
 
+static mica_dtype result_type(const shape *s) { return s->dtype == MICA_I8 ? MICA_I32 : s->dtype; }
+
 /* None for other types than f32. */
 static const peer *rivals = bench_peers;
 static const peer no_rivals[] = {{.name = NULL}};
@@ -69,7 +71,7 @@ static float *random_floats(const shape *s, size_t count, uint32_t seed) {
     seed = seed * 1664525u + 1013904223u;
     values[i] = (float)(seed >> 8) / 16777216.0f - 0.5f;
     /* 8 bits each, which every type has, so that rounding them is no error. */
-    if (narrow) values[i] = rintf(values[i] * 256) / 256;
+    if (narrow) values[i] = rintf(values[i] * 254) / (s->dtype == MICA_I8 ? 1 : 256);
   }
   return values;
 }
@@ -122,7 +124,7 @@ static mica_status make_subject(mica_engine *engine, const shape *s, subject *x)
   /* x keeps them, though its members' addresses are given away. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
   MICA_TRY(make_operand(engine, s->dtype, x->a, s->batches, s->m, s->k, ta, &x->ta, &x->view_a));
   MICA_TRY(make_operand(engine, s->dtype, x->b, s->batches, s->k, s->n, tb, &x->tb, &x->view_b));
-  MICA_TRY(make_tensor(engine, s->dtype, MICA_SHAPE(s->batches, s->m, s->n), x->d, &x->td));
+  MICA_TRY(make_tensor(engine, result_type(s), MICA_SHAPE(s->batches, s->m, s->n), x->d, &x->td));
   x->gemm = (peer_gemm){
       s->m, s->n, s->k, s->batches, ta, tb, x->a, x->b, x->d, x->ta, x->tb, x->td, mica_engine_queue(engine)};
   return record(engine, x);
@@ -149,7 +151,8 @@ static mica_status run_mica(const subject *x, int times) {
 static mica_status verify(const subject *x) {
   const shape *s = &x->s;
   size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, count = (size_t)s->batches * m * n;
-  const size_t size = mica_dtype_size(s->dtype);
+  const mica_dtype dtype = result_type(s);
+  const size_t size = mica_dtype_size(dtype);
   void *got = malloc(count * size);
   if (!got) return mica__fail_nomem("a result");
   mica_status status = mica_tensor_download(x->gemm.queue, x->td, got, count * size);
@@ -162,9 +165,10 @@ static mica_status verify(const subject *x) {
       sum += left * right;
       magnitude += fabs(left * right);
     }
-    const double value = mica__element_get(s->dtype, got, (int64_t)e);
-    const double rounding = s->dtype == MICA_F32 ? 0 : mica__element_roundoff(s->dtype) * fabs(sum);
-    if (!(fabs(value - sum) <= 1e-6 * (4 + sqrt((double)k)) * magnitude + rounding))
+    const double value = mica__element_get(dtype, got, (int64_t)e);
+    const double rounding = dtype == MICA_F32 || dtype == MICA_I32 ? 0 : mica__element_roundoff(dtype) * fabs(sum);
+    const double summing = dtype == MICA_I32 ? 0 : 1e-6 * (4 + sqrt((double)k)) * magnitude;
+    if (!(fabs(value - sum) <= summing + rounding))
       status = mica__fail(MICA_E_NUMERIC, "%d,%d,%d,%s: element %zu is %g and should be %g", s->m, s->n, s->k, s->trans,
                           e, value, sum);
   }

@@ -18,7 +18,8 @@ mica_dtype bench_dtype(const bench *b, bool *tf32) {
   if (rounded || !strcmp(name, "f32")) return MICA_F32;
   if (!strcmp(name, "f16")) return MICA_F16;
   if (!strcmp(name, "bf16")) return MICA_BF16;
-  fprintf(stderr, "mica-bench: there is no --dtype '%s'; there are f32, f16, bf16%s\n", name, tf32 ? ", tf32" : "");
+  if (tf32 && !strcmp(name, "i8")) return MICA_I8;
+  fprintf(stderr, "mica-bench: there is no --dtype '%s'; there are f32, f16, bf16%s\n", name, tf32 ? ", tf32, i8" : "");
   exit(2);
 }
 

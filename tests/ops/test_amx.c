@@ -177,7 +177,8 @@ END_TEST
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   const mica_device_info *device = mica_engine_device(test_engine());
-  if (!mica__host_has_tiles(device) && has_unit()) return test_skip("the processor has the unit; MICA_AMX=1 runs it");
+  if (!mica__host_has_tiles(device) && has_unit())
+    return test_skip("the processor has the unit, and this process may not use it");
   if (!mica__host_has_tiles(device)) {
     struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO};
     mica__host_assume_tiles(true);

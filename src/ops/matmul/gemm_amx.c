@@ -39,6 +39,9 @@ const mica__kernel_desc mica__gemm_amx_pack_kernel = {
 static atomic_bool amx_rejected;
 
 #define SIDE 32
+/* Panels of columns and words that a group of the packing kernel takes (cl/matmul/gemm_amx_pack.cl). */
+#define SHARE 8
+#define LENGTH 32
 /* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
 #define ROWS 4
 #define COLUMNS 8
@@ -94,16 +97,44 @@ static mica_status pack(mica_queue *queue, const mica__gemm *gemm, const mica__m
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   MICA_TRY(mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(batches, panels, c.steps, SIDE), packed));
   mica__launch launch = mica__launch_of(kernel);
-  const int64_t sizes[] = {batches, outer, gemm->k, c.steps, c.words};
+  const int64_t sizes[] = {outer, gemm->k, c.steps, c.words};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_tensor(&launch, operand->tensor);
   mica__launch_long(&launch, operand->batch);
   mica__launch_long(&launch, rows ? operand->row : operand->col);
   mica__launch_long(&launch, rows ? operand->col : operand->row);
   mica__launch_tensor(&launch, *packed);
-  mica__launch_range1(&launch, batches * panels * (rows ? c.steps / c.words * SIDE : c.steps), MICA__RANGE_GROUP);
+  const int64_t by_rows[] = {panels, batches, 1};
+  const int64_t by_columns[] = {mica__ceil_div(c.steps, LENGTH), mica__ceil_div(panels, SHARE), batches};
+  mica__launch_range3(&launch, rows ? by_rows : by_columns, (size_t[]){1, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)mica_tensor_bytes(*packed));
   return mica__queue_submit(queue, &launch);
+}
+
+/* Where the rows of a stand (cl/matmul/gemm_amx.cl), in words. tensor is a or what it is packed in. */
+typedef struct rows {
+  const mica_tensor *tensor;
+  int64_t batch, panel, chunk, row;
+} rows;
+
+/* True if rows of a are whole words and whole panels as they lie, of which tiles are as quick to load as of packed
+ * ones. */
+static bool lies_well(const mica__gemm *gemm) {
+  const mica__matrix *a = &gemm->a;
+  int64_t per = per_word(gemm);
+  bool whole = gemm->m % SIDE == 0 && gemm->k % per == 0 && cut_of(gemm).steps * per == gemm->k;
+  return whole && a->col == 1 && a->row >= gemm->k && a->row % per == 0 && a->batch % per == 0;
+}
+
+static rows rows_where_they_lie(const mica__gemm *gemm) {
+  int64_t per = per_word(gemm), row = gemm->a.row / per;
+  return (rows){gemm->a.tensor, gemm->a.batch / per, SIDE * row, cut_of(gemm).words, row};
+}
+
+static rows rows_packed(const mica__gemm *gemm, const mica_tensor *packed) {
+  cut c = cut_of(gemm);
+  int64_t panel = SIDE * c.steps, batch = mica__ceil_div(gemm->m, SIDE) * panel;
+  return (rows){packed, gemm->a.batch ? batch : 0, panel, SIDE * c.words, c.words};
 }
 
 /* Panels a group takes: as many as it can while every core has a few groups. */
@@ -112,15 +143,15 @@ static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wa
   return most;
 }
 
-static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant,
-                            const mica_tensor *a, const mica_tensor *b) {
+static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant, const rows *a,
+                            const mica_tensor *b) {
   const mica__kernel_desc *desc = &mica__gemm_amx_kernel;
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
   cut c = cut_of(gemm);
   int64_t tall = mica__ceil_div(gemm->m, SIDE), wide = mica__ceil_div(gemm->n, SIDE);
   int64_t wanted = mica__ceil_div(2 * (int64_t)device->compute_units, gemm->batches);
   int64_t columns = block_of(wide, COLUMNS, mica__ceil_div(tall, ROWS), wanted);
-  int64_t rows = block_of(tall, ROWS, mica__ceil_div(wide, columns), wanted);
+  int64_t height = block_of(tall, ROWS, mica__ceil_div(wide, columns), wanted);
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant, values);
@@ -129,13 +160,15 @@ static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mic
   mica_status status = mica__epilogue_begin(queue, desc, values, &gemm->epilogue, &launch);
   if (status == MICA_E_BUILD) atomic_store(&amx_rejected, true);
   MICA_TRY(status);
-  const int64_t sizes[] = {gemm->m, gemm->n, c.steps, c.words, rows, columns};
+  const int64_t sizes[] = {gemm->m, gemm->n, c.steps, c.words, height, columns};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
-  mica__launch_tensor(&launch, a);
-  mica__launch_long(&launch, gemm->a.batch ? tall * SIDE * c.steps : 0);
+  mica__launch_tensor(&launch, a->tensor);
+  mica__launch_size(&launch, (int64_t)mica_dtype_size(mica_tensor_dtype(a->tensor)));
+  const int64_t strides[] = {a->batch, a->panel, a->chunk, a->row};
+  for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) mica__launch_long(&launch, strides[i]);
   mica__launch_tensor(&launch, b);
   mica__launch_long(&launch, gemm->b.batch ? wide * SIDE * c.steps : 0);
-  const int64_t groups[] = {mica__ceil_div(wide, columns), mica__ceil_div(tall, rows), gemm->batches};
+  const int64_t groups[] = {mica__ceil_div(wide, columns), mica__ceil_div(tall, height), gemm->batches};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   return mica__gemm_end(queue, &launch, gemm);
 }
@@ -146,9 +179,12 @@ static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
   mica_tensor *a = NULL, *b = NULL;
   if (variant->has_instruction && !variant->has_instruction(task->device))
     return mica__fail(MICA_E_UNSUPPORTED, "gemm_amx: the processor has no tiles");
-  mica_status status = pack(gemm->constant & 1 ? gemm->prologue : queue, gemm, &gemm->a, true, &a);
+  mica_status status = MICA_OK;
+  bool plain = !(gemm->constant & 1) && lies_well(gemm);
+  if (!plain) status = pack(gemm->constant & 1 ? gemm->prologue : queue, gemm, &gemm->a, true, &a);
+  rows where = plain ? rows_where_they_lie(gemm) : rows_packed(gemm, a);
   if (status == MICA_OK) status = pack(gemm->constant & 2 ? gemm->prologue : queue, gemm, &gemm->b, false, &b);
-  if (status == MICA_OK) status = multiply(queue, gemm, variant, a, b);
+  if (status == MICA_OK) status = multiply(queue, gemm, variant, &where, b);
   mica_tensor_destroy(a);
   mica_tensor_destroy(b);
   return status;
