@@ -80,9 +80,12 @@ mica_status mica_session_dump(mica_session *session, char **out) {
     int32_t step = v->step_of_launch[i];
     add_host_steps(&text, v, i);
     mica__text_addf(&text, "%3zu %s: ", i, mica__kernel_name(launch->kernel));
-    if (step >= 0)
-      add_step(&text, v, &v->partition.steps[step], step);
-    else
+    const int32_t share = step >= 0 ? mica__step_share(&v->partition.steps[step]) : 0;
+    for (int32_t k = 0; k < share; k++) {
+      mica__text_add(&text, k ? "; " : "");
+      add_step(&text, v, &v->partition.steps[step + k], step + k);
+    }
+    if (step < 0)
       mica__text_addf(&text, "copy -> '%s'",
                       mica__graph_node(v->template.graph, v->template.assignments[-1 - step].parameter)->name);
     mica__text_addf(&text, "; %.0f flops, %.0f bytes\n", launch->flops, launch->bytes);

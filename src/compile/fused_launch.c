@@ -1,5 +1,6 @@
 #include "compile/fused_split.h"
 #include "runtime/kernel_bundle.h"
+#include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
 #include <mica/tensor.h>
@@ -13,8 +14,8 @@ static void push_index(mica__launch *launch, const mica__fused_plan *plan, int64
     mica__launch_size(launch, value);
 }
 
-static void push_arg(mica__launch *launch, const mica__fused *fused, const mica__fused_plan *plan,
-                     const mica__fused_arg *arg, const mica_tensor *const *operands) {
+void mica__fused_push_arg(mica__launch *launch, const mica__fused *fused, const mica__fused_plan *plan,
+                          const mica__fused_arg *arg, const mica_tensor *const *operands) {
   const mica__fused_instr *instr = &fused->instrs[arg->instr];
   mica_dtype first = instr->arg_count ? fused->instrs[instr->args[0]].dtype : instr->dtype;
   switch (arg->kind) {
@@ -24,8 +25,8 @@ static void push_arg(mica__launch *launch, const mica__fused *fused, const mica_
   case MICA__FUSED_ARG_CHUNKS: push_index(launch, plan, plan->chunks); break;
   case MICA__FUSED_ARG_EXTENT: push_index(launch, plan, fused->extent[arg->index]); break;
   case MICA__FUSED_ARG_POINTER:
-    mica__launch_tensor(launch, operands[instr->operand]);
-    if (launch->status == MICA_OK) launch->args[launch->arg_count - 1].value.i64 += instr->access.offset;
+    mica__launch_buffer(launch, mica__tensor_buffer(operands[instr->operand]),
+                        mica__tensor_first(operands[instr->operand]) + instr->access.offset);
     break;
   case MICA__FUSED_ARG_STRIDE: mica__launch_long(launch, instr->access.stride[arg->index]); break;
   case MICA__FUSED_ARG_LOW: mica__launch_long(launch, instr->low[arg->index]); break;
@@ -82,7 +83,7 @@ static mica_status launch_kernel(const work *w, const mica__fused *fused, const 
   mica__text_free(&source);
   if (status != MICA_OK || w->bundle) return status;
   mica__launch launch = mica__launch_of(kernel);
-  for (int32_t i = 0; i < plan->arg_count; i++) push_arg(&launch, fused, plan, &plan->args[i], operands);
+  for (int32_t i = 0; i < plan->arg_count; i++) mica__fused_push_arg(&launch, fused, plan, &plan->args[i], operands);
   int64_t items = plan->group > 1 ? plan->units * plan->group : (plan->units + plan->per - 1) / plan->per;
   mica__launch_range1(&launch, items, (size_t)plan->local);
   double ops = 0, elements = 1;

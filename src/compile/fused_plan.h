@@ -115,6 +115,10 @@ void mica__fused_name(const mica__fused *fused, char name[MICA__FUSED_NAME]);
 /* The text of the kernel that a plan describes. */
 mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *plan, mica__text *source);
 
+/* Adds an argument of the plan to the launch. */
+void mica__fused_push_arg(mica__launch *launch, const mica__fused *fused, const mica__fused_plan *plan,
+                          const mica__fused_arg *arg, const mica_tensor *const *operands);
+
 /* mica__fused_launch with the plan of the device classes given, whatever the queue's device is (for the checks). */
 mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, const mica__fused *fused,
                                   const mica_tensor *const *operands);

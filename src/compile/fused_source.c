@@ -178,8 +178,7 @@ static void write_panel(mica__writer *w) {
   mica__write_line(w, "}");
 }
 
-/* A unit's work, with so many lanes where they belong to different rows. */
-static void write_unit(mica__writer *w, int32_t width) {
+void mica__write_unit(mica__writer *w, int32_t width) {
   w->width = width;
   if (!w->plan->panel) mica__write_bases(w);
   for (int32_t walk = 0; walk <= w->plan->walks; walk++) {
@@ -202,16 +201,16 @@ static void write_blocks(mica__writer *w) {
     write_panel(w);
     mica__write_line(w, "}");
     mica__write_line(w, "for (index_t i%d = lane_end; i%d < lane_last; i%d++) {", d, d, d);
-    write_unit(w, 1);
+    mica__write_unit(w, 1);
     mica__write_line(w, "}");
     return;
   }
   mica__write_line(w, "index_t i%d = block * %d;", d, width);
   mica__write_line(w, "if (i%d + %d <= n%d) {", d, width, d);
-  write_unit(w, plan->width);
+  mica__write_unit(w, plan->width);
   mica__write_line(w, "} else {");
   mica__write_line(w, "for (; i%d < n%d; i%d++) {", d, d, d);
-  write_unit(w, 1);
+  mica__write_unit(w, 1);
   mica__write_line(w, "}");
   mica__write_line(w, "}");
 }
@@ -274,73 +273,83 @@ static void write_kernel_body(mica__writer *w) {
   if (plan->lane >= 0 && plan->lane < plan->inner)
     write_blocks(w);
   else
-    write_unit(w, 1);
+    mica__write_unit(w, 1);
   mica__write_line(w, "}");
 }
 
-static void write_params(mica__writer *w) {
-  const mica__fused *fused = w->fused;
-  for (int32_t i = 0; i < w->plan->arg_count; i++) {
-    const mica__fused_arg *arg = &w->plan->args[i];
-    const mica__fused_instr *instr = &fused->instrs[arg->instr];
-    int k = (int)arg->instr, d = (int)arg->index;
-    const char *comma = i + 1 < w->plan->arg_count ? "," : ") {", *type = mica__write_type(instr->dtype, 1);
-    mica_dtype first = instr->arg_count ? fused->instrs[instr->args[0]].dtype : instr->dtype;
-    mica_dtype stored = fused->operand_dtype[instr->operand];
-    switch (arg->kind) {
-    case MICA__FUSED_ARG_UNITS: mica__write_line(w, "const index_t units%s", comma); break;
-    case MICA__FUSED_ARG_PER: mica__write_line(w, "const index_t per%s", comma); break;
-    case MICA__FUSED_ARG_CHUNK: mica__write_line(w, "const index_t steps%s", comma); break;
-    case MICA__FUSED_ARG_CHUNKS: mica__write_line(w, "const index_t chunks%s", comma); break;
-    case MICA__FUSED_ARG_EXTENT: mica__write_line(w, "const index_t n%d%s", d, comma); break;
-    case MICA__FUSED_ARG_POINTER:
-      mica__write_line(w, "__global %sSTORAGE(%s) *x%d, const long x%d_at%s",
-                       instr->kind == MICA__FUSED_LOAD ? "const " : "", mica_dtype_name(stored), k, k, comma);
-      break;
-    case MICA__FUSED_ARG_STRIDE: mica__write_line(w, "const long x%d_s%d%s", k, d, comma); break;
-    case MICA__FUSED_ARG_LOW: mica__write_line(w, "const long x%d_low%d%s", k, d, comma); break;
-    case MICA__FUSED_ARG_HIGH: mica__write_line(w, "const long x%d_high%d%s", k, d, comma); break;
-    case MICA__FUSED_ARG_VALUE:
-      if (instr->kind == MICA__FUSED_LOAD)
-        mica__write_line(w, "const %s v%d_fill%s", mica__write_type(stored, 1), k, comma);
-      else
-        mica__write_line(w, "const %s v%d%s", type, k, comma);
-      break;
-    case MICA__FUSED_ARG_ATTR:
-      mica__write_line(w, "const %s v%d_%s%s", mica__write_type(first, 1), k, instr->op->attrs->rows[d].name, comma);
-      break;
-    case MICA__FUSED_ARG_CACHE: mica__write_line(w, "__local %s *c%d%s", type, k, comma); break;
-    }
+void mica__write_param(mica__writer *w, const mica__fused_arg *arg, const char *comma) {
+  const mica__fused_instr *instr = &w->fused->instrs[arg->instr];
+  int k = (int)arg->instr, d = (int)arg->index;
+  const char *type = mica__write_type(instr->dtype, 1);
+  mica_dtype first = instr->arg_count ? w->fused->instrs[instr->args[0]].dtype : instr->dtype;
+  mica_dtype stored = w->fused->operand_dtype[instr->operand];
+  switch (arg->kind) {
+  case MICA__FUSED_ARG_UNITS: mica__write_line(w, "const index_t units%s", comma); break;
+  case MICA__FUSED_ARG_PER: mica__write_line(w, "const index_t per%s", comma); break;
+  case MICA__FUSED_ARG_CHUNK: mica__write_line(w, "const index_t steps%s", comma); break;
+  case MICA__FUSED_ARG_CHUNKS: mica__write_line(w, "const index_t chunks%s", comma); break;
+  case MICA__FUSED_ARG_EXTENT: mica__write_line(w, "const index_t n%d%s", d, comma); break;
+  case MICA__FUSED_ARG_POINTER:
+    mica__write_line(w, "%s *x%d, const long x%d_at%s", mica__write_space(w, k).text, k, k, comma);
+    break;
+  case MICA__FUSED_ARG_STRIDE: mica__write_line(w, "const long x%d_s%d%s", k, d, comma); break;
+  case MICA__FUSED_ARG_LOW: mica__write_line(w, "const long x%d_low%d%s", k, d, comma); break;
+  case MICA__FUSED_ARG_HIGH: mica__write_line(w, "const long x%d_high%d%s", k, d, comma); break;
+  case MICA__FUSED_ARG_VALUE:
+    if (instr->kind == MICA__FUSED_LOAD)
+      mica__write_line(w, "const %s v%d_fill%s", mica__write_type(stored, 1), k, comma);
+    else
+      mica__write_line(w, "const %s v%d%s", type, k, comma);
+    break;
+  case MICA__FUSED_ARG_ATTR:
+    mica__write_line(w, "const %s v%d_%s%s", mica__write_type(first, 1), k, instr->op->attrs->rows[d].name, comma);
+    break;
+  case MICA__FUSED_ARG_CACHE: mica__write_line(w, "__local %s *c%d%s", type, k, comma); break;
   }
 }
 
+mica__term mica__write_space(const mica__writer *w, int32_t k) {
+  const mica__fused_instr *instr = &w->fused->instrs[k];
+  mica__term t = {""};
+  mica__term_add(&t, "__global %sSTORAGE(%s)", instr->kind == MICA__FUSED_LOAD ? "const " : "",
+                 mica_dtype_name(w->fused->operand_dtype[instr->operand]));
+  return t;
+}
+
 /* The text may stand beside others of its kind in one program: what a kernel has of its own is redefined for it. */
-mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *plan, mica__text *source) {
-  mica__writer w = {.fused = fused, .plan = plan, .out = source};
+void mica__write_head(mica__writer *w) {
+  const mica__fused *fused = w->fused;
+  const mica__fused_plan *plan = w->plan;
   char name[MICA__FUSED_NAME];
   mica__fused_name(fused, name);
-  mica__write_line(&w, "#define MICA_WIDTH 1");
-  mica__write_line(&w, "#include \"common/math.clh\"");
-  mica__write_line(&w, "#include \"common/cast.clh\"");
-  mica__write_line(&w, "#include \"common/strided.clh\"");
-  mica__write_line(&w, "#include \"common/combine.clh\"");
+  mica__write_line(w, "#define MICA_WIDTH 1");
+  mica__write_line(w, "#include \"common/math.clh\"");
+  mica__write_line(w, "#include \"common/cast.clh\"");
+  mica__write_line(w, "#include \"common/strided.clh\"");
+  mica__write_line(w, "#include \"common/combine.clh\"");
   for (int32_t k = 0, transposed = 0; k < fused->count && !transposed; k++) {
     transposed = mica__fused_is_transposed(fused, plan, k);
-    if (transposed) mica__write_line(&w, "#include \"common/transpose.clh\"");
+    if (transposed) mica__write_line(w, "#include \"common/transpose.clh\"");
   }
   if (plan->width > 1) {
-    mica__write_line(&w, "#ifndef MICA_MATH_%d", (int)plan->width);
-    mica__write_line(&w, "#define MICA_MATH_%d", (int)plan->width);
-    mica__write_line(&w, "MICA_MATH_OF(%d)", (int)plan->width);
-    mica__write_line(&w, "#endif");
+    mica__write_line(w, "#ifndef MICA_MATH_%d", (int)plan->width);
+    mica__write_line(w, "#define MICA_MATH_%d", (int)plan->width);
+    mica__write_line(w, "MICA_MATH_OF(%d)", (int)plan->width);
+    mica__write_line(w, "#endif");
   }
-  mica__write_line(&w, "#undef GROUP");
-  mica__write_line(&w, "#define GROUP %d", (int)plan->group);
-  mica__write_line(&w, "#undef index_t");
-  mica__write_line(&w, "#define index_t %s", plan->wide ? "long" : "int");
-  mica__write_line(&w, "__kernel __attribute__((reqd_work_group_size(%d, 1, 1))) void %s(", (int)plan->local, name);
+  mica__write_line(w, "#undef GROUP");
+  mica__write_line(w, "#define GROUP %d", (int)plan->group);
+  mica__write_line(w, "#undef index_t");
+  mica__write_line(w, "#define index_t %s", plan->wide ? "long" : "int");
+  mica__write_line(w, "__kernel __attribute__((reqd_work_group_size(%d, 1, 1))) void %s(", (int)plan->local, name);
+}
+
+mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *plan, mica__text *source) {
+  mica__writer w = {.fused = fused, .plan = plan, .out = source};
+  mica__write_head(&w);
   w.indent = 2;
-  write_params(&w);
+  for (int32_t i = 0; i < plan->arg_count; i++)
+    mica__write_param(&w, &plan->args[i], i + 1 < plan->arg_count ? "," : ") {");
   w.indent = 1;
   write_kernel_body(&w);
   mica__write_line(&w, "}");

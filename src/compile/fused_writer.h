@@ -34,6 +34,15 @@ int32_t mica__write_lanes(const mica__writer *w, int32_t k);
 /* True if lanes run along the row, so that a join has a state of its own in each lane, to be folded in the end. */
 bool mica__write_in_row(const mica__writer *w);
 
+/* What a kernel's text begins with: includes, macros, and the function up to its first parameter. */
+void mica__write_head(mica__writer *w);
+/* An argument of the plan as a parameter, with what stands behind it. */
+void mica__write_param(mica__writer *w, const mica__fused_arg *arg, const char *comma);
+/* "__global const STORAGE(f32)" for LOAD k of f32. */
+mica__term mica__write_space(const mica__writer *w, int32_t k);
+/* A unit's work, with so many lanes where they belong to different rows. */
+void mica__write_unit(mica__writer *w, int32_t width);
+
 /* Declares where the accesses begin in the present unit. */
 void mica__write_bases(mica__writer *w);
 /* Reads a block of what stands across the lanes, and turns it. */

@@ -12,9 +12,10 @@ typedef struct mica__step {
   int32_t read_count;
   mica__fused *fused; /* NULL for the launch of an op */
   int32_t operands[MICA__FUSED_OPERANDS];
-  uint32_t stores; /* bit k: a kernel writes operand k, the launch of an op result k */
-  bool invariant;  /* what it stores is no output and stays as it is from run to run */
-  int32_t updated; /* the parameter in whose memory its launch writes only what changes; 0 for others */
+  uint32_t stores;  /* bit k: a kernel writes operand k, the launch of an op result k */
+  bool invariant;   /* what it stores is no output and stays as it is from run to run */
+  int32_t together; /* how many steps share its launch, itself and those after it (fused_batch.h); 0: it has its own */
+  int32_t updated;  /* the parameter in whose memory its launch writes only what changes; 0 for others */
 } mica__step;
 
 typedef struct mica__partition {
@@ -36,9 +37,10 @@ void mica__step_note_stores(mica__partition *partition, int32_t at);
  * frees at least the memory it takes runs as soon as it can, others in the order in which they were built; before both
  * what is MICA__ORDER_SOON, after both what reads a result of a host step in two halves. A launch
  * that updates a parameter which is assigned its result, or each of a chain of them, gets `updated` where nothing
- * reads the old value afterwards. deferred[i] is set where assignment i cannot be written over the old value, since
- * something that depends on the new one still reads the old: then its value has memory of its own, to be copied when
- * everything has run. */
+ * reads the old value afterwards. Kernels that only give parameters their new values run when all else is done, or
+ * when their operands hold much memory, equal ones `together`. deferred[i] is set where assignment i cannot be written
+ * over the old value, since something that depends on the new one still reads the old: then its value has memory of its
+ * own, to be copied when everything has run. */
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred);
 
 /* How the launch of an op reads its operand k: *base is the node whose memory it is, at *access (over the shape of the
@@ -55,6 +57,9 @@ bool mica__node_is_launched(const mica__node *node);
 /* True if the step's kernel reads `from` only before it stores `to`, at every point the same element, so that both may
  * have one memory. */
 bool mica__step_meets(const mica__step *step, int32_t from, int32_t to);
+
+/* How many steps, from this one on, are one launch. */
+static inline int32_t mica__step_share(const mica__step *step) { return step->together > 1 ? step->together : 1; }
 
 /* The op of the step's first node: of a launch its own. */
 static inline const mica__op *mica__step_op(const mica__partition *partition, int32_t step) {

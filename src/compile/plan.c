@@ -1,3 +1,4 @@
+#include "compile/fused_batch.h"
 #include "compile/recorder.h"
 
 #include "runtime/buffer.h"
@@ -118,6 +119,19 @@ static mica_status record_kernel(recorder *r, const mica__step *step) {
   return mica__fused_launch(queue_of(r, step), step->fused, (const mica_tensor *const *)operands);
 }
 
+/* The launch that this step and those after it share. */
+static mica_status record_batch(recorder *r, const mica__step *steps) {
+  mica_tensor *operands[MICA__BATCH_PARTS][MICA__FUSED_OPERANDS];
+  mica__batch batch = {.count = steps->together};
+  for (int32_t p = 0; p < batch.count; p++) {
+    for (int32_t k = 0; k < steps[p].fused->operand_count; k++)
+      MICA_TRY(tensor_of(r, steps[p].operands[k], &operands[p][k]));
+    batch.parts[p] = steps[p].fused;
+    batch.operands[p] = (const mica_tensor *const *)operands[p];
+  }
+  return mica__fused_batch_launch(queue_of(r, steps), &batch);
+}
+
 /* The operands of an op's launch, as views of the memory they look at; NULL where only the shape matters. */
 static mica_status make_operands(recorder *r, const mica__node *node, mica_tensor **operands) {
   const mica_graph *graph = r->v->template.graph;
@@ -189,13 +203,18 @@ static mica_status end_host_step(recorder *r, mica_queue *queue, int32_t read) {
   return mica__recorder_end_host_step(queue, from);
 }
 
+/* A step, with those that share its launch. */
 static mica_status record_step(recorder *r, int32_t index) {
   const mica__step *step = &r->v->partition.steps[index];
-  for (int32_t i = 0; i < step->read_count; i++) MICA_TRY(end_host_step(r, queue_of(r, step), step->reads[i]));
+  for (int32_t k = 0; k < mica__step_share(step); k++)
+    for (int32_t i = 0; i < step[k].read_count; i++) MICA_TRY(end_host_step(r, queue_of(r, step), step[k].reads[i]));
   size_t from = mica__recorder_count(r->recorder);
   mica__recorder_mark before;
   mica__prologue_begin(r, step, &before);
-  MICA_TRY(step->fused ? record_kernel(r, step) : record_op(r, step));
+  if (mica__step_share(step) > 1)
+    MICA_TRY(record_batch(r, step));
+  else
+    MICA_TRY(step->fused ? record_kernel(r, step) : record_op(r, step));
   MICA_TRY(mica__prologue_end(r, step, before));
   return note_launches(r, from, index);
 }
@@ -253,9 +272,17 @@ static mica_status make_outputs(mica_session *session, mica__plan *v) {
 static mica_status build_kernels(const recorder *r) {
   mica__kernel_bundle bundle = {0};
   mica_status status = MICA_OK;
-  for (int32_t i = 0; status == MICA_OK && i < r->v->partition.count; i++)
-    if (r->v->partition.steps[i].fused)
-      status = mica__fused_collect(r->session->engine, r->v->partition.steps[i].fused, &bundle);
+  const mica__partition *p = &r->v->partition;
+  for (int32_t i = 0; status == MICA_OK && i < p->count; i += mica__step_share(&p->steps[i])) {
+    const int32_t count = mica__step_share(&p->steps[i]);
+    if (count > 1) {
+      mica__batch batch = {.count = count};
+      for (int32_t k = 0; k < count; k++) batch.parts[k] = p->steps[i + k].fused;
+      status = mica__fused_batch_collect(r->session->engine, &batch, &bundle);
+    } else if (p->steps[i].fused) {
+      status = mica__fused_collect(r->session->engine, p->steps[i].fused, &bundle);
+    }
+  }
   if (status == MICA_OK) status = mica__kernel_bundle_build(r->session->engine, &bundle);
   mica__kernel_bundle_free(&bundle);
   return status;
@@ -268,7 +295,8 @@ static mica_status record_all(recorder *r) {
     bool source = mica__graph_node(v->template.graph, id)->op->kind == MICA__OP_SOURCE;
     if (source && v->memory.locations[id - 1].home == MICA__HOME_CONSTANT) MICA_TRY(upload_constant(r, id));
   }
-  for (int32_t i = 0; i < v->partition.count; i++) MICA_TRY(record_step(r, i));
+  for (int32_t i = 0; i < v->partition.count; i += mica__step_share(&v->partition.steps[i]))
+    MICA_TRY(record_step(r, i));
   for (int32_t i = 0; i < v->template.assignment_count; i++)
     if (v->deferred[i]) MICA_TRY(record_copy(r, i));
   return MICA_OK;

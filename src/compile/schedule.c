@@ -1,8 +1,13 @@
 /* The order of steps. */
+#include "compile/fused_batch.h"
 #include "compile/partition.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Updates of weights wait for others, to be launched with them, while that takes no more memory than there was in use
+ * before, or but this share of what the parameters have that a run assigns. */
+#define WAITING_SHARE 16
 
 /* first must run before second, because it reads what second overwrites. */
 typedef struct edge {
@@ -33,6 +38,19 @@ typedef struct schedule {
   int32_t *stack;
   heap ready, ready_shrinking;
   heap ready_soon, ready_late; /* MICA__ORDER_SOON; what reads a result of a host step in two halves */
+  /* Updates: steps that store new values of parameters and nothing else, and may share a launch with others of their
+   * kind (mica__fused_alike). They wait until enough of them are ready or nothing else is, and run kind by kind. */
+  int32_t *kind;  /* by step: from 1; 0 for what is no such step */
+  int32_t *first; /* by kind - 1: a step of it */
+  int32_t *room;  /* by kind - 1: the most steps of a launch */
+  mica__hash *hashes;
+  int32_t kinds;
+  int32_t *round; /* by step: the number of the flushing that it ran in */
+  int32_t rounds;
+  heap waiting, flushing;
+  double live, most; /* bytes of values, now and at most, and what may be taken beyond that */
+  double spare;
+  mica__fused *one, *other; /* scratch */
 } schedule;
 
 static bool reads(const mica__step *step, int32_t id) {
@@ -46,6 +64,7 @@ static int32_t key_of(const mica__step *step) { return step->members[step->count
 /* --- heaps --- */
 
 static bool comes_first(const schedule *s, int32_t a, int32_t b) {
+  if (s->kind[a] != s->kind[b]) return s->kind[a] < s->kind[b];
   int32_t x = key_of(&s->partition->steps[a]), y = key_of(&s->partition->steps[b]);
   return x != y ? x < y : a < b;
 }
@@ -212,13 +231,98 @@ static bool is_temporary(const schedule *s, int32_t id) {
   return s->partition->step_of[id - 1] >= 0 && !s->kept[id - 1];
 }
 
-/* Bytes that running the step takes less what it frees. It only falls as others run. */
-static double growth_of(const schedule *s, int32_t at) {
+/* --- updates --- */
+
+/* The end of a host step in two halves comes before the first step that reads a result. */
+static bool reads_what_has_begun(const schedule *s, const mica__step *step) {
+  for (int32_t i = 0; i < step->read_count; i++) {
+    int32_t from = s->partition->step_of[step->reads[i] - 1];
+    if (from >= 0 && mica__step_op(s->partition, from)->begin) return true;
+  }
+  return false;
+}
+
+/* True if all that the step stores are new values of parameters, written where these lie. */
+static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
-  double growth = 0;
+  bool any = false;
+  for (int32_t i = 0; i < step->count; i++) {
+    if (s->partition->step_of[step->members[i] - 1] != at) continue;
+    if (!in_place[step->members[i] - 1]) return false;
+    any = true;
+  }
+  return any;
+}
+
+/* The kind of the step whose list, simplified, is s->one; a new one where there is none. */
+static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
+  const mica__step *step = &s->partition->steps[at];
+  const mica__hash hash = mica__fused_batch_hash(s->one, step->operands);
+  for (int32_t k = 0; k < s->kinds; k++) {
+    const mica__step *first = &s->partition->steps[s->first[k]];
+    if (!mica__hash_equal(s->hashes[k], hash)) continue;
+    *s->other = *first->fused;
+    mica__fused_simplify(s->other);
+    if (mica__fused_alike(s->one, step->operands, s->other, first->operands)) return k + 1;
+  }
+  s->first[s->kinds] = at;
+  s->hashes[s->kinds] = hash;
+  s->room[s->kinds] = room;
+  return ++s->kinds;
+}
+
+static mica_status find_kinds(schedule *s, const mica__template *template, const bool *deferred) {
+  bool *in_place = calloc((size_t)s->partition->graph->count + 1, sizeof *in_place);
+  if (!in_place) return mica__fail_nomem("a session");
+  for (int32_t a = 0; a < template->assignment_count; a++)
+    if (!deferred[a]) in_place[template->assignments[a].value - 1] = true;
+  for (int32_t a = 0; a < template->assignment_count; a++)
+    s->spare += (double)mica__node_bytes(mica__graph_node(s->partition->graph, template->assignments[a].parameter)) /
+                WAITING_SHARE;
+  for (int32_t i = 0; i < s->partition->count; i++) {
+    const mica__step *step = &s->partition->steps[i];
+    if (!step->fused || step->fused->reduced || step->invariant || reads_what_has_begun(s, step)) continue;
+    if (!only_updates(s, in_place, i)) continue;
+    *s->one = *step->fused;
+    mica__fused_simplify(s->one);
+    const int32_t room = mica__fused_batch_room(s->one);
+    if (room > 1) s->kind[i] = kind_of(s, i, room);
+  }
+  free(in_place);
+  return MICA_OK;
+}
+
+/* Says of the steps, which are in order, which share a launch: equal shares of those that ran one after the other. */
+static void share_launches(schedule *s, const int32_t *order) {
+  mica__partition *p = s->partition;
+  for (int32_t i = 0, n = 0; i < p->count; i += n) {
+    int32_t kind = s->kind[order[i]];
+    for (n = 1;
+         kind && i + n < p->count && s->kind[order[i + n]] == kind && s->round[order[i + n]] == s->round[order[i]];)
+      n++;
+    int32_t launches = kind ? (n + s->room[kind - 1] - 1) / s->room[kind - 1] : 1;
+    for (int32_t l = 0, from = 0; kind && l < launches; l++) {
+      int32_t to = (int32_t)((int64_t)n * (l + 1) / launches);
+      for (int32_t k = from; k < to; k++) p->steps[i + k].together = to - k;
+      from = to;
+    }
+  }
+}
+
+/* Bytes of the values that running the step takes. */
+static double taken_by(const schedule *s, int32_t at) {
+  const mica__step *step = &s->partition->steps[at];
+  double taken = 0;
   for (int32_t i = 0; i < step->count; i++)
     if (s->partition->step_of[step->members[i] - 1] == at && is_temporary(s, step->members[i]))
-      growth += (double)mica__node_bytes(mica__graph_node(s->partition->graph, step->members[i]));
+      taken += (double)mica__node_bytes(mica__graph_node(s->partition->graph, step->members[i]));
+  return taken;
+}
+
+/* The growth of what is live when the step runs: bytes taken less bytes freed. It only falls as others run. */
+static double growth_of(const schedule *s, int32_t at) {
+  const mica__step *step = &s->partition->steps[at];
+  double growth = taken_by(s, at);
   for (int32_t i = 0; i < step->read_count; i++)
     if (s->readers[step->reads[i] - 1] == 1 && is_temporary(s, step->reads[i]))
       growth -= (double)mica__node_bytes(mica__graph_node(s->partition->graph, step->reads[i]));
@@ -230,17 +334,13 @@ static void push_by_growth(schedule *s, int32_t step) {
   heap_push(s, s->shrinks[step] ? &s->ready_shrinking : &s->ready, step);
 }
 
-/* The end of a host step in two halves comes before the first step that reads a result. */
-static bool reads_what_has_begun(const schedule *s, const mica__step *step) {
-  for (int32_t i = 0; i < step->read_count; i++) {
-    int32_t from = s->partition->step_of[step->reads[i] - 1];
-    if (from >= 0 && mica__step_op(s->partition, from)->begin) return true;
-  }
-  return false;
-}
-
-/* Steps that run soon or late are in no other heap: `shrinks` keeps them out. */
+/* Steps that run soon or late, and updates, are in no other heap: `shrinks` keeps them out. */
 static void push_by_order(schedule *s, int32_t step) {
+  if (s->kind[step]) {
+    s->shrinks[step] = true;
+    heap_push(s, &s->waiting, step);
+    return;
+  }
   bool late = reads_what_has_begun(s, &s->partition->steps[step]);
   bool soon = !late && !s->partition->steps[step].fused && mica__step_op(s->partition, step)->order == MICA__ORDER_SOON;
   if (!late && !soon) {
@@ -269,11 +369,34 @@ static int32_t choose(schedule *s) {
     if (!s->shrinks[step]) return step;
   }
   if (s->ready_shrinking.count > 0) return heap_pop(s, &s->ready_shrinking);
-  return s->ready_late.count > 0 ? heap_pop(s, &s->ready_late) : -1;
+  return s->ready_late.count > 0 && s->waiting.count == 0 ? heap_pop(s, &s->ready_late) : -1;
+}
+
+/* choose(), with updates: what becomes ready while they run waits for the next time. */
+static int32_t choose_next(schedule *s) {
+  int32_t next = s->flushing.count > 0 ? -1 : choose(s);
+  if (s->waiting.count > 0 && next >= 0 && s->live + taken_by(s, next) > s->most + s->spare) {
+    push_by_order(s, next); /* it comes after the updates */
+    next = -1;
+  }
+  if (next >= 0) return next;
+  if (s->flushing.count == 0) {
+    heap empty = s->flushing;
+    s->flushing = s->waiting;
+    s->waiting = empty;
+    s->rounds++;
+  }
+  if (s->flushing.count == 0) return choose(s);
+  next = heap_pop(s, &s->flushing);
+  s->round[next] = s->rounds;
+  return next;
 }
 
 static void run(schedule *s, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
+  const double live = s->live + taken_by(s, at);
+  if (s->waiting.count == 0 && live > s->most) s->most = live;
+  s->live += growth_of(s, at);
   s->done[at] = true;
   for (int32_t i = 0; i < step->read_count; i++) s->readers[step->reads[i] - 1]--;
   for (int32_t i = 0; i < step->read_count; i++)
@@ -285,21 +408,24 @@ static mica_status order(schedule *s) {
   mica__partition *p = s->partition;
   mica__step *ordered = calloc((size_t)p->count + 1, sizeof *ordered);
   if (!ordered) return mica__fail_nomem("a session");
+  int32_t *numbers = s->rank; /* of no use any more */
   count_waits(s);
   s->ready.count = 0;
   for (int32_t i = 0; i < p->count; i++)
     if (s->waits[i] == 0) push_by_order(s, i);
   for (int32_t n = 0; n < p->count; n++) {
-    int32_t next = choose(s);
+    int32_t next = choose_next(s);
     if (next < 0) {
       free(ordered);
       return mica__fail(MICA_E_STATE, "the launches of a session wait for each other");
     }
     run(s, next);
+    numbers[n] = next;
     ordered[n] = p->steps[next];
   }
   free(p->steps);
   p->steps = ordered;
+  share_launches(s, numbers);
   for (int32_t i = 0; i < p->graph->count; i++) p->step_of[i] = -1;
   for (int32_t i = 0; i < p->count; i++) mica__step_note_stores(p, i);
   return MICA_OK;
@@ -322,15 +448,26 @@ static bool allocate(schedule *s) {
   s->ready_shrinking.steps = calloc(steps, sizeof *s->ready_shrinking.steps);
   s->ready_soon.steps = calloc(steps, sizeof *s->ready_soon.steps);
   s->ready_late.steps = calloc(steps, sizeof *s->ready_late.steps);
+  s->kind = calloc(steps, sizeof *s->kind);
+  s->first = calloc(steps, sizeof *s->first);
+  s->room = calloc(steps, sizeof *s->room);
+  s->hashes = calloc(steps, sizeof *s->hashes);
+  s->round = calloc(steps, sizeof *s->round);
+  s->waiting.steps = calloc(steps, sizeof *s->waiting.steps);
+  s->flushing.steps = calloc(steps, sizeof *s->flushing.steps);
+  s->one = malloc(sizeof *s->one);
+  s->other = malloc(sizeof *s->other);
   return s->out && s->in && s->first_reader && s->waits && s->readers && s->kept && s->done && s->shrinks && s->rank &&
          s->seen && s->stack && s->ready.steps && s->ready_shrinking.steps && s->ready_soon.steps &&
-         s->ready_late.steps;
+         s->ready_late.steps && s->kind && s->first && s->room && s->hashes && s->round && s->waiting.steps &&
+         s->flushing.steps && s->one && s->other;
 }
 
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred) {
   schedule s = {.partition = partition};
   mica_status status = allocate(&s) ? find_readers(&s) : mica__fail_nomem("a session");
   if (status == MICA_OK) status = insert_assignments(&s, template, deferred);
+  if (status == MICA_OK) status = find_kinds(&s, template, deferred);
   if (status == MICA_OK) status = order(&s);
   void *all[] = {s.edges,
                  s.out,
@@ -348,7 +485,16 @@ mica_status mica__partition_schedule(const mica__template *template, mica__parti
                  s.ready_shrinking.steps,
                  s.shrinks,
                  s.ready_soon.steps,
-                 s.ready_late.steps};
+                 s.ready_late.steps,
+                 s.kind,
+                 s.first,
+                 s.room,
+                 s.hashes,
+                 s.round,
+                 s.waiting.steps,
+                 s.flushing.steps,
+                 s.one,
+                 s.other};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   return status;
 }

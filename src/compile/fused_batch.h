@@ -1,0 +1,35 @@
+/* compile/fused_batch.h: several pointwise kernels of one text as one launch: what an optimiser does to each weight.
+ *
+ * The parts have pointers and lengths of their own and share constants and what every element reads (the learning
+ * rate). A group belongs to one part, which it finds by counting. */
+#ifndef MICA_COMPILE_FUSED_BATCH_H
+#define MICA_COMPILE_FUSED_BATCH_H
+
+#include "base/hash.h"
+#include "compile/fused.h"
+
+#define MICA__BATCH_PARTS 16
+
+/* How many parts one launch takes of kernels such as this one, which is simplified; 1 where it takes no others. */
+int32_t mica__fused_batch_room(const mica__fused *fused);
+/* True if two such kernels may be parts of one launch; a_nodes and b_nodes say which of their operands are the same. */
+bool mica__fused_alike(const mica__fused *a, const int32_t *a_nodes, const mica__fused *b, const int32_t *b_nodes);
+
+/* Equal for what is alike. */
+mica__hash mica__fused_batch_hash(const mica__fused *fused, const int32_t *nodes);
+
+/* The parts of one launch, which are alike and none of which reads what another stores; operands[p] as for
+ * mica__fused_launch. */
+typedef struct mica__batch {
+  int32_t count;
+  const mica__fused *parts[MICA__BATCH_PARTS];
+  const mica_tensor *const *operands[MICA__BATCH_PARTS];
+} mica__batch;
+
+mica_status mica__fused_batch_launch(mica_queue *queue, const mica__batch *batch);
+/* Puts the kernel of such a launch into a bundle. */
+mica_status mica__fused_batch_collect(mica_engine *engine, const mica__batch *batch, mica__kernel_bundle *bundle);
+/* mica__fused_batch_launch with the plan of a class of device (for the checks). */
+mica_status mica__fused_batch_launch_as(mica_queue *queue, unsigned device_class, const mica__batch *batch);
+
+#endif

@@ -1,0 +1,197 @@
+/* labels: device
+ *
+ * Pointwise kernels of one text as one launch: against the same kernels one by one, whose bits they must have, in the
+ * ways of both classes of device; and which updates of a session come together. */
+#include "compile/fused_batch.h"
+#include "compile/fused_plan.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PARTS 6
+static const int64_t lengths[PARTS] = {5, 20003, 1, 256, 0, 8192};
+/* Operands: the rate, then p, m, g, and what is stored over p and m. */
+enum { RATE, P, M, G, NEW_P, NEW_M, OPERANDS };
+
+#define ATTRS(X, S) X(S, REAL, factor, 1, "the factor")
+MICA__ATTR_STRUCT(times, ATTRS);
+static MICA__ATTR_TABLE(times, ATTRS);
+static const mica__op op_times = {
+    .name = "times", .kind = MICA__OP_POINTWISE, .attrs = &mica__times_attr_list, .expression = "a * factor"};
+static const mica__op op_add = {.name = "add", .kind = MICA__OP_POINTWISE, .expression = "a + b"};
+static const mica__op op_sub = {.name = "sub", .kind = MICA__OP_POINTWISE, .expression = "a - b"};
+static const mica__op op_mul = {.name = "mul", .kind = MICA__OP_POINTWISE, .expression = "a * b"};
+
+static int32_t push(mica__fused *f, mica__fused_instr instr) {
+  f->instrs[f->count] = instr;
+  return f->count++;
+}
+
+static int32_t access(mica__fused *f, mica__fused_kind kind, int32_t operand, int32_t value, int64_t stride) {
+  return push(f, (mica__fused_instr){.kind = kind,
+                                     .operand = operand,
+                                     .dtype = MICA_F32,
+                                     .args = {value},
+                                     .arg_count = kind == MICA__FUSED_STORE,
+                                     .access = {.stride = {stride}}});
+}
+
+static int32_t op(mica__fused *f, const mica__op *what, const void *attrs, int32_t a, int32_t b) {
+  return push(f, (mica__fused_instr){.kind = MICA__FUSED_OP,
+                                     .op = what,
+                                     .attrs = attrs,
+                                     .dtype = MICA_F32,
+                                     .args = {a, b},
+                                     .arg_count = what == &op_times ? 1 : 2});
+}
+
+/* m := share m + g; p := p - rate m; in place. */
+static void momentum(mica__fused *f, int64_t n, const mica__times_attrs *share) {
+  *f = (mica__fused){.rank = 1, .extent = {n}, .operand_count = OPERANDS};
+  for (int o = 0; o < OPERANDS; o++) f->operand_dtype[o] = MICA_F32;
+  int32_t rate = access(f, MICA__FUSED_LOAD, RATE, 0, 0), p = access(f, MICA__FUSED_LOAD, P, 0, 1);
+  int32_t m = access(f, MICA__FUSED_LOAD, M, 0, 1), g = access(f, MICA__FUSED_LOAD, G, 0, 1);
+  int32_t next = op(f, &op_add, NULL, op(f, &op_times, share, m, 0), g);
+  access(f, MICA__FUSED_STORE, NEW_M, next, 1);
+  access(f, MICA__FUSED_STORE, NEW_P, op(f, &op_sub, NULL, p, op(f, &op_mul, NULL, rate, next)), 1);
+}
+
+static mica_tensor *random_tensor(int64_t n, uint32_t seed) {
+  mica_tensor *tensor = NULL;
+  float *values = malloc(((size_t)n + 1) * sizeof *values);
+  for (int64_t i = 0; i < n; i++) values[i] = (float)((seed = seed * 1664525u + 1013904223u) >> 8) / 16777216 - 0.5f;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(n), values, &tensor));
+  free(values);
+  return tensor;
+}
+
+static void expect_same(const mica_tensor *a, const mica_tensor *b, int part) {
+  const size_t bytes = mica_tensor_bytes(a);
+  char *x = malloc(bytes + 1), *y = malloc(bytes + 1);
+  ck_ok(mica_tensor_download(test_queue(), a, x, bytes));
+  ck_ok(mica_tensor_download(test_queue(), b, y, bytes));
+  ck_assert_msg(!memcmp(x, y, bytes), "part %d has other bits than alone", part);
+  free(x);
+  free(y);
+}
+
+START_TEST(same_bits_as_one_by_one) {
+  static mica__fused lists[PARTS];
+  const unsigned device_class = _i ? MICA__ON_GPU : MICA__ON_CPU;
+  const mica__times_attrs share = {.factor = 0.9};
+  mica_tensor *rate = random_tensor(1, 3), *own[PARTS][2][3];
+  const mica_tensor *operands[PARTS][2][OPERANDS];
+  mica__batch batch = {.count = PARTS};
+  for (int p = 0; p < PARTS; p++) {
+    momentum(&lists[p], lengths[p], &share);
+    for (int way = 0; way < 2; way++) {
+      for (int k = 0; k < 3; k++) own[p][way][k] = random_tensor(lengths[p], (uint32_t)(7 * p + k));
+      mica_tensor **t = own[p][way];
+      memcpy(operands[p][way], ((const mica_tensor *[OPERANDS]){rate, t[0], t[1], t[2], t[0], t[1]}),
+             sizeof operands[p][way]);
+    }
+    batch.parts[p] = &lists[p];
+    batch.operands[p] = operands[p][1];
+    ck_ok(mica__fused_launch_as(test_queue(), device_class, &lists[p], operands[p][0]));
+  }
+  ck_assert_int_ge(mica__fused_batch_room(&lists[0]), PARTS);
+  ck_ok(mica__fused_batch_launch_as(test_queue(), device_class, &batch));
+  for (int p = 0; p < PARTS; p++)
+    for (int k = 0; k < 3; k++) {
+      expect_same(own[p][0][k], own[p][1][k], p);
+      mica_tensor_destroy(own[p][0][k]);
+      mica_tensor_destroy(own[p][1][k]);
+    }
+  mica_tensor_destroy(rate);
+}
+END_TEST
+
+START_TEST(what_is_alike) {
+  static mica__fused a, b;
+  const mica__times_attrs share = {.factor = 0.9}, equal = {.factor = 0.9}, other = {.factor = 0.8};
+  const int32_t nodes[OPERANDS] = {1, 2, 3, 4, 5, 6}, elsewhere[OPERANDS] = {1, 12, 13, 14, 15, 16},
+                another_rate[OPERANDS] = {9, 12, 13, 14, 15, 16};
+  momentum(&a, 100, &share);
+  momentum(&b, 7, &equal);
+  ck_assert(mica__fused_alike(&a, nodes, &b, elsewhere));
+  ck_assert(!mica__fused_alike(&a, nodes, &b, another_rate));
+  momentum(&b, 7, &other);
+  ck_assert(!mica__fused_alike(&a, nodes, &b, elsewhere));
+  momentum(&b, 7, &equal);
+  b.instrs[3].access.stride[0] = 2;
+  ck_assert(!mica__fused_alike(&a, nodes, &b, elsewhere));
+  ck_assert_int_eq(mica__fused_batch_room(&b), 1);
+}
+END_TEST
+
+#define WEIGHTS 14
+
+/* w := w - x factor for weights of many shapes; every third has another factor, and one is an output as well. */
+static mica_session *updates(mica_graph *graph, double factor, double third) {
+  mica_session *session = NULL;
+  mica_value last = {0};
+  for (int i = 0; i < WEIGHTS; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "w%d", i);
+    mica_value w = mica_parameter(graph, name, MICA_F32, MICA_SHAPE(i + 1, 3 * i + 2));
+    snprintf(name, sizeof name, "x%d", i);
+    mica_value x = mica_input(graph, name, MICA_F32, MICA_SHAPE(i + 1, 3 * i + 2));
+    last = mica_sub(w, mica_affine(x, i % 3 ? factor : third, 0));
+    mica_assign(w, last);
+  }
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, &last, 1, NULL, &session));
+  return session;
+}
+
+START_TEST(updates_come_together) {
+  const double third = _i ? 4 : 2;
+  mica_graph *graph = NULL;
+  mica_feed feeds[WEIGHTS];
+  char names[WEIGHTS][16];
+  ck_ok(mica_graph_create(&graph));
+  mica_session *session = updates(graph, 2, third);
+  for (int i = 0; i < WEIGHTS; i++) {
+    const int64_t count = (i + 1) * (3 * i + 2);
+    mica_tensor *x = NULL, *flat = random_tensor(count, (uint32_t)i);
+    ck_ok(mica_tensor_view(flat, MICA_SHAPE(i + 1, 3 * i + 2), NULL, 0, &x));
+    mica_tensor_destroy(flat);
+    snprintf(names[i], sizeof names[i], "x%d", i);
+    feeds[i] = (mica_feed){names[i], x};
+  }
+  mica_session_report report;
+  for (int run = 0; run < 2; run++) ck_ok(mica_session_run(session, test_queue(), feeds, WEIGHTS));
+  ck_ok(mica_session_describe(session, &report));
+  /* One kernel of all, two of the two factors; and the output's own. */
+  ck_assert_msg(report.launches <= (_i ? 4 : 3), "%zu launches", report.launches);
+  for (int i = 0; i < WEIGHTS; i++) {
+    const size_t count = (size_t)((i + 1) * (3 * i + 2));
+    float *x = malloc(count * sizeof *x), *w = malloc(count * sizeof *w);
+    snprintf(names[i], sizeof names[i], "w%d", i);
+    ck_ok(mica_tensor_download(test_queue(), feeds[i].tensor, x, count * sizeof *x));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_parameter(session, names[i]), w, count * sizeof *w));
+    for (size_t k = 0; k < count; k++) ck_assert_float_eq(w[k], x[k] * -2 * (float)(i % 3 ? 2 : third));
+    free(x);
+    free(w);
+    mica_tensor_destroy((mica_tensor *)feeds[i].tensor);
+  }
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *s = suite_create("fused_batch");
+  TCase *t = tcase_create("all");
+  tcase_set_timeout(t, 300);
+  tcase_add_loop_test(t, same_bits_as_one_by_one, 0, 2);
+  tcase_add_test(t, what_is_alike);
+  tcase_add_loop_test(t, updates_come_together, 0, 2);
+  suite_add_tcase(s, t);
+  return s;
+}
