@@ -56,6 +56,7 @@ typedef struct mica_setting_row {
   double low, high;                   /* of INT and REAL, inclusive */
   const char *(*names)(size_t index); /* CHOICE: the values; TEXT: names to list in help. NULL behind the last */
   bool fixed;                         /* stays as it is when a run is resumed */
+  const char *of; /* "loss=focal|huber": it does nothing where that setting has none of these values; NULL: always */
 } mica_setting_row;
 
 typedef struct mica_task_metric {

@@ -150,7 +150,7 @@ typedef struct mica_trainer_config {
   size_t column_count, test_column_count;
   /* The metric that decides which epoch is best, and whether lower is better; NULL and "loss": the loss. It is one of a
    * test (else MICA_E_NOT_FOUND), or of what evaluate adds; the loss takes its place where training has it not and
-   * nothing validates. */
+   * nothing validates, and decides among epochs of one value. */
   const char *watch;
   bool falling;
   /* After a test's sums are read: adds metrics that are no quotients of sums. May use mica_trainer_sum, run the test

@@ -228,6 +228,10 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
 /* A run of the task speech searches for texts. */
 static int set_search(const cli_command *self, const struct values *v, mica_run *run, const mica_text_search *search) {
   const bool hears = !strcmp(mica_run_task(run), "speech") && v->search.beam;
+  const bool translates = !strcmp(mica_run_task(run), "translate");
+  if ((v->search.beam && !hears && !translates) || (v->length_penalty && !translates))
+    return cli_fail(self, "--%s is of texts that are searched for; the task %s of --model searches for none",
+                    v->length_penalty && !translates ? "length-penalty" : "beam", mica_run_task(run));
   if (!hears && !search->text_model) return CLI_OK;
   return mica_run_search(run, search) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
@@ -275,6 +279,10 @@ static int run(const cli_command *self, const void *given) {
   if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote, or a model of mica export"
                              : "inputs, --text or --data, one of them; mica predict --help shows the usage");
+    return CLI_USAGE;
+  }
+  if (v->count && !v->data) {
+    cli_fail(self, "--count is of samples of --data; inputs are predicted all");
     return CLI_USAGE;
   }
   status = cli_open_run(self, v->model, v->device, &engine, &trained);

@@ -97,6 +97,8 @@ void cli_train_summary(FILE *out, mica_run *run) {
   if (*mica_dataset_summary(data)) fprintf(out, "          %s\n", cli_clean(mica_dataset_summary(data)));
   print_columns(out, run, "categories", "classes that are inputs");
   print_columns(out, run, "unused", "not used");
+  const char *const *from = mica_run_fact(run, "from", NULL), *const *to = mica_run_fact(run, "to", NULL);
+  if (from && to) fprintf(out, "          translated from %s into %s\n", cli_clean(*from), cli_clean(*to));
   fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test",
           count_of(run, MICA_PART_TRAIN), count_of(run, MICA_PART_VALIDATION), count_of(run, MICA_PART_TEST));
   /* Texts and recordings have no shape in common. */

@@ -135,18 +135,34 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
   return mica__run_map_names(data, *column, category.name, category.names, category.classes, map);
 }
 
-/* Numbers in another order would be taken for each other. */
-static mica_status check_order(const mica_run *run, const mica_dataset *data) {
+bool mica__is_position(const char *name) { return *name && !name[strspn(name, "0123456789")]; }
+
+/* *order gets the data's number that each of the run's is, the caller's to free; it stays NULL where they lie in the
+ * run's order, or one side has no names. Numbers are found by their names, as predict finds them in a row: those of
+ * other columns would be taken for them. */
+static mica_status find_order(const mica_run *run, const mica_dataset *data, int64_t **order) {
   size_t count = 0;
   const char *const *names = mica_run_fact(run, "numbers", &count);
   const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "input_column"));
+  bool moved = false, positions = true;
+  *order = NULL;
+  for (size_t i = 0; i < count; i++) positions = positions && mica__is_position(names[i]);
+  if (positions || !mica_dataset_number_name(data, column, 0)) return MICA_OK;
+  int64_t *found = calloc(count, sizeof *found);
+  if (!found) return mica__fail_nomem("the order of columns");
   for (size_t i = 0; i < count; i++) {
-    const char *name = mica_dataset_number_name(data, column, (int64_t)i);
-    for (size_t k = 0; name && k < count; k++)
-      if (k != i && !strcmp(names[k], name))
-        return mica__fail(MICA_E_FORMAT, "%s has the column '%s' where the network was trained on '%s'",
-                          mica_dataset_name(data), name, names[i]);
+    const char *name = mica_dataset_number_name(data, column, found[i] = 0);
+    while (name && strcmp(name, names[i])) name = mica_dataset_number_name(data, column, ++found[i]);
+    moved = moved || found[i] != (int64_t)i;
+    if (name) continue;
+    free(found);
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
+                      names[i]);
   }
+  if (moved)
+    *order = found;
+  else
+    free(found);
   return MICA_OK;
 }
 
@@ -157,7 +173,10 @@ mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *d
     MICA_TRY(mica__run_map_category(run, data, k, &column, &map));
     free(map);
   }
-  return check_order(run, data);
+  int64_t *order = NULL;
+  MICA_TRY(find_order(run, data, &order));
+  free(order);
+  return MICA_OK;
 }
 
 /* Writes a column's classes in the run's numbers. */
@@ -183,7 +202,31 @@ static mica_status replace(mica_run *run, const mica_dataset *data, size_t colum
   return map_column(data, column, map, to);
 }
 
+/* Adds the column of numbers in the run's order. */
+static mica_status reorder(mica_run *run, const mica_dataset *data, const int64_t *order, mica_column_data *list,
+                           size_t *count) {
+  const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "input_column"));
+  const mica_column *about = mica_dataset_column(data, column);
+  const size_t width = (size_t)about->shape.dim[0];
+  const uint64_t samples = mica_dataset_count(data);
+  float *row = malloc((width + 1) * sizeof *row);
+  run->numbers = malloc(((size_t)samples * width + 1) * sizeof *run->numbers);
+  mica_status status = row && run->numbers ? MICA_OK : mica__fail_nomem("inputs in another order");
+  for (uint64_t i = 0; status == MICA_OK && i < samples; i++) {
+    status = mica_dataset_read(data, column, i, row, width * sizeof *row);
+    for (size_t k = 0; status == MICA_OK && k < width; k++) run->numbers[i * width + k] = row[order[k]];
+  }
+  free(row);
+  list[(*count)++] = (mica_column_data){.column = *about, .data = run->numbers};
+  return status;
+}
+
 static mica_status replace_all(mica_run *run, const mica_dataset *data, mica_column_data *list, size_t *count) {
+  int64_t *order = NULL;
+  MICA_TRY(find_order(run, data, &order));
+  mica_status moved = order ? reorder(run, data, order, list, count) : MICA_OK;
+  free(order);
+  MICA_TRY(moved);
   int32_t *map = NULL;
   size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "label_column")), known = 0;
   const char *const *names = mica_run_fact(run, "classes", &known);
@@ -201,12 +244,14 @@ static mica_status replace_all(mica_run *run, const mica_dataset *data, mica_col
 }
 
 mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **out) {
-  const size_t most = mica__run_categories(run) + 1;
+  const size_t most = mica__run_categories(run) + 2;
   size_t count = 0;
   *out = data;
   if (!*mica__run_fact_text(run, "label_column")) return MICA_OK;
   mica_column_data *list = calloc(most, sizeof *list);
   free(run->labels);
+  free(run->numbers);
+  run->numbers = NULL;
   run->labels = calloc((size_t)mica_dataset_count(data), most * sizeof *run->labels);
   mica_status status = list && run->labels ? MICA_OK : mica__fail_nomem("classes");
   if (status == MICA_OK) status = replace_all(run, data, list, &count);

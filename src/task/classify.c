@@ -32,6 +32,7 @@ static const mica_setting_row settings[] = {
      .low = 0,
      .high = 100,
      .text = "of the focal loss: how little easy samples count",
+     .of = "loss=focal",
      .fixed = true},
     {.name = "label-smoothing",
      .kind = MICA_SETTING_KIND_REAL,

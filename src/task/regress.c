@@ -32,6 +32,7 @@ static const mica_setting_row settings[] = {
      .low = 1e-6,
      .high = 1e6,
      .text = "of huber: where it becomes linear, in standard deviations of the target",
+     .of = "loss=huber",
      .fixed = true},
     {.name = "quantile",
      .kind = MICA_SETTING_KIND_REAL,
@@ -40,6 +41,7 @@ static const mica_setting_row settings[] = {
      .low = 0.001,
      .high = 0.999,
      .text = "of the loss quantile: the share of samples below what is predicted",
+     .of = "loss=quantile",
      .fixed = true},
     {0},
 };

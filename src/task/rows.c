@@ -23,8 +23,6 @@ static const char *name_of(const rows *r, size_t k) {
   return mica__run_fact_text(r->run, "label_name");
 }
 
-static bool is_position(const char *name) { return *name && !name[strspn(name, "0123456789")]; }
-
 /* The text of a cell as names of classes are written. */
 static mica_status class_text(rows *r, size_t at) {
   return mica__class_name(r->records.cells[at], &r->text, &r->capacity);
@@ -74,7 +72,7 @@ static mica_status find_columns(rows *r) {
   if (!found) return mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
   r->columns = r->records.count;
   for (size_t k = 0; k <= inputs; k++) r->at[k] = SIZE_MAX;
-  for (size_t k = 0; k < inputs; k++) positions = positions && is_position(name_of(r, k));
+  for (size_t k = 0; k < inputs; k++) positions = positions && mica__is_position(name_of(r, k));
   r->header = !positions;
   if (r->header) return find_named(r);
   find_positions(r);

@@ -222,6 +222,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(check_class_weights(run));
   MICA_TRY(remark_data(run));
   MICA_TRY(mica__run_remark_alone(run));
+  MICA_TRY(mica__run_remark_idle(run));
   MICA_TRY(open_teacher(run));
   MICA_TRY(take_widths(run));
   mica__run_configure_record(run);
@@ -317,6 +318,7 @@ void mica_run_destroy(mica_run *run) {
   if (run->own_engine) mica_engine_destroy(run->engine);
   free(run->shares);
   free(run->labels);
+  free(run->numbers);
   free(run->kinds);
   free(run->mean);
   free(run->deviation);

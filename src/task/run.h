@@ -19,7 +19,7 @@
 #define MICA__SETTINGS 96
 #define MICA__FACTS 48
 #define MICA__PARTS 3
-#define MICA__REMARKS 4
+#define MICA__REMARKS 8
 
 /* What data must fit, by name: texts or numbers. */
 typedef struct mica__fact {
@@ -79,6 +79,7 @@ struct mica_run {
   const mica_dataset *judged;
   mica_dataset *judged_own; /* opened for the evaluation */
   int32_t *labels;          /* and other classes, in the run's numbers, where the data's are others */
+  float *numbers;           /* and its inputs, where their columns lie in another order */
   char *kinds;              /* of columns that are inputs, as mica_dataset_config takes them; NULL: nothing to say */
   mica_metrics metrics;
   char judged_part[16];
@@ -151,6 +152,8 @@ bool mica__run_decodes(const mica_run *run, uint64_t number);
 mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count);
 /* Remarks on what was asked for that takes several ranks, where there is one. */
 mica_status mica__run_remark_alone(mica_run *run);
+/* Remarks on settings that others leave without an effect. */
+mica_status mica__run_remark_idle(mica_run *run);
 /* Gives the sections so far to input->take, where there is one, and then drops them. */
 mica_status mica__run_take(const mica_run_input *input, mica_report *prediction);
 void mica__report_clear(mica_report *report);
@@ -365,6 +368,8 @@ typedef struct mica__mistake {
 /* Keeps the mistakes made with the most confidence, in falling order. */
 void mica__mistake_add(mica__mistake list[MICA__MISTAKES], size_t *count, mica__mistake found);
 
+/* True for the name that a column has where the first line names none: its position. */
+bool mica__is_position(const char *name);
 /* The index of a name among those of a run; count where it is none. */
 size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
 

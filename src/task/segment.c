@@ -32,7 +32,7 @@ static const char *norm_at(size_t i) {
 static const mica_setting_row settings[] = {
     ROW("loss", CHOICE, "cross_entropy_dice", "NAME", "what is minimised", .names = loss_at, .fixed = true),
     ROW("gamma", REAL, "2", "G", "of the focal loss: how little easy pixels count", .low = 0, .high = 100,
-        .fixed = true),
+        .fixed = true, .of = "loss=focal"),
     ROW("class-weights", TEXT, "", "LIST", "balanced, or a number a class in their order, as in 1,5,2", .fixed = true),
     ROW("mask-values", TEXT, "", "LIST", "classes of values in masks, as in 0=wall,255=cell,*=void; found by default",
         .fixed = true),

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <mica/optim.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -287,6 +288,31 @@ const char *mica__run_given(const mica_run *run, const char *name) {
     if (!strcmp(run->config.settings[i].name, name) && *run->config.settings[i].value)
       return run->config.settings[i].value;
   return NULL;
+}
+
+/* True where a list as in "focal|huber" has the value. */
+static bool has_value(const char *list, const char *value) {
+  const size_t length = strlen(value);
+  for (const char *at = list; at; at = strchr(at, '|')) {
+    at += *at == '|';
+    if (!strncmp(at, value, length) && (!at[length] || at[length] == '|')) return true;
+  }
+  return false;
+}
+
+mica_status mica__run_remark_idle(mica_run *run) {
+  for (size_t i = 0; i < run->row_count; i++) {
+    const mica_setting_row *row = run->rows[i];
+    const char *given = mica__run_given(run, row->name);
+    if (!row->of || !given || equal_values(given, row->value)) continue;
+    char other[32];
+    const char *values = strchr(row->of, '=') + 1;
+    snprintf(other, sizeof other, "%.*s", (int)(values - 1 - row->of), row->of);
+    const char *value = mica_run_setting(run, other);
+    if (!*value || has_value(values, value)) continue;
+    MICA_TRY(mica__run_remark(run, "%s does nothing: %s is %s", row->name, other, value));
+  }
+  return MICA_OK;
 }
 
 bool mica__run_is_set(const mica_run *run, const char *name) {

@@ -28,7 +28,7 @@ static const mica_setting_row settings[] = {
     ROW("length", INT, "256", "N", "tokens of a text that are read, the first ones", .low = 1, .high = 1 << 20),
     ROW("layers", INT, "1", "N", "of the network", .low = 1, .high = 1000),
     ROW("width", INT, "64", "N", "features of a position", .low = 1, .high = 1 << 16),
-    ROW("heads", INT, "4", "N", "heads of attention, of encoder", .low = 1, .high = 1024),
+    ROW("heads", INT, "4", "N", "heads of attention, of encoder", .low = 1, .high = 1024, .of = "model=encoder"),
     ROW("dropout", REAL, "0.1", "P", "of what layers give", .low = 0, .high = 0.95),
     ROW("label-smoothing", REAL, "0", "S", "share of the target that all classes get alike", .low = 0, .high = 1),
     ROW("class-weights", TEXT, "", "LIST", "balanced, or a number a class in their order, as in 1,5,2"),

@@ -33,7 +33,8 @@ static const char *feed_forward_at(size_t i) {
   { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
 
 static const mica_setting_row settings[] = {
-    ROW("from", TEXT, "", "COLUMN", "the column of texts to be translated, as en of train.en; the first one by default",
+    ROW("from", TEXT, "", "COLUMN",
+        "the column of texts to be translated, as en of train.en; by default the first, in a folder de before en",
         .fixed = true),
     ROW("to", TEXT, "", "COLUMN", "the column of their translations; the other one by default", .fixed = true),
     ROW("tokenizer", TEXT, "bpe", "NAME",

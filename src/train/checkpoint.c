@@ -6,6 +6,7 @@
 #include "train/stages.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <mica/safetensors.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,8 +171,10 @@ typedef struct field {
   size_t count; /* of reals */
 } field;
 
-#define FIELDS (13 + 2 * MICA_OBJECTIVE_METRICS)
+#define FIELDS (14 + 2 * MICA_OBJECTIVE_METRICS)
 #define FORMAT_KEY "mica.format"
+/* Checkpoints of Mica 0.5.0 have it not. */
+#define LATER_KEY "mica.best.loss"
 #define FORMAT "3"
 
 static size_t fields_of(const mica__phase *phase, mica__progress *p, mica__totals *totals, field fields[FIELDS]) {
@@ -179,6 +182,7 @@ static size_t fields_of(const mica__phase *phase, mica__progress *p, mica__total
                         {"mica.epoch", .integer = &p->epoch},
                         {"mica.batch", .integer = &p->batch},
                         {"mica.best", .reals = &p->best, .count = 1},
+                        {LATER_KEY, .reals = &p->best_loss, .count = 1},
                         {"mica.measured", .integer = &p->measured},
                         {"mica.worse", .integer = &p->worse},
                         {"mica.plateau.best", .reals = &p->plateau.best, .count = 1},
@@ -276,8 +280,10 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
     return mica__fail(MICA_E_FORMAT,
                       "%s: it is a checkpoint of Mica 0.2, which cannot be gone on from; its weights can be used",
                       path);
+  progress->best_loss = NAN;
   for (size_t i = 0; i < count; i++) {
     const char *text = mica_safetensors_metadata(file, fields[i].key);
+    if (!text && !strcmp(fields[i].key, LATER_KEY)) continue;
     if (!text || !parse_field(&fields[i], text))
       return mica__fail(MICA_E_FORMAT, "%s: it is no checkpoint of a run: '%s' is %s", path, fields[i].key,
                         text ? "no number" : "missing");

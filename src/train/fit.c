@@ -182,12 +182,17 @@ static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   return isnan(watched) ? m->loss : c->falling ? watched : -watched;
 }
 
-/* Compares the epoch with the best one; true if it is better. */
+/* Compares the epoch with the best one; true if it is better. Small validation sets make many epochs of one measure,
+ * all answers right, say, of which the first is hardly trained: their losses decide. */
 static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
-  bool best = p->measured++ == 0 || measure < p->best || (isnan(p->best) && !isnan(measure));
-  if (best) p->best = measure;
+  bool best = p->measured++ == 0 || measure < p->best || (measure == p->best && m->loss < p->best_loss) ||
+              (isnan(p->best) && !isnan(measure));
+  if (best) {
+    p->best = measure;
+    p->best_loss = m->loss;
+  }
   p->worse = best ? 0 : p->worse + 1;
   if (t->config.on_plateau) {
     mica_plateau_note(&p->plateau, m->loss);

@@ -1,4 +1,5 @@
 /* Testing and predicting: runs of the network on the weights as they are. */
+#include "base/text.h"
 #include "train/stages.h"
 
 #include <mica/ops.h>
@@ -49,8 +50,27 @@ static mica_status add_ranks(mica_trainer *t) {
   return MICA_OK;
 }
 
+/* Moving averages begin with the first step, and are zeros before it; what is tested then is the weights. */
+static mica_status begin_averages(mica_trainer *t) {
+  const mica_nn *nn = t->training.nn;
+  mica_session *averages = t->stages ? t->stages->update : t->training.session;
+  for (size_t i = 0; t->config.optimizer.ema > 0 && i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica__text name = {0};
+    mica__text_addf(&name, "ema.%s", info->own_name);
+    mica_status status = mica__text_status(&name);
+    mica_tensor *average = status == MICA_OK ? mica_session_parameter(averages, name.data) : NULL;
+    const mica_tensor *weight = average ? mica_session_parameter(t->training.session, info->name) : NULL;
+    if (weight) status = mica_op_copy(t->queue, weight, average);
+    mica__text_free(&name);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
 mica_status mica__train_first_batch(mica_trainer *t, const mica_batch_source *source, mica_metrics *metrics) {
   mica_batch batch = {0};
+  MICA_TRY(begin_averages(t));
   MICA_TRY(begin(t, source));
   MICA_TRY(source->next(source->user, t->queue, &batch));
   if (batch.count > 0) MICA_TRY(test_batch(t, &batch));

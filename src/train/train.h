@@ -91,6 +91,7 @@ typedef struct mica__totals {
 typedef struct mica__progress {
   int64_t step, epoch, batch;
   double best;      /* measure of the best epoch: lower is better */
+  double best_loss; /* its loss, which decides among epochs of one measure; NaN where a checkpoint does not say it */
   int64_t measured; /* epochs that were compared with it */
   int64_t worse;    /* epochs since the best one */
   mica_plateau plateau;

@@ -152,6 +152,21 @@ grep -q 'classes that are inputs: colour$' "$work/out" || fault 'no word of the 
 grep -q 'not used: note (text)$' "$work/out" || fault 'no word of the note'
 run eval --model "$work/colours" --json
 awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 with a colour $(json metrics.r2)"
+run train --data "$work/colours.csv" --epochs 1 --quantile 0.9 --json --out "$work/idle"
+ends 0 '{"task":"regress"*' '*quantile does nothing: loss is mse*'
+run predict --model "$work/idle" "$work/colours.csv" --count 2
+ends 2 '' '*--count is of samples of --data*'
+run predict --model "$work/idle" "$work/colours.csv" --beam 2
+ends 1 '' '*--beam is of texts that are searched for; the task regress*'
+# Columns in another order are evaluated by their names, and others are refused, beside a colour too.
+run eval --model "$work/colours" --data "$work/colours.csv" --json
+value=$(json metrics.rmse)
+awk -F, -v OFS=, '{ print $NF, $2, $1 }' "$work/colours.csv" >"$work/moved.csv"
+run eval --model "$work/colours" --data "$work/moved.csv" --json
+holds metrics.rmse "$value"
+sed '1s/a$/other/' "$work/moved.csv" >"$work/renamed.csv"
+run eval --model "$work/colours" --data "$work/renamed.csv"
+ends 1 '' "*renamed.csv has no column 'a', which the network was trained on*"
 cut -d, -f1,2 "$work/colours.csv" | head -3 >"$work/rows.csv"
 run predict --model "$work/colours" "$work/rows.csv"
 ends 0 'row 2 *value *row 3 *' ''

@@ -412,6 +412,67 @@ START_TEST(patience_ends) {
 }
 END_TEST
 
+typedef struct among_equals {
+  double lowest;
+  int best, epochs;
+} among_equals;
+
+static mica_status all_alike(void *user, mica_trainer *t, const mica_batch_source *s, mica_metrics *metrics) {
+  (void)user, (void)t, (void)s;
+  return mica_metrics_add(metrics, "alike", 1);
+}
+
+static bool hear_equals(void *user, const mica_train_progress *progress) {
+  among_equals *a = user;
+  if (progress->event != MICA_TRAIN_EVENT_EPOCH) return true;
+  const double loss = progress->validation.loss;
+  ck_assert_int_eq(progress->best, a->epochs == 0 || loss < a->lowest);
+  a->lowest = a->epochs++ == 0 || loss < a->lowest ? loss : a->lowest;
+  a->best += progress->best;
+  return true;
+}
+
+/* Where all epochs are alike in what is watched, as when all answers are right, that of the least loss is kept; a run
+ * that is resumed knows it. */
+START_TEST(the_loss_decides_among_equals) {
+  among_equals a = {0};
+  mica_trainer_config c = usual();
+  c.watch = "alike";
+  c.evaluate = all_alike;
+  c.folder = folder;
+  c.report = hear_equals;
+  c.user = &a;
+  c.epochs = 3;
+  mica_trainer *t = make(&c);
+  ck_ok(mica_trainer_fit(t, &source, &source));
+  mica_trainer_destroy(t);
+  ck_assert_int_ge(a.best, 2);
+  c.epochs = 6;
+  t = make(&c);
+  ck_ok(mica_trainer_load(t, in_folder("last.safetensors")));
+  ck_ok(mica_trainer_fit(t, &source, &source));
+  mica_trainer_destroy(t);
+  ck_assert_int_eq(a.epochs, 6);
+}
+END_TEST
+
+/* What is tested before the first step is the weights, not moving averages that have not begun. */
+START_TEST(untrained_averages_are_the_weights) {
+  heard plain = {0}, averaged = {0};
+  mica_trainer_config c = usual();
+  c.epochs = 1;
+  c.report = hear;
+  for (int with = 0; with < 2; with++) {
+    c.user = with ? &averaged : &plain;
+    c.optimizer.ema = with ? 0.9F : 0;
+    mica_trainer *t = make(&c);
+    ck_ok(mica_trainer_fit(t, &source, &source));
+    mica_trainer_destroy(t);
+  }
+  ck_assert_double_eq(averaged.untrained.loss, plain.untrained.loss);
+}
+END_TEST
+
 /* --- what goes wrong --- */
 
 START_TEST(a_loss_that_is_no_number_ends_the_run) {
@@ -509,6 +570,8 @@ Suite *test_suite(void) {
                {"reads", what_is_read_does_not_depend_on_when},
                {"stop", the_stop_flag_writes_a_checkpoint},
                {"patience", patience_ends},
+               {"equals", the_loss_decides_among_equals},
+               {"averages", untrained_averages_are_the_weights},
                {"nan", a_loss_that_is_no_number_ends_the_run},
                {"other", a_checkpoint_of_another_network},
                {"bits", a_checkpoint_in_other_bits},
