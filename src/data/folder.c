@@ -3,6 +3,7 @@
 #include "data/image.h"
 #include "data/source.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,36 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
   return MICA_OK;
 }
 
+/* How many pictures are looked at, one in so many: their headers alone are read. */
+#define LOOKED_AT 200
+#define HEADER 65536
+
+static bool has_shape(const char *file, mica_shape shape, uint8_t *header) {
+  int32_t height = 0, width = 0;
+  FILE *in = fopen(file, "rb");
+  const size_t size = in ? fread(header, 1, HEADER, in) : 0;
+  if (in) fclose(in);
+  return !mica__image_size(header, size, &height, &width) || (height == shape.dim[1] && width == shape.dim[2]) ||
+         (height == shape.dim[2] && width == shape.dim[1]);
+}
+
+/* The first picture decides what is learnt of all others: where they are of other sizes, the summary says so. */
+static mica_status note_sizes(const pictures *p, mica_shape shape, mica__store *store) {
+  const size_t step = 1 + p->count / LOOKED_AT;
+  mica__text text = {0};
+  uint8_t *header = malloc(HEADER);
+  bool same = true;
+  if (!header) return mica__fail_nomem("the header of a picture");
+  for (size_t i = 0; same && i < p->count; i += step) same = has_shape(p->files[i], shape, header);
+  free(header);
+  if (same) return MICA_OK;
+  mica__text_addf(&text, "pictures of several sizes, scaled and cut to that of the first, %d x %d (%s)",
+                  (int)shape.dim[2], (int)shape.dim[1], p->files[0]);
+  MICA_TRY(mica__text_status(&text));
+  store->summary = text.data;
+  return MICA_OK;
+}
+
 /* Reads and scales one picture. Any thread. */
 static mica_status read_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   const pictures *p = user;
@@ -129,6 +160,7 @@ static mica_status fill_store(mica__store *store, pictures *p, const char *path,
   MICA_TRY(choose_shape(p, config, &shape));
   if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
     return mica__fail(MICA_E_FORMAT, "%s: what it goes with holds no pictures of 1 or 3 channels", path);
+  if (!config->like && !config->height && !config->width) MICA_TRY(note_sizes(p, shape, store));
   p->channels = (int32_t)shape.dim[0];
   p->height = (int32_t)shape.dim[1];
   p->width = (int32_t)shape.dim[2];

@@ -287,8 +287,9 @@ static mica_status read_file(const mica_run *run, const char *path, picture *p) 
   return status;
 }
 
-/* A picture of a dataset, in the network's size. */
+/* A picture of a dataset: its file, so that boxes are in its pixels, or what has none in the network's size. */
 static mica_status read_sample(const mica_run *run, const mica_dataset *data, uint64_t sample, picture *p) {
+  if (mica_dataset_file(data, sample)) return read_file(run, mica_dataset_file(data, sample), p);
   const int64_t C = dimension(run, 0), H = dimension(run, 1), W = dimension(run, 2), plane = H * W;
   const size_t bytes = mica_dataset_input_bytes(data);
   if (mica_dataset_dtype(data) != MICA_U8)

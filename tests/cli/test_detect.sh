@@ -35,6 +35,14 @@ done
 [ -s "$work/low0-overlay.png" ] || fault 'no picture with boxes'
 run predict --model "$work/run" --data "$work/voc" --count 2
 ends 0 '*JPEGImages/*.png*high*% *JPEGImages/*' ''
+# Boxes are in the pixels of the file, whichever way it is named and scaled.
+run train --data "$work/voc" --size 96 --width 8 --batch 4 --epochs 1 --lr 1e-9 --validation 0 --ema 0 --augment none \
+  --least-score 0.05 --init "$work/run/model.safetensors" --out "$work/scaled" --json
+[ "$status" = 0 ] || fault "$err"
+run predict --model "$work/scaled" --data "$work/voc" --count 1 --json
+of_data=$(json predictions.0.boxes.0.box)
+run predict --model "$work/scaled" "$(json predictions.0.name)" --json
+[ "$of_data" ] && [ "$of_data" = "$(json predictions.0.boxes.0.box)" ] || fault "boxes $of_data, not $out"
 run predict --model "$work/run" "$work/voc/JPEGImages"
 ends 0 '*high0.png*low5.png*' ''
 
