@@ -170,7 +170,11 @@ MICA_API mica_engine_config mica_engine_config_default(void);
  * Drivers do not survive a fork. In a child of a process that listed devices or made an engine before, calls that need
  * a driver answer MICA_E_STATE, whether for an engine of the parent's or a new one, and destroying an object frees the
  * host's part of it and waits for nothing; the parent goes on as before. A child that was forked earlier, or that has
- * called exec, is a process like any other. */
+ * called exec, is a process like any other.
+ *
+ * Where the device is lost (a kernel faulted, the driver reset it, it is gone from its bus) the call that finds out and
+ * all later ones on the engine answer MICA_E_DEVICE_LOST, without the driver and without waiting; objects are destroyed
+ * as ever. What its memory held is gone. Another engine, or another process, may find the device again. */
 MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
 
 /* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. What

@@ -4,7 +4,7 @@
  * belong to the queue's engine. Results are written in place: the output tensor is the caller's and has the right dtype
  * and shape. Unless an op says otherwise, its output may not overlap an input. Errors: MICA_E_INVALID (NULL, another
  * engine, strides an op cannot take, an output that overlaps an input or another output), MICA_E_DTYPE, MICA_E_SHAPE,
- * MICA_E_DEVICE_MEMORY (workspace), MICA_E_BUILD.
+ * MICA_E_DEVICE_MEMORY (workspace), MICA_E_BUILD, MICA_E_DEVICE_LOST.
  *
  * Threads: any; a queue is used by one thread at a time. */
 #ifndef MICA_OPS_H

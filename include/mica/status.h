@@ -30,7 +30,8 @@ MICA_BEGIN_DECLS
   X(E_FORMAT, -12, "a file's content is not what its format demands")                                                  \
   X(E_NOT_FOUND, -13, "no such name")                                                                                  \
   X(E_STATE, -14, "the object is not in a state that allows the call")                                                 \
-  X(E_NUMERIC, -15, "a result is not a number, or outside its tolerance")
+  X(E_NUMERIC, -15, "a result is not a number, or outside its tolerance")                                              \
+  X(E_DEVICE_LOST, -16, "the device is lost, and what its memory held; a run resumes from its last checkpoint")
 
 typedef enum mica_status {
 #define MICA_STATUS_ENUM(name, value, text) MICA_##name = value,

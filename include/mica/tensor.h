@@ -75,7 +75,7 @@ MICA_API MICA_CHECKED mica_status mica_queue_mark(mica_queue *queue, mica_event 
 /* Work queued from now on begins when the event is done, which may be another queue's of the engine. The host does
  * not wait. */
 MICA_API MICA_CHECKED mica_status mica_queue_wait(mica_queue *queue, const mica_event *event);
-/* Blocks; MICA_E_DEVICE when the work failed. */
+/* Blocks; MICA_E_DEVICE when the work failed, MICA_E_DEVICE_LOST when the device has. */
 MICA_API MICA_CHECKED mica_status mica_event_wait(mica_event *event);
 /* *done without blocking. */
 MICA_API MICA_CHECKED mica_status mica_event_is_done(mica_event *event, bool *done);

@@ -130,6 +130,16 @@ static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, 
   return status == CLI_OK && stop ? 128 + stop : status;
 }
 
+/* What failed, and where the device is lost how the run goes on. */
+static int say_failed(const cli_command *self, const char *folder) {
+  char path[4096];
+  if (mica_error_status() != MICA_E_DEVICE_LOST) return cli_fail_library(self);
+  if (snprintf(path, sizeof path, "%s/last.safetensors", folder) < (int)sizeof path && access(path, R_OK) == 0)
+    return cli_fail(self, "%s; mica train --resume --out %s goes on from the last checkpoint", mica_error_message(),
+                    folder);
+  return cli_fail(self, "%s; there was no checkpoint yet to go on from", mica_error_message());
+}
+
 static int write_report(const cli_command *self, mica_run *run, const char *folder, mica_report *report,
                         const char *energy) {
   char path[4096];
@@ -149,7 +159,7 @@ static int finish(const cli_command *self, bool json, FILE *out, mica_run *run, 
   mica_metrics metrics;
   mica_report *report = NULL;
   if (mica_run_evaluate(run, NULL, part, &metrics) != MICA_OK || mica_run_report(run, &report) != MICA_OK)
-    return cli_fail_library(self);
+    return say_failed(self, folder);
   if (out) {
     cli_print_tables(out, report);
     cli_print_metrics(out, mica_part_name(part), run, &metrics);
@@ -173,7 +183,7 @@ int cli_train_fit(const cli_command *self, bool json, FILE *out, mica_run *run, 
   if (cli_energy_end(&energy, &joules) && joules > 0)
     snprintf(spent, sizeof spent, "%.0f J, %.1f samples a joule", joules, (double)progress->samples / joules);
   if (speaks) cli_progress_end();
-  if (status != MICA_OK) return cli_fail_library(self);
+  if (status != MICA_OK) return say_failed(self, folder);
   if (out) {
     fprintf(out, "energy    %s\n", spent);
     fprintf(out, "memory    %.0f MiB resident at most, %.0f MiB on the device\n", rss_mib(),
@@ -289,9 +299,9 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
             v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
   status = cli_train_fit(self, v->json, out, run, config.folder, speaks, &progress);
-  /* Drivers say both of a device that has gone. */
-  ranks->lost[index] =
-      status != CLI_OK && (mica_error_status() == MICA_E_DEVICE || mica_error_status() == MICA_E_DEVICE_MEMORY);
+  /* A device that has failed in part is left out, too. */
+  const mica_status failed = status == CLI_OK ? MICA_OK : mica_error_status();
+  ranks->lost[index] = failed == MICA_E_DEVICE_LOST || failed == MICA_E_DEVICE || failed == MICA_E_DEVICE_MEMORY;
   mica_run_destroy(run);
   return status;
 }

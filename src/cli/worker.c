@@ -13,7 +13,8 @@
 
 extern char **environ;
 
-/* A request is "PROBLEM\tCANDIDATE\tBUDGET\n", an answer "ok SECONDS\n", "wrong REASON\n" or "not REASON\n". */
+/* A request is "PROBLEM\tCANDIDATE\tBUDGET\n", an answer "ok SECONDS\n", "wrong REASON\n" or "not REASON\n", or "lost
+ * REASON\n", after which the process ends: the candidate took the device from it. */
 #define LINE_BYTES 1024
 
 static bool start(cli_worker *worker) {
@@ -96,7 +97,7 @@ static cli_measured read_answer(const char *line, double *seconds, char reason[2
   if (sscanf(line, "ok %lf", seconds) == 1) return CLI_MEASURED;
   const char *text = strchr(line, ' ');
   snprintf(reason, 256, "%s", text ? text + 1 : line);
-  return strncmp(line, "wrong", 5) == 0 ? CLI_MEASURED_WRONG : CLI_MEASURED_NOT;
+  return strncmp(line, "wrong", 5) == 0 || strncmp(line, "lost", 4) == 0 ? CLI_MEASURED_WRONG : CLI_MEASURED_NOT;
 }
 
 cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const char *candidate, double budget,
@@ -110,6 +111,7 @@ cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const c
   int got = n > 0 && (size_t)n < sizeof line && send_line(worker->to, line)
                 ? receive_line(worker->from, budget + limit, line)
                 : 0;
+  if (got > 0 && strncmp(line, "lost", 4) == 0) (void)reap(worker, false);
   if (got > 0) return read_answer(line, seconds, reason);
   int how = reap(worker, got < 0);
   if (got < 0)
@@ -127,7 +129,7 @@ static void answer_failure(mica_status status) {
   snprintf(line, sizeof line, "%s", mica_error_message());
   line[strcspn(line, "\n")] = '\0';
   bool wrong = status == MICA_E_NUMERIC || status == MICA_E_DEVICE;
-  printf("%s %s\n", wrong ? "wrong" : "not", line);
+  printf("%s %s\n", wrong ? "wrong" : status == MICA_E_DEVICE_LOST ? "lost" : "not", line);
 }
 
 static mica_status measure(mica_engine *engine, mica_tuner **tuner, char problem[LINE_BYTES], char *request,
@@ -153,9 +155,10 @@ int cli_worker_serve(const cli_command *self, mica_engine *engine) {
   (void)self;
   char request[LINE_BYTES], problem[LINE_BYTES] = "";
   mica_tuner *tuner = NULL;
-  while (fgets(request, sizeof request, stdin)) {
+  mica_status status = MICA_OK;
+  while (status != MICA_E_DEVICE_LOST && fgets(request, sizeof request, stdin)) {
     double seconds = 0;
-    mica_status status = measure(engine, &tuner, problem, request, &seconds);
+    status = measure(engine, &tuner, problem, request, &seconds);
     if (status == MICA_OK)
       printf("ok %.9g\n", seconds);
     else

@@ -64,9 +64,10 @@ void mica__at_exit_forget(mica_engine *engine) {
 }
 
 /* Polls, since a wait of OpenCL has no end where a queue waits for something that will not come. A queue that cannot be
- * asked is not waited for. */
+ * asked is not waited for. The driver itself is asked, of a device that was declared lost, too: its threads, if they
+ * work after all, must not meet the end of the process. */
 static bool wait_for(const mica_queue *queue, double deadline) {
-  const mica__cl_api *api = queue->engine->api;
+  const mica__cl_api *api = queue->engine->device.api;
   cl_event end = NULL;
   if (!queue->handle || api->EnqueueMarkerWithWaitList(queue->handle, 0, NULL, &end) != CL_SUCCESS) return true;
   cl_int state = CL_QUEUED;

@@ -3,7 +3,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/large.h"
-#include "runtime/cl_error.h"
+#include "runtime/lost.h"
 #include "runtime/queue.h"
 
 #include <mica/opencl.h>
@@ -123,6 +123,7 @@ static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t cap
     trim(engine);
     buffer->memory = driver_allocate(engine, capacity, &error);
   }
+  if (!buffer->memory) MICA_TRY(mica__engine_ask(engine, error, "making a buffer"));
   if (!buffer->memory && mica__cl_is_memory_error(error))
     return mica__fail(MICA_E_DEVICE_MEMORY,
                       "%s has no %zu bytes left for a buffer; %llu of its %llu bytes are in use here",
@@ -143,6 +144,7 @@ static void count_in_use(mica_engine *engine, size_t capacity) {
 mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
   if (!engine || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_create: a pointer is NULL");
   if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer of %zu bytes cannot be", bytes);
+  MICA_TRY(mica__engine_alive(engine));
   size_t capacity = 0;
   unsigned class_index = size_class(bytes, &capacity);
   mica_buffer *buffer = take_idle(engine, class_index);

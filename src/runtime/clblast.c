@@ -2,8 +2,7 @@
 
 #include "base/error.h"
 #include "runtime/buffer.h"
-#include "runtime/cl_error.h"
-#include "runtime/objects.h"
+#include "runtime/lost.h"
 #include "runtime/tensor.h"
 
 #ifdef MICA_WITH_CLBLAST
@@ -36,8 +35,9 @@ bool mica__clblast_is_built(void) { return true; }
 DEFINE_CALL(S, float)
 DEFINE_CALL(D, double)
 
-static mica_status check(CLBlastStatusCode code) {
+static mica_status check(mica_engine *engine, CLBlastStatusCode code) {
   if (code == CLBlastSuccess) return MICA_OK;
+  MICA_TRY(mica__engine_ask(engine, (cl_int)code, "CLBlast"));
   if (code == CLBlastOpenCLBuildProgramFailure) return mica__fail(MICA_E_BUILD, "CLBlast cannot compile its kernels");
   if (code == CLBlastTempBufferAllocFailure || code == CLBlastOpenCLOutOfResources ||
       code == CLBlastOpenCLOutOfHostMemory)
@@ -51,10 +51,11 @@ mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm)
   if (!queue->handle) return mica__fail(MICA_E_UNSUPPORTED, "CLBlast cannot be recorded");
   if (engine->api == mica__cl_null()) return mica__fail(MICA_E_UNSUPPORTED, "CLBlast needs an OpenCL device");
   if (mica__cl_is_forked()) return mica__cl_check(MICA__CL_FORKED, "CLBlast");
+  MICA_TRY(mica__engine_alive(engine));
   atomic_store(&engine->has_run_clblast, true);
   cl_command_queue handle = queue->handle;
   pthread_mutex_lock(&one_at_a_time);
-  mica_status status = check(gemm->d.tensor->dtype == MICA_F64 ? call_D(gemm, &handle) : call_S(gemm, &handle));
+  mica_status status = check(engine, gemm->d.tensor->dtype == MICA_F64 ? call_D(gemm, &handle) : call_S(gemm, &handle));
   pthread_mutex_unlock(&one_at_a_time);
   for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) mica__buffer_use(tensors[i]->buffer, queue);
   mica__tensor_changed(gemm->d.tensor);

@@ -8,6 +8,7 @@
 #include "runtime/clblast.h"
 #include "runtime/derived.h"
 #include "runtime/kernel_table.h"
+#include "runtime/lost.h"
 #include "runtime/profile.h"
 #include "runtime/program.h"
 #include "runtime/queue.h"
@@ -53,6 +54,7 @@ typedef struct whole {
   mica__profile profile;
   mica__tuning tuning;
   mica__derivations derivations;
+  mica__loss loss;
 } whole;
 
 static mica_engine *engine_allocate(void) {
@@ -65,6 +67,7 @@ static mica_engine *engine_allocate(void) {
   engine->profile = &all->profile;
   engine->tuning = &all->tuning;
   engine->derivations = &all->derivations;
+  engine->loss = &all->loss;
   return engine;
 }
 
@@ -73,6 +76,7 @@ static void engine_free(mica_engine *engine) {
   free(engine->cache_dir);
   free(engine->builder);
   pthread_mutex_destroy(&engine->lock);
+  mica__loss_destroy(engine->loss);
   free(engine);
 }
 
@@ -92,7 +96,13 @@ static mica_status engine_create(const mica__device *device, cl_context context,
     free(engine);
     return mica__fail_nomem("a lock");
   }
-  mica_status status = choose_cache_dir(config->cache_dir, &engine->cache_dir);
+  mica_status status = mica__loss_init(engine->loss);
+  if (status != MICA_OK) {
+    pthread_mutex_destroy(&engine->lock);
+    free(engine);
+    return status;
+  }
+  status = choose_cache_dir(config->cache_dir, &engine->cache_dir);
   if (status != MICA_OK) goto fail_early;
   engine->builder = mica__strdup(config->builder ? config->builder : "");
   if (!engine->builder) MICA_TRY_GOTO(mica__fail_nomem("an engine"), fail_early);
@@ -155,6 +165,7 @@ void mica_engine_destroy(mica_engine *engine) {
   mica__at_exit_forget(engine);
   if (engine->attached) engine->detach(engine->attached);
   mica_queue_destroy(engine->queue);
+  engine->queue = NULL;
   mica__programs_store_last(engine);
   mica__derivations_destroy(engine->derivations);
   const unsigned long long left = atomic_load(&engine->stats.bytes_in_use);

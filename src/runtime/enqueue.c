@@ -3,8 +3,8 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "runtime/buffer.h"
-#include "runtime/cl_error.h"
 #include "runtime/kernel_table.h"
+#include "runtime/lost.h"
 #include "runtime/profile.h"
 
 #include <stdio.h>
@@ -53,17 +53,16 @@ bool mica__launch_is_empty(const mica__launch *launch) {
   return false;
 }
 
-static mica_status set_arg(const mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index,
+static mica_status set_arg(mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index,
                            size_t size, const void *value) {
   cl_int error = engine->api->SetKernelArg(handle, index, size, value);
   if (error == CL_SUCCESS) return MICA_OK;
   char where[128];
   snprintf(where, sizeof where, "kernel %s, argument %u of %zu bytes", launch->kernel->name, index, size);
-  return mica__cl_check(error, where);
+  return mica__engine_check(engine, error, where);
 }
 
-mica_status mica__launch_set_arg(const mica_engine *engine, cl_kernel handle, const mica__launch *launch,
-                                 uint32_t index) {
+mica_status mica__launch_set_arg(mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index) {
   const mica__arg *arg = &launch->args[index];
   const void *value = &arg->value;
   if (arg->kind == MICA__ARG_BUFFER) value = arg->value.buffer ? &arg->value.buffer->memory : NULL;
@@ -71,12 +70,12 @@ mica_status mica__launch_set_arg(const mica_engine *engine, cl_kernel handle, co
   return set_arg(engine, handle, launch, index, arg->size, value);
 }
 
-mica_status mica__launch_set_packed(const mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
+mica_status mica__launch_set_packed(mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
   return set_arg(engine, handle, launch, launch->arg_count, launch->packed_count * sizeof *launch->packed,
                  launch->packed);
 }
 
-mica_status mica__launch_set_args(const mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
+mica_status mica__launch_set_args(mica_engine *engine, cl_kernel handle, const mica__launch *launch) {
   for (uint32_t i = 0; i < launch->arg_count; i++) MICA_TRY(mica__launch_set_arg(engine, handle, launch, i));
   return launch->is_packed ? mica__launch_set_packed(engine, handle, launch) : MICA_OK;
 }
@@ -91,7 +90,8 @@ static mica_status enqueue_part(mica_queue *queue, cl_kernel handle, const mica_
     size_t left = split->global[d] - offset[d];
     range[d] = split->part[d] < left ? split->part[d] : left;
   }
-  MICA_TRY(mica__cl_check(
+  MICA_TRY(mica__engine_check(
+      engine,
       engine->api->EnqueueNDRangeKernel(queue->handle, handle, launch->dims, split->count > 1 ? offset : NULL, range,
                                         launch->local[0] ? launch->local : NULL, 0, NULL, profiled ? &event : NULL),
       launch->kernel->name));
@@ -107,7 +107,7 @@ static mica_status enqueue_parts(mica_queue *queue, cl_kernel handle, const mica
     for (at[1] = 0; at[1] < split->global[1]; at[1] += split->part[1])
       for (at[0] = 0; at[0] < split->global[0]; at[0] += split->part[0]) {
         MICA_TRY(enqueue_part(queue, handle, launch, split, at));
-        MICA_TRY(mica__cl_check(queue->engine->api->Flush(queue->handle), launch->kernel->name));
+        MICA_TRY(mica__engine_check(queue->engine, queue->engine->api->Flush(queue->handle), launch->kernel->name));
       }
   return MICA_OK;
 }

@@ -2,9 +2,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "runtime/cl_error.h"
 #include "runtime/kernel_source.h"
-#include "runtime/objects.h"
+#include "runtime/lost.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,26 +47,30 @@ mica_status mica__kernel_make(mica_engine *engine, mica__program *program, const
   kernel->handle = api->CreateKernel(program->handle, p->entry, &error);
   if (!kernel->handle) {
     free(kernel);
+    MICA_TRY(mica__engine_ask(engine, error, p->name));
     if (mica__cl_is_memory_error(error)) return mica__cl_check(error, p->name);
     return mica__fail(MICA_E_BUILD, "kernel %s cannot be made from its program (%s)", p->name,
                       mica__cl_error_name(error) ? mica__cl_error_name(error) : "?");
   }
   mica_status status =
-      mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_WORK_GROUP_SIZE,
-                                                 sizeof kernel->max_group, &kernel->max_group, NULL),
-                     p->name);
+      mica__engine_check(engine,
+                         api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_WORK_GROUP_SIZE,
+                                                     sizeof kernel->max_group, &kernel->max_group, NULL),
+                         p->name);
   size_t declared[3] = {0};
   if (status == MICA_OK)
-    status =
-        mica__cl_check(api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-                                                   sizeof declared, declared, NULL),
-                       p->name);
+    status = mica__engine_check(engine,
+                                api->GetKernelWorkGroupInfo(kernel->handle, engine->device.id,
+                                                            CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof declared,
+                                                            declared, NULL),
+                                p->name);
   kernel->declares_group = declared[0] != 0;
   /* What is built for groups of a size allows them: rusticl (22.3) says 32 of every kernel. */
   size_t items = declared[0] * declared[1] * declared[2];
   if (items > kernel->max_group) kernel->max_group = items;
   if (status == MICA_OK)
-    status = mica__cl_check(
+    status = mica__engine_check(
+        engine,
         api->GetKernelInfo(kernel->handle, CL_KERNEL_NUM_ARGS, sizeof kernel->arg_count, &kernel->arg_count, NULL),
         p->name);
   if (status == MICA_OK) status = keep_text(kernel, p);

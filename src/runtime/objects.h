@@ -19,7 +19,7 @@ typedef struct mica__counters {
 } mica__counters;
 
 struct mica_engine {
-  const mica__cl_api *api;
+  const mica__cl_api *_Atomic api; /* another one once the device is lost (lost.h) */
   mica__device device;
   cl_context context;
   mica_queue *queue;    /* the engine's own */
@@ -34,6 +34,7 @@ struct mica_engine {
   struct mica__profile *profile;
   struct mica__tuning *tuning;
   struct mica__derivations *derivations;
+  struct mica__loss *loss;
   mica__split_limits split_limits;
   bool tunes; /* mica_engine_config.tune */
   atomic_bool has_run_clblast;

@@ -2,9 +2,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
-#include "runtime/cl_error.h"
 #include "runtime/kernel_table.h"
-#include "runtime/objects.h"
+#include "runtime/lost.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -113,11 +112,12 @@ static void align_clocks(const mica_engine *engine, const mica__profile_entry *e
 static mica_status resolve(mica_engine *engine, mica__profile_entry *entry, int64_t *shift, bool *aligned) {
   const mica__cl_api *api = engine->api;
   cl_ulong start = 0, end = 0;
-  MICA_TRY(mica__cl_check(api->WaitForEvents(1, &entry->event), "waiting for a profiled kernel"));
-  MICA_TRY(mica__cl_check(
-      api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL), "profiling"));
-  MICA_TRY(mica__cl_check(api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL),
-                          "profiling"));
+  MICA_TRY(mica__engine_check(engine, api->WaitForEvents(1, &entry->event), "waiting for a profiled kernel"));
+  MICA_TRY(mica__engine_check(
+      engine, api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL),
+      "profiling"));
+  MICA_TRY(mica__engine_check(
+      engine, api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL), "profiling"));
   entry->start = start;
   entry->end = end > start ? end : start; /* some drivers' clocks tick coarsely enough to stumble */
   align_clocks(engine, entry, shift, aligned);

@@ -3,9 +3,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "runtime/cl_error.h"
 #include "runtime/compiler.h"
-#include "runtime/objects.h"
+#include "runtime/lost.h"
 #include "runtime/program_file.h"
 #include "runtime/split.h"
 
@@ -85,6 +84,7 @@ static mica_status build(mica_engine *engine, cl_program handle, const request *
   mica__at_exit_renew();
   mica__text_free(&options);
   MICA_TRY(status);
+  MICA_TRY(mica__engine_ask(engine, error, r->name));
   return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, r, error);
 }
 
@@ -134,7 +134,7 @@ static mica_status build_source(mica_engine *engine, const request *r, cl_progra
   const char *source = text.data;
   cl_program handle = engine->api->CreateProgramWithSource(engine->context, 1, &source, NULL, &error);
   mica__text_free(&text);
-  if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a program");
+  if (!handle) return mica__engine_check(engine, error ? error : CL_OUT_OF_RESOURCES, "making a program");
   mica_status status = build(engine, handle, r);
   if (status != MICA_OK) {
     engine->api->ReleaseProgram(handle);

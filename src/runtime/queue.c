@@ -1,21 +1,22 @@
 #include "runtime/queue.h"
 
 #include "base/error.h"
-#include "runtime/cl_error.h"
+#include "runtime/lost.h"
 #include "runtime/program.h"
 
 #include <mica/opencl.h>
 #include <stdlib.h>
 
 /* The caller's queue must be on the engine's context and device. */
-static mica_status check_owner(const mica_engine *engine, cl_command_queue handle) {
+static mica_status check_owner(mica_engine *engine, cl_command_queue handle) {
   cl_context context = NULL;
   cl_device_id device = NULL;
   const mica__cl_api *api = engine->api;
-  MICA_TRY(mica__cl_check(api->GetCommandQueueInfo(handle, CL_QUEUE_CONTEXT, sizeof context, &context, NULL),
-                          "asking a queue for its context"));
-  MICA_TRY(mica__cl_check(api->GetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof device, &device, NULL),
-                          "asking a queue for its device"));
+  MICA_TRY(mica__engine_check(engine,
+                              api->GetCommandQueueInfo(handle, CL_QUEUE_CONTEXT, sizeof context, &context, NULL),
+                              "asking a queue for its context"));
+  MICA_TRY(mica__engine_check(engine, api->GetCommandQueueInfo(handle, CL_QUEUE_DEVICE, sizeof device, &device, NULL),
+                              "asking a queue for its device"));
   if (context != engine->context || device != engine->device.id)
     return mica__fail(MICA_E_INVALID, "the queue given to the engine belongs to another context or device");
   return MICA_OK;
@@ -27,16 +28,17 @@ static mica_status open_handle(mica_queue *queue, cl_command_queue handle) {
   cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE;
   if (handle) {
     MICA_TRY(check_owner(queue->engine, handle));
-    MICA_TRY(mica__cl_check(api->GetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
-                            "asking a queue"));
+    MICA_TRY(mica__engine_check(
+        queue->engine, api->GetCommandQueueInfo(handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL),
+        "asking a queue"));
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
       return mica__fail(MICA_E_INVALID,
                         "the queue given to the engine executes out of order; Mica needs an in-order one");
-    MICA_TRY(mica__cl_check(api->RetainCommandQueue(handle), "retaining a queue"));
+    MICA_TRY(mica__engine_check(queue->engine, api->RetainCommandQueue(handle), "retaining a queue"));
   } else {
     cl_int error = CL_SUCCESS;
     handle = api->CreateCommandQueue(queue->engine->context, queue->engine->device.id, properties, &error);
-    if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a queue");
+    if (!handle) return mica__engine_check(queue->engine, error ? error : CL_OUT_OF_RESOURCES, "making a queue");
   }
   queue->handle = handle;
   queue->can_profile = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
@@ -67,7 +69,7 @@ mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mic
   /* While the engine had one queue, the pool gave out blocks that work in flight still uses, trusting in the queue's
    * order. A second queue does not keep that order, so that work must end first. */
   if (status == MICA_OK && engine->queue)
-    status = mica__cl_check(engine->api->Finish(engine->queue->handle), "waiting for the engine's queue");
+    status = mica__engine_check(engine, engine->api->Finish(engine->queue->handle), "waiting for the engine's queue");
   if (status == MICA_OK)
     *out = queue;
   else
@@ -94,7 +96,8 @@ void mica_queue_destroy(mica_queue *queue) {
   if (!queue) return;
   mica_engine *engine = queue->engine;
   mica__attempt_begin();
-  if (mica_queue_finish(queue) != MICA_OK) mica__log(MICA_LOG_LEVEL_ERROR, "%s", mica_error_message());
+  mica_status status = mica_queue_finish(queue);
+  if (status != MICA_OK && status != MICA_E_DEVICE_LOST) mica__log(MICA_LOG_LEVEL_ERROR, "%s", mica_error_message());
   mica__attempt_end();
   release_staging(queue);
   engine->api->Finish(queue->handle);
@@ -118,7 +121,7 @@ static mica_status check_real(const mica_queue *queue, const char *what) {
 
 mica_status mica_queue_flush(mica_queue *queue) {
   MICA_TRY(check_real(queue, "mica_queue_flush"));
-  return mica__cl_check(queue->engine->api->Flush(queue->handle), "flushing a queue");
+  return mica__engine_check(queue->engine, queue->engine->api->Flush(queue->handle), "flushing a queue");
 }
 
 mica_status mica_queue_finish(mica_queue *queue) {
@@ -126,7 +129,7 @@ mica_status mica_queue_finish(mica_queue *queue) {
   mica_engine *engine = queue->engine;
   uint64_t submitted = atomic_load(&queue->submitted);
   atomic_fetch_add(&engine->stats.host_waits, 1);
-  MICA_TRY(mica__cl_check(engine->api->Finish(queue->handle), "waiting for a queue"));
+  MICA_TRY(mica__engine_check(engine, engine->api->Finish(queue->handle), "waiting for a queue"));
   atomic_store(&queue->finished, submitted);
   mica__programs_store(engine);
   return MICA_OK;

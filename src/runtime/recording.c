@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "runtime/buffer.h"
-#include "runtime/cl_error.h"
 #include "runtime/enqueue.h"
 #include "runtime/host_step.h"
 #include "runtime/kernel_table.h"
+#include "runtime/lost.h"
 #include "runtime/program.h"
 
 #include <stdlib.h>
@@ -174,7 +174,7 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
   MICA_TRY(grow(recording));
   cl_int error = CL_SUCCESS;
   cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->entry, &error);
-  if (!handle) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, launch->kernel->name);
+  if (!handle) return mica__engine_check(recording->engine, error ? error : CL_OUT_OF_RESOURCES, launch->kernel->name);
   mica_status status = mica__launch_set_args(recording->engine, handle, launch);
   if (status == MICA_OK) status = add_slots(recording, launch);
   if (status != MICA_OK) {

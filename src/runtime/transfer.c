@@ -1,8 +1,7 @@
 /* Moving data between host and device. */
 #include "base/error.h"
 #include "runtime/buffer.h"
-#include "runtime/cl_error.h"
-#include "runtime/objects.h"
+#include "runtime/lost.h"
 #include "runtime/program.h"
 #include "runtime/tensor.h"
 
@@ -54,27 +53,27 @@ static mica_status take_staging(mica_queue *queue, mica__staging **out) {
   if (!s->memory) {
     s->memory = api->CreateBuffer(engine->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, MICA__STAGING_BYTES, NULL,
                                   &error);
-    if (!s->memory) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making staging memory");
+    if (!s->memory) return mica__engine_check(engine, error ? error : CL_OUT_OF_RESOURCES, "making staging memory");
     atomic_fetch_add(&engine->stats.allocations, 1);
   }
   if (!s->host) {
     s->host = api->EnqueueMapBuffer(queue->handle, s->memory, CL_TRUE, CL_MAP_WRITE, 0, MICA__STAGING_BYTES, 0, NULL,
                                     NULL, &error);
-    if (!s->host) return mica__cl_check(error ? error : CL_MAP_FAILURE, "mapping staging memory");
+    if (!s->host) return mica__engine_check(engine, error ? error : CL_MAP_FAILURE, "mapping staging memory");
   }
   if (s->pending) {
     cl_int state = CL_QUEUED;
-    MICA_TRY(
-        mica__cl_check(api->GetEventInfo(s->pending, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
-                       "asking an upload"));
+    MICA_TRY(mica__engine_check(
+        engine, api->GetEventInfo(s->pending, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
+        "asking an upload"));
     if (state > CL_COMPLETE) {
       atomic_fetch_add(&engine->stats.host_waits, 1);
-      MICA_TRY(mica__cl_check(api->WaitForEvents(1, &s->pending), "waiting for an upload"));
+      MICA_TRY(mica__engine_check(engine, api->WaitForEvents(1, &s->pending), "waiting for an upload"));
     }
     api->ReleaseEvent(s->pending);
     s->pending = NULL;
     /* Reported once; the piece itself is free again. */
-    if (state < 0) return mica__cl_check(state, "an earlier upload failed");
+    if (state < 0) return mica__engine_check(engine, state, "an earlier upload failed");
   }
   queue->next_staging = (queue->next_staging + 1) % MICA__STAGING_COUNT;
   *out = s;
@@ -88,10 +87,11 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
     MICA_TRY(take_staging(queue, &s));
     /* A code below 0 is never MICA_OK: there is a piece. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     memcpy(s->host, data + at, piece);
-    MICA_TRY(mica__cl_check(queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
-                                                                   first_byte(tensor) + at, piece, s->host, 0, NULL,
-                                                                   &s->pending),
-                            "uploading"));
+    MICA_TRY(mica__engine_check(queue->engine,
+                                queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                                       first_byte(tensor) + at, piece, s->host, 0, NULL,
+                                                                       &s->pending),
+                                "uploading"));
     count_writing(queue, tensor);
     atomic_fetch_add(&queue->engine->stats.bytes_uploaded, piece);
     at += piece;
@@ -107,9 +107,10 @@ mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const voi
   if (!idle || !engine->device.info.unified_memory) return upload_staged(queue, tensor, data, bytes);
   /* Shared memory and nothing in flight: one copy straight into place, without a detour or a wait worth the name. */
   count_writing(queue, tensor);
-  MICA_TRY(mica__cl_check(engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
-                                                          first_byte(tensor), bytes, data, 0, NULL, NULL),
-                          "uploading"));
+  MICA_TRY(mica__engine_check(engine,
+                              engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
+                                                              first_byte(tensor), bytes, data, 0, NULL, NULL),
+                              "uploading"));
   count_wait(queue);
   atomic_fetch_add(&engine->stats.bytes_uploaded, bytes);
   return MICA_OK;
@@ -120,10 +121,11 @@ mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void
   MICA_TRY(check_transfer(queue, tensor, element, bytes, "filling"));
   if (bytes == 0) return MICA_OK;
   count_writing(queue, tensor);
-  return mica__cl_check(queue->engine->api->EnqueueFillBuffer(queue->handle, tensor->buffer->memory, element,
-                                                              mica_dtype_size(tensor->dtype), first_byte(tensor), bytes,
-                                                              0, NULL, NULL),
-                        "filling");
+  return mica__engine_check(queue->engine,
+                            queue->engine->api->EnqueueFillBuffer(queue->handle, tensor->buffer->memory, element,
+                                                                  mica_dtype_size(tensor->dtype), first_byte(tensor),
+                                                                  bytes, 0, NULL, NULL),
+                            "filling");
 }
 
 mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape, const void *data,
@@ -145,9 +147,10 @@ mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, v
   if (bytes == 0) return MICA_OK;
   mica_engine *engine = queue->engine;
   count_submission(queue, tensor);
-  MICA_TRY(mica__cl_check(engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
-                                                         first_byte(tensor), bytes, data, 0, NULL, NULL),
-                          "downloading"));
+  MICA_TRY(mica__engine_check(engine,
+                              engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
+                                                             first_byte(tensor), bytes, data, 0, NULL, NULL),
+                              "downloading"));
   count_wait(queue);
   atomic_fetch_add(&engine->stats.bytes_downloaded, bytes);
   mica__programs_store(engine);
@@ -168,7 +171,7 @@ static mica_status event_create(mica_queue *queue, mica_event **out) {
  * will wait for the event, and the caller may free its memory at once: nothing may still use it. */
 static mica_status event_start(mica_queue *queue, mica_event *event, mica_status status, mica_event **out) {
   if (status == MICA_OK && event->handle) {
-    status = mica__cl_check(queue->engine->api->Flush(queue->handle), "starting a queue");
+    status = mica__engine_check(queue->engine, queue->engine->api->Flush(queue->handle), "starting a queue");
     if (status != MICA_OK) queue->engine->api->Finish(queue->handle);
   }
   if (status == MICA_OK)
@@ -187,9 +190,10 @@ mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *te
   cl_event handle = NULL;
   size_t bytes = mica_tensor_bytes(tensor);
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "downloading"));
-  MICA_TRY(mica__cl_check(queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
-                                                                first_byte(tensor), bytes, data, 0, NULL, &handle),
-                          "downloading"));
+  MICA_TRY(mica__engine_check(queue->engine,
+                              queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                                    first_byte(tensor), bytes, data, 0, NULL, &handle),
+                              "downloading"));
   count_submission(queue, tensor);
   atomic_fetch_add(&queue->engine->stats.bytes_downloaded, bytes);
   mica__event_clear(event);
@@ -199,7 +203,7 @@ mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *te
 }
 
 mica_status mica__queue_flush(mica_queue *queue) {
-  return mica__cl_check(queue->engine->api->Flush(queue->handle), "starting a queue");
+  return mica__engine_check(queue->engine, queue->engine->api->Flush(queue->handle), "starting a queue");
 }
 
 mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
@@ -209,10 +213,11 @@ mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *ten
   mica_event *event = NULL;
   MICA_TRY(event_create(queue, &event));
   if (bytes == 0) return event_start(queue, event, MICA_OK, out);
-  mica_status status =
-      mica__cl_check(queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
-                                                           first_byte(tensor), bytes, data, 0, NULL, &event->handle),
-                     "downloading");
+  mica_status status = mica__engine_check(queue->engine,
+                                          queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory,
+                                                                                CL_FALSE, first_byte(tensor), bytes,
+                                                                                data, 0, NULL, &event->handle),
+                                          "downloading");
   if (status == MICA_OK) {
     count_submission(queue, tensor);
     atomic_fetch_add(&queue->engine->stats.bytes_downloaded, bytes);
@@ -227,10 +232,11 @@ mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, con
   mica_event *event = NULL;
   MICA_TRY(event_create(queue, &event));
   if (bytes == 0) return event_start(queue, event, MICA_OK, out);
-  mica_status status =
-      mica__cl_check(queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
-                                                            first_byte(tensor), bytes, data, 0, NULL, &event->handle),
-                     "uploading");
+  mica_status status = mica__engine_check(queue->engine,
+                                          queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory,
+                                                                                 CL_FALSE, first_byte(tensor), bytes,
+                                                                                 data, 0, NULL, &event->handle),
+                                          "uploading");
   if (status == MICA_OK) {
     count_writing(queue, tensor);
     atomic_fetch_add(&queue->engine->stats.bytes_uploaded, bytes);
@@ -243,8 +249,9 @@ mica_status mica_queue_mark(mica_queue *queue, mica_event **out) {
   if (!queue->handle) return mica__fail(MICA_E_STATE, "mica_queue_mark: the queue is a recorder");
   mica_event *event = NULL;
   MICA_TRY(event_create(queue, &event));
-  mica_status status = mica__cl_check(
-      queue->engine->api->EnqueueMarkerWithWaitList(queue->handle, 0, NULL, &event->handle), "marking a queue");
+  mica_status status = mica__engine_check(
+      queue->engine, queue->engine->api->EnqueueMarkerWithWaitList(queue->handle, 0, NULL, &event->handle),
+      "marking a queue");
   return event_start(queue, event, status, out);
 }
 
@@ -254,25 +261,28 @@ mica_status mica_queue_wait(mica_queue *queue, const mica_event *event) {
   if (event->engine != queue->engine)
     return mica__fail(MICA_E_INVALID, "mica_queue_wait: the event belongs to another engine than the queue");
   if (!event->handle) return MICA_OK;
-  return mica__cl_check(queue->engine->api->EnqueueBarrierWithWaitList(queue->handle, 1, &event->handle, NULL),
-                        "waiting for an event on the device");
+  return mica__engine_check(queue->engine,
+                            queue->engine->api->EnqueueBarrierWithWaitList(queue->handle, 1, &event->handle, NULL),
+                            "waiting for an event on the device");
 }
 
 mica_status mica_event_wait(mica_event *event) {
   if (!event) return mica__fail(MICA_E_INVALID, "mica_event_wait: event is NULL");
   if (!event->handle) return MICA_OK;
   atomic_fetch_add(&event->engine->stats.host_waits, 1);
-  return mica__cl_check(event->engine->api->WaitForEvents(1, &event->handle), "waiting for an event");
+  return mica__engine_check(event->engine, event->engine->api->WaitForEvents(1, &event->handle),
+                            "waiting for an event");
 }
 
 mica_status mica_event_is_done(mica_event *event, bool *done) {
   if (!event || !done) return mica__fail(MICA_E_INVALID, "mica_event_is_done: a pointer is NULL");
   cl_int state = CL_COMPLETE;
   if (event->handle)
-    MICA_TRY(mica__cl_check(
+    MICA_TRY(mica__engine_check(
+        event->engine,
         event->engine->api->GetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
         "asking an event"));
-  if (state < 0) return mica__cl_check(state, "work on the device failed");
+  if (state < 0) return mica__engine_check(event->engine, state, "work on the device failed");
   *done = state == CL_COMPLETE;
   return MICA_OK;
 }
@@ -297,7 +307,7 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
   count_writing(queue, tensor);
   void *host = queue->engine->api->EnqueueMapBuffer(queue->handle, tensor->buffer->memory, CL_TRUE, flags,
                                                     first_byte(tensor), bytes, 0, NULL, NULL, &error);
-  if (!host) return mica__cl_check(error ? error : CL_MAP_FAILURE, "mapping a tensor");
+  if (!host) return mica__engine_check(queue->engine, error ? error : CL_MAP_FAILURE, "mapping a tensor");
   count_wait(queue);
   *data = host;
   return MICA_OK;
@@ -306,7 +316,8 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
 mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data) {
   MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_unmap"));
   count_writing(queue, tensor);
-  return mica__cl_check(
+  return mica__engine_check(
+      queue->engine,
       queue->engine->api->EnqueueUnmapMemObject(queue->handle, tensor->buffer->memory, data, 0, NULL, NULL),
       "unmapping a tensor");
 }

@@ -75,10 +75,10 @@ START_TEST(the_wait_ends_with_the_work_or_with_its_time) {
   ck_assert(mica__at_exit_wait(0)); /* no engine, nothing to wait for */
   ck_ok(mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &engine));
   ck_assert(mica__at_exit_wait(0));
-  const mica__cl_api *real = engine->api;
+  const mica__cl_api *real = engine->device.api;
   mica__cl_api slow = *real;
   slow.GetEventInfo = slow_GetEventInfo;
-  engine->api = &slow;
+  engine->device.api = &slow;
   polls_left = 20;
   ck_assert(mica__at_exit_wait(SECONDS));
   ck_assert_int_lt(polls_left, 0);
@@ -87,7 +87,7 @@ START_TEST(the_wait_ends_with_the_work_or_with_its_time) {
   ck_assert(!mica__at_exit_wait(0.1));
   ck_assert_double_ge(mica__clock() - begin, 0.1);
   ck_assert_double_lt(mica__clock() - begin, SECONDS);
-  engine->api = real;
+  engine->device.api = real;
   mica_engine_destroy(engine);
   ck_assert(mica__at_exit_wait(0));
 }

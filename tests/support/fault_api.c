@@ -53,15 +53,34 @@ static struct {
   fault_call armed, fired;
   unsigned remaining; /* calls until the one that fails; 0 for none */
   cl_int error;
+  bool loses;                      /* what is armed loses the device */
+  cl_int always[FAULT_CALL_COUNT]; /* what each function answers */
   unsigned long calls[FAULT_CALL_COUNT];
   long live[KIND_COUNT];
 } layer;
 
+/* What a lost device's driver answers to what reaches the device; the rest goes on as before. */
+static const cl_int of_lost[FAULT_CALL_COUNT] = {
+    [FAULT_EnqueueReadBuffer] = CL_OUT_OF_RESOURCES,
+    [FAULT_EnqueueWriteBuffer] = -9999,
+    [FAULT_EnqueueNDRangeKernel] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_EnqueueFillBuffer] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_EnqueueMapBuffer] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_EnqueueUnmapMemObject] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_EnqueueMarkerWithWaitList] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_EnqueueBarrierWithWaitList] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_WaitForEvents] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_Flush] = CL_INVALID_COMMAND_QUEUE,
+    [FAULT_Finish] = CL_INVALID_COMMAND_QUEUE,
+};
+
 static cl_int begin(fault_call call) {
   layer.calls[call]++;
+  if (layer.always[call] != CL_SUCCESS) return layer.always[call];
   if (layer.remaining == 0 || (layer.armed != FAULT_ANY && layer.armed != call) || --layer.remaining > 0)
     return CL_SUCCESS;
   layer.fired = call;
+  if (layer.loses) memcpy(layer.always, of_lost, sizeof of_lost);
   return layer.error;
 }
 
@@ -96,10 +115,17 @@ static cl_event *const event = NULL;
   }
 MICA__CL_CALLS(STATUS_CALL, OBJECT_CALL)
 
+/* Nothing is in flight on a lost device, whereas the one below goes on. */
+static cl_int release_queue(cl_command_queue q) {
+  if (layer.always[FAULT_Finish] != CL_SUCCESS) layer.below->Finish(q);
+  return fault_ReleaseCommandQueue(q);
+}
+
 void fault_install(const mica__cl_api *below) {
 #define STATUS_ROW(name, parameters, arguments) .name = fault_##name,
 #define OBJECT_ROW(type, name, parameters, arguments) .name = fault_##name,
-  static const mica__cl_api api = {MICA__CL_CALLS(STATUS_ROW, OBJECT_ROW)};
+  static mica__cl_api api = {MICA__CL_CALLS(STATUS_ROW, OBJECT_ROW)};
+  api.ReleaseCommandQueue = release_queue;
   memset(&layer, 0, sizeof layer);
   layer.below = below;
   fault_arm(FAULT_ANY, 0, CL_SUCCESS);
@@ -113,7 +139,15 @@ void fault_arm(fault_call call, unsigned n, cl_int error) {
   layer.remaining = n;
   layer.error = error;
   layer.fired = FAULT_CALL_COUNT;
+  layer.loses = false;
 }
+
+void fault_lose(fault_call call, unsigned n, cl_int error) {
+  fault_arm(call, n, error);
+  layer.loses = true;
+}
+
+void fault_always(fault_call call, cl_int error) { layer.always[call] = error; }
 
 fault_call fault_fired(void) { return layer.fired; }
 

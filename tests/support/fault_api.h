@@ -26,6 +26,10 @@ void fault_remove(void);
 /* The n-th call of a function (or of any, FAULT_ANY) from now on fails with `error`; n 0 for none. A call that
  * releases something or waits does its work and then answers the error, since nobody could do it in its place. */
 void fault_arm(fault_call call, unsigned n, cl_int error);
+/* As fault_arm; from that call on the device is lost and answers as NVIDIA's driver was seen to. */
+void fault_lose(fault_call call, unsigned n, cl_int error);
+/* Every call of the function fails with `error` from now on; CL_SUCCESS ends that. */
+void fault_always(fault_call call, cl_int error);
 /* The call that failed since fault_arm; FAULT_CALL_COUNT when none has. */
 fault_call fault_fired(void);
 
