@@ -9,6 +9,10 @@
 
 /* Broadcast values of a smaller shape are computed for every element when an element costs no more than this. */
 #define CHEAP_AGAIN 2
+/* The most values in a row that are computed again together, and what a value has at least to have what is small beside
+ * it stored. */
+#define AGAIN_NODES 4
+#define SMALL_SHARE 16
 /* With fewer rows than that, and longer ones, a row kernel has too little to do at once for storing elements too. */
 #define FEW_ROWS 16
 #define LONG_ROW 16384
@@ -29,6 +33,7 @@ typedef struct work {
   int32_t **users, *user_count; /* nodes that are no views, seen through views */
   int32_t *trial;               /* by id - 1: 1 for members of the union on trial */
   bool *stored, *inlined;
+  bool *kept; /* by id - 1: read where something is computed again */
   int32_t *stack;
   int32_t *seen, stamp; /* groups met by a search */
   mica__emission emission;
@@ -158,7 +163,7 @@ static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
 }
 
 static bool used_outside(const work *w, int32_t id) {
-  if (w->wanted[id - 1]) return true;
+  if (w->wanted[id - 1] || w->kept[id - 1]) return true;
   if (w->inlined[id - 1]) return false;
   for (int32_t u = 0; u < w->user_count[id - 1]; u++)
     if (!w->trial[w->users[id - 1][u] - 1]) return true;
@@ -304,43 +309,76 @@ static bool still_emits(work *w, const group *g, int32_t *stores) {
 /* True if others than the group need the node's memory, so that it costs nothing to read it once more. */
 static bool is_stored_anyway(work *w, int32_t id) {
   int32_t g = w->group_of[id - 1];
-  if (!g || !w->groups[g - 1].fused || w->wanted[id - 1]) return true;
+  if (!g || !w->groups[g - 1].fused || w->wanted[id - 1] || w->kept[id - 1]) return true;
   for (int32_t u = 0; u < w->user_count[id - 1]; u++)
     if (w->group_of[w->users[id - 1][u] - 1] != g) return !w->inlined[id - 1];
   return false;
 }
 
-/* A value is cheap to compute again when that takes little time and reads no more bytes, of values that are in memory
- * anyway, than the value itself has; and when kernels that could do so are all that use it. */
-static bool is_cheap_again(work *w, int32_t id) {
+/* A value that is to be computed again, with those before it that are nowhere else, and what small values they read. */
+typedef struct again {
+  int32_t ids[AGAIN_NODES], small[4 * AGAIN_NODES];
+  int32_t count, small_count, cost;
+  size_t bytes; /* that it reads, but for small values */
+} again;
+
+/* Values of a row, such as a mean, cost nothing to store beside the value of its elements. */
+static bool is_small(const work *w, int32_t id, int32_t beside) {
+  return mica__node_bytes(node_at(w, id)) * SMALL_SHARE <= mica__node_bytes(node_at(w, beside));
+}
+
+/* Adds the value `id`, on the way to ids[0]; false when it cannot be computed again, or not cheaply. */
+static bool note_again(work *w, int32_t id, again *a) {
   const mica__node *node = node_at(w, id);
-  int32_t own = w->group_of[id - 1];
-  size_t bytes = 0;
-  bool elsewhere = false;
-  if (node->op->kind != MICA__OP_POINTWISE || node->op->cost > CHEAP_AGAIN || w->wanted[id - 1]) return false;
+  if (node->op->kind != MICA__OP_POINTWISE || w->wanted[id - 1] || a->count == AGAIN_NODES) return false;
+  a->cost += node->op->cost;
+  a->ids[a->count++] = id;
+  if (a->cost > CHEAP_AGAIN || node->pass != node_at(w, a->ids[0])->pass) return false;
   for (int32_t k = 0; k < node->input_count; k++) {
     int32_t base = bottom_of(w->graph, node->inputs[k]);
     if (!reads_input(node, k) || node_at(w, base)->op == &mica__op_full) continue;
-    if (!is_stored_anyway(w, base)) return false;
-    bytes += mica__node_bytes(node_at(w, base));
+    if (w->inlined[base - 1] && !is_small(w, base, a->ids[0])) return false;
+    if (is_small(w, base, a->ids[0]) && !w->inlined[base - 1])
+      a->small[a->small_count++] = base;
+    else if (is_stored_anyway(w, base))
+      a->bytes += mica__node_bytes(node_at(w, base));
+    else if (!w->inlined[base - 1] && !note_again(w, base, a))
+      return false;
   }
+  return true;
+}
+
+/* A value is cheap to compute again when that takes little time and reads no more bytes, of values that are in memory
+ * anyway, than the value itself has; and when kernels that could do so are all that use it. */
+static bool is_cheap_again(work *w, int32_t id, again *a) {
+  const mica__node *node = node_at(w, id);
+  bool elsewhere = false;
+  *a = (again){.count = 0};
+  if (!note_again(w, id, a)) return false;
   for (int32_t u = 0; u < w->user_count[id - 1]; u++) {
     int32_t user = w->users[id - 1][u], g = w->group_of[user - 1];
     if (!w->groups[g - 1].fused || node_at(w, user)->pass != node->pass) return false;
-    elsewhere = elsewhere || g != own;
+    elsewhere = elsewhere || g != w->group_of[id - 1];
   }
-  return elsewhere && bytes <= mica__node_bytes(node);
+  return elsewhere && a->bytes <= mica__node_bytes(node);
 }
 
 static void try_inlining(work *w, int32_t id) {
   int32_t own = w->group_of[id - 1], stores = 0;
-  if (!own || !is_cheap_again(w, id)) return;
-  w->inlined[id - 1] = true;
+  again a;
+  if (!own || !is_cheap_again(w, id, &a)) return;
+  bool kept[4 * AGAIN_NODES];
+  for (int32_t i = 0; i < a.count; i++) w->inlined[a.ids[i] - 1] = true;
+  for (int32_t i = 0; i < a.small_count; i++) {
+    kept[i] = w->kept[a.small[i] - 1];
+    w->kept[a.small[i] - 1] = true;
+  }
   bool good = still_emits(w, &w->groups[own - 1], &stores);
   bool empty = stores == 0;
   for (int32_t u = 0; good && u < w->user_count[id - 1]; u++)
     good = still_emits(w, &w->groups[w->group_of[w->users[id - 1][u] - 1] - 1], &stores);
-  w->inlined[id - 1] = good;
+  for (int32_t i = 0; !good && i < a.count; i++) w->inlined[a.ids[i] - 1] = false;
+  for (int32_t i = a.small_count - 1; !good && i >= 0; i--) w->kept[a.small[i] - 1] = kept[i];
   if (!good || !empty) return;
   /* Nothing is left for the group to do. */
   free(w->groups[own - 1].ids);
@@ -474,6 +512,7 @@ static mica_status allocate(work *w, mica__partition *partition) {
   w->trial = calloc(n, sizeof *w->trial);
   w->stored = calloc(n, sizeof *w->stored);
   w->inlined = calloc(n, sizeof *w->inlined);
+  w->kept = calloc(n, sizeof *w->kept);
   w->stack = calloc(n, sizeof *w->stack);
   w->seen = calloc(n, sizeof *w->seen);
   w->emission.fused = malloc(sizeof *w->emission.fused);
@@ -481,15 +520,16 @@ static mica_status allocate(work *w, mica__partition *partition) {
   w->emission.graph = w->graph;
   w->emission.inlined = w->inlined;
   bool good = partition->step_of && w->needed && w->wanted && w->group_of && w->groups && w->users && w->user_count &&
-              w->trial && w->stored && w->inlined && w->stack && w->seen && w->emission.fused && w->emission.scratch;
+              w->trial && w->stored && w->inlined && w->kept && w->stack && w->seen && w->emission.fused &&
+              w->emission.scratch;
   return good ? MICA_OK : mica__fail_nomem("a session");
 }
 
 static void release(work *w) {
   for (int32_t i = 0; w->users && i < w->count; i++) free(w->users[i]);
   for (int32_t i = 0; w->groups && i < w->group_count; i++) free(w->groups[i].ids);
-  void *all[] = {w->needed, w->wanted,  w->group_of, w->groups, w->users,          w->user_count,      w->trial,
-                 w->stored, w->inlined, w->stack,    w->seen,   w->emission.fused, w->emission.scratch};
+  void *all[] = {w->needed, w->wanted,  w->group_of, w->groups, w->users, w->user_count,     w->trial,
+                 w->stored, w->inlined, w->kept,     w->stack,  w->seen,  w->emission.fused, w->emission.scratch};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 

@@ -48,18 +48,124 @@ static mica_axes statistics_axes(mica_value x, int32_t first, bool batch) {
   return axes;
 }
 
+/* --- batch norm in training --- */
+
+#define CHANNEL_ATTRS(X, S) X(S, AXES, axes, 0, "what statistics are taken over")
+MICA__ATTR_STRUCT(channel, CHANNEL_ATTRS);
+static MICA__ATTR_TABLE(channel, CHANNEL_ATTRS);
+
+static mica_status infer_first(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  const mica__channel_attrs *a = attrs;
+  (void)input_count;
+  *out = inputs[0];
+  for (int32_t i = 0; i < out->shape.rank; i++) {
+    if (out->shape.dim[i] == 0) return mica__fail(MICA_E_SHAPE, "there are no statistics of no elements");
+    if (a->axes >> i & 1) out->shape.dim[i] = 1;
+  }
+  return MICA_OK;
+}
+
+static bool view_first(const mica__node *node, mica_shape input, mica__access *access) {
+  const mica__channel_attrs *attrs = node->attrs;
+  access->offset = 0;
+  mica__row_major(input, access->stride);
+  for (int32_t i = 0; i < input.rank; i++)
+    if (attrs->axes >> i & 1) access->stride[i] = 0;
+  return true;
+}
+
+/* The first element of each channel. */
+const mica__op mica__op_first_of_row = {.name = "first_of_row",
+                                        .kind = MICA__OP_VIEW,
+                                        .min_inputs = 1,
+                                        .max_inputs = 1,
+                                        .attrs = &mica__channel_attr_list,
+                                        .infer = infer_first,
+                                        .view = view_first};
+
+static mica_status infer_pass(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  (void)input_count, (void)attrs;
+  *out = inputs[0];
+  return MICA_OK;
+}
+
+static bool view_pass(const mica__node *node, mica_shape input, mica__access *access) {
+  (void)node;
+  access->offset = 0;
+  mica__row_major(input, access->stride);
+  return true;
+}
+
+/* With the sums db of dy and ds of dy z over n elements: dx = factor scale (dy - (db + z ds) / n). */
+static mica_status grad_batch_normalize(const mica__grad *grad) {
+  const mica__channel_attrs *attrs = mica__attrs_of(grad->y);
+  const mica_axes axes = mica__axes_of(attrs->axes);
+  const mica_value dy = grad->dy, factor = grad->inputs[2], z = grad->inputs[3], scale = grad->inputs[4];
+  mica_value ds = mica_sum(mica_mul(dy, z), axes, true), db = mica_sum(dy, axes, true);
+  mica_value share = mica_reciprocal(mica__count_along(dy, axes));
+  mica_value along = mica_add(mica_mul(db, share), mica_mul(z, mica_mul(ds, share)));
+  grad->dinputs[1] = mica_mul(mica_mul(factor, scale), mica_sub(dy, along));
+  grad->dinputs[4] = mica__reshape_like(ds, scale);
+  grad->dinputs[5] = mica__reshape_like(db, grad->inputs[5]);
+  return MICA_OK;
+}
+
+/* Operand 0, z scale + bias, of 1, x; 2, the factor of z; 3, z, x standardised; 4 and 5, scale and bias. Their
+ * gradients are made of the same two sums. */
+const mica__op mica__op_batch_normalize = {.name = "batch_normalize",
+                                           .kind = MICA__OP_VIEW,
+                                           .min_inputs = 6,
+                                           .max_inputs = 6,
+                                           .attrs = &mica__channel_attr_list,
+                                           .infer = infer_pass,
+                                           .grad = grad_batch_normalize,
+                                           .view = view_pass,
+                                           .shape_only = (1u << 6) - 2};
+
+/* Mean and variance from one reading of x: sums of d = x - k and d^2, k being an element of the channel, so that their
+ * difference does not cancel where the mean is far from 0. */
+static void statistics(mica_value x, mica_axes axes, mica_value *mean, mica_value *variance) {
+  mica__channel_attrs attrs = {0};
+  for (int32_t i = 0; i < axes.count; i++) attrs.axes |= 1u << axes.axis[i];
+  mica_value k = mica_stop_gradient(mica__graph_add(&mica__op_first_of_row, &x, 1, &attrs)), d = mica_sub(x, k);
+  mica_value about = mica_mean(d, axes, true);
+  *mean = mica_add(k, about);
+  *variance = mica_sub(mica_mean(mica_square(d), axes, true), mica_square(about));
+  *variance = mica_maximum(*variance, mica__number(*variance, 0));
+}
+
+/* z scale + bias, z being x standardised; scale and bias may be null, and are wide. */
+static mica_value normalised(mica_value x, mica_axes axes, mica_value scale, mica_value bias, double epsilon,
+                             mica_value *mean, mica_value *variance) {
+  mica__channel_attrs attrs = {0};
+  for (int32_t i = 0; i < axes.count; i++) attrs.axes |= 1u << axes.axis[i];
+  statistics(x, axes, mean, variance);
+  mica_value factor = mica_rsqrt(mica_affine(*variance, 1, epsilon));
+  mica_value z = mica__standardized(mica_mul(mica_sub(x, *mean), factor), x, factor, axes);
+  if (!scale.graph || !bias.graph) return mica__scaled(z, z, scale, bias);
+  mica_value y = mica_add(mica_mul(z, scale), bias);
+  return mica__graph_add(&mica__op_batch_normalize, (mica_value[]){y, x, factor, z, scale, bias}, 6, &attrs);
+}
+
 mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias, double epsilon, mica_value *mean,
                                  mica_value *variance) {
-  mica_value m = {0}, v = {0};
+  mica_value m = {0}, v = {0}, y = {0};
   if (mean) *mean = m;
   if (variance) *variance = v;
   if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   const mica_axes axes = statistics_axes(x, 2, true);
-  mica_value y = mica__standardize(mica__widen(x), axes, epsilon, &m, &v);
+  const mica_value wide = mica__widen(x), s = mica__along_channels(scale, x), b = mica__along_channels(bias, x);
+  bool empty = false;
+  for (int32_t i = 0; i < mica_value_shape(x).rank; i++) empty = empty || mica_value_shape(x).dim[i] == 0;
+  if (empty)
+    y = mica__scaled(mica__standardize(wide, axes, epsilon, &m, &v), x, s, b);
+  else
+    y = mica__narrow(
+        normalised(wide, axes, s.graph ? mica__widen(s) : s, b.graph ? mica__widen(b) : b, epsilon, &m, &v), x);
   mica_shape channels = {.rank = 1, .dim = {MICA__COPY_DIM(1)}};
   if (mean) *mean = mica_reshape(m, channels);
   if (variance) *variance = mica_reshape(v, channels);
-  return mica__scaled(y, x, mica__along_channels(scale, x), mica__along_channels(bias, x));
+  return y;
 }
 
 mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon) {

@@ -8,6 +8,9 @@
  * *variance keep the axes as 1. */
 mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_value *mean, mica_value *variance);
 
+/* z, which is x standardised by that factor, with a gradient that goes past the computation of factor and mean. */
+mica_value mica__standardized(mica_value z, mica_value x, mica_value factor, mica_axes axes);
+
 /* y scale + bias in x's type; either may be null, and they broadcast. */
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
 

@@ -126,12 +126,16 @@ static bool has_axes(const char *op, mica_value x, mica_axes axes, mica_value ot
   return false;
 }
 
+mica_value mica__standardized(mica_value z, mica_value x, mica_value factor, mica_axes axes) {
+  return add_pass(&mica__op_standardize, (mica_value[]){z, x, factor}, axes);
+}
+
 mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_value *mean, mica_value *variance) {
   *mean = mica_mean(x, axes, true);
   mica_value centred = mica_sub(x, *mean);
   *variance = mica_mean(mica_square(centred), axes, true);
   mica_value factor = mica_rsqrt(mica_affine(*variance, 1, epsilon));
-  return add_pass(&mica__op_standardize, (mica_value[]){mica_mul(centred, factor), x, factor}, axes);
+  return mica__standardized(mica_mul(centred, factor), x, factor, axes);
 }
 
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias) {
