@@ -152,11 +152,13 @@ static inline void multiply(__global const uint *a, __global const uint *B, cons
 #endif
       }
     }
-  TILE_STORE(0, sums[0], 4 * NR);
-  TILE_STORE(1, sums[0] + 16, 4 * NR);
+  /* Rows go beyond the array of the first: from a pointer to that array rusticl (22.3) loses them. */
+  int *const to = (int *)sums;
+  TILE_STORE(0, to, 4 * NR);
+  TILE_STORE(1, to + 16, 4 * NR);
 #if MR > 16
-  TILE_STORE(2, sums[16], 4 * NR);
-  TILE_STORE(3, sums[16] + 16, 4 * NR);
+  TILE_STORE(2, to + 16 * NR, 4 * NR);
+  TILE_STORE(3, to + 16 * NR + 16, 4 * NR);
 #endif
   TILES_END;
 }

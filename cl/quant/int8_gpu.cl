@@ -37,11 +37,11 @@
 #elif defined cl_khr_integer_dot_product && defined __opencl_c_integer_dot_product_input_4x8bit_packed
 #define ADD_DOT(sum, a, b) sum += dot_4x8packed_ss_int(a, b)
 #else
+/* The sign is spread by shifts: of char4 rusticl (22.3) makes vectors on which its translator ends the process. */
+#define BYTE_AT(v, shift) ((int)((v) << (24 - (shift))) >> 24)
 #define ADD_DOT(sum, a, b)                                                                                             \
-  {                                                                                                                    \
-    const char4 a4 = as_char4(a), b4 = as_char4(b);                                                                    \
-    sum += a4.x * b4.x + a4.y * b4.y + a4.z * b4.z + a4.w * b4.w;                                                      \
-  }
+  sum += BYTE_AT(a, 0) * BYTE_AT(b, 0) + BYTE_AT(a, 8) * BYTE_AT(b, 8) + BYTE_AT(a, 16) * BYTE_AT(b, 16) +             \
+         BYTE_AT(a, 24) * BYTE_AT(b, 24)
 #endif
 
 DEFINE_PACKED(PRODUCT_VALUES);

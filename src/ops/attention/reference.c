@@ -123,12 +123,18 @@ static double softmax_of(const problem *p, const row *r, double *w) {
   return sum != 0 ? (most + log(sum)) / log(2) : -(double)INFINITY;
 }
 
+/* A device may take a weight below 2^-126 for 0 (OpenCL 1.2, 7.5.3): what its share of a result loses by that is within
+ * the bound of a weight of 2^-104, which is at least 4 roundoffs, or 2^-22, of it. */
+static double flushed(const problem *p, double weight) {
+  return p->magnitudes && weight > 0 ? fmax(weight, 0x1p-104) : weight;
+}
+
 /* The weights as the row's logsum gives them. */
 static void weights_of(const problem *p, const row *r, double *w) {
   double logsum = p->in[MICA__ATTENTION_OF_LOGSUM][(r->b * p->s.h + r->h) * p->s.tq + r->i];
   for (int64_t j = 0; j < p->s.tk; j++) {
     double own = score(p, r, j, NULL);
-    w[j] = own == -(double)INFINITY ? 0 : exp2(own / log(2) - logsum);
+    w[j] = own == -(double)INFINITY ? 0 : flushed(p, exp2(own / log(2) - logsum));
   }
 }
 
