@@ -126,7 +126,7 @@ static mica_status check_bytes(const char *name, const uint8_t *data, size_t hav
   npy->bytes = mica_dtype_size(npy->dtype);
   for (int32_t i = 0; i < npy->shape.rank; i++)
     fits = fits && (uint64_t)npy->shape.dim[i] <= SIZE_MAX &&
-           mica__mul_size(npy->bytes, (size_t)npy->shape.dim[i], &npy->bytes);
+           mica__mul_size(npy->bytes, (uint64_t)npy->shape.dim[i], &npy->bytes);
   if (!fits || npy->bytes > have)
     return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of data for %s %s", name, have,
                       mica_dtype_name(npy->dtype), mica_shape_format(npy->shape, text));

@@ -125,7 +125,7 @@ mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64
   if (mica__column_is_ragged(from)) {
     int64_t length = 0;
     MICA_TRY(mica_dataset_length(dataset, column, sample, &length));
-    if (!mica__mul_size(from->bytes, (size_t)length, &have)) have = SIZE_MAX;
+    if (!mica__mul_size(from->bytes, (uint64_t)length, &have)) have = SIZE_MAX;
   }
   if (bytes != have || (!data && bytes > 0))
     return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" of sample %llu has %zu bytes, not %zu",

@@ -52,7 +52,8 @@ static mica_status make_axis(int32_t size, int32_t out, double scale, axis *a) {
   a->taps = (int32_t)ceil(2 * radius) + 1;
   if (a->taps > size) a->taps = size;
   a->first = malloc((size_t)out * sizeof *a->first);
-  a->weights = mica__mul_size((size_t)out, (size_t)a->taps, &elements) ? calloc(elements, sizeof *a->weights) : NULL;
+  a->weights =
+      mica__mul_size((uint64_t)out, (uint64_t)a->taps, &elements) ? calloc(elements, sizeof *a->weights) : NULL;
   if (!a->first || !a->weights) return mica__fail_nomem("scaling a picture");
   for (int32_t i = 0; i < out; i++) {
     double centre = offset + (i + 0.5) * scale - 0.5, sum = 0;

@@ -114,7 +114,7 @@ static size_t resident_bytes(const mica_loader *loader, size_t *largest, bool *i
     if (c && c->way == MICA__WAY_RAGGED)
       for (uint64_t i = rows = 0; i < count; i++) rows += (uint64_t)c->lengths[i];
     if (c && !c->from->data) *in_memory = false;
-    if (!mica__mul_size((size_t)rows, each, &bytes) || !mica__add_size(total, bytes, &total)) return SIZE_MAX;
+    if (!mica__mul_size((uint64_t)rows, each, &bytes) || !mica__add_size(total, bytes, &total)) return SIZE_MAX;
     if (bytes > *largest) *largest = bytes;
   }
   return total;

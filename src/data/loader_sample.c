@@ -43,7 +43,7 @@ mica_status mica__carried_write(const mica_loader *loader, const mica__carried *
     if (stored < rows)
       return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" of sample %llu became shorter", dataset->store->name,
                         c->from->about.name, (unsigned long long)index);
-    if (!mica__mul_size(c->from->bytes, (size_t)stored, &bytes)) return mica__fail_nomem("a sample");
+    if (!mica__mul_size(c->from->bytes, (uint64_t)stored, &bytes)) return mica__fail_nomem("a sample");
     if (same && stored == rows) return mica_dataset_read(dataset, c->column, index, out, bytes);
     MICA_TRY(reserve(scratch, bytes));
     MICA_TRY(mica_dataset_read(dataset, c->column, index, scratch->data, bytes));

@@ -86,7 +86,7 @@ static mica_status read_sample(const mica_dataset *dataset, size_t column, uint6
   int64_t length = 1;
   size_t bytes = 0;
   if (mica__column_is_ragged(from)) MICA_TRY(mica_dataset_length(dataset, column, sample, &length));
-  if (!mica__mul_size(from->bytes, (size_t)length, &bytes)) return mica__fail_nomem("a measurement");
+  if (!mica__mul_size(from->bytes, (uint64_t)length, &bytes)) return mica__fail_nomem("a measurement");
   *elements = (int64_t)(bytes / mica_dtype_size(from->about.dtype));
   if (mica__dataset_at(dataset, column, sample)) return MICA_OK;
   if (bytes > *capacity) {

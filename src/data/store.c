@@ -113,8 +113,8 @@ mica_status mica__store_add(mica__store *store, const mica_column *about, mica__
   size_t total = 0;
   bool fits = true;
   for (int32_t i = mica__column_is_ragged(&made); i < about->shape.rank; i++)
-    fits = fits && mica__mul_size(made.bytes, (size_t)about->shape.dim[i], &made.bytes);
-  if (!fits || store->count > SIZE_MAX || !mica__mul_size(made.bytes, (size_t)store->count, &total) ||
+    fits = fits && mica__mul_size(made.bytes, (uint64_t)about->shape.dim[i], &made.bytes);
+  if (!fits || store->count > SIZE_MAX || !mica__mul_size(made.bytes, (uint64_t)store->count, &total) ||
       made.bytes > INT32_MAX)
     return mica__fail(MICA_E_FORMAT, "%s: samples of shape %s in column \"%s\" are too large", store->name,
                       mica_shape_format(about->shape, text), about->name);

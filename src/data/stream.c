@@ -149,7 +149,7 @@ static mica_status make_column(const mica_loader *loader, slot *at, size_t k, in
   const int32_t last = loader->buckets - 1;
   mica_shape shape = mica__carried_shape(c, loader->config.batch);
   size_t bytes = 0;
-  if (!mica__mul_size((size_t)loader->config.batch, pitch_of(c, last), &bytes))
+  if (!mica__mul_size((uint64_t)loader->config.batch, pitch_of(c, last), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "%s: a batch is too large", loader->dataset->store->name);
   at->samples[k] = calloc(1, bytes);
   if (!at->samples[k]) return mica__fail_nomem("the prefetch queue");

@@ -37,7 +37,7 @@ static mica_status allocate(filling *f, const mica__schema *schema, const char *
   size_t bytes = 0;
   f->values = calloc(schema->count, sizeof *f->values);
   f->texts = calloc(schema->count, sizeof *f->texts);
-  if (!f->values || !f->texts || !mica__mul_size(schema->samples, (size_t)schema->numbers * sizeof *f->x, &bytes))
+  if (!f->values || !f->texts || !mica__mul_size(schema->samples, (uint64_t)schema->numbers * sizeof *f->x, &bytes))
     return mica__fail_nomem(name);
   f->x = malloc(bytes ? bytes : 1);
   if (!f->x) return mica__fail_nomem(name);

@@ -59,7 +59,7 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
     return mica__fail(MICA_E_INVALID, "%s: %lld elements at %p", name, (long long)t->count, t->data);
   if (!mica_dtype_is_valid(t->dtype) || (sums(t) && !can_add(t->dtype)))
     return mica__fail(MICA_E_DTYPE, "%s: not of %s", name, mica_dtype_name(t->dtype));
-  if (!mica__mul_size((size_t)t->count, mica_dtype_size(t->dtype) * ((size_t)ranks + 2), &bytes))
+  if (!mica__mul_size((uint64_t)t->count, mica_dtype_size(t->dtype) * ((uint64_t)ranks + 2), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "%s: %lld elements are too many", name, (long long)t->count);
   if (t->channel < 0 || t->channel >= MICA_CHANNELS)
     return mica__fail(MICA_E_INVALID, "%s: channel %d is none of 0 to %d", name, (int)t->channel, MICA_CHANNELS - 1);

@@ -27,7 +27,7 @@ bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shap
   /* Overflow is an error even if a later dimension is 0: the format defines the plain product. */
   size_t n = type->size;
   for (int32_t i = 0; i < shape.rank; i++)
-    if (!mica__mul_size(n, (size_t)shape.dim[i], &n)) return false;
+    if (!mica__mul_size(n, (uint64_t)shape.dim[i], &n)) return false;
   *bytes = n;
   return true;
 }

@@ -110,7 +110,7 @@ mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, 
   int64_t count = 0;
   size_t bytes = 0;
   if (!graph || !check_type(graph, "constant", "", type, false)) return null_value;
-  if (mica_shape_count(shape, &count) != MICA_OK || !mica__mul_size((size_t)count, mica_dtype_size(dtype), &bytes))
+  if (mica_shape_count(shape, &count) != MICA_OK || !mica__mul_size((uint64_t)count, mica_dtype_size(dtype), &bytes))
     return mica__graph_fail(graph, MICA_E_OVERFLOW, "a constant of %lld elements", (long long)count);
   if (!data && bytes > 0) return mica__graph_fail(graph, MICA_E_INVALID, "a constant without data");
   void *copy = malloc(bytes ? bytes : 1);

@@ -70,8 +70,8 @@ static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, 
   for (size_t i = 0; i < rank; i++)
     if (dims[i] < 0)
       return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu is %lld", name, i, (long long)dims[i]);
-  if (mica_shape_count(*shape, count) != MICA_OK || !mica__mul_size((size_t)*count, mica_dtype_size(dtype), &bytes) ||
-      bytes > INT64_MAX)
+  if (mica_shape_count(*shape, count) != MICA_OK || !mica__mul_size((uint64_t)*count, mica_dtype_size(dtype), &bytes) ||
+      !mica__fits_i64(bytes))
     return mica__fail(MICA_E_FORMAT, "tensor '%.80s': more elements than a size can count", name);
   return MICA_OK;
 }

@@ -84,7 +84,7 @@ bool mica__builder_make(mica__builder *builder, const mica__build_item *item) {
   message m = {.key = item->key};
   for (int i = 0; i < TEXTS; i++) m.bytes[i] = strlen(texts[i]) + 1;
   bool sent = send_all(builder->socket, &m, sizeof m);
-  for (int i = 0; i < TEXTS; i++) sent = sent && send_all(builder->socket, texts[i], m.bytes[i]);
+  for (int i = 0; i < TEXTS; i++) sent = sent && send_all(builder->socket, texts[i], strlen(texts[i]) + 1);
   mica__hash made;
   return sent && receive_all(builder->socket, &made, sizeof made) &&
          (mica__hash_equal(made, item->key) || mica__hash_equal(made, (mica__hash){0}));
@@ -105,8 +105,9 @@ static bool receive_texts(int socket, const message *m, char *texts[TEXTS]) {
   bool good = true;
   for (int i = 0; i < TEXTS; i++) texts[i] = NULL;
   for (int i = 0; good && i < TEXTS; i++) {
-    good = m->bytes[i] > 0 && m->bytes[i] <= MAX_TEXT_BYTES && (texts[i] = malloc(m->bytes[i])) &&
-           receive_all(socket, texts[i], m->bytes[i]) && texts[i][m->bytes[i] - 1] == '\0';
+    const size_t bytes = m->bytes[i] <= MAX_TEXT_BYTES ? (size_t)m->bytes[i] : 0;
+    good =
+        bytes > 0 && (texts[i] = malloc(bytes)) && receive_all(socket, texts[i], bytes) && texts[i][bytes - 1] == '\0';
   }
   if (!good) free_texts(texts);
   return good;

@@ -1,4 +1,5 @@
 /* mica/kernel.h: kernels of the user's own, launched as Mica's are. */
+#include "base/checked.h"
 #include "base/error.h"
 #include "runtime/kernel.h"
 #include "runtime/launch.h"
@@ -41,7 +42,7 @@ mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_a
   int64_t sizes[3];
   for (int d = 0; d < 3; d++) {
     if (local[d] == 0) return mica__fail(MICA_E_INVALID, "kernel %s: local size %d is 0", mica__kernel_name(kernel), d);
-    if (global[d] > INT64_MAX)
+    if (!mica__fits_i64(global[d]))
       return mica__fail(MICA_E_OVERFLOW, "kernel %s: too many work-items", mica__kernel_name(kernel));
     sizes[d] = (int64_t)global[d];
   }

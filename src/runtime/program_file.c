@@ -33,9 +33,9 @@ typedef struct header {
 
 static mica__hash checksum_of(const header *h, const char *key_text, const char *source, const unsigned char *binary) {
   mica__hash sum = mica__hash_bytes((mica__hash){0}, h, offsetof(header, checksum));
-  sum = mica__hash_bytes(sum, key_text, h->key_bytes);
-  sum = mica__hash_bytes(sum, source, h->source_bytes);
-  return mica__hash_bytes(sum, binary, h->binary_bytes);
+  sum = mica__hash_bytes(sum, key_text, (size_t)h->key_bytes);
+  sum = mica__hash_bytes(sum, source, (size_t)h->source_bytes);
+  return mica__hash_bytes(sum, binary, (size_t)h->binary_bytes);
 }
 
 /* The value of the line "field: value" of a key; "" when it has none. */
@@ -67,7 +67,7 @@ static mica_status parse_any(unsigned char *data, size_t size, header *h, mica__
   if (source[-1] != '\0' || (h->source_bytes > 0 && binary[-1] != '\0')) return miss("a file is damaged");
   if (!mica__hash_equal(h->checksum, checksum_of(h, text, source, binary))) return miss("a file is damaged");
   *found = (mica__program_found){.file = data, .key_text = text};
-  found->binary = (mica__program_binary){binary, h->binary_bytes, h->used, h->source_bytes > 0 ? source : NULL};
+  found->binary = (mica__program_binary){binary, (size_t)h->binary_bytes, h->used, h->source_bytes > 0 ? source : NULL};
   return MICA_OK;
 }
 

@@ -37,7 +37,7 @@ mica_status mica__sub_device_parse(const char *selector, size_t *whole, uint32_t
 
 static mica_status cut_device(const mica__device *whole, uint32_t parts, cut *made) {
   const uint32_t units = whole->info.compute_units / parts;
-  const cl_device_partition_property how[] = {CL_DEVICE_PARTITION_EQUALLY, units, 0};
+  const cl_device_partition_property how[] = {CL_DEVICE_PARTITION_EQUALLY, (cl_device_partition_property)units, 0};
   cl_uint count = 0;
   *made = (cut){.whole = whole->id, .parts = parts};
   if (units == 0)

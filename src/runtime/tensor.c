@@ -77,7 +77,7 @@ mica_status mica_tensor_create(mica_engine *engine, mica_dtype dtype, mica_shape
   int64_t count = 0;
   MICA_TRY(mica_shape_count(shape, &count));
   size_t bytes = 0;
-  if ((uint64_t)count > SIZE_MAX || !mica__mul_size((size_t)count, mica_dtype_size(dtype), &bytes))
+  if ((uint64_t)count > SIZE_MAX || !mica__mul_size((uint64_t)count, mica_dtype_size(dtype), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "a %s tensor %s is too large", mica_dtype_name(dtype),
                       mica_shape_format(shape, text));
   mica_buffer *buffer = NULL;
@@ -92,7 +92,7 @@ mica_status mica_tensor_wrap(mica_buffer *buffer, size_t offset_bytes, mica_dtyp
   if (!buffer || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_wrap: a pointer is NULL");
   if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "%d is not a dtype", (int)dtype);
   size_t size = mica_dtype_size(dtype);
-  if (offset_bytes % size || offset_bytes / size > INT64_MAX)
+  if (offset_bytes % size || !mica__fits_i64(offset_bytes / size))
     return mica__fail(MICA_E_INVALID, "offset %zu is not a multiple of the %zu bytes of %s", offset_bytes, size,
                       mica_dtype_name(dtype));
   return tensor_make(buffer, dtype, shape, NULL, (int64_t)(offset_bytes / size), tensor);

@@ -92,7 +92,7 @@ static mica_status open_bytes(const mica_run *run, const char *path, const char 
     free(m);
     return status;
   }
-  const uint64_t first = (uint64_t)(from * (double)m->size), last = to < 1 ? (uint64_t)(to * (double)m->size) : m->size;
+  const size_t first = (size_t)(from * (double)m->size), last = to < 1 ? (size_t)(to * (double)m->size) : m->size;
   if (!mica__tokens_are_bytes(run)) return mica__language_pieces(name, m->bytes + first, last - first, m, unmap, data);
   const mica__tokens tokens = {.tokens = m->bytes + first,
                                .dtype = MICA_U8,

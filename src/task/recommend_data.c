@@ -17,7 +17,7 @@ const mica__interactions *mica__interactions_of(const mica_dataset *dataset) {
 typedef struct making {
   mica_column_data columns[8];
   size_t count;
-  uint64_t samples;
+  size_t samples;
   bool failed;
 } making;
 
@@ -128,7 +128,7 @@ static void copy_window(const mica__histories *h, int64_t begin, int64_t end, in
 /* A sample for each position of a history that is known: the item there, and the items before it. */
 static mica_status make_pairs(const char *path, mica__interactions *x, const mica__histories *h, int64_t context,
                               mica_dataset **data) {
-  making m = {.samples = (uint64_t)h->offsets[x->users.count + 1]};
+  making m = {.samples = (size_t)h->offsets[x->users.count + 1]};
   int32_t *users = add_ids(&m, "user", m.samples), *items = add_ids(&m, "item", m.samples);
   int32_t *windows = context ? add_rows(&m, "history", m.samples, context) : NULL;
   int32_t *lengths = context ? add_ids(&m, "history_length", m.samples) : NULL;
@@ -148,11 +148,11 @@ static mica_status make_windows(const char *path, mica__interactions *x, const m
   const int64_t stride = context > 1 ? context / 2 : 1;
   for (int pass = 0; pass < 2; pass++) {
     int32_t *tokens = pass ? add_rows(&m, "tokens", m.samples, context + 1) : NULL, length;
-    uint64_t at = 0;
+    size_t at = 0;
     for (int32_t u = 1; !m.failed && u <= x->users.count; u++) {
       const int64_t begin = h->offsets[u];
       for (int64_t end = h->offsets[u + 1]; end - begin >= 2; end -= stride, at++) {
-        if (pass) copy_window(h, begin, end, context + 1, tokens + at * (uint64_t)(context + 1), &length);
+        if (pass) copy_window(h, begin, end, context + 1, tokens + at * (size_t)(context + 1), &length);
         if (end - begin <= context + 1) {
           at++;
           break;

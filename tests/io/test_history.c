@@ -118,7 +118,7 @@ START_TEST(event_files_hold_what_was_said) {
   closedir(directory);
   const char *content = read_all(files_path(name), &size);
   for (size_t at = 0; at < size; records++) {
-    uint64_t length = little_endian(content + at, 8);
+    size_t length = (size_t)little_endian(content + at, 8);
     ck_assert_uint_eq(little_endian(content + at + 8, 4), mica__crc32c_masked(content + at, 8));
     ck_assert_uint_le(at + 16 + length, size);
     ck_assert_uint_eq(little_endian(content + at + 12 + length, 4), mica__crc32c_masked(content + at + 12, length));

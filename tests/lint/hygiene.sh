@@ -1,6 +1,7 @@
 #!/bin/sh
 # sh tests/lint/hygiene.sh [ROOT]: no tabs, trailing blanks, carriage returns or lines over 120 columns (150 for prose
-# in .md), no file without a last newline, no unfinished business, no path of one machine, nothing new at the root.
+# in .md), no file without a last newline, no unfinished business, no path of one machine, nothing new at the root, no
+# dimension cut to a size before it is checked.
 set -eu
 cd "${1:-$(dirname "$0")/../..}"
 status=0
@@ -28,6 +29,7 @@ find . -name '.git' -prune -o -path './build*' -prune -o -path './.cache' -prune
   /(^|[^A-Za-z])(T[O]DO|t[o]do|T[o]do|FIX[M]E|fix[m]e|HA[C]K|XX[X])($|[^A-Za-z_])/ {
     complain("unfinished business; an issue is the place for it")
   }
+  /mica__(mul|add)_size\(.*\(size_t\)/ { complain("a cast to size_t cuts 64 bits to 32 before the check") }
   /\/(ho[m]e|ro[o]t|wo[r]k|var\/tm[p])\// { complain("a path of one machine") }
   END { exit bad }' || status=1
 

@@ -137,6 +137,7 @@ finds hygiene tests/b.py 'b.py:1: a path of one machine' 'open("/ro''ot/x")\n'
 finds hygiene src/notes.md '151 columns' "$(lines 1 "$(printf '%0151d' 0)")\n"
 finds hygiene src/base/b.c 'a path of one machine' 'char *b = "/ho''me/me/x";\n'
 finds hygiene src/base/b.c 'no newline at its end' 'int b;'
+finds hygiene src/base/b.c 'a cast to size_t cuts' 'bool b = mica__mul_size(n, (siz''e_t)dim, &n);\n'
 finds hygiene src/base/b.c '130 columns' "$(lines 1 "$(printf '%0130d' 0)")\n"
 finds hygiene .github/notes.md 'notes.md:1: trailing blanks' 'x \n'
 finds hygiene notes.txt 'notes.txt: does not belong at the root' 'x\n'

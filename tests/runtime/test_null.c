@@ -139,7 +139,7 @@ START_TEST(sizes_beyond_the_device) {
   mica_tensor *tensor = NULL;
   ck_assert_int_eq(mica_buffer_create(engine, SIZE_MAX, &buffer), MICA_E_OVERFLOW);
   ck_assert_int_eq(mica_buffer_create(engine, SIZE_MAX / 4, &buffer), MICA_E_DEVICE_MEMORY);
-  ck_assert_int_eq(mica_buffer_create(engine, device->max_buffer_bytes + 1, &buffer), MICA_E_DEVICE_MEMORY);
+  ck_assert_int_eq(mica_buffer_create(engine, (size_t)(device->max_buffer_bytes + 1), &buffer), MICA_E_DEVICE_MEMORY);
   says(device->name);
   ck_assert_int_eq(mica_tensor_create(engine, MICA_F64, MICA_SHAPE(INT64_C(1) << 61), &tensor), MICA_E_OVERFLOW);
   ck_assert_int_eq(mica_tensor_create(engine, (mica_dtype)77, MICA_SHAPE(1), &tensor), MICA_E_DTYPE);

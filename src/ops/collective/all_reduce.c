@@ -1,6 +1,5 @@
 /* The sum over ranks of some f32 tensors: a bucket. The result is one row of numbers in which operand k begins where it
  * does in the host's memory, at a multiple of 64 bytes, so that a bucket is sent as it lies there. */
-#include "base/checked.h"
 #include "base/error.h"
 #include "ops/collective/collective.h"
 #include "ops/common/build.h"
@@ -24,28 +23,28 @@ static MICA__ATTR_TABLE(all_reduce, ALL_REDUCE_ATTRS);
 
 mica_status mica__collective_room(mica_shape shape, int64_t *room) {
   int64_t count = 0;
-  size_t bytes = 0;
   char text[MICA_SHAPE_TEXT];
   if (mica__shape_is_open(shape))
     return mica__fail(MICA_E_SHAPE, "%s has an open dimension", mica_shape_format(shape, text));
   MICA_TRY(mica_shape_count(shape, &count));
-  if (!mica__add_size((size_t)count, ALIGNMENT - 1, &bytes) || bytes > INT64_MAX)
+  if (count > INT64_MAX - (ALIGNMENT - 1))
     return mica__fail(MICA_E_OVERFLOW, "%s is too large", mica_shape_format(shape, text));
-  *room = (int64_t)(bytes / ALIGNMENT * ALIGNMENT);
+  *room = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   return MICA_OK;
 }
 
 mica_status mica__collective_row(const mica__type *inputs, int32_t input_count, int64_t *count) {
-  size_t all = 0;
+  int64_t all = 0;
   for (int32_t k = 0; k < input_count; k++) {
     int64_t room = 0;
     if (inputs[k].dtype != MICA_F32)
       return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes f32", (int)k, mica_dtype_name(inputs[k].dtype));
     MICA_TRY(mica__collective_room(inputs[k].shape, &room));
-    if (!mica__add_size(all, (size_t)room, &all) || all > INT64_MAX / sizeof(float))
+    if (room > INT64_MAX / (int64_t)sizeof(float) - all)
       return mica__fail(MICA_E_OVERFLOW, "the operands are too large together");
+    all += room;
   }
-  *count = (int64_t)all;
+  *count = all;
   return MICA_OK;
 }
 

@@ -108,7 +108,7 @@ static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, 
                         mica__check_tensor *out) {
   mica__check_tensor t = {.first_byte = GUARD_BYTES};
   MICA_TRY(mica_shape_count(shape, &t.count));
-  if (!mica__mul_size((size_t)t.count, mica_dtype_size(dtype), &t.bytes) ||
+  if (!mica__mul_size((uint64_t)t.count, mica_dtype_size(dtype), &t.bytes) ||
       !mica__add_size(t.bytes, 2 * GUARD_BYTES, &t.total_bytes))
     return mica__fail(MICA_E_OVERFLOW, "a tensor to check with is too large");
   unsigned char *host = malloc(t.total_bytes);

@@ -13,7 +13,7 @@ void mica__trie_free(mica__trie *trie) {
 }
 
 static size_t slot_of(const mica__trie_edge *edges, size_t size, uint32_t key) {
-  size_t slot = (key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (size - 1);
+  size_t slot = (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (size - 1);
   while (edges[slot].key && edges[slot].key != key) slot = (slot + 1) & (size - 1);
   return slot;
 }
