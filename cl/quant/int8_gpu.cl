@@ -37,7 +37,7 @@
 #elif defined cl_khr_integer_dot_product && defined __opencl_c_integer_dot_product_input_4x8bit_packed
 #define ADD_DOT(sum, a, b) sum += dot_4x8packed_ss_int(a, b)
 #else
-/* The sign is spread by shifts: of char4 rusticl (22.3) makes vectors on which its translator ends the process. */
+/* The sign is extended by shifts: of char4 rusticl (22.3) makes vectors on which its translator ends the process. */
 #define BYTE_AT(v, shift) ((int)((v) << (24 - (shift))) >> 24)
 #define ADD_DOT(sum, a, b)                                                                                             \
   sum += BYTE_AT(a, 0) * BYTE_AT(b, 0) + BYTE_AT(a, 8) * BYTE_AT(b, 8) + BYTE_AT(a, 16) * BYTE_AT(b, 16) +             \

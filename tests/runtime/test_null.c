@@ -138,9 +138,11 @@ START_TEST(sizes_beyond_the_device) {
   mica_buffer *buffer = NULL;
   mica_tensor *tensor = NULL;
   ck_assert_int_eq(mica_buffer_create(engine, SIZE_MAX, &buffer), MICA_E_OVERFLOW);
-  ck_assert_int_eq(mica_buffer_create(engine, SIZE_MAX / 4, &buffer), MICA_E_DEVICE_MEMORY);
-  ck_assert_int_eq(mica_buffer_create(engine, (size_t)(device->max_buffer_bytes + 1), &buffer), MICA_E_DEVICE_MEMORY);
-  says(device->name);
+  if (device->max_buffer_bytes < SIZE_MAX / 4) { /* not on 32 bits */
+    ck_assert_int_eq(mica_buffer_create(engine, SIZE_MAX / 4, &buffer), MICA_E_DEVICE_MEMORY);
+    ck_assert_int_eq(mica_buffer_create(engine, (size_t)(device->max_buffer_bytes + 1), &buffer), MICA_E_DEVICE_MEMORY);
+    says(device->name);
+  }
   ck_assert_int_eq(mica_tensor_create(engine, MICA_F64, MICA_SHAPE(INT64_C(1) << 61), &tensor), MICA_E_OVERFLOW);
   ck_assert_int_eq(mica_tensor_create(engine, (mica_dtype)77, MICA_SHAPE(1), &tensor), MICA_E_DTYPE);
   ck_assert_int_eq(mica_tensor_create(engine, MICA_F32, (mica_shape){.rank = 9}, &tensor), MICA_E_INVALID);
