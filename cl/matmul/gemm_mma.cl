@@ -14,6 +14,9 @@
 #define A_LIES (A_LAYOUT == 2 && MMA_PER_WORD <= 2)
 #define B_LIES (B_LAYOUT == 2 && MMA_PER_WORD <= 2)
 
+/* There is room for two slices of tf32 too, unless both operands are read word by word. */
+#define BUFFERS (MMA_PER_WORD == 2 || (MMA_PER_WORD == 1 && !(A_LIES && B_LIES)) ? 2 : 1)
+
 #include "common/mma_tile.clh"
 #include "matmul/operands.clh"
 
@@ -42,30 +45,46 @@
 #define UNROLL_B _Pragma("unroll 1")
 #endif
 
-/* Copies the tile of X at (outer0, k0), zero outside X_matrix, which is X's of the batch. */
-#define COPY(X, tile, outer0, outer_end, outer_stride, k_stride)                                                       \
-  UNROLL_##X for (int i = 0; i < TILE_##X * 4 / THREADS; i++) {                                                        \
-    const int n = item + i * THREADS;                                                                                  \
-    if (LIES(X)) {                                                                                                     \
-      const int k = k0 + n / ACROSS(X), outer = (outer0) + n % ACROSS(X) * PIECE;                                      \
-      PUT(X, (tile) + LYING(X, n / ACROSS(X), n % ACROSS(X)), outer, k, outer_end, outer_stride, k_stride, 1, 0)       \
-    } else {                                                                                                           \
-      const int k = k0 + n % 4 * PIECE, outer = (outer0) + n / 4;                                                      \
-      PUT(X, (tile) + UPRIGHT(n / 4, n % 4), outer, k, outer_end, outer_stride, k_stride, 0, 1)                        \
-    }                                                                                                                  \
-  }
+/* Where a work-item's first piece begins, and how far its others are from it: rows of k of an operand that lies, of the
+ * outer index of one that does not. */
+#define APART(X) (LIES(X) ? THREADS / ACROSS(X) : THREADS / 4)
+#define FIRST_K(X) (LIES(X) ? item / ACROSS(X) : item % 4 * PIECE)
+#define FIRST_OUTER(X) (LIES(X) ? item % ACROSS(X) * PIECE : item / 4)
+#define SPOT(X, n) (LIES(X) ? LYING(X, (n) / ACROSS(X), (n) % ACROSS(X)) : UPRIGHT((n) / 4, (n) % 4))
 
-/* One piece, whose elements follow each other along the outer index (o_step 1) or along k (k_step 1). */
-#define PUT(X, to, outer, k, outer_end, outer_stride, k_stride, o_step, k_step)                                        \
-  if (WHOLE(X)) {                                                                                                      \
-    const bool inside = outer < (outer_end) && k < K;                                                                  \
-    MMA_COPY(to, X##_matrix + (inside ? outer * (outer_stride) + k * (k_stride) : 0), inside);                         \
-  } else {                                                                                                             \
+/* Declares X_k and X_outer, where this work-item's first piece of the next tile is, and X_from, which points there, or
+ * beyond X's end; and how far apart pieces are, and tiles. */
+#define BEGIN(X, outer0, outer_stride, k_stride)                                                                       \
+  int X##_k = FIRST_K(X);                                                                                              \
+  const int X##_outer = (outer0) + FIRST_OUTER(X);                                                                     \
+  const long X##_apart = APART(X) * (LIES(X) ? (k_stride) : (outer_stride));                                           \
+  const long X##_ahead = LIES(X) ? TILE_K * (k_stride) : TILE_K;                                                       \
+  __global const STORAGE(X##_T) *X##_from = X##_matrix + X##_outer * (WHOLE(X) && LIES(X) ? 1 : (outer_stride)) +      \
+                                            X##_k * (WHOLE(X) && !LIES(X) ? 1 : (k_stride));
+
+/* Copies the next tile of X, zero outside it. `within` says that none of it is: most are not at an edge, and bounds
+ * and the sizes of copies are more instructions than the copies. */
+#define COPY(X, tile, within, outer_end, outer_stride, k_stride)                                                       \
+  UNROLL_##X for (int i = 0; i < TILE_##X * 4 / THREADS; i++) {                                                        \
+    const int outer = X##_outer + (LIES(X) ? 0 : i * APART(X)), k = X##_k + (LIES(X) ? i * APART(X) : 0);              \
+    __local uint4 *to = (tile) + SPOT(X, (uint)item + i * THREADS);                                                    \
+    if (WHOLE(X)) {                                                                                                    \
+      MMA_COPY(to, X##_from + i * X##_apart, within || (outer < (outer_end) && k < K));                                \
+    } else {                                                                                                           \
+      GATHER(X, to, outer, k, outer_end, outer_stride, k_stride)                                                       \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  X##_k += TILE_K;                                                                                                     \
+  X##_from += X##_ahead;
+
+/* A piece that is read element by element, along the outer index where it lies, or else along k. */
+#define GATHER(X, to, outer, k, outer_end, outer_stride, k_stride)                                                     \
+  {                                                                                                                    \
     uint words[4];                                                                                                     \
     _Pragma("unroll") for (int j = 0; j < 4; j++) {                                                                    \
       words[j] = 0;                                                                                                    \
       _Pragma("unroll") for (int e = 0; e < MMA_PER_WORD; e++) {                                                       \
-        const int at = j * MMA_PER_WORD + e, o = outer + at * (o_step), d = k + at * (k_step);                         \
+        const int at = j * MMA_PER_WORD + e, o = (outer) + (LIES(X) ? at : 0), d = (k) + (LIES(X) ? 0 : at);           \
         if (o < (outer_end) && d < K)                                                                                  \
           words[j] |= BITS(X##_matrix, o * (outer_stride) + d * (k_stride)) << (32 / MMA_PER_WORD * e % 32);           \
       }                                                                                                                \
@@ -76,10 +95,39 @@
 /* A step of both operands. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
-    const int k0 = (step)*TILE_K;                                                                                      \
-    COPY(A, to_a, row0, M, A_row, A_col)                                                                               \
-    COPY(B, to_b, col0, N, B_col, B_row)                                                                               \
+    if (whole && ((step) + 1) * TILE_K <= K) {                                                                         \
+      COPY(A, to_a, true, M, A_row, A_col)                                                                             \
+      COPY(B, to_b, true, N, B_col, B_row)                                                                             \
+    } else {                                                                                                           \
+      COPY(A, to_a, false, M, A_row, A_col)                                                                            \
+      COPY(B, to_b, false, N, B_col, B_row)                                                                            \
+    }                                                                                                                  \
   }
+
+/* Sums leave through local memory, eight rows of each warp's part at a time, so that a work-item writes 16 bytes and a
+ * warp whole lines. Quads of a row are exchanged by bits of its number: two rows of pairs, or eight quads, are in all
+ * banks. */
+#define mica_wide_f32 4
+#define mica_wide_f16 8
+#define mica_wide_bf16 8
+#define mica_wide_i32 4
+#define WIDE MICA_PASTE(mica_wide_, D_T)
+#define SUMS(n, r, c)                                                                                                  \
+  ((__local COMPUTEV(ACC_T, n) *)(own + (r)*WARP_N + ((c) / 4 ^ (r) % 4 * 2 % (WARP_N / 4)) * 4 + (c) % 4))
+/* Compilers write vectors of 16 bits as halves of a piece, or element by element; whole as words. */
+#define STORE_PIECE(T, n, v, p, i) (*(__global uint4 *)((p) + (i)) = MICA_PASTE(mica_piece_, T)(v))
+#define mica_piece_f32(v) as_uint4(v)
+#define mica_piece_i32(v) as_uint4(v)
+#define mica_piece_bf16(v) pairs(mica_bf16_8(v))
+#define mica_piece_f16(v) halves(v)
+static inline uint4 pairs(ushort8 v) { return convert_uint4(v.even) | convert_uint4(v.odd) << 16; }
+static inline uint4 halves(float8 v) {
+  ushort8 bits;
+  MICA_HALF_ROUND(vstore_half8)(v, 0, (half *)&bits);
+  return pairs(bits);
+}
+#define SUMS_4(r, c) (*SUMS(4, r, c))
+#define SUMS_8(r, c) ((COMPUTEV(ACC_T, 8))(*SUMS(4, r, c), *SUMS(4, r, (c) + 4)))
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(const int batches, OPERAND_PARAMS,
                                                                             EPILOGUE_PARAMS) {
@@ -89,18 +137,32 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(cons
   const int row0 = (int)(group % tiles_m) * TILE_M, col0 = (int)(group / tiles_m % tiles_n) * TILE_N;
   __global const STORAGE(A_T) *A_matrix = A + A_at + batch * A_batch;
   __global const STORAGE(B_T) *B_matrix = B + B_at + batch * B_batch;
+  const bool whole = WHOLE(A) && WHOLE(B) && row0 + TILE_M <= M && col0 + TILE_N <= N;
+  BEGIN(A, row0, A_row, A_col)
+  BEGIN(B, col0, B_col, B_row)
 
   MMA_TILE_LOOP(steps, FILL)
 
+  const bool aligned = (D_at | D_row | D_batch) % WIDE == 0 && (ulong)D % 16 == 0;
+  __local acc_t *own = (__local acc_t *)b_tiles + warp * (8 * WARP_N);
 #pragma unroll
-  for (int i = 0; i < WARP_M / 16; i++) {
+  for (int i = 0; i < WARP_M / 8; i++) {
+    barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-    for (int j = 0; j < WARP_N / 8; j++) {
-#pragma unroll
-      for (int e = 0; e < 4; e++) {
-        const long row = row0 + MMA_TILE_ROW(i, e), col = col0 + MMA_TILE_COL(j, e);
-        if (row < M && col < N) FINISH(1, sums[i][j][e], batch, row, col);
+    for (int j = 0; j < WARP_N / 8; j++)
+      *SUMS(2, g, j * 8 + t * 2) = (COMPUTEV(ACC_T, 2))(sums[i / 2][j][i % 2 * 2], sums[i / 2][j][i % 2 * 2 + 1]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 1
+    for (int n = lane; n < 8 * (WARP_N / WIDE); n += 32) {
+      const int r = n / (WARP_N / WIDE), c = n % (WARP_N / WIDE) * WIDE;
+      const long row = row0 + row_warp + i * 8 + r, col = col0 + col_warp + c;
+      if (row >= M) continue;
+      if (aligned && col + WIDE <= N) {
+        FINISH_BY(STORE_PIECE, WIDE, MICA_PASTE(SUMS_, WIDE)(r, c), batch, row, col);
+        continue;
       }
+#pragma unroll 1
+      for (int e = 0; e < WIDE && col + e < N; e++) FINISH(1, *SUMS(1, r, c + e), batch, row, col + e);
     }
   }
 }

@@ -88,29 +88,49 @@ static bool counts(const mica__kernel_param *param) {
   return true;
 }
 
-/* Each type that all type parameters of the kernel can take together; of those that cannot be i8, i32 goes with it,
- * sums of halves are f32, and with a floating-point type what counts stays as it is. */
+/* Gives all type parameters of the kernel the type, which they must be able to take together; of those that cannot be
+ * i8, i32 goes with it, sums of halves are f32, and with a floating-point type what counts stays as it is. */
+static bool set_types(const mica__kernel_desc *desc, mica_dtype type, int32_t *values) {
+  bool taken = false;
+  for (int i = 0; i < desc->param_count; i++) {
+    const mica__kernel_param *param = &desc->params[i];
+    if (param->kind != MICA__PARAM_DTYPE) continue;
+    if (mica_dtype_kind_of(type) == MICA_DTYPE_KIND_FLOAT && counts(param)) continue;
+    bool takes = mica__kernel_choice(desc, param->macro, (int32_t)type) >= 0;
+    const bool half = type == MICA_F16 || type == MICA_BF16;
+    const mica_dtype sums = half ? MICA_F32 : MICA_I32;
+    bool widens = (type == MICA_I8 || (half && !strcmp(param->macro, "ACC_T"))) &&
+                  mica__kernel_choice(desc, param->macro, (int32_t)sums) >= 0;
+    if (!takes && !widens) return false;
+    values[i] = (int32_t)(takes ? type : sums);
+    taken = taken || takes;
+  }
+  return taken;
+}
+
 static bool print_types(const mica__kernel_desc *desc, const mica__variant *variant) {
   static const mica_dtype types[] = {MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_I32, MICA_I64};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
     int32_t values[MICA__MAX_PARAMS];
-    bool taken = false, refused = false;
     mica__kernel_values(desc, variant, values);
-    for (int i = 0; i < desc->param_count; i++) {
-      const mica__kernel_param *param = &desc->params[i];
-      if (param->kind != MICA__PARAM_DTYPE) continue;
-      if (mica_dtype_kind_of(types[t]) == MICA_DTYPE_KIND_FLOAT && counts(param)) continue;
-      bool takes = mica__kernel_choice(desc, param->macro, (int32_t)types[t]) >= 0;
-      const bool half = types[t] == MICA_F16 || types[t] == MICA_BF16;
-      const mica_dtype sums = half ? MICA_F32 : MICA_I32;
-      bool widens = (types[t] == MICA_I8 || (half && !strcmp(param->macro, "ACC_T"))) &&
-                    mica__kernel_choice(desc, param->macro, (int32_t)sums) >= 0;
-      values[i] = (int32_t)(takes ? types[t] : sums);
-      taken = taken || takes;
-      refused = refused || !(takes || widens);
-    }
-    if (taken && !refused && !print_values(desc, variant, values)) return false;
+    if (set_types(desc, types[t], values) && !print_values(desc, variant, values)) return false;
   }
+  return true;
+}
+
+/* Tensor cores read 16 and 32 bits that lie along k or across it in ways of their own: each type in each pair of the
+ * two. */
+static bool print_layouts(const mica__kernel_desc *desc, const mica__variant *variant) {
+  static const mica_dtype types[] = {MICA_F32, MICA_F16, MICA_BF16};
+  if (!(variant->features & MICA_FEATURE_INLINE_PTX) || mica__kernel_param_index(desc, "B_LAYOUT") < 0) return true;
+  for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+    for (int layouts = 0; layouts < 4; layouts++) {
+      int32_t values[MICA__MAX_PARAMS];
+      mica__kernel_values(desc, variant, values);
+      mica__kernel_set(desc, values, "A_LAYOUT", 1 + layouts / 2);
+      mica__kernel_set(desc, values, "B_LAYOUT", 1 + layouts % 2);
+      if (set_types(desc, types[t], values) && !print_values(desc, variant, values)) return false;
+    }
   return true;
 }
 
@@ -138,7 +158,8 @@ static bool print_kernel(const mica__kernel_desc *desc) {
     int32_t values[MICA__MAX_PARAMS];
     if (!(variant->classes & MICA__ON_GPU)) continue;
     mica__kernel_values(desc, variant, values);
-    if (!print_values(desc, variant, values) || !print_types(desc, variant) || !print_cases(desc, variant))
+    if (!print_values(desc, variant, values) || !print_types(desc, variant) || !print_cases(desc, variant) ||
+        !print_layouts(desc, variant))
       return false;
   }
   return true;

@@ -4,8 +4,9 @@
 #
 #   INSTRUCTIONS MULTIPLY-ADDS WIDE NARROW FAR
 #
-# WIDE and NARROW: loads of global memory of 128 bits and of less (Intel: all that are sends, and 0). FAR: the fewest
-# multiply-adds between a load of global memory and the first that needs it (Intel: 0). "0 0 0 0 0" without such a loop.
+# WIDE and NARROW: loads of global memory of 128 bits and of less (Intel: all that are sends, and 0), copies to local
+# memory in the background too. FAR: the fewest multiply-adds between a load of global memory into a register and the
+# first that needs it (Intel: 0). "0 0 0 0 0" without such a loop.
 
 function add_label(name) { label[name] = count + 1 }
 
@@ -29,7 +30,8 @@ function is_math(i) {
   return ops[i] ~ /^(FFMA|HMMA|IMMA|DFMA|HFMA2|dpas)/ || ops[i] ~ /^v_(pk_)?(fma|fmac|mac|mad)_(mix_|f)/ ||
          ops[i] ~ /^v_mfma/
 }
-function is_load(op) { return op ~ /^LDG/ || op ~ /^(global|buffer|flat)_load/ || op ~ /^send/ }
+function is_copy(op) { return op ~ /^LDGSTS/ }
+function is_load(op) { return op ~ /^LDG\./ || is_copy(op) || op ~ /^(global|buffer|flat)_load/ || op ~ /^send/ }
 function is_wide(op) { return op ~ /\.128/ || op ~ /dwordx4|b128/ }
 
 # NVIDIA: "/*0a30*/  @P0 FFMA R1, R2, R3, R1 ;", with the address as a label.
@@ -114,6 +116,7 @@ END {
     if (ops[i] ~ /^send/) { wide++; far = 0; continue }
     if (is_wide(ops[i])) wide++
     else narrow++
+    if (is_copy(ops[i])) continue
     d = distance(i, first[best], last[best])
     if (far < 0 || d < far) far = d
   }

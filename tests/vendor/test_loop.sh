@@ -43,6 +43,15 @@ counts "5 2 0 1 1" <<'EOF'
         /*0060*/                   EXIT ;                                /* 0x000000000000794d */
 EOF
 
+# Copies in the background are loads, their barrier is none, and no register waits for them.
+counts "5 1 1 0 0" <<'EOF'
+        /*0010*/                   LDGSTS.E.BYPASS.128.ZFILL [R15], [R12.64], P5 ; /* 0x000000000c0f7fae */
+        /*0020*/                   LDGDEPBAR ;                           /* 0x00000000000079af */
+        /*0030*/                   HMMA.16816.F32 R4, R12, R10, R4 ;     /* 0x0000000a0c04723c */
+        /*0040*/                   DEPBAR.LE SB0, 0x1 ;                  /* 0x000080400000791a */
+        /*0050*/              @!P0 BRA 0x10 ;                            /* 0xffffffb000008947 */
+EOF
+
 counts "4 1 1 0 0" <<'EOF'
 L0:
 (W)     mov (8|M0)               r127.0<1>:ud  0x0:ud
