@@ -295,12 +295,27 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
   return MICA_OK;
 }
 
+/* What is no logit is divided by no temperature, so that one that is not the usual one would do nothing. */
+static mica_status check_temperature(const mica_run *run, const mica_objective *out) {
+  const mica_setting_row *row = mica_task_settings(NULL);
+  bool softens = false;
+  for (size_t i = 0; i < MICA_OBJECTIVE_ANSWERS && out->answers[i].value.graph; i++)
+    softens = softens || mica__answer_is_softened(out->answers[i].kind);
+  while (row->name && strcmp(row->name, "temperature") != 0) row++;
+  if (softens || !row->name || mica_run_number(run, row->name) == strtod(row->value, NULL)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "temperature divides logits, and the task %s answers here by numbers, which are compared as they "
+                    "are: leave it out",
+                    run->task->name);
+}
+
 static mica_status add_distances(mica_run *run, mica_nn *nn, const mica_batch_values *batch, mica_objective *out) {
   const double alpha = mica_run_number(run, "alpha");
   mica_objective made = {0};
   mica_value sum = {0};
   if (!out->answers[0].value.graph)
     return mica__fail(MICA_E_UNSUPPORTED, "the task %s learns from no teacher", run->task->name);
+  MICA_TRY(check_temperature(run, out));
   MICA_TRY(teach(run, nn, batch, out, &made));
   /* A graph that failed says why. */
   if (!made.answers[0].value.graph) return MICA_OK;

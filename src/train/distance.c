@@ -35,11 +35,14 @@ static mica_value each_distance(mica_answer_kind kind, mica_value q, mica_value 
   }
 }
 
+bool mica__answer_is_softened(mica_answer_kind kind) {
+  return kind != MICA_ANSWER_KIND_NUMBERS && kind != MICA_ANSWER_KIND_BOXES;
+}
+
 static mica_value total(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
 mica_value mica__answer_distance(const mica_answer *student, const mica_answer *teacher, double temperature) {
-  const bool cooled = student->kind != MICA_ANSWER_KIND_NUMBERS && student->kind != MICA_ANSWER_KIND_BOXES;
-  const double factor = cooled ? temperature * temperature : 1;
+  const double factor = mica__answer_is_softened(student->kind) ? temperature * temperature : 1;
   const mica_value weight = teacher->weight.graph ? teacher->weight : student->weight;
   mica_value count = teacher->count.graph ? teacher->count : student->count;
   mica_value each = each_distance(student->kind, student->value, teacher->value, temperature);

@@ -7,5 +7,7 @@
 /* The distance of the kind's comment in mica/train.h, a scalar: sum(weight d) / count. Weight and count are the
  * teacher's where it gives one, else the student's; shapes and kinds of both are the same. temperature T > 0. */
 mica_value mica__answer_distance(const mica_answer *student, const mica_answer *teacher, double temperature);
+/* Answers by logits are divided by the temperature, others are compared as they are. */
+bool mica__answer_is_softened(mica_answer_kind kind);
 
 #endif

@@ -39,6 +39,11 @@ for file in model last best; do
 done
 run train --data "$work/n.csv" --epochs 1 --teacher "$work/numbers" --quiet --out "$work/n"
 ends 0 '' ''
+# Numbers have no temperature: the usual one may be named, another one would do nothing.
+run train --data "$work/n.csv" --epochs 1 --teacher "$work/numbers" --temperature 4.0 --quiet --out "$work/n4"
+ends 0 '' ''
+run train --data "$work/n.csv" --epochs 1 --teacher "$work/numbers" --temperature 2 --quiet --out "$work/none"
+ends 2 '' '*temperature divides logits, and the task regress answers here by numbers*'
 
 # A teacher of texts, whose tokens are the student's.
 awk 'BEGIN { print "label\ttext"; for (i = 0; i < 200; i++)
