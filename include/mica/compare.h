@@ -13,7 +13,7 @@
 MICA_BEGIN_DECLS
 
 typedef struct mica_compare_config {
-  const char *data; /* as mica_run_evaluate takes it */
+  const char *data; /* a path, as mica_run_evaluate takes it; NULL: what all runs were trained on */
   mica_part part;
   int64_t samples; /* whose answers are compared, at most; 0: 500 */
   int64_t repeats; /* predictions of each run that are timed, at most; 0: 200 */
@@ -34,14 +34,15 @@ typedef struct mica_compared {
   int64_t timed;       /* how many were timed */
   /* The share of answers that are those of the first run: of classes the same likeliest one, of masks the pixels, of
    * boxes 2 m / (a + b) with m pairs of one class that overlap by half, of texts equal ones, of numbers
-   * 1 - sum (a - b)^2 / sum (a - mean a)^2. NaN where predictions hold no answers. */
+   * 1 - sum (a - b)^2 / sum (a - mean a)^2, of language models the positions at which both expect the same token next.
+   * NaN where predictions hold no answers, and where tokens are not the same. */
   double agreement;
   int64_t answers; /* samples whose answers were compared */
 } mica_compared;
 
 /* Evaluates and times the runs on the data. They are timed in turns, a row of predictions each, so that a change of the
- * machine's speed hits all alike. results has `count` elements. MICA_E_INVALID: no run, no data, or runs of different
- * tasks, which are named; else as mica_run_evaluate. Blocks. */
+ * machine's speed hits all alike. results has `count` elements. MICA_E_INVALID: no run, or runs of different tasks or,
+ * without data, of different data, which are named; else as mica_run_evaluate. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_runs_compare(mica_run *const *runs, size_t count,
                                                     const mica_compare_config *config, mica_compared *results);
 

@@ -19,7 +19,8 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("RUN", struct values, runs, .role = CLI_OPTIONAL_OPERAND,
             .help = "folders that mica train, quantize or prune wrote; answers are compared with the first one's"),
-    CLI_ROW("data", struct values, data, .value = "DATA", .help = "what all are tested on"),
+    CLI_ROW("data", struct values, data, .value = "DATA",
+            .help = "what all are tested on; by default what all were trained on"),
     CLI_ROW("part", struct values, part, .value = "PART",
             .help = "train, validation or test; test where there is one, else all of DATA"),
     CLI_ROW("samples", struct values, samples, .value = "N", .help = "whose answers are compared; 500"),
@@ -209,6 +210,8 @@ static int compare(comparison *c, const struct values *v, mica_compare_config *c
   config->around = count_energy;
   config->user = c;
   if (mica_runs_compare(c->runs, c->count, config, c->results) != MICA_OK) return cli_fail_library(c->self);
+  if (!v->data && !strcmp(mica_run_evaluated(c->runs[0]), "all"))
+    fprintf(stderr, "mica compare: what the runs were trained on has no test part: they are tested on all of it\n");
   int status = v->report ? write_report(c, v->report) : CLI_OK;
   if (status == CLI_OK && v->json) return print_json(c);
   if (status == CLI_OK) print_table(c);
@@ -220,9 +223,10 @@ static int check(const cli_command *self, const struct values *v, mica_compare_c
   if (status == CLI_OK) status = cli_integer(self, "samples", v->samples, 1, INT32_MAX, &config->samples);
   if (status == CLI_OK) status = cli_integer(self, "repeats", v->repeats, 1, 1000000, &config->repeats);
   if (status != CLI_OK) return status;
-  if (!v->data) cli_fail(self, "--data is missing: what the runs are tested on");
-  if (v->runs.count < 2) cli_fail(self, "two runs at least are compared: mica compare A B --data DATA");
-  if (!v->data || v->runs.count < 2) return CLI_USAGE;
+  if (v->runs.count < 2) {
+    cli_fail(self, "two runs at least are compared: mica compare A B --data DATA");
+    return CLI_USAGE;
+  }
   return v->report ? cli_refuse_file(self, v->report, "--report names another file") : CLI_OK;
 }
 
@@ -250,7 +254,8 @@ const cli_command cli_command_compare = {
     .details = "\nPrints the task's metrics, the size of model.safetensors, weights, FLOPs of a\n"
                "sample, the time of a prediction at batch 1 (median and 95th percentile of\n"
                "predictions taken in turns), memory planned for it, energy where the machine\n"
-               "has a counter, and how many answers are those of the first run.\n",
+               "has a counter, and how many answers are those of the first run: of language\n"
+               "models the positions at which both expect the same token next.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run_compare,

@@ -133,22 +133,14 @@ static mica_status note_costs(contender *c, mica_compared *result) {
 
 /* --- answers --- */
 
-/* A text is measured by what continues it: it has no answer. */
-static bool has_answers(const mica_run *run) { return !run->task->generate; }
-
 static mica_status answer(mica_run *run, const mica_compare_config *config, mica_report **report) {
-  const mica_run_input input = {.data = config->data,
-                                .part = config->part,
-                                .count = config->samples > 0 ? config->samples : USUAL_SAMPLES,
-                                .top = 1};
+  const mica_run_input input = {.data = config->data, .part = config->part, .count = config->samples, .top = 1};
   return mica_run_predict(run, &input, report);
 }
 
-static mica_status compare_answers(mica_run *const *runs, size_t count, const mica_compare_config *config,
-                                   mica_compared *results) {
+static mica_status compare_predictions(mica_run *const *runs, size_t count, const mica_compare_config *config,
+                                       mica_compared *results) {
   mica_report *first = NULL, *other = NULL;
-  for (size_t i = 0; i < count; i++) results[i].agreement = (double)NAN;
-  if (!has_answers(runs[0])) return MICA_OK;
   mica_status status = answer(runs[0], config, &first);
   /* Rankings are answers to users, not to samples. */
   if (status == MICA_E_UNSUPPORTED) return MICA_OK;
@@ -162,9 +154,31 @@ static mica_status compare_answers(mica_run *const *runs, size_t count, const mi
   return status;
 }
 
+static mica_status compare_answers(mica_run *const *runs, size_t count, const mica_compare_config *config,
+                                   mica_compared *results) {
+  const mica__task_row *task = runs[0]->task;
+  for (size_t i = 0; i < count; i++) results[i].agreement = (double)NAN;
+  if (!task->agree) return compare_predictions(runs, count, config, results);
+  for (size_t i = 0; i < count; i++)
+    MICA_TRY(task->agree(runs[0], runs[i], config->samples, &results[i].agreement, &results[i].answers));
+  return MICA_OK;
+}
+
+/* The data that all runs were trained on. */
+static mica_status find_data(mica_run *const *runs, size_t count, const char **data) {
+  for (size_t i = 0; i < count; i++) {
+    if (!runs[i]->data) return mica__fail(MICA_E_INVALID, "%s does not say what it was trained on", runs[i]->folder);
+    if (strcmp(runs[i]->data, runs[0]->data) != 0)
+      return mica__fail(MICA_E_INVALID, "%s was trained on %s, %s on %s: what both are tested on must be said",
+                        runs[0]->folder, runs[0]->data, runs[i]->folder, runs[i]->data);
+  }
+  *data = runs[0]->data;
+  return MICA_OK;
+}
+
 static mica_status check(mica_run *const *runs, size_t count, const mica_compare_config *config,
                          const mica_compared *results) {
-  if (!runs || !count || !config || !results || !config->data)
+  if (!runs || !count || !config || !results)
     return mica__fail(MICA_E_INVALID, "mica_runs_compare: there is no run, or a pointer is NULL");
   if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST || config->samples < 0 || config->repeats < 0)
     return mica__fail(MICA_E_INVALID, "mica_runs_compare: a negative count, or there is no such part");
@@ -178,9 +192,13 @@ static mica_status check(mica_run *const *runs, size_t count, const mica_compare
   return MICA_OK;
 }
 
-mica_status mica_runs_compare(mica_run *const *runs, size_t count, const mica_compare_config *config,
+mica_status mica_runs_compare(mica_run *const *runs, size_t count, const mica_compare_config *given,
                               mica_compared *results) {
-  MICA_TRY(check(runs, count, config, results));
+  MICA_TRY(check(runs, count, given, results));
+  mica_compare_config how = *given;
+  const mica_compare_config *const config = &how;
+  if (!how.samples) how.samples = USUAL_SAMPLES;
+  if (!how.data) MICA_TRY(find_data(runs, count, &how.data));
   contender *list = calloc(count, sizeof *list);
   mica_status status = list ? MICA_OK : mica__fail_nomem("a comparison");
   for (size_t i = 0; status == MICA_OK && i < count; i++) {

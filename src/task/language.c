@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 
 #define BYTES MICA__LANGUAGE_BYTES
-/* Windows of a text that are predicted at a time. */
-#define AT_A_TIME 16
 
 #define TEXT_OF(name, text) text,
 static const char *positions_at(size_t i) {
@@ -216,8 +214,10 @@ static mica_status prepare(mica_run *run) {
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const mica_model_config network = mica__language_network(run);
-  const int64_t context = network.sequence.context;
   mica_value tokens = mica_batch_value(batch, "tokens");
+  /* A teacher may know longer contexts than those that its student is shown. */
+  const int64_t shown = tokens.graph ? mica_value_shape(tokens).dim[1] - 1 : 0;
+  const int64_t context = shown > 0 && shown < network.sequence.context ? shown : network.sequence.context;
   mica_value logits = mica_model_build(nn, mica_slice(tokens, 1, 0, context, 1), &network);
   mica_value target = mica_reshape(mica_slice(tokens, 1, 1, context + 1, 1), MICA_SHAPE(MICA_DYNAMIC));
   mica_value rows = mica_flatten(logits, 2);
@@ -233,8 +233,11 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   if (run->tokenizer)
     out->metrics[0] =
         mica_metric_mean("bytes_per_token", mica_gather(mica__language_token_bytes(run, rows.graph), target, 0));
+  mica_value likeliest = mica_cast(mica_argmax(out->answers[0].value, 1, false), MICA_I32);
   out->outputs[0] = mica_reshape(losses, MICA_SHAPE(MICA_DYNAMIC, context));
-  out->output_names[0] = "losses";
+  out->output_names[0] = MICA__LANGUAGE_LOSSES;
+  out->outputs[1] = mica_reshape(likeliest, MICA_SHAPE(MICA_DYNAMIC, context));
+  out->output_names[1] = MICA__LANGUAGE_NEXT;
 }
 
 static const mica_batch_column export_columns[] = {{"tokens", MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
@@ -254,46 +257,6 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- what a text costs --- */
 
-/* The losses of `count` windows of `row` tokens. */
-static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, int64_t row, float *losses) {
-  mica_queue *queue = mica_engine_queue(run->engine);
-  mica_tensor *tensor = NULL;
-  MICA_TRY(mica_tensor_create(run->engine, MICA_I32, MICA_SHAPE(count, row), &tensor));
-  const mica_feed feed = {"tokens", tensor};
-  mica_status status = mica_tensor_upload(queue, tensor, tokens, mica_tensor_bytes(tensor));
-  if (status == MICA_OK)
-    status = mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = &feed, .tensor_count = 1});
-  const mica_tensor *result = status == MICA_OK ? mica_trainer_output(run->trainer, "losses") : NULL;
-  if (status == MICA_OK && !result) status = mica__fail(MICA_E_STATE, "the network has no losses");
-  if (status == MICA_OK) status = mica_tensor_download(queue, result, losses, mica_tensor_bytes(result));
-  mica_tensor_destroy(tensor);
-  return status;
-}
-
-/* The mean loss of the tokens behind the first one, each of those before it in its window. */
-static mica_status measure(mica_run *run, const mica__ids *ids, double *mean) {
-  const int64_t context = whole(run, "context"), row = context + 1, all = (int64_t)ids->count - 1;
-  const int64_t windows = (all + context - 1) / context;
-  int32_t *tokens = calloc((size_t)(AT_A_TIME * row), sizeof *tokens);
-  float *losses = malloc((size_t)(AT_A_TIME * context) * sizeof *losses);
-  mica_status status = tokens && losses ? MICA_OK : mica__fail_nomem("a text");
-  double sum = 0;
-  for (int64_t from = 0; status == MICA_OK && from < windows; from += AT_A_TIME) {
-    const int64_t count = windows - from < AT_A_TIME ? windows - from : AT_A_TIME;
-    memset(tokens, 0, (size_t)(count * row) * sizeof *tokens);
-    for (int64_t w = 0; w < count; w++)
-      for (int64_t i = 0; i < row && (from + w) * context + i < (int64_t)ids->count; i++)
-        tokens[w * row + i] = ids->ids[(from + w) * context + i];
-    status = infer(run, tokens, count, row, losses);
-    for (int64_t i = 0; status == MICA_OK && i < count * context; i++)
-      if (from * context + i < all) sum += (double)losses[i];
-  }
-  free(tokens);
-  free(losses);
-  *mean = sum / (double)all;
-  return status;
-}
-
 /* Bits per byte take the first token for one of mean length. */
 static mica_status predict_text(mica_run *run, const char *name, const unsigned char *text, size_t bytes,
                                 mica_report *p) {
@@ -304,7 +267,7 @@ static mica_status predict_text(mica_run *run, const char *name, const unsigned 
   if (status == MICA_OK && ids.count < 2)
     status = mica__fail(MICA_E_FORMAT, "%s has %zu %s: nothing is predicted before the second one", name, ids.count,
                         run->tokenizer ? "tokens" : "bytes");
-  if (status == MICA_OK) status = measure(run, &ids, &mean);
+  if (status == MICA_OK) status = mica__language_mean_loss(run, &ids, &mean);
   mica__ids_free(&ids);
   if (status == MICA_OK) status = mica_report_begin(p, name);
   if (status == MICA_OK) status = mica_report_add_number(p, "bytes", (double)bytes);
@@ -350,4 +313,5 @@ const mica__task_row mica__task_language = {
     .predict = predict,
     .report = mica__language_report,
     .generate = mica__language_generate,
+    .agree = mica__language_agree,
 };

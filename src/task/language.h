@@ -8,12 +8,24 @@
 /* The vocabulary where tokens are bytes. */
 #define MICA__LANGUAGE_BYTES 256
 
+/* What tests and predictions give of each position: the loss of the token behind it, and the likeliest one, f32 and i32
+ * (N, context). */
+#define MICA__LANGUAGE_LOSSES "losses"
+#define MICA__LANGUAGE_NEXT "next"
+
 /* The network that the run's settings describe. */
 mica_model_config mica__language_network(const mica_run *run);
 /* mica_run_generate. */
 mica_status mica__language_generate(mica_run *run, const mica_run_texts *texts);
 /* Adds a text that the network writes. */
 mica_status mica__language_report(mica_run *run, mica_report *report);
+
+/* --- windows of a text (language_windows.c) --- */
+
+/* The mean loss of the tokens behind the first one, each of those before it in its window. */
+mica_status mica__language_mean_loss(mica_run *run, const mica__ids *ids, double *mean);
+/* mica__task_row.agree: of the positions of contexts, where both runs have the same tokens. */
+mica_status mica__language_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
 
 /* --- tokens (language_tokens.c) --- */
 

@@ -65,6 +65,10 @@ typedef struct mica__task_row {
    * name); NULL: the step, from the columns of tests without the answers. */
   mica_step_fn *exports;
   const mica_batch_column *export_columns;
+  /* The share of what both runs answer alike to the first `most` samples that the first one has judged, where
+   * predictions do not hold it; *count is the number of samples. NaN and 0: their answers have nothing in common. NULL:
+   * predictions hold it. */
+  mica_status (*agree)(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
   /* Continues texts; NULL: the task has none to continue. */
   mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
   /* Adds a section of items for each user and item that is asked for; NULL: the task has none. */

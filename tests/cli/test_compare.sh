@@ -8,7 +8,7 @@
 
 # What is wrong with the words is said before anything is opened.
 run compare
-ends 2 '' '*--data is missing*'
+ends 2 '' '*two runs at least are compared*'
 run compare a --data "$work"
 ends 2 '' '*two runs at least are compared*'
 run compare a b --data "$work" --part none
@@ -47,6 +47,17 @@ awk -v m="$(json runs.1.latency_median)" -v p="$(json runs.1.latency_p95)" -v f=
   fault "latency, file or memory: $out"
 grep -q 'size of the file' "$work/k.html" || fault 'the page has no picture of the sizes'
 [ "$(grep -c '<circle class=a' "$work/k.html")" = 4 ] || fault 'the pictures have not two points each'
+
+# Without data they are tested on what all were trained on, which has no part for that, and only that.
+run compare "$work/k1" "$work/k2" --repeats 20 --json
+ends 0 '{"task":"classify","part":"all","runs":*' '*has no test part: they are tested on all of it'
+holds runs.1.metrics.samples 120
+run compare "$work/k1" "$work/k2" --part validation --repeats 20 --json
+ends 1 '' '*k.csv is not in parts: there is no validation one'
+sed '2,9d' "$work/k.csv" >"$work/fewer.csv"
+run train --data "$work/fewer.csv" --epochs 1 --batch 40 --quiet --out "$work/k3"
+run compare "$work/k1" "$work/k3" --repeats 20
+ends 1 '' '*k1 was trained on *k.csv, *k3 on *fewer.csv: what both are tested on must be said*'
 
 # Numbers: a run agrees with itself.
 run compare "$work/n1" "$work/n2" "$work/n1" --data "$work/n.csv" --repeats 20

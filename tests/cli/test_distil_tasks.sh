@@ -127,6 +127,18 @@ if "$mica" export "$work/numbers" --onnx "$work/numbers.onnx" >/dev/null 2>&1; t
   awk -v is="$(loss onnx)" 'BEGIN { exit !(is != "" && is < 1e-8) }' || fault "in ONNX it is at $(loss onnx)"
 fi
 
+# --- language ---
+
+awk 'BEGIN { for (i = 0; i < 60; i++) print "the cat sat on the mat and the dog ran to the cat" }' >"$work/text.txt"
+train="--task language --data $work/text.txt --layers 1 --heads 2 --width 8 --positions rotary --batch 16 --dropout 0
+  --seed 1 --quiet"
+first writes --context 16 --epochs 2
+agrees writes 1e-6 --context 16
+# A teacher of longer contexts sees those of its student.
+agrees writes 1e-6 --context 9
+learns writes --context 9
+refused 'was trained with context 16, the run would take 17 tokens' writes --context 17
+
 # --- translate ---
 
 awk -v folder="$work" 'BEGIN {
