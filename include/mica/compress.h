@@ -225,7 +225,7 @@ MICA_API MICA_CHECKED mica_status mica_pruning_note(mica_pruning *pruning, const
 MICA_API MICA_CHECKED mica_status mica_pruning_remove(mica_pruning *pruning, size_t group, int64_t channel);
 /* Removes channels, those of the least score in the mean of their group first, until products and convolutions need no
  * more than this share of the FLOPs that the whole network needs. Of groups of 64 channels eight go at once, of 16
- * four, and a tenth stays. MICA_E_STATE: there is nothing to remove, or not enough. */
+ * four, and a tenth of those that there are stays. MICA_E_STATE: there is nothing to remove, or not enough. */
 MICA_API MICA_CHECKED mica_status mica_pruning_cut(mica_pruning *pruning, double share);
 /* The share of the FLOPs of products and convolutions that is left. */
 MICA_API double mica_pruning_flops(const mica_pruning *pruning);

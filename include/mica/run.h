@@ -307,8 +307,9 @@ typedef struct mica_prune_config {
 
 /* Removes channels of a run's network (mica_pruning of mica/compress.h) in steps. *run is what is left, an ordinary
  * run in the folder with its weights in pruned.safetensors, to be fitted by mica_run_fit, which may be resumed; it is
- * opened and used as any other. MICA_E_STATE: nothing, or not enough, can be removed, or it was stopped; else as
- * mica_run_create. Blocks for steps - 1 epochs. */
+ * opened and used as any other. MICA_E_STATE: nothing, or not enough, can be removed, which is said before any
+ * training and leaves nothing, or it was stopped: pruned.safetensors has the weights so far, and the message says so;
+ * else as mica_run_create. `quantize` holds for the fit, not for the steps. Blocks for steps - 1 epochs. */
 MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
 
 typedef struct mica_mask_config {

@@ -1,4 +1,5 @@
 #include "cli/number.h"
+#include "cli/ranks.h"
 #include "cli/result.h"
 #include "cli/training.h"
 
@@ -40,7 +41,8 @@ static int find_method(const cli_command *self, const char *name, mica_prune_met
 }
 
 static int check(const cli_command *self, const struct values *v, mica_prune_config *config) {
-  int status = cli_number(self, "flops", v->flops, 0.01, 0.95, &config->flops);
+  int status = cli_refuse_ranks(self);
+  if (status == CLI_OK) status = cli_number(self, "flops", v->flops, 0.01, 0.95, &config->flops);
   if (status == CLI_OK) status = cli_integer(self, "steps", v->steps, 1, 1000, &config->steps);
   if (status == CLI_OK) status = find_method(self, v->method, &config->method);
   if (status != CLI_OK) return status;
@@ -56,6 +58,10 @@ static int prune(const cli_command *self, const struct values *v, const mica_pru
   how.builder = CLI_ITSELF;
   if (mica_engine_create(&how, engine) != MICA_OK) return cli_fail_library(self);
   mica_status made = mica_run_prune(*engine, config, run);
+  if (made == MICA_E_STATE && *config->stop) {
+    fprintf(out ? out : stderr, "stopped: %s\n", mica_error_message());
+    return 128 + *config->stop;
+  }
   if (made != MICA_OK) {
     cli_fail_library(self);
     return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
@@ -71,7 +77,8 @@ static int mask(const cli_command *self, const struct values *v) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
   int64_t zeros = 0, weights = 0;
-  int status = cli_number(self, "masks", v->masks, 0.01, 0.99, &config.share);
+  int status = cli_refuse_ranks(self);
+  if (status == CLI_OK) status = cli_number(self, "masks", v->masks, 0.01, 0.99, &config.share);
   if (status != CLI_OK) return status;
   if (!v->out || v->flops || v->method || v->steps || v->data || v->settings.count) {
     cli_fail(self, v->out ? "--masks trains nothing, and takes neither --flops, --method, --steps, --data nor settings"
@@ -127,7 +134,8 @@ const cli_command cli_command_prune = {
                "Channels that group norms share out stay, heads that ALiBi tells apart, and what\n"
                "residuals of transformers add. Settings and tokens are the run's own unless\n"
                "given, and layers, widths and heads always; --epochs is half of its and --lr 0.3\n"
-               "of it.\n"
+               "of it. Weights are rounded (--quantize) in the last training alone. Stopped\n"
+               "between the steps it leaves DIR/pruned.safetensors, for mica train --init.\n"
                "With --masks weights become 0 where they stand: the network computes as much as\n"
                "before, and only a packed file of it is smaller.\n",
     .options = options,

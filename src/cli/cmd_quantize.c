@@ -1,3 +1,4 @@
+#include "cli/ranks.h"
 #include "cli/result.h"
 
 #include <math.h>
@@ -224,7 +225,8 @@ static int run(const cli_command *self, const void *given) {
   mica_engine *engine = NULL;
   mica_run *trained = NULL;
   mica_report *report = NULL;
-  int status = take(self, v, &config);
+  int status = cli_refuse_ranks(self);
+  if (status == CLI_OK) status = take(self, v, &config);
   if (status == CLI_OK && is_model(v->run)) return quantize_model(self, v, &config);
   if (status == CLI_OK && (v->mean || v->deviation)) {
     cli_fail(self, "--mean and --deviation are for models in ONNX: a run knows its own");

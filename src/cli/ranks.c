@@ -18,6 +18,12 @@ bool cli_ranks_is_follower(void) {
   return mica_communicator_mpi_asked() && number_of("OMPI_COMM_WORLD_RANK", number_of("PMI_RANK", 0)) > 0;
 }
 
+int cli_refuse_ranks(const cli_command *self) {
+  if (!mica_communicator_mpi_asked()) return CLI_OK;
+  cli_fail(self, "the command is for one process: start it without mpirun; mica train is for several");
+  return CLI_USAGE;
+}
+
 static int add_device(const cli_command *self, cli_ranks *ranks, const char *name) {
   if (ranks->count == CLI_MOST_DEVICES) {
     cli_fail(self, "--devices: more than %d devices", CLI_MOST_DEVICES);

@@ -42,5 +42,7 @@ void cli_ranks_restart(const cli_command *self, const cli_ranks *ranks);
 
 /* True in a process that a launcher started as another rank than 0: it says nothing. */
 bool cli_ranks_is_follower(void);
+/* CLI_USAGE, having said so, where a launcher started several processes of a command that is for one. */
+int cli_refuse_ranks(const cli_command *self);
 
 #endif

@@ -22,6 +22,7 @@ void mica_pruning_destroy(mica_pruning *p) {
   for (size_t i = 0; i < p->group_count; i++) free((void *)p->groups[i].members);
   free(p->blocks);
   free(p->groups);
+  free(p->before);
   free(p->parameters);
   free(p->parent);
   free(p->labels);
@@ -125,7 +126,8 @@ static mica_status find_groups(mica_pruning *p) {
   uint64_t *hashes = calloc((size_t)p->class_count + 1, sizeof *hashes);
   int32_t *last = calloc((size_t)p->class_count + 1, sizeof *last);
   p->groups = calloc((size_t)p->class_count + 1, sizeof *p->groups);
-  mica_status status = list && hashes && last && p->groups ? MICA_OK : mica__fail_nomem("pruning groups");
+  p->before = calloc((size_t)p->class_count + 1, sizeof *p->before);
+  mica_status status = list && hashes && last && p->groups && p->before ? MICA_OK : mica__fail_nomem("pruning groups");
   for (int32_t c = 0; status == MICA_OK && c < p->class_count; c++) list[c].hash = UINT64_C(0xcbf29ce484222325);
   for (size_t i = 0; status == MICA_OK && i < p->parameter_count; i++)
     for (int32_t a = 0; a < p->parameters[i].shape.rank; a++) sign_axis(p, i, a, list, last);
@@ -238,9 +240,7 @@ mica_status mica_pruning_remove(mica_pruning *p, size_t group, int64_t channel) 
   return MICA_OK;
 }
 
-static int64_t step_of(const mica_prune_group *g) {
-  return g->channels >= WIDE ? WIDE_STEP : g->channels >= MIDDLE ? MIDDLE_STEP : 1;
-}
+static int64_t step_of(int64_t channels) { return channels >= WIDE ? WIDE_STEP : channels >= MIDDLE ? MIDDLE_STEP : 1; }
 
 /* A channel in the order in which they go: the least score of each group first. */
 typedef struct ranked {
@@ -267,8 +267,9 @@ static void rank(const mica_pruning *p, ranked *list, double *means) {
 }
 
 /* The channels of a group stand from `at` on; what the next ones of them to go are worth, INFINITY where none may. */
-static double next_worth(const mica_pruning *p, const ranked *list, const mica_prune_group *g, size_t at) {
-  const int64_t step = step_of(g), least = (int64_t)ceil(LEAST_SHARE * (double)g->channels);
+static double next_worth(const mica_pruning *p, const ranked *list, size_t group, size_t at) {
+  const mica_prune_group *g = &p->groups[group];
+  const int64_t step = step_of(p->before[group]), least = (int64_t)ceil(LEAST_SHARE * (double)p->before[group]);
   double sum = 0;
   int64_t count = 0;
   if (g->left - step < (least > 1 ? least : 1)) return INFINITY;
@@ -278,26 +279,27 @@ static double next_worth(const mica_pruning *p, const ranked *list, const mica_p
 }
 
 static mica_status cut(mica_pruning *p, const ranked *list, double share) {
+  for (size_t g = 0; g < p->group_count; g++) p->before[g] = p->groups[g].left;
   /* What is asked for as a quotient of shares is met by a hair. */
   while (mica_pruning_flops(p) > share * (1 + 1e-9)) {
     double least = INFINITY;
     size_t best = p->group_count, best_at = 0, at = 0;
     for (size_t g = 0; g < p->group_count; at += (size_t)p->groups[g++].channels) {
-      const double worth = next_worth(p, list, &p->groups[g], at);
+      const double worth = next_worth(p, list, g, at);
       if (worth < least) least = worth, best = g, best_at = at;
     }
     if (best == p->group_count)
       return mica__fail(MICA_E_STATE, "no more than %.0f %% of the FLOPs can be removed",
                         100 * (1 - mica_pruning_flops(p)));
-    int64_t count = step_of(&p->groups[best]);
+    int64_t count = step_of(p->before[best]);
     for (size_t i = best_at; count > 0; i++)
       if (!p->removed[list[i].class]) remove_class(p, list[i].class), count--;
   }
   return MICA_OK;
 }
 
-mica_status mica_pruning_cut(mica_pruning *p, double share) {
-  if (!p || !(share > 0 && share <= 1)) return mica__fail(MICA_E_INVALID, "mica_pruning_cut: a share in (0, 1]");
+/* Equal parts of the way to the share, each as mica_pruning_cut. */
+static mica_status cut_in_parts(mica_pruning *p, double share, int64_t cuts) {
   if (!p->group_count)
     return mica__fail(MICA_E_STATE,
                       "the network has no channels that can be removed: all are what it says, what norms of "
@@ -306,9 +308,22 @@ mica_status mica_pruning_cut(mica_pruning *p, double share) {
   double *means = calloc(p->group_count, sizeof *means);
   mica_status status = list && means ? MICA_OK : mica__fail_nomem("a pruning");
   if (status == MICA_OK) rank(p, list, means);
-  if (status == MICA_OK) status = cut(p, list, share);
+  for (int64_t k = 1; status == MICA_OK && k <= cuts; k++)
+    status = cut(p, list, 1 - (1 - share) * (double)k / (double)cuts);
   free(list);
   free(means);
+  return status;
+}
+
+mica_status mica_pruning_cut(mica_pruning *p, double share) {
+  if (!p || !(share > 0 && share <= 1)) return mica__fail(MICA_E_INVALID, "mica_pruning_cut: a share in (0, 1]");
+  return cut_in_parts(p, share, 1);
+}
+
+mica_status mica__pruning_foresee(mica_pruning *p, double share, int64_t cuts) {
+  const mica_status status = cut_in_parts(p, share, cuts);
+  memset(p->removed, 0, (size_t)p->atom_count * sizeof *p->removed);
+  for (size_t g = 0; g < p->group_count; g++) p->groups[g].left = p->groups[g].channels;
   return status;
 }
 

@@ -49,11 +49,15 @@ struct mica_pruning {
   bool *removed;
   int32_t class_count;
   mica_prune_group *groups;
+  int64_t *before; /* of each group: its channels when the cut that is made began */
   size_t group_count;
 };
 
 /* The class of an atom: the least one that it was joined to; 0: it stays. */
 int32_t mica__prune_root(const mica_pruning *pruning, int32_t atom);
+/* MICA_E_STATE where so many cuts, one after another to equal parts of the way, do not leave this share of the FLOPs:
+ * what mica_pruning_cut would say of the last of them. Scores are those noted so far; nothing is removed. */
+mica_status mica__pruning_foresee(mica_pruning *pruning, double share, int64_t cuts);
 /* Labels all values of the graph, joins atoms, and notes costs. */
 mica_status mica__prune_walk(mica_pruning *pruning);
 

@@ -176,35 +176,48 @@ static bool is_marked(const mica__node *node, const char *name) {
   return node->mark && !strcmp(node->mark->name, name);
 }
 
-/* Leading and trailing axes that stay are matched; of those between, one to one but for ones, or all to one. */
+/* Axes [from, to) of the operand and [first, last) of the result have as many elements, in their order. Those of one
+ * index are left out: one to one the axis stays itself, many to one they are merged, and one to many is cut nowhere. */
+static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t last) {
+  const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
+  const mica_shape in_single = v->p->types[v->node->inputs[0] - 1].shape;
+  const mica_shape out_single = v->p->types[v->out - v->p->labels].shape;
+  while (from < to && in_single.dim[from] == 1) fix_axis(v, v->in[0], v->of[0], from++);
+  while (to > from && in_single.dim[to - 1] == 1) fix_axis(v, v->in[0], v->of[0], --to);
+  while (first < last && out_single.dim[first] == 1) first++;
+  while (last > first && out_single.dim[last - 1] == 1) last--;
+  if (to - from == 1 && last - first == 1 && in.dim[from] == out.dim[first])
+    v->out->axis[first] = v->of[0]->axis[from];
+  else if (last - first == 1)
+    merge(v, from, to, first);
+  else
+    for (int32_t a = from; a < to; a++) fix_axis(v, v->in[0], v->of[0], a);
+}
+
+/* Runs of axes with as many elements are matched, counted from the left for one sample: extents that happen to be equal
+ * are told apart by what stands before them. */
 static void visit_reshape(visit *v) {
   if (is_marked(v->node, MICA__MARK_HEADS)) {
     split_heads(v);
     return;
   }
-  const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
-  int32_t head = 0, a = in.rank, b = out.rank;
-  for (; head < a && head < b && in.dim[head] == out.dim[head]; head++) v->out->axis[head] = v->of[0]->axis[head];
-  for (; a > head && b > head && in.dim[a - 1] == out.dim[b - 1]; a--, b--) v->out->axis[b - 1] = v->of[0]->axis[a - 1];
-  int32_t i = head, k = head, wide = 0, last = head;
-  for (int32_t j = head; j < b; j++)
-    if (out.dim[j] != 1) wide++, last = j;
-  while (i < a || k < b) {
-    if (i < a && in.dim[i] == 1)
-      fix_axis(v, v->in[0], v->of[0], i++);
-    else if (k < b && out.dim[k] == 1)
-      k++;
-    else if (i < a && k < b && in.dim[i] == out.dim[k])
-      v->out->axis[k++] = v->of[0]->axis[i++];
-    else
-      break;
+  const mica_shape in = v->p->types[v->node->inputs[0] - 1].shape, out = v->p->types[v->out - v->p->labels].shape;
+  int64_t of_in = 0, of_out = 0;
+  if (mica_shape_count(in, &of_in) != MICA_OK || mica_shape_count(out, &of_out) != MICA_OK || of_in != of_out) {
+    fix_all(v);
+    return;
   }
-  if (i == a && k == b) return;
-  for (int32_t j = head; j < b; j++) v->out->axis[j] = NULL;
-  if (wide == 1)
-    merge(v, head, a, last);
-  else
-    for (int32_t j = head; j < a; j++) fix_axis(v, v->in[0], v->of[0], j);
+  for (int32_t i = 0, k = 0; i < in.rank || k < out.rank;) {
+    const int32_t from = i, first = k;
+    int64_t a = 1, b = 1;
+    do {
+      if (i < in.rank && (a <= b || k == out.rank))
+        a *= in.dim[i++];
+      else
+        b *= out.dim[k++];
+    } while (a != b && (i < in.rank || k < out.rank));
+    match(v, from, i, first, k);
+  }
 }
 
 static void visit_slice(visit *v) {
@@ -417,33 +430,6 @@ static void visit_node(visit *v) {
     fix_all(v);
 }
 
-static mica__type with_one(mica__type type) {
-  for (int32_t a = 0; a < type.shape.rank; a++)
-    if (type.shape.dim[a] == MICA_DYNAMIC) type.shape.dim[a] = 1;
-  return type;
-}
-
-/* Types of one sample, of one step where steps are open too: rows that are flattened keep their number, so that FLOPs
- * of products and of attention are in their proportion. What the op cannot infer has ones in place of what is open. */
-static mica_status infer_single(mica_pruning *p, int32_t id) {
-  const mica__node *node = mica__graph_node(p->graph, id);
-  mica__type *to = &p->types[id - 1], out[MICA__MAX_RESULTS];
-  const int32_t results = mica__node_results(node);
-  for (int32_t r = 0; r < results; r++) to[r] = with_one(node[r].type);
-  if (!node->input_count || !node->op->infer) return MICA_OK;
-  mica__type *in = calloc((size_t)node->input_count, sizeof *in);
-  void *attrs = NULL;
-  for (int32_t k = 0; in && k < node->input_count; k++) in[k] = p->types[node->inputs[k] - 1];
-  mica_status status = in ? mica__attrs_copy(node->op->attrs, node->attrs, &attrs) : mica__fail_nomem("pruning groups");
-  mica__attempt_begin();
-  if (status == MICA_OK && mica__op_infer(node->op, in, node->input_count, attrs, out) == MICA_OK)
-    for (int32_t r = 0; r < results; r++) to[r] = with_one(out[r]);
-  mica__attempt_end();
-  free(in);
-  free(attrs);
-  return status;
-}
-
 /* Labels parameters, and nothing else that has no operands. */
 static mica_status label_parameters(mica_pruning *p) {
   for (size_t i = 0; i < p->parameter_count; i++) {
@@ -485,10 +471,10 @@ static mica_status fix_outputs(mica_pruning *p) {
 
 mica_status mica__prune_walk(mica_pruning *p) {
   MICA_TRY(label_parameters(p));
+  MICA_TRY(mica__graph_single_types(p->graph, p->types));
   for (int32_t id = 1; id <= p->graph->count; id++) {
     const mica__node *node = mica__graph_node(p->graph, id);
     visit v = {.p = p, .node = node, .out = &p->labels[id - 1]};
-    if (node->op != &mica__op_result) MICA_TRY(infer_single(p, id));
     for (int32_t k = 0; k < node->input_count && k < 4; k++) {
       v.in[k] = mica__graph_node(p->graph, node->inputs[k]);
       v.of[k] = &p->labels[node->inputs[k] - 1];

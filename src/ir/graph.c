@@ -68,17 +68,45 @@ static mica__type closed(mica__type type) {
   return type;
 }
 
-double mica__graph_flops(const mica_graph *graph, int32_t id) {
+double mica__graph_single_flops(const mica_graph *graph, int32_t id, const mica__type *types) {
   enum { MOST = 8 };
   mica__node node = *mica__graph_node(graph, id);
-  mica__type types[MOST];
+  mica__type in[MOST];
   int64_t count = 0;
   const bool works = node.op->kind == MICA__OP_POINTWISE || node.op->kind == MICA__OP_REDUCE;
-  node.type = closed(node.type);
+  node.type = types ? types[id - 1] : closed(node.type);
   for (int32_t k = 0; k < node.input_count && k < MOST; k++)
-    types[k] = closed(mica__graph_node(graph, node.inputs[k])->type);
-  if (node.op->flops && node.input_count <= MOST) return node.op->flops(&node, types);
+    in[k] = types ? types[node.inputs[k] - 1] : closed(mica__graph_node(graph, node.inputs[k])->type);
+  if (node.op->flops && node.input_count <= MOST) return node.op->flops(&node, in);
   return works && mica_shape_count(node.type.shape, &count) == MICA_OK ? (double)count : 0;
+}
+
+double mica__graph_flops(const mica_graph *graph, int32_t id) { return mica__graph_single_flops(graph, id, NULL); }
+
+/* The types of one node's results from those of its operands. */
+static mica_status infer_single(const mica_graph *graph, int32_t id, mica__type *types) {
+  const mica__node *node = mica__graph_node(graph, id);
+  mica__type *to = &types[id - 1], out[MICA__MAX_RESULTS];
+  const int32_t results = mica__node_results(node);
+  for (int32_t r = 0; r < results; r++) to[r] = closed(node[r].type);
+  if (!node->input_count || !node->op->infer) return MICA_OK;
+  mica__type *in = calloc((size_t)node->input_count, sizeof *in);
+  void *attrs = NULL;
+  for (int32_t k = 0; in && k < node->input_count; k++) in[k] = types[node->inputs[k] - 1];
+  mica_status status = in ? mica__attrs_copy(node->op->attrs, node->attrs, &attrs) : mica__fail_nomem("types");
+  mica__attempt_begin();
+  if (status == MICA_OK && mica__op_infer(node->op, in, node->input_count, attrs, out) == MICA_OK)
+    for (int32_t r = 0; r < results; r++) to[r] = closed(out[r]);
+  mica__attempt_end();
+  free(in);
+  free(attrs);
+  return status;
+}
+
+mica_status mica__graph_single_types(const mica_graph *graph, mica__type *types) {
+  for (int32_t id = 1; id <= graph->count; id++)
+    if (mica__graph_node(graph, id)->op != &mica__op_result) MICA_TRY(infer_single(graph, id, types));
+  return MICA_OK;
 }
 
 static bool is_of_its_graph(mica_value value) { return value.graph && value.id >= 1 && value.id <= value.graph->count; }

@@ -72,6 +72,11 @@ mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
 /* The operations that the value's op states, or one an element if it states none and computes; open dimensions are 1.
  */
 double mica__graph_flops(const mica_graph *graph, int32_t id);
+/* Types of all values by id - 1, for one sample, and one step where steps are open too: rows that are flattened keep
+ * their number. What an op cannot infer has ones for what is open. */
+mica_status mica__graph_single_types(const mica_graph *graph, mica__type *types);
+/* mica__graph_flops with such types. */
+double mica__graph_single_flops(const mica_graph *graph, int32_t id, const mica__type *types);
 /* The number of results of the node; 1 for an entry of another's result. */
 int32_t mica__node_results(const mica__node *node);
 /* Result k of the node behind its result 0; null stays null. */

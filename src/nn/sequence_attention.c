@@ -233,8 +233,9 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   const int64_t shared = sharers(c.cache, alone);
   /* Sequences of one memory are positions of one sequence to it, which has no order. */
   if (shared > 1) p.q = mica_reshape(p.q, MICA_SHAPE(c.cache->batch / shared, MICA_DYNAMIC, c.heads, c.head_size));
+  mica__nn_record(nn, "attention", "attention");
   mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);
-  y = mica__join_heads(heads_first(y), c.heads * c.head_size);
+  y = mica__nn_recorded(nn, mica__join_heads(heads_first(y), c.heads * c.head_size));
   if (shared > 1) y = mica_reshape(y, MICA_SHAPE(c.cache->batch, MICA_DYNAMIC, c.heads * c.head_size));
   const mica_dense_config out = {.no_bias = c.no_bias, .weight = mica__init_or(c.out_weight, xavier)};
   y = mica__nn_rows(nn, "out_proj", y, heads * c.head_size, width, &out);

@@ -19,39 +19,55 @@ static void add_shape(mica__text *text, mica_shape shape) {
   mica__text_add(text, ")");
 }
 
-static int64_t elements_of(const mica_nn *nn, const mica__nn_layer *layer) {
+/* Weights of parameters [first, last), those of all ranks that divide them. */
+static int64_t whole_elements(const mica_nn *nn, size_t first, size_t last, bool trained) {
   int64_t total = 0;
-  for (size_t i = layer->first_parameter; i < layer->last_parameter; i++) {
+  for (size_t i = first; i < last; i++) {
     int64_t count = 0;
-    const mica_nn_parameter_info *info = &nn->parameters[i].info;
-    if (info->role == MICA_NN_ROLE_WEIGHT && mica_shape_count(mica_value_shape(info->value), &count) == MICA_OK)
+    const mica__nn_parameter *p = &nn->parameters[i];
+    const mica_shape whole = mica__division_whole(&p->division, mica_value_shape(p->info.value));
+    if (p->info.role == MICA_NN_ROLE_WEIGHT && !(trained && p->info.frozen) &&
+        mica_shape_count(whole, &count) == MICA_OK)
       total += count;
   }
   return total;
 }
 
-mica_status mica_nn_summary(const mica_nn *nn, char **out) {
-  mica__text text = {0};
+static void add_layer(mica__text *text, const mica_nn *nn, const mica__nn_layer *layer, double flops) {
+  mica__text shape = {0};
+  add_shape(&shape, mica_value_shape(layer->result));
+  mica__text_addf(text, "%-28s %-14s %-20s %12lld %12.3f\n", layer->name, layer->kind, shape.data ? shape.data : "",
+                  (long long)whole_elements(nn, layer->first_parameter, layer->last_parameter, false), flops * 1e-6);
+  text->failed |= shape.failed;
+  mica__text_free(&shape);
+}
+
+static mica_status write_summary(mica__text *text, const mica_nn *nn, const mica__type *types) {
   double flops = 0;
-  int64_t trained = 0;
-  if (!nn || !out) return mica__fail(MICA_E_INVALID, "mica_nn_summary: a pointer is NULL");
-  mica__text_addf(&text, "%-28s %-14s %-20s %12s %12s\n", "layer", "kind", "result", "parameters", "MFLOP");
+  mica__text_addf(text, "%-28s %-14s %-20s %12s %12s\n", "layer", "kind", "result", "parameters", "MFLOP");
   for (size_t i = 0; i < nn->layer_count; i++) {
     const mica__nn_layer *layer = &nn->layers[i];
-    mica__text shape = {0};
     double own = 0;
-    for (int32_t id = layer->first_node; id <= layer->last_node; id++) own += mica__graph_flops(nn->graph, id);
-    add_shape(&shape, mica_value_shape(layer->result));
-    mica__text_addf(&text, "%-28s %-14s %-20s %12lld %12.3f\n", layer->name, layer->kind, shape.data ? shape.data : "",
-                    (long long)elements_of(nn, layer), own * 1e-6);
-    text.failed |= shape.failed;
-    mica__text_free(&shape);
+    for (int32_t id = layer->first_node; id <= layer->last_node; id++)
+      own += mica__graph_single_flops(nn->graph, id, types);
+    add_layer(text, nn, layer, own);
     flops += own;
   }
-  trained = mica_nn_element_count(nn, true);
-  mica__text_addf(&text, "%lld parameters of which %lld are trained; %.3f MFLOP a sample forward\n",
-                  (long long)mica_nn_element_count(nn, false), (long long)trained, flops * 1e-6);
-  mica_status status = mica__text_status(&text);
+  const int64_t whole = whole_elements(nn, 0, nn->parameter_count, false), held = mica_nn_element_count(nn, false);
+  mica__text_addf(text, "%lld parameters of which %lld are trained", (long long)whole,
+                  (long long)whole_elements(nn, 0, nn->parameter_count, true));
+  if (held != whole) mica__text_addf(text, " (%lld on this rank)", (long long)held);
+  mica__text_addf(text, "; %.3f MFLOP a sample forward%s\n", flops * 1e-6, held != whole ? " on this rank" : "");
+  return mica__text_status(text);
+}
+
+mica_status mica_nn_summary(const mica_nn *nn, char **out) {
+  mica__text text = {0};
+  if (!nn || !out) return mica__fail(MICA_E_INVALID, "mica_nn_summary: a pointer is NULL");
+  mica__type *types = calloc((size_t)nn->graph->count + 1, sizeof *types);
+  mica_status status = types ? mica__graph_single_types(nn->graph, types) : mica__fail_nomem("a summary");
+  if (status == MICA_OK) status = write_summary(&text, nn, types);
+  free(types);
   if (status == MICA_OK)
     *out = text.data;
   else

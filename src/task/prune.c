@@ -1,4 +1,5 @@
 /* Pruning a run: channels are removed in steps, with training between, and what is left is a run of its own. */
+#include "compress/prune.h"
 #include "task/run.h"
 #include "task/tokens.h"
 
@@ -7,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define USUAL_STEPS 3
 /* Batches whose gradients are looked at. */
@@ -25,9 +28,10 @@ typedef struct work {
   char *path; /* folder/pruned.safetensors */
   char *begin, *tokenizer;
   mica_setting settings[MOST_SETTINGS];
-  size_t setting_count, own; /* own: those before the caller's */
+  size_t setting_count;
   char epochs[32], rate[32];
   double left; /* share of the FLOPs */
+  bool made_folder, stopped;
 } work;
 
 static void put(work *w, const char *name, const char *value) {
@@ -96,12 +100,14 @@ static mica_status check_data(const work *w) {
   return MICA_OK;
 }
 
-/* A run with the weights of a file; folder NULL: one of the steps, of one epoch. */
+/* A run with the weights of a file; folder NULL: one of the steps, of one epoch. Weights are rounded when no channel
+ * is to go any more. */
 static mica_status begin_run(work *w, const char *init, const char *folder, mica_run **run) {
   const mica_prune_config *c = w->config;
   mica_setting settings[MOST_SETTINGS + 2];
-  size_t count = w->setting_count;
-  memcpy(settings, w->settings, count * sizeof *settings);
+  size_t count = 0;
+  for (size_t i = 0; i < w->setting_count; i++)
+    if (folder || strcmp(w->settings[i].name, "quantize") != 0) settings[count++] = w->settings[i];
   settings[count++] = (mica_setting){"init", init};
   if (!folder) settings[count++] = (mica_setting){"epochs", "1"};
   const mica_run_config config = {.task = w->base->task->name,
@@ -192,17 +198,34 @@ static mica_status cut(work *w, const char *from, double share) {
   return status;
 }
 
-/* Trains what is left for an epoch and writes its weights to the same file. */
-static mica_status recover(work *w) {
+/* What cannot be reached is said before anything is trained. Weights' magnitudes stand for what they will be. */
+static mica_status foresee(work *w, int64_t steps) {
+  mica_pruning *p = NULL;
+  mica_safetensors *file = NULL;
+  MICA_TRY(mica_pruning_create(mica_trainer_test_network(w->now->trainer), &p));
+  mica_status status = mica_safetensors_open(w->begin, &file);
+  if (status == MICA_OK) status = note_magnitudes(p, file);
+  if (status == MICA_OK) status = mica__pruning_foresee(p, 1 - w->config->flops, steps);
+  mica_safetensors_close(file);
+  mica_pruning_destroy(p);
+  return status;
+}
+
+/* Trains what is left for an epoch and writes its weights to the same file; step: how often channels have gone. */
+static mica_status recover(work *w, int64_t step, int64_t steps) {
   const mica_safetensors_pair pruned = {MICA_PRUNED_KEY, "true"};
   mica_run_destroy(w->now);
   w->now = NULL;
   MICA_TRY(begin_run(w, w->path, NULL, &w->now));
   MICA_TRY(mica_run_fit(w->now));
-  if (mica_run_stopped(w->now))
-    return mica__fail(MICA_E_STATE, "stopped before the last channels were removed: %s", mica_run_stopped(w->now));
-  return mica_nn_save(mica_trainer_test_network(w->now->trainer), mica_trainer_test_session(w->now->trainer), w->path,
-                      &pruned, 1);
+  MICA_TRY(mica_nn_save(mica_trainer_test_network(w->now->trainer), mica_trainer_test_session(w->now->trainer), w->path,
+                        &pruned, 1));
+  w->stopped = mica_run_stopped(w->now) != NULL;
+  if (!w->stopped) return MICA_OK;
+  return mica__fail(MICA_E_STATE,
+                    "%s after step %lld of %lld, with %.0f %% of the FLOPs left; %s has these weights, and mica train "
+                    "--init takes them",
+                    mica_run_stopped(w->now), (long long)step, (long long)steps, 100 * w->left, w->path);
 }
 
 /* What has no layers of ours, or no weights of f32. */
@@ -234,9 +257,10 @@ static mica_status prune(work *w, mica_run **out) {
   MICA_TRY(begin_run(w, w->begin, NULL, &w->now));
   MICA_TRY(mica_nn_load(mica_trainer_network(w->now->trainer), mica_trainer_session(w->now->trainer), w->begin, NULL));
   MICA_TRY(check_data(w));
+  MICA_TRY(foresee(w, steps));
   for (int64_t k = 1; k <= steps; k++) {
     MICA_TRY(cut(w, k == 1 ? w->begin : w->path, 1 - c->flops * (double)k / (double)steps));
-    if (k < steps) MICA_TRY(recover(w));
+    if (k < steps) MICA_TRY(recover(w, k, steps));
   }
   return begin_run(w, w->path, c->folder, out);
 }
@@ -258,8 +282,13 @@ static mica_status check(const mica_prune_config *c) {
 mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **out) {
   MICA_TRY(check(config));
   if (!engine || !out) return mica__fail(MICA_E_INVALID, "mica_run_prune: a pointer is NULL");
-  work w = {.engine = engine, .config = config, .left = 1};
+  struct stat about;
+  work w = {.engine = engine, .config = config, .left = 1, .made_folder = stat(config->folder, &about) != 0};
   mica_status status = prune(&w, out);
+  if (status != MICA_OK && !w.stopped && w.path) {
+    unlink(w.path);
+    if (w.made_folder) rmdir(config->folder);
+  }
   mica_run_destroy(w.now);
   mica_run_destroy(w.base);
   free(w.begin);

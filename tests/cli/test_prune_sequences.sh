@@ -54,8 +54,42 @@ ends 1 '' '*file of pruned weights has 256 tokens*'
 # shellcheck disable=SC2086
 run $train --width 4 --heads 1 --epochs 1 --out "$work/thin"
 ends 0 '' ''
-run prune "$work/thin" --flops 0.9 --steps 1 --epochs 1 --quiet --out "$work/none"
-ends 1 '' '*no more than*of the FLOPs can be removed*'
+for steps in 1 2 3; do
+  run prune "$work/thin" --flops 0.95 --steps $steps --epochs 1 --out "$work/none"
+  # Nothing has been trained for nothing, and nothing is left.
+  ends 1 '' '*no more than*of the FLOPs can be removed*'
+  [ ! -e "$work/none" ] || fault 'a folder for nothing'
+done
+
+# As many positions as features, and half of the heads go; what is left is trained with rounded weights.
+# shellcheck disable=SC2086
+run $train --width 32 --heads 4 --epochs 1 --out "$work/even"
+ends 0 '' ''
+run prune "$work/even" --steps 2 --epochs 1 --quantize 8 --quiet --out "$work/even2"
+ends 0 '' ''
+smaller perplexity 20 "$work/even" "$work/even2"
+for name in attn.out_proj.weight attn.out_proj.input_step; do
+  run info "$work/even2/model.safetensors"
+  ends 0 "*layers.0.self_$name*" ''
+done
+case $out in *'self_attn.out_proj.weight '*'(32, 8)'* | *'self_attn.out_proj.weight '*'(32, 16)'*) ;; *) fault "$out" ;; esac
+grep -q '"quantize": *"8"' "$work/even2/config.json" || fault 'it is not trained with rounded weights'
+
+# Stopped between the steps it ends as mica train does, and says what there is, which another training begins with.
+"$mica" prune "$work/even" --steps 3 --batch 1 --out "$work/stopped" >"$work/out" 2>"$work/err" &
+pid=$!
+tries=0
+until [ -e "$work/stopped/pruned.safetensors" ] || [ $tries -gt 2000 ]; do sleep 0.02; tries=$((tries + 1)); done
+kill -INT $pid
+status=0
+wait $pid || status=$?
+ran="mica prune, interrupted"
+out=$(cat "$work/out")
+err=$(cat "$work/err")
+ends 130 "*stopped: *after step 1 of 3, with * % of the FLOPs left; $work/stopped/pruned.safetensors has *" '*'
+# shellcheck disable=SC2086
+run $train --width 32 --heads 4 --epochs 1 --init "$work/stopped/pruned.safetensors" --out "$work/begun"
+ends 0 '' '*'
 
 # Classes of texts, by blocks that see both ways and by recurrent layers; tokens are the run's.
 awk 'BEGIN { print "mood\ttext"; for (i = 0; i < 200; i++)

@@ -115,6 +115,14 @@ divided 4 "$work/both" --parallel data=2,pipe=2,micro=3,order=gpipe
 divided 2 "$work/shard" --shard
 divided 4 "$work/parts" --parallel data=2,tensor=2
 divided 4 "$work/cut" --parallel pipe=2,tensor=2
+# The summary counts what all ranks hold, and says what one of them does.
+rm -rf "$work/alone" "$work/half"
+"$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 1 --out "$work/alone" \
+  >"$work/out" 2>&1 || fault "one process: $(cat "$work/out")"
+whole=$(sed -n 's/ parameters of which.*//p' "$work/out")
+ranks 2 "$work/half" --epochs 1 --parallel tensor=2 >"$work/out" 2>&1 || fault "two ranks: $(cat "$work/out")"
+grep -q "^$whole parameters of which $whole are trained ([0-9]* on this rank); .* MFLOP .* on this rank\$" "$work/out" ||
+  fault "not $whole parameters: $(cat "$work/out")"
 # The norm of all gradients, where every rank has another part of them.
 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --clip-norm 0.5 \
   --out "$work/clip" >"$work/one.json" || fault "one process, clipped"
@@ -129,9 +137,12 @@ refused() {
   timeout 60 mpirun "$@" >"$work/out" 2>"$work/err"
   status=$?
   [ $status = "$wanted" ] || fault "exit status $status, not $wanted: $(cat "$work/err")"
-  grep -c '^mica train:' "$work/err" | grep -qx 1 || fault "not one sentence: $(cat "$work/err")"
-  grep -q "^mica train: .*$sentence" "$work/err" || fault "no \"$sentence\": $(cat "$work/err")"
+  grep -c '^mica [a-z]*:' "$work/err" | grep -qx 1 || fault "not one sentence: $(cat "$work/err")"
+  grep -q "^mica [a-z]*: .*$sentence" "$work/err" || fault "no \"$sentence\": $(cat "$work/err")"
 }
+for command in prune quantize; do
+  refused 2 'the command is for one process: start it without mpirun' -n 2 "$mica" $command "$work/one" --out "$work/wrong"
+done
 train="$mica train --task classify --model mlp --epochs 2 --quiet --out $work/wrong"
 # shellcheck disable=SC2086
 {

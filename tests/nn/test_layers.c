@@ -82,6 +82,43 @@ START_TEST(summary_tells_the_costs) {
 }
 END_TEST
 
+/* Whatever number of samples is open, all positions of one are counted, and attention between them. */
+START_TEST(summary_counts_all_positions) {
+  const mica_model_config config = {
+      .name = "gpt", .width = 24, .sequence = {.vocabulary = 11, .context = 16, .layers = 1, .heads = 3, .hidden = 48}};
+  const double rows = 16, in_proj = rows * (2 * 24 * 72 + 72), linear1 = rows * (2 * 24 * 48 + 48);
+  for (int64_t batch = MICA_DYNAMIC; batch <= 1; batch += 2) {
+    char *text = NULL;
+    mica_graph *g = NULL;
+    mica_nn *n = NULL;
+    ck_ok(mica_graph_create(&g));
+    ck_ok(mica_nn_create(g, NULL, &n));
+    mica_model_build(n, mica_input(g, "ids", MICA_I32, MICA_SHAPE(batch, 16)), &config);
+    ck_ok(mica_nn_summary(n, &text));
+    struct {
+      const char *layer;
+      double flops, room; /* room: for activations, biases and the softmax */
+    } is[] = {{"layers.0.self_attn.in_proj ", in_proj, 0},
+              {"layers.0.self_attn.attention ", 2 * rows * rows * 24, 2 * rows * 24},
+              {"layers.0.linear1 ", linear1, 0},
+              {"head ", 2 * rows * 24 * 11, 24 * 11}};
+    for (size_t i = 0; i < sizeof is / sizeof *is; i++) {
+      const char *line = strstr(text, is[i].layer);
+      ck_assert_msg(line != NULL, "%s: %s", is[i].layer, text);
+      double mflop = 0;
+      const char *end = strchr(line, '\n');
+      while (end[-1] != ' ') end--;
+      mflop = strtod(end, NULL);
+      ck_assert_msg(1e6 * mflop > is[i].flops - 501 && 1e6 * mflop < is[i].flops + is[i].room + 501, "%s: %g of %g",
+                    is[i].layer, 1e6 * mflop, is[i].flops);
+    }
+    mica_free(text);
+    mica_nn_destroy(n);
+    mica_graph_destroy(g);
+  }
+}
+END_TEST
+
 START_TEST(errors_are_sticky) {
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(4, MICA_DYNAMIC));
   mica_value h = mica_nn_dense(nn, "a", mica_nn_dense(nn, "fc", x, 3, NULL), 3, NULL);
@@ -272,6 +309,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(learn, 60);
   tcase_add_test(build, names_and_shapes);
   tcase_add_test(build, summary_tells_the_costs);
+  tcase_add_test(build, summary_counts_all_positions);
   tcase_add_test(build, errors_are_sticky);
   tcase_add_test(values, initialisers);
   tcase_add_test(values, orthogonal);

@@ -47,7 +47,8 @@ mica_value mica__sequence_locate(mica_nn *nn, const char *name, mica_value x, co
 mica_value mica__sequence_logits(mica_nn *nn, mica_value x, const mica_model_config *c) {
   const mica_dense_config config = {.no_bias = true, .weight = {.kind = MICA_INIT_NORMAL, .value = 0.02}};
   if (c->sequence.untied) return mica_nn_dense(nn, "head", x, c->sequence.vocabulary, &config);
-  return mica_matmul(x, mica_transpose(mica__nn_narrow(nn, find_table(nn)), MICA_AXES(1, 0)));
+  mica__nn_record(nn, "head", "tied");
+  return mica__nn_recorded(nn, mica_matmul(x, mica_transpose(mica__nn_narrow(nn, find_table(nn)), MICA_AXES(1, 0))));
 }
 
 mica_transformer_config mica__sequence_block(const mica_model_config *c, bool causal) {
