@@ -51,8 +51,10 @@ void mica__write_fail(mica__writer *w, int32_t id, const char *format, ...) {
   va_end(arguments);
   const mica__node *node = mica__graph_node(w->graph, id);
   const char *name = node->name ? node->name : "";
-  w->status = mica__fail(MICA_E_UNSUPPORTED, "%s%%%d%s%.80s%s: %s", node->op->name, (int)id, *name ? " '" : "", name,
-                         *name ? "'" : "", sentence);
+  if (*name)
+    w->status = mica__fail(MICA_E_UNSUPPORTED, "%s '%.80s': %s", node->op->name, name, sentence);
+  else
+    w->status = mica__fail(MICA_E_UNSUPPORTED, "%s (value %d of the graph): %s", node->op->name, (int)id, sentence);
 }
 
 /* A copy of the text; "" with the error recorded where memory is short. */
