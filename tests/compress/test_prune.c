@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/network.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -12,25 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct network {
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
-} network;
-
 static void make(network *n, const mica_model_config *config, const mica_safetensors *like) {
   const mica_shape s = config->input, shape = {.rank = 4, .dim = {1, s.dim[0], s.dim[1], s.dim[2]}};
-  ck_ok(mica_graph_create(&n->graph));
-  ck_ok(mica_nn_create(n->graph, &(mica_nn_config){.seed = 3, .like = like}, &n->nn));
-  mica_value z = mica_model_build(n->nn, mica_input(n->graph, "x", MICA_F32, shape), config);
-  ck_assert_msg(mica_graph_status(n->graph) == MICA_OK, "%s: %s", config->name, mica_graph_message(n->graph));
-  ck_ok(mica_session_create(test_engine(), n->graph, &z, 1, NULL, &n->session));
-}
-
-static void drop(network *n) {
-  mica_session_destroy(n->session);
-  mica_nn_destroy(n->nn);
-  mica_graph_destroy(n->graph);
+  network_begin(n, &(mica_nn_config){.seed = 3, .like = like});
+  network_end(n, config->name, mica_model_build(n->nn, mica_input(n->graph, "x", MICA_F32, shape), config));
 }
 
 /* Biases, and statistics of norms, that are not what they begin as. */
@@ -53,8 +39,7 @@ static size_t answer(network *n, float *to, size_t room) {
   static float picture[3 * 64 * 64];
   mica_tensor *x = NULL;
   for (size_t i = 0; i < sizeof picture / sizeof *picture; i++) picture[i] = (float)((i * 37) % 101) / 50 - 1;
-  for (int32_t i = 1; i <= 1; i++)
-    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(1, 3, 32, 32), picture, &x));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(1, 3, 32, 32), picture, &x));
   ck_ok(mica_session_run(n->session, queue, &(mica_feed){"x", x}, 1));
   z = mica_session_output(n->session, 0);
   ck_assert_uint_le(mica_tensor_bytes(z), room * sizeof *to);
@@ -63,36 +48,26 @@ static size_t answer(network *n, float *to, size_t room) {
   return mica_tensor_bytes(z) / sizeof *to;
 }
 
-static void score(mica_pruning *p, const mica_safetensors *file) {
-  for (size_t i = 0; i < mica_safetensors_count(file); i++) {
-    const mica_safetensors_entry *e = mica_safetensors_at(file, i);
-    ck_ok(mica_pruning_note(p, e->name, e->data, NULL));
-  }
-}
-
 /* Prunes the network to `share` of its FLOPs and compares what is left with the whole one that has zeros there. */
 static void prune(const mica_model_config *config, double share) {
   static float of_masked[8192], of_pruned[8192];
   network whole, pruned;
   mica_pruning *p = NULL;
-  mica_safetensors *file = NULL;
   make(&whole, config, NULL);
   disturb(&whole);
-  ck_ok(mica_nn_save(whole.nn, whole.session, files_path("whole.safetensors"), NULL, 0));
-  ck_ok(mica_safetensors_open(files_path("whole.safetensors"), &file));
+  mica_safetensors *file = network_save(&whole, "whole.safetensors");
   ck_ok(mica_pruning_create(whole.nn, &p));
   ck_assert_double_eq(mica_pruning_flops(p), 1);
-  score(p, file);
+  network_score(p, file);
   ck_ok(mica_pruning_cut(p, share));
   ck_assert(mica_pruning_flops(p) <= share && mica_pruning_flops(p) > 0.7 * share);
   ck_ok(mica_pruning_write(p, file, true, files_path("masked.safetensors")));
-  ck_ok(mica_pruning_write(p, file, false, files_path("pruned.safetensors")));
+  mica_safetensors *left = network_save_left(p, file);
   mica_safetensors_close(file);
   ck_ok(mica_nn_load(whole.nn, whole.session, files_path("masked.safetensors"), NULL));
-  ck_ok(mica_safetensors_open(files_path("pruned.safetensors"), &file));
-  ck_assert_ptr_nonnull(mica_safetensors_metadata(file, MICA_PRUNED_KEY));
-  make(&pruned, config, file);
-  ck_ok(mica_nn_load(pruned.nn, pruned.session, files_path("pruned.safetensors"), NULL));
+  ck_assert_ptr_nonnull(mica_safetensors_metadata(left, MICA_PRUNED_KEY));
+  make(&pruned, config, left);
+  ck_ok(mica_nn_load(pruned.nn, pruned.session, files_path("left.safetensors"), NULL));
   mica_session_report before, after;
   ck_ok(mica_session_describe(whole.session, &before));
   ck_ok(mica_session_describe(pruned.session, &after));
@@ -108,10 +83,10 @@ static void prune(const mica_model_config *config, double share) {
   }
   /* Sums have other orders, through up to 120 layers. */
   ck_assert_msg(apart <= 2e-4 * largest && largest > 0, "%s: %g of %g", config->name, apart, largest);
-  mica_safetensors_close(file);
+  mica_safetensors_close(left);
   mica_pruning_destroy(p);
-  drop(&pruned);
-  drop(&whole);
+  network_drop(&pruned);
+  network_drop(&whole);
 }
 
 START_TEST(a_pruned_network_is_the_masked_one) {
@@ -129,43 +104,34 @@ START_TEST(a_pruned_network_is_the_masked_one) {
 }
 END_TEST
 
-/* The members of the group that a weight's axis is in. */
-static const mica_prune_group *group_of(const mica_pruning *p, const char *name, int32_t axis) {
-  const mica_prune_group *g;
-  for (size_t i = 0; (g = mica_pruning_group_at(p, i)); i++)
-    for (size_t k = 0; k < g->member_count; k++)
-      if (!strcmp(g->members[k].name, name) && g->members[k].axis == axis) return g;
-  return NULL;
-}
-
 START_TEST(residuals_and_norms_tie_filters) {
   network n;
   mica_pruning *p = NULL;
   make(&n, &(mica_model_config){.name = "resnet18", .input = {3, {3, 32, 32}}}, NULL);
   ck_ok(mica_pruning_create(n.nn, &p));
   /* Within a block: filters, a norm's four vectors, and the next layer's channels. */
-  const mica_prune_group *inner = group_of(p, "layer1.0.conv1.weight", 0);
+  const mica_prune_group *inner = network_group(p, "layer1.0.conv1.weight", 0, NULL);
   ck_assert_ptr_nonnull(inner);
   ck_assert(inner->member_count == 6 && inner->channels == 64);
-  ck_assert_ptr_eq(inner, group_of(p, "layer1.0.bn1.running_var", 0));
-  ck_assert_ptr_eq(inner, group_of(p, "layer1.0.conv2.weight", 1));
+  ck_assert_ptr_eq(inner, network_group(p, "layer1.0.bn1.running_var", 0, NULL));
+  ck_assert_ptr_eq(inner, network_group(p, "layer1.0.conv2.weight", 1, NULL));
   /* Around it: all that is added to the first convolution. */
-  const mica_prune_group *outer = group_of(p, "conv1.weight", 0);
-  ck_assert_ptr_eq(outer, group_of(p, "layer1.1.conv2.weight", 0));
-  ck_assert_ptr_eq(outer, group_of(p, "layer2.0.downsample.0.weight", 1));
-  ck_assert_ptr_ne(outer, group_of(p, "layer2.0.downsample.0.weight", 0));
-  ck_assert_ptr_eq(group_of(p, "layer4.1.conv2.weight", 0), group_of(p, "fc.weight", 1));
+  const mica_prune_group *outer = network_group(p, "conv1.weight", 0, NULL);
+  ck_assert_ptr_eq(outer, network_group(p, "layer1.1.conv2.weight", 0, NULL));
+  ck_assert_ptr_eq(outer, network_group(p, "layer2.0.downsample.0.weight", 1, NULL));
+  ck_assert_ptr_ne(outer, network_group(p, "layer2.0.downsample.0.weight", 0, NULL));
+  ck_assert_ptr_eq(network_group(p, "layer4.1.conv2.weight", 0, NULL), network_group(p, "fc.weight", 1, NULL));
   /* Pictures and classes stay. */
-  ck_assert_ptr_null(group_of(p, "conv1.weight", 1));
-  ck_assert_ptr_null(group_of(p, "fc.weight", 0));
-  ck_assert_ptr_null(group_of(p, "conv1.weight", 2));
+  ck_assert_ptr_null(network_group(p, "conv1.weight", 1, NULL));
+  ck_assert_ptr_null(network_group(p, "fc.weight", 0, NULL));
+  ck_assert_ptr_null(network_group(p, "conv1.weight", 2, NULL));
   ck_ok(mica_pruning_remove(p, 0, 0));
   ck_ok(mica_pruning_remove(p, 0, 0));
   ck_assert_int_eq(mica_pruning_group_at(p, 0)->left, mica_pruning_group_at(p, 0)->channels - 1);
   ck_assert_int_eq(mica_pruning_remove(p, 0, 64), MICA_E_INVALID);
   ck_assert_int_eq(mica_pruning_remove(p, 1000, 0), MICA_E_INVALID);
   mica_pruning_destroy(p);
-  drop(&n);
+  network_drop(&n);
 }
 END_TEST
 
@@ -182,21 +148,20 @@ START_TEST(what_cannot_be_pruned_is_said) {
   for (size_t i = 0; (g = mica_pruning_group_at(p, i)); i++)
     for (size_t k = 0; k < g->member_count; k++)
       ck_assert_msg(!strstr(g->members[k].name, "gn"), "%s", g->members[k].name);
-  ck_assert_ptr_null(group_of(p, "down0.conv1.weight", 0));
+  ck_assert_ptr_null(network_group(p, "down0.conv1.weight", 0, NULL));
   ck_assert_int_eq(mica_pruning_cut(p, 0.01), MICA_E_STATE);
   ck_assert_msg(strstr(mica_error_message(), "no more than"), "%s", mica_error_message());
   ck_assert_int_eq(mica_pruning_cut(p, 0), MICA_E_INVALID);
   ck_assert_int_eq(mica_pruning_note(p, "none", (float[]){1}, NULL), MICA_E_NOT_FOUND);
   ck_assert_int_eq(mica_pruning_create(NULL, &p), MICA_E_INVALID);
   mica_pruning_destroy(p);
-  drop(&n);
+  network_drop(&n);
 }
 END_TEST
 
 /* Scores by hand: two units, of which the second moves the loss less. */
 START_TEST(the_least_score_goes) {
   network n;
-  mica_safetensors *file = NULL;
   make(&n, &(mica_model_config){.name = "cnn", .width = 2, .classes = 3, .input = {3, {3, 32, 32}}}, NULL);
   for (int taylor = 0; taylor < 2; taylor++) {
     mica_pruning *p = NULL;
@@ -205,28 +170,24 @@ START_TEST(the_least_score_goes) {
     float weights[2 * 3 * 9], gradients[2 * 3 * 9];
     for (int i = 0; i < 54; i++) weights[i] = i < 27 ? 2 : 1, gradients[i] = i < 27 ? 0.01f : 1;
     ck_ok(mica_pruning_note(p, "conv1.weight", weights, taylor ? gradients : NULL));
-    const mica_prune_group *g = group_of(p, "conv1.weight", 0);
-    size_t at = 0;
-    while (mica_pruning_group_at(p, at) != g) at++;
+    const mica_prune_group *g = network_group(p, "conv1.weight", 0, NULL);
     ck_assert_int_eq(g->channels, 2);
     mica_status status = mica_pruning_cut(p, 0.9);
     ck_ok(status);
     ck_ok(mica_nn_initialise(n.nn, n.session));
     ck_ok(mica_tensor_upload(mica_engine_queue(test_engine()), mica_session_parameter(n.session, "conv1.weight"),
                              weights, sizeof weights));
-    ck_ok(mica_nn_save(n.nn, n.session, files_path("two.safetensors"), NULL, 0));
-    ck_ok(mica_safetensors_open(files_path("two.safetensors"), &file));
+    mica_safetensors *file = network_save(&n, "two.safetensors");
     while (g->left == 2) ck_ok(mica_pruning_cut(p, mica_pruning_flops(p) * 0.99));
-    ck_ok(mica_pruning_write(p, file, false, files_path("one.safetensors")));
-    mica_safetensors_close(file);
-    ck_ok(mica_safetensors_open(files_path("one.safetensors"), &file));
-    const mica_safetensors_entry *e = mica_safetensors_find(file, "conv1.weight");
+    mica_safetensors *left = network_save_left(p, file);
+    const mica_safetensors_entry *e = mica_safetensors_find(left, "conv1.weight");
     ck_assert_int_eq(e->shape.dim[0], 1);
     ck_assert_float_eq(((const float *)e->data)[0], taylor ? 1 : 2);
+    mica_safetensors_close(left);
     mica_safetensors_close(file);
     mica_pruning_destroy(p);
   }
-  drop(&n);
+  network_drop(&n);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/network.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -25,12 +26,6 @@ struct kind {
   const char *layer;
   int64_t heads, groups, head_size; /* of that layer; groups: those that go one by one */
 };
-
-typedef struct network {
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
-} network;
 
 static mica_value model(mica_nn *nn, const kind *k, mica_value x) { return mica_model_build(nn, x, &k->config); }
 
@@ -56,6 +51,30 @@ static mica_value spatial(mica_nn *nn, const kind *k, mica_value x) {
   x = mica_nn_embedding(nn, "embed", x, CLASSES, k->config.width, NULL);
   x = mica_nn_conv(nn, "conv", mica_unsqueeze(x, MICA_AXES(1)), 4, 3, NULL);
   return mica_nn_dense(nn, "head", mica_mean(x, MICA_AXES(2, 3), false), CLASSES, NULL);
+}
+
+/* Attention with a trained table of biases, one for all heads or one a head. */
+static mica_value biased(mica_nn *nn, const kind *k, mica_value x) {
+  const mica_shape shape = MICA_SHAPE(1, k->config.depth ? k->heads : 1, STEPS, STEPS);
+  const mica_nn_attention_config c = {.heads = k->heads, .mask = mica_nn_parameter(nn, "biases", shape, NULL)};
+  x = mica_nn_embedding(nn, "embed", x, CLASSES, k->config.width, NULL);
+  return mica_nn_dense(nn, "head", mica_nn_attention(nn, "attention", x, (mica_value){0}, &c), CLASSES, NULL);
+}
+
+/* A recurrent layer one of whose weights is computed, so that nobody knows which of its rows are which gate's: depth 0
+ * that of inputs, 1 that of states' biases, 2 none of them. */
+static mica_value computed(mica_nn *nn, const kind *k, mica_value x) {
+  const int64_t width = k->config.width, rows = 4 * width;
+  mica_value w = mica_nn_parameter(nn, "w", MICA_SHAPE(1, rows, 8), NULL);
+  mica_value r = mica_nn_parameter(nn, "r", MICA_SHAPE(1, rows, width), NULL);
+  mica_value b = mica_nn_parameter(nn, "b", MICA_SHAPE(1, 2 * rows), NULL);
+  if (k->config.depth == 0)
+    w = mica_reshape(mica_nn_parameter(nn, "flat", MICA_SHAPE(rows * 8), NULL), MICA_SHAPE(1, rows, 8));
+  if (k->config.depth == 1)
+    b = mica_reshape(mica_nn_parameter(nn, "flat", MICA_SHAPE(2, rows), NULL), MICA_SHAPE(1, 2 * rows));
+  x = mica_nn_embedding(nn, "embed", x, CLASSES, 8, NULL);
+  mica_value y = mica_rnn(x, w, r, b, &(mica_rnn_config){.kind = MICA_RNN_KIND_LSTM, .batch_first = true}).y;
+  return mica_nn_dense(nn, "head", mica_reshape(y, MICA_SHAPE(BATCH, STEPS, width)), CLASSES, NULL);
 }
 
 #define SIZES(...)                                                                                                     \
@@ -85,17 +104,8 @@ static mica_value build(mica_nn *nn, const kind *k, mica_value x) {
 }
 
 static void make(network *n, const kind *k, const mica_safetensors *like) {
-  ck_ok(mica_graph_create(&n->graph));
-  ck_ok(mica_nn_create(n->graph, &(mica_nn_config){.seed = 3, .like = like}, &n->nn));
-  mica_value z = build(n->nn, k, mica_input(n->graph, "x", MICA_I32, MICA_SHAPE(BATCH, STEPS)));
-  ck_assert_msg(mica_graph_status(n->graph) == MICA_OK, "%s: %s", k->name, mica_graph_message(n->graph));
-  ck_ok(mica_session_create(test_engine(), n->graph, &z, 1, NULL, &n->session));
-}
-
-static void drop(network *n) {
-  mica_session_destroy(n->session);
-  mica_nn_destroy(n->nn);
-  mica_graph_destroy(n->graph);
+  network_begin(n, &(mica_nn_config){.seed = 3, .like = like});
+  network_end(n, k->name, build(n->nn, k, mica_input(n->graph, "x", MICA_I32, MICA_SHAPE(BATCH, STEPS))));
 }
 
 /* Values of all weights that differ, biases too, as large as makes answers differ. */
@@ -140,29 +150,12 @@ static void compare(const char *name, network *whole, network *pruned) {
   ck_assert_msg(apart <= 1e-5 * largest && wide > 1e-3 * largest, "%s: %g of %g", name, apart, largest);
 }
 
-static mica_safetensors *save(network *n, const char *name) {
-  mica_safetensors *file = NULL;
-  ck_ok(mica_nn_save(n->nn, n->session, files_path(name), NULL, 0));
-  ck_ok(mica_safetensors_open(files_path(name), &file));
-  return file;
-}
-
 /* What is left, written, built and loaded. */
 static mica_safetensors *make_pruned(network *n, const kind *k, const mica_pruning *p, const mica_safetensors *whole) {
-  mica_safetensors *file = NULL;
-  ck_ok(mica_pruning_write(p, whole, false, files_path("pruned.safetensors")));
-  ck_ok(mica_safetensors_open(files_path("pruned.safetensors"), &file));
+  mica_safetensors *file = network_save_left(p, whole);
   make(n, k, file);
-  ck_ok(mica_nn_load(n->nn, n->session, files_path("pruned.safetensors"), NULL));
+  ck_ok(mica_nn_load(n->nn, n->session, files_path("left.safetensors"), NULL));
   return file;
-}
-
-static const mica_prune_group *group_of(const mica_pruning *p, const char *name, int32_t axis, size_t *at) {
-  const mica_prune_group *g;
-  for (*at = 0; (g = mica_pruning_group_at(p, *at)); ++*at)
-    for (size_t k = 0; k < g->member_count; k++)
-      if (!strcmp(g->members[k].name, name) && g->members[k].axis == axis) return g;
-  return NULL;
 }
 
 /* The output projection beside "....in_proj" or "....q_proj". */
@@ -179,12 +172,9 @@ START_TEST(a_pruned_network_is_the_masked_one) {
   mica_pruning *p = NULL;
   make(&whole, k, NULL);
   disturb(&whole);
-  mica_safetensors *file = save(&whole, "whole.safetensors");
+  mica_safetensors *file = network_save(&whole, "whole.safetensors");
   ck_ok(mica_pruning_create(whole.nn, &p));
-  for (size_t i = 0; i < mica_safetensors_count(file); i++) {
-    const mica_safetensors_entry *e = mica_safetensors_at(file, i);
-    ck_ok(mica_pruning_note(p, e->name, e->data, NULL));
-  }
+  network_score(p, file);
   ck_ok(mica_pruning_cut(p, 0.5));
   ck_ok(mica_pruning_write(p, file, true, files_path("masked.safetensors")));
   ck_ok(mica_nn_load(whole.nn, whole.session, files_path("masked.safetensors"), NULL));
@@ -197,8 +187,8 @@ START_TEST(a_pruned_network_is_the_masked_one) {
   mica_safetensors_close(left);
   mica_safetensors_close(file);
   mica_pruning_destroy(p);
-  drop(&pruned);
-  drop(&whole);
+  network_drop(&pruned);
+  network_drop(&whole);
 }
 END_TEST
 
@@ -225,9 +215,9 @@ START_TEST(a_head_that_goes_adds_nothing) {
     size_t at = 0;
     make(&whole, k, NULL);
     disturb(&whole);
-    mica_safetensors *file = save(&whole, "whole.safetensors");
+    mica_safetensors *file = network_save(&whole, "whole.safetensors");
     ck_ok(mica_pruning_create(whole.nn, &p));
-    const mica_prune_group *g = group_of(p, out_of(k), 1, &at);
+    const mica_prune_group *g = network_group(p, out_of(k), 1, &at);
     ck_assert_msg(g && g->channels == k->groups, "%s: %s", k->name, k->layer);
     ck_ok(mica_pruning_remove(p, at, group));
     mica_safetensors *left = make_pruned(&pruned, k, p, file);
@@ -238,8 +228,8 @@ START_TEST(a_head_that_goes_adds_nothing) {
     mica_safetensors_close(left);
     mica_safetensors_close(file);
     mica_pruning_destroy(p);
-    drop(&pruned);
-    drop(&whole);
+    network_drop(&pruned);
+    network_drop(&whole);
   }
 }
 END_TEST
@@ -248,14 +238,13 @@ END_TEST
 static void expect(const kind *k, const char *name, int32_t axis, int64_t channels, size_t members) {
   network n;
   mica_pruning *p = NULL;
-  size_t at = 0;
   make(&n, k, NULL);
   ck_ok(mica_pruning_create(n.nn, &p));
-  const mica_prune_group *g = group_of(p, name, axis, &at);
+  const mica_prune_group *g = network_group(p, name, axis, NULL);
   ck_assert_msg((g ? g->channels : 0) == channels, "%s, %s: %lld", k->name, name, (long long)(g ? g->channels : 0));
   if (g) ck_assert_uint_eq(g->member_count, members);
   mica_pruning_destroy(p);
-  drop(&n);
+  network_drop(&n);
 }
 
 START_TEST(what_goes_together) {
@@ -284,6 +273,21 @@ START_TEST(what_stays) {
   const kind features = {"spatial", spatial, SIZES(.heads = 0), NULL, 0, 0, 0};
   expect(&features, "embed.weight", 1, 0, 0);
   expect(&features, "conv.weight", 0, 4, 3);
+  /* Rows and columns of biases, and heads that have their own. */
+  for (int own = 0; own < 2; own++) {
+    kind table = {"biased", biased, SIZES(.heads = 6), NULL, 6, 6, 4};
+    table.config.depth = own;
+    for (int32_t axis = 1; axis < 4; axis++) expect(&table, "biases", axis, 0, 0);
+    expect(&table, "attention.out_proj.weight", 1, own ? 0 : 6, 3);
+  }
+  /* Units whose gates' rows are made of other numbers. */
+  for (int64_t i = 0; i < 3; i++) {
+    kind k = {"computed", computed, SIZES(.heads = 0), NULL, 0, 0, 0};
+    k.config.depth = i;
+    expect(&k, "r", 1, i == 2 ? 24 : 0, 5);
+    expect(&k, "r", 2, i == 2 ? 24 : 0, 5);
+    expect(&k, "head.weight", 1, i == 2 ? 24 : 0, 5);
+  }
   /* What residuals add up, the vocabulary and positions; a table that is tied has no channels either. */
   expect(&kinds[0], "embed.weight", 0, 0, 0);
   expect(&kinds[0], "embed.weight", 1, 0, 0);
@@ -299,22 +303,45 @@ START_TEST(open_batches_count_as_one) {
   mica_pruning *p = NULL;
   double shares[2];
   for (int open = 0; open < 2; open++) {
-    mica_graph *graph = NULL;
-    mica_nn *nn = NULL;
+    network n;
     size_t at = 0;
-    ck_ok(mica_graph_create(&graph));
-    ck_ok(mica_nn_create(graph, NULL, &nn));
-    build(nn, &k, mica_input(graph, "x", MICA_I32, MICA_SHAPE(open ? MICA_DYNAMIC : 1, 16)));
-    ck_ok(mica_pruning_create(nn, &p));
-    ck_assert_ptr_nonnull(group_of(p, "layers.0.linear1.weight", 0, &at));
+    network_begin(&n, NULL);
+    build(n.nn, &k, mica_input(n.graph, "x", MICA_I32, MICA_SHAPE(open ? MICA_DYNAMIC : 1, 16)));
+    ck_ok(mica_pruning_create(n.nn, &p));
+    ck_assert_ptr_nonnull(network_group(p, "layers.0.linear1.weight", 0, &at));
     for (int unit = 0; unit < 12; unit++) ck_ok(mica_pruning_remove(p, at, unit));
     shares[open] = mica_pruning_flops(p);
     mica_pruning_destroy(p);
-    mica_nn_destroy(nn);
-    mica_graph_destroy(graph);
+    network_drop(&n);
   }
   ck_assert_double_eq_tol(shares[0], shares[1], 1e-12);
   ck_assert_double_lt(shares[1], 0.95);
+}
+END_TEST
+
+/* Steps as many as features, heads or samples are none of them: the groups are those of any other number of steps. */
+START_TEST(equal_extents_are_told_apart) {
+  static const int64_t steps[] = {24, 6, 4, 16, 1, 72}; /* the width, heads, a head's features; none, one; the rows */
+  const kind *k = &kinds[0];
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+    for (int64_t batch = MICA_DYNAMIC; batch <= steps[i]; batch += batch < 0 ? 2 : steps[i] > 1 ? steps[i] - 1 : 1) {
+      kind sized = *k;
+      network n;
+      mica_pruning *p = NULL;
+      sized.config.sequence.context = steps[i];
+      network_begin(&n, NULL);
+      build(n.nn, &sized, mica_input(n.graph, "x", MICA_I32, MICA_SHAPE(batch, steps[i])));
+      ck_ok(mica_pruning_create(n.nn, &p));
+      const mica_prune_group *heads = network_group(p, "layers.1.self_attn.out_proj.weight", 1, NULL);
+      ck_assert_msg(heads && heads->channels == 6 && heads->member_count == 3, "%lld steps, batch %lld",
+                    (long long)steps[i], (long long)batch);
+      const mica_prune_group *units = network_group(p, "layers.0.linear1.weight", 0, NULL);
+      ck_assert_msg(units && units->channels == 96 && units->member_count == 3, "%lld steps, batch %lld",
+                    (long long)steps[i], (long long)batch);
+      ck_assert_ptr_null(mica_pruning_group_at(p, 4)); /* two a block */
+      mica_pruning_destroy(p);
+      network_drop(&n);
+    }
 }
 END_TEST
 
@@ -353,6 +380,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, what_goes_together);
   tcase_add_test(all, what_stays);
   tcase_add_test(all, open_batches_count_as_one);
+  tcase_add_test(all, equal_extents_are_told_apart);
   tcase_add_test(all, a_file_of_half_heads_is_refused);
   suite_add_tcase(suite, all);
   return suite;

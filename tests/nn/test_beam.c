@@ -6,6 +6,7 @@
  * grow. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/network.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -56,46 +57,26 @@ static mica_value block(mica_nn *nn, const mica_beam_values *v, const mica_kv_ca
   return mica_translator_decode(nn, v->ids, memory, v->source_lengths, &c);
 }
 
-/* The network without caches, and its weights: large enough for logits to differ. */
+/* The network without caches. */
 typedef struct whole {
   mica_model_config config;
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
+  network net;
   mica_tensor *source, *source_length, *target;
 } whole;
-
-static void fill_weights(const whole *w, uint64_t state) {
-  for (size_t i = 0; i < mica_nn_parameter_count(w->nn); i++) {
-    mica_tensor *p = mica_session_parameter(w->session, mica_nn_parameter_at(w->nn, i)->name);
-    const size_t bytes = mica_tensor_bytes(p);
-    const float by = mica_tensor_shape(p).rank > 1 ? 0.4f : 1;
-    float *numbers = malloc(bytes);
-    ck_assert(numbers);
-    for (size_t k = 0; k < bytes / 4; k++) {
-      state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-      numbers[k] = by * ((float)(state >> 40) * 0x1p-23f - 1);
-    }
-    ck_ok(mica_tensor_upload(test_queue(), p, numbers, bytes));
-    free(numbers);
-  }
-}
 
 static whole make_whole(const struct kind *kind) {
   whole w = {.config = config_of(kind)};
   mica_model_config c = w.config;
-  ck_ok(mica_graph_create(&w.graph));
-  ck_ok(mica_nn_create(w.graph, NULL, &w.nn));
-  mica_value source = mica_input(w.graph, "source", MICA_I32, MICA_SHAPE(1, CONTEXT));
-  mica_value length = mica_input(w.graph, "length", MICA_I32, MICA_SHAPE(1));
-  mica_value target = mica_input(w.graph, "target", MICA_I32, MICA_SHAPE(1, CONTEXT));
+  network_begin(&w.net, NULL);
+  mica_value source = mica_input(w.net.graph, "source", MICA_I32, MICA_SHAPE(1, CONTEXT));
+  mica_value length = mica_input(w.net.graph, "length", MICA_I32, MICA_SHAPE(1));
+  mica_value target = mica_input(w.net.graph, "target", MICA_I32, MICA_SHAPE(1, CONTEXT));
   c.sequence.lengths = length;
-  mica_value memory = mica_translator_encode(w.nn, source, &c);
+  mica_value memory = mica_translator_encode(w.net.nn, source, &c);
   c.sequence.lengths = (mica_value){0};
-  mica_value y = mica_log_softmax(mica_translator_decode(w.nn, target, memory, length, &c), 2);
-  ck_assert_msg(mica_graph_status(w.graph) == MICA_OK, "%s", mica_graph_message(w.graph));
-  ck_ok(mica_session_create(test_engine(), w.graph, &y, 1, NULL, &w.session));
-  fill_weights(&w, 11);
+  mica_value y = mica_log_softmax(mica_translator_decode(w.net.nn, target, memory, length, &c), 2);
+  network_end(&w.net, kind->name, y);
+  network_fill(&w.net, 11);
   ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(1, CONTEXT), &w.source));
   ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(1), &w.source_length));
   ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(1, CONTEXT), &w.target));
@@ -106,9 +87,7 @@ static void drop_whole(whole *w) {
   mica_tensor_destroy(w->source);
   mica_tensor_destroy(w->source_length);
   mica_tensor_destroy(w->target);
-  mica_session_destroy(w->session);
-  mica_nn_destroy(w->nn);
-  mica_graph_destroy(w->graph);
+  network_drop(&w->net);
 }
 
 /* Log probabilities of the token behind `count` tokens of a target. */
@@ -120,15 +99,15 @@ static void next_of(const whole *w, int source, const int32_t *target, int count
   ck_ok(mica_tensor_upload(test_queue(), w->source_length, &lengths[source], sizeof(int32_t)));
   ck_ok(mica_tensor_upload(test_queue(), w->target, read, sizeof read));
   const mica_feed feeds[] = {{"source", w->source}, {"length", w->source_length}, {"target", w->target}};
-  ck_ok(mica_session_run(w->session, test_queue(), feeds, 3));
-  ck_ok(mica_tensor_download(test_queue(), mica_session_output(w->session, 0), all, sizeof all));
+  ck_ok(mica_session_run(w->net.session, test_queue(), feeds, 3));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(w->net.session, 0), all, sizeof all));
   memcpy(p, all + count * V, V * sizeof *p);
 }
 
 static mica_beam_config beam_config(const whole *w, int64_t batch, int64_t beams, double penalty) {
   return (mica_beam_config){.block = block,
                             .block_config = &w->config,
-                            .share = w->session,
+                            .share = w->net.session,
                             .batch = batch,
                             .beams = beams,
                             .context = CONTEXT,

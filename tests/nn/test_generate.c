@@ -4,6 +4,7 @@
  * what they would be alone; nothing is planned, built or allocated as texts grow. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/network.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -50,43 +51,19 @@ static mica_value block(mica_nn *nn, mica_value ids, const mica_kv_cache *cache,
   return mica_model_build(nn, ids, &c);
 }
 
-/* The network without a cache, and its weights: large enough for logits to differ. */
+/* The network without a cache. */
 typedef struct whole {
   mica_model_config config;
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
+  network net;
 } whole;
 
 static whole make_whole(const struct kind *kind, mica_dtype dtype) {
   whole w = {.config = config_of(kind)};
-  ck_ok(mica_graph_create(&w.graph));
-  ck_ok(mica_nn_create(w.graph, &(mica_nn_config){.dtype = dtype}, &w.nn));
-  mica_value ids = mica_input(w.graph, "ids", MICA_I32, MICA_SHAPE(1, CONTEXT));
-  mica_value y = mica_cast(mica_model_build(w.nn, ids, &w.config), MICA_F32);
-  ck_assert_msg(mica_graph_status(w.graph) == MICA_OK, "%s", mica_graph_message(w.graph));
-  ck_ok(mica_session_create(test_engine(), w.graph, &y, 1, NULL, &w.session));
-  uint64_t state = 7;
-  for (size_t i = 0; i < mica_nn_parameter_count(w.nn); i++) {
-    mica_tensor *p = mica_session_parameter(w.session, mica_nn_parameter_at(w.nn, i)->name);
-    const size_t bytes = mica_tensor_bytes(p);
-    const float by = mica_tensor_shape(p).rank > 1 ? 0.4f : 1;
-    float *numbers = malloc(bytes);
-    ck_assert(numbers);
-    for (size_t k = 0; k < bytes / 4; k++) {
-      state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-      numbers[k] = by * ((float)(state >> 40) * 0x1p-23f - 1);
-    }
-    ck_ok(mica_tensor_upload(test_queue(), p, numbers, bytes));
-    free(numbers);
-  }
+  network_begin(&w.net, &(mica_nn_config){.dtype = dtype});
+  mica_value ids = mica_input(w.net.graph, "ids", MICA_I32, MICA_SHAPE(1, CONTEXT));
+  network_end(&w.net, kind->name, mica_cast(mica_model_build(w.net.nn, ids, &w.config), MICA_F32));
+  network_fill(&w.net, 7);
   return w;
-}
-
-static void drop_whole(whole *w) {
-  mica_session_destroy(w->session);
-  mica_nn_destroy(w->nn);
-  mica_graph_destroy(w->graph);
 }
 
 /* The logits behind the first `count` ids. */
@@ -98,8 +75,8 @@ static void logits_of(const whole *w, const int32_t *ids, int64_t count, float l
   ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(1, CONTEXT), &tensor));
   ck_ok(mica_tensor_upload(test_queue(), tensor, padded, sizeof padded));
   const mica_feed feed = {"ids", tensor};
-  ck_ok(mica_session_run(w->session, test_queue(), &feed, 1));
-  ck_ok(mica_tensor_download(test_queue(), mica_session_output(w->session, 0), all, sizeof all));
+  ck_ok(mica_session_run(w->net.session, test_queue(), &feed, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(w->net.session, 0), all, sizeof all));
   mica_tensor_destroy(tensor);
   memcpy(logits, all + (count - 1) * V, V * sizeof *logits);
 }
@@ -108,7 +85,7 @@ static mica_generator *make(const whole *w, int64_t batch, mica_sampling samplin
   mica_generator *g = NULL;
   const mica_generator_config config = {.block = block,
                                         .block_config = &w->config,
-                                        .share = w->session,
+                                        .share = w->net.session,
                                         .nn = {.dtype = MICA_F32},
                                         .batch = batch,
                                         .context = CONTEXT,
@@ -153,7 +130,7 @@ START_TEST(tokens_are_the_likeliest_of_the_whole_network) {
     }
   }
   mica_generator_destroy(g);
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
@@ -177,7 +154,7 @@ START_TEST(several_at_once_are_each_alone) {
     mica_generator_destroy(three);
     mica_generator_destroy(one);
   }
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
@@ -256,7 +233,7 @@ START_TEST(draws_follow_the_distribution) {
     ck_assert_msg(fabs(counts[v] - DRAWS * p[v]) <= 5 * deviation + 1e-3 * DRAWS * p[v],
                   "way %d: %d of %d are %d, expected %g", _i, counts[v], DRAWS, v, DRAWS * p[v]);
   }
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
@@ -283,7 +260,7 @@ START_TEST(nothing_grows_with_the_text) {
   ck_assert_uint_eq(b.bytes_downloaded - a.bytes_downloaded, 20 * sizeof ids);
 #undef SAME
   mica_generator_destroy(g);
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
@@ -308,7 +285,7 @@ START_TEST(a_window_goes_on) {
     text[count++] = next;
   }
   mica_generator_destroy(g);
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
@@ -334,7 +311,7 @@ START_TEST(windows_of_several_are_each_alone) {
     mica_generator_destroy(two);
     mica_generator_destroy(one);
   }
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
@@ -379,7 +356,7 @@ START_TEST(extreme_options_draw_what_they_tend_to) {
     }
     mica_generator_destroy(g);
   }
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
@@ -416,7 +393,7 @@ START_TEST(what_is_wrong_is_said) {
   }
   const mica_generator_config wide = {.block = block, .block_config = &w.config, .context = 8, .window = 8};
   ck_assert(mica_generator_create(test_engine(), &wide, &none) == MICA_E_INVALID && !none);
-  drop_whole(&w);
+  network_drop(&w.net);
 }
 END_TEST
 
