@@ -282,7 +282,7 @@ MICA_API mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value
 /* --- what was built --- */
 
 /* A table, a line a layer: name, kind, shape of the result (? where open), parameters, of all tensor_ranks, and the
- * floating point operations of one sample forward, of this rank (open dimensions count as 1, and rows that are flattened
+ * floating point operations of one sample forward, of this rank (open dimensions count as 1, rows that are flattened
  * keep their number); then totals. *text is the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_nn_summary(const mica_nn *nn, char **text);
 

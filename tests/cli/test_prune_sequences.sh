@@ -72,7 +72,10 @@ for name in attn.out_proj.weight attn.out_proj.input_step; do
   run info "$work/even2/model.safetensors"
   ends 0 "*layers.0.self_$name*" ''
 done
-case $out in *'self_attn.out_proj.weight '*'(32, 8)'* | *'self_attn.out_proj.weight '*'(32, 16)'*) ;; *) fault "$out" ;; esac
+case $out in
+*'self_attn.out_proj.weight '*'(32, 8)'* | *'self_attn.out_proj.weight '*'(32, 16)'*) ;;
+*) fault "$out" ;;
+esac
 grep -q '"quantize": *"8"' "$work/even2/config.json" || fault 'it is not trained with rounded weights'
 
 # Stopped between the steps it ends as mica train does, and says what there is, which another training begins with.

@@ -121,7 +121,8 @@ rm -rf "$work/alone" "$work/half"
   >"$work/out" 2>&1 || fault "one process: $(cat "$work/out")"
 whole=$(sed -n 's/ parameters of which.*//p' "$work/out")
 ranks 2 "$work/half" --epochs 1 --parallel tensor=2 >"$work/out" 2>&1 || fault "two ranks: $(cat "$work/out")"
-grep -q "^$whole parameters of which $whole are trained ([0-9]* on this rank); .* MFLOP .* on this rank\$" "$work/out" ||
+trained="$whole parameters of which $whole are trained"
+grep -q "^$trained ([0-9]* on this rank); .* MFLOP .* on this rank\$" "$work/out" ||
   fault "not $whole parameters: $(cat "$work/out")"
 # The norm of all gradients, where every rank has another part of them.
 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --clip-norm 0.5 \
@@ -141,7 +142,8 @@ refused() {
   grep -q "^mica [a-z]*: .*$sentence" "$work/err" || fault "no \"$sentence\": $(cat "$work/err")"
 }
 for command in prune quantize; do
-  refused 2 'the command is for one process: start it without mpirun' -n 2 "$mica" $command "$work/one" --out "$work/wrong"
+  refused 2 'the command is for one process: start it without mpirun' -n 2 "$mica" $command "$work/one" \
+    --out "$work/wrong"
 done
 train="$mica train --task classify --model mlp --epochs 2 --quiet --out $work/wrong"
 # shellcheck disable=SC2086

@@ -40,7 +40,7 @@ static mica_safetensors *weights_of(const char *folder) {
   return file;
 }
 
-/* Of a matrix floor(share n) weights are 0, all others as they were, and no zero was larger than what stays. */
+/* A matrix has floor(share n) weights that are 0, all others as they were, and no zero was larger than what stays. */
 static int64_t check_matrix(const mica_safetensors_entry *is, const mica_safetensors_entry *was, double share) {
   const float *x = is->data, *w = was->data;
   const int64_t n = (int64_t)(is->bytes / sizeof(float));
