@@ -3,6 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 
+#include <math.h>
 #include <stdatomic.h>
 
 /* mma.sync for tf32 and bf16 came with compute capability 8.0. */
@@ -42,22 +43,39 @@ mica_status mica__mma_built(const mica__variant *variant, mica_status status) {
 
 /* Elements that a group of the tiles computes for each that one of 128 x 128 does meanwhile, in percent: warps of 32 x
  * 32 read twice as much local memory for an instruction as those of 64 x 64. */
-static int64_t busy(mica__mma_tile tile) { return tile.m * tile.n >= 128 * 128 ? 100 : tile.n >= 128 ? 85 : 70; }
+static double busy(mica__mma_tile tile) { return tile.m * tile.n >= 128 * 128 ? 1 : tile.n >= 128 ? 0.85 : 0.7; }
 
-const mica__variant *mica__mma_suited(const mica__kernel_desc *desc, int64_t rows, int64_t columns, int64_t batches,
-                                      const mica_device_info *device) {
-  const mica__variant *best = NULL;
-  const int64_t units = mica__max(1, (int64_t)device->compute_units);
-  int64_t best_cost = 0;
+/* Steps lost while a group waits for its first tiles and writes its last. */
+#define FILL 6.0
+/* Elements of a step that a unit computes in the time of one that is written and read again as a partial sum: 8 bytes
+ * at 18 a cycle, beside 20 elements a cycle. */
+#define PARTIAL 9.0
+
+/* In elements of a step that a unit computes meanwhile. */
+static double cost_of(mica__mma_tile tile, const mica__tiled *p, int64_t splits, double units) {
+  const double tiles = (double)mica__ceil_div(p->m, tile.m) * (double)mica__ceil_div(p->n, tile.n);
+  const double groups = tiles * (double)p->batches * (double)splits, area = (double)(tile.m * tile.n);
+  /* A unit with one group has a warp for each of its schedulers, which waits alone. */
+  const double share = area / busy(tile) * (groups <= units ? 4.0 / 3 : 1);
+  const double steps = (double)mica__ceil_div(p->k, splits) + FILL, sums = (double)(p->m * p->n) * (double)p->batches;
+  return ceil(groups / units) * steps * share + (splits > 1 ? PARTIAL * (double)splits * sums / units : 0);
+}
+
+mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
+                                int64_t most) {
+  mica__mma_plan best = {&desc->variants[desc->variant_count - 1], 1};
+  const double units = fmax(1, (double)task->device->compute_units);
+  double best_cost = INFINITY;
   for (int i = 0; i < desc->variant_count; i++) {
-    const mica__variant *variant = &desc->variants[i];
-    if (!mica__variant_fits(desc, variant, device)) continue;
+    const mica__variant *variant = task->variant ? task->variant : &desc->variants[i];
+    if (!task->variant && !mica__variant_fits(desc, variant, task->device)) continue;
     const mica__mma_tile tile = mica__mma_tile_of(desc, variant->values);
-    const int64_t groups = mica__ceil_div(rows, tile.m) * mica__ceil_div(columns, tile.n) * batches;
-    /* A unit with one group has a warp for each of its schedulers, which waits alone. */
-    const int64_t alone = groups <= units ? 4 : 3;
-    const int64_t cost = mica__ceil_div(groups, units) * tile.m * tile.n * alone * 100 / busy(tile);
-    if (!best || cost < best_cost) best = variant, best_cost = cost;
+    for (int64_t splits = 1; splits == 1 || (splits <= most && splits <= product->k);
+         splits += splits < 8 ? 1 : splits / 4) {
+      const double cost = cost_of(tile, product, splits, units);
+      if (cost < best_cost) best_cost = cost, best = (mica__mma_plan){variant, splits};
+    }
+    if (task->variant) break;
   }
-  return best ? best : &desc->variants[desc->variant_count - 1];
+  return best;
 }

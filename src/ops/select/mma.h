@@ -4,7 +4,7 @@
 #ifndef MICA_OPS_SELECT_MMA_H
 #define MICA_OPS_SELECT_MMA_H
 
-#include "ops/select/impl.h"
+#include "ops/select/tile.h"
 
 /* Rows of a parameter table, and in a variant MMA_PTX, warps and elements of a warp along rows and columns, stages. */
 #define MICA__MMA_PARAMS                                                                                               \
@@ -20,6 +20,9 @@
 #define MICA__MMA_64X64 1, 2, 2, 32, 32, 4
 /* No device's choice; it is there to be checked, and the last of a table's variants. */
 #define MICA__MMA_EMULATION 0, 2, 1, 16, 32, 2
+
+/* Pieces of 16 bytes that a tile is deep. */
+#define MICA__MMA_STEP 4
 
 /* A tile's rows and columns, and the work-items of its group. */
 typedef struct mica__mma_tile {
@@ -37,9 +40,15 @@ mica_status mica__mma_check(const mica__kernel_desc *desc, const mica__variant *
                             const mica_device_info *device);
 mica_status mica__mma_built(const mica__variant *variant, mica_status status);
 
-/* A table's first variants by the size of their tiles: the one with which so many groups of rows x columns, `batches`
- * of them, are done soonest on the device; its emulation where no PTX is known. */
-const mica__variant *mica__mma_suited(const mica__kernel_desc *desc, int64_t rows, int64_t columns, int64_t batches,
-                                      const mica_device_info *device);
+/* A variant, and the number of parts of the depth. */
+typedef struct mica__mma_plan {
+  const mica__variant *variant;
+  int64_t splits;
+} mica__mma_plan;
+
+/* The task's variant, or the one with which a product is done soonest on the device, the emulation where it takes no
+ * PTX; and the cheapest split of the depth, up to `most` parts. product: its k counts steps of a tile. */
+mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
+                                int64_t most);
 
 #endif

@@ -21,7 +21,9 @@ static void report(void *user, const mica_doctor_line *line) {
 static const struct {
   const mica__impl *impl;
   mica__conv_pass pass;
-} passes[] = {{&mica__conv_gpu_mma, MICA__CONV_FWD}, {&mica__conv_gpu_mma, MICA__CONV_BWD_DATA}};
+} passes[] = {{&mica__conv_gpu_mma, MICA__CONV_FWD},
+              {&mica__conv_gpu_mma, MICA__CONV_BWD_DATA},
+              {&mica__conv_gpu_wgrad_mma, MICA__CONV_BWD_FILTER}};
 
 START_TEST(emulation_is_right) {
   mica__check check = {.engine = test_engine(),
@@ -83,6 +85,11 @@ START_TEST(tensor_cores_are_chosen) {
     /* Groups whose results are narrower than an instruction. */
     ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 128, 56, 128, 3, 1, 1, 32), "conv_gpu_implicit_gemm");
   }
+  const mica__conv_pass filter = MICA__CONV_BWD_FILTER;
+  ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, filter, 32, 256, 56, 64, 1, 1, 0, 1), "conv_gpu_wgrad_mma");
+  ck_assert_str_eq(ROUTE(MICA_F16, &hopper, filter, 32, 3, 224, 64, 7, 2, 3, 1), "conv_gpu_wgrad_mma");
+  ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, filter, 32, 96, 56, 96, 3, 1, 1, 96), "conv_gpu_depthwise_wgrad");
+  ck_assert_str_eq(ROUTE(MICA_F32, &hopper, filter, 32, 256, 56, 64, 1, 1, 0, 1), "conv_gpu_wgrad_implicit_gemm");
   /* The first layer: three channels fill a piece well enough, three rows no instruction. */
   ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, MICA__CONV_FWD, 32, 3, 224, 64, 7, 2, 3, 1), "conv_gpu_mma");
   ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, MICA__CONV_FWD, 32, 1, 28, 64, 3, 1, 1, 1), "conv_gpu_implicit_gemm");

@@ -101,10 +101,11 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, const mic
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
   const mica__conv *conv = task->problem;
   const int64_t columns = w->n * mica__product3(w->out);
-  const mica__variant *variant = task->variant;
+  const int64_t depth = mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
+  const mica__tiled product = {w->k, columns, mica__ceil_div(depth, MICA__MMA_STEP), w->groups};
+  const mica__variant *variant = mica__mma_choose(desc, task, &product, 1).variant;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  if (!variant) variant = mica__mma_suited(desc, w->k, columns, w->groups, task->device);
   MICA_TRY(mica__mma_check(desc, variant, task->device));
   mica__kernel_values(desc, variant, values);
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);

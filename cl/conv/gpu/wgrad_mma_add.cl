@@ -1,0 +1,22 @@
+/* conv/gpu/wgrad_mma_add.cl: W [rows][C][taps] from partial sums P [splits][rows][taps][CP] (conv/gpu/wgrad_mma.cl),
+ * which are added in the order of `splits`, so that the same inputs give the same bits. GPU class.
+ *
+ * NDRange: rows * taps * CP, rounded up; work-group (64). */
+#include "common/dtype.clh"
+#include "common/group.clh"
+
+#ifndef D_T
+#define D_T bf16
+#endif
+
+RANGE_KERNEL conv_gpu_wgrad_mma_add(const int rows, const int C, const int taps, const int CP, const int splits,
+                                    __global const float *restrict P, const long P_at,
+                                    __global STORAGE(D_T) *restrict W, const long W_at) {
+  const int id = (int)get_global_id(0), count = rows * taps * CP;
+  const int c = id % CP, tap = id / CP % taps, row = id / CP / taps;
+  if (id >= count || c >= C) return;
+  float sum = 0;
+#pragma unroll 4
+  for (int split = 0; split < splits; split++) sum += P[P_at + id + (long)split * count];
+  STORE(D_T, sum, W, W_at + ((long)row * C + c) * taps + tap);
+}

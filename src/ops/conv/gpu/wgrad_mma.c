@@ -1,0 +1,181 @@
+/* The weight gradient on tensor cores, its pixels divided among groups (cl/conv/gpu/wgrad_mma.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/gpu/channels_last.h"
+#include "ops/select/mma.h"
+#include "runtime/tensor.h"
+#include "runtime/workspace.h"
+
+#define TYPES MICA_BF16, MICA_F16
+#define VALUES MICA_BF16, 2, 0
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of x and y", TYPES),
+    MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
+    MICA__CASE("PLAIN", "1: a filter of one element, channels first", 0, 1),
+    MICA__MMA_PARAMS,
+};
+static const mica__variant variants[] = {
+    {.name = "ptx128x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_128X128}},
+    {.name = "ptx64x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X128}},
+    {.name = "ptx64x64", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X64}},
+    {.name = "emulation", .values = {VALUES, MICA__MMA_EMULATION}},
+};
+const mica__kernel_desc mica__conv_gpu_wgrad_mma_kernel = {
+    MICA__KERNEL("conv_gpu_wgrad_mma", "conv/gpu/wgrad_mma.cl", params, variants)};
+
+static const mica__kernel_param add_params[] = {MICA__DTYPE("D_T", "type of w", TYPES)};
+static const mica__variant add_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BF16)};
+const mica__kernel_desc mica__conv_gpu_wgrad_mma_add_kernel = {
+    MICA__KERNEL("conv_gpu_wgrad_mma_add", "conv/gpu/wgrad_mma_add.cl", add_params, add_variants)};
+
+/* Pixels, and pieces from where a work-item counts, are ints, and a tile that begins below this still ends within
+ * one. */
+#define MOST_POSITIONS (INT32_MAX - 65536)
+#define PIECE_BYTES 16
+#define SPLIT_MAX 512
+
+static int64_t piece_of(const mica__conv *conv) { return PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype); }
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (mica__kernel_choice(&mica__conv_gpu_wgrad_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
+    return "tensor cores do not take the type";
+  const double in = (double)d->n * (double)mica__product3(d->in) * (double)d->groups;
+  const double out = (double)d->n * (double)mica__product3(d->out) * (double)d->groups;
+  if (out == 0) return "there are no pixels";
+  const double x = in * (double)mica__conv_pieces(conv->dtype, d->c);
+  const double y = (out + 64) * (double)mica__conv_pieces(conv->dtype, d->k);
+  if (x > MOST_POSITIONS || y > MOST_POSITIONS) return "x or y is too large";
+  const double columns = (double)mica__product3(d->filter) * (double)(d->c + PIECE_BYTES);
+  if ((double)(d->groups * (d->k + 128)) * (columns + 128) > MOST_POSITIONS) return "the filters are too large";
+  return out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
+}
+
+/* What the kernel reads as it is: filters of one element, images of whole pieces. */
+static bool is_plain(const mica__conv *conv) {
+  const mica__conv_dims *d = &conv->dims;
+  const int64_t piece = piece_of(conv);
+  for (int i = 0; i < 3; i++)
+    if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->in[i] != d->out[i]) return false;
+  return mica__product3(d->out) % piece == 0 && mica__tensor_first(conv->x) % piece == 0 &&
+         mica__tensor_first(conv->y) % piece == 0;
+}
+
+MICA__TASK_PLAN(mica__mma_plan)
+
+static void plan_task(mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  const int64_t columns = mica__product3(d->filter) * mica__conv_pieces(conv->dtype, d->c) * piece_of(conv);
+  const int64_t steps = mica__ceil_div(d->n * mica__product3(d->out), MICA__MMA_STEP * piece_of(conv));
+  const mica__tiled product = {d->k, columns, steps, d->groups};
+  mica__mma_plan plan = mica__mma_choose(&mica__conv_gpu_wgrad_mma_kernel, task, &product, SPLIT_MAX);
+  /* Parts of the same number of steps, none of them empty. */
+  plan.splits = mica__ceil_div(steps, mica__ceil_div(steps, plan.splits));
+  keep_plan(task, plan);
+}
+
+/* As those of conv_gpu_mma. */
+#define FEWEST_ROWS 16
+#define FEWEST_OF_A_PIECE 4
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const char *reason = mica__mma_missing(&mica__conv_gpu_wgrad_mma_kernel, task->device);
+  if (reason) return reason;
+  if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
+  if (conv->dims.k < FEWEST_ROWS) return "there are fewer filters than an instruction has rows";
+  return conv->dims.c * FEWEST_OF_A_PIECE < piece_of(conv) ? "channels are few" : NULL;
+}
+
+static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buffer *y, mica_buffer *x,
+                            mica_buffer *partial) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_mma_kernel;
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  const mica__mma_plan *plan = plan_of(task);
+  int32_t values[MICA__MAX_PARAMS], size[8] = {0};
+  mica__kernel *kernel = NULL;
+  MICA_TRY(mica__mma_check(desc, plan->variant, task->device));
+  mica__kernel_values(desc, plan->variant, values);
+  const mica__mma_tile tile = mica__mma_tile_of(desc, values);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  mica__kernel_set(desc, values, "PLAIN", !x);
+  mica__kernel_set(desc, values, "DIMS",
+                   !x || (d->in[0] == 1 && d->out[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0) ? 2 : 3);
+  MICA_TRY(mica__mma_built(plan->variant, mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__conv_push_dims(&launch, d);
+  int64_t step = MICA__MMA_STEP * piece_of(conv);
+  size[0] = (int32_t)plan->splits;
+  size[1] = (int32_t)mica__ceil_div(mica__ceil_div(d->n * mica__product3(d->out), step), plan->splits);
+  for (int i = 2; i >= 0; step /= d->out[i--]) size[i + 3] = (int32_t)(step % d->out[i]);
+  size[2] = (int32_t)step;
+  mica__launch_int8(&launch, size);
+  if (x) {
+    mica__launch_buffer(&launch, y, 0);
+    mica__launch_buffer(&launch, x, 0);
+  } else {
+    mica__launch_tensor(&launch, conv->y);
+    mica__launch_tensor(&launch, conv->x);
+  }
+  mica__launch_buffer(&launch, partial, 0);
+  const int64_t columns = mica__product3(d->filter) * mica__conv_pieces(conv->dtype, d->c) * piece_of(conv);
+  const int64_t groups = mica__ceil_div(d->k, tile.m) * mica__ceil_div(columns, tile.n) * d->groups * plan->splits;
+  mica__launch_range1(&launch, groups * (int64_t)tile.threads, tile.threads);
+  mica__conv_cost(&launch, conv, 1);
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status add(mica_queue *queue, const mica__conv *conv, int64_t splits, mica_buffer *partial) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_mma_add_kernel;
+  const mica__conv_dims *d = &conv->dims;
+  const int64_t channels = mica__conv_pieces(conv->dtype, d->c) * piece_of(conv);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &add_variants[0], values);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_size(&launch, conv->rows);
+  mica__launch_size(&launch, d->c);
+  mica__launch_size(&launch, mica__product3(d->filter));
+  mica__launch_size(&launch, channels);
+  mica__launch_size(&launch, splits);
+  mica__launch_buffer(&launch, partial, 0);
+  mica__launch_tensor(&launch, conv->w);
+  const int64_t count = conv->rows * mica__product3(d->filter) * channels;
+  mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, (double)(count * splits), (double)(count * splits) * sizeof(float));
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  const int64_t splits = plan_of(task)->splits;
+  const int64_t channels = mica__conv_pieces(conv->dtype, d->c) * piece_of(conv);
+  const size_t sums = (size_t)(splits * conv->rows * mica__product3(d->filter) * channels);
+  mica_buffer *x = NULL, *y = NULL, *partial = NULL;
+  mica_status status = mica__workspace_create(queue, sums * sizeof(float), &partial);
+  if (status == MICA_OK && !is_plain(conv)) {
+    status = mica__conv_channels_last(queue, conv->y, d->n, d->groups, d->k, mica__product3(d->out), &y);
+    if (status == MICA_OK)
+      status = mica__conv_channels_last(queue, conv->x, d->n, d->groups, d->c, mica__product3(d->in), &x);
+  }
+  if (status == MICA_OK) status = multiply(queue, task, y, x, partial);
+  if (status == MICA_OK) status = add(queue, conv, splits, partial);
+  mica_buffer_destroy(x);
+  mica_buffer_destroy(y);
+  mica_buffer_destroy(partial);
+  return status;
+}
+
+const mica__impl mica__conv_gpu_wgrad_mma = {.name = "conv_gpu_wgrad_mma",
+                                             .kernel = &mica__conv_gpu_wgrad_mma_kernel,
+                                             .unable = unable,
+                                             .plan = plan_task,
+                                             .decline = decline,
+                                             .launch = launch_wgrad};
