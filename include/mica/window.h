@@ -20,6 +20,8 @@ typedef struct mica_conv_config {
   int64_t dilation[3];   /* from one element of a filter to the next */
   int64_t output_pad[3]; /* mica_conv_transpose alone: elements more at the end, less than the stride */
   int64_t groups;
+  /* f32 operands may be rounded to 10 bits of mantissa on tensor cores (tf32), in all passes; sums stay f32. */
+  bool allow_tf32;
 } mica_conv_config;
 
 /* Windows of a pooling; element i is for spatial axis i. Output o of an axis of n elements looks at elements

@@ -1,4 +1,5 @@
 /* Convolutions: Mica and oneDNN take turns. */
+#include "base/element.h"
 #include "bench/bench.h"
 #include "bench/peer_conv.h"
 #include "ops/conv/conv.h"
@@ -55,6 +56,7 @@ typedef struct subject {
   char text[96];
   mica_conv_config config;
   mica_shape shapes[3];
+  mica_dtype dtype;
   float *data[3]; /* x, w, y */
   mica_tensor *tensors[3];
   mica__recording *recording;
@@ -96,7 +98,24 @@ static mica_status parse_case(const char *text, subject *s) {
   return MICA_OK;
 }
 
+/* A tensor's data as it was before a pass wrote over it. */
+static mica_status put_data(const bench *b, const subject *s, int t) {
+  const int64_t count = mica_tensor_count(s->tensors[t]);
+  const size_t bytes = (size_t)count * mica_dtype_size(s->dtype);
+  if (s->dtype == MICA_F32) return mica_tensor_upload(b->queue, s->tensors[t], s->data[t], bytes);
+  void *narrow = malloc(bytes);
+  if (!narrow) return mica__fail_nomem("a tensor");
+  for (int64_t i = 0; i < count; i++) mica__element_set(s->dtype, narrow, i, (double)s->data[t][i]);
+  const mica_status status = mica_tensor_upload(b->queue, s->tensors[t], narrow, bytes);
+  free(narrow);
+  return status;
+}
+
 static mica_status make_data(const bench *b, subject *s) {
+  bool tf32 = false;
+  s->dtype = bench_dtype(b, &tf32);
+  s->config.allow_tf32 = tf32;
+  const bool narrow = tf32 || s->dtype != MICA_F32;
   for (uint32_t t = 0; t < 3; t++) {
     int64_t count = 0;
     uint32_t seed = t + 1;
@@ -107,9 +126,12 @@ static mica_status make_data(const bench *b, subject *s) {
     for (int64_t i = 0; i < count; i++) {
       seed = seed * 1664525u + 1013904223u;
       s->data[t][i] = (float)(seed >> 8) / 16777216.0f - 0.5f;
+      /* 8 bits each, which every type has, so that rounding them is no error. */
+      if (narrow) s->data[t][i] = rintf(s->data[t][i] * 256) / 256;
     }
-    MICA_TRY(mica_tensor_create_from(b->engine, MICA_F32, s->shapes[t], s->data[t], &tensor));
+    MICA_TRY(mica_tensor_create(b->engine, s->dtype, s->shapes[t], &tensor));
     s->tensors[t] = tensor;
+    MICA_TRY(put_data(b, s, (int)t));
   }
   s->conv.x = s->data[0];
   s->conv.w = s->data[1];
@@ -164,19 +186,21 @@ static const int result_of[PEER_CONV_PASSES] = {2, 0, 1};
 static mica_status verify(const bench *b, const subject *s, peer_conv_pass pass, const float *peer) {
   int result = result_of[pass];
   int64_t count = mica_tensor_count(s->tensors[result]);
-  float *got = malloc((size_t)count * sizeof *got);
+  const size_t bytes = (size_t)count * mica_dtype_size(s->dtype);
+  void *got = malloc(bytes);
   if (!got) return mica__fail_nomem("a result");
   mica__conv_dims dims;
   mica_status status = mica__conv_dims_of(&s->config, s->shapes[0], s->shapes[1], NULL, &dims);
-  if (status == MICA_OK) status = mica_tensor_download(b->queue, s->tensors[result], got, (size_t)count * sizeof *got);
+  if (status == MICA_OK) status = mica_tensor_download(b->queue, s->tensors[result], got, bytes);
   const float *first = s->data[pass == PEER_CONV_BWD_DATA], *second = s->data[pass == PEER_CONV_FWD ? 1 : 2];
   for (int64_t i = 0; status == MICA_OK && i < count; i += 1 + count / 61) {
     double magnitude,
         want = mica__conv_reference_at(&dims, (mica__conv_pass)pass, MICA_F32, first, second, i, &magnitude),
-        bound = 3e-5 * magnitude + 1e-6;
-    if (!(fabs(got[i] - want) <= bound))
+        bound = 3e-5 * magnitude + 1e-6, own = mica__element_get(s->dtype, got, i);
+    const double rounding = s->dtype == MICA_F32 ? 0 : mica__element_roundoff(s->dtype) * fabs(want);
+    if (!(fabs(own - want) <= bound + rounding))
       status = mica__fail(MICA_E_NUMERIC, "%s %s by %s: element %lld is %g, not %g", s->text, pass_names[pass],
-                          s->kernel, (long long)i, (double)got[i], want);
+                          s->kernel, (long long)i, own, want);
     else if (peer && !(fabs(peer[i] - want) <= bound))
       status = mica__fail(MICA_E_NUMERIC, "%s %s by onednn: element %lld is %g, not %g", s->text, pass_names[pass],
                           (long long)i, (double)peer[i], want);
@@ -294,15 +318,15 @@ static mica_status bench_pass(const bench *b, subject *s, peer_conv_pass pass, s
   double *samples = calloc(2 * (size_t)b->rounds, sizeof *samples);
   if (!samples) return mica__fail_nomem("times");
   /* Before Mica writes its result over the data that both begin with. */
-  peer_conv_run *peer = peer_conv_create(&s->conv, pass);
+  const bool alone = s->dtype != MICA_F32 || s->config.allow_tf32;
+  peer_conv_run *peer = alone ? NULL : peer_conv_create(&s->conv, pass);
   mica_status status = record(b, s, pass);
   if (status == MICA_OK) status = measure(b, s, pass, peer, samples);
   if (status == MICA_OK) print_subject(b, s, pass, all);
   if (status == MICA_OK && b->profile) status = print_profile(b, s);
   /* The operands of the next pass are what they were. */
   int result = result_of[pass];
-  if (status == MICA_OK)
-    status = mica_tensor_upload(b->queue, s->tensors[result], s->data[result], mica_tensor_bytes(s->tensors[result]));
+  if (status == MICA_OK) status = put_data(b, s, result);
   mica__recording_destroy(s->recording);
   s->recording = NULL;
   peer_conv_destroy(peer);
@@ -390,8 +414,7 @@ static mica_status bench_leave_out(const bench *b, subject *s, peer_conv_pass pa
   mica_status status = chosen(b, s, pass, &own);
   if (status == MICA_OK) status = bench_without(b, s, pass, own, samples);
   int result = result_of[pass];
-  if (status == MICA_OK)
-    status = mica_tensor_upload(b->queue, s->tensors[result], s->data[result], mica_tensor_bytes(s->tensors[result]));
+  if (status == MICA_OK) status = put_data(b, s, result);
   free(samples);
   return status;
 }

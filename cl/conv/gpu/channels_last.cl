@@ -19,6 +19,8 @@ typedef uint bits_t;
 #define PIECES 8
 #define PIXELS 64
 #define PITCH (PIXELS + 1)
+#define FETCHES (PIECES * PIECE * PIXELS / THREADS)
+#define UNROLL _Pragma("unroll")
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_channels_last(
     const int N, const int G, const int C, const int pixels, __global const bits_t *restrict X, const long X_at,
@@ -27,24 +29,26 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_chan
   const int item = (int)get_local_id(0), tiles = (pixels + PIXELS - 1) / PIXELS, all = (C + PIECE - 1) / PIECE;
   const int parts = (all + PIECES - 1) / PIECES, group = (int)get_group_id(0), plane = group / tiles / parts;
   const int pixel0 = group % tiles * PIXELS, piece0 = group / tiles % parts * PIECES, n = plane % N, own = plane / N;
-  const int pieces = min(PIECES, all - piece0);
   __global const bits_t *from = X + X_at + ((long)(n * G + own) * C + piece0 * PIECE) * pixels + pixel0;
 
-  for (int i = item; i < pieces * PIECE * PIXELS; i += THREADS) {
-    const int c = i / PIXELS, pixel = i % PIXELS;
-    const bool inside = piece0 * PIECE + c < C && pixel0 + pixel < pixels;
-    tile[c * PITCH + pixel] = inside ? from[(long)c * pixels + pixel] : 0;
+  /* All of a work-item's loads are under way before the first is waited for. */
+  const int pixel = item % PIXELS, channels = pixel0 + pixel < pixels ? C - piece0 * PIECE : 0;
+  bits_t share[FETCHES];
+  UNROLL for (int f = 0; f < FETCHES; f++) {
+    const int c = item / PIXELS + f * (THREADS / PIXELS);
+    share[f] = c < channels ? from[(long)c * pixels + pixel] : 0;
   }
+  UNROLL for (int f = 0; f < FETCHES; f++) tile[(item / PIXELS + f * (THREADS / PIXELS)) * PITCH + pixel] = share[f];
   barrier(CLK_LOCAL_MEM_FENCE);
-  for (int i = item; i < pieces * PIXELS; i += THREADS) {
-    const int piece = i % pieces, pixel = i / pieces;
+  const int piece = item % PIECES;
+  UNROLL for (int f = 0; f < PIXELS * PIECES / THREADS; f++) {
+    const int own_pixel = item / PIECES + f * (THREADS / PIECES);
     uint words[4];
-    if (pixel0 + pixel >= pixels) break;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-      __local const bits_t *at = tile + (piece * PIECE + j * PIECE / 4) * PITCH + pixel;
+    UNROLL for (int j = 0; j < 4; j++) {
+      __local const bits_t *at = tile + (piece * PIECE + j * PIECE / 4) * PITCH + own_pixel;
       words[j] = SIZE == 2 ? (uint)at[0] | (uint)at[(SIZE == 2) * PITCH] << 16 : (uint)at[0];
     }
-    L[L_at + ((long)plane * pixels + pixel0 + pixel) * all + piece0 + piece] = vload4(0, words);
+    if (piece0 + piece < all && pixel0 + own_pixel < pixels)
+      L[L_at + ((long)plane * pixels + pixel0 + own_pixel) * all + piece0 + piece] = vload4(0, words);
   }
 }

@@ -12,10 +12,11 @@
  * once for all of them. Offsets count pieces from the tile's first image on.
  * NDRange: THREADS * tiles of rows * tiles of columns * G; work-group (THREADS).
  *
+ * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
  * size: whether the pixels of the result are the columns of an image one after the other (FLAT), and pairs of columns
  * in one image and aligned there (PAIRED). */
 #ifndef D_T
-#define D_T bf16
+#define D_T f32
 #endif
 #ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
 #define DIMS 2

@@ -6,7 +6,7 @@
 #include "common/group.clh"
 
 #ifndef D_T
-#define D_T bf16
+#define D_T f32
 #endif
 
 RANGE_KERNEL conv_gpu_wgrad_mma_add(const int rows, const int C, const int taps, const int CP, const int splits,

@@ -38,6 +38,7 @@ static mica__gemm product(const mica__conv *conv) {
       .a = {.tensor = conv->w, .row = forward ? d->c : 1, .col = forward ? 1 : d->c},
       .b = {.tensor = forward ? conv->x : conv->y, .row = pixels, .col = 1, .batch = conv->depth * pixels},
       .epilogue = conv->epilogue,
+      .allow_tf32 = conv->allow_tf32,
       .constant = conv->prologue ? 1 : 0,
       .prologue = conv->prologue,
   };

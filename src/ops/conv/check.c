@@ -144,6 +144,9 @@ static mica_status reference(const mica__impl *impl, const mica__variant *varian
                              const mica__conv *conv, const operands *o, double *want, double *bound, int64_t count) {
   const mica__check_tensor *a = conv->pass == MICA__CONV_BWD_DATA ? &o->w : &o->x;
   const mica__check_tensor *b = conv->pass == MICA__CONV_FWD ? &o->w : &o->y;
+  /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
+  const bool rounds = impl == &mica__conv_gpu_mma || impl == &mica__conv_gpu_wgrad_mma;
+  const mica_dtype compute = rounds && s->dtype == MICA_F32 ? MICA_F16 : conv->epilogue.acc;
   double *absolute = malloc(((size_t)(a->count + b->count) + 1) * sizeof *absolute);
   if (!absolute) return mica__fail_nomem("a reference");
   for (int64_t i = 0; i < a->count; i++) absolute[i] = fabs(a->values[i]);
@@ -159,7 +162,7 @@ static mica_status reference(const mica__impl *impl, const mica__variant *varian
       bound[i] += fabs(bias) + fabs(addend);
       want[i] = want[i] < 0 ? want[i] * SLOPE : want[i];
     }
-    bound[i] = mica__tolerance_sum(conv->epilogue.acc, s->dtype, (double)conv->depth, bound[i], want[i]);
+    bound[i] = mica__tolerance_sum(compute, s->dtype, (double)conv->depth, bound[i], want[i]);
   }
   return MICA_OK;
 }

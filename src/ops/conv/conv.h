@@ -43,6 +43,7 @@ typedef struct mica__conv {
   int64_t images, rows, columns, depth;
   mica__epilogue epilogue; /* into these matrices; c is the addend, bias a value a row */
   mica_queue *prologue;    /* where w is constant: takes launches that depend on w alone; else NULL */
+  bool allow_tf32;         /* as mica_conv_config says, of f32 */
   bool nontemporal;        /* the result is so large that little of it would stay in a cache: stored past them */
 } mica__conv;
 

@@ -22,6 +22,7 @@
   X(S, SPATIAL, dilation, 1, "from one element of a filter to the next")                                               \
   X(S, SPATIAL, output_pad, 0, "of conv_transpose: elements more at the end")                                          \
   X(S, INT, groups, 1, "of channels and filters")                                                                      \
+  X(S, BOOL, allow_tf32, false, "f32 operands may be rounded to 10 bits of mantissa")                                  \
   X(S, INT, bias, 0, "fused: which operand it is; 0 for none")                                                         \
   X(S, INT, addend, 0, "fused: likewise")                                                                              \
   X(S, ENUM, activation, MICA_ACTIVATION_NONE, "fused", mica__activation_names)                                        \
@@ -41,11 +42,12 @@ static mica__conv_attrs attrs_of(const mica_conv_config *config) {
     attrs.output_pad[i] = config->output_pad[i];
   }
   attrs.groups = config->groups ? config->groups : 1;
+  attrs.allow_tf32 = config->allow_tf32;
   return attrs;
 }
 
 static mica_conv_config config_of(const mica__conv_attrs *attrs) {
-  mica_conv_config config = {.groups = attrs->groups};
+  mica_conv_config config = {.groups = attrs->groups, .allow_tf32 = attrs->allow_tf32};
   for (int i = 0; i < 3; i++) {
     config.stride[i] = attrs->stride[i];
     config.pad[i] = attrs->pad[i];

@@ -193,6 +193,7 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   mica_status status = mica__conv_dims_of(config, mica_tensor_shape(x), mica_tensor_shape(w), &shape, &conv->dims);
   if (status != MICA_OK) return mica__fail_in(status, "conv");
   MICA_TRY(check_types(mica__queue_engine(queue), epilogue, conv));
+  conv->allow_tf32 = config && config->allow_tf32 && conv->dtype == MICA_F32;
   MICA_TRY(set_result(epilogue, conv));
   conv->nontemporal = mica_tensor_bytes(result_of(conv)) >= NONTEMPORAL_BYTES;
   MICA_TRY(check_epilogue(queue, epilogue, conv->rows, result_of(conv)));
@@ -203,7 +204,8 @@ void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {
   static const char *const passes[] = {"fwd", "bwd_data", "bwd_filter"};
   const mica__conv_dims *d = &conv->dims;
   int at = snprintf(key, MICA__TUNING_TEXT, "conv %s %s n%" PRId64 " g%" PRId64 " c%" PRId64 " k%" PRId64,
-                    passes[conv->pass], mica_dtype_name(conv->dtype), d->n, d->groups, d->c, d->k);
+                    passes[conv->pass], conv->allow_tf32 ? "tf32" : mica_dtype_name(conv->dtype), d->n, d->groups, d->c,
+                    d->k);
   const struct {
     char letter;
     const int64_t *values;

@@ -177,6 +177,7 @@ static mica_status open_trial(mica_engine *engine, const char *text, mica__trial
 
 bool mica__conv_tuner_problem(const mica__conv *conv, char problem[MICA__TUNING_TEXT]) {
   const mica__conv_dims *d = &conv->dims;
+  if (conv->allow_tf32) return false;
   int at = snprintf(problem, MICA__TUNING_TEXT, "conv %s,%s,n%" PRId64 ",c%" PRId64 ",k%" PRId64 ",g%" PRId64,
                     pass_names[conv->pass], mica_dtype_name(conv->dtype), d->n, d->groups * d->c, d->groups * d->k,
                     d->groups);

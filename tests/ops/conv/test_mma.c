@@ -50,8 +50,9 @@ static const mica_device_info hopper = {.device_class = MICA_DEVICE_CLASS_GPU,
 
 /* The route of a pass of a layer: images, channels, height and width, filters, their height and width, stride, padding,
  * groups. */
-static const char *route(mica_dtype dtype, const mica_device_info *device, mica__conv_pass pass, const int64_t l[8]) {
-  const mica_conv_config config = {.stride = {l[5], l[5]}, .pad = {l[6], l[6]}, .groups = l[7]};
+static const char *route(mica_dtype dtype, bool tf32, const mica_device_info *device, mica__conv_pass pass,
+                         const int64_t l[8]) {
+  const mica_conv_config config = {.stride = {l[5], l[5]}, .pad = {l[6], l[6]}, .groups = l[7], .allow_tf32 = tf32};
   const int64_t p = (l[2] + 2 * l[6] - l[4]) / l[5] + 1;
   mica_tensor *x = NULL, *w = NULL, *y = NULL;
   mica_engine *null = NULL;
@@ -68,7 +69,8 @@ static const char *route(mica_dtype dtype, const mica_device_info *device, mica_
   mica_engine_destroy(null);
   return name;
 }
-#define ROUTE(dtype, device, pass, ...) route(dtype, device, pass, (const int64_t[8]){__VA_ARGS__})
+#define ROUTE(dtype, device, pass, ...) route(dtype, false, device, pass, (const int64_t[8]){__VA_ARGS__})
+#define TF32_ROUTE(device, pass, ...) route(MICA_F32, true, device, pass, (const int64_t[8]){__VA_ARGS__})
 
 START_TEST(tensor_cores_are_chosen) {
   mica_device_info turing = hopper;
@@ -82,6 +84,8 @@ START_TEST(tensor_cores_are_chosen) {
     ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 96, 56, 96, 3, 1, 1, 96), "conv_gpu_depthwise");
     ck_assert_str_eq(ROUTE(MICA_BF16, &turing, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_implicit_gemm");
     ck_assert_str_eq(ROUTE(MICA_F32, &hopper, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_implicit_gemm");
+    ck_assert_str_eq(TF32_ROUTE(&hopper, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_mma");
+    ck_assert_str_eq(TF32_ROUTE(&turing, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_implicit_gemm");
     /* Groups whose results are narrower than an instruction. */
     ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 128, 56, 128, 3, 1, 1, 32), "conv_gpu_implicit_gemm");
   }
@@ -90,6 +94,7 @@ START_TEST(tensor_cores_are_chosen) {
   ck_assert_str_eq(ROUTE(MICA_F16, &hopper, filter, 32, 3, 224, 64, 7, 2, 3, 1), "conv_gpu_wgrad_mma");
   ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, filter, 32, 96, 56, 96, 3, 1, 1, 96), "conv_gpu_depthwise_wgrad");
   ck_assert_str_eq(ROUTE(MICA_F32, &hopper, filter, 32, 256, 56, 64, 1, 1, 0, 1), "conv_gpu_wgrad_implicit_gemm");
+  ck_assert_str_eq(TF32_ROUTE(&hopper, filter, 32, 256, 56, 64, 1, 1, 0, 1), "conv_gpu_wgrad_mma");
   /* The first layer: three channels fill a piece well enough, three rows no instruction. */
   ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, MICA__CONV_FWD, 32, 3, 224, 64, 7, 2, 3, 1), "conv_gpu_mma");
   ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, MICA__CONV_FWD, 32, 1, 28, 64, 3, 1, 1, 1), "conv_gpu_implicit_gemm");

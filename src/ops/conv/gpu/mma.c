@@ -9,11 +9,10 @@
 
 #include <math.h>
 
-#define TYPES MICA_BF16, MICA_F16
-#define VALUES MICA_BF16, MICA_F32, MICA_F32, 2, 2
+#define VALUES MICA__CONV_VALUES, 2
 
 static const mica__kernel_param params[] = {
-    MICA__CONV_PARAMS(TYPES),
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
     MICA__MMA_PARAMS,
 };
@@ -63,6 +62,7 @@ static const char *decline(const mica__task *task) {
   const mica__conv_window w = mica__conv_window_at(conv, 0);
   const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, task->device);
   if (reason) return reason;
+  if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
   if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
   if (w.k < FEWEST_ROWS) return "the result has fewer channels than an instruction rows";
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);

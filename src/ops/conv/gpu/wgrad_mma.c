@@ -6,11 +6,10 @@
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
-#define TYPES MICA_BF16, MICA_F16
-#define VALUES MICA_BF16, 2, 0
+#define VALUES MICA_F32, 2, 0
 
 static const mica__kernel_param params[] = {
-    MICA__DTYPE("D_T", "type of x and y", TYPES),
+    MICA__DTYPE("D_T", "type of x and y", MICA__CONV_TYPES),
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
     MICA__CASE("PLAIN", "1: a filter of one element, channels first", 0, 1),
     MICA__MMA_PARAMS,
@@ -24,8 +23,8 @@ static const mica__variant variants[] = {
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_kernel = {
     MICA__KERNEL("conv_gpu_wgrad_mma", "conv/gpu/wgrad_mma.cl", params, variants)};
 
-static const mica__kernel_param add_params[] = {MICA__DTYPE("D_T", "type of w", TYPES)};
-static const mica__variant add_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BF16)};
+static const mica__kernel_param add_params[] = {MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES)};
+static const mica__variant add_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32)};
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_add_kernel = {
     MICA__KERNEL("conv_gpu_wgrad_mma_add", "conv/gpu/wgrad_mma_add.cl", add_params, add_variants)};
 
@@ -85,6 +84,7 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const char *reason = mica__mma_missing(&mica__conv_gpu_wgrad_mma_kernel, task->device);
   if (reason) return reason;
+  if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
   if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
   if (conv->dims.k < FEWEST_ROWS) return "there are fewer filters than an instruction has rows";
   return conv->dims.c * FEWEST_OF_A_PIECE < piece_of(conv) ? "channels are few" : NULL;

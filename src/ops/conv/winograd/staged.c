@@ -137,6 +137,7 @@ static mica_status launch_products(mica_queue *queue, const planes *p) {
   const mica__conv_window *w = &p->winograd.window;
   char key[MICA__TUNING_TEXT];
   mica__gemm gemm = {.m = w->k, .n = p->tiles, .k = w->c, .batches = p->points};
+  gemm.allow_tf32 = p->conv->allow_tf32;
   gemm.a = (mica__matrix){.tensor = p->u, .row = w->c, .col = 1, .batch = w->k * w->c};
   gemm.b = (mica__matrix){.tensor = p->v, .row = p->tiles, .col = 1, .batch = w->c * p->tiles};
   mica__matrix products = {.tensor = p->m, .row = p->tiles, .col = 1, .batch = w->k * p->tiles};
