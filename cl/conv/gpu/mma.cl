@@ -4,7 +4,8 @@
  *   rows      KG channels of the result in a group
  *   columns   pixels of the result in this phase, of all images
  *   depth     taps and, within each, channels of the source in pieces of 16 bytes
- *   A         the packed weights P (conv/gpu/mma_weights.cl)
+ *   A         the packed weights P (conv/gpu/mma_weights.cl), or filters of one element as they are; P_at counts
+ *             elements
  *   B         the source with its channels last, L (conv/gpu/channels_last.cl): a piece is copied as it is, zero where
  *             the tap reads padding
  *
@@ -75,7 +76,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
   const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
   const int group = (int)get_group_id(0), tile = group / tiles_m, own_group = tile / tiles_n;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, image0 = col0 / pixels;
-  __global const uint4 *weights = P + P_at + (long)(own_group * KG + row0 + mine) * DEPTH;
+  __global const uint4 *weights = P + P_at / PIECE + (long)(own_group * KG + row0 + mine) * DEPTH;
   __global const uint4 *source = L + L_at + ((long)own_group * N + image0) * IN0 * IN1 * IN2 * CHANNELS;
 
   /* The source pixels of its columns before a tap moves them. */

@@ -91,11 +91,19 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, const mica__c
   return mica__queue_submit(queue, &launch);
 }
 
+/* True where the filters are as the kernel reads them: of one element, their channels whole pieces. */
+static bool is_packed(const mica__conv *conv, const mica__conv_window *w) {
+  const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
+  return mica__product3(w->taps) == 1 && w->w_c == 1 && w->w_k == w->c && w->w_at == 0 && w->c % piece == 0 &&
+         mica__tensor_first(conv->w) % piece == 0;
+}
+
 /* True where columns 2 i and 2 i + 1 are pixels of one image that may be stored, and are aligned, together. */
 static bool is_paired(const mica__conv *conv, bool flat) {
   return flat && conv->columns % 2 == 0 && mica__tensor_first(conv->epilogue.d.tensor) % 2 == 0;
 }
 
+/* weights: NULL for the filters themselves. */
 static mica_status multiply(mica_queue *queue, const mica__task *task, const mica__conv_window *w, mica_buffer *source,
                             mica_buffer *weights) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
@@ -117,7 +125,10 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, const mic
   mica__conv_push_window(&launch, w);
   mica__launch_int8(&launch, (int32_t[8]){flat, is_paired(conv, flat)});
   mica__launch_buffer(&launch, source, 0);
-  mica__launch_buffer(&launch, weights, 0);
+  if (weights)
+    mica__launch_buffer(&launch, weights, 0);
+  else
+    mica__launch_tensor(&launch, conv->w);
   const int64_t tiles = mica__ceil_div(w->k, tile.m) * mica__ceil_div(columns, tile.n) * w->groups;
   mica__launch_range1(&launch, tiles * (int64_t)tile.threads, tile.threads);
   mica__epilogue_push(&launch, &conv->epilogue);
@@ -132,6 +143,7 @@ static mica_status launch_phase(mica_queue *queue, const mica__task *task, const
   const mica__conv *conv = task->problem;
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_buffer *weights = NULL;
+  if (is_packed(conv, w)) return multiply(queue, task, w, source, NULL);
   const int64_t pieces = w->groups * w->k * mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
   /* A phase without taps reads no weights, but is given some. */
   MICA_TRY(mica__workspace_create(packer, (size_t)mica__max(1, pieces) * PIECE_BYTES, &weights));
