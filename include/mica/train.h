@@ -158,6 +158,7 @@ typedef struct mica_trainer_config {
   mica_status (*evaluate)(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
   void *evaluate_user;
   mica_dtype dtype; /* what layers compute in; see mica_nn_config */
+  bool allow_tf32;  /* likewise */
   uint64_t seed;
   const struct mica_safetensors *like; /* a file that layers take their widths from, as in mica_nn_config; or NULL */
   mica_optimizer_config optimizer;

@@ -97,6 +97,7 @@ static mica_value add_conv(mica_nn *nn, const char *name, mica_value x, int64_t 
   const char *kind = transposed ? "conv_transpose" : "conv";
   int64_t channels = 0;
   if (c.how.groups == 0) c.how.groups = 1;
+  c.how.allow_tf32 |= nn->config.allow_tf32;
   if (!find_extent(kind, x, 1, &channels)) return null_value;
   int32_t rank = mica_value_shape(x).rank;
   mica__nn_enter(nn, name, kind);

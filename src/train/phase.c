@@ -230,6 +230,7 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
   const mica_observer *o = phase->observer;
   mica_nn_config how = {.training = kind == MICA__PHASE_TRAIN,
                         .dtype = c->dtype,
+                        .allow_tf32 = c->allow_tf32,
                         .seed = c->seed,
                         .like = c->like,
                         .hook = o ? o->hook : c->hook,

@@ -112,13 +112,15 @@ static void make(const bench *b, const task *t, own *o) {
   mica_model_config model = {.name = t->name, .stem = MICA_STEM_LARGE, .width = t->width, .classes = t->classes};
   const mica_batch_column columns[] = {{"image", MICA_F32, {4, {MICA_DYNAMIC, t->channels, t->side, t->side}}},
                                        {"label", MICA_I32, {t->pixels ? 3 : 1, {MICA_DYNAMIC, t->side, t->side}}}};
+  bool tf32 = false;
   mica_trainer_config c = {.step = step,
                            .step_config = &model,
                            .columns = columns,
                            .column_count = 2,
-                           .dtype = bench_dtype(b, NULL),
+                           .dtype = bench_dtype(b, &tf32),
                            .optimizer = mica_optimizer_config_default(t->optimizer),
                            .schedule = {.rate = t->rate}};
+  c.allow_tf32 = tf32;
   c.optimizer.momentum = t->momentum;
   if (c.dtype == MICA_F16) c.optimizer.loss_scale = 65536;
   bench_ok(mica_trainer_create(b->engine, &c, &o->trainer));
@@ -258,10 +260,10 @@ static void measure(const bench *b, const task *t, rival *r) {
 }
 
 int bench_train(const bench *b) {
-  bool found = false;
+  bool found = false, tf32 = false;
+  const bool narrow = bench_dtype(b, &tf32) != MICA_F32;
   /* Beside a GPU stands PyTorch on the GPU: peers/torch_cuda.py. */
-  rival r = {.missing = bench_dtype(b, NULL) != MICA_F32 ||
-                        mica_engine_device(b->engine)->device_class == MICA_DEVICE_CLASS_GPU};
+  rival r = {.missing = narrow || tf32 || mica_engine_device(b->engine)->device_class == MICA_DEVICE_CLASS_GPU};
   /* A peer that dies is noticed by what it does not answer. */
   signal(SIGPIPE, SIG_IGN);
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {

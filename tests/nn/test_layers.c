@@ -1,6 +1,8 @@
 /* labels: device single
  *
  * Names, shapes, initial values and the summary of networks; and that networks learn and share their weights. */
+#include "ir/graph.h"
+#include "ir/op.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -283,6 +285,41 @@ static double train(mica_dtype dtype, mica_optimizer_config how) {
   return (double)value;
 }
 
+/* How many nodes of the graph are convolutions in some pass, and how many of those may be rounded to tf32. */
+static int count_convs(int *rounded) {
+  int convs = 0;
+  for (int32_t id = 1; id <= graph->count; id++) {
+    const mica__node *node = mica__graph_node(graph, id);
+    const mica__attr_list *list = node->op->attrs;
+    for (int32_t i = 0; list && i < list->count; i++) {
+      if (strcmp(list->rows[i].name, "allow_tf32") != 0) continue;
+      convs++;
+      *rounded += *(const bool *)((const char *)node->attrs + list->rows[i].offset);
+    }
+  }
+  return convs;
+}
+
+/* All three passes of every convolution of a network that allows it, none of one that does not. */
+START_TEST(tf32_is_allowed_in_all_passes) {
+  for (int allowed = 0; allowed < 2; allowed++) {
+    int rounded = 0;
+    setup_as(&(mica_nn_config){.allow_tf32 = allowed == 1});
+    mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 3, 8, 8));
+    mica_value h = mica_nn_conv(nn, "a", x, 4, 3, NULL);
+    mica_value y = mica_nn_conv(nn, "b", h, 5, 3, &(mica_nn_conv_config){.no_bias = true});
+    ck_graph();
+    const mica_value w = {graph, mica__graph_node(graph, y.id)->inputs[1]};
+    ck_ok(mica_gradients(mica_sum(y, MICA_ALL_AXES, false), (const mica_value[]){x, w}, 2, (mica_value[2]){0}));
+    /* Two forward, two to the data, one at least to filters. */
+    const int convs = count_convs(&rounded);
+    ck_assert_int_ge(convs, 5);
+    ck_assert_int_eq(rounded, allowed ? convs : 0);
+    teardown();
+  }
+}
+END_TEST
+
 /* Guessing costs log 4 = 1.39. */
 START_TEST(a_classifier_learns) {
   mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM);
@@ -313,6 +350,7 @@ Suite *test_suite(void) {
   tcase_add_test(build, errors_are_sticky);
   tcase_add_test(values, initialisers);
   tcase_add_test(values, orthogonal);
+  tcase_add_test(learn, tf32_is_allowed_in_all_passes);
   tcase_add_test(learn, a_classifier_learns);
   tcase_add_test(learn, in_sixteen_bits_too);
   suite_add_tcase(suite, build);
