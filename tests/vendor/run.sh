@@ -24,7 +24,8 @@
 #
 # Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx90a gfx1030 (clang for AMD with rocm-device-libs), sm_70 sm_75
 # sm_80 sm_90 (clang for NVIDIA with libclc, then ptxas; that of CUDA 13 no longer takes sm_70). A result is kept until
-# the kernel's text, its options or the compiler change.
+# the kernel's text, its options or the compiler change. NVIDIA's main loops are counted where there are cuobjdump and
+# nvdisasm.
 #
 # Exit status: 0 good; 1 a kernel does not compile, one that is used by default spills, or a limit is not kept; 2 usage;
 # 77 no compiler is installed. A target whose compiler is missing is reported as SKIP and never counted as good.
@@ -70,13 +71,24 @@ missing_for() {
   esac
 }
 
+# What is missing to count main loops, of the tools that no compiler comes with; nothing when all is there.
+loops_missing() {
+  [ "$(vendor_of "$1")" = nvidia ] || return 0
+  for tool in "$cuobjdump" nvdisasm; do
+    command -v "$tool" >/dev/null || echo "$tool (PyPI: nvidia-cuda-${tool##*/})"
+  done
+}
+
 compiler_version() {
   case $(vendor_of "$1") in
   intel)
     ocloc --version 2>/dev/null || dpkg-query -W intel-opencl-icd libigc1 2>/dev/null || ls -l "$(command -v ocloc)"
     ;;
   amd) "$clang" --version && ls -l "$rocm_libs/opencl.bc" ;;
-  nvidia) "$clang" --version && "$ptxas" --version && ls -l "$libclc" && command -v "$cuobjdump" || true ;;
+  nvidia)
+    "$clang" --version && "$ptxas" --version && ls -l "$libclc"
+    loops_missing "$1"
+    ;;
   esac
 }
 
@@ -239,7 +251,7 @@ fi
 mkdir -p "$build/vendor"
 cache=$(cd "$build/vendor" && pwd)
 cd "$root/cl"
-present=
+present= uncounted=
 : >"$temp/skipped"
 for target in $targets; do
   lacks=$(missing_for "$target")
@@ -247,6 +259,8 @@ for target in $targets; do
     printf '%s\t%s\n' "$target" "$(echo "$lacks" | paste -sd, -)" >>"$temp/skipped"
   else
     present="$present $target"
+    lacks=$(loops_missing "$target")
+    [ -z "$lacks" ] || uncounted="$uncounted, $target: no $(echo "$lacks" | paste -sd, - | sed 's/,/, /g')"
   fi
 done
 
@@ -310,7 +324,7 @@ while IFS=$tab read -r result target name file options use; do
   printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$target" "$name" "$file" "$options" "$use" "$(cat "$result")"
 done <"$temp/work" >"$temp/results"
 
-awk -F '\t' -v json="$json" -v targets="$present" '
+awk -F '\t' -v json="$json" -v targets="$present" -v uncounted="${uncounted#, }" '
   function quote(text) { gsub(/[\\"]/, "\\\\&", text); gsub(/[[:cntrl:]]/, " ", text); return "\"" text "\"" }
   FILENAME ~ /limits$/ { limit[++limit_count] = $0; next }
   # What a kernel breaks of a line of the limits; "" for nothing. Loops are not counted where there is no listing.
@@ -388,6 +402,7 @@ awk -F '\t' -v json="$json" -v targets="$present" '
                    figure[4], figure[5], figure[6], figure[7], figure[8], figure[9], figure[10]
           }
       }
+      if (uncounted) skip_lines = skip_lines "SKIP main loops of " uncounted "\n"
       printf "%s%s", complaints, skip_lines
       printf "%d compiled, %d bad, %d targets skipped\n", count, failures, skips
     }
