@@ -33,9 +33,9 @@ typedef struct mica_compared {
                           translations and transcripts the whole search, in `flops` one pass */
   int64_t timed;       /* how many were timed */
   /* The share of answers that are those of the first run: of classes the same likeliest one, of masks the pixels, of
-   * boxes 2 m / (a + b) with m pairs of one class that overlap by half, of texts equal ones, of numbers
-   * 1 - sum (a - b)^2 / sum (a - mean a)^2, of language models the positions at which both expect the same token next.
-   * NaN where predictions hold no answers, and where tokens are not the same. */
+   * boxes 2 m / (a + b) with m pairs of one class that overlap by half, of texts equal ones, of numbers 1 - sum (a -
+   * b)^2 / sum (a - mean a)^2 (of forecasts the mean over series), of language models the positions at which both
+   * expect the same token next. NaN where predictions hold no answers, and where tokens are not the same. */
   double agreement;
   int64_t answers; /* samples whose answers were compared */
 } mica_compared;

@@ -20,7 +20,7 @@ static const cli_option options[] = {
     CLI_ROW("RUN", struct values, runs, .role = CLI_OPTIONAL_OPERAND,
             .help = "folders that mica train, quantize or prune wrote; answers are compared with the first one's"),
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "what all are tested on; by default what all were trained on"),
+            .help = "what all are tested on; what all were trained on by default"),
     CLI_ROW("part", struct values, part, .value = "PART",
             .help = "train, validation or test; test where there is one, else all of DATA"),
     CLI_ROW("samples", struct values, samples, .value = "N", .help = "whose answers are compared; 500"),
@@ -209,7 +209,13 @@ static int compare(comparison *c, const struct values *v, mica_compare_config *c
   }
   config->around = count_energy;
   config->user = c;
-  if (mica_runs_compare(c->runs, c->count, config, c->results) != MICA_OK) return cli_fail_library(c->self);
+  mica_status compared = mica_runs_compare(c->runs, c->count, config, c->results);
+  /* As mica eval: without a test part, and none asked for, the samples that validated. */
+  if (compared == MICA_E_NOT_FOUND && !v->data && !v->part) {
+    config->part = MICA_PART_VALIDATION;
+    compared = mica_runs_compare(c->runs, c->count, config, c->results);
+  }
+  if (compared != MICA_OK) return cli_fail_library(c->self);
   if (!v->data && !strcmp(mica_run_evaluated(c->runs[0]), "all"))
     fprintf(stderr, "mica compare: what the runs were trained on has no test part: they are tested on all of it\n");
   int status = v->report ? write_report(c, v->report) : CLI_OK;

@@ -188,9 +188,12 @@ static int print(const cli_command *self, const struct values *v, const mica_rep
       if (layers && layers->texts && layers->columns > NOTE) print_layers(layers);
       const mica_item *before = mica_report_find(report, s, "bytes before"),
                       *after = mica_report_find(report, s, "bytes");
-      if (before && after)
+      if (!before || !after) continue;
+      if (after->number < before->number)
         printf("%s: %.0f bytes, %.2f times smaller than %.0f\n", v->out, after->number, before->number / after->number,
                before->number);
+      else
+        printf("%s: %.0f bytes, no smaller than %.0f: there are few weights\n", v->out, after->number, before->number);
     }
     return CLI_OK;
   }

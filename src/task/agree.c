@@ -14,8 +14,10 @@ static const mica_item *answer_of(const mica_report *r, size_t section) {
   static const struct {
     mica_item_kind kind;
     const char *name; /* NULL: any but the truth */
-  } kinds[] = {{MICA_ITEM_KIND_BOXES, NULL},     {MICA_ITEM_KIND_PICTURE, "mask"},     {MICA_ITEM_KIND_CHOICES, NULL},
-               {MICA_ITEM_KIND_NUMBER, "value"}, {MICA_ITEM_KIND_TEXT, "translation"}, {MICA_ITEM_KIND_TEXT, NULL}};
+  } kinds[] = {{MICA_ITEM_KIND_BOXES, NULL},       {MICA_ITEM_KIND_PICTURE, "mask"},
+               {MICA_ITEM_KIND_CHOICES, NULL},     {MICA_ITEM_KIND_NUMBER, "value"},
+               {MICA_ITEM_KIND_TABLE, "forecast"}, {MICA_ITEM_KIND_TEXT, "translation"},
+               {MICA_ITEM_KIND_TEXT, NULL}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     for (size_t i = 0; i < mica_report_item_count(r, section); i++) {
       const mica_item *item = mica_report_item(r, section, i);
@@ -75,18 +77,60 @@ static double items_agree(const mica_item *a, const mica_item *b) {
   }
 }
 
-/* Numbers agree over all samples together. */
-static double numbers_agree(const mica_report *a, const mica_report *b, size_t sections, int64_t *count) {
+/* A number is a table of one. */
+static bool is_number(const mica_item *item) {
+  return item && (item->kind == MICA_ITEM_KIND_NUMBER || item->kind == MICA_ITEM_KIND_TABLE);
+}
+
+static size_t rows_of(const mica_item *item) { return item->kind == MICA_ITEM_KIND_NUMBER ? 1 : item->rows; }
+
+static double number_at(const mica_item *item, size_t row, size_t column) {
+  return item->kind == MICA_ITEM_KIND_NUMBER ? item->number : item->numbers[row * item->columns + column];
+}
+
+/* Columns of what is forecast; those of what came stand behind them. */
+static size_t columns_of(const mica_item *item) {
+  static const char truth[] = " actual";
+  size_t count = 0;
+  for (; item->kind == MICA_ITEM_KIND_TABLE && count < item->columns; count++) {
+    const char *name = item->column_names[count];
+    const size_t length = strlen(name), end = sizeof truth - 1;
+    if (length >= end && !strcmp(name + length - end, truth)) break;
+  }
+  return item->kind == MICA_ITEM_KIND_NUMBER ? 1 : count;
+}
+
+/* Numbers of one column agree over all samples together. */
+static double column_agrees(const mica_report *a, const mica_report *b, size_t sections, size_t column) {
   double mean = 0, squares = 0, apart = 0;
+  int64_t numbers = 0;
   for (int pass = 0; pass < 2; pass++)
     for (size_t s = 0; s < sections; s++) {
       const mica_item *x = answer_of(a, s), *y = answer_of(b, s);
-      if (!x || !y || x->kind != MICA_ITEM_KIND_NUMBER || y->kind != MICA_ITEM_KIND_NUMBER) continue;
-      if (!pass) mean += (x->number - mean) / (double)++*count;
-      if (pass) squares += (x->number - mean) * (x->number - mean);
-      if (pass) apart += (x->number - y->number) * (x->number - y->number);
+      const bool fit = is_number(x) && is_number(y) && x->kind == y->kind && column < columns_of(x) &&
+                       column < columns_of(y) && rows_of(x) == rows_of(y);
+      for (size_t i = 0; fit && i < rows_of(x); i++) {
+        const double is = number_at(x, i, column), other = number_at(y, i, column);
+        if (!pass) mean += (is - mean) / (double)++numbers;
+        if (pass) squares += (is - mean) * (is - mean);
+        if (pass) apart += (is - other) * (is - other);
+      }
     }
-  return squares > 0 ? 1 - apart / squares : apart > 0 || !*count ? (double)NAN : 1;
+  return squares > 0 ? 1 - apart / squares : apart > 0 || !numbers ? (double)NAN : 1;
+}
+
+/* The mean of the columns. */
+static double numbers_agree(const mica_report *a, const mica_report *b, size_t sections, int64_t *count) {
+  double sum = 0;
+  size_t columns = 0;
+  for (size_t s = 0; s < sections; s++) {
+    const mica_item *x = answer_of(a, s);
+    if (!is_number(x) || !is_number(answer_of(b, s))) continue;
+    ++*count;
+    if (columns_of(x) > columns) columns = columns_of(x);
+  }
+  for (size_t k = 0; k < columns; k++) sum += column_agrees(a, b, sections, k);
+  return columns ? sum / (double)columns : (double)NAN;
 }
 
 double mica__agreement(const mica_report *a, const mica_report *b, int64_t *count) {
@@ -96,7 +140,7 @@ double mica__agreement(const mica_report *a, const mica_report *b, int64_t *coun
   for (size_t s = 0; s < sections; s++) {
     const mica_item *x = answer_of(a, s), *y = answer_of(b, s);
     if (!x || !y || x->kind != y->kind) continue;
-    if (x->kind == MICA_ITEM_KIND_NUMBER) return numbers_agree(a, b, sections, count);
+    if (is_number(x)) return numbers_agree(a, b, sections, count);
     sum += items_agree(x, y);
     ++*count;
   }

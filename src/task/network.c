@@ -84,6 +84,13 @@ mica_dtype mica__run_precision(const mica_run *run) {
   return !strcmp(name, "f16") ? MICA_F16 : !strcmp(name, "bf16") ? MICA_BF16 : MICA_F32;
 }
 
+mica_nn_config mica__run_building(const mica_run *run) {
+  return (mica_nn_config){.dtype = mica__run_precision(run),
+                          .hook = run->training.hook,
+                          .hook_user = run->training.hook_user,
+                          .like = run->like};
+}
+
 static mica_status evaluate(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics) {
   mica_run *run = user;
   /* During creation the run has no trainer yet, and nothing is tested. */

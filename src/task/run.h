@@ -290,6 +290,8 @@ mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int
 
 /* The setting "precision". */
 mica_dtype mica__run_precision(const mica_run *run);
+/* How the run's network is built for something other than its trainer: its precision, its hook and its widths. */
+mica_nn_config mica__run_building(const mica_run *run);
 
 /* Rows of a table with categories, whose columns are found by the names of its first line. */
 typedef struct mica__rows {

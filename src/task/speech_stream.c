@@ -48,10 +48,7 @@ struct mica_transcriber {
 /* The network on a chunk, and the states behind it. */
 static mica_status build(mica_transcriber *t) {
   mica_value states[MICA__SPEECH_STATES], old[MICA__SPEECH_STATES];
-  const mica_nn_config config = {.dtype = mica__run_precision(t->run),
-                                 .hook = t->run->training.hook,
-                                 .hook_user = t->run->training.hook_user,
-                                 .like = t->run->like};
+  const mica_nn_config config = mica__run_building(t->run);
   t->state_count = mica__speech_states(t->run, t->states);
   MICA_TRY(mica_graph_create(&t->graph));
   MICA_TRY(mica_nn_create(t->graph, &config, &t->nn));

@@ -120,6 +120,27 @@ START_TEST(numbers_agree_by_their_variance) {
 }
 END_TEST
 
+static void add_forecast(mica_report *to, const double *numbers, size_t rows) {
+  static const char *const rows_are[] = {"1", "2"}, *const columns[] = {"x", "y", "x actual", "y actual"};
+  add(to, &(mica_item){.kind = MICA_ITEM_KIND_TABLE,
+                       .name = "forecast",
+                       .rows = rows,
+                       .columns = 4,
+                       .row_names = rows_are,
+                       .column_names = columns,
+                       .numbers = numbers});
+}
+
+/* By series, however large its numbers are; what came counts for nothing. */
+START_TEST(forecasts_agree_by_their_distance) {
+  static const double of_a[] = {1, 100, 5, 5, 3, 300, 5, 5}, of_b[] = {1, 200, 7, 9, 2, 300, 0, 0};
+  add_forecast(a, of_a, 2), add_forecast(b, of_b, 2);
+  expect((1 - 1.0 / 2 + 1 - 1e4 / 2e4) / 2, 1);
+  add_forecast(a, of_a, 2), add_forecast(b, of_a, 2);
+  expect((1 - 1.0 / 4 + 1 - 1e4 / 4e4) / 2, 2);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("task.agree");
   TCase *tcase = tcase_create("all");
@@ -127,6 +148,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, classes_agree_by_the_likeliest);
   tcase_add_test(tcase, boxes_agree_where_they_overlap_by_half);
   tcase_add_test(tcase, masks_and_texts_agree);
+  tcase_add_test(tcase, forecasts_agree_by_their_distance);
   tcase_add_test(tcase, translations_agree_by_themselves);
   tcase_add_test(tcase, numbers_agree_by_their_variance);
   suite_add_tcase(suite, tcase);
