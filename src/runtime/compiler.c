@@ -34,3 +34,25 @@ const char *mica__compiler_options(const mica_device_info *device) {
       return rows[i].options;
   return "";
 }
+
+/* Found by `mica doctor` (2026-11-27), which would name them otherwise. variant: NULL for all. */
+#define RUSTICL_22 "rusticl 22.3 computes it wrongly"
+
+static const struct {
+  const char *platform, *driver; /* parts of their names */
+  const char *kernel, *variant;
+  const char *reason;
+} faults[] = {
+    {"rusticl", "22.", "conv_cpu_direct_w", NULL, RUSTICL_22},
+    {"rusticl", "22.", "conv_cpu_direct_n", NULL, RUSTICL_22},
+    {"rusticl", "22.", "conv_cpu_implicit_gemm", NULL, RUSTICL_22},
+    {"rusticl", "22.", "int8_cpu", "emulated_amx", RUSTICL_22},
+};
+
+const char *mica__compiler_fault(const mica_device_info *device, const char *kernel, const char *variant) {
+  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+    if (strstr(device->platform, faults[i].platform) && strstr(device->driver, faults[i].driver) &&
+        !strcmp(kernel, faults[i].kernel) && (!faults[i].variant || !strcmp(variant, faults[i].variant)))
+      return faults[i].reason;
+  return NULL;
+}

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "runtime/compiler.h"
 
 #include <string.h>
 
@@ -15,6 +16,7 @@ bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *vari
          variant->vector_bytes <= device->vector_bytes &&
          (variant->vendors == 0 || variant->vendors & 1u << device->vendor) &&
          (!variant->has_instruction || variant->has_instruction(device)) &&
+         !mica__compiler_fault(device, desc->name, variant->name) &&
          (!desc->has_room || desc->has_room(variant->values, device));
 }
 

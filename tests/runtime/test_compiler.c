@@ -32,10 +32,24 @@ START_TEST(unknown_platforms_have_opencl_c_alone) {
 }
 END_TEST
 
+START_TEST(faults_are_of_a_platform_a_driver_and_a_kernel) {
+  mica_device_info rusticl = {.platform = "rusticl", .driver = "22.3.6"},
+                   newer = {.platform = "rusticl", .driver = "25.0"};
+  const mica_device_info pocl = {.platform = "Portable Computing Language", .driver = "22.3.6"};
+  ck_assert_ptr_nonnull(mica__compiler_fault(&rusticl, "conv_cpu_direct_w", "cpu.8x32"));
+  ck_assert_ptr_nonnull(mica__compiler_fault(&rusticl, "int8_cpu", "emulated_amx"));
+  ck_assert_ptr_null(mica__compiler_fault(&rusticl, "int8_cpu", "cpu"));
+  ck_assert_ptr_null(mica__compiler_fault(&rusticl, "conv_gemm", "cpu.8x32"));
+  ck_assert_ptr_null(mica__compiler_fault(&newer, "conv_cpu_direct_w", "cpu.8x32"));
+  ck_assert_ptr_null(mica__compiler_fault(&pocl, "conv_cpu_direct_w", "cpu.8x32"));
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("compiler");
   TCase *rows = tcase_create("compiler");
   tcase_add_test(rows, platforms_have_their_macros);
+  tcase_add_test(rows, faults_are_of_a_platform_a_driver_and_a_kernel);
   tcase_add_test(rows, unknown_platforms_have_opencl_c_alone);
   suite_add_tcase(suite, rows);
   return suite;

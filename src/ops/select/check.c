@@ -4,6 +4,7 @@
 #include "base/element.h"
 #include "base/error.h"
 #include "ir/op.h"
+#include "runtime/compiler.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,11 +66,14 @@ mica_status mica__check_end(mica__check_group *group) {
 }
 
 void mica__check_skip(mica__check *check, const char *kernel, const char *variant, const char *cases, bool tried) {
+  const char *fault = mica__compiler_fault(mica_engine_device(check->engine), kernel, variant);
   report(check, (mica_doctor_line){.kernel = kernel,
                                    .variant = variant,
                                    .cases = cases,
                                    .status = MICA_E_UNSUPPORTED,
-                                   .message = tried ? MICA__NO_CASE : "it is for other devices"});
+                                   .message = tried   ? MICA__NO_CASE
+                                              : fault ? fault
+                                                      : "it is for other devices"});
 }
 
 /* What asks for a feature or for long vectors may be an instruction: a case runs it where the device has it. */

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ops/common/tolerance.h"
+#include "runtime/compiler.h"
 #include "runtime/launch.h"
 
 #include <math.h>
@@ -33,7 +34,10 @@ mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *d
 
 mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *desc, const mica__variant *variant,
                                int32_t *values) {
+  const char *fault =
+      mica__compiler_fault(mica_engine_device(mica__queue_engine(exec->queue)), desc->name, variant->name);
   if (exec->notes) MICA_TRY(note(exec->notes, desc, variant));
+  if (fault) return mica__fail(MICA_E_UNSUPPORTED, "kernel %s.%s is declined: %s", desc->name, variant->name, fault);
   mica__kernel_values(desc, variant, values);
   return MICA_OK;
 }
@@ -193,9 +197,11 @@ static mica_status find_group(class_groups *groups, const mica__kernel_desc *ker
 /* Adds a case to the groups of what it launched. *right: whether the checking goes on. */
 static mica_status add_case(class_groups *groups, const mica__launch_notes *notes, mica_status status, double worst,
                             size_t number, bool *right) {
-  /* A kernel that cannot be built is the last that was asked for. */
-  size_t first = status == MICA_E_BUILD && notes->count > 0 ? notes->count - 1 : 0;
-  *right = status == MICA_OK;
+  /* A kernel that cannot be built, or is declined, is the last that was asked for; others of the latter's launch had no
+   * part in what is said of it, and later cases take others. */
+  const bool declined = status == MICA_E_UNSUPPORTED && notes->count > 0;
+  size_t first = (status == MICA_E_BUILD || declined) && notes->count > 0 ? notes->count - 1 : 0;
+  *right = status == MICA_OK || declined;
   if (notes->count == 0 && status != MICA_OK) mica__check_note(&groups->list[0], status, "case %zu", number);
   for (size_t n = first; n < notes->count; n++) {
     mica__check_group *group = NULL;
