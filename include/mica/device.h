@@ -84,8 +84,9 @@ typedef struct mica_device_info {
   bool unified_memory;       /* host and device share memory: mapping copies nothing */
   size_t max_group;          /* work-items in a work-group */
   size_t max_group_dim[3];
-  uint32_t vector_bytes;       /* a vector register of a work-item's: 64 with AVX-512; a scalar's 4 on most GPUs */
-  uint32_t subgroup_min;       /* the smallest subgroup a kernel may demand; 0 where it may demand none */
+  uint32_t vector_bytes; /* a vector register of a work-item's: 64 with AVX-512; a scalar's 4 on most GPUs; no more
+                                * than 32 on CPUs with addresses of 32 bits, which have few registers */
+  uint32_t subgroup_min; /* the smallest subgroup a kernel may demand; 0 where it may demand none */
   uint32_t compute_capability; /* NVIDIA's, major * 10 + minor: 80; 0 elsewhere */
   uint32_t align_bytes;        /* alignment of a sub-buffer */
   uint32_t address_bits;

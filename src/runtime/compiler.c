@@ -47,6 +47,7 @@ static const struct {
     {"rusticl", "22.", "conv_cpu_direct_n", NULL, RUSTICL_22},
     {"rusticl", "22.", "conv_cpu_implicit_gemm", NULL, RUSTICL_22},
     {"rusticl", "22.", "int8_cpu", "emulated_amx", RUSTICL_22},
+    {"rusticl", "22.", "rnn_forward_cpu", NULL, "rusticl 22.3 does not end compiling it"},
 };
 
 const char *mica__compiler_fault(const mica_device_info *device, const char *kernel, const char *variant) {

@@ -8,9 +8,9 @@
  * extension (cl/common), each of which has a form in OpenCL C 1.2 too. Never NULL. */
 const char *mica__compiler_options(const mica_device_info *device);
 
-/* NULL, or why a variant of a kernel is declined on the device: its platform's compiler makes it wrong, and no form of it
- * is known that it makes right. Such a variant does not fit the device (mica__variant_fits): another variant, another
- * implementation or the op's reference is taken. */
+/* NULL, or why a variant of a kernel is declined on the device: its platform's compiler makes it wrong, and no form of
+ * it is known that it makes right. Such a variant does not fit the device (mica__variant_fits): another variant,
+ * another implementation or the op's reference is taken. */
 const char *mica__compiler_fault(const mica_device_info *device, const char *kernel, const char *variant);
 
 #endif

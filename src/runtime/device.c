@@ -135,6 +135,14 @@ static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
   }
 }
 
+/* Tiles of 64-byte vectors count on 32 registers, others on 16. In 32 bits x86 has 8 of either length: 8 of 64 bytes
+ * hold what 16 of 32 do. */
+#define FEW_REGISTERS_BYTES 32
+static uint32_t vector_bytes_of(cl_uint lanes, cl_device_type type, cl_uint address_bits) {
+  const uint32_t bytes = lanes * (uint32_t)sizeof(float);
+  return type & CL_DEVICE_TYPE_CPU && address_bits == 32 && bytes > FEW_REGISTERS_BYTES ? FEW_REGISTERS_BYTES : bytes;
+}
+
 mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platform, cl_device_id id,
                                   mica_device_info *out) {
   mica_device_info info = {0};
@@ -196,7 +204,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   info.unified_memory = unified == CL_TRUE;
   info.max_group = group;
   memcpy(info.max_group_dim, group_dims, sizeof info.max_group_dim);
-  info.vector_bytes = lanes * (uint32_t)sizeof(float);
+  info.vector_bytes = vector_bytes_of(lanes, type, address_bits);
   info.align_bytes = align_bits >= 8 ? align_bits / 8 : 1;
   info.address_bits = address_bits;
   *out = info;

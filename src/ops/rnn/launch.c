@@ -16,12 +16,6 @@ mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t t
   return state ? mica_op_copy(exec->queue, state, result) : mica_op_fill(exec->queue, 0, result);
 }
 
-bool mica__rnn_on_cpu(const mica__exec *exec) {
-  unsigned classes = exec->classes;
-  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(exec->queue)));
-  return classes & MICA__ON_CPU;
-}
-
 mica_dtype mica__rnn_compute(mica_dtype dtype) { return dtype == MICA_F64 ? MICA_F64 : MICA_F32; }
 
 /* The functions that a kind has, of f, g and p. */
