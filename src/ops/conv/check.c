@@ -246,12 +246,14 @@ static size_t first_setting(const mica__check *check, const mica__impl *impl) {
 
 /* What the device might choose sees all settings in its last variant, the first that it takes in the others. On the
  * full grid a CPU also runs the last variant of each GPU's kernel, in that setting: building more takes it longer than
- * all other checks together. */
+ * all other checks together. A GPU runs no kernel of CPUs: their vectors need no alignment there, and NVIDIA's driver
+ * loses the device to conv_cpu_direct_n. */
 static mica_status check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__variant *last = last_variant(kernel, device);
-  bool all = check->level == MICA__CHECK_FULL, foreign = check->level >= MICA__CHECK_SMALL || check->dry_run;
+  bool all = check->level == MICA__CHECK_FULL,
+       foreign = check->dry_run || (check->level >= MICA__CHECK_SMALL && mica__needs_gpu(device));
   bool tried = false;
   size_t cases = check->cases, first = first_setting(check, impl);
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {
