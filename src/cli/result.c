@@ -152,16 +152,25 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
 
 /* --- predictions --- */
 
+/* Six digits, and two behind the point of longer numbers: 20000096.1, not 2.00001e+07. */
+static void print_number(double number) {
+  const int whole = number != 0 && isfinite(number) ? (int)floor(log10(fabs(number))) + 1 : 1;
+  printf(" %.*g", whole <= 4 ? 6 : whole > 13 ? 15 : whole + 2, number);
+}
+
 static void print_item(const mica_item *item) {
   switch (item->kind) {
-  case MICA_ITEM_KIND_NUMBER: printf("  %s %.6g", item->name, item->number); break;
+  case MICA_ITEM_KIND_NUMBER:
+    printf("  %s", item->name);
+    print_number(item->number);
+    break;
   case MICA_ITEM_KIND_TEXT:
     printf("  ");
     cli_print_clean(item->text, strlen(item->text));
     break;
   case MICA_ITEM_KIND_NUMBERS:
     printf("  %s", item->name);
-    for (size_t i = 0; i < item->rows; i++) printf(" %.6g", item->numbers[i]);
+    for (size_t i = 0; i < item->rows; i++) print_number(item->numbers[i]);
     break;
   case MICA_ITEM_KIND_CHOICES:
     for (size_t i = 0; i < item->rows; i++)

@@ -18,6 +18,9 @@
 #define FEW_TEXTS 20
 #define MANY_TEXTS 1000
 #define TEXT_REPEATS 2
+/* A column of numbers is coarse where f32 makes fewer steps than this between the smallest and the largest. */
+#define FEWEST_STEPS 1000
+#define F32_STEP 0x1p-24
 /* Longer cells are texts whatever they hold. */
 #define LONGEST_CLASS 100
 
@@ -111,7 +114,8 @@ typedef struct column {
   size_t missing_line, longest;
   size_t repeats; /* columns behind it of the same name */
   bool whole;     /* all numbers are whole and not negative */
-  double sum, most;
+  double sum, least, most;
+  char missing_text[41]; /* what the first missing cell holds */
   mica__dictionary seen; /* different texts, up to some more than may be classes */
 } column;
 
@@ -288,11 +292,15 @@ static mica_status note_cell(inference *in, column *c, mica__cell cell, bool eve
   if (mica__cell_number(cell, &value)) {
     c->numbers++;
     c->sum += value;
+    c->least = c->numbers == 1 ? value : fmin(c->least, value);
     c->most = fmax(c->most, value);
     c->whole = c->whole && value >= 0 && value == floor(value);
     if (!every) return MICA_OK;
   } else if (mica__cell_is_missing(cell)) {
-    if (c->missing++ == 0) c->missing_line = in->records->line;
+    if (c->missing++ == 0) {
+      c->missing_line = in->records->line;
+      snprintf(c->missing_text, sizeof c->missing_text, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
+    }
     return MICA_OK;
   } else {
     if (c->texts++ == 0) {
@@ -381,6 +389,9 @@ static mica_status check_kind(inference *in, mica__field *field, const column *c
       return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no number", name, c->missing_line, field->name);
     if (c->missing > 0) in->schema->fills = true;
     field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
+    field->least = c->least;
+    field->most = c->most;
+    field->coarse = (c->most - c->least) / FEWEST_STEPS < fmax(-c->least, c->most) * F32_STEP && c->most > c->least;
     return MICA_OK;
   case MICA_COLUMN_KIND_TIME:
     if (c->times == c->texts && c->missing == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
@@ -389,7 +400,9 @@ static mica_status check_kind(inference *in, mica__field *field, const column *c
                       name, field->name);
   case MICA_COLUMN_KIND_CLASS:
     if (field->label && c->missing > 0)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no label", name, c->missing_line, field->name);
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no label%s%s%s", name, c->missing_line,
+                        field->name, *c->missing_text ? ": a cell of \"" : "", c->missing_text,
+                        *c->missing_text ? "\" is a missing one" : "");
     if (field->label && c->texts > 0 && c->seen.count > FEW_TEXTS && (size_t)c->seen.count == in->schema->samples)
       return mica__fail(MICA_E_FORMAT, "%s: each of %zu samples has a label of its own in column \"%s\": no classes",
                         name, in->schema->samples, field->name);

@@ -82,7 +82,8 @@ typedef struct mica__field {
   size_t at;     /* the column in the text; SIZE_MAX: it is not there */
   bool repeated; /* its name is that of a column before it, with a number: "a.1" */
   bool fills;    /* NUMBER: `fill` stands for missing cells */
-  double fill;
+  bool coarse;   /* NUMBER: f32 tells few of its numbers apart, which are large and differ little */
+  double fill, least, most;
   mica__dictionary classes;
 } mica__field;
 

@@ -3,6 +3,7 @@
 #include "data/table.h"
 #include "task/run.h"
 
+#include <math.h>
 #include <mica/nodes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,21 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
   free(l.unused);
   free(l.names);
   return status;
+}
+
+mica_status mica__run_remark_coarse(mica_run *run) {
+  const mica__schema *schema = run->whole ? run->whole->store->schema : NULL;
+  for (size_t i = 0; schema && i < schema->count; i++) {
+    const mica__field *f = &schema->fields[i];
+    int exponent = 0;
+    if (!f->coarse || f->kind != MICA_COLUMN_KIND_NUMBER || f->unused) continue;
+    frexp(fmax(-f->least, f->most), &exponent);
+    MICA_TRY(mica__run_remark(run,
+                              "column '%s' lies between %.15g and %.15g, and is read in 32 bits, in steps of %g: "
+                              "subtract a number from it, or what it says is lost",
+                              f->name, f->least, f->most, ldexp(1, exponent - 24)));
+  }
+  return MICA_OK;
 }
 
 /* --- other data --- */

@@ -135,6 +135,7 @@ static mica_status check_class_weights(const mica_run *run) {
 static mica_status remark_data(mica_run *run) {
   const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
+  MICA_TRY(mica__run_remark_coarse(run));
   if (count == 1) return mica__run_remark(run, "there is one sample to train on");
   if (!mica_dataset_classes(data) || mica__run_find_fact(run, "several")) return MICA_OK;
   for (uint64_t i = 1; i < count; i++)

@@ -152,6 +152,8 @@ bool mica__run_decodes(const mica_run *run, uint64_t number);
 mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count);
 /* Remarks on what was asked for that takes several ranks, where there is one. */
 mica_status mica__run_remark_alone(mica_run *run);
+/* Remarks on columns whose numbers f32 cannot tell apart. */
+mica_status mica__run_remark_coarse(mica_run *run);
 /* Remarks on settings that others leave without an effect. */
 mica_status mica__run_remark_idle(mica_run *run);
 /* Gives the sections so far to input->take, where there is one, and then drops them. */

@@ -136,6 +136,17 @@ run train --data "$work/prices.csv" --warm-up 10 --schedule one_cycle --out "$wo
 ends 2 '' '*takes no warm-up*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 
+# Numbers that 32 bits do not tell apart are named; predictions of large numbers have their digits.
+awk 'BEGIN {
+  srand(5)
+  print "t,y"
+  for (i = 0; i < 200; i++) { t = rand(); printf "%.3f,%.2f\n", 1000000000 + t, 20000 * (1 + t) }
+}' >"$work/large.csv"
+run train --data "$work/large.csv" --epochs 1 --json --out "$work/large"
+ends 0 '{"task":"regress"*' "*column 't' lies between 1000000000.00* and 1000000000.99*in steps of 64*"
+run predict --model "$work/large" "$work/large.csv"
+ends 0 '*truth [23][0-9][0-9][0-9][0-9].* value *' ''
+
 # A colour is an input, a text is not, and both are said; rows have it by its name.
 awk 'BEGIN {
   srand(4)
