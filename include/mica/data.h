@@ -103,7 +103,8 @@ typedef struct mica_dataset_config {
  *   folder with train.csv ...       train, val or validation, test; also .tsv. The first line names the columns where
  *                                   it has texts above numbers, the label's name, or words that never come again below
  *                                   where others do
- *   folder with x_train.npy ...     and y_train.npy; x_val.npy ..., x_test.npy ...
+ *   folder with x_train.npy ...     and y_train.npy; x_val.npy ..., x_test.npy ...: inputs (N, F), (N, H, W) or
+ *                                   (N, C, H, W) and labels (N); several of each: (N, K) of 0 and 1
  *   folder of Pascal VOC            Annotations/NAME.xml, pictures in JPEGImages, parts in ImageSets/Main/train.txt,
  *                                   val.txt and test.txt; or such a folder is the only one in it
  *   folder of COCO                  annotations/instances_train*.json, ..._val*.json, ..._test*.json, and pictures in

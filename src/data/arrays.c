@@ -39,9 +39,40 @@ static mica_status take_inputs(mica__store *store, const mica__array *inputs, ui
   return mica__store_own(store, converted, free);
 }
 
+/* Adds several labels of each input: (N, K) of zeros and ones, one for each class that it is of. */
+static mica_status add_several(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
+  const int64_t classes = labels->shape.dim[1], count = (int64_t)store->count * classes;
+  const int32_t known = mica__config_classes(config);
+  mica__column *column = NULL;
+  if (known && known != classes)
+    return mica__fail(MICA_E_FORMAT, "%s has labels of %lld classes, what it goes with of %d", store->name,
+                      (long long)classes, known);
+  uint8_t *marks = malloc((size_t)count + 1);
+  if (!marks) return mica__fail_nomem(store->name);
+  MICA_TRY(mica__store_own(store, marks, free));
+  for (int64_t i = 0; i < count; i++) {
+    const double mark = mica__element_get(labels->dtype, labels->elements, i);
+    if (mark != 0 && mark != 1)
+      return mica__fail(MICA_E_FORMAT, "%s: label %lld of sample %lld is %g; several labels are of 0 and 1",
+                        store->name, (long long)(i % classes), (long long)(i / classes), mark);
+    marks[i] = mark == 1;
+  }
+  const mica_column about = {.name = "label",
+                             .kind = MICA_COLUMN_KIND_CLASSES,
+                             .dtype = MICA_U8,
+                             .shape = MICA_SHAPE(classes),
+                             .classes = (int32_t)classes};
+  MICA_TRY(mica__store_add(store, &about, &column));
+  column->data = marks;
+  return MICA_OK;
+}
+
 /* Adds labels to as many inputs. */
 static mica_status add_labels(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   char text[MICA_SHAPE_TEXT];
+  if (!config->regression && labels->shape.rank == 2 && labels->shape.dim[1] > 1 &&
+      labels->shape.dim[0] == (int64_t)store->count && labels->shape.dim[1] <= MICA__MAX_CLASSES)
+    return add_several(store, labels, config);
   bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
   if (!column || labels->shape.dim[0] != (int64_t)store->count)
     return mica__fail(MICA_E_FORMAT, "%s holds %lld inputs, its labels are of shape %s", store->name,

@@ -244,6 +244,20 @@ START_TEST(npy_files) {
   dataset = open_at("npy/x_train.npy", &(mica_dataset_config){.regression = true});
   ck_assert_float_eq(mica_dataset_target(dataset, 1), -2);
   mica_dataset_destroy(dataset);
+  /* Several labels of each are zeros and ones. */
+  static const uint8_t several[] = {1, 0, 1, 0, 1, 1}, wrong[] = {1, 0, 1, 0, 2, 1};
+  uint8_t second[3];
+  write_npy("npy/y_train.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", several,
+            sizeof several);
+  dataset = open_at("npy/x_train.npy", NULL);
+  const mica_column *label = mica_dataset_column(dataset, mica_dataset_column_index(dataset, "label"));
+  ck_assert_int_eq(label->kind, MICA_COLUMN_KIND_CLASSES);
+  ck_assert_int_eq(label->classes, 3);
+  ck_ok(mica_dataset_read(dataset, mica_dataset_column_index(dataset, "label"), 1, second, sizeof second));
+  ck_assert_mem_eq(second, several + 3, sizeof second);
+  mica_dataset_destroy(dataset);
+  write_npy("npy/y_train.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", wrong, sizeof wrong);
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "label 1 of sample 1 is 2; several labels are of 0 and 1");
   write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", x, sizeof x);
   refuse("x1.npy", NULL, MICA_E_FORMAT, "Fortran");
   write_npy("x1.npy", "{'descr': '>f8', 'fortran_order': False, 'shape': (2, 3), }", x, sizeof x);
