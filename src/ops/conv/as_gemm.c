@@ -14,18 +14,6 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* Images with fewer columns leave many tiles half empty: on CPUs a quarter of 7 x 7, an eighth of 14 x 14; on GPUs,
- * whose tiles are 64 or 128 wide, a quarter of both. Tiles that run on into the next image (implicit_gemm) measured
- * faster on CPUs; on GPUs they are by a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7). */
-#define FEWEST_COLUMNS_CPU 128
-#define FEWEST_COLUMNS_GPU 256
-
-static const char *decline(const mica__task *task) {
-  const mica__conv *conv = task->problem;
-  const int64_t fewest = mica__kernel_class(task->device) == MICA__ON_CPU ? FEWEST_COLUMNS_CPU : FEWEST_COLUMNS_GPU;
-  return conv->columns < fewest && conv->images > 1 ? "images are small" : NULL;
-}
-
 static mica__gemm product(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   bool forward = conv->pass == MICA__CONV_FWD;
@@ -42,6 +30,28 @@ static mica__gemm product(const mica__conv *conv) {
       .constant = conv->prologue ? 1 : 0,
       .prologue = conv->prologue,
   };
+}
+
+/* Images with fewer columns leave many tiles half empty: on CPUs a quarter of 7 x 7, an eighth of 14 x 14; on GPUs,
+ * whose tiles are 64 or 128 wide, a quarter of both. Tiles that run on into the next image (implicit_gemm) measured
+ * faster on CPUs; on GPUs they are by a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7). */
+#define FEWEST_COLUMNS_CPU 128
+#define FEWEST_COLUMNS_GPU 256
+
+/* True where tensor cores take the convolution, but not the product: of 16 bits they want whole pieces, which a copy
+ * with channels last is made of. */
+static bool wants_convolution(const mica__task *task) {
+  const mica__gemm gemm = product(task->problem);
+  const mica__task as_product = {.problem = &gemm, .device = task->device};
+  return !mica__conv_gpu_mma.unable(task->problem) && !mica__conv_gpu_mma.decline(task) &&
+         mica__gemm_mma.decline(&as_product);
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const int64_t fewest = mica__kernel_class(task->device) == MICA__ON_CPU ? FEWEST_COLUMNS_CPU : FEWEST_COLUMNS_GPU;
+  if (conv->columns < fewest && conv->images > 1) return "images are small";
+  return wants_convolution(task) ? "tensor cores take it as a convolution alone" : NULL;
 }
 
 /* Filters that so many images use are packed once, not by every group of every image, where all images together have so

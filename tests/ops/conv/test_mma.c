@@ -81,6 +81,9 @@ START_TEST(tensor_cores_are_chosen) {
     ck_assert_str_eq(ROUTE(MICA_F16, &hopper, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_mma");
     ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 1024, 14, 256, 1, 1, 0, 1), "conv_gpu_mma");
     ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 256, 56, 64, 1, 1, 0, 1), "conv_gemm");
+    /* Products whose rows are no whole pieces. */
+    ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 256, 17, 64, 1, 1, 0, 1), "conv_gpu_mma");
+    ck_assert_str_eq(ROUTE(MICA_BF16, &turing, p, 32, 256, 17, 64, 1, 1, 0, 1), "conv_gemm");
     ck_assert_str_eq(ROUTE(MICA_BF16, &hopper, p, 32, 96, 56, 96, 3, 1, 1, 96), "conv_gpu_depthwise");
     ck_assert_str_eq(ROUTE(MICA_BF16, &turing, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_implicit_gemm");
     ck_assert_str_eq(ROUTE(MICA_F32, &hopper, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_implicit_gemm");
