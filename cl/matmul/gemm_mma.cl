@@ -104,31 +104,6 @@
     }                                                                                                                  \
   }
 
-/* Sums leave through local memory, eight rows of each warp's part at a time, so that a work-item writes 16 bytes and a
- * warp whole lines. Quads of a row are exchanged by bits of its number: two rows of pairs, or eight quads, are in all
- * banks. */
-#define mica_wide_f32 4
-#define mica_wide_f16 8
-#define mica_wide_bf16 8
-#define mica_wide_i32 4
-#define WIDE MICA_PASTE(mica_wide_, D_T)
-#define SUMS(n, r, c)                                                                                                  \
-  ((__local COMPUTEV(ACC_T, n) *)(own + (r)*WARP_N + ((c) / 4 ^ (r) % 4 * 2 % (WARP_N / 4)) * 4 + (c) % 4))
-/* Compilers write vectors of 16 bits as halves of a piece, or element by element; whole as words. */
-#define STORE_PIECE(T, n, v, p, i) (*(__global uint4 *)((p) + (i)) = MICA_PASTE(mica_piece_, T)(v))
-#define mica_piece_f32(v) as_uint4(v)
-#define mica_piece_i32(v) as_uint4(v)
-#define mica_piece_bf16(v) pairs(mica_bf16_8(v))
-#define mica_piece_f16(v) halves(v)
-static inline uint4 pairs(ushort8 v) { return convert_uint4(v.even) | convert_uint4(v.odd) << 16; }
-static inline uint4 halves(float8 v) {
-  ushort8 bits;
-  MICA_HALF_ROUND(vstore_half8)(v, 0, (half *)&bits);
-  return pairs(bits);
-}
-#define SUMS_4(r, c) (*SUMS(4, r, c))
-#define SUMS_8(r, c) ((COMPUTEV(ACC_T, 8))(*SUMS(4, r, c), *SUMS(4, r, (c) + 4)))
-
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(const int batches, OPERAND_PARAMS,
                                                                             EPILOGUE_PARAMS) {
   MMA_TILE_VARIABLES
@@ -144,14 +119,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(cons
   MMA_TILE_LOOP(steps, FILL)
 
   const bool aligned = (D_at | D_row | D_batch) % WIDE == 0 && (ulong)D % 16 == 0;
-  __local acc_t *own = (__local acc_t *)b_tiles + warp * (8 * WARP_N);
 #pragma unroll
   for (int i = 0; i < WARP_M / 8; i++) {
-    barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-    for (int j = 0; j < WARP_N / 8; j++)
-      *SUMS(2, g, j * 8 + t * 2) = (COMPUTEV(ACC_T, 2))(sums[i / 2][j][i % 2 * 2], sums[i / 2][j][i % 2 * 2 + 1]);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    MMA_TILE_PUT(i)
 #pragma unroll 1
     for (int n = lane; n < 8 * (WARP_N / WIDE); n += 32) {
       const int r = n / (WARP_N / WIDE), c = n % (WARP_N / WIDE) * WIDE;

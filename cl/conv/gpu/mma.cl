@@ -14,8 +14,7 @@
  * NDRange: THREADS * tiles of rows * tiles of columns * G; work-group (THREADS).
  *
  * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
- * size: whether the pixels of the result are the columns of an image one after the other (FLAT), and pairs of columns
- * in one image and aligned there (PAIRED). */
+ * size: whether the pixels of the result are the columns of an image one after the other (FLAT). */
 #ifndef D_T
 #define D_T f32
 #endif
@@ -33,6 +32,7 @@
 
 #define ROWS_A (TILE_M * 4 / THREADS) /* rows and columns of which a work-item copies a piece */
 #define ROWS_B (TILE_N * 4 / THREADS)
+#define COLUMNS ((WARP_N + 31) / 32) /* that it finishes alone where pieces of 16 bytes are in two images */
 #define UNROLL _Pragma("unroll")
 #define OUTSIDE (1 << 30) /* added to a coordinate that is in no source, without an overflow */
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
@@ -63,6 +63,26 @@
     reach = ((DEEP(t0 * DELTA0) * IN1 + t1 * DELTA1) * IN2 + t2 * DELTA2) * CHANNELS + channel;                        \
   }
 
+/* Eight rows of a warp's sums, so many columns at once, which are pixels of one image that lie together. */
+#define FINISH_TOGETHER(n, store, read)                                                                                \
+  {                                                                                                                    \
+    const int c = lane % (WARP_N / n) * n, col = col0 + col_warp + c, image = col / pixels;                            \
+    _Pragma("unroll 1") for (int r = lane / (WARP_N / n); r < 8; r += 32 * n / WARP_N) {                               \
+      if (first + r < KG && col < columns)                                                                             \
+        FINISH_BY(store, n, read(r, c), image, own_group *KG + first + r, col - image * pixels);                       \
+    }                                                                                                                  \
+  }
+#define SUMS_2(r, c) (*SUMS(2, r, c))
+/* One by one, so that a warp writes neighbours. */
+#define FINISH_ALONE                                                                                                   \
+  for (int c = lane; c < WARP_N; c += 32) {                                                                            \
+    const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
+    const int p0 = AT0 + pixel / OUT2 / OUT1 * OUT_STRIDE0, p1 = AT1 + pixel / OUT2 % OUT1 * OUT_STRIDE1;              \
+    const int to = FLAT ? pixel : (p0 * FULL1 + p1) * FULL2 + AT2 + pixel % OUT2 * OUT_STRIDE2;                        \
+    _Pragma("unroll 1") for (int r = 0; col < columns && r < 8 && first + r < KG; r++)                                 \
+        FINISH(1, *SUMS(1, r, c), image, own_group *KG + first + r, to);                                               \
+  }
+
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(PHASE_PARAMS, const int8 size,
                                                                                 __global const uint4 *restrict L,
                                                                                 const long L_at,
@@ -70,7 +90,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
                                                                                 const long P_at, EPILOGUE_PARAMS) {
   MMA_TILE_VARIABLES
   PHASE_UNPACK
-  const int FLAT = size.s0, PAIRED = size.s1;
+  const int FLAT = size.s0;
   const int CHANNELS = (CG + PIECE - 1) / PIECE, DEPTH = TAPS0 * TAPS1 * TAPS2 * CHANNELS, steps = (DEPTH + 3) / 4;
   const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels, mine = item / 4;
   const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
@@ -100,28 +120,18 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
 
   MMA_TILE_LOOP(steps, FILL)
 
-  UNROLL for (int j = 0; j < WARP_N / 8; j++) {
-    const int col = col0 + MMA_TILE_COL(j, 0), image = col / pixels;
-    if (PAIRED) {
-      UNROLL for (int i = 0; i < WARP_M / 16; i++) {
-        UNROLL for (int e = 0; e < 4; e += 2) {
-          const int row = row0 + MMA_TILE_ROW(i, e);
-          const float2 pair = (float2)(sums[i][j][e], sums[i][j][e + 1]);
-          if (row < KG && col < columns) FINISH_BY(STOREVA, 2, pair, image, own_group * KG + row, col - image * pixels);
-        }
-      }
-      continue;
-    }
-    UNROLL for (int l = 0; l < 2; l++) {
-      const int own = (col + l) / pixels, pixel = col + l - own * pixels;
-      const int p0 = AT0 + pixel / OUT2 / OUT1 * OUT_STRIDE0, p1 = AT1 + pixel / OUT2 % OUT1 * OUT_STRIDE1;
-      const int to = FLAT ? pixel : (p0 * FULL1 + p1) * FULL2 + AT2 + pixel % OUT2 * OUT_STRIDE2;
-      UNROLL for (int i = 0; i < WARP_M / 16; i++) {
-        UNROLL for (int e = l; e < 4; e += 2) {
-          const int row = row0 + MMA_TILE_ROW(i, e);
-          if (row < KG && col + l < columns) FINISH(1, sums[i][j][e], own, own_group * KG + row, to);
-        }
-      }
+  const long apart = D_at | D_row | D_batch;
+  const bool wide = FLAT && pixels % WIDE == 0 && apart % WIDE == 0 && (ulong)D % 16 == 0;
+  const bool even = FLAT && pixels % 2 == 0 && apart % 2 == 0 && (ulong)D % 8 == 0;
+  UNROLL for (int i = 0; i < WARP_M / 8; i++) {
+    const int first = row0 + row_warp + i * 8;
+    MMA_TILE_PUT(i)
+    if (wide) {
+      FINISH_TOGETHER(WIDE, STORE_PIECE, MICA_PASTE(SUMS_, WIDE))
+    } else if (even) {
+      FINISH_TOGETHER(2, STOREVA, SUMS_2)
+    } else {
+      FINISH_ALONE
     }
   }
 }

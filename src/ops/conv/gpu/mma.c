@@ -98,11 +98,6 @@ static bool is_packed(const mica__conv *conv, const mica__conv_window *w) {
          mica__tensor_first(conv->w) % piece == 0;
 }
 
-/* True where columns 2 i and 2 i + 1 are pixels of one image that may be stored, and are aligned, together. */
-static bool is_paired(const mica__conv *conv, bool flat) {
-  return flat && conv->columns % 2 == 0 && mica__tensor_first(conv->epilogue.d.tensor) % 2 == 0;
-}
-
 /* weights: NULL for the filters themselves. */
 static mica_status multiply(mica_queue *queue, const mica__task *task, const mica__conv_window *w, mica_buffer *source,
                             mica_buffer *weights) {
@@ -123,7 +118,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, const mic
   mica__kernel_set(desc, values, "DIMS", plane ? 2 : 3);
   MICA_TRY(mica__mma_built(variant, mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch)));
   mica__conv_push_window(&launch, w);
-  mica__launch_int8(&launch, (int32_t[8]){flat, is_paired(conv, flat)});
+  mica__launch_int8(&launch, (int32_t[8]){flat});
   mica__launch_buffer(&launch, source, 0);
   if (weights)
     mica__launch_buffer(&launch, weights, 0);
