@@ -22,7 +22,8 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "what all are tested on; what all were trained on by default"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "train, validation or test; test where there is one, else all of DATA"),
+            .help =
+                "train, validation or test; test where there is one, else all of DATA, without DATA what validated"),
     CLI_ROW("samples", struct values, samples, .value = "N", .help = "whose answers are compared; 500"),
     CLI_ROW("repeats", struct values, repeats, .value = "N", .help = "predictions of each that are timed; 200"),
     CLI_ROW("report", struct values, report, .value = "FILE", .help = "write a page with the table and its picture"),

@@ -99,6 +99,7 @@ START_TEST(a_pruned_network_is_the_masked_one) {
       {.name = "efficientnetb0", .input = {3, {3, 32, 32}}},
       {.name = "densenet121", .input = {3, {3, 32, 32}}},
       {.name = "unet", .input = {3, {3, 32, 32}}, .width = 8, .depth = 2, .classes = 3},
+      {.name = "detector", .input = {3, {3, 32, 32}}, .width = 16, .classes = 3},
   };
   prune(&configs[_i], 0.5);
 }
@@ -197,7 +198,7 @@ Suite *test_suite(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, NULL, files_remove);
   tcase_set_timeout(all, 0);
-  tcase_add_loop_test(all, a_pruned_network_is_the_masked_one, 0, 8);
+  tcase_add_loop_test(all, a_pruned_network_is_the_masked_one, 0, 9);
   tcase_add_test(all, residuals_and_norms_tie_filters);
   tcase_add_test(all, what_cannot_be_pruned_is_said);
   tcase_add_test(all, the_least_score_goes);

@@ -21,13 +21,12 @@ static mica_value conv_norm(mica_nn *nn, const char *conv, const char *norm, mic
   return mica_nn_batch_norm(nn, norm, mica__zoo_conv(nn, conv, x, filters, size, stride, 1, false), NULL);
 }
 
-/* A residual block of two 3x3 convolutions. */
-static mica_value block(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t stride) {
+/* A residual block of two 3x3 convolutions. inputs: channels of x in a network of which none was removed. */
+static mica_value block(mica_nn *nn, const char *name, mica_value x, int64_t inputs, int64_t filters, int64_t stride) {
   mica_nn_push(nn, name);
   mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, filters, 3, stride)), same = x;
   h = conv_norm(nn, "conv2", "bn2", h, filters, 3, 1);
-  if (stride != 1 || mica_value_shape(x).dim[1] != filters)
-    same = conv_norm(nn, "downsample.0", "downsample.1", x, filters, 1, stride);
+  if (stride != 1 || inputs != filters) same = conv_norm(nn, "downsample.0", "downsample.1", x, filters, 1, stride);
   mica_nn_pop(nn);
   return mica_relu(mica_add(h, same));
 }
@@ -37,12 +36,14 @@ static void backbone(mica_nn *nn, mica_value x, int64_t width, mica_value featur
   mica_nn_push(nn, "backbone");
   x = mica_relu(conv_norm(nn, "conv1", "bn1", x, width / 2, 3, 2));
   x = mica_relu(conv_norm(nn, "conv2", "bn2", x, width, 3, 2));
-  x = block(nn, "layer1.0", x, width, 1);
-  for (int k = 0; k < LEVELS; k++)
+  x = block(nn, "layer1.0", x, width, width, 1);
+  for (int k = 0, inputs = 1; k < LEVELS; k++)
     for (int i = 0; i < 2; i++) {
       char name[24];
+      const int filters = k ? 4 : 2;
       snprintf(name, sizeof name, "layer%d.%d", k + 2, i);
-      x = features[k] = block(nn, name, x, k ? 4 * width : 2 * width, i ? 1 : 2);
+      x = features[k] = block(nn, name, x, inputs * width, filters * width, i ? 1 : 2);
+      inputs = filters;
     }
   mica_nn_pop(nn);
 }
