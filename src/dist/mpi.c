@@ -17,16 +17,16 @@
 #define TAG_LIFE 32766
 #define TAG_ABORT 32767
 
-static const char question = '?', answer = '!';
+static const char question = '?', answer = '!', farewell = '.';
 
 typedef struct link {
   pthread_mutex_t lock;
   MPI_Comm comm;
   int rank, ranks;
   MPI_Request heard; /* the sentence of whoever aborts */
-  MPI_Request life;  /* a question for a sign of life, or an answer to one */
+  MPI_Request life;  /* a question for a sign of life, an answer to one, or a farewell */
   char sign;
-  double *asked; /* by rank: since when a question is open, 0: none is */
+  double *asked; /* by rank: since when a question is open, 0: none is, below 0: it has ended well and answers none */
   char told[SENTENCE], own[SENTENCE];
   bool broken, told_others;
   bool starts; /* MPI was begun here, and is ended here */
@@ -117,7 +117,9 @@ static mica_status hear_signs(link *l) {
   if (l->life == MPI_REQUEST_NULL) return MICA_OK;
   MICA_TRY(failed(MPI_Test(&l->life, &flag, &about), "listening"));
   if (!flag) return MICA_OK;
-  if (l->sign == answer)
+  if (l->sign == farewell)
+    l->asked[about.MPI_SOURCE] = -1;
+  else if (l->sign == answer)
     l->asked[about.MPI_SOURCE] = 0;
   else
     MICA_TRY(send_sign(l, about.MPI_SOURCE, &answer));
@@ -146,9 +148,9 @@ static mica_status mpi_ask(void *user, int32_t rank, double *silent) {
   link *l = user;
   mica_status status = MICA_OK;
   pthread_mutex_lock(&l->lock);
-  const bool asks = !(l->asked[rank] > 0);
+  const bool asks = l->asked[rank] == 0, ended = l->asked[rank] < 0;
   if (asks) l->asked[rank] = mica__clock();
-  *silent = mica__clock() - l->asked[rank];
+  *silent = ended ? 0 : mica__clock() - l->asked[rank];
   if (asks) status = send_sign(l, rank, &question);
   pthread_mutex_unlock(&l->lock);
   return status;
@@ -171,22 +173,41 @@ static void mpi_abort(void *user, int32_t rank, const char *sentence) {
   pthread_mutex_unlock(&l->lock);
 }
 
+/* No message may arrive in what is freed. */
+static void stop_listening(link *l) {
+  MPI_Request *const open[] = {&l->heard, &l->life};
+  for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
+    if (*open[i] == MPI_REQUEST_NULL) continue;
+    MPI_Cancel(open[i]);
+    MPI_Wait(open[i], MPI_STATUS_IGNORE);
+  }
+}
+
+static void free_link(link *l) {
+  pthread_mutex_destroy(&l->lock);
+  free(l->asked);
+  free(l);
+}
+
+/* Others may go on for long, and would take this rank's silence for its death. One that does not hear the farewell asks
+ * in vain, as without it. */
+static void take_leave(link *l) {
+  mica__attempt_begin();
+  for (int i = 0; i < l->ranks; i++)
+    if (i != l->rank && send_sign(l, i, &farewell) != MICA_OK)
+      mica__log(MICA_LOG_LEVEL_DEBUG, "rank %d: %s", i, mica_error_message());
+  mica__attempt_end();
+}
+
 /* A link that is broken is left as it is: ending MPI would wait for ranks that are gone. */
 static void mpi_destroy(void *user) {
   link *l = user;
-  if (!l->broken) {
-    MPI_Request *const open[] = {&l->heard, &l->life};
-    for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
-      if (*open[i] == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(open[i]);
-      MPI_Wait(open[i], MPI_STATUS_IGNORE);
-    }
-    MPI_Comm_free(&l->comm);
-    if (l->starts) MPI_Finalize();
-    pthread_mutex_destroy(&l->lock);
-    free(l->asked);
-    free(l);
-  }
+  if (l->broken) return;
+  take_leave(l);
+  stop_listening(l);
+  MPI_Comm_free(&l->comm);
+  if (l->starts) MPI_Finalize();
+  free_link(l);
 }
 
 static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,    mpi_cancel,
@@ -226,9 +247,8 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
   pthread_mutex_init(&l->lock, NULL);
   mica_status status = start(l);
   if (status != MICA_OK) {
-    pthread_mutex_destroy(&l->lock);
-    free(l->asked);
-    free(l);
+    stop_listening(l);
+    free_link(l);
     return status;
   }
   return mica_communicator_create(&(mica_transport){l, l->rank, l->ranks, &mpi_calls}, config, communicator);

@@ -11,11 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_FILE_BYTES ((size_t)1 << 30)
-#define MAX_KEY_BYTES 65536
+#define MAX_KEY_BYTES ((size_t)4 << 20) /* a line of a hundred bytes for each kernel of a bundle */
+/* How often the lock of the links is asked for, and how long a wait in between lasts: a second in all. */
+#define LOCK_TRIES 1000
+#define LOCK_NANOSECONDS 1000000
 #define SUFFIX ".bin"
 #define LINK_SUFFIX ".kernel"
 
@@ -170,11 +175,32 @@ mica_status mica__program_file_load_holder(const char *directory, mica__hash key
   return verified(mica__program_file_parse_holder(data, size, key, kernel, found), path, data);
 }
 
+/* Locks DIRECTORY/programs as flock does, until what is returned is closed; -1 where that cannot be, or somebody else
+ * is stopped within. */
+static int lock_links(const char *directory, int how) {
+  char path[PATH_MAX];
+  const int folder = entry_path(path, directory, "", "") ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+  if (folder < 0) return -1;
+  for (int tries = 0; flock(folder, how | LOCK_NB); tries++) {
+    if (errno != EWOULDBLOCK || tries == LOCK_TRIES) {
+      close(folder);
+      return -1;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = LOCK_NANOSECONDS}, NULL);
+  }
+  return folder;
+}
+
+static void unlock_links(int lock) {
+  if (lock >= 0) close(lock);
+}
+
 /* Makes the links of a program's kernels, in the stead of other links alone. One that cannot be made costs whoever
  * looks for it a compilation. */
 static void link_kernels(const char *directory, mica__hash key, const char *key_text) {
   char path[PATH_MAX], name[MICA__HASH_TEXT], target[MICA__HASH_TEXT + sizeof SUFFIX];
   snprintf(target, sizeof target, "%s%s", mica__hash_format(key, name), SUFFIX);
+  const int lock = lock_links(directory, LOCK_SH);
   for (const char *line = key_text; line; line = strchr(line, '\n')) {
     mica__hash kernel, held;
     char byte;
@@ -185,14 +211,20 @@ static void link_kernels(const char *directory, mica__hash key, const char *key_
     if (readlink(path, &byte, 1) >= 0) unlink(path);
     if (symlink(target, path)) mica__log(MICA_LOG_LEVEL_DEBUG, "%s is not linked: %s", path, strerror(errno));
   }
+  unlock_links(lock);
 }
 
-/* Deletes the links that point to no program. */
+/* Deletes the links that point to no program. Between the look and the deletion nobody else may find the link good and
+ * leave it: hence the lock. */
 static void sweep_links(const char *directory) {
   char path[PATH_MAX];
   if (!entry_path(path, directory, "", "")) return;
+  const int lock = lock_links(directory, LOCK_EX);
   DIR *stream = opendir(path);
-  if (!stream) return;
+  if (!stream) {
+    unlock_links(lock);
+    return;
+  }
   for (const struct dirent *entry; (entry = readdir(stream));) {
     mica__hash kernel;
     const char *name = entry->d_name;
@@ -201,6 +233,7 @@ static void sweep_links(const char *directory) {
       unlinkat(dirfd(stream), name, 0);
   }
   closedir(stream);
+  unlock_links(lock);
 }
 
 typedef struct found_file {

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LIMIT (1u << 20)
@@ -177,12 +178,13 @@ START_TEST(clear_knows_its_files) {
 END_TEST
 
 START_TEST(what_could_not_be_read_is_not_written) {
-  char *long_text = malloc(70000);
+  const size_t bytes = ((size_t)4 << 20) + 1;
+  char *long_text = malloc(bytes);
   static unsigned char data[] = "x";
   mica__program_binary binary = {.data = data, .size = 1};
   ck_assert_ptr_nonnull(long_text);
-  memset(long_text, 'k', 69999);
-  long_text[69999] = '\0';
+  memset(long_text, 'k', bytes - 1);
+  long_text[bytes - 1] = '\0';
   ck_assert_int_eq(mica__program_file_store(folder, key, long_text, &binary, LIMIT), MICA_E_IO);
   ck_assert_int_eq(access(file_path(key), F_OK), -1);
   free(long_text);
@@ -291,6 +293,77 @@ START_TEST(links_go_with_their_program) {
 }
 END_TEST
 
+/* As many kernels as the plan of a large network generates. */
+START_TEST(a_bundle_of_many_kernels_is_found) {
+  enum { KERNELS = 3000, LINE = 120 };
+  static char text[KERNELS * LINE];
+  static unsigned char data[] = "binary";
+  const mica__program_binary binary = {.data = data, .size = sizeof data, .source = "source"};
+  size_t length = (size_t)snprintf(text, sizeof text, "program: test/a.cl and %d more\n", KERNELS - 1);
+  for (int i = 0; i < KERNELS; i++)
+    length += (size_t)snprintf(text + length, sizeof text - length, "kernel %016x%016x: %.60s_at%d\n", 4, i,
+                               "fused_multiply_add_cast_reduce_sum_affine_rsqrt_multiply_add_cast", i);
+  ck_assert_uint_gt(length, 65536);
+  ck_assert_int_eq(mica__program_file_store(folder, key, text, &binary, LIMIT), MICA_OK);
+  for (int i = 0; i < KERNELS; i += 599) {
+    const mica__hash kernel = {.low = (uint64_t)i, .high = 4};
+    mica__hash found;
+    mica__program_found program;
+    char entry[100], wanted[100];
+    snprintf(wanted, sizeof wanted, "_at%d", i);
+    ck_assert(mica__program_file_holder(folder, kernel, &found));
+    ck_assert(mica__hash_equal(found, key));
+    ck_assert_int_eq(mica__program_file_load_holder(folder, key, kernel, &program), MICA_OK);
+    ck_assert(mica__program_file_entry(program.key_text, kernel, entry, sizeof entry));
+    ck_assert_ptr_nonnull(strstr(entry, wanted));
+    free(program.file);
+  }
+}
+END_TEST
+
+/* The program's sweep looks at links through it. Once armed, another process stores the program that the links point
+ * to while the sweep stands between its look and the deletion. */
+static bool armed;
+static pid_t storing;
+
+int faccessat(int folder_of, const char *name, int mode, int flags) {
+  struct stat about;
+  const int answer = fstatat(folder_of, name, &about, flags);
+  (void)mode;
+  if (!armed) return answer;
+  armed = false;
+  storing = fork();
+  if (storing == 0) _exit(store_shared(key, LIMIT) == MICA_OK ? 0 : 1);
+  for (int i = 0; i < 300; i++) { /* a store that waits for the sweep does not end before it */
+    int how = 0;
+    if (waitpid(storing, &how, WNOHANG) == storing) {
+      ck_assert(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+      storing = 0;
+      break;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
+  return answer;
+}
+
+START_TEST(a_sweep_leaves_links_that_are_good_again) {
+  mica__hash found;
+  size_t cleared;
+  int how = 0;
+  ck_assert_int_eq(store_shared(key, LIMIT), MICA_OK);
+  armed = true;
+  ck_assert_int_eq(mica_cache_clear(folder, &cleared), MICA_OK);
+  ck_assert(!armed);
+  if (storing) ck_assert_int_eq(waitpid(storing, &how, 0), storing);
+  ck_assert(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+  ck_assert_int_eq(access(file_path(key), F_OK), 0);
+  for (int i = 0; i < 2; i++) {
+    ck_assert_msg(mica__program_file_holder(folder, kernels[i], &found), "kernel %d has lost its link", i);
+    ck_assert(mica__hash_equal(found, key));
+  }
+}
+END_TEST
+
 static void ignore_entry(void *user, const mica_cache_entry *entry) {
   (void)user;
   (void)entry;
@@ -353,6 +426,8 @@ Suite *test_suite(void) {
   tcase_add_test(cases, a_kernel_finds_its_program);
   tcase_add_test(cases, a_foreign_link_is_none);
   tcase_add_test(cases, links_go_with_their_program);
+  tcase_add_test(cases, a_bundle_of_many_kernels_is_found);
+  tcase_add_test(cases, a_sweep_leaves_links_that_are_good_again);
   tcase_add_test(cases, two_processes);
   suite_add_tcase(suite, cases);
   return suite;
