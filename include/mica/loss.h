@@ -8,6 +8,8 @@
 
 MICA_BEGIN_DECLS
 
+struct mica_communicator;
+
 typedef struct mica_focal_config {
   mica_loss_reduction reduction; /* MEAN divides by the weights of the samples */
   double gamma;                  /* 0: 2, MICA_ZERO: 0, which is cross entropy */
@@ -27,6 +29,10 @@ typedef struct mica_dice_config {
   mica_value weights; /* (C) f32, a weight a class; null for 1 */
   bool ignore;        /* elements of class `ignored` count for nothing */
   int64_t ignored;
+  /* The sums are over the samples of all these ranks, by mica_all_reduce on `channel`: the loss is the same on all, and
+   * its gradient right for the sum of their losses (mica_objective.joined). NULL: the graph's own samples. */
+  struct mica_communicator *ranks;
+  int32_t channel;
 } mica_dice_config;
 
 /* The Dice loss of regions (Sudre et al. 2017): 1 - sum_c w_c D_c / sum_c w_c with D_c = (2 sum p_c t_c + s) /

@@ -74,6 +74,9 @@ typedef struct mica_nn_config {
   /* Batch norms of a training network take the statistics of all ranks' samples (mica_batch_norm_ranks), on channels
    * from MICA_CHANNELS / 8 on. Outlives the graph. NULL: those of its own samples. */
   struct mica_communicator *norm_ranks;
+  /* Ranks whose samples together are the batch, for a loss that is no mean of samples (mica_dice_config.ranks); what
+   * mica_nn_loss_ranks gives. Outlives the graph. NULL: the network's own samples are the batch. */
+  struct mica_communicator *loss_ranks;
   /* Ranks that have the same samples and each a part of the layers (tensor parallelism, Shoeybi et al. 2019): of
    * attention and transformers, which all networks of sequences are made of, and of the mlp. Columns of one layer, rows
    * of the next and a sum over the ranks, on channels from 0 on; other layers all ranks have whole. Parameters are the
@@ -90,6 +93,8 @@ MICA_API void mica_nn_destroy(mica_nn *nn);
 
 MICA_API mica_graph *mica_nn_graph(const mica_nn *nn);
 MICA_API bool mica_nn_is_training(const mica_nn *nn);
+/* mica_nn_config.loss_ranks. */
+MICA_API struct mica_communicator *mica_nn_loss_ranks(const mica_nn *nn);
 /* The dropouts of a training network so far, those of attention too, and config's draws. */
 MICA_API uint64_t mica_nn_draws(const mica_nn *nn);
 

@@ -72,6 +72,7 @@ typedef struct mica_objective {
   mica_value loss;   /* a scalar to be minimised, f32: a mean over what `weight` counts; null when predicting */
   mica_value weight; /* f32: how many samples, pixels or tokens the loss is the mean of; null: the batch's samples */
   double least;      /* the loss is divided by this where weight is less; 0: a loss without weight is 0 */
+  bool joined;       /* what the loss has of mica_nn_loss_ranks wants a gradient for the sum of their losses */
   mica_metric metrics[MICA_OBJECTIVE_METRICS];
   mica_answer answers[MICA_OBJECTIVE_ANSWERS]; /* what a teacher's may be compared with */
   /* A column as training changed it (noise, mosaics) for the network to see: a teacher sees it likewise; or null. */

@@ -54,6 +54,9 @@ void mica_nn_destroy(mica_nn *nn) {
 mica_graph *mica_nn_graph(const mica_nn *nn) { return nn->graph; }
 
 bool mica_nn_is_training(const mica_nn *nn) { return nn->config.training; }
+struct mica_communicator *mica_nn_loss_ranks(const mica_nn *nn) {
+  return nn->config.loss_ranks;
+}
 
 uint64_t mica_nn_draws(const mica_nn *nn) { return nn->draws; }
 

@@ -216,7 +216,19 @@ static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights, 
   return mean_of(mica_cross_entropy(z, y, &how), count);
 }
 
-static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights, mica_value count) {
+/* A quotient of sums over the batch, of which each of several ranks has a part. */
+static mica_value dice_of(mica_nn *nn, mica_value z, mica_value y, mica_value weights, bool *joined) {
+  const mica_dice_config how = {.weights = weights,
+                                .ignore = true,
+                                .ignored = -1,
+                                .ranks = mica_nn_loss_ranks(nn),
+                                .channel = MICA_CHANNELS / 4 - 2};
+  *joined = how.ranks != NULL;
+  return mica_dice(z, y, &how);
+}
+
+static mica_value loss_of(const mica_run *run, mica_nn *nn, mica_value z, mica_value y, mica_value weights,
+                          mica_value count, bool *joined) {
   const char *name = mica_run_setting(run, "loss");
   const double gamma = mica_run_number(run, "gamma");
   const mica_focal_config focal = {.reduction = MICA_LOSS_REDUCTION_SUM,
@@ -226,7 +238,7 @@ static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_
                                    .ignored = -1};
   if (!strcmp(name, "focal")) return mean_of(mica_focal(z, y, &focal), count);
   if (!strcmp(name, "cross_entropy")) return cross_entropy(z, y, weights, count);
-  mica_value dice = mica_dice(z, y, &(mica_dice_config){.weights = weights, .ignore = true, .ignored = -1});
+  mica_value dice = dice_of(nn, z, y, weights, joined);
   return !strcmp(name, "dice") ? dice : mica_add(cross_entropy(z, y, weights, count), dice);
 }
 
@@ -248,7 +260,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
   const char *const *names = mica_run_fact(run, "classes", NULL);
   out->weight = count_pixels(y, weights);
-  out->loss = loss_of(run, z, y, weights, out->weight);
+  out->loss = loss_of(run, nn, z, y, weights, out->weight, &out->joined);
   out->metrics[0] = mica_metric_dice("dice", z, y, names);
   out->metrics[1] = mica_metric_iou("iou", z, y, names);
   out->metrics[2] =

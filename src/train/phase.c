@@ -236,6 +236,7 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
                         .hook = o ? o->hook : c->hook,
                         .hook_user = o ? o->user : c->hook_user,
                         .norm_ranks = kind == MICA__PHASE_TRAIN && c->sync_norm ? c->communicator : NULL,
+                        .loss_ranks = kind == MICA__PHASE_TRAIN && !mica__ranks_apart(t) ? c->communicator : NULL,
                         .tensor_ranks = kind == MICA__PHASE_TRAIN ? t->tensor : NULL};
   MICA_TRY(mica_graph_create(&phase->graph));
   MICA_TRY(mica_nn_create(phase->graph, &how, &phase->nn));
@@ -261,7 +262,7 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
     mica_optimizer_config optimizer = c->optimizer;
     optimizer.communicator = mica__ranks_replicas(t);
     optimizer.shard = optimizer.shard && optimizer.communicator;
-    optimizer.joined = c->sync_norm;
+    optimizer.joined = c->sync_norm || (made->joined && how.loss_ranks);
     if (optimizer.communicator) {
       optimizer.weight = weight_of(phase, made);
       optimizer.least = least_of(made);

@@ -95,6 +95,19 @@ tr '\n' ' ' <"$work/run/config.json" | sed 's/"classes": *\[[^]]*\]/"classes": [
 run predict --model "$work/many" "$work/data/images/2.png"
 ends 1 '' '*300 classes: masks have 255 at most*'
 
+# Dice losses are of the whole batch, however many ranks it is divided among.
+if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then
+  ranks="train --data $work/data $small --norm group --epochs 3 --json --quiet"
+  # shellcheck disable=SC2086
+  run $ranks --out "$work/one"
+  one=$(json metrics.loss)
+  # shellcheck disable=SC2086
+  run $ranks --devices 0:0/2 --out "$work/two"
+  ends 0 '{"task":"segment"*' ''
+  awk -v a="$one" -v b="$(json metrics.loss)" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < (1e-5 * a) ^ 2) }' ||
+    fault "the loss of two ranks is $(json metrics.loss), of one $one"
+fi
+
 # Mixed precision, cutmix, group norm, other losses.
 for how in '--precision f16' '--precision bf16 --loss dice' '--augment cutmix --norm group' \
   '--loss focal --class-weights balanced' '--loss cross_entropy_dice --class-weights 1,3'; do

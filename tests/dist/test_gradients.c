@@ -25,6 +25,7 @@ typedef struct problem {
   mica_model_config config;
   mica_optimizer_config how; /* sgd with momentum, whose state after one step is the gradient */
   int steps;
+  bool dice; /* the loss has a quotient of sums over all samples, too */
 } problem;
 
 static problem current;
@@ -120,7 +121,9 @@ static mica_value loss_of(mica_nn *nn, mica_value *weight) {
   mica_value z = strcmp(current.network, "normed") ? mica_model_build(nn, x, &current.config) : normed(nn, x);
   if (takes_tokens()) z = mica_mean(z, MICA_AXES(1), false);
   *weight = mica_sum(mica_full_like(mica_cast(y, MICA_F32), 1), MICA_ALL_AXES, false);
-  return mica_cross_entropy(z, y, NULL);
+  mica_value entropy = mica_cross_entropy(z, y, NULL);
+  const mica_dice_config how = {.ranks = mica_nn_loss_ranks(nn), .channel = MICA_CHANNELS / 4 - 2};
+  return current.dice ? mica_add(entropy, mica_dice(z, y, &how)) : entropy;
 }
 
 static void keep(mica_nn *nn, mica_session *session, mica_queue *queue, outcome *to) {
@@ -150,7 +153,10 @@ static void train(mica_communicator *communicator, int64_t first, int64_t count,
   mica_tensor *rate, *y;
   const float r = 0.01f;
   ck_ok(mica_graph_create(&graph));
-  const mica_nn_config network = {.training = true, .seed = 3, .norm_ranks = how.joined ? communicator : NULL};
+  const mica_nn_config network = {.training = true,
+                                  .seed = 3,
+                                  .norm_ranks = how.joined && !current.dice ? communicator : NULL,
+                                  .loss_ranks = communicator};
   ck_ok(mica_nn_create(graph, &network, &nn));
   how.communicator = communicator;
   mica_value loss = loss_of(nn, &how.weight);
@@ -257,6 +263,15 @@ START_TEST(batch_norms_of_all_ranks) {
   current = problem_of("normed", MICA_SHAPE(2, 9, 9));
   current.how.joined = true;
   against_one_process(TEST_RACES_ALONE ? 2 : 3);
+  free_all();
+}
+END_TEST
+
+/* A loss that is no mean of samples, on ranks of which each has another number of them. */
+START_TEST(quotients_of_sums_over_all_ranks) {
+  current = problem_of("mlp", MICA_SHAPE(20));
+  current.dice = current.how.joined = true;
+  against_one_process(TEST_RACES_ALONE ? 2 : MOST_RANKS);
   free_all();
 }
 END_TEST
@@ -440,6 +455,7 @@ Suite *test_suite(void) {
   tcase_add_unchecked_fixture(tests, make_engines, destroy_engines);
   tcase_add_test(tests, networks_of_the_zoo);
   tcase_add_test(tests, batch_norms_of_all_ranks);
+  tcase_add_test(tests, quotients_of_sums_over_all_ranks);
   tcase_add_test(tests, timing_changes_no_bit);
   tcase_add_test(tests, what_the_optimiser_does_with_them);
   tcase_add_test(tests, compressed_gradients);

@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "ops/common/build.h"
 
+#include <mica/dist.h>
 #include <mica/loss.h>
 #include <mica/metric.h>
 
@@ -11,6 +12,15 @@ static mica_value sum_classes(mica_value x) {
   mica_axes axes = MICA_AXES(0);
   for (int32_t i = 2; i < rank; i++) axes.axis[axes.count++] = i;
   return mica_sum(x, axes, false);
+}
+
+/* Two sums of classes, of all ranks' samples where there are ranks. */
+static void join_ranks(const mica_dice_config *config, mica_value *both, mica_value *all) {
+  const int64_t classes = mica_value_shape(*both).dim[0];
+  if (!config->ranks || !both->graph || !all->graph) return;
+  mica_value sums = mica_all_reduce(mica_concat((mica_value[]){*both, *all}, 2, 0), config->ranks, config->channel);
+  *both = mica_slice(sums, 0, 0, classes, 1);
+  *all = mica_slice(sums, 0, classes, 2 * classes, 1);
 }
 
 /* (C) as (C, 1, ...) that broadcasts along axis 1 of a rank. */
@@ -48,9 +58,9 @@ mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_confi
   if (!(smooth >= 0)) return mica__builder_fail("dice", logits, MICA_E_INVALID, "smooth is %g", smooth);
   mica_value p = mica_softmax(mica__widen(logits), 1), t = shares_of(p, target, config, &used);
   if (used.graph) p = mica_mul(p, used);
-  mica_value both = mica_affine(sum_classes(mica_mul(p, t)), 2, smooth);
-  mica_value all = mica_affine(mica_add(sum_classes(p), sum_classes(t)), 1, smooth);
-  mica_value losses = mica_affine(mica_div(both, all), -1, 1);
+  mica_value both = sum_classes(mica_mul(p, t)), all = mica_add(sum_classes(p), sum_classes(t));
+  join_ranks(config, &both, &all);
+  mica_value losses = mica_affine(mica_div(mica_affine(both, 2, smooth), mica_affine(all, 1, smooth)), -1, 1);
   if (!config->weights.graph) return mica__narrow(mica_mean(losses, MICA_ALL_AXES, false), logits);
   mica_value weights = mica__widen(config->weights);
   mica_value sum = mica_sum(mica_mul(losses, weights), MICA_ALL_AXES, false);
