@@ -70,6 +70,10 @@ mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value x, int64_
   mica_nn_push(nn, name);
   for (int64_t layer = 0; layer < c.layers; layer++) {
     const int64_t inputs = mica_value_shape(x).dim[2], units = units_of(nn, layer, c.direction, hidden);
+    char row[24];
+    snprintf(row, sizeof row, "l%lld", (long long)layer);
+    if (layer > 0) x = mica_nn_dropout(nn, x, c.dropout);
+    mica__nn_record(nn, row, "recurrent");
     weights all = weights_of(nn, layer, directions, c.direction == MICA_RNN_DIRECTION_REVERSE, inputs, units, &c);
     const mica_rnn_config how = {.kind = c.kind,
                                  .direction = c.direction,
@@ -77,9 +81,8 @@ mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value x, int64_
                                  .lengths = c.lengths,
                                  .h0 = c.h0 ? c.h0[layer] : null_value,
                                  .c0 = c.c0 ? c.c0[layer] : null_value};
-    if (layer > 0) x = mica_nn_dropout(nn, x, c.dropout);
     last = mica_rnn(x, all.w, all.r, all.b, &how);
-    last.y = x = mica__join_heads(last.y, directions * units);
+    last.y = x = mica__nn_recorded(nn, mica__join_heads(last.y, directions * units));
   }
   mica_nn_pop(nn);
   return last;

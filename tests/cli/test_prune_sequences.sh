@@ -100,7 +100,7 @@ awk 'BEGIN { print "mood\ttext"; for (i = 0; i < 200; i++)
 sed 's/^good/fine/' "$work/texts.tsv" >"$work/others.tsv"
 data=$work/texts.tsv
 for model in encoder tagger; do
-  run train --task text --data "$data" --label mood --model $model --width 32 --heads 4 --layers 2 --epochs 4 --quiet \
+  run train --task text --data "$data" --label mood --model $model --width 32 --heads 4 --layers 2 --epochs 12 --quiet \
     --out "$work/$model"
   ends 0 '' '*'
   run prune "$work/$model" --steps 1 --epochs 3 --quiet --out "$work/${model}2"

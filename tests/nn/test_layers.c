@@ -121,6 +121,21 @@ START_TEST(summary_counts_all_positions) {
 }
 END_TEST
 
+START_TEST(summary_has_recurrent_layers) {
+  char *text = NULL;
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 50, 8));
+  mica_nn_rnn(nn, "lstm", x, 24, &(mica_nn_rnn_config){.kind = MICA_RNN_KIND_LSTM, .layers = 2});
+  ck_graph();
+  ck_ok(mica_nn_summary(nn, &text));
+  /* Four gates of inputs and of states, and two biases each; 50 steps of 2 4 24 (8 + 24) or 2 4 24 48. */
+  const char *first = strstr(text, "lstm.l0 "), *second = strstr(text, "lstm.l1 ");
+  ck_assert_msg(first && second && strstr(first, " 3264 ") && strstr(second, " 4800 "), "%s", text);
+  const double flops = strtod(strstr(first, " 3264 ") + 6, NULL), more = strtod(strstr(second, " 4800 ") + 6, NULL);
+  ck_assert_msg(flops >= 0.307 && flops < 0.4 && more >= 0.460 && more < 0.6, "%g and %g MFLOP: %s", flops, more, text);
+  mica_free(text);
+}
+END_TEST
+
 START_TEST(errors_are_sticky) {
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(4, MICA_DYNAMIC));
   mica_value h = mica_nn_dense(nn, "a", mica_nn_dense(nn, "fc", x, 3, NULL), 3, NULL);
@@ -347,6 +362,7 @@ Suite *test_suite(void) {
   tcase_add_test(build, names_and_shapes);
   tcase_add_test(build, summary_tells_the_costs);
   tcase_add_test(build, summary_counts_all_positions);
+  tcase_add_test(build, summary_has_recurrent_layers);
   tcase_add_test(build, errors_are_sticky);
   tcase_add_test(values, initialisers);
   tcase_add_test(values, orthogonal);
