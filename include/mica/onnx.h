@@ -140,6 +140,7 @@ typedef struct mica_onnx_runner_config {
   /* A loop whose trips are known is unrolled up to so many nodes; 0 stands for 2000. */
   uint32_t most_unrolled;
   bool no_fusion, no_simplify; /* as in mica_session_config */
+  mica_dtype dtype;            /* likewise: f16 or bf16 for inference in 16 bits */
 } mica_onnx_runner_config;
 
 /* A model made ready to run on an engine. Weights are uploaded when the first run needs them, once for all shapes.

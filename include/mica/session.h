@@ -23,6 +23,11 @@ typedef struct mica_binding {
 typedef struct mica_session_config {
   bool no_fusion;   /* one kernel an op: slow, for finding out which of two is wrong */
   bool no_simplify; /* the graph as it was built */
+  /* f16 or bf16: inference in 16 bits. Convolutions and products of f32 take their operands rounded to it, sums are f32
+   * still, and values are stored in it from one of them to the next; inputs, outputs and parameters stay f32, and so
+   * does what is no product, pointwise, pooled, joined or padded. Graphs that assign are MICA_E_UNSUPPORTED. f32 (as
+   * zero gives): as the graph says. */
+  mica_dtype dtype;
   /* Another session of the same engine, whose memory is used for every parameter that it has too (by name; dtypes and
    * shapes must agree). So the training and the inference of a network, or its sessions for several batch sizes, hold
    * the weights once. NULL: none. */

@@ -12,7 +12,7 @@
 #include <time.h>
 
 struct values {
-  const char *model, *shape, *seed, *out, *check, *repeat, *profile, *device;
+  const char *model, *shape, *seed, *out, *check, *repeat, *profile, *precision, *device;
   cli_words input;
   bool json;
 };
@@ -31,6 +31,8 @@ static const cli_option options[] = {
     CLI_ROW("repeat", struct values, repeat, .value = "N", .help = "run N times more and say how long one takes"),
     CLI_ROW("profile", struct values, profile, .value = "FILE",
             .help = "where the time of one more run goes, as a table and as a Chrome trace in FILE"),
+    CLI_ROW("precision", struct values, precision, .value = "TYPE",
+            .help = "f16 or bf16: products in 16 bits, and what lies between them; f32"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
@@ -100,6 +102,7 @@ static const char *beside_check(const struct values *v) {
          : v->out       ? "out"
          : v->repeat    ? "repeat"
          : v->profile   ? "profile"
+         : v->precision ? "precision"
                         : NULL;
 }
 
@@ -167,8 +170,25 @@ static int report(const cli_command *self, const struct values *v, mica_queue *q
   return status == CLI_OK ? printed : status;
 }
 
+/* False for a name that is none; NULL is f32. */
+static bool precision_of(const char *name, mica_dtype *dtype) {
+  static const mica_dtype known[] = {MICA_F32, MICA_F16, MICA_BF16};
+  if (!name) return true;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(name, mica_dtype_name(known[i])) == 0) {
+      *dtype = known[i];
+      return true;
+    }
+  return false;
+}
+
 static int run_model(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx *model,
                      int64_t seed, int64_t repeat) {
+  mica_onnx_runner_config config = {.dtype = MICA_F32};
+  if (!precision_of(v->precision, &config.dtype)) {
+    cli_fail(self, "--precision %s: f32, f16 and bf16 are known", v->precision);
+    return CLI_USAGE;
+  }
   cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);
   if (!feeds) return cli_fail(self, "the host is out of memory");
   mica_onnx_runner *runner = NULL;
@@ -176,7 +196,7 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
   double median = 0, p95 = 0;
   int status = v->out ? refuse_results(self, v->out, model) : CLI_OK;
   if (status == CLI_OK) status = cli_onnx_feeds_make(feeds, self, model, v->input, v->shape, (uint64_t)seed);
-  if (status == CLI_OK && mica_onnx_runner_create(engine, model, NULL, &runner) != MICA_OK)
+  if (status == CLI_OK && mica_onnx_runner_create(engine, model, &config, &runner) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK && mica_onnx_run(runner, queue, feeds->feeds, feeds->count) != MICA_OK)
     status = cli_fail_library(self);

@@ -102,6 +102,11 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   session->config.parameters = NULL;
   mica_status status =
       mica__template_clone(graph, outputs, output_count, !session->config.no_simplify, &session->template);
+  mica_dtype dtype = session->config.dtype;
+  if (status == MICA_OK && dtype != MICA_F32 && dtype != MICA_F16 && dtype != MICA_BF16)
+    status = mica__fail(MICA_E_DTYPE, "mica_session_create: sessions compute in f32, f16 or bf16, not %s",
+                        mica_dtype_name(dtype));
+  if (status == MICA_OK && dtype != MICA_F32) status = mica__template_narrow(&session->template, dtype);
   if (status == MICA_OK) status = collect_slots(session);
   if (status == MICA_OK) status = mica__session_make_parameters(session, graph, config);
   if (status == MICA_OK) status = compile_now(session);

@@ -53,6 +53,10 @@ mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32
 mica_status mica__template_specialise(const mica__template *source, const mica_shape *shapes, bool simplify,
                                       mica__template *template);
 
+/* Inference in `dtype`, f16 or bf16, where that is enough: values of f32 between products are stored so; see narrow.c.
+ * MICA_E_UNSUPPORTED where there are assignments. */
+mica_status mica__template_narrow(mica__template *template, mica_dtype dtype);
+
 /* Puts ops in the place of trees that are their written-out forms (mica__op.match), where nothing else needs what is
  * inside; the last step of specialising. */
 mica_status mica__template_rewrite(mica__template *template);

@@ -43,6 +43,13 @@ typedef enum mica__join {
   MICA__JOIN_ARGMIN,
 } mica__join;
 
+/* How an op takes part where a session computes in 16 bits (compile/narrow.c). Pointwise ops and views follow. */
+typedef enum mica__narrows {
+  MICA__NARROWS_NEVER,
+  MICA__NARROWS_FIRST, /* its operands become narrow, and so does its result */
+  MICA__NARROWS_LATER, /* where its operands are */
+} mica__narrows;
+
 /* The most results that an op may have. */
 #define MICA__MAX_RESULTS 8
 
@@ -236,7 +243,8 @@ typedef struct mica__op {
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
   uint32_t takes_halves;  /* LAUNCH: bit k: input k, if f32, may come as f16 or bf16, widened as it is read */
   uint32_t fills;         /* LAUNCH: bit k: result k is written even where nobody wants it, and gets memory for that */
-  uint32_t shape_only;    /* bit k: of input k only the shape is used, so that it need not be kept or computed */
+  mica__narrows narrows;
+  uint32_t shape_only; /* bit k: of input k only the shape is used, so that it need not be kept or computed */
 } mica__op;
 
 #endif

@@ -71,6 +71,10 @@ json outputs.0.values >/dev/null 2>&1 && fault 'values of 18 elements'
 
 run run
 ends 2 '' 'mica run: MODEL is missing; mica run --help shows the usage'
+run run "$work/relu.onnx" --shape x=3x2 --precision f8
+ends 2 '' 'mica run: --precision f8: f32, f16 and bf16 are known'
+run run "$work/relu.onnx" --shape x=3x2 --precision bf16
+ends 0 'y * f32 (3, 2) *' ''
 run run "$work/none.onnx"
 ends 1 '' "mica run: *none.onnx*"
 run run "$work/rule.onnx"

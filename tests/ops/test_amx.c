@@ -4,6 +4,7 @@
  * are emulated here one by one, as they trap. So what cl/common/tiles.clh writes as bytes is decoded by someone else,
  * and the checks of the ops that use it compare the results. */
 #define _GNU_SOURCE /* registers of a signal's context; NOLINT(bugprone-reserved-identifier): the system's own switch */
+#include "ops/conv/conv.h"
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
 #include "runtime/host_cpu.h"
@@ -149,17 +150,33 @@ static void report(void *user, const mica_doctor_line *line) {
     printf("%s %s %s (%s): %s\n", line->op, line->kernel, line->variant, line->cases, line->message);
 }
 
-static void check_op(const char *name) {
+static void run_checks(const mica__op *op, mica__check_level level) {
   mica_doctor_summary summary = {0};
+  amx_passed = false;
+  ck_ok(mica__check_run(test_engine(), op, level, report, NULL, &summary));
+  ck_assert_uint_eq(summary.failed, 0);
+  ck_assert_msg(amx_passed, "%s took no tiles", op->name);
+}
+
+static void check_op(const char *name) {
   const mica__op *op = NULL;
   for (size_t i = 0; i < mica__op_count; i++)
     if (strcmp(mica__ops[i]->name, name) == 0) op = mica__ops[i];
   ck_assert_ptr_nonnull(op);
-  amx_passed = false;
-  ck_ok(mica__check_run(test_engine(), op, MICA__CHECK_SMALL, report, NULL, &summary));
-  ck_assert_uint_eq(summary.failed, 0);
-  ck_assert_msg(amx_passed, "%s took no tiles", name);
+  run_checks(op, MICA__CHECK_SMALL);
 }
+
+/* The implementation of convolutions on tiles, over the whole grid. */
+static mica_status check_tiles(mica__check *check) {
+  return mica__conv_check_impl(check, &mica__conv_cpu_tiles, MICA__CONV_FWD);
+}
+
+START_TEST(convolutions_are_right) {
+  static const mica__kernel_desc *const kernels[] = {&mica__conv_cpu_tiles_kernel, NULL};
+  const mica__op tiles = {.name = "conv on tiles", .kernels = kernels, .check = check_tiles};
+  run_checks(&tiles, MICA__CHECK_FULL);
+}
+END_TEST
 
 START_TEST(products_are_right) {
   check_op("gemm");
@@ -189,6 +206,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("amx");
   TCase *products_case = tcase_create("products");
   tcase_add_test(products_case, products_are_right);
+  tcase_add_test(products_case, convolutions_are_right);
   suite_add_tcase(suite, products_case);
   return suite;
 }

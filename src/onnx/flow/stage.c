@@ -177,6 +177,7 @@ static mica_status open_session(cutting *c, mica__stage *stage) {
   for (size_t i = 0; i < stage->id_count; i++) outputs[i] = (mica_value){c->to, c->map[stage->ids[i] - 1]};
   const mica_session_config config = {.no_fusion = r->config.no_fusion,
                                       .no_simplify = r->config.no_simplify,
+                                      .dtype = r->config.dtype,
                                       .parameters = c->bindings,
                                       .parameter_count = c->binding_count};
   mica_status status = mica_session_create(r->engine, c->to, outputs, stage->id_count, &config, &stage->session);

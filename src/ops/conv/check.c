@@ -24,6 +24,7 @@ static const geometry quick[] = {
     {1, 17, 17, {8, 8}, {3, 3}, {.stride = ALL(1), .pad = ALL(1), .groups = 17}, 0},
     {17, 5, 9, {2, 2}, {3, 3}, {.stride = ALL(1), .pad = ALL(1)}, 0},
     {1, 18, 20, {5, 6}, {1, 1}, {.groups = 1}, 0},
+    {2, 20, 37, {6, 31}, {3, 3}, {.stride = {2, 1}, .pad = ALL(1)}, 0},
 };
 /* Every case differs from the others in what it demands of the cutting: planes that fill no vector, channels on both
  * sides of a tile, all that a config may say. */
@@ -82,6 +83,11 @@ static const geometry full[] = {
     {2, 3, 3, {37, 56}, {3, 3}, {.pad = ALL(1), .groups = 3}, 0},
     {1, 16, 16, {20, 112}, {3, 3}, {.pad = ALL(1), .groups = 16}, 0},
     {2, 4, 4, {36, 58}, {3, 3}, {.stride = ALL(2), .pad = ALL(1), .groups = 4}, 0},
+    {2, 35, 37, {13, 22}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
+    {2, 20, 37, {6, 31}, {3, 3}, {.stride = {2, 1}, .pad = ALL(1)}, 0},
+    {1, 64, 70, {16, 16}, {3, 3}, {.pad = ALL(2), .dilation = ALL(2)}, 0},
+    {1, 66, 33, {17, 19}, {1, 1}, {.stride = ALL(2)}, 0},
+    {3, 33, 40, {9, 7}, {5, 3}, {.stride = {3, 1}, .pad = {2, 1}}, 0},
 };
 
 /* What becomes part of a kernel's text, or is prepacked (constant); a group of cases shares it. With constant
@@ -98,6 +104,7 @@ static const setting settings[] = {
     {"f32, constant filters", MICA_F32, false, false, true, 1},
     {"f16", MICA_F16, true, true, false, 4},
     {"bf16", MICA_BF16, false, false, false, 4},
+    {"bf16, bias, addend and constant filters", MICA_BF16, true, true, true, 2},
     {"f64", MICA_F64, false, false, false, 4},
 };
 
@@ -248,7 +255,7 @@ static size_t first_setting(const mica__check *check, const mica__impl *impl) {
  * full grid a CPU also runs the last variant of each GPU's kernel, in that setting: building more takes it longer than
  * all other checks together. A GPU runs no kernel of CPUs: their vectors need no alignment there, and NVIDIA's driver
  * loses the device to conv_cpu_direct_n. */
-static mica_status check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
+mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__variant *last = last_variant(kernel, device);
@@ -278,6 +285,6 @@ mica_status mica__conv_check_last(mica__check *check, const mica__impl *impl, mi
 mica_status mica__conv_check(mica__check *check) {
   for (int pass = 0; pass < MICA__CONV_PASSES; pass++)
     for (const mica__impl *const *impl = mica__conv_impls[pass]; *impl; impl++)
-      MICA_TRY(check_impl(check, *impl, (mica__conv_pass)pass));
+      MICA_TRY(mica__conv_check_impl(check, *impl, (mica__conv_pass)pass));
   return MICA_OK;
 }

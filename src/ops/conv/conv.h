@@ -123,6 +123,8 @@ double mica__conv_reference_at(const mica__conv_dims *dims, mica__conv_pass pass
 /* In check.c. */
 struct mica__check;
 mica_status mica__conv_check(struct mica__check *check);
+/* The part of it that is about one implementation of one pass. */
+mica_status mica__conv_check_impl(struct mica__check *check, const mica__impl *impl, mica__conv_pass pass);
 /* For the tests: the last variant of an implementation of the pass in all types that it takes, over all cases, on
  * whatever device. */
 MICA_CHECKED mica_status mica__conv_check_last(struct mica__check *check, const mica__impl *impl, mica__conv_pass pass);

@@ -132,6 +132,7 @@ static void window_of_pad(const mica_graph *graph, const mica__node *node, int32
 
 const mica__op mica__op_pad = {.name = "pad",
                                .kind = MICA__OP_LAUNCH,
+                               .narrows = MICA__NARROWS_LATER,
                                .min_inputs = 1,
                                .max_inputs = 1,
                                .attrs = &mica__window_attr_list,
@@ -283,6 +284,7 @@ static void window_of_concat(const mica_graph *graph, const mica__node *node, in
 
 const mica__op mica__op_concat = {.name = "concat",
                                   .kind = MICA__OP_LAUNCH,
+                                  .narrows = MICA__NARROWS_LATER,
                                   .min_inputs = 1,
                                   .max_inputs = INT32_MAX,
                                   .attrs = &mica__concat_attr_list,

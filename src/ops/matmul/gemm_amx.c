@@ -3,8 +3,8 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "ops/matmul/tiles.h"
 #include "runtime/host_cpu.h"
-#include "runtime/workspace.h"
 
 #include <stdatomic.h>
 
@@ -26,22 +26,11 @@ static const mica__variant variants[] = {
 };
 const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/gemm_amx.cl", params, variants)};
 
-static const mica__kernel_param pack_params[] = {
-    MICA__CASE("PER", "elements a word", 2, 4),
-    MICA__CASE("ROWS", "1 rows of a, 0 columns of b", 0, 1),
-};
-static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 2, 0)};
-const mica__kernel_desc mica__gemm_amx_pack_kernel = {
-    MICA__KERNEL("gemm_amx_pack", "matmul/gemm_amx_pack.cl", pack_params, pack_variants)};
-
 /* Set when a driver that should take the instructions does not. One for the process: drivers do not differ within
  * one. */
 static atomic_bool amx_rejected;
 
-#define SIDE 32
-/* Panels of columns and words that a group of the packing kernel takes (cl/matmul/gemm_amx_pack.cl). */
-#define SHARE 8
-#define LENGTH 32
+#define SIDE MICA__TILES_SIDE
 /* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
 #define ROWS 4
 #define COLUMNS 8
@@ -72,43 +61,20 @@ static const char *decline(const mica__task *task) {
   return mica__host_has_tiles(task->device) ? NULL : "the processor has no tiles, or this process may not use them";
 }
 
-/* How both operands are cut: words a tile takes along k, as few as fill the last one best, and words in all. */
-typedef struct cut {
-  int64_t words, steps;
-} cut;
-
-static cut cut_of(const mica__gemm *gemm) {
-  int64_t all = mica__ceil_div(gemm->k, per_word(gemm)), chunks = mica__ceil_div(all, 16);
-  int64_t words = mica__ceil_div(all, chunks);
-  return (cut){words, words * chunks};
-}
+static mica__tiles_cut cut_of(const mica__gemm *gemm) { return mica__tiles_cut_of(gemm->k, per_word(gemm)); }
 
 static mica_status pack(mica_queue *queue, const mica__gemm *gemm, const mica__matrix *operand, bool rows,
                         mica_tensor **packed) {
-  const mica__kernel_desc *desc = &mica__gemm_amx_pack_kernel;
-  cut c = cut_of(gemm);
-  int64_t batches = operand->batch ? gemm->batches : 1, outer = rows ? gemm->m : gemm->n;
-  int64_t panels = mica__ceil_div(outer, SIDE);
-  int32_t values[MICA__MAX_PARAMS];
-  mica__kernel *kernel = NULL;
-  mica__kernel_values(desc, &pack_variants[0], values);
-  mica__kernel_set(desc, values, "PER", (int32_t)per_word(gemm));
-  mica__kernel_set(desc, values, "ROWS", rows);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(batches, panels, c.steps, SIDE), packed));
-  mica__launch launch = mica__launch_of(kernel);
-  const int64_t sizes[] = {outer, gemm->k, c.steps, c.words};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
-  mica__launch_tensor(&launch, operand->tensor);
-  mica__launch_long(&launch, operand->batch);
-  mica__launch_long(&launch, rows ? operand->row : operand->col);
-  mica__launch_long(&launch, rows ? operand->col : operand->row);
-  mica__launch_tensor(&launch, *packed);
-  const int64_t by_rows[] = {panels, batches, 1};
-  const int64_t by_columns[] = {mica__ceil_div(c.steps, LENGTH), mica__ceil_div(panels, SHARE), batches};
-  mica__launch_range3(&launch, rows ? by_rows : by_columns, (size_t[]){1, 1, 1});
-  mica__launch_cost(&launch, 0, 2 * (double)mica_tensor_bytes(*packed));
-  return mica__queue_submit(queue, &launch);
+  const mica__tiles_operand matrices = {.tensor = operand->tensor,
+                                        .rows = rows,
+                                        .per = per_word(gemm),
+                                        .batches = operand->batch ? gemm->batches : 1,
+                                        .batch = operand->batch,
+                                        .outer = rows ? gemm->m : gemm->n,
+                                        .outer_step = rows ? operand->row : operand->col,
+                                        .k = gemm->k,
+                                        .k_step = rows ? operand->col : operand->row};
+  return mica__tiles_pack(queue, &matrices, cut_of(gemm), packed);
 }
 
 /* Where the rows of a stand (cl/matmul/gemm_amx.cl), in words. tensor is a or what it is packed in. */
@@ -132,7 +98,7 @@ static rows rows_where_they_lie(const mica__gemm *gemm) {
 }
 
 static rows rows_packed(const mica__gemm *gemm, const mica_tensor *packed) {
-  cut c = cut_of(gemm);
+  mica__tiles_cut c = cut_of(gemm);
   int64_t panel = SIDE * c.steps, batch = mica__ceil_div(gemm->m, SIDE) * panel;
   return (rows){packed, gemm->a.batch ? batch : 0, panel, SIDE * c.words, c.words};
 }
@@ -147,7 +113,7 @@ static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mic
                             const mica_tensor *b) {
   const mica__kernel_desc *desc = &mica__gemm_amx_kernel;
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
-  cut c = cut_of(gemm);
+  mica__tiles_cut c = cut_of(gemm);
   int64_t tall = mica__ceil_div(gemm->m, SIDE), wide = mica__ceil_div(gemm->n, SIDE);
   int64_t wanted = mica__ceil_div(2 * (int64_t)device->compute_units, gemm->batches);
   int64_t columns = block_of(wide, COLUMNS, mica__ceil_div(tall, ROWS), wanted);

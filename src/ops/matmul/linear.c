@@ -87,6 +87,7 @@ static mica_status launch_linear(const mica__exec *exec) {
 
 const mica__op mica__op_linear = {.name = "linear",
                                   .kind = MICA__OP_LAUNCH,
+                                  .narrows = MICA__NARROWS_FIRST,
                                   .min_inputs = 2,
                                   .max_inputs = 4,
                                   .attrs = &mica__linear_attr_list,

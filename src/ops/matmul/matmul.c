@@ -141,6 +141,7 @@ static double flops_matmul(const mica__node *node, const mica__type *inputs) {
 
 const mica__op mica__op_matmul = {.name = "matmul",
                                   .kind = MICA__OP_LAUNCH,
+                                  .narrows = MICA__NARROWS_FIRST,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
                                   .dtypes = "f0>0",

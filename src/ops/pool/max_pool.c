@@ -513,7 +513,7 @@ static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &ma
                                      .evaluate = evaluate_##label,                                                     \
                                      .launch = launch_##label,                                                         \
                                      __VA_ARGS__}
-POOL(max_pool, kernels, 1, "n>0s", infer_max_pool, .results = RESULTS);
+POOL(max_pool, kernels, 1, "n>0s", infer_max_pool, .results = RESULTS, .narrows = MICA__NARROWS_LATER);
 POOL(max_pool_grad, grad_kernels, 3, "*f*>1", infer_max_pool_grad, .shape_only = 1);
 
 /* --- builders --- */

@@ -1,0 +1,186 @@
+/* conv/cpu/tiles.cl: forward convolution of bf16 in two dimensions, without groups, on the matrix unit of Intel's CPUs
+ * (common/tiles.clh).
+ *
+ * A work-group of one work-item takes `rows` rows of a result by `panels` panels of 32 filters. It packs what these
+ * read of S into local memory, in words of two channels of a pixel:
+ *
+ *   words[w][phase][i][j]    channels 2 w and 2 w + 1 of pixel ((row0 + i) ST1 + phase / phases2 - PA1,
+ *                                                               j ST2 + phase % phases2 - PA2)
+ *
+ * zeros outside S. Pixels that a tap reads for adjacent results are adjacent there, and the 16 pixels of each word of a
+ * tile stand `plane` words apart. Column j of the product is pixel (j / pitch, j % pitch); those beyond O2 are computed
+ * and dropped. Sums run over the taps and, of each, over chunks of `words` words, as gemm_amx.cl says.
+ *
+ * P is the filters, packed by matmul/gemm_amx_pack.cl with a tap as a matrix: P[tap][panel][chunk][32][words], `steps`
+ * words a row. shape: rows, panels, steps, words, height (rows of a phase), pitch (its columns), plane (words of
+ * all phases, or more), phases in the height; phases2: in the width.
+ *
+ *   MICA_HAS_AMX  1 the instructions, 0 an emulation
+ *
+ * scratch: steps * plane + 64 words. NDRange: groups of one work-item, ceil(O1 / rows) by ceil(all panels / panels)
+ * by N. */
+#include "common/epilogue.clh"
+#include "common/group.clh"
+#include "common/prefetch.clh"
+#include "common/tiles.clh"
+#include "conv/problem.clh"
+
+#define SIDE 32
+
+/* to[j] = a word of elements j step of two channels, of the second only those bits that are kept. */
+#define MICA_WORDS(n, j)                                                                                               \
+  MICA_PASTE(vstore, n)                                                                                                \
+  (MICA_AS(uint, n, MICA_PASTE(vload, n)(0, even + (j))) |                                                             \
+       (MICA_AS(uint, n, MICA_PASTE(vload, n)(0, odd + (j))) << 16 & kept),                                            \
+   0, to + (j))
+static inline void pack_words(__global const ushort *even, __global const ushort *odd, const uint kept, const int step,
+                              const int count, __local uint *to) {
+  int j = 0;
+  if (step == 1 && count >= 16) {
+    for (; j + 16 < count; j += 16) MICA_WORDS(16, j);
+    MICA_WORDS(16, count - 16);
+  } else if (step == 1 && count >= 4) {
+    for (; j + 4 < count; j += 4) MICA_WORDS(4, j);
+    MICA_WORDS(4, count - 4);
+  } else if (step == 2 && count >= 8) {
+    for (;; j = min(j + 8, count - 8)) {
+      /* Two vectors, since one may reach beyond the last pixel. */
+      const ushort8 e0 = vload8(0, even + 2 * j), e1 = vload8(0, even + 2 * j + 7);
+      const ushort8 o0 = vload8(0, odd + 2 * j), o1 = vload8(0, odd + 2 * j + 7);
+      vstore8(convert_uint8((ushort8)(e0.even, e1.odd)) | (convert_uint8((ushort8)(o0.even, o1.odd)) << 16 & kept), 0,
+              to + j);
+      if (j == count - 8) break;
+    }
+  } else {
+    for (; j < count; j++) to[j] = even[(long)j * step] | ((uint)odd[(long)j * step] << 16 & kept);
+  }
+}
+
+static inline void clear(const int begin, const int end, __local uint *to) {
+  for (int j = begin; j < end; j++) to[j] = 0;
+}
+
+#define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
+
+static void pack_image(CONV_PARAMS, const int8 shape, const int phases2, const int row0, __global const ushort *S,
+                       __local uint *to) {
+  CONV_UNPACK
+  const int steps = shape.s2, height = shape.s4, pitch = shape.s5, plane = shape.s6, phases1 = shape.s7;
+  const bool whole = R1 * R2 == 1 && ST1 * ST2 == 1 && PA1 == 0 && PA2 == 0 && pitch == I2;
+  for (int w = 0; w < steps; w++, to += plane) {
+    const int c = 2 * w;
+    const uint kept = c + 1 < CG ? 0xffff0000u : 0;
+    __global const ushort *even = S + (long)c * I1 * I2, *odd = kept ? even + (long)I1 * I2 : even;
+    if (c >= CG) {
+      clear(0, plane, to);
+    } else if (whole) {
+      const long at = (long)row0 * I2;
+      pack_words(even + at, odd + at, kept, 1, min(height, I1 - row0) * I2, to);
+    } else {
+      for (int phase = 0; phase < phases1 * phases2; phase++) {
+        const int shift = PA2 - phase % phases2;
+        const int first = shift > 0 ? DIVIDE_UP(shift, ST2) : 0, stop = min(pitch, DIVIDE_UP(I2 + shift, ST2));
+        for (int i = 0; i < height; i++) {
+          const int h = (row0 + i) * ST1 + phase / phases2 - PA1;
+          __local uint *row = to + (phase * height + i) * pitch;
+          const int end = h < 0 || h >= I1 ? 0 : stop;
+          const long at = (long)h * I2 + (long)first * ST2 - shift;
+          if (first < end) pack_words(even + at, odd + at, kept, ST2, end - first, row + first);
+          clear(0, first < end ? first : pitch, row);
+          clear(first < end ? end : pitch, pitch, row);
+        }
+      }
+    }
+  }
+}
+
+/* Columns of a tile that are pixels: `count` from `lane` on become those from `to` on. */
+typedef struct kept_columns {
+  int lane, count, to;
+} kept_columns;
+
+/* Finds them among columns begin .. end - 1; returns their number, and in *all how many columns they are. */
+static int find_kept(const int begin, const int end, const int pitch, const int width, kept_columns *list, int *all) {
+  int found = 0;
+  *all = 0;
+  for (int j = begin, next; j < end; j = next) {
+    const int at = j % pitch, stop = min(end, j - at + min(width, pitch));
+    next = pitch == width ? end : min(end, j - at + pitch);
+    const int count = pitch == width ? end - j : stop - j;
+    if (count <= 0) continue;
+    list[found].lane = j - begin;
+    list[found].count = count;
+    list[found].to = *all;
+    *all += count;
+    found++;
+  }
+  return found;
+}
+
+CPU_KERNEL conv_cpu_tiles(CONV_PARAMS, const int8 shape, const int phases2, __global const ushort *restrict S,
+                          const long S_at, __global const uint *restrict P, const long P_at, __local uint *scratch,
+                          EPILOGUE_PARAMS) {
+  CONV_UNPACK
+  const int rows = shape.s0, steps = shape.s2, words = shape.s3, height = shape.s4, pitch = shape.s5, plane = shape.s6;
+  const int row0 = (int)get_group_id(0) * rows, n = (int)get_group_id(2), all_panels = DIVIDE_UP(KG, SIDE);
+  const int first_panel = (int)get_group_id(1) * shape.s1, last_panel = min(all_panels, first_panel + shape.s1);
+  const int columns = (min(rows, O1 - row0) - 1) * pitch + O2;
+  const bool overlap = beta == 0 || C + C_at != D + D_at;
+  float sums[SIDE + 1][SIDE], line[SIDE + 16];
+  __private uint *to = (__private uint *)&sums[0][0];
+  pack_image(CONV, shape, phases2, row0, S + S_at + (long)n * CG * I1 * I2, scratch);
+  TILES_STORAGE;
+  TILES_BEGIN(words);
+  for (int panel = first_panel; panel < last_panel; panel++)
+    for (int j0 = 0; j0 < columns; j0 += SIDE) {
+      TILE_ZERO(0);
+      TILE_ZERO(1);
+      TILE_ZERO(2);
+      TILE_ZERO(3);
+      for (int t = 0; t < R1 * R2; t++) {
+        const int r1 = t / R2 * DI1, r2 = t % R2 * DI2;
+        __global const uint *a = P + P_at + ((long)t * all_panels + panel) * steps * SIDE;
+        __local const uint *b = scratch + ((r1 % ST1 * phases2 + r2 % ST2) * height + r1 / ST1) * pitch + r2 / ST2 + j0;
+        for (int s = 0; s < steps; s += words, a += SIDE * words, b += words * plane) {
+          TILE_LOAD(6, b, 4l * plane);
+          TILE_LOAD(4, a, 4l * words);
+          TILE_DOT(bf, 0, 4, 6);
+          TILE_LOAD(7, b + 16, 4l * plane);
+          TILE_DOT(bf, 1, 4, 7);
+          TILE_LOAD(5, a + 16 * words, 4l * words);
+          TILE_DOT(bf, 2, 5, 6);
+          TILE_DOT(bf, 3, 5, 7);
+        }
+      }
+      TILE_STORE(0, to, 4 * SIDE);
+      TILE_STORE(1, to + 16, 4 * SIDE);
+      TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
+      TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+      kept_columns list[SIDE];
+      int kept;
+      const int found = find_kept(j0, min(j0 + SIDE, columns), pitch, O2, list, &kept);
+      const int pixel = (row0 + j0 / pitch) * O2 + min(j0 % pitch, O2);
+      const int last = j0 + SIDE < columns ? panel : panel + 1, ahead = last == panel ? pixel + kept : row0 * O2;
+      for (int i = 0; i < min(SIDE, KG - panel * SIDE); i++) {
+        const int k = panel * SIDE + i, next = min(last * SIDE + i, KG - 1);
+        const float *from = sums[i] + (found == 1 ? list[0].lane : 0);
+        PREFETCH_WRITE(D + D_at + n * D_batch + next * D_row + ahead);
+        if (beta != 0) PREFETCH_READ(C + C_at + n * C_batch + next * C_row + ahead);
+        if (found > 1) {
+          from = line;
+          for (int f = 0; f < found; f++)
+            for (int v = 0; v < list[f].count; v += 16)
+              vstore16(vload16(0, &sums[i][list[f].lane + v]), 0, line + list[f].to + v);
+        }
+        int lane = 0;
+        for (; lane + 16 <= kept; lane += 16) FINISH(16, vload16(0, from + lane), n, k, pixel + lane);
+        if (lane < kept && kept >= 16 && overlap) {
+          FINISH(16, vload16(0, from + kept - 16), n, k, pixel + kept - 16);
+          lane = kept;
+        }
+        for (; lane + 4 <= kept; lane += 4) FINISH(4, vload4(0, from + lane), n, k, pixel + lane);
+        for (; lane < kept; lane++) FINISH(1, from[lane], n, k, pixel + lane);
+      }
+    }
+  TILES_END;
+}

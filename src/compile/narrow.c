@@ -1,0 +1,118 @@
+/* Inference in 16 bits: products and convolutions take and give values of a narrower type, and so do the ops between
+ * them that work element by element, look or copy, so that memory has narrow values from layer to layer. What else
+ * there is stays f32, with casts between. Weights are cast in the prologue. */
+#include "compile/template.h"
+
+#include <mica/nodes.h>
+#include <stdlib.h>
+
+typedef struct narrowing {
+  const mica_graph *graph;
+  mica_graph *out;
+  mica_dtype dtype;
+  bool *invariant, *narrow; /* by id - 1; narrow: the copy is of `dtype`, the value is f32 */
+  int32_t *map, *other;     /* from ids to the copy's; other: the value in the type that its copy has not, once made */
+} narrowing;
+
+static const mica__node *node_at(const narrowing *n, int32_t id) { return mica__graph_node(n->graph, id); }
+static bool is_real(const narrowing *n, int32_t id) { return node_at(n, id)->type.dtype == MICA_F32; }
+
+/* The copy of a value; of f32 in the type that is wanted. 0: the graph has failed. */
+static int32_t value_as(narrowing *n, int32_t id, bool narrow) {
+  if (!is_real(n, id) || n->narrow[id - 1] == narrow) return n->map[id - 1];
+  int32_t *other = &n->other[id - 1];
+  if (!*other) *other = mica_cast((mica_value){n->out, n->map[id - 1]}, narrow ? n->dtype : MICA_F32).id;
+  return *other;
+}
+
+/* True if the operands of f32 are narrow or weights, and some are narrow. */
+static bool follows(const narrowing *n, const mica__node *node) {
+  bool some = false;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    int32_t id = node->inputs[k];
+    if (!is_real(n, id)) continue;
+    some = some || n->narrow[id - 1];
+    if (!n->narrow[id - 1] && !n->invariant[id - 1]) return false;
+  }
+  return some;
+}
+
+/* True if the node is to be computed in the narrow type. */
+static bool becomes_narrow(const narrowing *n, int32_t id) {
+  const mica__node *node = node_at(n, id);
+  if (!is_real(n, id) || n->invariant[id - 1] || node->pass) return false;
+  switch (node->op->narrows) {
+  case MICA__NARROWS_FIRST: return is_real(n, node->inputs[0]);
+  case MICA__NARROWS_LATER: return follows(n, node);
+  default: break;
+  }
+  return (node->op->kind == MICA__OP_POINTWISE || node->op->kind == MICA__OP_VIEW) && follows(n, node);
+}
+
+/* The node on narrow operands; its results that were f32 are narrow then. */
+static mica_status add_narrow(narrowing *n, int32_t id) {
+  const mica__node *node = node_at(n, id);
+  mica_value *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
+  if (!inputs) return mica__fail_nomem("a session");
+  for (int32_t k = 0; k < node->input_count; k++) inputs[k] = (mica_value){n->out, value_as(n, node->inputs[k], true)};
+  mica_value made = mica__graph_add(node->op, inputs, node->input_count, node->attrs);
+  free(inputs);
+  if (!made.id) return n->out->status;
+  for (int32_t r = 0; r < mica__node_results(node); r++) {
+    n->map[id - 1 + r] = made.id + r;
+    n->narrow[id - 1 + r] = is_real(n, id + r) && mica__graph_node(n->out, made.id + r)->type.dtype == n->dtype;
+  }
+  return mica__mark_copy(node, n->map, mica__graph_node(n->out, made.id));
+}
+
+/* The node as it is, on operands of f32. */
+static mica_status copy(narrowing *n, int32_t id) {
+  const mica__node *node = node_at(n, id);
+  for (int32_t k = 0; k < node->input_count; k++)
+    if (!value_as(n, node->inputs[k], false)) return n->out->status;
+  MICA_TRY(mica__template_copy_node(n->graph, id, n->map, n->out));
+  mica__node *made = mica__graph_node(n->out, n->map[id - 1]);
+  for (int32_t k = 0; k < node->input_count; k++) made->inputs[k] = value_as(n, node->inputs[k], false);
+  return MICA_OK;
+}
+
+static mica_status narrow_into(narrowing *n, mica__template *template) {
+  bool *written = calloc((size_t)n->graph->count + 1, sizeof *written);
+  if (!written) return mica__fail_nomem("a session");
+  mica__template_find_invariant(n->graph, written, n->invariant);
+  free(written);
+  for (int32_t id = 1; id <= n->graph->count; id++) {
+    if (node_at(n, id)->op->kind == MICA__OP_RESULT) continue;
+    MICA_TRY(becomes_narrow(n, id) ? add_narrow(n, id) : copy(n, id));
+  }
+  for (int32_t i = 0; i < template->output_count; i++) {
+    template->outputs[i] = value_as(n, template->outputs[i], false);
+    if (!template->outputs[i]) return n->out->status;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__template_narrow(mica__template *template, mica_dtype dtype) {
+  size_t nodes = (size_t) template->graph->count + 1;
+  narrowing n = {.graph = template->graph,
+                 .dtype = dtype,
+                 .invariant = calloc(nodes, sizeof *n.invariant),
+                 .narrow = calloc(nodes, sizeof *n.narrow),
+                 .map = calloc(nodes, sizeof *n.map),
+                 .other = calloc(nodes, sizeof *n.other)};
+  mica_status status = n.invariant && n.narrow && n.map && n.other ? MICA_OK : mica__fail_nomem("a session");
+  if (template->assignment_count) status = mica__fail(MICA_E_UNSUPPORTED, "a session that assigns computes in f32");
+  if (status == MICA_OK) status = mica_graph_create(&n.out);
+  if (status == MICA_OK) status = narrow_into(&n, template);
+  if (status == MICA_OK) {
+    mica_graph_destroy(template->graph);
+    template->graph = n.out;
+  } else {
+    mica_graph_destroy(n.out);
+  }
+  free(n.invariant);
+  free(n.narrow);
+  free(n.map);
+  free(n.other);
+  return status;
+}

@@ -1,0 +1,169 @@
+/* Forward convolutions of bf16 on the matrix unit of Intel's CPUs (cl/conv/cpu/tiles.cl). */
+#include "ops/matmul/tiles.h"
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/conv.h"
+#include "runtime/host_cpu.h"
+
+#include <stdatomic.h>
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA_BF16),
+    MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0),
+};
+#define VALUES MICA_BF16, MICA_F32, MICA_F32, 2
+/* The emulation is no device's choice; it is there to be checked. */
+static const mica__variant variants[] = {
+    {.name = "amx",
+     .classes = MICA__ON_CPU,
+     .vector_bytes = MICA__LONG_VECTOR,
+     .has_instruction = mica__host_has_tiles,
+     .values = {VALUES, 1}},
+    {.name = "emulation", .values = {VALUES, 0}},
+};
+const mica__kernel_desc mica__conv_cpu_tiles_kernel = {
+    MICA__KERNEL("conv_cpu_tiles", "conv/cpu/tiles.cl", params, variants)};
+
+/* Set when a driver that should take the instructions does not. */
+static atomic_bool rejected;
+
+#define SIDE MICA__TILES_SIDE
+#define SLACK 64
+/* Groups a core; each packs what it reads again where filters are parted. */
+#define GROUPS 2
+/* Fewer columns of a group leave tiles half empty. */
+#define FEWEST_COLUMNS 56
+/* A group's pixels: half of a second level cache of 2 MB, beside which filters pass through. */
+#define MOST_BYTES (1 << 20)
+/* With fewer channels or filters tiles are mostly padding. */
+#define FEWEST_CHANNELS 16
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  int64_t rows, panels, all_panels, height, pitch, plane, phases[2];
+  mica__tiles_cut cut;
+  size_t scratch;
+} plan;
+
+/* Phases of the stride that some tap reads, or all. */
+static int64_t phases_of(const mica__conv_dims *d, int i) { return d->filter[i] == 1 ? 1 : d->stride[i]; }
+
+static int64_t height_of(const mica__conv_dims *d, int64_t rows) {
+  return rows + (d->filter[1] - 1) * d->dilation[1] / d->stride[1];
+}
+
+/* Words from a word's pixels to the next one's: not a multiple of a page, of which lines would share one set. */
+static int64_t plane_of(const mica__conv_dims *d, int64_t rows, int64_t pitch) {
+  int64_t words = mica__ceil_div(phases_of(d, 1) * phases_of(d, 2) * height_of(d, rows) * pitch, 16) * 16;
+  return words % 32 ? words : words + 16;
+}
+
+static size_t scratch_of(const plan *p, const mica__conv_dims *d, int64_t rows) {
+  return (size_t)(p->cut.steps * plane_of(d, rows, p->pitch) + SLACK) * sizeof(uint32_t);
+}
+
+/* True if groups part the filters and each packs a whole image, not its rows, for which each reads all filters: these
+ * are then far more, and packing costs thrice as much as reading. */
+static bool parts_filters(const plan *p, const mica__conv_dims *d, const mica_device_info *device, size_t most) {
+  double filters = (double)d->filter[1] * (double)d->filter[2] * (double)(p->all_panels * SIDE);
+  double image = (double)(d->in[1] * d->in[2]);
+  return d->n < (int64_t)device->compute_units && filters > 3 * image && scratch_of(p, d, d->out[1]) <= most;
+}
+
+static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
+  const mica__conv_dims *d = &conv->dims;
+  int64_t units = (int64_t)device->compute_units, wanted = GROUPS * units;
+  plan p = {.cut = mica__tiles_cut_of(d->c, 2), .all_panels = mica__ceil_div(d->k, SIDE)};
+  p.pitch = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
+  p.phases[0] = phases_of(d, 1);
+  p.phases[1] = phases_of(d, 2);
+  size_t most = device->local_bytes < MOST_BYTES ? (size_t)device->local_bytes : MOST_BYTES;
+  p.rows = mica__max(mica__ceil_div(d->out[1], mica__ceil_div(wanted, mica__max(1, d->n))),
+                     mica__ceil_div(FEWEST_COLUMNS, p.pitch));
+  if (parts_filters(&p, d, device, most)) {
+    p.rows = d->out[1];
+    wanted = units;
+  }
+  p.rows = mica__min(p.rows, d->out[1]);
+  while (p.rows > 1 && scratch_of(&p, d, p.rows) > most) p.rows--;
+  int64_t strips = mica__ceil_div(d->out[1], p.rows) * mica__max(1, d->n);
+  p.panels = mica__ceil_div(p.all_panels, mica__min(p.all_panels, mica__ceil_div(wanted, strips)));
+  p.height = height_of(d, p.rows);
+  p.plane = plane_of(d, p.rows, p.pitch);
+  p.scratch = scratch_of(&p, d, p.rows);
+  return p;
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (conv->dtype != MICA_BF16) return "tiles take bf16";
+  if (d->groups > 1) return "there are groups";
+  return d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1 ? "there is a depth" : NULL;
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  if (conv->dims.c < FEWEST_CHANNELS || conv->dims.k < FEWEST_CHANNELS) return "there are few channels";
+  if (make_plan(conv, task->device).scratch > task->device->local_bytes) return "local memory does not take a row";
+  if (atomic_load(&rejected)) return "the driver has rejected its assembly";
+  return mica__host_has_tiles(task->device) ? NULL : "the processor has no tiles, or this process may not use them";
+}
+
+static mica_status pack(mica_queue *queue, const mica__conv *conv, const plan *p, mica_tensor **packed) {
+  const mica__conv_dims *d = &conv->dims;
+  int64_t taps = d->filter[1] * d->filter[2];
+  const mica__tiles_operand filters = {.tensor = conv->w,
+                                       .rows = true,
+                                       .per = 2,
+                                       .batches = taps,
+                                       .batch = 1,
+                                       .outer = d->k,
+                                       .outer_step = d->c * taps,
+                                       .k = d->c,
+                                       .k_step = taps};
+  return mica__tiles_pack(queue, &filters, p->cut, packed);
+}
+
+static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mica__variant *variant, const plan *p,
+                            const mica_tensor *packed) {
+  const mica__kernel_desc *desc = &mica__conv_cpu_tiles_kernel;
+  const mica__conv_dims *d = &conv->dims;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(desc, variant, values);
+  mica_status status = mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch);
+  if (status == MICA_E_BUILD) atomic_store(&rejected, true);
+  MICA_TRY(status);
+  mica__conv_push_dims(&launch, d);
+  mica__launch_int8(&launch,
+                    (int32_t[8]){(int32_t)p->rows, (int32_t)p->panels, (int32_t)p->cut.steps, (int32_t)p->cut.words,
+                                 (int32_t)p->height, (int32_t)p->pitch, (int32_t)p->plane, (int32_t)p->phases[0]});
+  mica__launch_size(&launch, p->phases[1]);
+  mica__launch_tensor(&launch, conv->x);
+  mica__launch_tensor(&launch, packed);
+  mica__launch_local(&launch, p->scratch);
+  const int64_t groups[] = {mica__ceil_div(d->out[1], p->rows), mica__ceil_div(p->all_panels, p->panels), d->n};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__conv_end(queue, &launch, conv);
+}
+
+static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__variant *variant = task->variant ? task->variant : &variants[0];
+  plan p = make_plan(conv, task->device);
+  mica_tensor *packed = NULL;
+  if (variant->has_instruction && !variant->has_instruction(task->device))
+    return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_tiles: the processor has no tiles");
+  mica_status status = pack(mica__conv_packer(conv, queue), conv, &p, &packed);
+  if (status == MICA_OK) status = multiply(queue, conv, variant, &p, packed);
+  mica_tensor_destroy(packed);
+  return status;
+}
+
+const mica__impl mica__conv_cpu_tiles = {.name = "conv_cpu_tiles",
+                                         .kernel = &mica__conv_cpu_tiles_kernel,
+                                         .unable = unable,
+                                         .decline = decline,
+                                         .launch = launch_tiles};

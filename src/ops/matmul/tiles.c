@@ -1,0 +1,53 @@
+#include "ops/matmul/tiles.h"
+
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/matmul/gemm.h"
+#include "runtime/workspace.h"
+
+static const mica__kernel_param pack_params[] = {
+    MICA__CASE("PER", "elements a word", 2, 4),
+    MICA__CASE("ROWS", "1 rows of a, 0 columns of b", 0, 1),
+};
+static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 2, 0)};
+const mica__kernel_desc mica__gemm_amx_pack_kernel = {
+    MICA__KERNEL("gemm_amx_pack", "matmul/gemm_amx_pack.cl", pack_params, pack_variants)};
+
+/* Panels of columns and words that a group of the packing kernel takes (cl/matmul/gemm_amx_pack.cl). */
+#define SHARE 8
+#define LENGTH 32
+/* Words a tile takes along k. */
+#define MOST_WORDS 16
+
+mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per) {
+  int64_t all = mica__ceil_div(k, per), chunks = mica__ceil_div(all, MOST_WORDS);
+  int64_t words = mica__ceil_div(all, chunks);
+  return (mica__tiles_cut){words, words * chunks};
+}
+
+mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *o, mica__tiles_cut cut,
+                             mica_tensor **packed) {
+  const mica__kernel_desc *desc = &mica__gemm_amx_pack_kernel;
+  int64_t panels = mica__ceil_div(o->outer, MICA__TILES_SIDE);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, &pack_variants[0], values);
+  mica__kernel_set(desc, values, "PER", (int32_t)o->per);
+  mica__kernel_set(desc, values, "ROWS", o->rows);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica_shape shape = MICA_SHAPE(o->batches, panels, cut.steps, MICA__TILES_SIDE);
+  MICA_TRY(mica__workspace_tensor(queue, MICA_U32, shape, packed));
+  mica__launch launch = mica__launch_of(kernel);
+  const int64_t sizes[] = {o->outer, o->k, cut.steps, cut.words};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_tensor(&launch, o->tensor);
+  mica__launch_long(&launch, o->batch);
+  mica__launch_long(&launch, o->outer_step);
+  mica__launch_long(&launch, o->k_step);
+  mica__launch_tensor(&launch, *packed);
+  const int64_t by_rows[] = {panels, o->batches, 1};
+  const int64_t by_columns[] = {mica__ceil_div(cut.steps, LENGTH), mica__ceil_div(panels, SHARE), o->batches};
+  mica__launch_range3(&launch, o->rows ? by_rows : by_columns, (size_t[]){1, 1, 1});
+  mica__launch_cost(&launch, 0, 2 * (double)mica_tensor_bytes(*packed));
+  return mica__queue_submit(queue, &launch);
+}
