@@ -126,6 +126,9 @@ typedef struct mica__clicked {
 double mica__auc(mica__clicked *list, size_t count);
 /* Adds the metrics of popularity and of neighbouring items on the same users. */
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
+/* The rows of a layer's table as floats, of a quantised run too. *values is the caller's to free, on failure as
+ * well. */
+mica_status mica__recommend_table(mica_run *run, const char *table, float **values, mica_shape *shape);
 /* The values of pairs, of a run that learns ratings or clicks. */
 #define MICA__PAIRS 256
 mica_status mica__recommend_values(mica_run *run, const mica__features *f, const mica__interaction *pairs, size_t n,

@@ -2,7 +2,6 @@
 #include "task/recommend.h"
 
 #include <math.h>
-#include <mica/session.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,21 +228,12 @@ typedef struct weights {
   size_t items, width;
 } weights;
 
-static mica_status download(mica_run *run, const char *name, float **values, mica_shape *shape) {
-  mica_tensor *tensor = mica_session_parameter(mica_trainer_test_session(run->trainer), name);
-  if (!tensor) return mica__fail(MICA_E_STATE, "the network has no table %s", name);
-  *shape = mica_tensor_shape(tensor);
-  *values = malloc(mica_tensor_bytes(tensor) + 1);
-  if (!*values) return mica__fail_nomem("a table");
-  return mica_tensor_download(mica_engine_queue(run->engine), tensor, *values, mica_tensor_bytes(tensor));
-}
-
 static mica_status read_weights(mica_run *run, bool biased, weights *w) {
   mica_shape shape, other;
-  MICA_TRY(download(run, "items.weight", &w->rows, &shape));
+  MICA_TRY(mica__recommend_table(run, "items", &w->rows, &shape));
   w->items = (size_t)shape.dim[0];
   w->width = (size_t)shape.dim[1];
-  return biased ? download(run, "item_bias.weight", &w->bias, &other) : MICA_OK;
+  return biased ? mica__recommend_table(run, "item_bias", &w->bias, &other) : MICA_OK;
 }
 
 static void free_weights(weights *w) {

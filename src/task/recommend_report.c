@@ -3,7 +3,6 @@
 #include "task/recommend.h"
 
 #include <math.h>
-#include <mica/session.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,16 +208,16 @@ static mica_status find_components(cloud *c) {
 
 /* The rows of the most popular items that were trained on. */
 static mica_status read_rows(mica_run *run, const popular *list, size_t count, cloud *c) {
-  mica_tensor *table = mica_session_parameter(mica_trainer_test_session(run->trainer), "items.weight");
-  if (!table) return mica__fail(MICA_E_STATE, "the network has no table items.weight");
-  c->width = (size_t)mica_tensor_shape(table).dim[1];
-  while (c->rows < count && c->rows < COMPONENT_ITEMS && list[c->rows].count > 0) c->rows++;
-  c->x = calloc(c->rows * c->width + 1, sizeof *c->x);
-  c->at = calloc(2 * c->rows + 1, sizeof *c->at);
-  float *values = malloc(mica_tensor_bytes(table) + 1);
-  mica_status status = c->x && c->at && values ? MICA_OK : mica__fail_nomem("a report");
-  if (status == MICA_OK)
-    status = mica_tensor_download(mica_engine_queue(run->engine), table, values, mica_tensor_bytes(table));
+  float *values = NULL;
+  mica_shape shape = MICA_SCALAR;
+  mica_status status = mica__recommend_table(run, "items", &values, &shape);
+  if (status == MICA_OK) {
+    c->width = (size_t)shape.dim[1];
+    while (c->rows < count && c->rows < COMPONENT_ITEMS && list[c->rows].count > 0) c->rows++;
+    c->x = calloc(c->rows * c->width + 1, sizeof *c->x);
+    c->at = calloc(2 * c->rows + 1, sizeof *c->at);
+    if (!c->x || !c->at) status = mica__fail_nomem("a report");
+  }
   for (size_t i = 0; status == MICA_OK && i < c->rows; i++)
     for (size_t d = 0; d < c->width; d++) c->x[i * c->width + d] = (double)values[(size_t)list[i].item * c->width + d];
   free(values);

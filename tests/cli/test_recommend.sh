@@ -64,6 +64,22 @@ holds predictions.699.name 'line 701'
 holds predictions.256.name 'line 258'
 "$MICA_BUILD_DIR/bin/tests/json_value" predictions.700.name <"$work/out" 2>/dev/null && fault 'more than 700 pairs'
 
+# A quantised run is tested, and knows new users and likenesses as the one that it was made from.
+run quantize "$work/rate" --out "$work/rate8" --json
+ends 0 '*' ''
+run eval --model "$work/rate8" --json
+ends 0 '{"task":"recommend","part":"test"*' ''
+awk -v a="$rmse" -v b="$(json metrics.rmse)" 'BEGIN { exit !(a - b < 0.05 && b - a < 0.05) }' ||
+  fault "rmse $rmse, quantised $(json metrics.rmse)"
+run recommend --model "$work/rate8" --rate i1=5 --rate i2=1 --rate i5=5 --top 3
+ends 0 'new user*' ''
+case $out in *i[02468]*) fault "quantised, of the other taste: $out" ;; esac
+run recommend --model "$work/rate" --like i3 --top 1 --json
+like=$(json recommendations.0.items.0.score)
+run recommend --model "$work/rate8" --like i3 --top 1 --json
+awk -v a="$like" -v b="$(json recommendations.0.items.0.score)" 'BEGIN { exit !(a - b < 0.02 && b - a < 0.02) }' ||
+  fault "likeness $like, quantised $(json recommendations.0.items.0.score)"
+
 for model in sasrec neumf; do
   # shellcheck disable=SC2086
   run $train --objective ranking --model $model --epochs 8 --lr 0.01 --width 16 --batch 32 --negatives 8 --context 8 \
