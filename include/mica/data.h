@@ -217,8 +217,10 @@ MICA_API mica_tiling_tile mica_tiling_at(const mica_tiling *tiling, int64_t heig
 MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile,
                               uint8_t *out);
 /* The tiles of a dataset's pictures (u8) and masks as samples, picture by picture: in a mask what belongs to another
- * tile is no class, so that every pixel counts once. The columns keep their order and names; MICA_E_FORMAT where there
- * are no pictures of bytes, or one column's size is another than the first pictures'. The dataset must outlive it. */
+ * tile is no class, so that every pixel counts once. Files of folders of pictures and masks that were opened without a
+ * size and without `like` are cut as they are, though the dataset gives all in the size of the first. The columns keep
+ * their order and names; MICA_E_FORMAT where there are no pictures of bytes, or one column's size is another than the
+ * first pictures'. The dataset must outlive it. */
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
                                                      mica_dataset **tiles);
 

@@ -140,3 +140,30 @@ mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64
   MICA_TRY(fail_foreign(dataset, from, sample, from->read(from->user, stored, data, bytes)));
   return check_classes(dataset, from, sample, data, bytes);
 }
+
+void mica__dataset_sides(const mica_dataset *dataset, uint64_t sample, int64_t *height, int64_t *width) {
+  const mica__store *store = dataset->store;
+  const mica_shape shape = mica_dataset_shape(dataset);
+  const int32_t *own = store->sides ? store->sides[mica__dataset_index(dataset, sample)] : NULL;
+  *height = own ? own[0] : shape.dim[1];
+  *width = own ? own[1] : shape.dim[2];
+}
+
+size_t mica__dataset_most_pixels(const mica_dataset *dataset) {
+  size_t most = 0;
+  for (uint64_t i = 0; i < mica_dataset_count(dataset); i++) {
+    int64_t height = 0, width = 0;
+    mica__dataset_sides(dataset, i, &height, &width);
+    if ((size_t)(height * width) > most) most = (size_t)(height * width);
+    if (!dataset->store->sides) break;
+  }
+  return most;
+}
+
+mica_status mica__dataset_read_own(const mica_dataset *dataset, size_t column, uint64_t sample, void *data,
+                                   size_t bytes) {
+  MICA_TRY(check_sample(dataset, column, sample));
+  const mica__column *from = &dataset->store->columns[column];
+  if (!dataset->store->sides || !from->read_own) return mica_dataset_read(dataset, column, sample, data, bytes);
+  return from->read_own(from->user, mica__dataset_index(dataset, sample), data, bytes);
+}

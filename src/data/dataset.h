@@ -20,6 +20,8 @@ typedef struct mica__column {
   void *user;
   mica_status (*read)(void *user, uint64_t sample, void *data, size_t bytes);
   mica_status (*length)(void *user, uint64_t sample, int64_t *length);
+  /* Reads a picture or mask neither scaled nor cut, in store->sides. NULL: `read` gives it so. */
+  mica_status (*read_own)(void *user, uint64_t sample, void *data, size_t bytes);
   bool foreign;                  /* the functions are the caller's: failures get a sentence, classes are checked */
   const uint32_t *map;           /* the sample in the column of each of the store's; NULL: the same */
   char **class_names;            /* of a column with classes, once the store is a dataset */
@@ -41,7 +43,8 @@ typedef struct mica__store {
   char *summary;     /* what was understood; NULL: nothing worth a sentence */
   char *mask_values; /* as mica_dataset_config has them; NULL: there are no files of masks */
   uint64_t count;
-  int32_t rate; /* of SOUND columns, samples a second; 0: not known */
+  int32_t (*sides)[2]; /* height and width of each sample's picture as it is; NULL: that of the column */
+  int32_t rate;        /* of SOUND columns, samples a second; 0: not known */
   mica__column *columns;
   size_t column_count;
   const struct mica__schema *schema; /* of a table as text (data/table.h) */
@@ -119,6 +122,15 @@ const uint8_t *mica__dataset_at(const mica_dataset *dataset, size_t column, uint
 
 /* The numbers of a column that have a mean of their own: channels of a picture, numbers of a row. */
 int64_t mica__column_channels(const mica__column *column);
+
+/* The sides of a sample's picture, and of its mask, neither scaled nor cut: those of the column unless the store has
+ * others. */
+void mica__dataset_sides(const mica_dataset *dataset, uint64_t sample, int64_t *height, int64_t *width);
+/* The most pixels that a picture has by mica__dataset_sides. */
+size_t mica__dataset_most_pixels(const mica_dataset *dataset);
+/* mica_dataset_read of a picture or mask of such sides. */
+mica_status mica__dataset_read_own(const mica_dataset *dataset, size_t column, uint64_t sample, void *data,
+                                   size_t bytes);
 
 /* Reads a whole file, inflated if it is gzip; a NUL follows its end. *data is the caller's to free. */
 mica_status mica__content_read(const char *path, uint8_t **data, size_t *size);

@@ -22,6 +22,7 @@ typedef struct pairs {
   char **pictures, **masks;
   size_t count;
   int32_t channels, height, width;
+  int32_t (*sides)[2]; /* of each picture as it is: height, width */
   mica__mask_table table;
 } pairs;
 
@@ -33,6 +34,7 @@ static void release_pairs(void *object) {
   }
   free(p->pictures);
   free(p->masks);
+  free(p->sides);
   mica__mask_table_free(&p->table);
   free(p);
 }
@@ -194,23 +196,34 @@ static mica_status read_stored(const char *path, mica__image *mask) {
   return status;
 }
 
-/* Masks have the size of their pictures, as far as the first bytes of these tell it. */
-static mica_status check_sizes(const pairs *p) {
+/* The sides of a picture or mask: by its first bytes, else by all of it. */
+static mica_status find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
+  uint64_t size = 0;
+  MICA_TRY(mica__file_begin(path, bytes, FIRST_BYTES, &size));
+  if (!mica__image_size(bytes, size < FIRST_BYTES ? (size_t)size : FIRST_BYTES, &sides[0], &sides[1])) {
+    mica_shape shape = MICA_SCALAR;
+    uint8_t *pixels = NULL;
+    MICA_TRY(mica_image_read(path, MICA_SHAPE(0, 0, 0), &pixels, &shape));
+    mica_free(pixels);
+    sides[0] = (int32_t)shape.dim[1];
+    sides[1] = (int32_t)shape.dim[2];
+  }
+  if (sides[0] > 0 && sides[1] > 0 && (uint64_t)sides[0] * (uint64_t)sides[1] <= MICA__MAX_PIXELS) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s says to be of %d x %d pixels", path, sides[1], sides[0]);
+}
+
+/* Masks have the size of their pictures. */
+static mica_status check_sizes(pairs *p) {
   uint8_t *bytes = malloc(FIRST_BYTES);
-  mica_status status = bytes ? MICA_OK : mica__fail_nomem("pictures");
+  p->sides = calloc(p->count + 1, sizeof *p->sides);
+  mica_status status = bytes && p->sides ? MICA_OK : mica__fail_nomem("pictures");
   for (size_t i = 0; status == MICA_OK && i < p->count; i++) {
-    int32_t sizes[2][2] = {{0}};
-    bool known = true;
-    for (int k = 0; status == MICA_OK && k < 2; k++) {
-      uint64_t size = 0;
-      status = mica__file_begin(k ? p->masks[i] : p->pictures[i], bytes, FIRST_BYTES, &size);
-      if (status == MICA_OK)
-        known = known &&
-                mica__image_size(bytes, size < FIRST_BYTES ? (size_t)size : FIRST_BYTES, &sizes[k][0], &sizes[k][1]);
-    }
-    if (status == MICA_OK && known && (sizes[0][0] != sizes[1][0] || sizes[0][1] != sizes[1][1]))
+    int32_t mask[2] = {0};
+    status = find_sides(p->pictures[i], bytes, p->sides[i]);
+    if (status == MICA_OK) status = find_sides(p->masks[i], bytes, mask);
+    if (status == MICA_OK && (mask[0] != p->sides[i][0] || mask[1] != p->sides[i][1]))
       status = mica__fail(MICA_E_FORMAT, "%s is a mask of %d x %d pixels, its picture %s has %d x %d", p->masks[i],
-                          sizes[1][1], sizes[1][0], p->pictures[i], sizes[0][1], sizes[0][0]);
+                          mask[1], mask[0], p->pictures[i], p->sides[i][1], p->sides[i][0]);
   }
   free(bytes);
   return status;
@@ -274,15 +287,53 @@ static mica_status read_mask(void *user, uint64_t sample, void *data, size_t byt
   return status;
 }
 
+/* A file that was changed since it was looked at fits no memory that was made for it. */
+static mica_status fail_changed(const char *path) {
+  return mica__fail(MICA_E_FORMAT, "%s has other sides than when the data were opened", path);
+}
+
+/* Read a sample in its own size. Any thread. */
+static mica_status own_picture(void *user, uint64_t sample, void *data, size_t bytes) {
+  const pairs *p = user;
+  const int32_t *sides = p->sides[sample];
+  if (bytes != (size_t)p->channels * (size_t)sides[0] * (size_t)sides[1]) return fail_changed(p->pictures[sample]);
+  return mica__image_read_fit(p->pictures[sample], p->channels, sides[0], sides[1], data);
+}
+
+static mica_status own_mask(void *user, uint64_t sample, void *data, size_t bytes) {
+  const pairs *p = user;
+  const int32_t *sides = p->sides[sample];
+  mica__image mask = {0};
+  if (bytes != (size_t)sides[0] * (size_t)sides[1]) return fail_changed(p->masks[sample]);
+  MICA_TRY(read_stored(p->masks[sample], &mask));
+  mica_status status = mask.height == sides[0] && mask.width == sides[1] ? MICA_OK : fail_changed(p->masks[sample]);
+  if (status == MICA_OK) status = mica__mask_classes(p->masks[sample], &mask, &p->table, sides[0], sides[1], data);
+  free(mask.pixels);
+  return status;
+}
+
 static mica_status describe(const pairs *p, mica__store *store) {
   mica__text summary = {0}, values = {0};
   mica_status status = mica__mask_table_write(&p->table, &values);
   if (status != MICA_OK) return status;
   store->mask_values = values.data;
-  mica__text_addf(&summary, "%zu pictures of %d x %d pixels, %d classes in their masks: %.200s", p->count, p->width,
-                  p->height, p->table.classes, values.data);
+  if (store->sides)
+    mica__text_addf(&summary,
+                    "%zu pictures of several sizes, scaled and cut to that of the first to train on, %d x %d (%s), "
+                    "tested as they are",
+                    p->count, p->width, p->height, p->pictures[0]);
+  else
+    mica__text_addf(&summary, "%zu pictures of %d x %d pixels", p->count, p->width, p->height);
+  mica__text_addf(&summary, ", %d classes in their masks: %.200s", p->table.classes, values.data);
   store->summary = summary.data;
   return mica__text_status(&summary);
+}
+
+/* Pictures that are brought to no size but that of the first keep their own. */
+static void keep_sides(const pairs *p, const mica_dataset_config *config, mica__store *store) {
+  if (config->like || config->height || config->width) return;
+  for (size_t i = 0; i < p->count; i++)
+    if (p->sides[i][0] != p->height || p->sides[i][1] != p->width) store->sides = p->sides;
 }
 
 static mica_status fill_store(mica__store *store, pairs *p) {
@@ -296,10 +347,12 @@ static mica_status fill_store(mica__store *store, pairs *p) {
   MICA_TRY(mica__store_add_input(store, MICA_U8, MICA_SHAPE(p->channels, p->height, p->width), &column));
   column->user = p;
   column->read = read_picture;
+  column->read_own = own_picture;
   column->files = (const char *const *)p->pictures;
   MICA_TRY(mica__store_add(store, &mask, &column));
   column->user = p;
   column->read = read_mask;
+  column->read_own = own_mask;
   MICA_TRY(mica__column_name_classes(column, (const char *const *)p->table.names, p->table.classes));
   return describe(p, store);
 }
@@ -318,6 +371,7 @@ static mica_status open_masks(const char *const *paths, size_t count, const mica
   if (status == MICA_OK) status = check_sizes(p);
   if (status == MICA_OK) status = find_classes(p, config);
   if (status == MICA_OK) status = choose_shape(p, config);
+  if (status == MICA_OK) keep_sides(p, config, store);
   return status == MICA_OK ? fill_store(store, p) : status;
 }
 

@@ -66,12 +66,24 @@ typedef struct cache {
   bool filled;
 } cache;
 
+/* Where a dataset's tiles are: those of picture i are numbers begin[i] to begin[i + 1] - 1. */
+typedef struct ranges {
+  uint64_t *begin;
+  uint64_t pictures;
+} ranges;
+
+static void release_ranges(void *object) {
+  ranges *p = object;
+  free(p->begin);
+  free(p);
+}
+
 /* A column of tiles, and its `user`. */
 typedef struct tiled {
   const mica_dataset *from;
+  const ranges *ranges;
   size_t column;
   mica_tiling tiling;
-  int64_t height, width, tiles;
   bool mask;
   cache cache;
 } tiled;
@@ -84,37 +96,59 @@ static void release(void *object) {
 }
 
 /* Pixels that belong to other tiles, and those beyond the mask, are of no class. */
-static void cut_mask(const tiled *t, mica_tiling_tile tile, uint8_t *out) {
+static void cut_mask(const tiled *t, mica_tiling_tile tile, int64_t width, uint8_t *out) {
   memset(out, 255, (size_t)(t->tiling.height * t->tiling.width));
   for (int64_t r = tile.own_row; r < tile.own_row_end; r++)
     memcpy(out + (r - tile.row) * t->tiling.width + tile.own_column - tile.column,
-           t->cache.data + r * t->width + tile.own_column, (size_t)(tile.own_column_end - tile.own_column));
+           t->cache.data + r * width + tile.own_column, (size_t)(tile.own_column_end - tile.own_column));
 }
 
-static mica_status fill(tiled *t, uint64_t sample) {
+static mica_status fill(tiled *t, uint64_t sample, mica_shape shape) {
   if (t->cache.filled && t->cache.sample == sample) return MICA_OK;
   t->cache.filled = false;
-  MICA_TRY(mica_dataset_read(t->from, t->column, sample, t->cache.data, t->from->store->columns[t->column].bytes));
+  const size_t bytes = (size_t)(shape.dim[0] * shape.dim[1] * shape.dim[2]);
+  MICA_TRY(mica__dataset_read_own(t->from, t->column, sample, t->cache.data, bytes));
   t->cache.sample = sample;
   t->cache.filled = true;
   return MICA_OK;
 }
 
+static int64_t channels_of(const mica_dataset *data, size_t column) {
+  const mica_column *about = mica_dataset_column(data, column);
+  return about->kind == MICA_COLUMN_KIND_MASK ? 1 : about->shape.dim[0];
+}
+
+static uint64_t picture_of(const ranges *p, uint64_t tile) {
+  uint64_t low = 0, high = p->pictures;
+  while (high - low > 1) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (p->begin[middle] <= tile)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 static mica_status read_tile(void *user, uint64_t sample, void *data, size_t bytes) {
   tiled *t = user;
-  const mica_tiling_tile tile = mica_tiling_at(&t->tiling, t->height, t->width, (int64_t)(sample % (uint64_t)t->tiles));
+  const uint64_t picture = picture_of(t->ranges, sample);
+  mica_shape shape = MICA_SHAPE(channels_of(t->from, t->column), 0, 0);
+  mica__dataset_sides(t->from, picture, &shape.dim[1], &shape.dim[2]);
+  const mica_tiling_tile tile =
+      mica_tiling_at(&t->tiling, shape.dim[1], shape.dim[2], (int64_t)(sample - t->ranges->begin[picture]));
   (void)bytes;
   pthread_mutex_lock(&t->cache.lock);
-  mica_status status = fill(t, sample / (uint64_t)t->tiles);
-  if (status == MICA_OK && t->mask) cut_mask(t, tile, data);
-  if (status == MICA_OK && !t->mask)
-    mica_tiling_cut(&t->tiling, t->cache.data, mica_dataset_column(t->from, t->column)->shape, tile, data);
+  mica_status status = fill(t, picture, shape);
+  if (status == MICA_OK && t->mask) cut_mask(t, tile, shape.dim[2], data);
+  if (status == MICA_OK && !t->mask) mica_tiling_cut(&t->tiling, t->cache.data, shape, tile, data);
   pthread_mutex_unlock(&t->cache.lock);
   return status;
 }
 
 /* Adds the tiles of a column. */
-static mica_status add_column(mica__store *store, const mica_dataset *from, size_t column, const mica_tiling *tiling) {
+static mica_status add_column(mica__store *store, const mica_dataset *from, size_t column, const mica_tiling *tiling,
+                              const ranges *p) {
   const mica_column *about = mica_dataset_column(from, column);
   mica_column shown = *about;
   mica__column *made = NULL;
@@ -127,11 +161,9 @@ static mica_status add_column(mica__store *store, const mica_dataset *from, size
   t->from = from;
   t->column = column;
   t->tiling = *tiling;
-  t->height = about->shape.dim[about->shape.rank - 2];
-  t->width = about->shape.dim[about->shape.rank - 1];
-  t->tiles = mica_tiling_count(tiling, t->height, t->width);
+  t->ranges = p;
   t->mask = about->kind == MICA_COLUMN_KIND_MASK;
-  t->cache.data = malloc(from->store->columns[column].bytes);
+  t->cache.data = malloc(mica__dataset_most_pixels(from) * (size_t)channels_of(from, column));
   if (!t->cache.data) return mica__fail_nomem("tiles");
   MICA_TRY(mica__store_add(store, &shown, &made));
   if (t->mask)
@@ -151,15 +183,32 @@ static const mica_column *first_picture(const mica_dataset *from) {
   return NULL;
 }
 
+/* Finds them; the store releases them. */
+static mica_status find_ranges(mica__store *store, const mica_dataset *from, const mica_tiling *t, ranges **out) {
+  ranges *p = calloc(1, sizeof *p);
+  if (!p) return mica__fail_nomem("tiles");
+  MICA_TRY(mica__store_own(store, p, release_ranges));
+  p->pictures = mica_dataset_count(from);
+  p->begin = calloc((size_t)p->pictures + 1, sizeof *p->begin);
+  if (!p->begin) return mica__fail_nomem("tiles");
+  for (uint64_t i = 0; i < p->pictures; i++) {
+    int64_t height = 0, width = 0;
+    mica__dataset_sides(from, i, &height, &width);
+    p->begin[i + 1] = p->begin[i] + (uint64_t)mica_tiling_count(t, height, width);
+    if (p->begin[i + 1] > UINT32_MAX) return mica__fail(MICA_E_OVERFLOW, "%s: too many tiles", from->store->name);
+  }
+  *out = p;
+  return MICA_OK;
+}
+
 static mica_status fill_store(mica__store *store, const mica_dataset *from, const mica_tiling *t) {
+  ranges *p = NULL;
   const mica_column *first = first_picture(from);
   if (!first)
     return mica__fail(MICA_E_FORMAT, "%s holds no pictures of bytes, which tiles are cut from", from->store->name);
   const int64_t height = first->shape.dim[1], width = first->shape.dim[2];
-  const int64_t tiles = mica_tiling_count(t, height, width);
-  if (mica_dataset_count(from) > (uint64_t)(UINT32_MAX / tiles))
-    return mica__fail(MICA_E_OVERFLOW, "%s: too many tiles", from->store->name);
-  MICA_TRY(mica__store_set_count(store, mica_dataset_count(from) * (uint64_t)tiles));
+  MICA_TRY(find_ranges(store, from, t, &p));
+  MICA_TRY(mica__store_set_count(store, p->begin[p->pictures]));
   for (size_t k = 0; k < mica_dataset_column_count(from); k++) {
     const mica_column *about = mica_dataset_column(from, k);
     const int64_t *sides = about->shape.dim + about->shape.rank - 2;
@@ -168,7 +217,7 @@ static mica_status fill_store(mica__store *store, const mica_dataset *from, cons
       return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" is of %lld x %lld pixels, \"%s\" of %lld x %lld",
                         from->store->name, about->name, (long long)sides[1], (long long)sides[0], first->name,
                         (long long)width, (long long)height);
-    MICA_TRY(add_column(store, from, k, t));
+    MICA_TRY(add_column(store, from, k, t, p));
   }
   return MICA_OK;
 }

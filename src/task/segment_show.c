@@ -1,4 +1,5 @@
 /* What the task segment predicts and reports: masks, and classes as colours over their pictures. */
+#include "data/dataset.h"
 #include "data/masks.h"
 #include "task/segment.h"
 
@@ -169,9 +170,10 @@ static mica_status predict_files(mica_run *run, const mica__paths *paths, mica_r
   return MICA_OK;
 }
 
-/* A sample of a dataset with its mask. */
+/* A sample of a dataset with its mask, in its own size. */
 static mica_status read_scene(const mica_dataset *data, uint64_t sample, scene *s) {
   s->shape = mica_dataset_shape(data);
+  mica__dataset_sides(data, sample, &s->shape.dim[1], &s->shape.dim[2]);
   for (size_t k = 0; k < mica_dataset_column_count(data); k++) {
     const bool mask = mica_dataset_column(data, k)->kind == MICA_COLUMN_KIND_MASK;
     uint8_t **to = mask ? &s->truth : &s->planes;
@@ -179,7 +181,7 @@ static mica_status read_scene(const mica_dataset *data, uint64_t sample, scene *
     if (*to || (!mask && mica_dataset_column(data, k)->kind != MICA_COLUMN_KIND_IMAGE)) continue;
     *to = malloc(bytes);
     if (!*to) return mica__fail_nomem("a picture");
-    MICA_TRY(mica_dataset_read(data, k, sample, *to, bytes));
+    MICA_TRY(mica__dataset_read_own(data, k, sample, *to, bytes));
   }
   return MICA_OK;
 }

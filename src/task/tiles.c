@@ -1,4 +1,5 @@
 /* Pictures larger than the network's input: tiles whose shares are blended by a window. */
+#include "data/dataset.h"
 #include "task/segment.h"
 
 #include <math.h>
@@ -146,8 +147,10 @@ typedef struct counts {
 
 /* A picture that is put together from a source's tiles, and what was counted of those before. */
 typedef struct judging {
+  const mica_dataset *data;
   mica_tiling tiling;
   int64_t tiles, classes, height, width, at; /* at: tiles of it so far */
+  bool several;                              /* there is a picture of more than a tile */
   mica__blend blend;
   uint8_t *decided, *truth;
   float *shares;
@@ -166,24 +169,41 @@ static void free_judging(judging *j) {
   free(j->counts);
 }
 
+static bool has_several(const mica_dataset *data, const mica_tiling *t) {
+  bool several = false;
+  for (uint64_t i = 0; !several && i < mica_dataset_count(data); i++) {
+    int64_t height = 0, width = 0;
+    mica__dataset_sides(data, i, &height, &width);
+    several = mica_tiling_count(t, height, width) > 1;
+  }
+  return several;
+}
+
 static mica_status begin_judging(const mica_run *run, const mica_dataset *data, judging *j) {
-  const mica_shape shape = mica_dataset_shape(data);
   const mica_tiling t = mica__segment_tiling(run);
-  const size_t pixels = (size_t)(shape.dim[1] * shape.dim[2]), tile = (size_t)(t.height * t.width);
+  const size_t pixels = mica__dataset_most_pixels(data), tile = (size_t)(t.height * t.width);
   const size_t batch = (size_t)mica_run_number(run, "batch");
-  *j = (judging){.tiling = t,
-                 .tiles = mica_tiling_count(&t, shape.dim[1], shape.dim[2]),
-                 .classes = mica__segment_classes(run),
-                 .height = shape.dim[1],
-                 .width = shape.dim[2]};
-  if (j->tiles < 2) return MICA_OK;
+  *j = (judging){.data = data, .tiling = t, .classes = mica__segment_classes(run), .several = has_several(data, &t)};
+  if (!j->several) return MICA_OK;
   j->decided = malloc(pixels);
   j->truth = malloc(pixels);
   j->shares = malloc(batch * tile * (size_t)j->classes * sizeof *j->shares);
   j->masks = malloc(batch * tile * sizeof *j->masks);
   j->counts = calloc((size_t)j->classes, sizeof *j->counts);
   if (!j->decided || !j->truth || !j->shares || !j->masks || !j->counts) return mica__fail_nomem("tiles");
-  return mica__blend_create(j->classes, j->height, j->width, &j->blend);
+  return mica__blend_create(j->classes, (int64_t)pixels, 1, &j->blend);
+}
+
+/* The next picture, in memory for the largest one. */
+static void begin_picture(judging *j) {
+  mica__dataset_sides(j->data, (uint64_t)j->pictures, &j->height, &j->width);
+  const size_t pixels = (size_t)(j->height * j->width);
+  j->tiles = mica_tiling_count(&j->tiling, j->height, j->width);
+  j->blend.height = j->height;
+  j->blend.width = j->width;
+  memset(j->truth, 255, pixels);
+  memset(j->blend.weights, 0, pixels * sizeof *j->blend.weights);
+  memset(j->blend.sums, 0, pixels * (size_t)j->classes * sizeof *j->blend.sums);
 }
 
 static void end_picture(judging *j) {
@@ -202,13 +222,8 @@ static void end_picture(judging *j) {
 }
 
 static void add_tile(judging *j, const float *shares, const int32_t *mask) {
+  if (j->at == 0) begin_picture(j);
   const mica_tiling_tile tile = mica_tiling_at(&j->tiling, j->height, j->width, j->at);
-  const size_t pixels = (size_t)(j->height * j->width);
-  if (j->at == 0) {
-    memset(j->truth, 255, pixels);
-    memset(j->blend.weights, 0, pixels * sizeof *j->blend.weights);
-    memset(j->blend.sums, 0, pixels * (size_t)j->classes * sizeof *j->blend.sums);
-  }
   mica__blend_add(&j->blend, &j->tiling, tile, shares);
   for (int64_t r = tile.own_row; r < tile.own_row_end; r++)
     for (int64_t q = tile.own_column; q < tile.own_column_end; q++) {
@@ -269,13 +284,13 @@ mica_status mica__segment_evaluate(mica_run *run, const mica_batch_source *sourc
   judging j = {0};
   mica_batch batch = {0};
   mica_status status = data ? begin_judging(run, data, &j) : MICA_OK;
-  if (status == MICA_OK && j.tiles > 1) status = source->seek(source->user, 0, 0);
-  while (status == MICA_OK && j.tiles > 1) {
+  if (status == MICA_OK && j.several) status = source->seek(source->user, 0, 0);
+  while (status == MICA_OK && j.several) {
     status = source->next(source->user, mica_engine_queue(run->engine), &batch);
     if (status != MICA_OK || !batch.count) break;
     status = take_batch(run, &j, &batch);
   }
-  if (status == MICA_OK && j.tiles > 1) {
+  if (status == MICA_OK && j.several) {
     m->samples = j.pictures;
     status = add_quotients(run, &j, "dice", true, m);
     if (status == MICA_OK) status = add_quotients(run, &j, "iou", false, m);

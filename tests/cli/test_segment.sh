@@ -82,6 +82,43 @@ run predict --model "$work/run" "$work/data/images/2.png"
 ends 0 "*written *$work/run/predictions/2-mask.png*" ''
 run predict --model "$work/run" --data "$work/large" --count 1
 ends 0 "*large/images/*.png*accuracy*" ''
+
+# Pictures of several sizes are tested as they are, whichever the first one is: by the masks that are predicted of them.
+mkdir -p "$work/sizes/images" "$work/sizes/masks" "$work/order/images" "$work/order/masks"
+for side in 30 48 100; do
+  "$scenes" "$work/side" 1 $side
+  for kind in images masks; do
+    cp "$work/side/$kind/0.png" "$work/sizes/$kind/s$side.png"
+    cp "$work/side/$kind/0.png" "$work/order/$kind/$((200 - side)).png"
+  done
+done
+run eval --model "$work/run" --data "$work/sizes" --json
+ends 0 '{"task":"segment","part":"all","metrics":{"samples":3,*' ''
+accuracy=$(json metrics.accuracy)
+dice=$(json metrics.dice)
+run eval --model "$work/run" --data "$work/order" --json
+awk -v a="$dice" -v b="$(json metrics.dice)" 'BEGIN { exit !(a - b < 1e-9 && b - a < 1e-9) }' ||
+  fault "Dice $dice, by other names $(json metrics.dice)"
+run predict --model "$work/run" --data "$work/sizes" --json
+for i in 0 1 2; do
+  echo "$(json predictions.$i.height) $(json predictions.$i.width) $(json predictions.$i.accuracy)"
+done | awk -v a="$accuracy" '{ sides = sides " " $1; right += $1 * $2 * $3; all += $1 * $2 }
+  END { e = right / all - a; exit !(sides == " 100 30 48" && e < 1e-5 && e > -1e-5) }' ||
+  fault "accuracy $accuracy, not that of the predictions: $out"
+run predict --model "$work/run" --out "$work/sizes/said" "$work/sizes/images"
+mkdir "$work/said"
+cp -r "$work/sizes/images" "$work/said/images"
+mkdir "$work/said/masks"
+for side in 30 48 100; do cp "$work/sizes/said/s$side-mask.png" "$work/said/masks/s$side.png"; done
+run eval --model "$work/run" --data "$work/said" --json
+awk -v a="$(json metrics.accuracy)" 'BEGIN { exit !(a > 0.9999) }' ||
+  fault "predicted masks are not those that are tested: $(json metrics.accuracy)"
+# shellcheck disable=SC2086
+run train --data "$work/sizes" $small --epochs 1 --out "$work/mixed"
+case $out in *'pictures of several sizes, scaled and cut to that of the first to train on, 100 x 100 ('*s100.png*) ;;
+*) fault "no word of sizes: $out" ;;
+esac
+
 mkdir "$work/other"
 cp -r "$work/data/images" "$work/other"
 cp -r "$work/data/images" "$work/other/masks"
