@@ -14,7 +14,13 @@ static const mica__variant variants[] = {
     [SMALL] = {.name = "ptx64", MICA__MMA_PTX, .values = {MICA__GEMM_VALUES, MICA__MMA_64X64}},
     [EMULATION] = {.name = "emulation", .values = {MICA__GEMM_VALUES, MICA__MMA_EMULATION}},
 };
-const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/gemm_mma.cl", params, variants)};
+static bool has_room(const int32_t *values, const mica_device_info *device);
+const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/gemm_mma.cl", params, variants),
+                                                 .has_room = has_room};
+
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  return mica__mma_has_room(&mica__gemm_mma_kernel, values, device);
+}
 
 static const char *unsuited(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
@@ -63,7 +69,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   /* It reads 16 bytes at a time. */
   const int64_t vector = 16 / (int64_t)mica_dtype_size(mica_tensor_dtype(gemm->a.tensor));
-  MICA_TRY(mica__mma_built(variant, mica__gemm_begin(queue, desc, values, gemm, vector, &launch)));
+  MICA_TRY(mica__mma_built(desc, variant, mica__gemm_begin(queue, desc, values, gemm, vector, &launch)));
   mica__launch_range1(&launch, mica__gemm_tiles(gemm, tile.m, tile.n) * (int64_t)tile.threads, tile.threads);
   return mica__gemm_end(queue, &launch, gemm);
 }

@@ -9,6 +9,8 @@
 /* mma.sync for tf32 and bf16 came with compute capability 8.0. */
 #define MIN_COMPUTE_CAPABILITY 80
 
+#define PIECE_BYTES 16
+
 /* Set when a driver that should take the PTX does not, so that it is not asked again for every product. One for the
  * process: drivers do not differ within one. */
 static atomic_bool ptx_rejected;
@@ -19,6 +21,14 @@ mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *v
   return (mica__mma_tile){.m = warps_m * mica__kernel_value(desc, values, "WARP_M"),
                           .n = warps_n * mica__kernel_value(desc, values, "WARP_N"),
                           .threads = (size_t)(warps_m * warps_n * 32)};
+}
+
+bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device) {
+  const mica__mma_tile tile = mica__mma_tile_of(desc, values);
+  const int64_t pieces = MICA__MMA_STEP * (tile.m + tile.n), threads = (int64_t)tile.threads;
+  const uint64_t local = (uint64_t)(pieces * mica__kernel_value(desc, values, "STAGES")) * PIECE_BYTES;
+  return tile.m * MICA__MMA_STEP % threads == 0 && tile.n * MICA__MMA_STEP % threads == 0 &&
+         tile.threads <= device->max_group && local <= device->local_bytes;
 }
 
 const char *mica__mma_missing(const mica__kernel_desc *desc, const mica_device_info *device) {
@@ -36,8 +46,10 @@ mica_status mica__mma_check(const mica__kernel_desc *desc, const mica__variant *
   return mica__fail(MICA_E_UNSUPPORTED, "%s: the device has no tensor cores that take this PTX", desc->name);
 }
 
-mica_status mica__mma_built(const mica__variant *variant, mica_status status) {
-  if (status == MICA_E_BUILD && variant->features) atomic_store(&ptx_rejected, true);
+mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_status status) {
+  bool shipped = false;
+  for (int i = 0; i < desc->variant_count; i++) shipped = shipped || variant == &desc->variants[i];
+  if (status == MICA_E_BUILD && variant->features && shipped) atomic_store(&ptx_rejected, true);
   return status;
 }
 

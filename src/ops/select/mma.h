@@ -32,13 +32,16 @@ typedef struct mica__mma_tile {
 
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values);
 
+/* For has_room: the group is whole copies of a tile, and it and its tiles are within the device's limits. */
+bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device);
+
 /* For `decline`: NULL where the device takes the kernel's PTX, as far as is known. */
 const char *mica__mma_missing(const mica__kernel_desc *desc, const mica_device_info *device);
 /* MICA_E_UNSUPPORTED where a variant cannot be launched; and the status of getting it compiled, passed on: a driver
- * that rejects the PTX is not asked again. */
+ * that rejects the PTX of a shipped variant is not asked again. */
 mica_status mica__mma_check(const mica__kernel_desc *desc, const mica__variant *variant,
                             const mica_device_info *device);
-mica_status mica__mma_built(const mica__variant *variant, mica_status status);
+mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_status status);
 
 /* A variant, and the number of parts of the depth. */
 typedef struct mica__mma_plan {

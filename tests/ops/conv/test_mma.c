@@ -106,11 +106,29 @@ START_TEST(tensor_cores_are_chosen) {
 }
 END_TEST
 
+/* What a tuner may try is compiled: a driver that rejects it for its local memory has not rejected the PTX. */
+START_TEST(tiles_have_room) {
+  const mica__kernel_desc *const kernels[] = {&mica__conv_gpu_mma_kernel, &mica__conv_gpu_wgrad_mma_kernel};
+  for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++) {
+    mica__variant tried = kernels[k]->variants[0];
+    ck_assert(mica__variant_fits(kernels[k], &tried, &hopper));
+    mica__kernel_set(kernels[k], tried.values, "STAGES", 4); /* 64 KB */
+    ck_assert(!mica__variant_fits(kernels[k], &tried, &hopper));
+    mica__kernel_set(kernels[k], tried.values, "STAGES", 2);
+    mica__kernel_set(kernels[k], tried.values, "WARPS_M", 4);
+    mica__kernel_set(kernels[k], tried.values, "WARPS_N", 4);
+    mica__kernel_set(kernels[k], tried.values, "WARP_M", 16); /* 64 rows of 4 pieces among 512 work-items */
+    ck_assert(!mica__variant_fits(kernels[k], &tried, &hopper));
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("conv_mma");
   TCase *chosen = tcase_create("routes");
   tcase_add_test(chosen, tensor_cores_are_chosen);
+  tcase_add_test(chosen, tiles_have_room);
   suite_add_tcase(suite, chosen);
   TCase *right = tcase_create("emulation");
   tcase_set_timeout(right, 0);

@@ -22,7 +22,13 @@ static const mica__variant variants[] = {
     {.name = "ptx64x64", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X64}},
     {.name = "emulation", .values = {VALUES, MICA__MMA_EMULATION}},
 };
-const mica__kernel_desc mica__conv_gpu_mma_kernel = {MICA__KERNEL("conv_gpu_mma", "conv/gpu/mma.cl", params, variants)};
+static bool has_room(const int32_t *values, const mica_device_info *device);
+const mica__kernel_desc mica__conv_gpu_mma_kernel = {MICA__KERNEL("conv_gpu_mma", "conv/gpu/mma.cl", params, variants),
+                                                     .has_room = has_room};
+
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  return mica__mma_has_room(&mica__conv_gpu_mma_kernel, values, device);
+}
 
 static const mica__kernel_param weights_params[] = {MICA__CASE("SIZE", "bytes of an element", 2, 4)};
 static const mica__variant weights_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 2)};
@@ -116,7 +122,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, const mic
   bool flat = true;
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   mica__kernel_set(desc, values, "DIMS", plane ? 2 : 3);
-  MICA_TRY(mica__mma_built(variant, mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch)));
+  MICA_TRY(mica__mma_built(desc, variant, mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch)));
   mica__conv_push_window(&launch, w);
   mica__launch_int8(&launch, (int32_t[8]){flat});
   mica__launch_buffer(&launch, source, 0);

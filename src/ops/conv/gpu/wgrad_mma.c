@@ -20,8 +20,13 @@ static const mica__variant variants[] = {
     {.name = "ptx64x64", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X64}},
     {.name = "emulation", .values = {VALUES, MICA__MMA_EMULATION}},
 };
+static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_kernel = {
-    MICA__KERNEL("conv_gpu_wgrad_mma", "conv/gpu/wgrad_mma.cl", params, variants)};
+    MICA__KERNEL("conv_gpu_wgrad_mma", "conv/gpu/wgrad_mma.cl", params, variants), .has_room = has_room};
+
+static bool has_room(const int32_t *values, const mica_device_info *device) {
+  return mica__mma_has_room(&mica__conv_gpu_wgrad_mma_kernel, values, device);
+}
 
 static const mica__kernel_param add_params[] = {MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES)};
 static const mica__variant add_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32)};
@@ -105,7 +110,8 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buff
   mica__kernel_set(desc, values, "PLAIN", !x);
   mica__kernel_set(desc, values, "DIMS",
                    !x || (d->in[0] == 1 && d->out[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0) ? 2 : 3);
-  MICA_TRY(mica__mma_built(plan->variant, mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)));
+  MICA_TRY(
+      mica__mma_built(desc, plan->variant, mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)));
   mica__launch launch = mica__launch_of(kernel);
   mica__conv_push_dims(&launch, d);
   int64_t step = MICA__MMA_STEP * piece_of(conv);
