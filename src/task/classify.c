@@ -50,6 +50,12 @@ static const mica_setting_row settings[] = {
      .high = 4096,
      .text = "units of mlp (128), first filters of cnn (32); 0: these",
      .fixed = true},
+    {.name = "size",
+     .kind = MICA_SETTING_KIND_TEXT,
+     .value = "",
+     .hint = "PIXELS",
+     .text = "N or HxW: pictures in folders are scaled and cut to it; the size of the first one by default",
+     .fixed = true},
     {.name = "class-weights",
      .kind = MICA_SETTING_KIND_TEXT,
      .value = "",
@@ -103,6 +109,7 @@ static mica_status prepare(mica_run *run) {
                       label->kind == MICA_COLUMN_KIND_MASK ? "segment" : "regress");
   if (label->kind == MICA_COLUMN_KIND_CLASSES) MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
   MICA_TRY(mica__run_note_classes(run, label));
+  MICA_TRY(mica__run_check_size(run));
   return note_weights(run);
 }
 
@@ -345,6 +352,7 @@ static mica_status report_classes(mica_run *run, mica_report *report) {
 
 const mica__task_row mica__task_classify = {
     .name = "classify",
+    .sized = true,
     .text = "the class of a picture or a row of a table, or several classes of it",
     .metrics = metrics,
     .settings = settings,

@@ -19,7 +19,37 @@ void mica__run_close_data(mica_run *run) {
   free(run->columns);
 }
 
+/* A side from 1 to 8192; *end gets what follows it. */
+static int32_t parse_side(const char *text, char **end) {
+  *end = (char *)text;
+  const long side = *text >= '1' && *text <= '9' ? strtol(text, end, 10) : 0;
+  return side <= 8192 ? (int32_t)side : 0;
+}
+
+bool mica__run_size(const mica_run *run, int32_t sides[2]) {
+  const char *text = run->task ? mica_run_setting(run, "size") : mica__run_given(run, "size");
+  char *end = NULL;
+  if (!text || (run->task && !run->task->sized)) return false;
+  sides[0] = sides[1] = parse_side(text, &end);
+  if (*end == 'x') sides[1] = parse_side(end + 1, &end);
+  return sides[0] > 0 && sides[1] > 0 && !*end;
+}
+
+mica_status mica__run_check_size(const mica_run *run) {
+  const char *text = mica_run_setting(run, "size");
+  const mica_shape shape = mica_dataset_shape(run->whole);
+  char is[MICA_SHAPE_TEXT];
+  int32_t sides[2];
+  if (!*text) return MICA_OK;
+  if (!mica__run_size(run, sides))
+    return mica__fail(MICA_E_INVALID, "size \"%s\" is neither N nor HxW, sides of 1 to 8192 pixels", text);
+  if (shape.rank == 3 && shape.dim[1] == sides[0] && shape.dim[2] == sides[1]) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "size is of folders of pictures; %s has inputs of %s", run->data ? run->data : "it",
+                    mica_shape_format(shape, is));
+}
+
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
+  int32_t sides[2];
   mica_dataset_config config = {.part = part, .like = run->outlined ? run->outline : run->whole};
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
@@ -28,6 +58,10 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
     config.channels = (int32_t)input[0];
     config.height = (int32_t)input[1];
     config.width = (int32_t)input[2];
+  }
+  if (!config.like && !config.height && mica__run_size(run, sides)) {
+    config.height = sides[0];
+    config.width = sides[1];
   }
   config.kinds = run->kinds;
   if (run->kinds && *mica__run_fact_text(run, "label_name"))

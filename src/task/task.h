@@ -12,6 +12,8 @@ typedef struct mica__task_row {
   const mica_task_metric *metrics;  /* the first one is watched unless prepare says otherwise */
   const mica_setting_row *settings; /* --help, config.json and completion come from it; may be NULL */
   const mica_setting *defaults;     /* as mica_task_defaults gives them; NULL: those of all tasks */
+  /* The setting "size", N or HxW, is what pictures of folders are brought to (mica__run_size). */
+  bool sized;
   /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such
    * part. NULL: mica_dataset_open. */
   mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);

@@ -234,4 +234,35 @@ ends 1 '' '*text holds no train.txt: a folder of text holds train.txt, *'
 run train --data "$work/input.txt" --epochs 1 --width 16 --layers 1 --context 16 --contexts 32 --out "$work/said"
 ends 0 '*task      language*' ''
 
+# Pictures of several sizes are brought to that of the first, or to that of --size, which the run keeps.
+scenes="$MICA_BUILD_DIR/bin/tests/write_scenes"
+"$scenes" "$work/small" 8 24
+"$scenes" "$work/large" 8 40
+mkdir -p "$work/folders"
+cp -r "$work/small/images" "$work/folders/a"
+cp -r "$work/large/masks" "$work/folders/b"
+for size in '' 20x28 32; do
+  rm -rf "$work/sized"
+  # shellcheck disable=SC2086
+  run train --data "$work/folders" ${size:+--size $size} --model mlp --epochs 2 --batch 4 --seed 1 --out "$work/sized"
+  case $size in '') want='24, 24' ;; 32) want='32, 32' ;; *) want='20, 28' ;; esac
+  case $out in *", $want)"*) ;; *) fault "not $want: $out" ;; esac
+  case $size-$out in -*'pictures of several sizes'* | [0-9]*) ;; *) fault "no word of sizes: $out" ;; esac
+done
+run train --resume --out "$work/sized" --epochs 3 --quiet
+ends 0 '*' ''
+run train --resume --out "$work/sized" --size 20 --epochs 4
+ends 2 '' '*size is "32" in the run that is resumed, and cannot become "20"*'
+run eval --model "$work/sized" --data "$work/folders" --json
+ends 0 '{"task":"classify","part":"all","metrics":{"samples":16,*' ''
+run predict --model "$work/sized" "$work/folders/b/3.png"
+ends 0 '*3.png*' ''
+for size in 0 32x 9000 2x2x2 -3; do
+  run train --data "$work/folders" --size=$size --task classify --out "$work/none"
+  ends 2 '' "*size \"$size\" is neither N nor HxW*"
+done
+printf 'x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n' >"$work/rows.csv"
+run train --data "$work/rows.csv" --label label --size 20 --out "$work/none"
+ends 2 '' '*size is of folders of pictures; *rows.csv has inputs of (2)*'
+
 exit $failed
