@@ -1,5 +1,6 @@
 /* IDX, the format of MNIST: a magic of four bytes 0 0 TYPE RANK, RANK dimensions of four bytes, big-endian, elements.
  * */
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "data/dataset.h"
 
@@ -13,16 +14,6 @@ static bool dtype_of(uint8_t code, mica_dtype *dtype) {
   case 0x0e: *dtype = MICA_F64; return true;
   default: return false;
   }
-}
-
-/* Reverses the bytes of each of count elements. */
-static void swap_bytes(uint8_t *elements, size_t count, size_t width) {
-  for (uint8_t *at = elements; width > 1 && count > 0; count--, at += width)
-    for (size_t i = 0; i < width / 2; i++) {
-      uint8_t kept = at[i];
-      at[i] = at[width - 1 - i];
-      at[width - 1 - i] = kept;
-    }
 }
 
 mica_status mica__idx_parse_header(const char *name, const uint8_t *content, size_t size, mica__array *array,
@@ -62,7 +53,7 @@ mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mic
   MICA_TRY(mica__idx_parse_header(name, content, size, &found, &header));
   const size_t width = mica_dtype_size(found.dtype), bytes = size - header;
   found.elements = mica__elements_align(content, header, bytes);
-  swap_bytes(found.elements, bytes / width, width);
+  mica__bytes_from_file(true, found.elements, bytes / width, width);
   *array = found;
   return MICA_OK;
 }

@@ -1,5 +1,6 @@
 /* Samples that stay in their file: each is read when it is needed. Reading, unlike a mapping, ends in a status where
  * the file became shorter meanwhile. */
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/element.h"
 #include "data/dataset.h"
@@ -63,15 +64,6 @@ static void release_mapped(void *object) {
   free(m);
 }
 
-static void swap_bytes(uint8_t *data, int64_t count, size_t width) {
-  for (int64_t i = 0; i < count; i++, data += width)
-    for (size_t k = 0; k < width / 2; k++) {
-      const uint8_t kept = data[k];
-      data[k] = data[width - 1 - k];
-      data[width - 1 - k] = kept;
-    }
-}
-
 /* Reads a sample; elements of types that columns do not have become f32. */
 static mica_status read_sample(void *user, uint64_t sample, void *data, size_t bytes) {
   const mapped *m = user;
@@ -80,7 +72,8 @@ static mica_status read_sample(void *user, uint64_t sample, void *data, size_t b
   uint8_t *raw = same ? data : malloc(m->bytes);
   if (!raw) return mica__fail_nomem(m->name);
   mica_status status = mica__file_read_at(m->name, m->file, offset, raw, m->bytes);
-  if (status == MICA_OK && m->rows.big_endian) swap_bytes(raw, m->elements, mica_dtype_size(m->rows.dtype));
+  if (status == MICA_OK && m->rows.big_endian)
+    mica__bytes_from_file(true, raw, (size_t)m->elements, mica_dtype_size(m->rows.dtype));
   float *out = data;
   for (int64_t i = 0; status == MICA_OK && !same && i < m->elements; i++)
     out[i] = (float)mica__element_get(m->rows.dtype, raw, i);

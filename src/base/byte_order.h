@@ -1,0 +1,20 @@
+/* base/byte_order.h: elements in files, which begin with their lowest byte or, as in IDX, with their highest. */
+#ifndef MICA_BASE_BYTE_ORDER_H
+#define MICA_BASE_BYTE_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Brings elements of `width` bytes from the file's order into the host's. */
+static inline void mica__bytes_from_file(bool big_endian, uint8_t *elements, size_t count, size_t width) {
+  if (big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)) return;
+  for (; count > 0; count--, elements += width)
+    for (size_t i = 0; i < width / 2; i++) {
+      const uint8_t kept = elements[i];
+      elements[i] = elements[width - 1 - i];
+      elements[width - 1 - i] = kept;
+    }
+}
+
+#endif
