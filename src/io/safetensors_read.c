@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "io/safetensors.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,10 +27,10 @@ struct mica_safetensors {
 };
 
 /* Reads a size from the header; doubles are exact up to 2^53, and no file is larger. */
-static bool read_size(const cJSON *item, size_t *out) {
+static bool read_size(const cJSON *item, uint64_t *out) {
   if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p53)) return false;
   if (item->valuedouble != floor(item->valuedouble)) return false;
-  *out = (size_t)item->valuedouble;
+  *out = (uint64_t)item->valuedouble;
   return true;
 }
 
@@ -37,7 +38,7 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
   *shape = MICA_SCALAR;
   if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no shape", path, name);
   for (const cJSON *at = item->child; at; at = at->next) {
-    size_t dim = 0;
+    uint64_t dim = 0;
     if (shape->rank == MICA_MAX_RANK)
       return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has %d dimensions; there may be %d", path, name,
                         cJSON_GetArraySize(item), MICA_MAX_RANK);
@@ -51,7 +52,7 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
 }
 
 /* The offsets of a tensor's first byte and of the one after its last. */
-static mica_status read_offsets(const char *path, const char *name, const cJSON *item, size_t *begin, size_t *end) {
+static mica_status read_offsets(const char *path, const char *name, const cJSON *item, uint64_t *begin, uint64_t *end) {
   if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets", path, name);
   bool pair = cJSON_GetArraySize(item) == 2 && read_size(item->child, begin) && read_size(item->child->next, end);
   if (pair && *begin <= *end) return MICA_OK;
@@ -80,19 +81,20 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
                       dtype->valuestring);
   *entry = (mica_safetensors_entry){.name = name, .type = type->name, .dtype = type->dtype};
   MICA_TRY(read_shape(path, name, cJSON_GetObjectItemCaseSensitive(item, "shape"), &entry->shape));
-  size_t begin = 0, end = 0;
+  uint64_t begin = 0, end = 0;
   MICA_TRY(read_offsets(path, name, offsets, &begin, &end));
   if (end > data_size)
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: tensor \"%.200s\" ends at byte %zu of %zu", path, name, end,
-                      data_size);
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: tensor \"%.200s\" ends at byte %" PRIu64 " of %zu", path, name,
+                      end, data_size);
   char text[MICA_SHAPE_TEXT];
   if (!mica__safetensors_bytes(type, entry->shape, &entry->bytes))
     return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", %s %s, takes 2^64 bytes or more", path, name, type->name,
                       mica_shape_format(entry->shape, text));
   if (entry->bytes != end - begin)
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", %s %s, takes %zu bytes, but its data_offsets name %zu",
-                      path, name, type->name, mica_shape_format(entry->shape, text), entry->bytes, end - begin);
-  entry->data = data + begin;
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: tensor \"%.200s\", %s %s, takes %zu bytes, but its data_offsets name %" PRIu64, path, name,
+                      type->name, mica_shape_format(entry->shape, text), entry->bytes, end - begin);
+  entry->data = data + (size_t)begin;
   return check_bools(path, entry);
 }
 
