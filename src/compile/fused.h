@@ -43,7 +43,7 @@ typedef struct mica__fused_instr {
   double value;
 } mica__fused_instr;
 
-#define MICA__FUSED_OPERANDS 24
+#define MICA__FUSED_OPERANDS 32
 #define MICA__FUSED_INSTRS 128
 
 typedef struct mica__fused {
@@ -68,7 +68,8 @@ void mica__fused_simplify(mica__fused *fused);
 bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch);
 
 /* The source of the one kernel that the list would be without passes, for a class of device (MICA__ON_CPU or
- * MICA__ON_GPU) without limits. MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
+ * MICA__ON_GPU) without limits, each operand in memory of its own. MICA_E_UNSUPPORTED with the reason when the list
+ * cannot be one kernel. */
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
 
 /* Builds (or finds) the kernel and queues it; few long rows take several kernels and workspace between them.
@@ -78,6 +79,7 @@ mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, 
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
 
 /* Puts the kernels that such a launch would need into a bundle. */
-mica_status mica__fused_collect(mica_engine *engine, const mica__fused *fused, mica__kernel_bundle *bundle);
+mica_status mica__fused_collect(mica_engine *engine, const mica__fused *fused, const mica_tensor *const *operands,
+                                mica__kernel_bundle *bundle);
 
 #endif

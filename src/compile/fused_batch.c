@@ -211,6 +211,16 @@ static mica_status make_plan(work *w, const mica__batch *batch, const mica_devic
   w->fused.extent[0] = ANY_EXTENT;
   MICA_TRY(mica__fused_plan_make(&w->fused, &target, &w->plan));
   w->plan.chunk = device_class == MICA__ON_CPU ? CPU_STEPS : w->plan.width;
+  /* What holds for all parts. Their pointers go through variables, which `restrict` says nothing of. */
+  bool all[MICA__FUSED_INSTRS];
+  memset(all, true, sizeof all);
+  for (int32_t p = 0; p < batch->count; p++) {
+    w->one = *batch->parts[p];
+    mica__fused_simplify(&w->one);
+    mica__fused_see_memory(&w->one, w->one.operand_count, batch->operands[p], &w->plan);
+    for (int32_t k = 0; k < w->fused.count; k++) all[k] = all[k] && w->plan.aligned[k];
+  }
+  memcpy(w->plan.aligned, all, sizeof all);
   return MICA_OK;
 }
 

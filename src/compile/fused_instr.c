@@ -190,7 +190,8 @@ static mica__term read_of(const mica__writer *w, int32_t k, int32_t lanes) {
   int32_t lane = w->plan->lane;
   mica__term t = {""}, address = address_of(w, k);
   if (lanes == 1 || instr->access.stride[lane] == 1)
-    mica__term_add(&t, "LOADV(%s, %d, x%d, %s)", T, (int)lanes, (int)k, address.text);
+    mica__term_add(&t, "%s(%s, %d, x%d, %s)", lanes > 1 && w->plan->aligned[k] ? "LOADVA" : "LOADV", T, (int)lanes,
+                   (int)k, address.text);
   else
     mica__term_add(&t, "GATHER(%s, %d, x%d, %s, x%d_s%d)", T, (int)lanes, (int)k, address.text, (int)k, (int)lane);
   return t;
@@ -267,7 +268,8 @@ static void write_store(mica__writer *w, int32_t k) {
   int lane = (int)w->plan->lane, lanes = (int)mica__write_lanes(w, k), x = (int)k;
   mica__term address = address_of(w, k), value = value_as(w, instr->args[0], stored, lanes);
   if (lanes == 1 || instr->access.stride[lane] == 1)
-    mica__write_line(w, "STOREV(%s, %d, %s, x%d, %s);", T, lanes, value.text, x, address.text);
+    mica__write_line(w, "%s(%s, %d, %s, x%d, %s);", lanes > 1 && w->plan->aligned[k] ? "STOREVA" : "STOREV", T, lanes,
+                     value.text, x, address.text);
   else
     mica__write_line(w, "SCATTER(%s, %d, %s, x%d, %s, x%d_s%d);", T, lanes, value.text, x, address.text, x, lane);
 }

@@ -64,17 +64,19 @@ static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
 /* The state of a launch; too large for the stack. */
 typedef struct work {
   mica_queue *queue;
+  int32_t own;                 /* operands from this number on are arrays between passes */
   mica__kernel_bundle *bundle; /* not NULL: the kernels are put into it, and nothing is launched */
   mica__fused whole, pass;
   mica__fused_plan plan, pass_plan;
 } work;
 
-static mica_status launch_kernel(const work *w, const mica__fused *fused, const mica__fused_plan *plan,
+static mica_status launch_kernel(const work *w, const mica__fused *fused, mica__fused_plan *plan,
                                  const mica_tensor *const *operands) {
   mica__text source = {0};
   mica__kernel *kernel = NULL;
   char name[MICA__FUSED_NAME];
   mica__fused_name(fused, name);
+  mica__fused_see_memory(fused, w->own, operands, plan);
   mica_status status = mica__fused_write(fused, plan, &source);
   if (status == MICA_OK && w->bundle)
     status = mica__kernel_bundle_add(w->bundle, name, source.data);
@@ -123,8 +125,8 @@ static mica_status launch_split(work *w, int32_t split, int64_t chunk, const mic
   int64_t rows = 1, pieces = mica__fused_split_pieces(&w->whole, split, chunk);
   int32_t count = w->whole.operand_count;
   mica_status status = MICA_OK;
-  if (w->bundle) return launch_passes(w, split, chunk, all);
   for (int32_t o = 0; o < count; o++) all[o] = operands[o];
+  if (w->bundle) return launch_passes(w, split, chunk, all);
   for (int32_t d = 0; d < w->whole.rank - w->whole.reduced; d++) rows *= w->whole.extent[d];
   for (int32_t k = 0; k < w->whole.count && status == MICA_OK; k++) {
     mica_dtype dtype = w->whole.instrs[k].dtype;
@@ -150,6 +152,7 @@ static mica_status run(mica_engine *engine, mica_queue *queue, unsigned device_c
   w->queue = queue;
   w->bundle = bundle;
   w->whole = *fused;
+  w->own = fused->operand_count;
   mica__fused_simplify(&w->whole);
   const mica_device_info *device = mica_engine_device(engine);
   const mica__fused_target target = {device_class, device->max_group, device->local_bytes};
@@ -172,6 +175,7 @@ mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, cons
   return mica__fused_launch_as(queue, device_class, fused, operands);
 }
 
-mica_status mica__fused_collect(mica_engine *engine, const mica__fused *fused, mica__kernel_bundle *bundle) {
-  return run(engine, NULL, mica__kernel_class(mica_engine_device(engine)), fused, NULL, bundle);
+mica_status mica__fused_collect(mica_engine *engine, const mica__fused *fused, const mica_tensor *const *operands,
+                                mica__kernel_bundle *bundle) {
+  return run(engine, NULL, mica__kernel_class(mica_engine_device(engine)), fused, operands, bundle);
 }

@@ -14,12 +14,15 @@
 #define CPU_UNIT 16384       /* elements that are worth a work-item */
 #define CPU_WORK_ITEMS 16    /* but rather so many work-items than larger ones */
 #define CPU_CACHE (64 << 10) /* bytes of local memory for rows: within the first two cache levels */
-#define GPU_WIDTH 4
+#define GPU_VECTOR 16        /* bytes */
 #define GPU_LOCAL 64
 #define GPU_GROUP 128
-#define GPU_SOLO 64          /* rows up to this length are walked by single work-items */
-#define GPU_CACHE (16 << 10) /* leaves room for several groups on a multiprocessor */
-#define CPU_PANEL 64         /* blocks of lanes: a few KiB of sums */
+#define GPU_MOST_GROUP 512    /* more would leave a work-item too few registers */
+#define GPU_ITEMS (128 << 10) /* work-items that fill a device */
+#define GPU_VECTORS 4         /* at least so many for each work-item of a group */
+#define GPU_SOLO 64           /* rows up to this length are walked by single work-items */
+#define GPU_CACHE (16 << 10)  /* leaves room for several groups on a multiprocessor */
+#define CPU_PANEL 64          /* blocks of lanes: a few KiB of sums */
 #define TILE 16
 #define CACHE_COST 8 /* of an op whose value is better kept than computed again */
 
@@ -101,6 +104,36 @@ static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_
   return true;
 }
 
+/* Lanes of a GPU: those of 128 bits in the narrowest floating type whose neighbours are lanes. */
+static int32_t gpu_width(const mica__fused *fused, int32_t lane) {
+  size_t least = 4;
+  for (int32_t k = 0; lane >= 0 && k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    mica_dtype dtype = fused->operand_dtype[instr->operand];
+    bool access = instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE;
+    if (access && instr->access.stride[lane] == 1 && mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT &&
+        mica_dtype_size(dtype) < least)
+      least = mica_dtype_size(dtype);
+  }
+  return (int32_t)(GPU_VECTOR / least);
+}
+
+/* Work-items of the group that shares a row on a GPU: more where rows are few and long, as local memory allows. */
+static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan, int64_t length) {
+  int64_t rows = 1, pieces = fused->chunk ? ceil_div(fused->extent[fused->split], fused->chunk) : 1;
+  uint64_t bytes = 0;
+  int32_t group = GPU_GROUP;
+  /* A join is shared as a value and an index. */
+  for (int32_t k = 0; k < fused->count; k++)
+    if (fused->instrs[k].kind == MICA__FUSED_REDUCE) bytes += mica_dtype_size(fused->instrs[k].dtype) == 8 ? 16 : 8;
+  if (!product(fused, 0, plan->inner, &rows) || !mica__mul_i64(rows, pieces, &rows)) return group;
+  while (group < GPU_MOST_GROUP && (size_t)(2 * group) <= plan->target.max_group && rows * group < GPU_ITEMS &&
+         length / pieces >= (int64_t)2 * group * plan->width * GPU_VECTORS &&
+         2 * (uint64_t)group * bytes <= plan->target.local_bytes / 2)
+    group *= 2;
+  return group;
+}
+
 /* Chooses the dimension of the lanes, their number, and who walks a row. */
 static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   bool cpu = plan->target.device_class == MICA__ON_CPU;
@@ -117,12 +150,13 @@ static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   }
   if (fused->chunk) plan->cut = fused->split;
   plan->row = ((1u << fused->rank) - 1) & ~((1u << plan->inner) - 1);
-  plan->width = cpu ? CPU_WIDTH : GPU_WIDTH;
+  plan->width = cpu ? CPU_WIDTH : gpu_width(fused, plan->lane);
   while (plan->width > 1 && (plan->lane < 0 || fused->extent[plan->lane] < plan->width)) plan->width /= 2;
   int64_t length = 0;
   bool long_rows = !product(fused, plan->inner, fused->rank, &length) || length > GPU_SOLO;
-  if (!cpu && fused->reduced && plan->lane == last && long_rows) plan->group = GPU_GROUP;
+  if (!cpu && fused->reduced && plan->lane == last && long_rows) plan->group = gpu_group(fused, plan, length);
   while ((size_t)plan->group > plan->target.max_group) plan->group /= 2;
+  plan->flat = plan->group > 1 && fused->rank - plan->inner == 2;
   plan->local = cpu ? 1 : plan->group > 1 ? plan->group : GPU_LOCAL;
   while ((size_t)plan->local > plan->target.max_group) plan->local /= 2;
 }

@@ -55,18 +55,26 @@ typedef struct mica__fused_plan {
   int32_t panel; /* > 0: lanes are rows; so many blocks of them are walked side by side, in the order of memory */
   int32_t cut;   /* dimension that is walked in chunks; -1: none */
   bool wide;     /* indices need 64 bits */
+  bool flat;     /* a group walks both dimensions of its row as one, a vector at a time */
   int32_t walks; /* how often the inner dimensions are walked */
   uint32_t row;  /* bits of the inner dimensions */
   int64_t chunk, chunks, units, per;
   uint32_t depends[MICA__FUSED_INSTRS]; /* bit d: the value varies along dimension d; of a STORE: it stores along it */
   int32_t level[MICA__FUSED_INSTRS];
   int32_t cached[MICA__FUSED_INSTRS]; /* the walk that puts the value into local memory for later ones; -1: none */
+  bool aligned[MICA__FUSED_INSTRS];   /* of LOAD and STORE: vectors begin at multiples of their length */
+  bool alone[MICA__FUSED_INSTRS];     /* likewise: what is written by the pointer no other reaches, nor the reverse */
   int32_t arg_count;
   mica__fused_arg args[MICA__MAX_ARGS];
 } mica__fused_plan;
 
 /* `fused` must be simplified. MICA_E_UNSUPPORTED with the reason when the list cannot be one kernel. */
 mica_status mica__fused_plan_make(const mica__fused *fused, const mica__fused_target *target, mica__fused_plan *plan);
+
+/* Sets `aligned` and `alone`, for GPUs, by where the operands lie. From number `own` on they are arrays between passes,
+ * each of which has memory of its own, aligned; operands[] is not read there. */
+void mica__fused_see_memory(const mica__fused *fused, int32_t own, const mica_tensor *const *operands,
+                            mica__fused_plan *plan);
 
 /* Marks the instructions that walk w computes or fetches from a cache at every step. */
 void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, int32_t w,

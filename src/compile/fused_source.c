@@ -3,6 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Longer bodies fill the registers as they are. */
+#define UNROLL_MOST 32
+
 /* Writes the body of walk `walk` for one index. */
 static void write_body(mica__writer *w, int32_t walk) {
   const mica__fused *fused = w->fused;
@@ -50,6 +53,53 @@ static void write_tile(mica__writer *w, int32_t walk) {
   if (w->plan->tile) mica__write_line(w, "}");
 }
 
+/* So many vectors a work-item of a group has under way at once, of a body that is not long. */
+static void write_unroll(mica__writer *w, int32_t walk) {
+  bool needed[MICA__FUSED_INSTRS];
+  int32_t count = 0;
+  mica__fused_needed(w->fused, w->plan, walk, needed);
+  for (int32_t k = 0; k < w->fused->count; k++) count += needed[k];
+  if (count <= UNROLL_MOST) mica__write_line(w, "_Pragma(\"unroll 4\")");
+}
+
+/* The loop of a group over lines of a row: vectors of w->width lanes from `from` on, `count` of them a line, are
+ * numbered through all lines, and each work-item takes every GROUP-th. */
+static void write_flat_loop(mica__writer *w, int32_t walk, const char *from, const char *count) {
+  const mica__fused_plan *plan = w->plan;
+  int d = (int)plan->lane, p = (int)plan->inner;
+  const char *lo = plan->cut == p ? "begin" : "0";
+  char hi[16];
+  snprintf(hi, sizeof hi, plan->cut == p ? "end" : "n%d", p);
+  mica__write_line(w, "if (%s > 0) {", count);
+  mica__write_line(w, "const index_t all = (%s - %s) * %s, lines = GROUP / %s, over = GROUP %% %s;", hi, lo, count,
+                   count, count);
+  mica__write_line(w, "index_t i%d = %s + item / %s, at = item %% %s;", p, lo, count, count);
+  write_unroll(w, walk);
+  mica__write_line(w, "for (index_t n = item; n < all; n += GROUP) {");
+  mica__write_line(w, "const index_t i%d = %s + at * %d;", d, from, (int)w->width);
+  write_body(w, walk);
+  mica__write_line(w, "at += over;");
+  mica__write_line(w, "i%d += lines + (at >= %s ? 1 : 0);", p, count);
+  mica__write_line(w, "at -= at >= %s ? %s : 0;", count, count);
+  mica__write_line(w, "}");
+  mica__write_line(w, "}");
+}
+
+static void write_flat(mica__writer *w, int32_t walk) {
+  const mica__fused_plan *plan = w->plan;
+  bool cut = plan->cut == plan->lane;
+  char hi[16];
+  snprintf(hi, sizeof hi, cut ? "end" : "n%d", (int)plan->lane);
+  w->width = plan->width;
+  mica__write_line(w, "const index_t vectors = (%s - %s) / %d;", hi, cut ? "begin" : "0", (int)plan->width);
+  write_flat_loop(w, walk, cut ? "begin" : "0", "vectors");
+  if (plan->width == 1) return;
+  w->width = 1;
+  mica__write_line(w, "const index_t rest_from = %s + vectors * %d, left = %s - rest_from;", cut ? "begin" : "0",
+                   (int)plan->width, hi);
+  write_flat_loop(w, walk, "rest_from", "left");
+}
+
 /* The loops along the lanes' dimension: whole vectors, then what is left over. */
 static void write_lane_loops(mica__writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
@@ -62,6 +112,7 @@ static void write_lane_loops(mica__writer *w, int32_t walk) {
     mica__write_line(w, "index_t i%d = %s + item * %d;", d, lo, width);
   else
     mica__write_line(w, "index_t i%d = %s;", d, lo);
+  if (group > 1) write_unroll(w, walk);
   mica__write_line(w, "for (; i%d + %d <= %s; i%d += %d) {", d, width, hi, d, width * group);
   write_tile(w, walk);
   mica__write_line(w, "}");
@@ -105,8 +156,10 @@ static void write_walk(mica__writer *w, int32_t walk) {
       mica__write_line(w, "COMBINE_STATE(%s, %d, r%dw);", mica__write_join(w, k).text, (int)plan->width, (int)k);
   }
   mica__write_line(w, "{");
-  int32_t opened = open_loops(w);
-  if (plan->lane >= plan->inner)
+  int32_t opened = plan->flat ? 0 : open_loops(w);
+  if (plan->flat)
+    write_flat(w, walk);
+  else if (plan->lane >= plan->inner)
     write_lane_loops(w, walk);
   else
     write_body(w, walk);
@@ -290,7 +343,8 @@ void mica__write_param(mica__writer *w, const mica__fused_arg *arg, const char *
   case MICA__FUSED_ARG_CHUNKS: mica__write_line(w, "const index_t chunks%s", comma); break;
   case MICA__FUSED_ARG_EXTENT: mica__write_line(w, "const index_t n%d%s", d, comma); break;
   case MICA__FUSED_ARG_POINTER:
-    mica__write_line(w, "%s *x%d, const long x%d_at%s", mica__write_space(w, k).text, k, k, comma);
+    mica__write_line(w, "%s *%sx%d, const long x%d_at%s", mica__write_space(w, k).text,
+                     w->plan->alone[k] ? "restrict " : "", k, k, comma);
     break;
   case MICA__FUSED_ARG_STRIDE: mica__write_line(w, "const long x%d_s%d%s", k, d, comma); break;
   case MICA__FUSED_ARG_LOW: mica__write_line(w, "const long x%d_low%d%s", k, d, comma); break;
@@ -365,7 +419,10 @@ mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, 
     mica__fused_simplify(simple);
     status = mica__fused_plan_make(simple, &(mica__fused_target){device_class, SIZE_MAX, UINT64_MAX}, plan);
   }
-  if (status == MICA_OK) status = mica__fused_write(simple, plan, source);
+  if (status == MICA_OK) {
+    mica__fused_see_memory(simple, 0, NULL, plan);
+    status = mica__fused_write(simple, plan, source);
+  }
   free(plan);
   free(simple);
   return status;

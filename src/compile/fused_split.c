@@ -9,6 +9,11 @@
 #define CPU_ELEMENTS 16384
 #define GPU_PIECES 1024
 #define GPU_ELEMENTS 4096
+/* Work-items that are enough where groups share rows, those that are wanted where they are not, and the elements that
+ * are worth one of them. */
+#define GPU_ENOUGH (64 << 10)
+#define GPU_ITEMS (128 << 10)
+#define GPU_EACH 32
 
 bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *plan, int32_t *split, int64_t *chunk) {
   bool cpu = plan->target.device_class == MICA__ON_CPU;
@@ -30,10 +35,17 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   int64_t rows = 1, unit = 0;
   for (int32_t d = 0; d < outer; d++) rows *= fused->extent[d];
   unit = row * ((rows + plan->units - 1) / plan->units);
-  /* On a GPU a work-item that walks columns alone is a small part of a piece. */
-  int64_t units = cpu || plan->group > 1 ? plan->units : (plan->units + plan->local - 1) / plan->local;
-  int64_t pieces = (wanted + units - 1) / units, most = unit / least, extent = fused->extent[*split];
-  if (!cpu && plan->group == 1) most = unit * plan->local / least;
+  int64_t units = plan->units, each = 1;
+  if (!cpu && plan->group > 1) {
+    if (units * plan->group >= GPU_ENOUGH) return false;
+    wanted = GPU_ITEMS / plan->group;
+    least = (int64_t)GPU_EACH * plan->group;
+  } else if (!cpu) {
+    /* A work-item that walks columns alone is a small part of a piece. */
+    units = (plan->units + plan->local - 1) / plan->local;
+    each = plan->local;
+  }
+  int64_t pieces = (wanted + units - 1) / units, most = unit * each / least, extent = fused->extent[*split];
   if (pieces > most) pieces = most;
   if (pieces < 2 || extent < 2) return false;
   *chunk = (extent + pieces - 1) / pieces;

@@ -113,14 +113,17 @@ static mica_queue *queue_of(const recorder *r, const mica__step *step) {
   return step->invariant ? r->prologue : r->recorder;
 }
 
-static mica_status record_kernel(recorder *r, const mica__step *step) {
+/* Records the kernel, or puts it into the bundle. */
+static mica_status record_kernel(recorder *r, const mica__step *step, mica__kernel_bundle *bundle) {
   mica_tensor *operands[MICA__FUSED_OPERANDS];
+  const mica_tensor *const *given = (const mica_tensor *const *)operands;
   for (int32_t k = 0; k < step->fused->operand_count; k++) MICA_TRY(tensor_of(r, step->operands[k], &operands[k]));
-  return mica__fused_launch(queue_of(r, step), step->fused, (const mica_tensor *const *)operands);
+  if (bundle) return mica__fused_collect(r->session->engine, step->fused, given, bundle);
+  return mica__fused_launch(queue_of(r, step), step->fused, given);
 }
 
-/* The launch that this step and those after it share. */
-static mica_status record_batch(recorder *r, const mica__step *steps) {
+/* Likewise the launch that this step and those after it share. */
+static mica_status record_batch(recorder *r, const mica__step *steps, mica__kernel_bundle *bundle) {
   mica_tensor *operands[MICA__BATCH_PARTS][MICA__FUSED_OPERANDS];
   mica__batch batch = {.count = steps->together};
   for (int32_t p = 0; p < batch.count; p++) {
@@ -129,6 +132,7 @@ static mica_status record_batch(recorder *r, const mica__step *steps) {
     batch.parts[p] = steps[p].fused;
     batch.operands[p] = (const mica_tensor *const *)operands[p];
   }
+  if (bundle) return mica__fused_batch_collect(r->session->engine, &batch, bundle);
   return mica__fused_batch_launch(queue_of(r, steps), &batch);
 }
 
@@ -212,9 +216,9 @@ static mica_status record_step(recorder *r, int32_t index) {
   mica__recorder_mark before;
   mica__prologue_begin(r, step, &before);
   if (mica__step_share(step) > 1)
-    MICA_TRY(record_batch(r, step));
+    MICA_TRY(record_batch(r, step, NULL));
   else
-    MICA_TRY(step->fused ? record_kernel(r, step) : record_op(r, step));
+    MICA_TRY(step->fused ? record_kernel(r, step, NULL) : record_op(r, step));
   MICA_TRY(mica__prologue_end(r, step, before));
   return note_launches(r, from, index);
 }
@@ -269,19 +273,15 @@ static mica_status make_outputs(mica_session *session, mica__plan *v) {
 }
 
 /* Builds all generated kernels of the plan as one program. */
-static mica_status build_kernels(const recorder *r) {
+static mica_status build_kernels(recorder *r) {
   mica__kernel_bundle bundle = {0};
   mica_status status = MICA_OK;
   const mica__partition *p = &r->v->partition;
   for (int32_t i = 0; status == MICA_OK && i < p->count; i += mica__step_share(&p->steps[i])) {
-    const int32_t count = mica__step_share(&p->steps[i]);
-    if (count > 1) {
-      mica__batch batch = {.count = count};
-      for (int32_t k = 0; k < count; k++) batch.parts[k] = p->steps[i + k].fused;
-      status = mica__fused_batch_collect(r->session->engine, &batch, &bundle);
-    } else if (p->steps[i].fused) {
-      status = mica__fused_collect(r->session->engine, p->steps[i].fused, &bundle);
-    }
+    if (mica__step_share(&p->steps[i]) > 1)
+      status = record_batch(r, &p->steps[i], &bundle);
+    else if (p->steps[i].fused)
+      status = record_kernel(r, &p->steps[i], &bundle);
   }
   if (status == MICA_OK) status = mica__kernel_bundle_build(r->session->engine, &bundle);
   mica__kernel_bundle_free(&bundle);

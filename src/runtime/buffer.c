@@ -233,3 +233,5 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
 }
 
 void mica_engine_trim(mica_engine *engine) { trim(engine); }
+
+bool mica__buffer_is_placeholder(const mica_buffer *buffer) { return buffer->placeholder; }

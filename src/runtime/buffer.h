@@ -32,5 +32,6 @@ uint64_t mica__buffer_changes(mica_buffer *buffer);
 /* A buffer of so many bytes without memory: it stands for memory that is known only when a recording is replayed
  * (mica__recording_bind). A tensor that wraps it may be an operand of recorded launches, of no others. */
 mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **placeholder);
+bool mica__buffer_is_placeholder(const mica_buffer *buffer);
 
 #endif

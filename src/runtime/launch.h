@@ -15,7 +15,7 @@
 
 #include <mica/tensor.h>
 
-#define MICA__MAX_ARGS 64
+#define MICA__MAX_ARGS 96
 #define MICA__MAX_PACKED 80
 
 typedef struct mica__arg {

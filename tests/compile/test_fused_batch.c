@@ -128,6 +128,27 @@ START_TEST(what_is_alike) {
 }
 END_TEST
 
+/* On GPUs 128 bits move at once where rows begin at whole vectors, and nothing else is said of other strides. */
+START_TEST(wide_accesses_on_gpus) {
+  static mica__fused f;
+  const mica__times_attrs share = {.factor = 0.9};
+  for (int way = 0; way < 4; way++) {
+    mica__text source = {0};
+    momentum(&f, 1000, &share);
+    if (way == 1)
+      for (int o = P; o < OPERANDS; o++) f.operand_dtype[o] = MICA_F16;
+    if (way == 2) f.instrs[3].access.offset = 2;
+    ck_ok(mica__fused_source(&f, way == 3 ? MICA__ON_CPU : MICA__ON_GPU, &source));
+    ck_assert(!!strstr(source.data, "LOADVA(f32, 4, x3,") == (way == 0));
+    ck_assert(!!strstr(source.data, "LOADVA(f16, 8, x3,") == (way == 1));
+    ck_assert(!!strstr(source.data, "LOADV(f32, 4, x3,") == (way == 2));
+    ck_assert(!!strstr(source.data, "STOREVA(f32, 4,") == (way == 0 || way == 2));
+    ck_assert(!!strstr(source.data, "*restrict x3") == (way != 3));
+    mica__text_free(&source);
+  }
+}
+END_TEST
+
 #define WEIGHTS 14
 
 /* w := w - x factor for weights of many shapes; every third has another factor, and one is an output as well. */
@@ -191,6 +212,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, same_bits_as_one_by_one, 0, 2);
   tcase_add_test(t, what_is_alike);
+  tcase_add_test(t, wide_accesses_on_gpus);
   tcase_add_loop_test(t, updates_come_together, 0, 2);
   suite_add_tcase(s, t);
   return s;

@@ -216,9 +216,9 @@ START_TEST(padding_and_parts_are_read_in_place) {
 }
 END_TEST
 
-/* Twelve tensors, each read across in another way: one kernel would have more arguments than kernels may have. */
+/* Twenty tensors, each read across in another way: one kernel would have more arguments than kernels may have. */
 START_TEST(kernels_of_many_arguments_are_parted) {
-  enum { N = 12, COUNT = 2 * 3 * 4 * 5 };
+  enum { N = 20, COUNT = 2 * 3 * 4 * 5 };
   static float data[COUNT], wanted[COUNT];
   float got[COUNT];
   mica_feed feeds[N];
