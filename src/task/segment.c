@@ -74,7 +74,9 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
   config->like = NULL;
   config->height = config->width = 0;
   if (input && rank == 3) config->channels = (int32_t)input[0];
-  if (run->whole) config->channels = (int32_t)mica_dataset_shape(run->whole).dim[0];
+  /* Other data have no channels; that they are none to learn masks from is said later. */
+  const mica_shape known = run->whole ? mica_dataset_shape(run->whole) : MICA_SCALAR;
+  if (known.rank == 3) config->channels = (int32_t)known.dim[0];
   config->mask_values = *values ? values : *set ? set : run->whole ? mica_dataset_mask_values(run->whole) : NULL;
 }
 
