@@ -139,9 +139,12 @@ static mica_status note_sizes(const pictures *p, mica_shape shape, mica__store *
   if (same) return MICA_OK;
   mica__text_addf(&text, "pictures of several sizes, scaled and cut to that of the first, %d x %d (%s)",
                   (int)shape.dim[2], (int)shape.dim[1], p->files[0]);
-  MICA_TRY(mica__text_status(&text));
-  store->summary = text.data;
-  return MICA_OK;
+  const mica_status status = mica__text_status(&text);
+  if (status == MICA_OK)
+    store->summary = text.data;
+  else
+    mica__text_free(&text);
+  return status;
 }
 
 /* Reads and scales one picture. Any thread. */

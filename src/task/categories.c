@@ -1,4 +1,5 @@
 /* Columns of classes beside the numbers of a table: inputs in one-hot form, known to other data by their names. */
+#include "base/checked.h"
 #include "data/dataset.h"
 #include "data/table.h"
 #include "task/run.h"
@@ -225,8 +226,9 @@ static mica_status reorder(mica_run *run, const mica_dataset *data, const int64_
   const mica_column *about = mica_dataset_column(data, column);
   const size_t width = (size_t)about->shape.dim[0];
   const uint64_t samples = mica_dataset_count(data);
+  size_t bytes = 0;
   float *row = malloc((width + 1) * sizeof *row);
-  run->numbers = malloc(((size_t)samples * width + 1) * sizeof *run->numbers);
+  if (mica__mul_size(samples, (uint64_t)width * sizeof *run->numbers, &bytes)) run->numbers = malloc(bytes + 1);
   mica_status status = row && run->numbers ? MICA_OK : mica__fail_nomem("inputs in another order");
   for (uint64_t i = 0; status == MICA_OK && i < samples; i++) {
     status = mica_dataset_read(data, column, i, row, width * sizeof *row);

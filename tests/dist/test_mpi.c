@@ -1,4 +1,4 @@
-/* labels: null mpi
+/* labels: null mpi single
  *
  * The transport over MPI: a rank that has ended well is not asked for signs of life, and what is freed is not listened
  * into. Each case begins ranks of itself by mpirun. */

@@ -42,8 +42,8 @@ static void write_tones(const char *folder, int count) {
 }
 
 START_TEST(tones_are_told_apart) {
-  static const mica_setting settings[] = {{"epochs", "6"}, {"batch", "8"},      {"width", "8"},     {"mels", "16"},
-                                          {"lr", "0.01"},  {"validation", "0"}, {"seconds", "0.4"}, {"warm-up", "1"}};
+  static const mica_setting settings[] = {{"epochs", "20"}, {"batch", "8"},      {"width", "8"},     {"mels", "16"},
+                                          {"lr", "0.01"},   {"validation", "0"}, {"seconds", "0.4"}, {"warm-up", "1"}};
   char folder[4096];
   write_tones("tones", 40);
   snprintf(folder, sizeof folder, "%s", files_path("run"));

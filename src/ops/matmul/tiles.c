@@ -20,7 +20,7 @@ const mica__kernel_desc mica__gemm_amx_pack_kernel = {
 #define MOST_WORDS 16
 
 mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per) {
-  int64_t all = mica__ceil_div(k, per), chunks = mica__ceil_div(all, MOST_WORDS);
+  int64_t all = mica__max(1, mica__ceil_div(k, per)), chunks = mica__ceil_div(all, MOST_WORDS);
   int64_t words = mica__ceil_div(all, chunks);
   return (mica__tiles_cut){words, words * chunks};
 }

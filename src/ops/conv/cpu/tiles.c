@@ -74,7 +74,7 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
   int64_t units = (int64_t)device->compute_units, wanted = GROUPS * units;
   plan p = {.cut = mica__tiles_cut_of(d->c, 2), .all_panels = mica__ceil_div(d->k, SIDE)};
-  p.pitch = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
+  p.pitch = mica__max(1, d->out[2]) + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
   p.phases[0] = phases_of(d, 1);
   p.phases[1] = phases_of(d, 2);
   size_t most = device->local_bytes < MOST_BYTES ? (size_t)device->local_bytes : MOST_BYTES;
@@ -84,9 +84,9 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
     p.rows = d->out[1];
     wanted = units;
   }
-  p.rows = mica__min(p.rows, d->out[1]);
+  p.rows = mica__max(1, mica__min(p.rows, d->out[1]));
   while (p.rows > 1 && scratch_of(&p, d, p.rows) > most) p.rows--;
-  int64_t strips = mica__ceil_div(d->out[1], p.rows) * mica__max(1, d->n);
+  int64_t strips = mica__ceil_div(mica__max(1, d->out[1]), p.rows) * mica__max(1, d->n);
   p.panels = mica__ceil_div(p.all_panels, mica__min(p.all_panels, mica__ceil_div(wanted, strips)));
   p.height = height_of(d, p.rows);
   p.plane = plane_of(d, p.rows, p.pitch);
