@@ -119,7 +119,7 @@ static double column_agrees(const mica_report *a, const mica_report *b, size_t s
   return squares > 0 ? 1 - apart / squares : apart > 0 || !numbers ? (double)NAN : 1;
 }
 
-/* The mean of the columns. */
+/* The mean of the columns that have a number: one that is constant in a, and another in b, has none. */
 static double numbers_agree(const mica_report *a, const mica_report *b, size_t sections, int64_t *count) {
   double sum = 0;
   size_t columns = 0;
@@ -129,8 +129,14 @@ static double numbers_agree(const mica_report *a, const mica_report *b, size_t s
     ++*count;
     if (columns_of(x) > columns) columns = columns_of(x);
   }
-  for (size_t k = 0; k < columns; k++) sum += column_agrees(a, b, sections, k);
-  return columns ? sum / (double)columns : (double)NAN;
+  size_t known = 0;
+  for (size_t k = 0; k < columns; k++) {
+    const double agrees = column_agrees(a, b, sections, k);
+    if (isnan(agrees)) continue;
+    sum += agrees;
+    known++;
+  }
+  return known ? sum / (double)known : (double)NAN;
 }
 
 double mica__agreement(const mica_report *a, const mica_report *b, int64_t *count) {

@@ -202,12 +202,12 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
 /* Opens a part of data that were given, to predict it. Of data that are in no parts the whole is the test part, and
  * *all is true. MICA_E_NOT_FOUND says what to do about data that have parts, and no test part. */
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
-/* Likewise, to evaluate it. */
 /* The setting "size" of a task that is sized, and of one that is not found yet: height, width; false where there is
  * none, or none that can be read. */
 bool mica__run_size(const mica_run *run, int32_t sides[2]);
 /* MICA_E_INVALID where the data that are trained on are of another size than the setting says. */
 mica_status mica__run_check_size(const mica_run *run);
+/* As mica__run_open_given, to evaluate it. */
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
                                   mica_dataset **data);
 /* Tensors of one recording, samples (1, T) padded by zeros to one of a few lengths, so that a session need not be

@@ -141,6 +141,14 @@ START_TEST(forecasts_agree_by_their_distance) {
 }
 END_TEST
 
+/* A series that is constant in a and another in b has no number, which is not that of the others. */
+START_TEST(constant_series_do_not_count) {
+  static const double of_a[] = {1, 7, 5, 5, 3, 7, 5, 5}, of_b[] = {1, 8, 5, 5, 2, 8, 5, 5};
+  add_forecast(a, of_a, 2), add_forecast(b, of_b, 2);
+  expect(1 - 1.0 / 2, 1);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("task.agree");
   TCase *tcase = tcase_create("all");
@@ -149,6 +157,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, boxes_agree_where_they_overlap_by_half);
   tcase_add_test(tcase, masks_and_texts_agree);
   tcase_add_test(tcase, forecasts_agree_by_their_distance);
+  tcase_add_test(tcase, constant_series_do_not_count);
   tcase_add_test(tcase, translations_agree_by_themselves);
   tcase_add_test(tcase, numbers_agree_by_their_variance);
   suite_add_tcase(suite, tcase);
