@@ -83,19 +83,6 @@ const mica__op mica__op_first_of_row = {.name = "first_of_row",
                                         .infer = infer_first,
                                         .view = view_first};
 
-static mica_status infer_pass(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
-  (void)input_count, (void)attrs;
-  *out = inputs[0];
-  return MICA_OK;
-}
-
-static bool view_pass(const mica__node *node, mica_shape input, mica__access *access) {
-  (void)node;
-  access->offset = 0;
-  mica__row_major(input, access->stride);
-  return true;
-}
-
 /* With the sums db of dy and ds of dy z over n elements: dx = factor scale (dy - (db + z ds) / n). */
 static mica_status grad_batch_normalize(const mica__grad *grad) {
   const mica__channel_attrs *attrs = mica__attrs_of(grad->y);
@@ -117,9 +104,9 @@ const mica__op mica__op_batch_normalize = {.name = "batch_normalize",
                                            .min_inputs = 6,
                                            .max_inputs = 6,
                                            .attrs = &mica__channel_attr_list,
-                                           .infer = infer_pass,
+                                           .infer = mica__infer_passed,
                                            .grad = grad_batch_normalize,
-                                           .view = view_pass,
+                                           .view = mica__view_passed,
                                            .shape_only = (1u << 6) - 2};
 
 /* Mean and variance from one reading of x: sums of d = x - k and d^2, k being an element of the channel, so that their

@@ -11,6 +11,10 @@ mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_
 /* z, which is x standardised by that factor, with a gradient that goes past the computation of factor and mean. */
 mica_value mica__standardized(mica_value z, mica_value x, mica_value factor, mica_axes axes);
 
+/* The type and the view of an op that only passes its first operand on. */
+mica_status mica__infer_passed(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out);
+bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *access);
+
 /* y scale + bias in x's type; either may be null, and they broadcast. */
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
 

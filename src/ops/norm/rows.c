@@ -9,13 +9,13 @@
 MICA__ATTR_STRUCT(rows, ROWS_ATTRS);
 static MICA__ATTR_TABLE(rows, ROWS_ATTRS);
 
-static mica_status infer_pass(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+mica_status mica__infer_passed(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   *out = inputs[0];
   return MICA_OK;
 }
 
-static bool view_pass(const mica__node *node, mica_shape input, mica__access *access) {
+bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *access) {
   (void)node;
   access->offset = 0;
   mica__row_major(input, access->stride);
@@ -61,9 +61,9 @@ static mica_status grad_rescale(const mica__grad *grad) {
                                      .min_inputs = operands,                                                           \
                                      .max_inputs = operands,                                                           \
                                      .attrs = &mica__rows_attr_list,                                                   \
-                                     .infer = infer_pass,                                                              \
+                                     .infer = mica__infer_passed,                                                      \
                                      .grad = grad_##label,                                                             \
-                                     .view = view_pass,                                                                \
+                                     .view = mica__view_passed,                                                        \
                                      .shape_only = (1u << (operands)) - 2};
 PASS(softmax, 2)
 PASS(log_softmax, 2)
