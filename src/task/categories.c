@@ -152,6 +152,30 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
   return mica__run_map_names(data, *column, category.name, category.names, category.classes, map);
 }
 
+static bool reads(const mica_run *run, const char *name, size_t length) {
+  size_t count = 0;
+  const char *const *numbers = mica_run_fact(run, "numbers", &count), *label = mica__run_fact_text(run, "label_name");
+  bool found = strlen(label) == length && !strncmp(label, name, length);
+  for (size_t i = 0; i < count && !found; i++)
+    found = strlen(numbers[i]) == length && !strncmp(numbers[i], name, length);
+  for (size_t k = 0; k < mica__run_categories(run) && !found; k++) {
+    const char *category = mica__run_category(run, k).name;
+    found = strlen(category) == length && !strncmp(category, name, length);
+  }
+  return found;
+}
+
+mica_status mica__run_check_repeat(const mica_run *run, const char *table, const char *name) {
+  size_t count = 0;
+  const char *const *unused = mica_run_fact(run, "unused", &count), *const point = strrchr(name, '.');
+  if (!point || reads(run, name, strlen(name)) || !reads(run, name, (size_t)(point - name))) return MICA_OK;
+  /* "a.1 (text)" */
+  for (size_t i = 0; i < count; i++)
+    if (!strncmp(unused[i], name, strlen(name)) && unused[i][strlen(name)] == ' ') return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has two columns '%.*s', one of which the network was trained on", table,
+                    (int)(point - name), name);
+}
+
 bool mica__is_position(const char *name) { return *name && !name[strspn(name, "0123456789")]; }
 
 /* *order gets the data's number that each of the run's is, the caller's to free; it stays NULL where they lie in the
@@ -190,6 +214,10 @@ mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *d
     MICA_TRY(mica__run_map_category(run, data, k, &column, &map));
     free(map);
   }
+  const mica__schema *schema = data->store->schema;
+  for (size_t i = 0; schema && i < schema->count; i++)
+    if (schema->fields[i].repeated)
+      MICA_TRY(mica__run_check_repeat(run, mica_dataset_name(data), schema->fields[i].name));
   int64_t *order = NULL;
   MICA_TRY(find_order(run, data, &order));
   free(order);

@@ -1,4 +1,5 @@
 /* Rows to predict from, of a table with categories: columns are found by their names, and others are passed over. */
+#include "base/text.h"
 #include "data/table.h"
 #include "task/run.h"
 
@@ -28,18 +29,40 @@ static mica_status class_text(rows *r, size_t at) {
   return mica__class_name(r->records.cells[at], &r->text, &r->capacity);
 }
 
-static mica_status find_named(rows *r) {
+/* The names of the first line as a table that is trained on has them: of a second column "a", "a.1". */
+static mica_status header_names(const rows *r, char **names) {
   const mica__records *records = &r->records;
   for (size_t i = 0; i < records->count; i++) {
     char *plain = calloc(1, records->cells[i].length + 1);
     if (plain) mica__cell_unquote(records->cells[i], plain);
-    char *name = plain ? mica__name_printable(plain) : NULL;
+    names[i] = plain ? mica__name_printable(plain) : NULL;
     free(plain);
-    if (!name) return mica__fail_nomem(records->name);
-    for (size_t k = 0; k <= r->numbers + r->categories; k++)
-      if (r->at[k] == SIZE_MAX && mica__run_find_name((const char *[]){name_of(r, k)}, 1, name) == 0) r->at[k] = i;
-    free(name);
+    if (!names[i]) return mica__fail_nomem(records->name);
+    const char *const *before = (const char *const *)names;
+    mica__text text = {0};
+    for (size_t n = 1; *names[i] && mica__run_find_name(before, i, text.data ? text.data : names[i]) < i; n++) {
+      text.length = 0;
+      mica__text_addf(&text, "%s.%zu", names[i], n);
+      MICA_TRY(mica__text_status(&text));
+    }
+    if (!text.data) continue;
+    free(names[i]);
+    names[i] = text.data;
+    MICA_TRY(mica__run_check_repeat(r->run, records->name, names[i]));
   }
+  return MICA_OK;
+}
+
+static mica_status find_named(rows *r) {
+  const mica__records *records = &r->records;
+  char **names = calloc(records->count + 1, sizeof *names);
+  mica_status status = names ? header_names(r, names) : mica__fail_nomem(records->name);
+  for (size_t i = 0; status == MICA_OK && i < records->count; i++)
+    for (size_t k = 0; k <= r->numbers + r->categories; k++)
+      if (r->at[k] == SIZE_MAX && mica__run_find_name((const char *[]){name_of(r, k)}, 1, names[i]) == 0) r->at[k] = i;
+  for (size_t i = 0; names && i < records->count; i++) free(names[i]);
+  free(names);
+  MICA_TRY(status);
   for (size_t k = 0; k < r->numbers + r->categories; k++)
     if (r->at[k] == SIZE_MAX)
       return mica__fail(MICA_E_FORMAT,

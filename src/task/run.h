@@ -377,6 +377,9 @@ typedef struct mica__mistake {
 /* Keeps the mistakes made with the most confidence, in falling order. */
 void mica__mistake_add(mica__mistake list[MICA__MISTAKES], size_t *count, mica__mistake found);
 
+/* MICA_E_FORMAT where a table has a second column, called "a.1", of a name "a" that the run reads, and the run knows no
+ * "a.1": which of both is meant nobody can tell. */
+mica_status mica__run_check_repeat(const mica_run *run, const char *table, const char *name);
 /* True for the name that a column has where the first line names none: its position. */
 bool mica__is_position(const char *name);
 /* The index of a name among those of a run; count where it is none. */

@@ -178,6 +178,13 @@ holds metrics.rmse "$value"
 sed '1s/a$/other/' "$work/moved.csv" >"$work/renamed.csv"
 run eval --model "$work/colours" --data "$work/renamed.csv"
 ends 1 '' "*renamed.csv has no column 'a', which the network was trained on*"
+# Which of two columns of a name is meant nobody can tell.
+awk -F, -v OFS=, 'NR == 1 { $0 = "colour," $0 } NR > 1 { $0 = "red," $0 } 1' "$work/colours.csv" >"$work/twice.csv"
+for of in predict 'eval --data'; do
+  # shellcheck disable=SC2086
+  run $of "$work/twice.csv" --model "$work/colours"
+  ends 1 '' "*twice.csv has two columns 'colour', one of which the network was trained on*"
+done
 cut -d, -f1,2 "$work/colours.csv" | head -3 >"$work/rows.csv"
 run predict --model "$work/colours" "$work/rows.csv"
 ends 0 'row 2 *value *row 3 *' ''
