@@ -40,13 +40,9 @@ static mica_status take_inputs(mica__store *store, const mica__array *inputs, ui
 }
 
 /* Adds several labels of each input: (N, K) of zeros and ones, one for each class that it is of. */
-static mica_status add_several(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
+static mica_status add_several(mica__store *store, const mica__array *labels) {
   const int64_t classes = labels->shape.dim[1], count = (int64_t)store->count * classes;
-  const int32_t known = mica__config_classes(config);
   mica__column *column = NULL;
-  if (known && known != classes)
-    return mica__fail(MICA_E_FORMAT, "%s has labels of %lld classes, what it goes with of %d", store->name,
-                      (long long)classes, known);
   uint8_t *marks = malloc((size_t)count + 1);
   if (!marks) return mica__fail_nomem(store->name);
   MICA_TRY(mica__store_own(store, marks, free));
@@ -67,12 +63,24 @@ static mica_status add_several(mica__store *store, const mica__array *labels, co
   return MICA_OK;
 }
 
+/* Samples have as many labels as those of what they go with. */
+static mica_status check_like(const mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
+  const mica_dataset *like = config->regression ? NULL : config->like;
+  const mica_column *about = like ? mica_dataset_column(like, mica_dataset_column_index(like, "label")) : NULL;
+  const int64_t has = labels->shape.rank == 2 ? labels->shape.dim[1] : 1;
+  const int64_t wants = about && about->kind == MICA_COLUMN_KIND_CLASSES ? about->classes : 1;
+  if (!about || has == wants) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has %lld labels a sample, what it goes with %lld", store->name, (long long)has,
+                    (long long)wants);
+}
+
 /* Adds labels to as many inputs. */
 static mica_status add_labels(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   char text[MICA_SHAPE_TEXT];
+  MICA_TRY(check_like(store, labels, config));
   if (!config->regression && labels->shape.rank == 2 && labels->shape.dim[1] > 1 &&
       labels->shape.dim[0] == (int64_t)store->count && labels->shape.dim[1] <= MICA__MAX_CLASSES)
-    return add_several(store, labels, config);
+    return add_several(store, labels);
   bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
   if (!column || labels->shape.dim[0] != (int64_t)store->count)
     return mica__fail(MICA_E_FORMAT, "%s holds %lld inputs, its labels are of shape %s", store->name,

@@ -137,8 +137,9 @@ static mica_status note_sizes(const pictures *p, mica_shape shape, mica__store *
   for (size_t i = 0; same && i < p->count; i += step) same = has_shape(p->files[i], shape, header);
   free(header);
   if (same) return MICA_OK;
-  mica__text_addf(&text, "pictures of several sizes, scaled and cut to that of the first, %d x %d (%s)",
-                  (int)shape.dim[2], (int)shape.dim[1], p->files[0]);
+  mica__text_addf(&text,
+                  "pictures of several sizes, scaled and cut to that of the first, %dx%d (height and width of %s)",
+                  (int)shape.dim[1], (int)shape.dim[2], p->files[0]);
   const mica_status status = mica__text_status(&text);
   if (status == MICA_OK)
     store->summary = text.data;

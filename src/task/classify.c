@@ -93,8 +93,12 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
 }
 
 static mica_status note_weights(mica_run *run) {
-  if (*mica_run_setting(run, "class-weights") && has_several(run))
-    return mica__fail(MICA_E_INVALID, "class-weights are for one label a sample");
+  static const char *const single[] = {"class-weights", "label-smoothing", "loss"};
+  for (size_t i = 0; has_several(run) && i < sizeof single / sizeof *single; i++) {
+    const char *is = mica_run_setting(run, single[i]);
+    if (*is && strcmp(is, "0") != 0 && strcmp(is, "cross_entropy") != 0)
+      return mica__fail(MICA_E_INVALID, "%s %s is for one label a sample; %s has several", single[i], is, run->data);
+  }
   return mica__run_note_weights(run, classes_of(run), count_classes);
 }
 
@@ -113,10 +117,20 @@ static mica_status prepare(mica_run *run) {
   return note_weights(run);
 }
 
+/* Labels, where there are some, are as many a sample as the run has classes. */
+static mica_status fits_several(const mica_run *run, const mica_dataset *data) {
+  const mica_column *label =
+      mica_dataset_column(data, mica_dataset_column_index(data, mica__run_fact_text(run, "label_column")));
+  char text[MICA_SHAPE_TEXT];
+  if (!label || (label->kind == MICA_COLUMN_KIND_CLASSES && label->classes == classes_of(run))) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has labels of shape %s a sample, the network was trained on %lld of 0 and 1",
+                    mica_dataset_name(data), mica_shape_format(label->shape, text), (long long)classes_of(run));
+}
+
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   int32_t *map = NULL;
   MICA_TRY(mica__run_fits_input(run, data));
-  if (has_several(run)) return MICA_OK;
+  if (has_several(run)) return fits_several(run, data);
   mica_status status = mica__run_map_classes(run, data, &map);
   free(map);
   return status;

@@ -255,6 +255,13 @@ START_TEST(npy_files) {
   ck_assert_int_eq(label->classes, 3);
   ck_ok(mica_dataset_read(dataset, mica_dataset_column_index(dataset, "label"), 1, second, sizeof second));
   ck_assert_mem_eq(second, several + 3, sizeof second);
+  write_npy("npy/x_test.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", x, sizeof x);
+  write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", several, 4);
+  refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
+         "2 labels a sample, what it goes with 3");
+  write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n", several, 2);
+  refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
+         "1 labels a sample, what it goes with 3");
   mica_dataset_destroy(dataset);
   write_npy("npy/y_train.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", wrong, sizeof wrong);
   refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "label 1 of sample 1 is 2; several labels are of 0 and 1");

@@ -187,6 +187,13 @@ START_TEST(several_labels_a_sample) {
   ck_assert_msg(mica_metrics_get(&m, "map") > 0.97 && mica_metrics_get(&m, "accuracy") > 0.9, "mAP %g, accuracy %g",
                 mica_metrics_get(&m, "map"), mica_metrics_get(&m, "accuracy"));
   mica_run_destroy(run);
+  static const mica_setting single[][2] = {{{"loss", "focal"}, {"label-smoothing", "0.5"}},
+                                           {{"label-smoothing", "0.5"}, {"loss", "cross_entropy"}}};
+  for (int i = 0; i < 2; i++) {
+    const mica_run_config wrong = {.dataset = data, .settings = single[i], .setting_count = 2 - (size_t)!i};
+    ck_assert_int_eq(mica_run_create(test_engine(), &wrong, &run), MICA_E_INVALID);
+    ck_assert_msg(strstr(mica_error_message(), "is for one label a sample") != NULL, "%s", mica_error_message());
+  }
   mica_dataset_destroy(data);
 }
 END_TEST
