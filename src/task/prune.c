@@ -233,6 +233,11 @@ static mica_status check_run(const mica_run *base) {
   if (mica__run_is_quantized(base))
     return mica__fail(MICA_E_UNSUPPORTED, "the run in %s is quantised; prune the run that it was made of",
                       base->folder);
+  if (*mica_run_setting(base, "quantize"))
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "the run in %s was trained with weights rounded to %s bits, whose steps would fit no layer that "
+                      "is cut: prune a run without --quantize, and give it to prune",
+                      base->folder, mica_run_setting(base, "quantize"));
   if (base->network)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "the run in %s has the network of a model in ONNX, whose widths stand in the model: prune a run "

@@ -65,6 +65,12 @@ awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a > 0.8) }' || fault "masked
 run prune "$work/whole" --masks 0.6 --out "$work/masked"
 ends 1 '' '*holds a run already*'
 
+# Steps of rounded weights fit no layer that is cut.
+run train --data "$work/k.csv" --model mlp --epochs 1 --quantize 8 --quiet --out "$work/rounded"
+run prune "$work/rounded" --out "$work/cut"
+ends 1 '' '*was trained with weights rounded to 8 bits*prune a run without --quantize*'
+[ ! -e "$work/cut" ] || fault 'a folder for nothing'
+
 # It is quantised, with the widths that are left.
 for bits in 8 4; do
   run quantize "$work/taylor" --weights-only --bits $bits --out "$work/integers$bits"
