@@ -9,9 +9,11 @@
  *
  *   PER      2: bf16, 4: bytes
  *
- * Groups of one work-item, which takes a panel (ROWS 1: ceil(outer / 32), batches), or LENGTH words of SHARE adjacent
- * panels (ROWS 0: ceil(steps / LENGTH), ceil(panels / SHARE), batches) and so reads long pieces of rows of X. */
+ * Groups of one work-item, which takes LENGTH words of SHARE adjacent panels (whole chunks of them, of rows) and so
+ * reads long pieces of X: ceil(steps / words taken), ceil(panels / SHARE), batches. Blocks of 16 words by 16 rows or
+ * columns pass through registers, where they are transposed if X's inner index is not the one that P wants. */
 #include "common/group.clh"
+#include "common/transpose.clh"
 
 #ifndef PER
 #define PER 2
@@ -22,62 +24,83 @@
 #define WIDTH 32
 #define SHARE 8
 #define LENGTH 32
+#define UNROLL _Pragma("unroll")
 
 #if PER == 2
 #define ELEMENT ushort
-#define ELEMENTS16(p) convert_uint16(vload16(0, p))
 #define BITS 16
-#define WORD(p) as_uint(vload2(0, p))
+static inline uint16 words_at(__global const ushort *x) {
+  return (uint16)(as_uint8(vload16(0, x)), as_uint8(vload16(0, x + 16)));
+}
 #else
 #define ELEMENT uchar
-#define ELEMENTS16(p) convert_uint16(vload16(0, p))
 #define BITS 8
-#define WORD(p) as_uint(vload4(0, p))
+static inline uint16 words_at(__global const uchar *x) {
+  return (uint16)(as_uint4(vload16(0, x)), as_uint4(vload16(0, x + 16)), as_uint4(vload16(0, x + 32)),
+                  as_uint4(vload16(0, x + 48)));
+}
 #endif
+
+/* Word w of 16 outer indices. */
+static inline uint16 words_across(__global const ELEMENT *x, const long X_k) {
+  uint16 word = convert_uint16(vload16(0, x));
+  UNROLL for (int d = 1; d < PER; d++) word |= convert_uint16(vload16(0, x + d * X_k)) << (uint16)(d * BITS);
+  return word;
+}
+
+/* block[i] = the words of outer index i, element by element; zeros beyond `outer` indices and `deep` elements. */
+static inline void gather(__global const ELEMENT *x, const long X_outer, const long X_k, const int outer,
+                          const int deep, float16 block[16]) {
+  uint words[16][16];
+  for (int i = 0; i < 16; i++)
+    for (int w = 0; w < 16; w++) {
+      uint word = 0;
+      for (int d = 0; i < outer && d < min(PER, deep - w * PER); d++)
+        word |= (uint)x[i * X_outer + (w * PER + d) * X_k] << d * BITS;
+      words[i][w] = word;
+    }
+  for (int i = 0; i < 16; i++) block[i] = as_float16(vload16(0, words[i]));
+}
 
 CPU_KERNEL gemm_amx_pack(const int outer, const int K, const int steps, const int words, __global const ELEMENT *X,
                          const long X_at, const long X_batch, const long X_outer, const long X_k, __global uint *P,
                          const long P_at) {
-  const int panels = (outer + WIDTH - 1) / WIDTH;
+  const int panels = (outer + WIDTH - 1) / WIDTH, length = ROWS ? words : 16;
+  const int taken = ROWS ? LENGTH / words * words : LENGTH;
+  const int first = get_global_id(0) * taken, last = min(first + taken, steps);
+  const int from = get_global_id(1) * SHARE * WIDTH, to = min(from + SHARE * WIDTH, panels * WIDTH);
+  const long z = get_global_id(2);
+  X += X_at + z * X_batch;
+  P += P_at + z * panels * steps * WIDTH;
+  for (int step = first; step < last; step += length)
+    for (int o = from; o < to; o += 16) {
+      const int count = min(length, last - step), there = outer - o, deep = K - step * PER;
+      __global const ELEMENT *x = X + o * X_outer + step * PER * X_k;
+      float16 block[16];
+      bool across = false;
+      if (X_outer == 1 && there >= 16 && deep >= count * PER) {
+        UNROLL for (int w = 0; w < 16; w++) block[w] =
+            w < count ? as_float16(words_across(x + w * PER * X_k, X_k)) : (float16)(0.0f);
+        across = true;
+      } else if (X_k == 1 && there >= 16 && deep >= 16 * PER) {
+        UNROLL for (int i = 0; i < 16; i++) block[i] = as_float16(words_at(x + i * X_outer));
+      } else {
+        gather(x, X_outer, X_k, there, deep, block);
+      }
+      if (across == ROWS) mica_transpose16(block);
 #if ROWS
-  const int panel = get_global_id(0), count = min(WIDTH, outer - panel * WIDTH);
-  const long z = get_global_id(1);
-  X += X_at + z * X_batch + (long)panel * WIDTH * X_outer;
-  P += P_at + (z * panels + panel) * steps * WIDTH;
-  for (int c = 0; c < steps; c += words)
-    for (int i = 0; i < WIDTH; i++, P += words)
-      for (int w = 0; w < words; w++) {
-        const int k = (c + w) * PER;
-        __global const ELEMENT *x = X + i * X_outer + k * X_k;
-        uint word = 0;
-        if (i < count && X_k == 1 && k + PER <= K)
-          word = WORD(x);
-        else if (i < count)
-          for (int d = 0; d < PER && k + d < K; d++) word |= (uint)x[d * X_k] << d * BITS;
-        P[w] = word;
+      __global uint *p = P + ((long)(o / WIDTH) * steps + step) * WIDTH + o % WIDTH * words;
+      if (words == 16) {
+        UNROLL for (int i = 0; i < 16; i++) vstore16(as_uint16(block[i]), i, p);
+      } else {
+        uint lanes[16][16];
+        UNROLL for (int i = 0; i < 16; i++) vstore16(as_uint16(block[i]), 0, lanes[i]);
+        for (int i = 0; i < 16; i++)
+          for (int w = 0; w < words; w++) p[i * words + w] = lanes[i][w];
       }
 #else
-  const int first = get_global_id(0) * LENGTH, panel = get_global_id(1) * SHARE;
-  const int count = min(SHARE * WIDTH, outer - panel * WIDTH), width = min(SHARE, panels - panel) * WIDTH;
-  const long z = get_global_id(2);
-  X += X_at + z * X_batch + (long)panel * WIDTH * X_outer;
-  P += P_at + (z * panels + panel) * steps * WIDTH;
-  for (int step = first; step < min(first + LENGTH, steps); step++) {
-    const int deep = clamp(K - step * PER, 0, PER);
-    __global const ELEMENT *x = X + step * PER * X_k;
-    for (int v = 0; v < width; v += 16) {
-      __global uint *to = P + ((long)(v / WIDTH) * steps + step) * WIDTH + v % WIDTH;
-      if (X_outer == 1 && v + 16 <= count && deep == PER) {
-        uint16 word = ELEMENTS16(x + v);
-        for (int d = 1; d < PER; d++) word |= ELEMENTS16(x + d * X_k + v) << (uint16)(d * BITS);
-        vstore16(word, 0, to);
-      } else
-        for (int i = v; i < v + 16; i++) {
-          uint word = 0;
-          for (int d = 0; i < count && d < deep; d++) word |= (uint)x[i * X_outer + d * X_k] << d * BITS;
-          to[i - v] = word;
-        }
-    }
-  }
+      __global uint *p = P + ((long)(o / WIDTH) * steps + step) * WIDTH + o % WIDTH;
+      UNROLL for (int w = 0; w < 16; w++) if (w < count) vstore16(as_uint16(block[w]), 2 * w, p);
 #endif
+    }
 }

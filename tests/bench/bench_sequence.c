@@ -42,13 +42,14 @@ static double steps_of(const bench *b, const sequence_row *row, int steps) {
 static int steps_for(double seconds) { return seconds >= ROUND_SECONDS ? 1 : (int)(ROUND_SECONDS / seconds) + 1; }
 
 static void print_profile(const bench *b, const sequence_row *row) {
-  mica_profile_row rows[32];
+  enum { MOST_ROWS = 64 };
+  mica_profile_row rows[MOST_ROWS];
   size_t count = 0;
   bench_ok(mica_profile_start(b->engine));
   steps_of(b, row, 5);
   bench_ok(mica_profile_stop(b->engine));
-  bench_ok(mica_profile_rows(b->engine, rows, 32, &count));
-  for (size_t i = 0; i < count; i++)
+  bench_ok(mica_profile_rows(b->engine, rows, MOST_ROWS, &count));
+  for (size_t i = 0; i < count && i < MOST_ROWS; i++)
     fprintf(stderr, "%9.1f us %5.1f launches %6.1f GFLOP/s  %s\n", rows[i].seconds * 1e6 / 5, (double)rows[i].count / 5,
             rows[i].flops / rows[i].seconds * 1e-9, rows[i].kernel);
 }

@@ -40,13 +40,14 @@ static mica_tensor *random_ids(const bench *b, mica_shape shape) {
 }
 
 /* Arguments of the script, in texts that it keeps. */
-static const char *const *arguments_of(const network *n, char text[6][16], const char *arguments[7]) {
+static const char *const *arguments_of(const network *n, mica_dtype dtype, char text[6][16], const char *arguments[8]) {
   const int64_t sizes[] = {n->layers, n->width, n->heads, n->context, n->batch, n->tokens};
   for (int k = 0; k < 6; k++) {
     snprintf(text[k], 16, "%d", (int)sizes[k]);
     arguments[k] = text[k];
   }
-  arguments[6] = NULL;
+  arguments[6] = mica_dtype_name(dtype);
+  arguments[7] = NULL;
   return arguments;
 }
 
@@ -62,10 +63,11 @@ static void train(const bench *b, const network *n, const char *name) {
   mica_nn *nn = NULL;
   mica_session *session = NULL;
   char text[6][16];
-  const char *arguments[7];
+  const char *arguments[8];
   const mica_model_config config = config_of(n);
+  const mica_dtype dtype = bench_dtype(b, NULL);
   bench_ok(mica_graph_create(&graph));
-  bench_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
+  bench_ok(mica_nn_create(graph, &(mica_nn_config){.training = true, .dtype = dtype}, &nn));
   mica_value tokens = mica_input(graph, "tokens", MICA_I32, MICA_SHAPE(n->batch, n->context + 1));
   mica_value logits = mica_model_build(nn, mica_slice(tokens, 1, 0, n->context, 1), &config);
   mica_value target = mica_reshape(mica_slice(tokens, 1, 1, MICA_END, 1), MICA_SHAPE(MICA_DYNAMIC));
@@ -85,7 +87,7 @@ static void train(const bench *b, const network *n, const char *name) {
                             .feeds = feeds,
                             .feed_count = 2,
                             .script = "torch_gpt.py",
-                            .arguments = arguments_of(n, text, arguments)};
+                            .arguments = arguments_of(n, dtype, text, arguments)};
   bench_sequence_measure(b, &row);
   mica_tensor_destroy(rate);
   mica_tensor_destroy(ids);
@@ -149,7 +151,7 @@ static void drop_writer(written *w) {
 
 static void generate(const bench *b, const network *n, const char *name) {
   char text[6][16];
-  const char *arguments[7];
+  const char *arguments[8];
   written w = make_writer(b, n);
   const sequence_row row = {.name = name,
                             .flops = forward_flops(n) * (double)(n->batch * (n->tokens + PROMPT)),
@@ -157,7 +159,7 @@ static void generate(const bench *b, const network *n, const char *name) {
                             .step = write_text,
                             .user = &w.writer,
                             .script = "torch_gpt.py",
-                            .arguments = arguments_of(n, text, arguments)};
+                            .arguments = arguments_of(n, MICA_F32, text, arguments)};
   bench_sequence_measure(b, &row);
   drop_writer(&w);
 }

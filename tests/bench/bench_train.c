@@ -24,15 +24,16 @@ typedef struct task {
   int64_t width, classes; /* 0: the network's own, and 10 */
   bool pixels;            /* a class each */
   bool boxes;             /* the task detect, its loss too */
+  const char *dtype;      /* the peer's name of it */
 } task;
 
-static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false},
-                             {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false},
-                             {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
-                             {"resnet50", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
-                             {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false},
-                             {"unet", 4, 128, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 16, 2, true, false},
-                             {"detector", 8, 256, 3, MICA_OPTIMIZER_ADAMW, 0, 2e-3, 0, 0, false, true}};
+static const task tasks[] = {{"mlp", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false, NULL},
+                             {"cnn", 64, 28, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 0, 0, false, false, NULL},
+                             {"resnet18", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false, NULL},
+                             {"resnet50", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false, NULL},
+                             {"mobilenetv2", 32, 32, 3, MICA_OPTIMIZER_SGD, 0.9, 1e-2, 0, 0, false, false, NULL},
+                             {"unet", 4, 128, 1, MICA_OPTIMIZER_ADAM, 0, 1e-3, 16, 2, true, false, NULL},
+                             {"detector", 8, 256, 3, MICA_OPTIMIZER_ADAMW, 0, 2e-3, 0, 0, false, true, NULL}};
 
 /* Tensors of a batch at most. */
 #define TENSORS 3
@@ -208,7 +209,7 @@ static double weights_of(const own *o) {
 static double peer_round(const task *t, int steps, rival *r) {
   peer_train peer;
   if (r->missing) return 0;
-  if (!peer_train_start(&peer, t->name, t->batch, t->side)) {
+  if (!peer_train_start(&peer, t->name, t->batch, t->side, t->dtype)) {
     r->missing = true;
     return 0;
   }
@@ -261,13 +262,14 @@ static void measure(const bench *b, const task *t, rival *r) {
 
 int bench_train(const bench *b) {
   bool found = false, tf32 = false;
-  const bool narrow = bench_dtype(b, &tf32) != MICA_F32;
+  const mica_dtype dtype = bench_dtype(b, &tf32);
   /* Beside a GPU stands PyTorch on the GPU: peers/torch_cuda.py. */
-  rival r = {.missing = narrow || tf32 || mica_engine_device(b->engine)->device_class == MICA_DEVICE_CLASS_GPU};
+  rival r = {.missing = tf32 || mica_engine_device(b->engine)->device_class == MICA_DEVICE_CLASS_GPU};
   /* A peer that dies is noticed by what it does not answer. */
   signal(SIGPIPE, SIG_IGN);
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
     task t = tasks[i];
+    t.dtype = mica_dtype_name(dtype);
     if (b->model && strcmp(b->model, t.name) != 0) continue;
     if (b->batch) t.batch = b->batch;
     if (b->side) t.side = b->side;

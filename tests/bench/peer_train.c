@@ -58,11 +58,11 @@ bool peer_train_start_script(peer_train *peer, const char *script, const char *c
   return false;
 }
 
-bool peer_train_start(peer_train *peer, const char *model, int batch, int side) {
+bool peer_train_start(peer_train *peer, const char *model, int batch, int side, const char *dtype) {
   char b[16], s[16];
   snprintf(b, sizeof b, "%d", batch);
   snprintf(s, sizeof s, "%d", side);
-  return peer_train_start_script(peer, "torch_train.py", (const char *const[]){model, b, s, NULL});
+  return peer_train_start_script(peer, "torch_train.py", (const char *const[]){model, b, s, dtype, NULL});
 }
 
 static double ask(peer_train *peer, const char *question) {

@@ -16,7 +16,7 @@ typedef struct peer_train {
 const char *peer_train_python(void);
 
 /* false where there is no Python with PyTorch; it has said why on stderr. */
-bool peer_train_start(peer_train *peer, const char *model, int batch, int side);
+bool peer_train_start(peer_train *peer, const char *model, int batch, int side, const char *dtype);
 /* Starts another script of bench/peers, which speaks as torch_train.py does; arguments, 8 at most, end in NULL,
  * and the number of threads follows them. */
 bool peer_train_start_script(peer_train *peer, const char *script, const char *const *arguments);

@@ -13,7 +13,7 @@ static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY,
 const mica__kernel_desc mica__gemm_amx_pack_kernel = {
     MICA__KERNEL("gemm_amx_pack", "matmul/gemm_amx_pack.cl", pack_params, pack_variants)};
 
-/* Panels of columns and words that a group of the packing kernel takes (cl/matmul/gemm_amx_pack.cl). */
+/* Panels and words that a group of the packing kernel takes (cl/matmul/gemm_amx_pack.cl), of rows in whole chunks. */
 #define SHARE 8
 #define LENGTH 32
 /* Words a tile takes along k. */
@@ -45,9 +45,9 @@ mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *o, mi
   mica__launch_long(&launch, o->outer_step);
   mica__launch_long(&launch, o->k_step);
   mica__launch_tensor(&launch, *packed);
-  const int64_t by_rows[] = {panels, o->batches, 1};
-  const int64_t by_columns[] = {mica__ceil_div(cut.steps, LENGTH), mica__ceil_div(panels, SHARE), o->batches};
-  mica__launch_range3(&launch, o->rows ? by_rows : by_columns, (size_t[]){1, 1, 1});
+  const int64_t taken = o->rows ? LENGTH / cut.words * cut.words : LENGTH;
+  const int64_t groups[] = {mica__ceil_div(cut.steps, taken), mica__ceil_div(panels, SHARE), o->batches};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)mica_tensor_bytes(*packed));
   return mica__queue_submit(queue, &launch);
 }

@@ -1,12 +1,13 @@
 """The peer of the GPT rows of `mica-bench sequence`: PyTorch's layers, trained by AdamW, or continuing texts eagerly
 with a cache of keys and values.
 
-    python3 torch_gpt.py LAYERS WIDTH HEADS CONTEXT BATCH TOKENS THREADS
+    python3 torch_gpt.py LAYERS WIDTH HEADS CONTEXT BATCH TOKENS DTYPE THREADS
 
-TOKENS 0 trains; else a step reads a prompt of 16 tokens and writes TOKENS behind it, drawn from the softmax. Speaks as
-torch_train.py does: its version first; then a number of steps a line, answered by the seconds that they took; "end"
-answers the peak of resident memory in bytes.
+TOKENS 0 trains, its forward pass under autocast where DTYPE is not f32; else a step reads a prompt of 16 tokens and
+writes TOKENS behind it, drawn from the softmax. Speaks as torch_train.py does: its version first; then a number of
+steps a line, answered by the seconds that they took; "end" answers the peak of resident memory in bytes.
 """
+import contextlib
 import resource
 import sys
 import time
@@ -19,6 +20,12 @@ except ImportError as error:
     sys.exit(3)
 
 VOCABULARY, PROMPT = 256, 16
+
+
+def autocast(name):
+    if name == "f32":
+        return contextlib.nullcontext()
+    return torch.autocast("cpu", {"f16": torch.float16, "bf16": torch.bfloat16}[name])
 
 
 class Block(torch.nn.Module):
@@ -60,7 +67,8 @@ class Gpt(torch.nn.Module):
 
 
 def main():
-    layers, width, heads, context, batch, tokens, threads = (int(a) for a in sys.argv[1:8])
+    layers, width, heads, context, batch, tokens = (int(a) for a in sys.argv[1:7])
+    dtype, threads = sys.argv[7], int(sys.argv[8])
     print(torch.__version__, flush=True)
     torch.set_num_threads(threads)
     net = Gpt(layers, width, heads, context)
@@ -68,9 +76,11 @@ def main():
     data = torch.randint(VOCABULARY, (batch, context + 1))
 
     def train():
-        logits, _ = net(data[:, :-1])
         adam.zero_grad(set_to_none=True)
-        F.cross_entropy(logits.flatten(0, 1), data[:, 1:].flatten()).backward()
+        with autocast(dtype):
+            logits, _ = net(data[:, :-1])
+            loss = F.cross_entropy(logits.flatten(0, 1), data[:, 1:].flatten())
+        loss.backward()
         adam.step()
 
     @torch.inference_mode()

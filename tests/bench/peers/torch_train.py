@@ -1,11 +1,12 @@
 """The peer of `mica-bench train`: PyTorch trains the same network on the same kind of data.
 
-    python3 torch_train.py MODEL BATCH SIDE THREADS
+    python3 torch_train.py MODEL BATCH SIDE DTYPE THREADS
 
-Writes PyTorch's version, or "no " and the reason why there is none (exit status 3). Then reads a number of steps a line
-from standard input, takes them and answers the seconds that they took; "weights" answers how many numbers are trained,
-"end" the peak of resident memory in bytes.
+DTYPE other than f32 is the autocast of forward passes. Writes PyTorch's version, or "no " and the reason why there is
+none (exit status 3). Then reads a number of steps a line from standard input, takes them and answers the seconds that
+they took; "weights" answers how many numbers are trained, "end" the peak of resident memory in bytes.
 """
+import contextlib
 import resource
 import sys
 import time
@@ -141,6 +142,12 @@ def pictures(batch, channels, side, labels, classes):
     return torch.randn(batch, channels, side, side), torch.randint(0, classes, labels)
 
 
+def autocast(name):
+    if name == "f32":
+        return contextlib.nullcontext()
+    return torch.autocast("cpu", {"f16": torch.float16, "bf16": torch.bfloat16}[name])
+
+
 def task(name, batch, side):
     """The network, its loss, its optimizer, and what makes a batch."""
     if name == "detector":
@@ -159,7 +166,7 @@ def task(name, batch, side):
 
 
 def main():
-    name, batch, side, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    name, batch, side, dtype, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
     print(torch.__version__, flush=True)
     torch.set_num_threads(threads)
     model, loss, optimizer, make = task(name, batch, side)
@@ -177,7 +184,9 @@ def main():
             x, y = batches[at % len(batches)]
             at += 1
             optimizer.zero_grad(set_to_none=True)
-            loss(model(x), y).backward()
+            with autocast(dtype):
+                value = loss(model(x), y)
+            value.backward()
             optimizer.step()
         print(time.perf_counter() - begin, flush=True)
 
