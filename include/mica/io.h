@@ -16,10 +16,10 @@ MICA_API MICA_CHECKED mica_status mica_file_write(const char *path, const void *
 MICA_API MICA_CHECKED mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data,
                                                   size_t *bytes);
 
-/* The array in a file of NumPy's npy format, versions 1 to 3: little-endian elements in C order, of every dtype but
- * bf16. *data, aligned for any type, is the caller's to mica_free. MICA_E_NOT_FOUND and MICA_E_IO for the file,
- * MICA_E_FORMAT for what it holds: another version, a header that says something twice or not at all, fewer or more
- * bytes than its elements have, a bool that is neither 0 nor 1. */
+/* The array in a file of NumPy's npy format, versions 1 to 3: elements in C order, of either byte order and of
+ * every dtype but bf16. *data, aligned for any type, is the caller's to mica_free. MICA_E_NOT_FOUND and MICA_E_IO for
+ * the file, MICA_E_FORMAT for what it holds: another version, a header that says something twice or not at all, fewer
+ * or more bytes than its elements have, a bool that is neither 0 nor 1. */
 MICA_API MICA_CHECKED mica_status mica_npy_read(const char *path, mica_dtype *dtype, mica_shape *shape, void **data);
 /* Writes an array as such a file, as mica_file_write does and byte for byte as numpy.save. Its bytes must not be NULL,
  * even where there are none. MICA_E_DTYPE for bf16, which NumPy lacks. */

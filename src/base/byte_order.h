@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Brings elements of `width` bytes from the file's order into the host's. */
+#define MICA__HOST_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
+
+/* Brings elements of `width` bytes from the file's order into the host's, or from the host's into the file's. */
 static inline void mica__bytes_from_file(bool big_endian, uint8_t *elements, size_t count, size_t width) {
-  if (big_endian == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)) return;
+  if (big_endian == MICA__HOST_BIG_ENDIAN) return;
   for (; count > 0; count--, elements += width)
     for (size_t i = 0; i < width / 2; i++) {
       const uint8_t kept = elements[i];

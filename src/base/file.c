@@ -97,6 +97,47 @@ mica_status mica__file_make_parents(const char *path) {
   return MICA_OK;
 }
 
+/* Cuts the last part of a path, and slashes around it; false where nothing is left, or the root. */
+static bool cut_part(char *path) {
+  size_t n = strlen(path);
+  while (n > 1 && path[n - 1] == '/') n--;
+  while (n > 0 && path[n - 1] != '/') n--;
+  while (n > 1 && path[n - 1] == '/') n--;
+  path[n] = '\0';
+  return n > 1 || (n == 1 && *path != '/');
+}
+
+int mica__folder_missing(const char *path) {
+  char copy[PATH_MAX];
+  struct stat about;
+  int count = 0;
+  if (strlen(path) >= sizeof copy) return 0;
+  strcpy(copy, path);
+  while (*copy && stat(copy, &about) != 0 && errno == ENOENT) {
+    count++;
+    if (!cut_part(copy)) break;
+  }
+  return count;
+}
+
+mica_status mica__folder_make(const char *path, int *made) {
+  *made = mica__folder_missing(path);
+  mica_status status = mica__file_make_parents(path);
+  if (status == MICA_OK && mkdir(path, 0777) && errno != EEXIST) status = fail_io("make the directory", path, errno);
+  if (status != MICA_OK) mica__folder_remove(path, *made);
+  return status;
+}
+
+void mica__folder_remove(const char *path, int made) {
+  char copy[PATH_MAX];
+  if (strlen(path) >= sizeof copy) return;
+  strcpy(copy, path);
+  for (; made > 0; made--) {
+    if (rmdir(copy) && errno != ENOENT) return;
+    if (!cut_part(copy)) return;
+  }
+}
+
 static bool write_all(int file, const void *data, size_t n) {
   for (const char *at = data; n > 0;) {
     ssize_t put = write(file, at, n);

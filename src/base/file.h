@@ -22,6 +22,13 @@ void mica__file_unmap(const unsigned char *data, size_t size);
 /* Makes the directory that path stands in, and those above it, where they are missing. */
 mica_status mica__file_make_parents(const char *path);
 
+/* Makes a directory and those above it that are missing; *made counts them. */
+mica_status mica__folder_make(const char *path, int *made);
+/* Removes an empty directory and so many in all, upwards, until one is not empty. */
+void mica__folder_remove(const char *path, int made);
+/* The directories that mica__folder_make would make. */
+int mica__folder_missing(const char *path);
+
 typedef struct mica__bytes {
   const void *data;
   size_t size;

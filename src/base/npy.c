@@ -1,5 +1,6 @@
 #include "base/npy.h"
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/text.h"
 
@@ -10,19 +11,20 @@
 #define MAX_HEADER 65536
 
 static const struct {
-  const char *descr;
+  const char *name; /* behind the byte order: <, > or, of single bytes, | */
   mica_dtype dtype;
-} types[] = {{"<f4", MICA_F32}, {"<f8", MICA_F64}, {"<f2", MICA_F16}, {"|u1", MICA_U8},
-             {"|i1", MICA_I8},  {"<i2", MICA_I16}, {"<i4", MICA_I32}, {"<i8", MICA_I64},
-             {"<u2", MICA_U16}, {"<u4", MICA_U32}, {"<u8", MICA_U64}, {"|b1", MICA_BOOL}};
+} types[] = {{"f4", MICA_F32}, {"f8", MICA_F64}, {"f2", MICA_F16}, {"u1", MICA_U8},
+             {"i1", MICA_I8},  {"i2", MICA_I16}, {"i4", MICA_I32}, {"i8", MICA_I64},
+             {"u2", MICA_U16}, {"u4", MICA_U32}, {"u8", MICA_U64}, {"b1", MICA_BOOL}};
 #define TYPES (sizeof types / sizeof *types)
 
-static bool dtype_of(const char *descr, mica_dtype *dtype) {
-  for (size_t i = 0; i < TYPES; i++)
-    if (!strcmp(types[i].descr, descr)) {
-      *dtype = types[i].dtype;
-      return true;
-    }
+static bool take_type(const char *descr, mica__npy *npy) {
+  for (size_t i = 0; i < TYPES; i++) {
+    if (!*descr || strcmp(types[i].name, descr + 1) != 0) continue;
+    npy->dtype = types[i].dtype;
+    npy->big_endian = *descr == '>';
+    return *descr == '|' ? mica_dtype_size(npy->dtype) == 1 : *descr == '<' || *descr == '>';
+  }
   return false;
 }
 
@@ -76,7 +78,7 @@ static mica_status parse_value(const char *name, int key, const char **at, mica_
     if (!*at) return mica__fail(MICA_E_FORMAT, "%s: its header's fortran_order is neither True nor False", name);
   } else {
     const char *end = parse_string(*at, descr, sizeof descr);
-    if (!end || !dtype_of(descr, &npy->dtype))
+    if (!end || !take_type(descr, npy))
       return mica__fail(MICA_E_FORMAT, "%s holds elements of type %.*s, which are not read", name,
                         (int)(end ? end - *at : (int)strcspn(*at, "\n")), *at);
     *at = end;
@@ -161,12 +163,12 @@ mica_status mica__npy_parse_header(const char *name, const void *content, size_t
 }
 
 mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char header[MICA__NPY_HEADER], size_t *bytes) {
-  const char *descr = NULL;
+  const char order = mica_dtype_size(dtype) == 1 ? '|' : MICA__HOST_BIG_ENDIAN ? '>' : '<', *type = NULL;
   for (size_t i = 0; i < TYPES; i++)
-    if (types[i].dtype == dtype) descr = types[i].descr;
-  if (!descr) return mica__fail(MICA_E_DTYPE, "npy files have no type for %s; cast it to f32", mica_dtype_name(dtype));
+    if (types[i].dtype == dtype) type = types[i].name;
+  if (!type) return mica__fail(MICA_E_DTYPE, "npy files have no type for %s; cast it to f32", mica_dtype_name(dtype));
   char text[MICA__NPY_HEADER];
-  int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
+  int n = snprintf(text, sizeof text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, type);
   for (int32_t i = 0; i < shape.rank; i++)
     n += snprintf(text + n, sizeof text - (size_t)n, i == 1 || shape.rank > 1 ? "%lld%s" : "%lld,%s",
                   (long long)shape.dim[i], i + 1 < shape.rank ? ", " : "");

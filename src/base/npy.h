@@ -7,11 +7,13 @@
 
 #include <mica/dtype.h>
 #include <mica/shape.h>
+#include <stdbool.h>
 #include <stddef.h>
 
-/* What a header says: the elements, little-endian and in C order, are `bytes` bytes from `offset` on. */
+/* What a header says: the elements, in C order, are `bytes` bytes from `offset` on. */
 typedef struct mica__npy {
   mica_dtype dtype;
+  bool big_endian; /* each begins with its highest byte */
   mica_shape shape;
   size_t offset, bytes;
 } mica__npy;
@@ -22,7 +24,8 @@ mica_status mica__npy_parse_header(const char *name, const void *content, size_t
 
 /* The longest header that is written. */
 #define MICA__NPY_HEADER 384
-/* Writes the header of an array, *bytes long, a multiple of 64; MICA_E_DTYPE for bf16, which NumPy lacks. */
+/* Writes the header of an array of elements in the host's byte order, which it names, *bytes long, a multiple of 64;
+ * MICA_E_DTYPE for bf16, which NumPy lacks. */
 mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char header[MICA__NPY_HEADER], size_t *bytes);
 
 #endif

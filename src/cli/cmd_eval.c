@@ -12,8 +12,10 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "what to test on; the training's by default"),
-    CLI_ROW("part", struct values, part, .value = "PART",
-            .help = "train, validation or test; test where there is one, else all of DATA"),
+    CLI_ROW(
+        "part", struct values, part, .value = "PART",
+        .help =
+            "train, validation or test; by default test, else all of DATA; without DATA the samples that validated"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "of recordings: prefixes that a search for the text keeps; the model's, or 16 with a text model"),
     CLI_SEARCH_ROWS(struct values),

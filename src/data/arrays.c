@@ -114,11 +114,13 @@ static mica_status map_inputs(mica__store *store, const char *path, bool npy) {
   uint64_t size = 0;
   size_t offset = 0;
   mica__array inputs = {0};
+  bool big_endian = !npy;
   mica__npy header;
   mica_status status = begin ? mica__file_begin(path, begin, HEADER_BYTES, &size) : mica__fail_nomem(path);
   if (status == MICA_OK && npy) {
     status = mica__npy_parse_header(path, begin, (size_t)size, &header);
-    if (status == MICA_OK) inputs.dtype = header.dtype, inputs.shape = header.shape, offset = header.offset;
+    if (status == MICA_OK) inputs.dtype = header.dtype, inputs.shape = header.shape;
+    if (status == MICA_OK) offset = header.offset, big_endian = header.big_endian;
   } else if (status == MICA_OK) {
     status = mica__idx_parse_header(path, begin, (size_t)size, &inputs, &offset);
   }
@@ -131,7 +133,7 @@ static mica_status map_inputs(mica__store *store, const char *path, bool npy) {
   const bool kept = inputs.dtype == MICA_U8 || inputs.dtype == MICA_F32;
   MICA_TRY(mica__store_add_input(store, kept ? inputs.dtype : MICA_F32, shape, &column));
   const size_t stride = column->bytes / mica_dtype_size(column->about.dtype) * mica_dtype_size(inputs.dtype);
-  return mica__store_map(store, column, path, &(mica__file_rows){offset, stride, inputs.dtype, !npy});
+  return mica__store_map(store, column, path, &(mica__file_rows){offset, stride, inputs.dtype, big_endian});
 }
 
 /* Replaces the last `old` of the text by `new` of the same length; false if there is none. */

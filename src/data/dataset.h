@@ -149,7 +149,7 @@ typedef struct mica__array {
 mica_status mica__idx_parse_header(const char *name, const uint8_t *content, size_t size, mica__array *array,
                                    size_t *offset);
 mica_status mica__idx_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
-/* NumPy's npy, of little-endian elements in C order. */
+/* NumPy's npy, of elements in C order, which are byte-swapped here where the host's order is the other. */
 mica_status mica__npy_parse(const char *name, uint8_t *content, size_t size, mica__array *array);
 
 /* Moves the bytes at the end of a file's header to an address that elements of any type may have. */

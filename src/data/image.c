@@ -140,6 +140,8 @@ bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_
   }
   if (size < 3 || memcmp(bytes, "\xff\xd8\xff", 3) != 0) return false;
   for (size_t at = 2; at + 9 <= size && bytes[at] == 0xff; at += 2 + (size_t)big_endian(bytes + at + 2, 2)) {
+    /* Any number of bytes 0xff may stand before a marker. */
+    while (at + 9 < size && bytes[at + 1] == 0xff) at++;
     const uint8_t marker = bytes[at + 1];
     if (marker >> 4 != 0xc || marker == 0xc4 || marker == 0xc8 || marker == 0xcc) continue;
     const bool swap = mica__jpeg_orientation(bytes, size) >= 5;

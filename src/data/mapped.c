@@ -72,8 +72,8 @@ static mica_status read_sample(void *user, uint64_t sample, void *data, size_t b
   uint8_t *raw = same ? data : malloc(m->bytes);
   if (!raw) return mica__fail_nomem(m->name);
   mica_status status = mica__file_read_at(m->name, m->file, offset, raw, m->bytes);
-  if (status == MICA_OK && m->rows.big_endian)
-    mica__bytes_from_file(true, raw, (size_t)m->elements, mica_dtype_size(m->rows.dtype));
+  if (status == MICA_OK)
+    mica__bytes_from_file(m->rows.big_endian, raw, (size_t)m->elements, mica_dtype_size(m->rows.dtype));
   float *out = data;
   for (int64_t i = 0; status == MICA_OK && !same && i < m->elements; i++)
     out[i] = (float)mica__element_get(m->rows.dtype, raw, i);

@@ -196,17 +196,23 @@ static mica_status read_stored(const char *path, mica__image *mask) {
   return status;
 }
 
-/* The sides of a picture or mask: by its first bytes, else by all of it. */
+/* The sides that a picture's or mask's header tells: in its first bytes, or behind what a camera wrote before it. One
+ * that tells none is no picture, which decoding it says. */
 static mica_status find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
   uint64_t size = 0;
   MICA_TRY(mica__file_begin(path, bytes, FIRST_BYTES, &size));
-  if (!mica__image_size(bytes, size < FIRST_BYTES ? (size_t)size : FIRST_BYTES, &sides[0], &sides[1])) {
-    mica_shape shape = MICA_SCALAR;
-    uint8_t *pixels = NULL;
-    MICA_TRY(mica_image_read(path, MICA_SHAPE(0, 0, 0), &pixels, &shape));
-    mica_free(pixels);
-    sides[0] = (int32_t)shape.dim[1];
-    sides[1] = (int32_t)shape.dim[2];
+  bool found = mica__image_size(bytes, size < FIRST_BYTES ? (size_t)size : FIRST_BYTES, &sides[0], &sides[1]);
+  if (!found) {
+    uint8_t *content = NULL;
+    mica__image image = {0};
+    size_t all = 0;
+    MICA_TRY(mica__content_read(path, &content, &all));
+    found = mica__image_size(content, all, &sides[0], &sides[1]);
+    mica_status status = found ? MICA_OK : mica__image_decode(path, content, all, 0, 0, 0, &image);
+    free(content);
+    MICA_TRY(status);
+    free(image.pixels);
+    if (!found) sides[0] = image.height, sides[1] = image.width;
   }
   if (sides[0] > 0 && sides[1] > 0 && (uint64_t)sides[0] * (uint64_t)sides[1] <= MICA__MAX_PIXELS) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s says to be of %d x %d pixels", path, sides[1], sides[0]);
@@ -297,7 +303,17 @@ static mica_status own_picture(void *user, uint64_t sample, void *data, size_t b
   const pairs *p = user;
   const int32_t *sides = p->sides[sample];
   if (bytes != (size_t)p->channels * (size_t)sides[0] * (size_t)sides[1]) return fail_changed(p->pictures[sample]);
-  return mica__image_read_fit(p->pictures[sample], p->channels, sides[0], sides[1], data);
+  uint8_t *content = NULL;
+  size_t size = 0;
+  mica__image image = {0};
+  MICA_TRY(mica__content_read(p->pictures[sample], &content, &size));
+  mica_status status = mica__image_decode(p->pictures[sample], content, size, p->channels, 0, 0, &image);
+  free(content);
+  if (status == MICA_OK && (image.height != sides[0] || image.width != sides[1]))
+    status = fail_changed(p->pictures[sample]);
+  if (status == MICA_OK) status = mica__image_fit(&image, sides[0], sides[1], data);
+  free(image.pixels);
+  return status;
 }
 
 static mica_status own_mask(void *user, uint64_t sample, void *data, size_t bytes) {

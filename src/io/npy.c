@@ -1,4 +1,5 @@
 #include "base/npy.h"
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
 
@@ -18,6 +19,8 @@ mica_status mica_npy_read(const char *path, mica_dtype *dtype, mica_shape *shape
     return status;
   }
   memmove(content, content + npy.offset, npy.bytes);
+  const size_t width = mica_dtype_size(npy.dtype);
+  mica__bytes_from_file(npy.big_endian, content, npy.bytes / width, width);
   *dtype = npy.dtype;
   *shape = npy.shape;
   *data = content;

@@ -1,5 +1,6 @@
 #include "io/safetensors.h"
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 
 #include <stdbool.h>
@@ -30,4 +31,10 @@ bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shap
     if (!mica__mul_size(n, (uint64_t)shape.dim[i], &n)) return false;
   *bytes = n;
   return true;
+}
+
+void mica__safetensors_order(const mica__safetensors_type *type, void *elements, size_t bytes) {
+  /* A complex number is two of half its width. */
+  const size_t width = type->name[0] == 'C' ? type->size / 2 : type->size;
+  mica__bytes_from_file(false, elements, bytes / width, width);
 }

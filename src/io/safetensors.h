@@ -39,6 +39,9 @@ const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype);
 /* Computes the bytes of a tensor; false if they overflow. */
 bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes);
 
+/* Brings elements from the byte order of the format, little-endian, into the host's or back. */
+void mica__safetensors_order(const mica__safetensors_type *type, void *elements, size_t bytes);
+
 #define MICA__SAFETENSORS_METADATA "__metadata__"
 /* The longest header that the format allows. */
 #define MICA__SAFETENSORS_MAX_HEADER ((size_t)100000000)

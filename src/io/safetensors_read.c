@@ -1,3 +1,4 @@
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/utf8.h"
@@ -16,8 +17,9 @@
 struct mica_safetensors {
   const unsigned char *data;
   size_t size;
-  bool mapped;   /* data must be unmapped by this object */
-  cJSON *header; /* owns the texts */
+  bool mapped;            /* data must be unmapped by this object */
+  unsigned char *ordered; /* on a big-endian host the elements in its order, else NULL */
+  cJSON *header;          /* owns the texts */
   const cJSON *metadata;
   const cJSON **pairs; /* its items by index */
   size_t pair_count;
@@ -200,10 +202,28 @@ void mica_safetensors_close(mica_safetensors *file) {
   if (!file) return;
   if (file->mapped) mica__file_unmap(file->data, file->size);
   cJSON_Delete(file->header);
+  free(file->ordered);
   free(file->entries);
   free(file->by_name);
   free(file->pairs);
   free(file);
+}
+
+/* The entries, which lie one behind the other, as a copy in the host's byte order. */
+static mica_status order_elements(const char *path, mica_safetensors *file) {
+  size_t bytes = 0;
+  for (size_t i = 0; i < file->count; i++) bytes += file->entries[i].bytes;
+  file->ordered = malloc(bytes + 1);
+  if (!file->ordered) return mica__fail_nomem(path);
+  unsigned char *at = file->ordered;
+  for (size_t i = 0; i < file->count; i++) {
+    mica_safetensors_entry *entry = &file->entries[i];
+    memcpy(at, entry->data, entry->bytes);
+    mica__safetensors_order(mica__safetensors_type_named(entry->type), at, entry->bytes);
+    entry->data = at;
+    at += entry->bytes;
+  }
+  return MICA_OK;
 }
 
 /* Takes over the mapping, also when it fails. */
@@ -215,6 +235,7 @@ static mica_status open_bytes(const char *path, const void *data, size_t size, b
   }
   *file = (mica_safetensors){.data = data, .size = size, .mapped = mapped};
   mica_status status = parse_header(path, file);
+  if (status == MICA_OK && MICA__HOST_BIG_ENDIAN) status = order_elements(path, file);
   if (status == MICA_OK)
     *out = file;
   else

@@ -1,3 +1,4 @@
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/utf8.h"
@@ -84,6 +85,24 @@ static char *header_text(const item *items, size_t count, const mica_safetensors
   return text;
 }
 
+/* On a big-endian host the pieces of the elements become copies in the format's order; *ordered is the caller's. */
+static mica_status order_elements(const char *path, const item *items, size_t count, mica__bytes *pieces,
+                                  unsigned char **ordered) {
+  size_t bytes = 0;
+  if (!MICA__HOST_BIG_ENDIAN) return MICA_OK;
+  for (size_t i = 0; i < count; i++) bytes += items[i].entry->bytes;
+  unsigned char *at = *ordered = malloc(bytes + 1);
+  if (!at) return mica__fail_nomem(path);
+  for (size_t i = 0; i < count; i++) {
+    const mica_safetensors_entry *entry = items[i].entry;
+    if (entry->bytes) memcpy(at, entry->data, entry->bytes);
+    mica__safetensors_order(items[i].type, at, entry->bytes);
+    pieces[i].data = at;
+    at += entry->bytes;
+  }
+  return MICA_OK;
+}
+
 static mica_status write_file(const char *path, const item *items, size_t count, const char *text) {
   static const char blanks[8] = "        ";
   mica__bytes *pieces = calloc(count + 3, sizeof *pieces);
@@ -96,9 +115,12 @@ static mica_status write_file(const char *path, const item *items, size_t count,
   pieces[2] = (mica__bytes){blanks, padded - length};
   for (size_t i = 0; i < count; i++) pieces[3 + i] = (mica__bytes){items[i].entry->data, items[i].entry->bytes};
   mica__file_sweep(path);
+  unsigned char *ordered = NULL;
   mica_status status = padded > MICA__SAFETENSORS_MAX_HEADER
                            ? mica__fail(MICA_E_OVERFLOW, "%s: a header of %zu bytes is too long", path, padded)
-                           : mica__file_replace(path, pieces, count + 3);
+                           : order_elements(path, items, count, pieces + 3, &ordered);
+  if (status == MICA_OK) status = mica__file_replace(path, pieces, count + 3);
+  free(ordered);
   free(pieces);
   return status;
 }

@@ -116,6 +116,7 @@ static double column_agrees(const mica_report *a, const mica_report *b, size_t s
         if (pass) apart += (is - other) * (is - other);
       }
     }
+  if (isnan(squares) || isnan(apart)) return 0; /* an answer that is no number agrees with none */
   return squares > 0 ? 1 - apart / squares : apart > 0 || !numbers ? (double)NAN : 1;
 }
 

@@ -8,7 +8,6 @@
 #include <mica/version.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #if MICA_WITH_CJSON
@@ -26,10 +25,9 @@ char *mica__run_path(const mica_run *run, const char *name) {
 
 mica_status mica__run_make_folder(mica_run *run) {
   const char *folder = run->folder;
-  if (mkdir(folder, 0777) == 0)
-    run->made_folder = true;
-  else if (errno != EEXIST)
-    return mica__fail(MICA_E_IO, "%s cannot be made: %s", folder, strerror(errno));
+  int made = 0;
+  MICA_TRY(mica__folder_make(folder, &made));
+  run->made_folders += made;
   if (access(folder, W_OK) != 0) return mica__fail(MICA_E_IO, "%s cannot be written: %s", folder, strerror(errno));
   return MICA_OK;
 }

@@ -1,5 +1,6 @@
 /* Training a run: the record of its epochs, and the weights that are kept. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "io/history.h"
 #include "task/run.h"
 #include "task/tokens.h"
@@ -135,7 +136,7 @@ static void abandon(mica_run *run) {
   if (run->tokenizer) remove_file(run, MICA__TOKENIZER_FILE);
   remove_file(run, "history.csv");
   if (run->network) remove_file(run, "network.onnx");
-  if (run->made_folder) rmdir(run->folder);
+  mica__folder_remove(run->folder, run->made_folders);
 }
 
 /* Keeps the weights of the best epoch as they were tested, their moving averages where there are some; without

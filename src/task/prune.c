@@ -1,5 +1,6 @@
 /* Pruning a run: channels are removed in steps, with training between, and what is left is a run of its own. */
 #include "compress/prune.h"
+#include "base/file.h"
 #include "task/run.h"
 #include "task/tokens.h"
 
@@ -8,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define USUAL_STEPS 3
@@ -30,8 +30,9 @@ typedef struct work {
   mica_setting settings[MOST_SETTINGS];
   size_t setting_count;
   char epochs[32], rate[32];
-  double left; /* share of the FLOPs */
-  bool made_folder, stopped;
+  double left;         /* share of the FLOPs */
+  int missing_folders; /* before it began */
+  bool stopped;
 } work;
 
 static void put(work *w, const char *name, const char *value) {
@@ -287,12 +288,11 @@ static mica_status check(const mica_prune_config *c) {
 mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **out) {
   MICA_TRY(check(config));
   if (!engine || !out) return mica__fail(MICA_E_INVALID, "mica_run_prune: a pointer is NULL");
-  struct stat about;
-  work w = {.engine = engine, .config = config, .left = 1, .made_folder = stat(config->folder, &about) != 0};
+  work w = {.engine = engine, .config = config, .left = 1, .missing_folders = mica__folder_missing(config->folder)};
   mica_status status = prune(&w, out);
   if (status != MICA_OK && !w.stopped && w.path) {
     unlink(w.path);
-    if (w.made_folder) rmdir(config->folder);
+    mica__folder_remove(config->folder, w.missing_folders);
   }
   mica_run_destroy(w.now);
   mica_run_destroy(w.base);

@@ -174,7 +174,7 @@ void mica__run_clear(const mica_run *target) {
     if (path) unlink(path);
     free(path);
   }
-  if (target->made_folder) rmdir(target->folder);
+  mica__folder_remove(target->folder, target->made_folders);
 }
 
 /* A quantisation that failed leaves nothing. */

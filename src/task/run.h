@@ -38,7 +38,8 @@ typedef struct mica__part {
 
 struct mica_run {
   mica_engine *engine;
-  bool own_engine, resumed, made_folder;
+  bool own_engine, resumed;
+  int made_folders; /* the run's own, and those above it, that were missing */
   mica__layout layout;
   int64_t *shares; /* of a batch, of each rank, where they differ; NULL: even ones */
   bool refused;    /* by all ranks alike: none needs to be told */

@@ -61,6 +61,13 @@ ends 2 '' '*sgd*'
 run train --data "$work/trees.csv" --model mlp --lr 1000000 --optimizer sgd --schedule constant --out "$work/nan"
 ends 1 '*' '*not a number*'
 [ ! -e "$work/nan" ] || fault 'a folder of a training that failed'
+run train --data "$work/trees.csv" --model mlp --lr 1000000 --optimizer sgd --schedule constant --out "$work/x/y/nan"
+ends 1 '*' '*not a number*'
+[ ! -e "$work/x" ] || fault 'folders of a training that failed'
+run train --data "$work/trees.csv" --model mlp --epochs 1 --out "$work/deep/er/run"
+[ "$status" = 0 ] && [ -e "$work/deep/er/run/model.safetensors" ] || fault "no run in folders that were missing: $out"
+run train --data "$work/trees.csv" --model mlp --epochs 1 --out "$work/trees.csv/run"
+ends 1 '*' '*trees.csv*Not a directory*'
 printf 'a,b\n1,x\n2\n' >"$work/short.csv"
 run train --data "$work/short.csv" --out "$work/none"
 ends 1 '' '*short.csv*'

@@ -35,6 +35,18 @@ START_TEST(orientation_is_read) {
 }
 END_TEST
 
+/* A marker may stand behind any number of bytes 0xff. */
+START_TEST(sides_are_found_behind_filling_bytes) {
+  static const uint8_t file[] = {0xff, 0xd8, 0xff, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xff, 0xff,
+                                 0xc2, 0,    11,   8,    0,    3, 0, 2, 1, 1,    0x11, 0};
+  int32_t height = 0, width = 0;
+  ck_assert(mica__image_size(file, sizeof file, &height, &width));
+  ck_assert_int_eq(height, 3);
+  ck_assert_int_eq(width, 2);
+  for (size_t cut = 0; cut < 20; cut++) ck_assert(!mica__image_size(file, cut, &height, &width));
+}
+END_TEST
+
 START_TEST(broken_exif_is_upright) {
   uint8_t file[64];
   static const int others[] = {0, 9, 255};
@@ -72,6 +84,7 @@ END_TEST
 Suite *test_suite(void) {
   Suite *suite = suite_create("image");
   TCase *sideways = tcase_create("sideways");
+  tcase_add_test(sideways, sides_are_found_behind_filling_bytes);
   tcase_add_test(sideways, orientation_is_read);
   tcase_add_test(sideways, broken_exif_is_upright);
   tcase_add_test(sideways, pictures_are_rotated);

@@ -229,6 +229,29 @@ START_TEST(tiles_of_a_dataset_hold_what_its_pictures_do) {
 }
 END_TEST
 
+/* A picture that has other sides than when it was looked at is not cut to them. */
+START_TEST(pictures_that_change_are_refused) {
+  const char *folder = "masks_changed";
+  const uint8_t masks[2][24] = {{0, 255}, {255}}, pixels[80] = {1, 2, 3};
+  const mica_tiling tiling = {4, 4, 0};
+  mica_dataset *data = NULL, *tiles = NULL;
+  uint8_t tile[16];
+  write_pairs(folder, masks);
+  write_png(folder, "images/c.png", 1, 8, 10, pixels);
+  write_png(folder, "masks/c.png", 1, 8, 10, pixels);
+  ck_ok(mica_dataset_open(files_path(folder), &(mica_dataset_config){.mask_values = "0,255,*=void"}, &data));
+  ck_ok(mica_dataset_tiles(data, &tiling, &tiles));
+  const uint64_t last = mica_dataset_count(tiles) - 1;
+  ck_ok(mica_dataset_read(tiles, 0, last, tile, sizeof tile));
+  write_png(folder, "images/c.png", 1, 10, 8, pixels);
+  ck_ok(mica_dataset_read(tiles, 0, 0, tile, sizeof tile));
+  ck_assert_int_eq(mica_dataset_read(tiles, 0, last, tile, sizeof tile), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "images/c.png has other sides than"), "%s", mica_error_message());
+  mica_dataset_destroy(tiles);
+  mica_dataset_destroy(data);
+}
+END_TEST
+
 /* Columns keep their order and names; what is no tiling has no tiles. */
 START_TEST(tiles_of_any_columns) {
   static const uint8_t pixels[24] = {7, 8, 9}, classes[24] = {1};
@@ -272,6 +295,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, a_name_stands_for_one_value);
   tcase_add_test(tcase, tiles_cover_every_pixel_once);
   tcase_add_test(tcase, tiles_of_a_dataset_hold_what_its_pictures_do);
+  tcase_add_test(tcase, pictures_that_change_are_refused);
   tcase_add_test(tcase, tiles_of_any_columns);
   suite_add_tcase(suite, tcase);
   return suite;

@@ -73,6 +73,37 @@ START_TEST(files_come_back) {
 }
 END_TEST
 
+/* numpy.save of arrays of dtype ">i2", ">f4", ">f8", ">u1". */
+START_TEST(highest_bytes_first_are_read) {
+  static const uint8_t i2[] = {0, 1, 0xff, 0xfe}, f4[] = {0x3f, 0xc0, 0, 0, 0xc0, 0, 0, 0};
+  static const uint8_t f8[] = {0x40, 0x09, 0x21, 0xfb, 0x54, 0x44, 0x2d, 0x18};
+  static const int16_t integers[] = {1, -2};
+  static const float floats[] = {1.5F, -2};
+  static const double pi = 3.141592653589793;
+  static const struct {
+    const char *descr, *shape;
+    const uint8_t *file;
+    const void *want;
+    size_t bytes;
+    mica_dtype dtype;
+  } swapped[] = {{">i2", "(2,)", i2, integers, 4, MICA_I16},
+                 {">f4", "(2,)", f4, floats, 8, MICA_F32},
+                 {">f8", "()", f8, &pi, 8, MICA_F64},
+                 {">u1", "(4,)", i2, i2, 4, MICA_U8}};
+  for (size_t i = 0; i < sizeof swapped / sizeof *swapped; i++) {
+    char file[256];
+    mica_dtype dtype;
+    mica_shape shape;
+    void *data = NULL;
+    files_write("h.npy", file, numpy_file(swapped[i].descr, swapped[i].shape, swapped[i].file, swapped[i].bytes, file));
+    ck_ok(mica_npy_read(files_path("h.npy"), &dtype, &shape, &data));
+    ck_assert_int_eq(dtype, swapped[i].dtype);
+    ck_assert_mem_eq(data, swapped[i].want, swapped[i].bytes);
+    mica_free(data);
+  }
+}
+END_TEST
+
 START_TEST(what_cannot_be_is_refused) {
   char file[256];
   mica_dtype dtype;
@@ -115,6 +146,9 @@ static const struct {
     {"{'descr': '|u1' 'fortran_order': False, 'shape': (6,), }", "no npy header after 'descr'"},
     {"'descr': '|u1'", "no npy header"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), ", "no npy header"},
+    {"{'descr': '=u1', 'fortran_order': False, 'shape': (6,), }", "elements of type '=u1'"},
+    {"{'descr': '|i2', 'fortran_order': False, 'shape': (3,), }", "elements of type '|i2'"},
+    {"{'descr': '', 'fortran_order': False, 'shape': (3,), }", "elements of type ''"},
     {"", "no npy header"},
 };
 #define HEADERS ((int)(sizeof headers / sizeof *headers))
@@ -162,6 +196,7 @@ Suite *test_suite(void) {
   tcase_add_unchecked_fixture(tests, NULL, files_remove);
   tcase_add_loop_test(tests, files_are_numpys, 0, ARRAYS);
   tcase_add_loop_test(tests, files_come_back, 0, ARRAYS);
+  tcase_add_test(tests, highest_bytes_first_are_read);
   tcase_add_test(tests, what_cannot_be_is_refused);
   tcase_add_loop_test(tests, headers_are_dictionaries, 0, HEADERS);
   tcase_add_test(tests, versions_and_bools_are_looked_at);

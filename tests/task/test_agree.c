@@ -120,6 +120,20 @@ START_TEST(numbers_agree_by_their_variance) {
 }
 END_TEST
 
+/* NaN is no answer, and was taken for the same one. */
+START_TEST(what_is_no_number_agrees_with_none) {
+  add_number(a, 1), add_number(b, 1);
+  add_number(a, 3), add_number(b, (double)NAN);
+  expect(0, 2);
+  mica_report_destroy(b);
+  ck_assert_int_eq(mica_report_create(&b), MICA_OK);
+  add_number(b, 1), add_number(b, 3);
+  expect(1, 2);
+  add_number(a, (double)NAN), add_number(b, 5);
+  expect(0, 3);
+}
+END_TEST
+
 static void add_forecast(mica_report *to, const double *numbers, size_t rows) {
   static const char *const rows_are[] = {"1", "2"}, *const columns[] = {"x", "y", "x actual", "y actual"};
   add(to, &(mica_item){.kind = MICA_ITEM_KIND_TABLE,
@@ -156,6 +170,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, classes_agree_by_the_likeliest);
   tcase_add_test(tcase, boxes_agree_where_they_overlap_by_half);
   tcase_add_test(tcase, masks_and_texts_agree);
+  tcase_add_test(tcase, what_is_no_number_agrees_with_none);
   tcase_add_test(tcase, forecasts_agree_by_their_distance);
   tcase_add_test(tcase, constant_series_do_not_count);
   tcase_add_test(tcase, translations_agree_by_themselves);
