@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* syscall; NOLINT(bugprone-reserved-identifier): the system's own switch */
+#define _GNU_SOURCE /* syscall, pipe2; NOLINT(bugprone-reserved-identifier): the system's own switch */
 #include "runtime/host_cpu.h"
 
 #include "runtime/device.h"
@@ -9,7 +9,12 @@
 #include <string.h>
 #if defined __x86_64__ && defined __linux__
 #include <cpuid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #endif
 
@@ -34,20 +39,122 @@ bool mica__host_has_vnni(const mica_device_info *device) {
 #define AMX_TILE (1u << 24)
 #define AMX_INT8 (1u << 25)
 #define OSXSAVE (1u << 27) /* of ecx of leaf 1 */
+/* Seconds after which a child has failed. */
+#define PATIENCE 10
 
-/* True if the processor has tiles of 16 rows of 64 bytes, the system saves them, and this process may use them. */
-static bool ask_for_tiles(void) {
+/* What a child does: no call but the system's, since other threads may hold the locks of the program's libraries. */
+static void try_and_end(bool (*trial)(void), int answer) {
+  static const int deadly[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGALRM};
+  struct sigaction usual = {.sa_handler = SIG_DFL};
+  sigset_t all;
+  prctl(PR_SET_DUMPABLE, 0);
+  for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) sigaction(deadly[i], &usual, NULL);
+  sigfillset(&all);
+  for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++) sigdelset(&all, deadly[i]);
+  sigprocmask(SIG_SETMASK, &all, NULL);
+  alarm(PATIENCE);
+  const bool good = trial();
+  if (good && write(answer, "1", 1) != 1) _exit(2);
+  _exit(!good);
+}
+
+/* The child has no signal for its end: the program is not told of it, and does not reap it by waiting for any. */
+bool mica__host_try(bool (*trial)(void)) {
+  int ends[2];
+  char answer = 0;
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+  const pid_t child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
+  if (child == 0) try_and_end(trial, ends[1]);
+  while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR) continue;
+  /* Nobody waits for the pipe's end, which a process that another thread forks may keep open. */
+  const bool good = child > 0 && read(ends[0], &answer, 1) == 1;
+  close(ends[0]);
+  close(ends[1]);
+  return good;
+}
+
+static bool ask_for_permission(void) { return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA) == 0; }
+
+enum { SIDE = 16, WORDS = 16 };
+
+/* Tile 0 += tile 1 . tile 2, of 16 rows of 64 bytes each: sums from zero of bf16 or of signed bytes. As bytes, since
+ * assemblers that are older do not know the names (cl/common/tiles.clh). */
+static void multiply(bool bf16, const uint32_t *a, const uint32_t *b, uint32_t *sums) {
+  uint8_t config[64] __attribute__((aligned(64))) = {1};
+  for (int t = 0; t < 3; t++) {
+    config[16 + 2 * t] = 4 * WORDS;
+    config[48 + t] = SIDE;
+  }
+  const uint64_t stride = 4 * WORDS;
+  __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0x00" ::"a"(config) : "memory");               /* ldtilecfg */
+  __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x49, 0xc0" ::: "memory");                           /* tilezero 0 */
+  __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x4b, 0x0c, 0x10" ::"a"(a), "d"(stride) : "memory"); /* tileloadd 1 */
+  __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x4b, 0x14, 0x10" ::"a"(b), "d"(stride) : "memory"); /* tileloadd 2 */
+  if (bf16)
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x6a, 0x5c, 0xc1" ::: "memory"); /* tdpbf16ps 0, 1, 2 */
+  else
+    __asm__ volatile(".byte 0xc4, 0xe2, 0x6b, 0x5e, 0xc1" ::: "memory"); /* tdpbssd 0, 1, 2 */
+  __asm__ volatile(".byte 0xc4, 0xe2, 0x7a, 0x4b, 0x04, 0x10" ::"a"(sums), "d"(stride) : "memory"); /* tilestored 0 */
+  __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0" ::: "memory");                              /* tilerelease */
+}
+
+/* Small whole numbers, of which sums are exact: element d of word w of a row or column. */
+static int number(int at, int w, int d) { return (5 * at + 3 * w + 7 * d) % 15 - 7; }
+
+static uint32_t word_of(bool bf16, int at, int w) {
+  uint32_t word = 0;
+  for (int d = 0; d < (bf16 ? 2 : 4); d++) {
+    const float value = (float)number(at, w, d);
+    uint32_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    word |= bf16 ? bits >> 16 << 16 * d : (uint32_t)(uint8_t)number(at, w, d) << 8 * d;
+  }
+  return word;
+}
+
+static bool multiplies(bool bf16) {
+  uint32_t a[SIDE][WORDS], b[WORDS][SIDE], sums[SIDE][SIDE];
+  for (int i = 0; i < SIDE; i++)
+    for (int w = 0; w < WORDS; w++) {
+      a[i][w] = word_of(bf16, i, w);
+      b[w][i] = word_of(bf16, SIDE + i, w);
+    }
+  multiply(bf16, a[0], b[0], sums[0]);
+  for (int i = 0; i < SIDE; i++)
+    for (int j = 0; j < SIDE; j++) {
+      int want = 0;
+      float as_float = 0;
+      for (int w = 0; w < WORDS; w++)
+        for (int d = 0; d < (bf16 ? 2 : 4); d++) want += number(i, w, d) * number(SIDE + j, w, d);
+      memcpy(&as_float, &sums[i][j], sizeof as_float);
+      if (bf16 ? as_float != (float)want : (int32_t)sums[i][j] != want) return false;
+    }
+  return true;
+}
+
+static bool try_tiles(void) { return ask_for_permission() && multiplies(true) && multiplies(false); }
+
+/* True if the processor has eight tiles of 16 rows of 64 bytes, and the system saves them. */
+static bool says_tiles(void) {
   const unsigned wanted = AMX_BF16 | AMX_TILE | AMX_INT8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0, low = 0, high = 0;
   if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & OSXSAVE)) return false;
   if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & wanted) != wanted) return false;
-  /* Palette 1: bytes a row in the lower half of ebx, rows in that of ecx. */
-  if (!__get_cpuid_count(0x1d, 1, &eax, &ebx, &ecx, &edx) || (ebx & 0xffff) < 64 || (ecx & 0xffff) < 16) return false;
+  /* Palette 1: bytes a row in the lower half of ebx, tiles in its upper half, rows in the lower half of ecx. */
+  if (!__get_cpuid_count(0x1d, 1, &eax, &ebx, &ecx, &edx)) return false;
+  if ((ebx & 0xffff) < 64 || ebx >> 16 < 8 || (ecx & 0xffff) < 16) return false;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  if ((low >> 17 & 3) != 3) return false;
-  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_TILE_DATA) == 0;
+  return (low >> 17 & 3) == 3;
 }
+
+/* True if tiles are there, multiply rightly in a child, and this process may use them. What a hypervisor says of its
+ * processor and what this then does are two things; the child's permission is its own. */
+static bool ask_for_tiles(void) { return says_tiles() && mica__host_try(try_tiles) && ask_for_permission(); }
 #else
+bool mica__host_try(bool (*trial)(void)) {
+  (void)trial;
+  return false;
+}
 static bool ask_for_tiles(void) { return false; }
 #endif
 

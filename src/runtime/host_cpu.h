@@ -12,8 +12,12 @@ bool mica__host_has_vnni(const mica_device_info *device);
 /* The matrix unit (AMX) with products of bytes and of bf16, unless MICA_AMX=0 in the environment forbids it. The system
  * lets a process use it that asks. The first call does, so it is made only where a product would use the unit: nothing
  * takes the permission back, and it changes the process, which is refused alternate signal stacks below 12 KiB from
- * then on (and is not given the permission while a thread has one). */
+ * then on (and is not given the permission while a thread has one). Before it asks, a child process multiplies tiles of
+ * both types and compares: one that is killed, or wrong, means that there are none. */
 bool mica__host_has_tiles(const mica_device_info *device);
+/* Runs `trial`, which calls nothing but the system, in a child process; false where it said so, did not live to say
+ * anything, or there is no such child to be had. The program's own children, handlers and signals are left alone. */
+bool mica__host_try(bool (*trial)(void));
 /* For tests, which run the instructions on a processor that has none: the answer of mica__host_has_tiles for devices of
  * PoCL, whatever the processor is. To be called while no other thread uses the library. */
 void mica__host_assume_tiles(bool there);

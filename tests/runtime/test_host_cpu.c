@@ -1,0 +1,125 @@
+/* labels: null
+ *
+ * Instructions that are tried in a child process before this one uses them. */
+#define _GNU_SOURCE /* __WALL; NOLINT(bugprone-reserved-identifier): the system's own switch */
+#include "runtime/host_cpu.h"
+
+#include "runtime/device.h"
+#include "support/check_main.h"
+
+#if defined __x86_64__ && defined __linux__
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t noticed;
+static volatile int touched;
+
+static void notice(int number) { noticed = number; }
+
+/* A handler that would go on after a fault, as programs have that look for instructions themselves. */
+static const int handled[] = {SIGILL, SIGSEGV, SIGCHLD};
+enum { HANDLED = sizeof handled / sizeof *handled };
+static struct sigaction before[HANDLED];
+static sigset_t mask;
+
+static void keep(void) {
+  for (size_t i = 0; i < HANDLED; i++) ck_assert_int_eq(sigaction(handled[i], NULL, &before[i]), 0);
+  ck_assert_int_eq(sigprocmask(SIG_BLOCK, NULL, &mask), 0);
+}
+
+static void restore(void) {
+  for (size_t i = 0; i < HANDLED; i++) sigaction(handled[i], &before[i], NULL);
+  sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+static void install(void) {
+  struct sigaction own = {.sa_handler = notice};
+  for (size_t i = 0; i < HANDLED; i++) ck_assert_int_eq(sigaction(handled[i], &own, NULL), 0);
+  noticed = 0;
+}
+
+static bool is_fine(void) {
+  touched = 1;
+  return true;
+}
+static bool is_wrong(void) { return false; }
+static bool is_illegal(void) {
+  __asm__ volatile("ud2");
+  return true;
+}
+static bool reads_nothing(void) { return *(volatile char *)(uintptr_t)touched == 0; /* page 0 is never there */ }
+static bool ends(void) { _exit(0); }
+
+START_TEST(a_trial_says_what_came_of_it) {
+  install();
+  touched = 0;
+  ck_assert(mica__host_try(is_fine));
+  ck_assert_int_eq(touched, 0); /* memory is the child's own */
+  ck_assert(!mica__host_try(is_wrong));
+  ck_assert(!mica__host_try(is_illegal));
+  ck_assert(!mica__host_try(reads_nothing));
+  ck_assert(!mica__host_try(ends));
+  ck_assert(mica__host_try(is_fine));
+}
+END_TEST
+
+START_TEST(the_program_does_not_notice) {
+  install();
+  ck_assert(!mica__host_try(is_illegal));
+  ck_assert(mica__host_try(is_fine));
+  ck_assert_int_eq(noticed, 0);
+  ck_assert_int_eq(waitpid(-1, NULL, __WALL), -1);
+  ck_assert_int_eq(errno, ECHILD);
+}
+END_TEST
+
+/* A child of the program's that has ended before is the program's to wait for. */
+START_TEST(other_children_are_left) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) _exit(7);
+  ck_assert(mica__host_try(is_fine));
+  ck_assert_int_eq(waitpid(child, &status, 0), child);
+  ck_assert_int_eq(WEXITSTATUS(status), 7);
+}
+END_TEST
+
+/* Blocked signals must not keep a child alive. */
+START_TEST(blocked_signals_kill) {
+  sigset_t all;
+  sigfillset(&all);
+  ck_assert_int_eq(sigprocmask(SIG_BLOCK, &all, NULL), 0);
+  ck_assert(!mica__host_try(is_illegal));
+  ck_assert(!mica__host_try(reads_nothing));
+}
+END_TEST
+
+START_TEST(tiles_are_forbidden_by_the_environment) {
+  mica_device_info device = {.device_class = MICA_DEVICE_CLASS_CPU};
+  strcpy(device.platform, MICA__POCL);
+  setenv("MICA_AMX", "0", 1);
+  ck_assert(!mica__host_has_tiles(&device));
+  unsetenv("MICA_AMX");
+  ck_assert(!mica__host_has_tiles(&device)); /* looked at once */
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("host_cpu");
+  TCase *trials = tcase_create("host_cpu");
+  tcase_add_unchecked_fixture(trials, keep, restore);
+  tcase_add_test(trials, a_trial_says_what_came_of_it);
+  tcase_add_test(trials, the_program_does_not_notice);
+  tcase_add_test(trials, other_children_are_left);
+  tcase_add_test(trials, blocked_signals_kill);
+  tcase_add_test(trials, tiles_are_forbidden_by_the_environment);
+  suite_add_tcase(suite, trials);
+  return suite;
+}
+#else
+Suite *test_suite(void) { return test_skip("trials are made on Linux of 64-bit x86"); }
+#endif
