@@ -3,6 +3,7 @@
 #include "bench/bench.h"
 #include "bench/device.h"
 #include "bench/network.h"
+#include "ops/select/choice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,6 +156,7 @@ static int plan_as(const bench *b) {
   char *dump = NULL;
   sum all = {0};
   bench_device_imagine(d);
+  for (const char *const *name = b->leave_out; *name; name++) mica__choice_leave_out(*name);
   bench_ok(mica_engine_create(&(mica_engine_config){.device = "0:0", .cache_dir = ""}, &engine));
   mica_session *session = bench_network_step(engine, &n, NULL);
   run_step(engine, &n, session);
@@ -166,6 +168,7 @@ static int plan_as(const bench *b) {
   mica_session_destroy(session);
   mica_engine_destroy(engine);
   bench_device_imagine(NULL);
+  mica__choice_leave_out(NULL);
   if (!whole) fprintf(stderr, "the launches of a run are not those of its plan\n");
   return whole ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # labels: null single
 # Plans of devices that are not there: every launch has groups and a time, whose sum is said; a step of the networks
-# that a GPU's kernels are judged by takes no longer than it did on 2026-11-25, by the library's own model (a tenth more
+# that a GPU's kernels are judged by takes no longer than it did on 2026-11-27, by the library's own model (a tenth more
 # is allowed for what fusion decides); and what is unknown is said.
 set -eu
 bench=${MICA_BUILD_DIR:-build}/bin/mica-bench
@@ -51,23 +51,23 @@ within() {
     exit 1
   }
 }
-within resnet18 17.7 260
-within resnet50 50 500
+within resnet18 14.6 247
+within resnet50 47 487
 within mobilenetv2 13 414
 
-# near MODEL MILLISECONDS: what an H200 took on 2026-11-26, with the starts of its launches, to a fifth. MobileNetV2
-# took 14.5 for the 10.3 that are predicted: gradients of filters of 16 rows are four times as slow there, and nobody
-# knows why.
+# near MODEL MILLISECONDS: what an H200 took on 2026-11-27 (f32), with the starts of its launches, to a fifth. Gradients
+# of filters by Winograd's transforms were not there yet. MobileNetV2 took 14.3 for the 9.2 that are predicted:
+# gradients of filters of 16 rows are four times as slow there, and nobody knows why.
 near() {
-  "$bench" plan "$1" --batch 32 --as h100 --json | tail -1 >"$work/sum"
+  "$bench" plan "$1" --batch 32 --as h100 --leave-out winograd_staged_wgrad --json | tail -1 >"$work/sum"
   sed 's/.*"ms":\([0-9.]*\),"starts_ms":\([0-9.]*\),.*/\1 \2/' "$work/sum" |
     awk -v took="$2" '{ exit !($1 + $2 > 0.8 * took && $1 + $2 < 1.2 * took) }' || {
     echo "an H200 took $2 ms of $1, got: $(cat "$work/sum")"
     exit 1
   }
 }
-near resnet18 12.85
-near resnet50 36.45
+near resnet18 12.05
+near resnet50 33.6
 
 "$bench" plan resnet18 --as abacus 2>"$work/err" && exit 1
 grep -q "^no device 'abacus'; there are a100, h100, mi250x, rx6900, arc, pvc$" "$work/err"

@@ -90,7 +90,7 @@ mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__t
                                   int64_t most) {
   const mica__kernel_desc *desc = kernel->desc;
   mica__tile_plan best = {.splits = 1};
-  double best_cost = 0, cost = 0;
+  double cost = 0;
   for (int i = 0; i < desc->variant_count; i++) {
     const mica__variant *variant = task->variant ? task->variant : &desc->variants[i];
     if (!task->variant) {
@@ -100,7 +100,7 @@ mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__t
     }
     mica__tile tile = mica__tile_of(desc, variant->values);
     int64_t splits = best_splits(&tile, speed_of(kernel, variant), product, most, task->device, &cost);
-    if (!best.variant || cost < best_cost) best = (mica__tile_plan){variant, splits}, best_cost = cost;
+    if (!best.variant || cost < best.cost) best = (mica__tile_plan){variant, splits, cost};
     if (task->variant) break;
   }
   return best;

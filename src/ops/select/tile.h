@@ -58,6 +58,7 @@ double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, co
 typedef struct mica__tile_plan {
   const mica__variant *variant; /* NULL where none fits the device */
   int64_t splits;
+  double cost; /* as mica__tile_cost has it */
 } mica__tile_plan;
 
 /* The task's variant, or the cheapest that fits the device; and the cheapest split of the depth, up to `most` parts. */
