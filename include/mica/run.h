@@ -234,9 +234,14 @@ typedef struct mica_run_export_config {
  * layers' names. Metadata: "mica.config" is config.json without the data's place, by which mica_run_open takes the file
  * for a run; "task", "classes", "input", "mean" and "deviation" as JSON, where the run has them: a picture's element is
  * (u8 / 255 - mean) / deviation of its channel, a number of a table (number - mean) / deviation of its column, of which
- * "columns" has the names in order; "categories", "category_classes" and "category_names" as the facts. config may be
- * NULL. MICA_E_UNSUPPORTED names the op that has no form in
- * ONNX; nothing is written then. */
+ * "columns" has the names in order; "categories", "category_classes" and "category_names" as the facts; so are "rate"
+ * and "alphabet" of recordings, "mask_values" and "tile" of masks, "series", "targets", "window", "horizon", "season",
+ * "scale", "level_mean" and "level_deviation" of series, "vocabulary", "from" and "to" of texts, "users", "items",
+ * "rating_mean" and "rating_range" of recommendations. What is found by a search is the searcher's: a model of
+ * "detect" gives all boxes and scores, of "speech" log probabilities (N, steps, 1 + letters), of "translate" the logits
+ * of each next token of "read", of a ranking the scores of all items, the k-th of "items" being k from 1. Sounds go in
+ * whole, (N, T) of any T. config may be NULL. MICA_E_UNSUPPORTED names the op that has no form in ONNX; nothing is
+ * written then. */
 MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
                                                   const mica_run_export_config *config);
 

@@ -21,7 +21,7 @@ static mica_status name_layers(const mica_nn *nn) {
 
 /* --- metadata --- */
 
-#define MOST_TEXTS 16
+#define MOST_TEXTS 32
 typedef struct metadata {
   mica__text texts[MOST_TEXTS];
   mica_onnx_text list[MOST_TEXTS];
@@ -57,8 +57,32 @@ static mica_status add_columns(const mica_run *run, metadata *m) {
 }
 
 static mica_status make_metadata(const mica_run *run, metadata *m) {
-  static const char *const facts[] = {"classes",          "input",         "mean", "deviation", "categories",
-                                      "category_classes", "category_names"};
+  static const char *const facts[] = {"classes",
+                                      "input",
+                                      "mean",
+                                      "deviation",
+                                      "categories",
+                                      "category_classes",
+                                      "category_names",
+                                      /* sounds */ "rate",
+                                      "alphabet",
+                                      /* masks */ "mask_values",
+                                      "tile",
+                                      /* series */ "series",
+                                      "targets",
+                                      "window",
+                                      "horizon",
+                                      "season",
+                                      "scale",
+                                      "level_mean",
+                                      "level_deviation",
+                                      /* texts */ "from",
+                                      "to",
+                                      "vocabulary",
+                                      /* ratings */ "users",
+                                      "items",
+                                      "rating_mean",
+                                      "rating_range"};
   mica__run_config_text(run, "", add_text(m, "mica.config"));
   mica__text_add(add_text(m, "task"), run->task->name);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
@@ -77,12 +101,11 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
 
 /* The columns of tests without the answers. */
 static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
-  const char *label = mica__run_fact_text(run, "label_column");
   size_t count = 0;
   const mica_batch_column *own = run->task->export_columns;
   for (; own && own->name; own++) columns[count++] = *own;
   for (size_t i = 0; !run->task->export_columns && i < run->column_count; i++)
-    if (strcmp(run->columns[i].name, label) != 0) columns[count++] = run->columns[i];
+    if (!mica__run_is_answer(run, run->columns[i].name)) columns[count++] = run->columns[i];
   return count;
 }
 

@@ -194,6 +194,27 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
     out->metrics[1] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
 }
 
+/* A model hears whole recordings (N, T), of any T: no lengths, no random numbers, and the zeros around are made by a
+ * mask, since an index beyond the samples has no meaning in ONNX. */
+static const mica_batch_column export_columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
+
+static mica_value whole_middles(mica_value x, int64_t length) {
+  mica_value count = mica_max(mica_sum(mica_full_like(x, 1), MICA_AXES(1), false), MICA_AXES(0), false);
+  mica_value start = mica_floor(mica_affine(count, 0.5, -0.5 * (double)length));
+  mica_value at = mica_add(mica_range(x.graph, MICA_F32, length), start);
+  mica_value kept = mica_maximum(mica_minimum(at, mica_affine(count, 1, -1)), mica_full_like(at, 0));
+  mica_value y = mica_gather(x, mica_cast(kept, MICA_I64), 1);
+  return mica_mul(y, mica_cast(mica_equal(at, kept), MICA_F32));
+}
+
+static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  mica_value x = whole_middles(mica_batch_value(batch, "sound"), (int64_t)input[1]);
+  out->outputs[0] = mica_softmax(network(nn, run, features(nn, run, x), classes_of(run)), 1);
+  out->output_names[0] = "shares";
+}
+
 /* --- predictions --- */
 
 /* Adds the likeliest classes of one recording. truth may be NULL. */
@@ -301,6 +322,8 @@ const mica__task_row mica__task_keyword = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
+    .exports = exports,
+    .export_columns = export_columns,
     .predict = predict,
     .report = report,
 };

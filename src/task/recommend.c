@@ -344,6 +344,7 @@ const mica__task_row mica__task_recommend = {
     .configures = configures,
     .answer_columns = (const char *const[]){"label", "held", NULL},
     .step = mica__recommend_step,
+    .exports = mica__recommend_exports,
     .teaches = teaches,
     .evaluate = mica__recommend_evaluate,
     .calibrates = calibrates,

@@ -304,6 +304,18 @@ void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const voi
     output_ranked(scores, network.items, out);
 }
 
+/* Ratings and clicks are a pair's, as in a prediction; of rankings a model has the scores of all items. */
+void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  if (!mica__recommend_ranks(run)) {
+    step_pairs(nn, batch, run, out);
+    return;
+  }
+  const mica__recommender network = mica__recommend_network(run);
+  out->outputs[0] = mica__recommender_all(nn, &network, user_of(run, batch));
+  out->output_names[0] = "scores";
+}
+
 mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   double squares = 0;
   if (mica__recommend_clicks(run)) return mica__recommend_evaluate_clicks(run, source, m);

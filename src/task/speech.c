@@ -244,6 +244,14 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
                             mica_batch_value(batch, "tokens.length"), &(mica_ctc_config){.zero_infinity = true});
 }
 
+/* A model hears whole recordings: log probabilities (N, steps, classes), 0 for none and k for letter k - 1. */
+static const mica_batch_column export_columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
+
+static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  out->outputs[0] = mica_log_softmax(mica__speech_network(nn, config, mica_batch_value(batch, "sound"), NULL), 2);
+  out->output_names[0] = "scores";
+}
+
 const mica__task_row mica__task_speech = {
     .name = "speech",
     .text = "what recordings say, as text, for mica transcribe",
@@ -258,6 +266,8 @@ const mica__task_row mica__task_speech = {
     .fits = fits,
     .answer_columns = (const char *const[]){"tokens", NULL},
     .step = step,
+    .exports = exports,
+    .export_columns = export_columns,
     .evaluate = mica__speech_evaluate,
     .predict = mica__speech_predict,
     .search = mica__speech_set_search,

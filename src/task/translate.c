@@ -293,16 +293,19 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
 
 /* --- the step --- */
 
-/* The loss is a mean over the tokens of targets, their ends among them. */
-static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
-  const mica_run *run = config;
+static mica_value logits_of(mica_nn *nn, const mica_batch_values *batch, const mica_run *run) {
   mica_model_config network = mica__translate_network(run);
   mica_value lengths = mica_batch_value(batch, SOURCE ".length");
   network.sequence.lengths = lengths;
   mica_value memory = mica_translator_encode(nn, mica_batch_value(batch, SOURCE), &network);
   network.sequence.lengths = (mica_value){0};
-  mica_value logits = mica_translator_decode(nn, mica_batch_value(batch, READ), memory, lengths, &network);
-  mica_value rows = mica_flatten(logits, 2);
+  return mica_translator_decode(nn, mica_batch_value(batch, READ), memory, lengths, &network);
+}
+
+/* The loss is a mean over the tokens of targets, their ends among them. */
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  mica_value rows = mica_flatten(logits_of(nn, batch, run), 2);
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES,
                                   .value = mica_value_dtype(rows) == MICA_F32 ? rows : mica_cast(rows, MICA_F32)};
   if (!mica_batch_has(batch, TARGET)) return;
@@ -314,6 +317,17 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   out->weight = mica_sum(mica_cast(mica_batch_value(batch, TARGET ".length"), MICA_F32), MICA_ALL_AXES, false);
   out->answers[0].weight = mica_cast(mica_greater_equal(target, mica_full_like(target, 0)), MICA_F32);
   out->answers[0].count = out->weight;
+}
+
+/* A model tells the logits of each next token (N, T, V), given a source and the target so far. */
+static const mica_batch_column export_columns[] = {{SOURCE, MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}},
+                                                   {SOURCE ".length", MICA_I32, {1, {MICA_DYNAMIC}}},
+                                                   {READ, MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}},
+                                                   {0}};
+
+static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  out->outputs[0] = logits_of(nn, batch, config);
+  out->output_names[0] = "logits";
 }
 
 const mica__task_row mica__task_translate = {
@@ -332,6 +346,8 @@ const mica__task_row mica__task_translate = {
     .fits = fits,
     .answer_columns = (const char *const[]){TARGET, NULL},
     .step = step,
+    .exports = exports,
+    .export_columns = export_columns,
     .evaluate = mica__translate_evaluate,
     .predict = mica__translate_predict,
     .answers = mica__translate_answers,

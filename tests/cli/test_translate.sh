@@ -70,10 +70,6 @@ holds predictions.2.truth '*.'
 
 # --- what is wrong ---
 
-run export "$work/run" --onnx "$work/x.onnx"
-ends 1 '' 'mica export: a run of the task translate cannot be exported: its answers come of a search*'
-[ ! -e "$work/x.onnx" ] || fault 'a model is left'
-
 run predict --model "$work/run" --text ''
 ends 1 '' 'mica predict: the text is empty: there is nothing to translate'
 long=$(awk 'BEGIN { for (i = 0; i < 40; i++) printf "six two " }')

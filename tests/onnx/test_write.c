@@ -6,6 +6,7 @@
 #include <mica/io.h>
 #include <mica/mica.h>
 #include <mica/onnx.h>
+#include <mica/signal.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,18 @@ START_TEST(quantisation_is_pairs) {
   mica_value y = mica_conv(in, mica_dequantize(w, scales, (mica_value){0}, &rows), (mica_value){0}, NULL);
   write_model(mica_dequantize(mica_quantize(y, scale, zero, &bytes), scale, zero, NULL), 0);
   ck_assert_str_eq(operators(), "QuantizeLinear DequantizeLinear Conv ");
+}
+END_TEST
+
+/* A spectrum is one operator, its window in the type of the signal; what is done to frames before needs them apart. */
+START_TEST(spectra_are_operators) {
+  mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC));
+  write_model(mica_stft(x, &(mica_stft_config){.length = 16, .hop = 4, .pad = MICA_SIGNAL_PAD_NONE}), 0);
+  ck_assert_str_eq(operators(), "Unsqueeze STFT Transpose ");
+  const mica_mel_config speech = mica_mel_kaldi(1000, 4);
+  write_model(mica_mel(x, &speech), 0);
+  ck_assert_msg(!strstr(operators(), "STFT") && strstr(operators(), "Range") && !strstr(operators(), "Cast"), "%s",
+                operators());
 }
 END_TEST
 
@@ -232,6 +245,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, sets_have_their_operators);
   tcase_add_test(tcase, quantisation_is_pairs);
   tcase_add_test(tcase, recurrent_weights_are_in_the_file);
+  tcase_add_test(tcase, spectra_are_operators);
   tcase_add_test(tcase, large_weights_lie_beside);
   tcase_add_test(tcase, weights_beside_are_not_written_over);
   tcase_add_test(tcase, a_write_that_fails_leaves_the_weights);

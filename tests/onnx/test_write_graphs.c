@@ -10,6 +10,7 @@
 #include <math.h>
 #include <mica/mica.h>
 #include <mica/onnx.h>
+#include <mica/signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -381,6 +382,43 @@ START_TEST(random_graphs_are_written_and_read) {
 }
 END_TEST
 
+/* --- signals (N, 50) --- */
+
+static mica_value plain_stft(mica_value x) {
+  return mica_stft(x, &(mica_stft_config){.length = 16, .hop = 5, .window = MICA_SIGNAL_WINDOW_HAMMING});
+}
+static mica_value narrow_stft(mica_value x) {
+  return mica_stft(x, &(mica_stft_config){.length = 16, .hop = 4, .width = 11, .pad = MICA_SIGNAL_PAD_NONE});
+}
+static mica_value mirrored_mel(mica_value x) {
+  const mica_mel_config c = mica_mel_torchaudio(16000, 32, 8, 6);
+  return mica_mel(x, &c);
+}
+static mica_value snipped_mel(mica_value x) {
+  const mica_mel_config c = {.stft = {.length = 16, .hop = 7, .width = 13, .snip = true, .preemphasis = 0.9},
+                             .mels = 5};
+  return mica_mel(x, &c);
+}
+static mica_value edged_frames(mica_value x) { return mica_frames(x, 7, 3, MICA_SIGNAL_PAD_EDGE); }
+static mica_value bare_frames(mica_value x) { return mica_frames(x, 50, 3, MICA_SIGNAL_PAD_NONE); }
+
+START_TEST(signals_are_written_and_read) {
+  static unary_fn *const signals[] = {plain_stft, narrow_stft, mirrored_mel, snipped_mel, edged_frames, bare_frames};
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+    mica_graph *open = NULL, *known = NULL;
+    ck_assert(mica_graph_create(&open) == MICA_OK && mica_graph_create(&known) == MICA_OK);
+    const pair x = {mica_input(open, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 50)),
+                    mica_input(known, "x", MICA_F32, MICA_SHAPE(SAMPLES, 50))};
+    const pair y = {signals[i](x.open), signals[i](x.known)};
+    ck_assert_msg(mica_graph_status(open) == MICA_OK, "%s", mica_graph_message(open));
+    check_read(i, x, y);
+    mica_graph_destroy(open);
+    mica_graph_destroy(known);
+  }
+  remove(path);
+}
+END_TEST
+
 Suite *test_suite(void) {
 #if !MICA_WITH_ONNX
   return test_skip("this build has no protobuf-c");
@@ -391,6 +429,7 @@ Suite *test_suite(void) {
   TCase *tcase = tcase_create("graphs");
   tcase_set_timeout(tcase, 0);
   tcase_add_test(tcase, random_graphs_are_written_and_read);
+  tcase_add_test(tcase, signals_are_written_and_read);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -1,15 +1,44 @@
 /* Elements and rows by their indices. */
 #include "onnx/write/writer.h"
 
+#include "base/element.h"
 #include "ops/index/index.h"
 
 #include <string.h>
 
+/* True for indices of which a choice makes some the extent itself: they are behind the last row, which is 0. */
+static bool has_none(mica__writer *w, int32_t indices, int64_t extent) {
+  const mica__node *choice = mica__graph_node(w->graph, mica__write_passed(w->graph, indices));
+  if (strcmp(choice->op->name, "where") != 0) return false;
+  const int32_t other = mica__write_passed(w->graph, choice->inputs[2]);
+  const mica__node *node = mica__graph_node(w->graph, other);
+  if (!strcmp(node->op->name, "full_like")) return mica__node_real(node, "value") == (double)extent;
+  const void *known = mica__write_known(w, other);
+  int64_t count = 0;
+  return known && mica_shape_count(node->type.shape, &count) == MICA_OK && count == 1 &&
+         mica__element_get(node->type.dtype, known, 0) == (double)extent;
+}
+
+/* x with one row more, of zeros: an index beyond the rows has no meaning in ONNX. */
+static const char *with_none(mica__writer *w, const char *x, mica__type type, int64_t axis) {
+  type.shape.dim[axis] = 1;
+  int64_t count = 0;
+  if (mica__write_is_open(type.shape) || mica_shape_count(type.shape, &count) != MICA_OK) return x;
+  const void *zeros = mica__write_room(w, (size_t)count * mica_dtype_size(type.dtype));
+  const char *row = mica__write_tensor(w, "none", type.dtype, type.shape, zeros);
+  const char *longer = mica__write_node(w, "Concat", NULL, MICA__OPERANDS(x, row));
+  mica__write_int(w, "axis", axis);
+  return longer;
+}
+
 MICA__WRITE(gather) {
   const bool elements = mica__node_int(node, "elements") || !strcmp(node->op->name, "gather_elements");
   const char *x = mica__write_operand(w, node->inputs[0]), *indices = mica__write_operand(w, node->inputs[1]);
+  const mica__type type = mica__write_type_of(w, node->inputs[0]);
+  const int64_t axis = mica__node_int(node, "axis");
+  if (!elements && has_none(w, node->inputs[1], type.shape.dim[axis])) x = with_none(w, x, type, axis);
   mica__write_node(w, elements ? "GatherElements" : "Gather", mica__write_own(w, id), MICA__OPERANDS(x, indices));
-  mica__write_int(w, "axis", mica__node_int(node, "axis"));
+  mica__write_int(w, "axis", axis);
 }
 
 /* Rows along axis 0 are ScatterND's with indices of one number each. */

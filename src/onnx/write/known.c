@@ -131,6 +131,18 @@ static const void *known_concat(mica__writer *w, const mica__node *node, size_t 
   return to;
 }
 
+/* Floats of a constant in another type of floats. */
+static const void *known_cast(mica__writer *w, const mica__node *node, size_t bytes) {
+  const mica__node *from = mica__graph_node(w->graph, node->inputs[0]);
+  const mica_dtype was = from->type.dtype, is = node->type.dtype;
+  void *data = from->op == &mica__op_constant && mica__dtype_in(was, 'f', NULL) && mica__dtype_in(is, 'f', NULL)
+                   ? mica__write_room(w, bytes)
+                   : NULL;
+  for (size_t i = 0; data && i < bytes / mica_dtype_size(is); i++)
+    mica__element_set(is, data, (int64_t)i, mica__element_get(was, from->data, (int64_t)i));
+  return data;
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as views stand on each other. */
 const void *mica__write_known(mica__writer *w, int32_t id) {
   size_t bytes = 0;
@@ -142,6 +154,7 @@ const void *mica__write_known(mica__writer *w, int32_t id) {
   if (node->op == &mica__op_constant) return node->data;
   if (node->op == &mica__op_full) return known_full(w, node, bytes);
   if (node->op == &mica__op_parameter) return known_parameter(w, id, node, bytes);
+  if (!strcmp(node->op->name, "cast")) return known_cast(w, node, bytes);
   if (node->op->kind == MICA__OP_VIEW && node->input_count == 1) return known_view(w, node, bytes);
   return !strcmp(node->op->name, "concat") ? known_concat(w, node, bytes) : NULL;
 }

@@ -154,6 +154,11 @@ MICA__WRITE(mish) {
 }
 
 MICA__WRITE(cast) {
+  const void *known = mica__write_known(w, id);
+  if (known) {
+    mica__write_elements(w, mica__write_own(w, id), node->type.dtype, node->type.shape, known);
+    return;
+  }
   unary(w, "Cast", x_of(w, node), mica__write_own(w, id));
   mica__write_int(w, "to", mica__onnx_type_of(node->type.dtype));
 }

@@ -32,9 +32,7 @@ bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *gi
 /* Zeros before a window of `width` in a frame of `length`. */
 static int64_t offset_of(const mica_stft_config *c) { return c->snip ? 0 : (c->length - c->width) / 2; }
 
-/* The window's values, divided by the root of the sum of their squares where the config says so; NULL where memory is
- * short. */
-static double *window_of(const mica_stft_config *c) {
+double *mica__stft_window(const mica_stft_config *c) {
   static const double terms[][3] = {{0.5, 0.5, 0}, {0.54, 0.46, 0}, {0.42, 0.5, 0.08}, {1, 0, 0}, {0.5, 0.5, 0}};
   const double *t = terms[c->window], period = (double)(c->symmetric ? c->width - 1 : c->width);
   double *w = malloc((size_t)c->width * sizeof *w), squares = 0;
@@ -101,14 +99,23 @@ static mica_value transformed(mica_value frames, const mica_stft_config *c, cons
   return mica_rfft(frames, c->length);
 }
 
+/* Marks spectra as what one transform of windowed frames makes, where nothing is done to frames before. Another node
+ * for the window would change what random numbers a network's layers draw. */
+static mica_value marked(mica_value y, mica_value x, const mica_stft_config *c) {
+  if (c->snip || c->centered_values || c->preemphasis != 0) return y;
+  const double numbers[] = {(double)c->length, (double)c->hop,    (double)c->width,
+                            (double)c->pad,    (double)c->window, c->symmetric + 2.0 * c->normalized};
+  return mica__graph_mark(y, "stft", &x, 1, numbers, 6);
+}
+
 mica_value mica__spectra(mica_value x, const mica_stft_config *c) {
-  double *window = window_of(c);
+  double *window = mica__stft_window(c);
   mica_value frames = window_frames(x, c);
   mica_value y = !window                     ? mica__builder_fail("stft", x, MICA_E_NOMEM, "out of memory")
                  : c->length <= MOST_PRODUCT ? product(frames, c, window)
                                              : transformed(frames, c, window);
   free(window);
-  return y;
+  return marked(y, x, c);
 }
 
 mica_value mica_stft(mica_value x, const mica_stft_config *config) {
@@ -152,7 +159,7 @@ mica_value mica_istft(mica_value x, mica_value like, const mica_stft_config *con
   if (shape.rank != 4 || shape.dim[1] != c.length / 2 + 1 || shape.dim[3] != 2)
     return mica__builder_fail("istft", x, MICA_E_SHAPE, "%s is not (N, %lld, frames, 2)",
                               mica_shape_format(shape, text), (long long)c.length / 2 + 1);
-  double *window = window_of(&c);
+  double *window = mica__stft_window(&c);
   mica_value wide = mica__widen(x), frames = inverted(mica_transpose(wide, MICA_AXES(0, 2, 1, 3)), &c);
   mica_value w = mica__signal_matrix("istft", wide, window, 1, c.width);
   mica_value squares = added_up(mica_mul(mica_full_like(frames, 1), mica_square(w)), like, &c);

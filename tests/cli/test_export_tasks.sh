@@ -1,0 +1,101 @@
+#!/bin/sh
+# labels: oracle device slow
+# Runs of words, speech, translation, rankings and series as models in ONNX: onnx's checker passes them, and onnxruntime
+# says of recordings, texts, users and tables what mica predict and mica recommend say, by what the metadata tell.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+# shellcheck source-path=SCRIPTDIR source=tones.sh
+. "$(dirname "$0")/tones.sh"
+need_device
+here=$(dirname "$0")
+python=${MICA_ORACLE_PYTHON:-python3}
+"$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null || {
+  echo "SKIP: $python has no numpy, onnx and onnxruntime"
+  exit 77
+}
+
+# exports RUN OPERAND...: the run's model says of these what the run does.
+exports() {
+  folder=$1
+  shift
+  run export "$folder" --onnx "$folder.onnx"
+  case $err in *'no protobuf-c'*) echo 'SKIP: this build has no protobuf-c' && exit 77 ;; esac
+  ends 0 'written*' ''
+  "$python" "$here/export_oracle.py" "$mica" "$folder" "$folder.onnx" "$@" || fault 'the model says something else'
+}
+
+# --- words: the first letters of tones, in recordings of any length ---
+mkdir "$work/tones"
+make_tones "$work/tones" 60 1 >"$work/tones/train.tsv"
+mkdir "$work/words"
+for name in $(cat "$work/tones/names"); do
+  cp "$work/tones/$name.wav" "$work/words/${name%"${name#?}"}_anna_${name#?}.wav"
+done
+run train --data "$work/words" --task keyword --epochs 4 --batch 8 --width 8 --mels 16 --validation 0 --seconds 0.9 \
+  --quiet --out "$work/keyword"
+case $err$out in *'lacks libsndfile'*) echo 'SKIP: this build lacks libsndfile' && exit 77 ;; esac
+ends 0 '*' '*'
+# shellcheck disable=SC2046 # names without spaces
+exports "$work/keyword" $(find "$work/words" -name '*.wav' | sort | head -n 3)
+run info "$work/keyword.onnx" --json
+ends 0 '*' ''
+holds metadata.rate '\[8000\]'
+holds metadata.classes '\["a", "b", "c"\]'
+# Half a second of a word that is longer: what is cut off is cut off at both ends alike.
+run train --data "$work/words" --task keyword --epochs 1 --batch 8 --width 8 --mels 16 --validation 0 --seconds 0.35 \
+  --quiet --out "$work/short"
+# shellcheck disable=SC2046 # likewise
+exports "$work/short" $(find "$work/words" -name '*.wav' | sort | head -n 3)
+
+# --- what tones say ---
+small='--width 32 --layers 1 --mels 16 --reduction 2 --batch 8 --warm-up 20 --dropout 0 --masks 0 --validation 0'
+for how in 'gru --lr 0.03 --epochs 24' 'conformer --epochs 30'; do
+  kind=${how%% *}
+  # shellcheck disable=SC2086 # words of options
+  run train --task speech --data "$work/tones" $small --model $how --quiet --out "$work/speech-$kind"
+  ends 0 '*' '*'
+  # shellcheck disable=SC2046 # likewise
+  exports "$work/speech-$kind" $(find "$work/tones" -name '*.wav' | sort | head -n 3)
+done
+
+# --- one language in another, by the likeliest next token ---
+mkdir "$work/data"
+awk -v from="$work/data/train.en" -v to="$work/data/train.de" 'BEGIN {
+  split("one two three four five six", a, " "); split("eins zwei drei vier fünf sechs", b, " "); srand(1)
+  for (i = 0; i < 800; i++) {
+    x = ""; y = ""
+    for (k = 1 + int(4 * rand()); k > 0; k--) {
+      w = 1 + int(6 * rand()); x = x (x == "" ? "" : " ") a[w]; y = y (y == "" ? "" : " ") b[w]
+    }
+    print x " ." >from; print y "." >to
+  }
+}'
+run train --task translate --data "$work/data" --vocabulary 300 --layers 1 --length 24 --batch 32 --lr 1e-2 --quiet \
+  --width 32 --heads 2 --dropout 0 --from en --to de --epochs 8 --out "$work/translate"
+ends 0 '*' '*'
+exports "$work/translate" 'five one .' 'two two four .' 'six .'
+
+# --- rankings: items in a circle ---
+awk 'BEGIN {
+  print "user,item,time"
+  for (u = 0; u < 60; u++) for (k = 0; k < 14; k++) print "u" u ",i" (u * 5 + k) % 20 "," 100 * u + k
+}' >"$work/takes.csv"
+for model in mf neumf towers sasrec; do
+  run train --task recommend --data "$work/takes.csv" --model "$model" --objective ranking --epochs 2 --width 8 \
+    --batch 64 --quiet --out "$work/$model"
+  ends 0 '*' '*'
+  exports "$work/$model" u1 u7 u30
+done
+
+# --- series ---
+awk 'BEGIN {
+  print "a,b"
+  for (i = 0; i < 160; i++) printf "%.4f,%.4f\n", 10 + 2 * sin(i / 3) + i / 50, 5 + cos(i / 5)
+}' >"$work/series.csv"
+for model in lstm gru tcn linear; do
+  run train --task forecast --data "$work/series.csv" --model "$model" --horizon 6 --epochs 2 --quiet \
+    --out "$work/$model"
+  ends 0 '*' '*'
+  exports "$work/$model" "$work/series.csv"
+done
+exit $failed
