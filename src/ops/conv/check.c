@@ -25,6 +25,7 @@ static const geometry quick[] = {
     {17, 5, 9, {2, 2}, {3, 3}, {.stride = ALL(1), .pad = ALL(1)}, 0},
     {1, 18, 20, {5, 6}, {1, 1}, {.groups = 1}, 0},
     {2, 20, 37, {6, 31}, {3, 3}, {.stride = {2, 1}, .pad = ALL(1)}, 0},
+    {1, 6, 82, {5, 4}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
 };
 /* Every case differs from the others in what it demands of the cutting: planes that fill no vector, channels on both
  * sides of a tile, all that a config may say. */
@@ -36,6 +37,8 @@ static const geometry full[] = {
     {0, 5, 9, {9, 11}, {3, 3}, {.pad = ALL(1)}, 0},
     {0, 3, 3, {9, 11}, {3, 3}, {.pad = ALL(1), .groups = 3}, 0},
     {3, 67, 33, {1, 1}, {3, 3}, {.pad = ALL(1)}, 0},
+    {1, 14, 146, {5, 5}, {3, 3}, {.stride = ALL(2), .groups = 2}, 0},
+    {1, 7, 70, {2, 3}, {2, 2}, {.dilation = ALL(1)}, 0},
     {2, 16, 8, {4, 4}, {3, 3}, {.pad = ALL(1)}, 0},
     {19, 9, 16, {2, 2}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
     {1, 67, 67, {5, 6}, {1, 1}, {.groups = 1}, 0},
