@@ -41,8 +41,14 @@ static int64_t product_depth(const mica__tile *t, const bench_launch *l) {
 }
 
 static int64_t phase_depth(const mica__tile *t, const bench_launch *l) {
-  (void)t;
-  return l->ints[4][1];
+  const int32_t *begins = l->ints[8], *depths = begins + 4;
+  int64_t steps = 0, groups = (int64_t)l->groups;
+  for (int i = 3; i >= 0; i--) {
+    if (begins[i] >= groups) continue;
+    steps += (groups - begins[i]) * (depths[i] / t->k);
+    groups = begins[i];
+  }
+  return mica__ceil_div(steps, mica__max(1, (int64_t)l->groups)) * t->k;
 }
 
 static int64_t pixel_depth(const mica__tile *t, const bench_launch *l) {

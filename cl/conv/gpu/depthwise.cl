@@ -27,9 +27,9 @@
 
 #define UNROLL _Pragma("unroll")
 
-RANGE_KERNEL conv_gpu_depthwise(
-    PHASE_PARAMS, __global const STORAGE(D_T) *restrict S, const long S_at, __global const STORAGE(D_T) *restrict W,
-    const long W_at, const long first, const long8 stride, EPILOGUE_PARAMS) {
+RANGE_KERNEL conv_gpu_depthwise(PHASE_PARAMS, __global const STORAGE(D_T) *restrict S, const long S_at,
+                                __global const STORAGE(D_T) *restrict W, const long W_at, const long first,
+                                const long8 stride, EPILOGUE_PARAMS) {
   PHASE_UNPACK
   const int strips = (OUT1 + ROWS - 1) / ROWS, id = (int)get_global_id(0);
   const int o2 = id % OUT2, o1 = id / OUT2 % strips * ROWS, plane = id / OUT2 / strips;

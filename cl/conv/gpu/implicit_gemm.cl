@@ -1,5 +1,5 @@
-/* conv/gpu/implicit_gemm.cl: a phase of a convolution (conv/problem.clh), forward or backward to the data, as a matrix
- * product whose right operand is gathered, by tiles through local memory. GPU class.
+/* conv/gpu/implicit_gemm.cl: phases of a convolution (conv/problem.clh), forward or backward to the data, each as a
+ * matrix product whose right operand is gathered, by tiles through local memory. GPU class.
  *
  *   rows      KG channels of the result in a group, padded to ROWS
  *   columns   pixels of the result in this phase, of all images
@@ -11,10 +11,10 @@
  * next step's tiles are read into registers, this step's multiplied, the next step's put down. The loop has no
  * condition: what lies in the padding reads the zero behind P, columns beyond the last one are the last one.
  *
- * size: ROWS, DEPTH, whether the pixels of the result are the columns of an image one after the other (FLAT), and
- * whether this phase, which begins at the first pixel, alone has taps (ALONE): then it finishes the pixels between its
- * own too, whose sums are 0.
- * NDRange: THREADS * tiles of rows * tiles of columns * G; work-group (THREADS). */
+ * phase_begins: the first group of each phase, and its DEPTH. size: ROWS, whether the pixels of the result are the
+ * columns of an image one after the other (FLAT), and whether the one phase there is, which begins at the first pixel,
+ * alone has taps (ALONE): then it finishes the pixels between its own too, whose sums are 0.
+ * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS). */
 #include "conv/problem.clh"
 
 #include "common/local_tile.clh"
@@ -60,17 +60,18 @@
 __attribute__((intel_reqd_sub_group_size(REQD_SUBGROUP)))
 #endif
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
-conv_gpu_implicit_gemm(PHASE_PARAMS, const int8 size, __global const STORAGE(D_T) *restrict S, const long S_at,
+conv_gpu_implicit_gemm(PHASES_PARAMS, const int8 size, __global const STORAGE(D_T) *restrict S, const long S_at,
                        __global const STORAGE(D_T) *restrict P, const long P_at, __global const int4 *restrict T,
                        const long T_at, EPILOGUE_PARAMS) {
-  PHASE_UNPACK
+  const int phase = PHASE_AT((int)get_group_id(0));
+  PHASES_UNPACK(phase)
   __local vec_t a_tiles[2][TILE_K * PITCH_A / VEC], b_tiles[2][TILE_K * PITCH_B / VEC];
   __local int4 entries[2][TILE_K];
-  const int ROWS = size.s0, DEPTH = size.s1, FLAT = size.s2, ALONE = size.s3;
+  const int ROWS = size.s0, DEPTH = phase_number, FLAT = size.s1, ALONE = size.s2;
   const int item = (int)get_local_id(0), m_item = M_ITEM(item), n_item = N_ITEM(item);
   const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels;
   const int tiles_m = ROWS / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
-  const int group = (int)get_group_id(0), tile = group / tiles_m, g = tile / tiles_n;
+  const int group = (int)get_group_id(0) - phase_begin, tile = group / tiles_m, g = tile / tiles_n;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N;
 
   /* This work-item reads one column of B; offsets count from the image of the tile's first column on. */
@@ -78,11 +79,12 @@ conv_gpu_implicit_gemm(PHASE_PARAMS, const int8 size, __global const STORAGE(D_T
   const int pixel = column - image * pixels, o2 = pixel % OUT2, o1 = pixel / OUT2 % OUT1, o0 = pixel / OUT2 / OUT1;
   const int i0 = o0 * STEP0 + FIRST0, i1 = o1 * STEP1 + FIRST1, i2 = o2 * STEP2 + FIRST2;
   const int offset = (image - image0) * G * CG * IN0 * IN1 * IN2 + (i0 * IN1 + i1) * IN2 + i2;
+  const int before = PHASES_BEFORE(phase), all = PHASES_BEFORE(4); /* depths */
   S += S_at + ((long)image0 * G + g) * CG * IN0 * IN1 * IN2;
-  __global const int4 *t_from = T + T_at + min(item, TILE_K - 1);
-  __global const STORAGE(D_T) *a_from =
-      P + P_at + ((long)g * DEPTH + item / (TILE_M / VEC)) * ROWS + row0 + item % (TILE_M / VEC) * VEC;
-  __global const STORAGE(D_T) *zero = P + P_at + (long)G * DEPTH * ROWS;
+  __global const int4 *t_from = T + T_at + before + phase * 2 * TILE_K + min(item, TILE_K - 1);
+  __global const STORAGE(D_T) *a_from = P + P_at + ((long)G * before + (long)g * DEPTH + item / (TILE_M / VEC)) * ROWS +
+                                        row0 + item % (TILE_M / VEC) * VEC;
+  __global const STORAGE(D_T) *zero = P + P_at + (long)G * all * ROWS;
   const int a_at = item / (TILE_M / VEC) * (PITCH_A / VEC) + item % (TILE_M / VEC);
   const int b_at = item / TILE_N * PITCH_B + item % TILE_N;
 

@@ -1,5 +1,5 @@
-/* conv/gpu/mma.cl: a phase of a convolution (conv/problem.clh), forward or backward to the data, as a matrix product on
- * tensor cores (common/mma_tile.clh) whose right operand is gathered. GPU class.
+/* conv/gpu/mma.cl: phases of a convolution (conv/problem.clh), forward or backward to the data, each as a matrix
+ * product on tensor cores (common/mma_tile.clh) whose right operand is gathered. GPU class.
  *
  *   rows      KG channels of the result in a group
  *   columns   pixels of the result in this phase, of all images
@@ -11,7 +11,8 @@
  *
  * A work-item copies one piece of the depth of a step, for several rows and columns: it walks over taps and channels
  * once for all of them. Offsets count pieces from the tile's first image on.
- * NDRange: THREADS * tiles of rows * tiles of columns * G; work-group (THREADS).
+ * phase_begins: the first group of each phase, and the first piece of its weights.
+ * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS).
  *
  * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
  * size: whether the pixels of the result are the columns of an image one after the other (FLAT). */
@@ -83,20 +84,20 @@
         FINISH(1, *SUMS(1, r, c), image, own_group *KG + first + r, to);                                               \
   }
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(PHASE_PARAMS, const int8 size,
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(PHASES_PARAMS, const int8 size,
                                                                                 __global const uint4 *restrict L,
                                                                                 const long L_at,
                                                                                 __global const uint4 *restrict P,
                                                                                 const long P_at, EPILOGUE_PARAMS) {
   MMA_TILE_VARIABLES
-  PHASE_UNPACK
+  PHASES_UNPACK(PHASE_AT((int)get_group_id(0)))
   const int FLAT = size.s0;
   const int CHANNELS = (CG + PIECE - 1) / PIECE, DEPTH = TAPS0 * TAPS1 * TAPS2 * CHANNELS, steps = (DEPTH + 3) / 4;
   const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels, mine = item / 4;
   const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
-  const int group = (int)get_group_id(0), tile = group / tiles_m, own_group = tile / tiles_n;
+  const int group = (int)get_group_id(0) - phase_begin, tile = group / tiles_m, own_group = tile / tiles_n;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, image0 = col0 / pixels;
-  __global const uint4 *weights = P + P_at / PIECE + (long)(own_group * KG + row0 + mine) * DEPTH;
+  __global const uint4 *weights = P + P_at / PIECE + phase_number + (long)(own_group * KG + row0 + mine) * DEPTH;
   __global const uint4 *source = L + L_at + ((long)own_group * N + image0) * IN0 * IN1 * IN2 * CHANNELS;
 
   /* The source pixels of its columns before a tap moves them. */

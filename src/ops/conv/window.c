@@ -122,6 +122,42 @@ void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
   mica__launch_int8(launch, (int32_t[]){I(at[2]), I(full[0]), I(full[1]), I(full[2]), I(out_stride[0]),
                                         I(out_stride[1]), I(out_stride[2]), 0});
 }
+
+mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index) {
+  const mica__conv_dims *d = &conv->dims;
+  /* Numbers run along the width first, then along the height. */
+  const int64_t plane = mica__conv_windows(conv) == 1 ? 1 : stride_phases(d, 1) * stride_phases(d, 2);
+  const int64_t end = mica__min(*index + MICA__CONV_TOGETHER, *index - *index % plane + plane);
+  mica__conv_phases p = {.count = 0};
+  for (; *index < end; ++*index) {
+    const mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, *index));
+    if (w.n * mica__product3(w.out) == 0) continue;
+    int at = p.count++;
+    for (; at > 0 && mica__product3(w.taps) > mica__product3(p.list[at - 1].taps); at--) p.list[at] = p.list[at - 1];
+    p.list[at] = w;
+  }
+  return p;
+}
+
+double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *p) {
+  const double all = (double)(mica__product3(conv->dims.filter) * mica__product3(conv->dims.out));
+  double own = 0;
+  for (int i = 0; i < p->count; i++) own += (double)(mica__product3(p->list[i].taps) * mica__product3(p->list[i].out));
+  return all > 0 ? own / all : 0;
+}
+
+void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *p) {
+  int32_t begins[8];
+  mica__conv_push_window(launch, &p->list[0]);
+  for (int i = 0; i < MICA__CONV_TOGETHER; i++) {
+    const mica__conv_window *w = &p->list[i];
+    mica__launch_int8(launch, (int32_t[]){I(taps[1]), I(taps[2]), I(first[1]), I(first[2]), I(out[1]), I(out[2]),
+                                          I(at[1]), I(at[2])});
+    begins[i] = i < p->count ? (int32_t)p->begins[i] : INT32_MAX;
+    begins[MICA__CONV_TOGETHER + i] = (int32_t)p->numbers[i];
+  }
+  mica__launch_int8(launch, begins);
+}
 #undef I
 
 static const mica__kernel_param params[] = {

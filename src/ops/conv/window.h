@@ -23,6 +23,22 @@ mica__conv_window mica__conv_window_transposed(mica__conv_window window);
 /* A phase without the taps that read nothing but padding. */
 mica__conv_window mica__conv_window_used(mica__conv_window window);
 
+/* Phases that a launch of the GPU class computes together (PHASES_PARAMS): they differ in height and width alone. */
+#define MICA__CONV_TOGETHER 4
+typedef struct mica__conv_phases {
+  mica__conv_window list[MICA__CONV_TOGETHER]; /* as mica__conv_window_used has them, that of most taps first */
+  int64_t begins[MICA__CONV_TOGETHER], numbers[MICA__CONV_TOGETHER]; /* phase_begins, for the launch to set */
+  int count;
+} mica__conv_phases;
+
+/* The phases from number *index on that go together, without such as have no pixels; *index becomes that of the first
+ * beyond. */
+mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index);
+/* The sum over them of multiply-adds of a channel of each, as a share of the pass's. */
+double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *phases);
+/* Packs PHASES_PARAMS. */
+void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *phases);
+
 /* Pack PHASE_PARAMS; and of these phase_taps alone. */
 void mica__conv_push_window(mica__launch *launch, const mica__conv_window *window);
 void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *window);

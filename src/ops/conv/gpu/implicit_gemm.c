@@ -1,4 +1,4 @@
-/* Forward and backward data on GPUs, phase by phase (cl/conv/gpu/implicit_gemm.cl). */
+/* Forward and backward data on GPUs, phases together (cl/conv/gpu/implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
@@ -8,10 +8,11 @@
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
+    MICA__CASE("PHASES", "phases of a launch: 1, or up to 4", 1, 4),
     MICA__TILE_PARAMS,
 };
 /* As those of products; 32 and 16 rows for convolutions of few filters or of many groups. */
-#define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, __VA_ARGS__}
+#define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, 1, __VA_ARGS__}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
 static const mica__variant variants[] = {
@@ -54,6 +55,7 @@ const mica__tile_kernel mica__conv_gpu_implicit_gemm_tiles = {&mica__conv_gpu_im
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
+  double weights = 0;
   for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
     mica__conv_window w = mica__conv_window_at(conv, i);
     int64_t pixels = mica__max(1, mica__product3(w.out));
@@ -61,7 +63,7 @@ static const char *unable(const void *problem) {
     double images = (double)mica__min(w.n, WIDEST_TILE / pixels + 2);
     double depth = (double)w.c * (double)mica__product3(w.taps);
     if (image * images > MOST_POSITIONS) return "an image is too large";
-    double weights = (depth + 64) * (double)(w.k + WIDEST_TILE) * (double)w.groups;
+    weights += (depth + 64) * (double)(w.k + WIDEST_TILE) * (double)w.groups;
     if ((double)w.n * (double)pixels > MOST_POSITIONS || weights > MOST_POSITIONS)
       return "its positions are not numbered by an int";
   }
@@ -76,84 +78,110 @@ static const char *decline(const mica__task *task) {
   return plan.variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
-/* A phase as a product. */
-typedef struct phase {
-  mica__conv_window w;
+/* Phases as products, of one kernel. */
+typedef struct products {
+  mica__conv_phases phases; /* numbers: depths */
   int32_t values[MICA__MAX_PARAMS];
   mica__tile tile;
-  int64_t rows, depth, columns;
-  bool alone; /* it finishes the pixels of all others too */
-} phase;
+  int64_t rows, depth, groups; /* all depths, and all groups */
+  bool alone;                  /* the one phase finishes the pixels of all others too */
+} products;
 
-static phase phase_of(const mica__task *task, int64_t index) {
+static int64_t columns_of(const mica__conv_window *w) { return w->n * mica__product3(w->out); }
+
+/* The tiles with which phases that have all columns, and the mean of their depths, are done soonest. */
+static const mica__variant *variant_of(const mica__task *task, const mica__conv_phases *phases) {
   const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
-  phase p = {.w = mica__conv_window_used(mica__conv_window_at(task->problem, index))};
-  int64_t depth = p.w.c * mica__product3(p.w.taps);
-  p.columns = p.w.n * mica__product3(p.w.out);
-  const mica__tiled product = {p.w.k, p.columns, depth, p.w.groups};
-  mica__tile_plan plan = mica__tile_choose(&mica__conv_gpu_implicit_gemm_tiles, task, &product, 1);
-  mica__kernel_values(desc, plan.variant ? plan.variant : &variants[desc->variant_count - 1], p.values);
+  const mica__conv_window *w = &phases->list[0];
+  mica__tiled product = {.m = w->k, .batches = w->groups};
+  double work = 0;
+  for (int i = 0; i < phases->count; i++) {
+    const int64_t columns = columns_of(&phases->list[i]);
+    product.n += columns;
+    work += (double)columns * (double)(w->c * mica__product3(phases->list[i].taps));
+  }
+  product.k = (int64_t)(work / (double)mica__max(1, product.n));
+  const mica__variant *variant = mica__tile_choose(&mica__conv_gpu_implicit_gemm_tiles, task, &product, 1).variant;
+  return variant ? variant : &variants[desc->variant_count - 1];
+}
+
+static products products_of(const mica__task *task, const mica__conv_phases *phases) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
+  products p = {.phases = *phases};
+  const mica__conv_window *w = &phases->list[0];
+  mica__kernel_values(desc, variant_of(task, phases), p.values);
   mica__tile_set_subgroup(desc, p.values, task->device);
-  const bool flat = p.w.in[0] == 1 && p.w.out[0] == 1 && p.w.taps[0] <= 1 && p.w.first[0] == 0;
+  bool flat = w->in[0] == 1 && w->out[0] == 1 && w->taps[0] <= 1 && w->first[0] == 0;
   mica__kernel_set(desc, p.values, "DIMS", flat ? 2 : 3);
+  mica__kernel_set(desc, p.values, "PHASES", phases->count == 1 ? 1 : MICA__CONV_TOGETHER);
   p.tile = mica__tile_of(desc, p.values);
-  p.rows = mica__ceil_div(p.w.k, p.tile.m) * p.tile.m;
-  p.depth = mica__max(1, mica__ceil_div(depth, p.tile.k)) * p.tile.k;
+  p.rows = mica__ceil_div(w->k, p.tile.m) * p.tile.m;
+  for (int i = 0; i < phases->count; i++) {
+    const int64_t depth = w->c * mica__product3(phases->list[i].taps);
+    p.phases.begins[i] = p.groups;
+    p.phases.numbers[i] = mica__max(1, mica__ceil_div(depth, p.tile.k)) * p.tile.k;
+    p.depth += p.phases.numbers[i];
+    p.groups += p.rows / p.tile.m * mica__ceil_div(columns_of(&phases->list[i]), p.tile.n) * w->groups;
+  }
   return p;
 }
 
 /* The packed weights and a zero; and where they gather, to two steps behind the last. */
-static mica_status pack(mica_queue *queue, const mica__conv *conv, const phase *p, mica_buffer *weights,
+static mica_status pack(mica_queue *queue, const mica__conv *conv, const products *p, mica_buffer *weights,
                         mica_buffer *table) {
   const mica__kernel_desc *desc = &mica__conv_gpu_pack_weights_kernel;
-  const mica__conv_window *w = &p->w;
+  const mica__conv_window *w = &p->phases.list[0];
+  const int64_t past = 2 * p->tile.k, count = w->groups * p->rows * p->depth;
+  mica__conv_phases phases = p->phases;
+  int64_t first[8] = {0}, begin = 0;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(desc, &pack_variants[0], values);
   mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  mica__conv_push_window(&launch, w);
+  for (int i = 0; i < phases.count; i++) {
+    first[i] = phases.list[i].w_at;
+    phases.begins[i] = begin;
+    begin += w->groups * p->rows * phases.numbers[i];
+  }
+  mica__conv_push_phases(&launch, &phases);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_long(&launch, w->w_at);
+  mica__launch_long8(&launch, first);
   mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2], 0, 0});
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->depth, (int32_t)(2 * p->tile.k)});
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)past, (int32_t)count, phases.count});
   mica__launch_buffer(&launch, weights, 0);
   mica__launch_buffer(&launch, table, 0);
-  int64_t count = w->groups * p->rows * p->depth;
-  mica__launch_range1(&launch, count + 1 + 2 * p->tile.k, MICA__RANGE_GROUP);
+  mica__launch_range1(&launch, count + 1 + past * phases.count, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, 2 * (double)count * (double)mica_dtype_size(conv->dtype));
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status multiply(mica_queue *queue, const mica__conv *conv, phase *p, mica_buffer *weights,
+static mica_status multiply(mica_queue *queue, const mica__conv *conv, products *p, mica_buffer *weights,
                             mica_buffer *table) {
-  const mica__conv_window *w = &p->w;
+  const mica__conv_window *w = &p->phases.list[0];
   mica__launch launch;
   bool flat = true;
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   MICA_TRY(mica__epilogue_begin(queue, &mica__conv_gpu_implicit_gemm_kernel, p->values, &conv->epilogue, &launch));
-  mica__conv_push_window(&launch, w);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->depth, flat, p->alone});
+  mica__conv_push_phases(&launch, &p->phases);
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, flat, p->alone});
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, weights, 0);
   mica__launch_buffer(&launch, table, 0);
-  int64_t tiles = p->rows / p->tile.m * mica__ceil_div(p->columns, p->tile.n) * w->groups;
-  mica__launch_range1(&launch, tiles * (int64_t)p->tile.threads, p->tile.threads);
+  mica__launch_range1(&launch, p->groups * (int64_t)p->tile.threads, p->tile.threads);
   mica__epilogue_push(&launch, &conv->epilogue);
-  double all = (double)(mica__product3(conv->dims.filter) * mica__product3(conv->dims.out));
-  double own = (double)(mica__product3(w->taps) * mica__product3(w->out));
-  mica__conv_cost(&launch, conv, all > 0 ? own / all : 0);
+  mica__conv_cost(&launch, conv, mica__conv_phases_share(conv, &p->phases));
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_phase(mica_queue *queue, const mica__conv *conv, phase *p) {
+static mica_status launch_products(mica_queue *queue, const mica__conv *conv, products *p) {
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_buffer *weights = NULL, *table = NULL;
-  size_t count = (size_t)(p->w.groups * p->rows * p->depth) + 1;
+  const size_t count = (size_t)(p->phases.list[0].groups * p->rows * p->depth) + 1;
+  const size_t entries = (size_t)(p->depth + 2 * p->tile.k * p->phases.count);
   mica_status status = mica__workspace_create(packer, count * mica_dtype_size(conv->dtype), &weights);
-  if (status == MICA_OK)
-    status = mica__workspace_create(packer, (size_t)(p->depth + 2 * p->tile.k) * ENTRY_BYTES, &table);
+  if (status == MICA_OK) status = mica__workspace_create(packer, entries * ENTRY_BYTES, &table);
   if (status == MICA_OK) status = pack(packer, conv, p, weights, table);
   if (status == MICA_OK) status = multiply(queue, conv, p, weights, table);
   mica_buffer_destroy(weights);
@@ -180,11 +208,14 @@ static bool is_alone(const mica__task *task) {
 static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   mica_status status = MICA_OK;
   const bool alone = is_alone(task);
-  const int64_t count = alone ? 1 : mica__conv_windows(task->problem);
-  for (int64_t i = 0; status == MICA_OK && i < count; i++) {
-    phase p = phase_of(task, i);
+  const int64_t count = mica__conv_windows(task->problem);
+  for (int64_t i = 0; status == MICA_OK && i < count && !(alone && i > 0);) {
+    mica__conv_phases phases = mica__conv_phases_at(task->problem, &i);
+    if (phases.count == 0) continue;
+    if (alone) phases.count = 1;
+    products p = products_of(task, &phases);
     p.alone = alone;
-    if (p.columns > 0) status = launch_phase(queue, task->problem, &p);
+    status = launch_products(queue, task->problem, &p);
   }
   return status;
 }

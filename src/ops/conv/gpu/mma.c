@@ -1,4 +1,4 @@
-/* Forward and backward data on tensor cores, phase by phase (cl/conv/gpu/mma.cl). */
+/* Forward and backward data on tensor cores, phases together (cl/conv/gpu/mma.cl). */
 #include "ops/select/mma.h"
 #include "base/arith.h"
 #include "base/error.h"
@@ -9,11 +9,12 @@
 
 #include <math.h>
 
-#define VALUES MICA__CONV_VALUES, 2
+#define VALUES MICA__CONV_VALUES, 2, 1
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
+    MICA__CASE("PHASES", "phases of a launch: 1, or up to 4", 1, 4),
     MICA__MMA_PARAMS,
 };
 static const mica__variant variants[] = {
@@ -45,6 +46,7 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (mica__kernel_choice(&mica__conv_gpu_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
     return "tensor cores do not take the type";
+  double weights = 0;
   for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
     const mica__conv_window w = mica__conv_window_at(conv, i);
     const double pixels = (double)mica__max(1, mica__product3(w.out));
@@ -52,8 +54,8 @@ static const char *unable(const void *problem) {
     /* A tile's columns are of its first image and of as many more as it may reach into; and taps reach beyond. */
     const double images = fmin((double)w.n, WIDEST_TILE / pixels + 2);
     if (pieces * (double)mica__product3(w.in) * images > MOST_POSITIONS / 2) return "an image is too large";
-    if ((double)w.n * pixels > MOST_POSITIONS ||
-        (double)(w.groups * (w.k + WIDEST_TILE)) * (taps * pieces + 8) * PIECE_BYTES > MOST_POSITIONS)
+    weights += (double)(w.groups * (w.k + WIDEST_TILE)) * (taps * pieces + 8) * PIECE_BYTES;
+    if ((double)w.n * pixels > MOST_POSITIONS || weights > MOST_POSITIONS)
       return "its positions are not numbered by an int";
   }
   return NULL;
@@ -75,23 +77,34 @@ static const char *decline(const mica__task *task) {
   return w.c * FEWEST_OF_A_PIECE < piece ? "channels are few" : NULL;
 }
 
-static mica_status pack(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, mica_buffer *weights) {
+/* Pieces of the packed weights of a phase. */
+static int64_t pieces_of(const mica__conv *conv, const mica__conv_window *w) {
+  return w->groups * w->k * mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
+}
+
+static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_phases phases, mica_buffer *weights) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_weights_kernel;
-  const int64_t size = (int64_t)mica_dtype_size(conv->dtype);
-  const int64_t channels = mica__conv_pieces(conv->dtype, w->c) * PIECE_BYTES / size;
+  const mica__conv_window *w = &phases.list[0];
+  const int64_t size = (int64_t)mica_dtype_size(conv->dtype), piece = PIECE_BYTES / size;
+  int64_t first[8] = {0}, count = 0;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(desc, &weights_variants[0], values);
   mica__kernel_set(desc, values, "SIZE", (int32_t)size);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  mica__conv_push_window(&launch, w);
-  mica__launch_size(&launch, channels);
+  for (int i = 0; i < phases.count; i++) {
+    first[i] = phases.list[i].w_at;
+    phases.begins[i] = count;
+    count += pieces_of(conv, &phases.list[i]) * piece;
+  }
+  mica__conv_push_phases(&launch, &phases);
+  mica__launch_size(&launch, mica__conv_pieces(conv->dtype, w->c) * piece);
+  mica__launch_size(&launch, count);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_long(&launch, w->w_at);
+  mica__launch_long8(&launch, first);
   mica__launch_long8(&launch, (int64_t[8]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2]});
   mica__launch_buffer(&launch, weights, 0);
-  const int64_t count = w->groups * w->k * mica__product3(w->taps) * channels;
   mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, 2 * (double)(count * size));
   return mica__queue_submit(queue, &launch);
@@ -104,15 +117,32 @@ static bool is_packed(const mica__conv *conv, const mica__conv_window *w) {
          mica__tensor_first(conv->w) % piece == 0;
 }
 
+static int64_t columns_of(const mica__conv_window *w) { return w->n * mica__product3(w->out); }
+
+/* The tiles with which phases that have all columns, and the mean of their depths, are done soonest. */
+static const mica__variant *variant_of(const mica__task *task, const mica__conv_phases *phases) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_window *w = &phases->list[0];
+  mica__tiled product = {.m = w->k, .batches = w->groups};
+  double work = 0;
+  for (int i = 0; i < phases->count; i++) {
+    const int64_t depth = mica__product3(phases->list[i].taps) * mica__conv_pieces(conv->dtype, w->c);
+    const int64_t columns = columns_of(&phases->list[i]);
+    product.n += columns;
+    work += (double)columns * (double)mica__ceil_div(depth, MICA__MMA_STEP);
+  }
+  product.k = (int64_t)(work / (double)mica__max(1, product.n) + 0.5);
+  return mica__mma_choose(&mica__conv_gpu_mma_kernel, task, &product, 1).variant;
+}
+
 /* weights: NULL for the filters themselves. */
-static mica_status multiply(mica_queue *queue, const mica__task *task, const mica__conv_window *w, mica_buffer *source,
+static mica_status multiply(mica_queue *queue, const mica__task *task, mica__conv_phases phases, mica_buffer *source,
                             mica_buffer *weights) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
   const mica__conv *conv = task->problem;
-  const int64_t columns = w->n * mica__product3(w->out);
-  const int64_t depth = mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
-  const mica__tiled product = {w->k, columns, mica__ceil_div(depth, MICA__MMA_STEP), w->groups};
-  const mica__variant *variant = mica__mma_choose(desc, task, &product, 1).variant;
+  const mica__conv_window *w = &phases.list[0];
+  const mica__variant *variant = variant_of(task, &phases);
+  int64_t groups = 0, pieces = 0;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   MICA_TRY(mica__mma_check(desc, variant, task->device));
@@ -122,34 +152,39 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, const mic
   bool flat = true;
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   mica__kernel_set(desc, values, "DIMS", plane ? 2 : 3);
+  mica__kernel_set(desc, values, "PHASES", phases.count == 1 ? 1 : MICA__CONV_TOGETHER);
   MICA_TRY(mica__mma_built(desc, variant, mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch)));
-  mica__conv_push_window(&launch, w);
+  for (int i = 0; i < phases.count; i++) {
+    phases.begins[i] = groups;
+    phases.numbers[i] = pieces;
+    groups += mica__ceil_div(w->k, tile.m) * mica__ceil_div(columns_of(&phases.list[i]), tile.n) * w->groups;
+    pieces += pieces_of(conv, &phases.list[i]);
+  }
+  mica__conv_push_phases(&launch, &phases);
   mica__launch_int8(&launch, (int32_t[8]){flat});
   mica__launch_buffer(&launch, source, 0);
   if (weights)
     mica__launch_buffer(&launch, weights, 0);
   else
     mica__launch_tensor(&launch, conv->w);
-  const int64_t tiles = mica__ceil_div(w->k, tile.m) * mica__ceil_div(columns, tile.n) * w->groups;
-  mica__launch_range1(&launch, tiles * (int64_t)tile.threads, tile.threads);
+  mica__launch_range1(&launch, groups * (int64_t)tile.threads, tile.threads);
   mica__epilogue_push(&launch, &conv->epilogue);
-  const double all = (double)(mica__product3(conv->dims.filter) * mica__product3(conv->dims.out));
-  const double own = (double)(mica__product3(w->taps) * mica__product3(w->out));
-  mica__conv_cost(&launch, conv, all > 0 ? own / all : 0);
+  mica__conv_cost(&launch, conv, mica__conv_phases_share(conv, &phases));
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_phase(mica_queue *queue, const mica__task *task, const mica__conv_window *w,
-                                mica_buffer *source) {
+static mica_status launch_together(mica_queue *queue, const mica__task *task, const mica__conv_phases *phases,
+                                   mica_buffer *source) {
   const mica__conv *conv = task->problem;
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_buffer *weights = NULL;
-  if (is_packed(conv, w)) return multiply(queue, task, w, source, NULL);
-  const int64_t pieces = w->groups * w->k * mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
-  /* A phase without taps reads no weights, but is given some. */
+  int64_t pieces = 0;
+  if (phases->count == 1 && is_packed(conv, &phases->list[0])) return multiply(queue, task, *phases, source, NULL);
+  for (int i = 0; i < phases->count; i++) pieces += pieces_of(conv, &phases->list[i]);
+  /* Phases without taps read no weights, but are given some. */
   MICA_TRY(mica__workspace_create(packer, (size_t)mica__max(1, pieces) * PIECE_BYTES, &weights));
-  mica_status status = pieces > 0 ? pack(packer, conv, w, weights) : MICA_OK;
-  if (status == MICA_OK) status = multiply(queue, task, w, source, weights);
+  mica_status status = pieces > 0 ? pack(packer, conv, *phases, weights) : MICA_OK;
+  if (status == MICA_OK) status = multiply(queue, task, *phases, source, weights);
   mica_buffer_destroy(weights);
   return status;
 }
@@ -161,9 +196,9 @@ static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   mica_buffer *source = NULL;
   mica_status status = mica__conv_channels_last(queue, mica__conv_source(conv), d->n, d->groups, forward ? d->c : d->k,
                                                 mica__product3(forward ? d->in : d->out), &source);
-  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(conv); i++) {
-    const mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, i));
-    if (w.n * mica__product3(w.out) > 0) status = launch_phase(queue, task, &w, source);
+  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(conv);) {
+    const mica__conv_phases phases = mica__conv_phases_at(conv, &i);
+    if (phases.count > 0) status = launch_together(queue, task, &phases, source);
   }
   mica_buffer_destroy(source);
   return status;
