@@ -17,6 +17,7 @@ MICA_BEGIN_DECLS
  * text      text
  * numbers   rows of numbers
  * choices   rows, each a row_name with its share in numbers: the classes of a sample, likeliest first
+ * labels    rows x 3: the share of each row_name, 1 where it is said (else 0), 1 where it is true (NaN: unknown)
  * table     rows x columns of numbers, or of texts where there are any, under column_names; a column of
  *           number_columns has both: its texts are shown, its numbers are the values in JSON
  * matrix    the same, of counts: a confusion matrix, row the truth
@@ -29,6 +30,7 @@ MICA_BEGIN_DECLS
   X(TEXT, "text")                                                                                                      \
   X(NUMBERS, "numbers")                                                                                                \
   X(CHOICES, "choices")                                                                                                \
+  X(LABELS, "labels")                                                                                                  \
   X(TABLE, "table")                                                                                                    \
   X(MATRIX, "matrix")                                                                                                  \
   X(CURVE, "curve")                                                                                                    \

@@ -179,13 +179,15 @@ MICA_API MICA_CHECKED mica_status mica_run_search(mica_run *run, const mica_text
 
 /* What to predict from; one of files, data and text. */
 typedef struct mica_run_input {
-  const char *const *files; /* pictures, folders of them, tables (.csv, .tsv) without or with the label's column */
+  const char *const *files; /* pictures, folders of them, a table (.csv, .tsv) without or with the label's column, or an
+                             * array of inputs (.npy) */
   size_t file_count;
   const char *data; /* samples of a dataset, with their truths */
   mica_part part;
   const char *text; /* lines of a table, or a text, as the task takes it */
   int64_t count;    /* samples at most; 0: all */
   int64_t top;      /* likeliest classes of each; 0: 3 */
+  double threshold; /* of several labels a sample: one is said where its share is above it; 0: 0.5, MICA_ZERO: 0 */
   const char *name; /* what sentences call the text; NULL: the text */
   /* Translations: hypotheses of each that are kept, and the power of their lengths that scores are divided by, as in
    * mica_beam_config. */

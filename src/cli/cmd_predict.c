@@ -12,19 +12,21 @@
 
 struct values {
   cli_words inputs;
-  const char *model, *text, *data, *count, *top, *length_penalty, *out, *device;
+  const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *device;
   cli_search search;
   bool pictures, json;
 };
 
 static const cli_option options[] = {
     CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
-            .help = "pictures, recordings, folders of them, a table, texts; - for standard input"),
+            .help = "pictures, recordings, folders of them, a table, an array (.npy), texts; - for standard input"),
     CLI_ROW("model", struct values, model, .value = "RUN", .help = "what mica train or mica export wrote"),
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "a text in place of inputs", .blank = true),
     CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
     CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),
+    CLI_ROW("threshold", struct values, threshold, .value = "P",
+            .help = "of several labels a sample: say those whose share is above it; 0.5"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "hypotheses of a translation that are kept; 1. Prefixes of what is heard; the model's"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
@@ -220,6 +222,8 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
   int status = cli_integer(self, "count", v->count, 1, 100000, &input->count);
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &input->top);
   if (status == CLI_OK) status = cli_integer(self, "beam", v->search.beam, 1, 64, &input->beams);
+  if (status == CLI_OK) status = cli_number(self, "threshold", v->threshold, 0, 1, &input->threshold);
+  if (v->threshold && input->threshold == 0) input->threshold = MICA_ZERO;
   if (status == CLI_OK) status = cli_number(self, "length-penalty", v->length_penalty, 0, 10, &penalty);
   input->length_penalty = v->length_penalty && penalty == 0 ? MICA_ZERO : penalty;
   return status;
@@ -286,6 +290,8 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK && v->threshold && !mica_run_fact_numbers(trained, "several", NULL))
+    status = cli_fail(self, "--threshold is of several labels a sample; %s was trained on one", v->model);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);
   if (status == CLI_OK) status = predict(self, v, trained, &numbers);
   mica_run_destroy(trained);

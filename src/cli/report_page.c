@@ -449,11 +449,12 @@ static mica_status add_item(FILE *out, const mica_item *item) {
   case MICA_ITEM_KIND_MATRIX: add_table(out, item); return MICA_OK;
   case MICA_ITEM_KIND_NUMBERS:
   case MICA_ITEM_KIND_CHOICES:
+  case MICA_ITEM_KIND_LABELS:
     add_element(out, "h3", item->name);
     for (size_t i = 0; i < item->rows; i++) {
       fputs("<p>", out);
       if (item->row_names) add_escaped(out, item->row_names[i]);
-      fprintf(out, " %.6g</p>\n", item->numbers[i]);
+      fprintf(out, " %.6g</p>\n", item->numbers[i * item->columns]);
     }
     return MICA_OK;
   case MICA_ITEM_KIND_PICTURE:

@@ -158,6 +158,32 @@ static void print_number(double number) {
   printf(" %.*g", whole <= 4 ? 6 : whole > 13 ? 15 : whole + 2, number);
 }
 
+/* The labels of one column that are 1; "nothing" without one. */
+static void print_chosen(const mica_item *item, size_t column) {
+  bool some = false;
+  for (size_t i = 0; i < item->rows; i++)
+    if (item->numbers[i * item->columns + column] > 0) {
+      printf("%s%s", some ? ", " : " ", cli_clean(item->row_names[i]));
+      some = true;
+    }
+  if (!some) fputs(" nothing", stdout);
+}
+
+/* What is said of a sample, and where it is known what is true if that is all of it. */
+static void print_labels(const mica_item *item) {
+  bool known = false, right = true;
+  for (size_t i = 0; i < item->rows; i++) {
+    known = known || !isnan(item->numbers[3 * i + 2]);
+    right = right && item->numbers[3 * i + 1] == item->numbers[3 * i + 2];
+  }
+  fputs("  says", stdout);
+  print_chosen(item, 1);
+  if (!known) return;
+  printf("  %s%s", cli_colour_code(right ? CLI_GREEN : CLI_RED), right ? "right" : "wrong: it is");
+  if (!right) print_chosen(item, 2);
+  fputs(cli_colour_code(CLI_PLAIN), stdout);
+}
+
 static void print_item(const mica_item *item) {
   switch (item->kind) {
   case MICA_ITEM_KIND_NUMBER:
@@ -176,6 +202,7 @@ static void print_item(const mica_item *item) {
     for (size_t i = 0; i < item->rows; i++)
       printf("%s%s %.1f %%", i ? ", " : "  ", cli_clean(item->row_names[i]), 100 * item->numbers[i]);
     break;
+  case MICA_ITEM_KIND_LABELS: print_labels(item); break;
   case MICA_ITEM_KIND_BOXES:
     for (size_t i = 0; i < item->rows; i++)
       printf("\n    %s %.1f %%  (%.0f, %.0f) to (%.0f, %.0f)", cli_clean(item->row_names[i]),

@@ -199,6 +199,16 @@ static mica_status open_arrays(const char *path, bool npy, const mica_dataset_co
   return status;
 }
 
+mica_status mica__arrays_open_inputs(const char *path, mica_dataset **dataset) {
+  static const mica_dataset_config standard;
+  mica__store *store = NULL;
+  MICA_TRY(mica__store_create(path, &store));
+  mica_status status = read_inputs(path, true, &standard, store);
+  if (status == MICA_OK) return mica__dataset_of(store, dataset);
+  mica__store_release(store);
+  return status;
+}
+
 static bool is_idx_part(mica_part part, const char *name, const char *rest) {
   (void)part, (void)name;
   return rest && !strncmp(rest, "-images", 7);

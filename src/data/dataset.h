@@ -182,6 +182,9 @@ mica_status mica__text_parse(const char *path, const char *name, uint8_t *conten
 mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
                               const mica_dataset_config *config, mica__store *store);
 
+/* The inputs of an npy file, as datasets of arrays have them, without labels. */
+mica_status mica__arrays_open_inputs(const char *path, mica_dataset **dataset);
+
 /* Samples of a folder with a folder a class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
 

@@ -14,10 +14,10 @@ static const mica_item *answer_of(const mica_report *r, size_t section) {
   static const struct {
     mica_item_kind kind;
     const char *name; /* NULL: any but the truth */
-  } kinds[] = {{MICA_ITEM_KIND_BOXES, NULL},       {MICA_ITEM_KIND_PICTURE, "mask"},
-               {MICA_ITEM_KIND_CHOICES, NULL},     {MICA_ITEM_KIND_NUMBER, "value"},
-               {MICA_ITEM_KIND_TABLE, "forecast"}, {MICA_ITEM_KIND_TEXT, "translation"},
-               {MICA_ITEM_KIND_TEXT, NULL}};
+  } kinds[] = {{MICA_ITEM_KIND_BOXES, NULL},         {MICA_ITEM_KIND_PICTURE, "mask"},
+               {MICA_ITEM_KIND_LABELS, NULL},        {MICA_ITEM_KIND_CHOICES, NULL},
+               {MICA_ITEM_KIND_NUMBER, "value"},     {MICA_ITEM_KIND_TABLE, "forecast"},
+               {MICA_ITEM_KIND_TEXT, "translation"}, {MICA_ITEM_KIND_TEXT, NULL}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     for (size_t i = 0; i < mica_report_item_count(r, section); i++) {
       const mica_item *item = mica_report_item(r, section, i);
@@ -67,10 +67,19 @@ static double pictures_agree(const mica_item *a, const mica_item *b) {
   return (double)same / (double)plane;
 }
 
+/* The share of labels that both say, or both do not. */
+static double labels_agree(const mica_item *a, const mica_item *b) {
+  size_t same = 0;
+  if (a->rows != b->rows || !a->rows) return 0;
+  for (size_t i = 0; i < a->rows; i++) same += a->numbers[3 * i + 1] == b->numbers[3 * i + 1];
+  return (double)same / (double)a->rows;
+}
+
 static double items_agree(const mica_item *a, const mica_item *b) {
   switch (a->kind) {
   case MICA_ITEM_KIND_BOXES: return boxes_agree(a, b);
   case MICA_ITEM_KIND_PICTURE: return pictures_agree(a, b);
+  case MICA_ITEM_KIND_LABELS: return labels_agree(a, b);
   case MICA_ITEM_KIND_CHOICES: return a->rows && b->rows && !strcmp(a->row_names[0], b->row_names[0]) ? 1 : 0;
   case MICA_ITEM_KIND_TEXT: return !strcmp(a->text, b->text) ? 1 : 0;
   default: return (double)NAN;

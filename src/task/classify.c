@@ -1,5 +1,5 @@
 /* classify: which class a sample belongs to, or which of several. */
-#include "task/run.h"
+#include "task/labels.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -179,82 +179,11 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
 
 /* --- metrics that are no sums --- */
 
-/* The columns of a batch without the answers. */
-static size_t without(const mica_batch *batch, const char *label, mica_feed feeds[64]) {
-  size_t count = 0;
-  for (size_t i = 0; i < batch->tensor_count && count < 64; i++)
-    if (strcmp(batch->tensors[i].name, label) != 0) feeds[count++] = batch->tensors[i];
-  return count;
-}
-
-/* Shares and truths of all samples of a source, row-major. */
-typedef struct ranking {
-  float *shares, *truths, *ranked; /* ranked: the shares of one class */
-  uint8_t *column;                 /* its truths */
-  size_t rows, classes;
-} ranking;
-
-static mica_status take_batch(mica_run *run, mica_queue *queue, const mica_batch *batch, ranking *r, uint64_t most) {
-  mica_feed feeds[64];
-  const char *label = mica__run_fact_text(run, "label_column");
-  const size_t bytes = (size_t)batch->count * r->classes * sizeof(float), at = r->rows * r->classes;
-  if (r->rows + (size_t)batch->count > most) return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
-  for (size_t i = 0; i < batch->tensor_count; i++)
-    if (!strcmp(batch->tensors[i].name, label))
-      MICA_TRY(mica_tensor_download(queue, batch->tensors[i].tensor, r->truths + at, bytes));
-  const mica_batch blind = {.count = batch->count, .tensors = feeds, .tensor_count = without(batch, label, feeds)};
-  MICA_TRY(mica_trainer_predict(run->trainer, &blind));
-  MICA_TRY(mica_tensor_download(queue, mica_trainer_output(run->trainer, "shares"), r->shares + at, bytes));
-  r->rows += (size_t)batch->count;
-  return MICA_OK;
-}
-
-/* Mean over classes of the average precision. */
-static mica_status rank(mica_run *run, const mica_batch_source *source, ranking *r, double *mean) {
-  mica_queue *queue = mica_engine_queue(run->engine);
-  double sum = 0;
-  int64_t there = 0;
-  MICA_TRY(source->seek(source->user, 0, 0));
-  for (mica_batch batch = {0};;) {
-    MICA_TRY(source->next(source->user, queue, &batch));
-    if (!batch.count) break;
-    MICA_TRY(take_batch(run, queue, &batch, r, source->samples));
-  }
-  for (size_t c = 0; c < r->classes; c++) {
-    double precision = NAN;
-    for (size_t i = 0; i < r->rows; i++) {
-      r->column[i] = r->truths[i * r->classes + c] > 0.5f;
-      r->ranked[i] = r->shares[i * r->classes + c];
-    }
-    MICA_TRY(mica_average_precision(r->ranked, r->column, r->rows, &precision));
-    if (!isnan(precision)) sum += precision, there++;
-  }
-  *mean = there ? sum / (double)there : (double)NAN;
-  return MICA_OK;
-}
-
-static mica_status evaluate_several(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
-  const size_t classes = (size_t)classes_of(run), rows = (size_t)source->samples;
-  ranking r = {.shares = malloc((rows * classes + 1) * sizeof(float)),
-               .truths = malloc((rows * classes + 1) * sizeof(float)),
-               .ranked = malloc((rows + 1) * sizeof(float)),
-               .column = malloc(rows + 1),
-               .classes = classes};
-  double mean = NAN;
-  mica_status status =
-      r.shares && r.truths && r.ranked && r.column ? rank(run, source, &r, &mean) : mica__fail_nomem("a ranking");
-  free(r.shares);
-  free(r.truths);
-  free(r.ranked);
-  free(r.column);
-  return status == MICA_OK ? mica_metrics_add(m, "map", mean) : status;
-}
-
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   int64_t *confusion = NULL;
   mica_class_scores mean;
   const int64_t classes = classes_of(run);
-  if (has_several(run)) return evaluate_several(run, source, m);
+  if (has_several(run)) return mica__labels_evaluate(run, source, m);
   if (classes > MOST_CONFUSED) return MICA_OK;
   MICA_TRY(mica__run_read_confusion(run, &confusion));
   mica_confusion_scores(confusion, classes, NULL, &mean, NULL);
@@ -280,15 +209,18 @@ static mica_status add_picture(const mica_run *run, mica_report *report, const u
 }
 
 static mica_status add_sample(const mica_run *run, mica_report *p, const mica__samples *s, int64_t i,
-                              const float *shares, int64_t top) {
+                              const float *shares, const mica_run_input *input) {
+  const int64_t top = input->top > 0 ? input->top : 3;
   const char *const *names = mica_run_fact(run, "classes", NULL);
   MICA_TRY(mica_report_begin(p, s->names[i]));
   if (!isnan(s->truths[i])) MICA_TRY(mica_report_add_text(p, "truth", names[(size_t)s->truths[i]]));
   MICA_TRY(mica__run_add_choices(run, p, shares, top));
+  if (has_several(run))
+    MICA_TRY(mica__labels_add(run, p, shares, s->labels ? s->labels + i * classes_of(run) : NULL, input->threshold));
   return add_picture(run, p, s->pixels[i], "picture", names[mica__likeliest(shares, classes_of(run), 0)]);
 }
 
-static mica_status predict_all(mica_run *run, const mica__samples *s, int64_t top, mica_report *p) {
+static mica_status predict_all(mica_run *run, const mica__samples *s, const mica_run_input *input, mica_report *p) {
   const int64_t classes = classes_of(run);
   float *shares = malloc((size_t)(AT_A_TIME * classes) * sizeof *shares);
   mica_status status = shares ? MICA_OK : mica__fail_nomem("predictions");
@@ -296,7 +228,7 @@ static mica_status predict_all(mica_run *run, const mica__samples *s, int64_t to
     const int64_t count = s->count - from < AT_A_TIME ? s->count - from : AT_A_TIME;
     status = mica__samples_infer(run, s, from, count, "shares", classes, shares);
     for (int64_t i = 0; status == MICA_OK && i < count; i++)
-      status = add_sample(run, p, s, from + i, shares + i * classes, top);
+      status = add_sample(run, p, s, from + i, shares + i * classes, input);
   }
   free(shares);
   return status;
@@ -305,7 +237,7 @@ static mica_status predict_all(mica_run *run, const mica__samples *s, int64_t to
 static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *p) {
   mica__samples samples = {0};
   mica_status status = mica__samples_read(run, input, &samples);
-  if (status == MICA_OK) status = predict_all(run, &samples, input->top > 0 ? input->top : 3, p);
+  if (status == MICA_OK) status = predict_all(run, &samples, input, p);
   mica__samples_free(&samples);
   return status;
 }
@@ -359,7 +291,8 @@ static mica_status add_mistakes(mica_run *run, mica_report *report) {
 }
 
 static mica_status report_classes(mica_run *run, mica_report *report) {
-  if (has_several(run) || classes_of(run) > MOST_CONFUSED) return MICA_OK;
+  if (has_several(run)) return mica__labels_report(run, report);
+  if (classes_of(run) > MOST_CONFUSED) return MICA_OK;
   MICA_TRY(mica__run_report_classes(run, "Classes", report));
   return add_mistakes(run, report);
 }

@@ -14,6 +14,8 @@ void mica__run_close_data(mica_run *run) {
     if (run->parts[i].data != run->whole) mica_dataset_destroy((mica_dataset *)run->parts[i].data);
   if (run->whole != run->config.dataset) mica_dataset_destroy((mica_dataset *)run->whole);
   mica_dataset_destroy(run->judged_own);
+  free(run->label_scores);
+  run->label_scores = NULL;
   mica_dataset_destroy(run->outline);
   for (size_t i = 0; i < run->column_count; i++) free((void *)run->columns[i].name);
   free(run->columns);

@@ -111,6 +111,7 @@ static bool uses(const mica_item *item) {
   case MICA_ITEM_KIND_TEXT: return item->text != NULL;
   case MICA_ITEM_KIND_NUMBERS: return item->columns == 1 && (item->numbers || !item->rows);
   case MICA_ITEM_KIND_CHOICES: return item->columns == 1 && item->numbers && item->row_names;
+  case MICA_ITEM_KIND_LABELS: return item->columns == 3 && item->numbers && item->row_names;
   case MICA_ITEM_KIND_TABLE:
     return item->columns > 0 && (item->numbers || (item->texts && !item->number_columns) || !item->rows);
   case MICA_ITEM_KIND_MATRIX: return item->columns > 0 && item->numbers;
@@ -216,14 +217,21 @@ static void add_rows(mica__text *json, const mica_item *item) {
   mica__text_add(json, "]");
 }
 
+/* Adds if a label is said, and if it is true. */
+static void add_said(mica__text *json, const double *numbers) {
+  mica__text_add(json, numbers[1] != 0 ? ", \"said\": true" : ", \"said\": false");
+  if (!isnan(numbers[2])) mica__text_add(json, numbers[2] != 0 ? ", \"true\": true" : ", \"true\": false");
+}
+
 static void add_named(mica__text *json, const mica_item *item) {
   mica__text_add(json, "[");
   for (size_t i = 0; i < item->rows; i++) {
     mica__text_add(json, i ? ", {\"name\": " : "{\"name\": ");
     mica__json_string(json, item->row_names[i]);
-    if (item->kind == MICA_ITEM_KIND_CHOICES) {
+    if (item->kind != MICA_ITEM_KIND_BOXES) {
       mica__text_add(json, ", \"probability\": ");
-      mica__json_number(json, item->numbers[i]);
+      mica__json_number(json, item->numbers[i * item->columns]);
+      if (item->kind == MICA_ITEM_KIND_LABELS) add_said(json, item->numbers + 3 * i);
     } else {
       mica__text_add(json, ", \"box\": [");
       for (size_t k = 0; k < 4; k++) {
@@ -252,6 +260,7 @@ static void add_item(mica__text *json, const mica_item *item) {
     mica__text_add(json, item->rows ? "]" : "[]");
     break;
   case MICA_ITEM_KIND_CHOICES:
+  case MICA_ITEM_KIND_LABELS:
   case MICA_ITEM_KIND_BOXES: add_named(json, item); break;
   case MICA_ITEM_KIND_TABLE:
   case MICA_ITEM_KIND_MATRIX:

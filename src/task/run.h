@@ -81,6 +81,7 @@ struct mica_run {
   mica_dataset *judged_own; /* opened for the evaluation */
   int32_t *labels;          /* and other classes, in the run's numbers, where the data's are others */
   float *numbers;           /* and its inputs, where their columns lie in another order */
+  double *label_scores;     /* of several labels a sample, what the test said of each (task/labels.h) */
   char *kinds;              /* of columns that are inputs, as mica_dataset_config takes them; NULL: nothing to say */
   mica_metrics metrics;
   char judged_part[16];
@@ -331,6 +332,7 @@ typedef struct mica__samples {
   float *inputs;
   int32_t *categories; /* of each sample, in the run's numbers */
   double *truths;      /* NaN: unknown; classes in the run's numbers */
+  uint8_t *labels;     /* of several labels a sample, 1 for each that is there; NULL: unknown */
 } mica__samples;
 mica_status mica__samples_read(const mica_run *run, const mica_run_input *input, mica__samples *samples);
 /* Samples `from` and following of a dataset, `count` of them. */

@@ -21,6 +21,7 @@ void mica__samples_free(mica__samples *s) {
   free(s->inputs);
   free(s->categories);
   free(s->truths);
+  free(s->labels);
   *s = (mica__samples){0};
 }
 
@@ -244,6 +245,21 @@ static mica_status read_table(const mica_run *run, const char *path, mica__sampl
   return status;
 }
 
+/* --- arrays --- */
+
+/* Inputs as training takes them, without answers: of an npy file the shape says what is a sample. */
+static mica_status read_array(const mica_run *run, const char *path, mica__samples *s) {
+  mica_dataset *data = NULL;
+  if (mica__run_categories(run))
+    return mica__fail(MICA_E_INVALID,
+                      "%s: the network reads classes beside numbers, which an array has not: a table has", path);
+  MICA_TRY(mica__arrays_open_inputs(path, &data));
+  mica_status status = mica__run_fits_input(run, data);
+  if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
+  mica_dataset_destroy(data);
+  return status;
+}
+
 /* --- all of them --- */
 
 static mica_status take_categories(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
@@ -263,6 +279,19 @@ static mica_status take_categories(const mica_run *run, const mica_dataset *data
   return MICA_OK;
 }
 
+/* Several labels a sample, where the data have them. */
+static mica_status take_labels(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
+  const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "label_column"));
+  const mica_column *label = mica_dataset_column(data, column);
+  if (!label || label->kind != MICA_COLUMN_KIND_CLASSES) return MICA_OK;
+  const size_t labels = (size_t)label->classes;
+  s->labels = malloc((size_t)s->count * labels + 1);
+  if (!s->labels) return mica__fail_nomem("samples");
+  for (int64_t i = 0; i < s->count; i++)
+    MICA_TRY(mica_dataset_read(data, column, from + (uint64_t)i, s->labels + (size_t)i * labels, labels));
+  return MICA_OK;
+}
+
 mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
                              mica__samples *s) {
   int32_t *map = NULL;
@@ -274,6 +303,7 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
   mica_status status = input ? MICA_OK : mica__fail_nomem("samples");
   if (status == MICA_OK && mica_dataset_classes(data)) status = mica__run_map_classes(run, data, &map);
   if (status == MICA_OK) status = take_categories(run, data, from, s);
+  if (status == MICA_OK) status = take_labels(run, data, from, s);
   for (int64_t i = 0; status == MICA_OK && i < count; i++) {
     const uint64_t sample = from + (uint64_t)i;
     if (bytes) status = mica_dataset_input(data, sample, input, bytes);
@@ -305,6 +335,7 @@ mica_status mica__samples_read(const mica_run *run, const mica_run_input *input,
     return status;
   }
   if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+  if (input->file_count == 1 && mica__name_ends(input->files[0], ".npy")) return read_array(run, input->files[0], s);
   if (!pictures) {
     if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "one table at a time is predicted from");
     return is_of(&pictures_kind, input->files[0])

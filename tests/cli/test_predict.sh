@@ -55,4 +55,64 @@ echo 'no picture' >"$work/bad.png"
 run predict --model "$folder" "$work/bad.png"
 ends 1 '' '*bad.png*'
 
+# Arrays: three numbers a sample, 1 or -1, and two labels, which the signs of the first two say.
+mkdir "$work/arrays"
+array() { printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '$1', 'fortran_order': False, 'shape': ($2), }"; }
+# values COUNT YES NO COLUMNS: a word for each of the first columns of three random bits a row.
+values() {
+  awk -v n="$1" -v yes="$2" -v no="$3" -v most="$4" 'BEGIN {
+    srand(7)
+    for (; n--;) for (k = 0; k < 3; k++) { bit = rand() < 0.5; if (k < most) printf "%s", bit ? yes : no }
+  }'
+}
+for part in train test; do
+  count=40
+  [ $part = test ] || count=200
+  # shellcheck disable=SC2059 # the words are escapes
+  { array '<f4' "$count, 3" && printf "$(values $count '\\000\\000\\200\\077' '\\000\\000\\200\\277' 3)"; } \
+    >"$work/arrays/x_$part.npy"
+  # shellcheck disable=SC2059 # likewise
+  { array '|u1' "$count, 2" && printf "$(values $count '\\001' '\\000' 2)"; } >"$work/arrays/y_$part.npy"
+done
+run train --data "$work/arrays" --epochs 8 --batch 10 --lr 0.02 --quiet --out "$work/labels"
+ends 0 '*' ''
+run eval --model "$work/labels" --json
+holds metrics.map 1
+holds metrics.f1 1
+holds labels.1.name 1
+holds labels.1.recall 1
+holds labels.0.ap 1
+yes=$(values 40 1 0 1 | tr -d 0)
+holds labels.0.samples ${#yes}
+run eval --model "$work/labels"
+ends 0 '*labels  *precision*recall*f1*ap*' ''
+run predict --model "$work/labels" --data "$work/arrays" --count 40
+ends 0 '*says 0, 1  right*' ''
+case $out in *'says nothing  right'*) ;; *) fault "nobody is without labels: $out" ;; esac
+case $out in *wrong*) fault "$out" ;; esac
+run predict --model "$work/labels" --data "$work/arrays" --count 40 --threshold 0
+ends 0 '*says 0, 1  wrong: it is nothing*' ''
+run predict --model "$work/labels" --data "$work/arrays" --threshold 1 --json
+holds predictions.0.labels.0.said false
+known=$(json predictions.0.labels.0.true)
+case $known in true | false) ;; *) fault "the truth is $known" ;; esac
+run predict --model "$work/labels" --data "$work/arrays" --threshold 2
+ends 2 '' '*--threshold wants*'
+run predict --model "$folder" --threshold 0.4 "$a"
+ends 1 '' '*--threshold is of several labels a sample*'
+# An array of inputs is predicted as it was trained on; nothing is known of it.
+run predict --model "$work/labels" --data "$work/arrays" --count 40 --json
+was=$(json predictions.39.labels.1.probability)
+run predict --model "$work/labels" "$work/arrays/x_test.npy" --json
+ends 0 '*' ''
+holds predictions.39.labels.1.probability "$was"
+json predictions.39.labels.1.true >/dev/null 2>&1 && fault 'a truth that nobody said'
+run predict --model "$work/labels" "$work/arrays/y_test.npy"
+ends 1 '' '*y_test.npy has inputs of (2), the network was trained on (3)*'
+run predict --model "$folder" "$work/arrays/x_test.npy"
+ends 1 '' '*x_test.npy has inputs of*'
+echo junk >"$work/junk.npy"
+run predict --model "$work/labels" "$work/junk.npy"
+ends 1 '' '*junk.npy*'
+
 exit $failed

@@ -55,6 +55,25 @@ START_TEST(classes_agree_by_the_likeliest) {
 }
 END_TEST
 
+static void add_labels(mica_report *to, double first, double second) {
+  static const char *const names[] = {"wet", "cold"};
+  const double numbers[] = {0.7, first, NAN, 0.2, second, NAN};
+  add(to, &(mica_item){.kind = MICA_ITEM_KIND_LABELS,
+                       .name = "labels",
+                       .rows = 2,
+                       .columns = 3,
+                       .row_names = names,
+                       .numbers = numbers});
+}
+
+START_TEST(labels_agree_each) {
+  add_labels(a, 1, 0), add_labels(b, 1, 0);
+  add_labels(a, 1, 0), add_labels(b, 1, 1);
+  add_labels(a, 0, 0), add_labels(b, 1, 1);
+  expect(0.5, 3);
+}
+END_TEST
+
 static void add_boxes(mica_report *to, size_t count, const char *const *names, const double *boxes) {
   add(to, &(mica_item){.kind = MICA_ITEM_KIND_BOXES,
                        .name = "boxes",
@@ -168,6 +187,7 @@ Suite *test_suite(void) {
   TCase *tcase = tcase_create("all");
   tcase_add_checked_fixture(tcase, setup, teardown);
   tcase_add_test(tcase, classes_agree_by_the_likeliest);
+  tcase_add_test(tcase, labels_agree_each);
   tcase_add_test(tcase, boxes_agree_where_they_overlap_by_half);
   tcase_add_test(tcase, masks_and_texts_agree);
   tcase_add_test(tcase, what_is_no_number_agrees_with_none);
