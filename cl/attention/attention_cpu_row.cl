@@ -1,19 +1,35 @@
 /* attention/attention_cpu_row.cl: y = softmax(score) v for few queries, as when text is generated: a query a work-item,
- * with an online softmax. CPU class; lanes are elements of a head in both products, and keys in between, VW at a time.
+ * with an online softmax. CPU class. A step takes KEYS keys: scores first, by products whose lanes are elements of a
+ * head and which are added up for VW keys at once; then the sum of v's rows. Each row is read once and as a whole: a
+ * long cache takes as long as memory takes to read it.
  *
  *   Y (B, Tq, H, E), L (B, H, Tq): as attention_cpu.cl has them
+ *   WHOLE   1: D and E are D_PAD and E_PAD, and elements of k and of v are adjacent
  *
  * NDRange (Tq, H, B), work-groups of one work-item. */
 #include "attention/cpu_tile.clh"
+
+#ifndef WHOLE
+#define WHOLE 0
+#endif
+#define KEYS 64
+/* Columns of a row that are in registers at once. */
+#define AT_ONCE(pad) ((pad) <= 128 ? (pad) : 32)
+#if WHOLE
+#define PART(x, step, c, columns) MICA_AS(float, VW, LOADV(Q_T, VW, x, c))
+#else
+#define PART(x, step, c, columns) read_row(x, step, c, columns)
+#endif
 
 DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
 
 /* The largest lane. */
 INLINE float largest(const vec x) {
-  float lanes[VW], most = -INFINITY;
+  float lanes[VW];
   MICA_VSTORE(VW, x, lanes, 0);
-  for (int l = 0; l < VW; l++) most = fmax(lanes[l], most);
-  return most;
+  UNROLL for (int s = VW / 2; s > 0; s /= 2) UNROLL for (int l = 0; l < s; l++) lanes[l] =
+      lanes[l + s] > lanes[l] ? lanes[l + s] : lanes[l];
+  return lanes[0];
 }
 
 INLINE float sum_of(const vec x) {
@@ -23,20 +39,46 @@ INLINE float sum_of(const vec x) {
   return sum;
 }
 
-/* Products of q with the VW rows of k from row j on, those behind `end` with the last. */
-INLINE vec products(__local const float *q, elements k, const long row_step, const long column_step, const int j,
-                    const int end, const int columns) {
+/* Fetches what the next step reads at these columns. Rows of a cache lie apart, with other heads' between them, and
+ * processors fetch ahead by themselves only what is adjacent. */
+#define FETCH(row, row_step, column_step, c, pad)                                                                      \
+  UNROLL for (int u = 0; u < AT_ONCE(pad) / VW; u++) PREFETCH_FAR(row + KEYS * row_step + (c + u * VW) * column_step)
+
+/* Products of q with VW rows of k, of which those behind `last` are `last`. */
+INLINE vec products(__local const float *q, elements k, const long row_step, const long column_step, const int last,
+                    const int columns) {
   vec t[VW];
   UNROLL for (int r = 0; r < VW; r++) t[r] = (vec)(0.0f);
-  for (int c = 0; c < columns; c += VW) {
-    const vec q_ = MICA_VLOAD(VW, q, c);
-    UNROLL for (int r = 0; r < VW; r++) t[r] =
-        fma(q_, read_row(k + min(j + r, end - 1) * row_step, column_step, c, columns), t[r]);
+  for (int c = 0; c < D_PAD; c += AT_ONCE(D_PAD)) {
+    vec q_[AT_ONCE(D_PAD) / VW];
+    UNROLL for (int u = 0; u < AT_ONCE(D_PAD) / VW; u++) q_[u] = MICA_VLOAD(VW, q, c + u * VW);
+    UNROLL for (int r = 0; r < VW; r++) {
+      elements row = k + min(r, last) * row_step;
+      FETCH(row, row_step, column_step, c, D_PAD);
+      UNROLL for (int u = 0; u < AT_ONCE(D_PAD) / VW; u++) t[r] =
+          fma(q_[u], PART(row, column_step, c + u * VW, columns), t[r]);
+    }
   }
   TRANSPOSE(vec, VW, t)
-  vec sum = t[0];
-  UNROLL for (int r = 1; r < VW; r++) sum += t[r];
-  return sum;
+  UNROLL for (int s = VW / 2; s > 0; s /= 2) UNROLL for (int r = 0; r < s; r++) t[r] += t[r + s];
+  return t[0];
+}
+
+/* y = y * shrink + the sum over r < count of weights[r] v[r]. */
+INLINE void add_rows(__local float *y, __local const float *weights, const float shrink, elements v,
+                     const long row_step, const long column_step, const int count, const int columns) {
+  for (int c = 0; c < E_PAD; c += AT_ONCE(E_PAD)) {
+    vec y_[AT_ONCE(E_PAD) / VW];
+    UNROLL for (int u = 0; u < AT_ONCE(E_PAD) / VW; u++) y_[u] = MICA_VLOAD(VW, y, c + u * VW) * shrink;
+    for (int r = 0; r < count; r++) {
+      elements row = v + r * row_step;
+      FETCH(row, row_step, column_step, c, E_PAD);
+      const vec weight = (vec)(weights[r]);
+      UNROLL for (int u = 0; u < AT_ONCE(E_PAD) / VW; u++) y_[u] =
+          fma(weight, PART(row, column_step, c + u * VW, columns), y_[u]);
+    }
+    UNROLL for (int u = 0; u < AT_ONCE(E_PAD) / VW; u++) STOREV(f32, VW, y_[u], y, c + u * VW);
+  }
 }
 
 CPU_KERNEL attention_cpu_row(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
@@ -45,7 +87,7 @@ CPU_KERNEL attention_cpu_row(ATTENTION_BUFFERS, elements Q, elements K, elements
   UNPACK_HEADS;
   const long Y_at = UNPACK(i64), L_at = UNPACK(i64);
   DROPOUT_TIME;
-  __local float q_row[D_PAD] ALIGNED, y_row[E_PAD] ALIGNED, weights[VW] ALIGNED;
+  __local float q_row[D_PAD] ALIGNED, y_row[E_PAD] ALIGNED, weights[KEYS] ALIGNED;
   const int i = get_group_id(0), h = get_group_id(1), b = get_group_id(2), g = (int)((long)h * G / H);
   const int keys = KEYS_OF(b);
   const long offset = OFFSET_OF(b);
@@ -57,27 +99,32 @@ CPU_KERNEL attention_cpu_row(ATTENTION_BUFFERS, elements Q, elements K, elements
   for (int c = 0; c < D_PAD; c += VW) STOREV(f32, VW, read_row(q, Q_c, c, D) * product_scale, q_row, c);
   clear(y_row, E_PAD);
 
-  for (int j = begin; j < end; j += VW) {
-    vec chain, s = cap_score(products(q_row, k, K_t, K_c, j, end, D), cap, &chain);
+  for (int j = begin; j < end; j += KEYS) {
+    const int count = min(KEYS, end - j);
+    vec high = (vec)(-INFINITY);
+    for (int r = 0; r < count; r += VW) {
+      vec chain, s = cap_score(products(q_row, k + (j + r) * K_t, K_t, K_c, count - 1 - r, D), cap, &chain);
 #if MASK
-    s += read_mask(M + M_at + b * M_b + h * M_h + i * M_t + j * M_c, M_c, end - j);
+      s += read_mask(M + M_at + b * M_b + h * M_h + i * M_t + (j + r) * M_c, M_c, count - r);
 #endif
-    s = select((vec)(-INFINITY), s, LANES < end - j);
-    const float next = fmax(most, largest(s)), base = next == -INFINITY ? 0.0f : next;
+      s = select((vec)(-INFINITY), s, LANES < count - r);
+      high = larger(s, high);
+      STOREV(f32, VW, s, weights, r);
+    }
+    const float step_most = largest(high), next = step_most > most ? step_most : most,
+                base = next == -INFINITY ? 0.0f : next;
     const vec shrink = power_of_2((vec)(most - base));
     most = next;
-    vec p = power_of_2(s - base);
-    sum = sum * shrink + p;
+    sum *= shrink;
+    for (int r = 0; r < count; r += VW) {
+      vec p = power_of_2(MICA_VLOAD(VW, weights, r) - base);
+      sum += p;
 #if DROPOUT
-    p *= kept_lanes((((ulong)b * H + h) * Tq + i) * Tk + j, 1, time, key_low, key_high, keep, keep_scale);
+      p *= kept_lanes((((ulong)b * H + h) * Tq + i) * Tk + j + r, 1, time, key_low, key_high, keep, keep_scale);
 #endif
-    STOREV(f32, VW, p, weights, 0);
-    for (int c = 0; c < E; c += VW) {
-      vec y = MICA_VLOAD(VW, y_row, c) * shrink;
-      UNROLL for (int r = 0; r < VW; r++) y =
-          fma((vec)(weights[r]), read_row(v + min(j + r, end - 1) * V_t, V_c, c, E), y);
-      STOREV(f32, VW, y, y_row, c);
+      STOREV(f32, VW, p, weights, r);
     }
+    add_rows(y_row, weights, shrink.s0, v + j * V_t, V_t, V_c, count, E);
   }
 
   const float total = sum_of(sum), inverse = total == 0.0f ? 0.0f : 1.0f / total;

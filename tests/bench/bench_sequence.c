@@ -41,7 +41,7 @@ static double steps_of(const bench *b, const sequence_row *row, int steps) {
 
 static int steps_for(double seconds) { return seconds >= ROUND_SECONDS ? 1 : (int)(ROUND_SECONDS / seconds) + 1; }
 
-static void print_profile(const bench *b, const sequence_row *row) {
+void bench_sequence_profile(const bench *b, const sequence_row *row) {
   enum { MOST_ROWS = 64 };
   mica_profile_row rows[MOST_ROWS];
   size_t count = 0;
@@ -85,7 +85,7 @@ void bench_sequence_measure(const bench *b, const sequence_row *row) {
     mine[i] = steps_of(b, row, steps) / steps;
   }
   report(b, row, bench_median(mine, (size_t)b->rounds), bench_median(theirs, (size_t)b->rounds));
-  if (b->profile) print_profile(b, row);
+  if (b->profile) bench_sequence_profile(b, row);
   if (has_peer) peer_train_end(&peer);
   free(mine);
   free(theirs);

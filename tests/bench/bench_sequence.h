@@ -20,6 +20,8 @@ typedef struct sequence_row {
 /* Runs both alternately, and prints medians and their ratio; nothing for a row whose name has not the text of --cases.
  * */
 void bench_sequence_measure(const bench *b, const sequence_row *row);
+/* Prints what the kernels of a run take, to standard error. */
+void bench_sequence_profile(const bench *b, const sequence_row *row);
 /* A tensor of random numbers within +-bound. */
 mica_tensor *bench_sequence_numbers(const bench *b, mica_shape shape, float bound);
 

@@ -168,13 +168,19 @@ static void generate(const bench *b, const network *n, const char *name) {
 
 enum { EARLY = 32, LATE = 1000, TIMED = 16, MOST_ROUNDS = 64 };
 
-/* Seconds of a token about a position, behind a prompt that comes to it. */
-static double token_at(const writer *w, int64_t position) {
+/* A prompt that comes to TIMED / 2 tokens before a position, and one token. */
+static void come_to(const writer *w, int64_t position) {
   static int32_t ids[LATE], next[1];
   const int32_t length = (int32_t)position - TIMED / 2;
   for (int32_t i = 0; i < length; i++) ids[i] = i * 37 % VOCABULARY;
   bench_ok(mica_generator_prompt(w->generator, ids, &length, length));
   bench_ok(mica_generator_next(w->generator, next));
+}
+
+/* Seconds of a token about a position. */
+static double token_at(const writer *w, int64_t position) {
+  int32_t next[1];
+  come_to(w, position);
   const double begin = bench_now();
   for (int i = 0; i < TIMED; i++) bench_ok(mica_generator_next(w->generator, next));
   return (bench_now() - begin) / TIMED;
@@ -184,6 +190,17 @@ static double token_at(const writer *w, int64_t position) {
 static double bytes_at(const network *n, int64_t position) {
   return 4 *
          (double)(12 * n->layers * n->width * n->width + VOCABULARY * n->width + 2 * n->layers * n->width * position);
+}
+
+static void next_token(void *user) {
+  int32_t next[1];
+  bench_ok(mica_generator_next(((const writer *)user)->generator, next));
+}
+
+static void print_profile(const bench *b, writer *w, int64_t position) {
+  come_to(w, position);
+  fprintf(stderr, "a token about %d:\n", (int)position);
+  bench_sequence_profile(b, &(sequence_row){.step = next_token, .user = w});
 }
 
 static void compare_positions(const bench *b) {
@@ -206,6 +223,10 @@ static void compare_positions(const bench *b) {
                "that\n",
          first * 1e3, last * 1e3, last / first, predicted, last / first / predicted);
   fflush(stdout);
+  if (b->profile) {
+    print_profile(b, &w.writer, EARLY);
+    print_profile(b, &w.writer, LATE);
+  }
   drop_writer(&w);
 }
 

@@ -27,10 +27,11 @@ const mica__kernel_desc mica__attention_cpu_kernel = {
 /* A query a work-item. */
 static const mica__kernel_param row_params[] = {
     MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),
-    MICA__CASE("D_PAD", "D, padded", PADDED_SIZES), MICA__CASE("E_PAD", "E, padded", PADDED_SIZES)};
+    MICA__CASE("D_PAD", "D, padded", PADDED_SIZES), MICA__CASE("E_PAD", "E, padded", PADDED_SIZES),
+    MICA__CASE("WHOLE", "1: rows of k and v are D_PAD and E_PAD adjacent elements", 1, 0)};
 static const mica__variant row_variants[] = {
-    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 64, 64),
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 64, 64),
+    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 64, 64, 1),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 64, 64, 1),
 };
 const mica__kernel_desc mica__attention_cpu_row_kernel = {
     MICA__KERNEL("attention_cpu_row", "attention/attention_cpu_row.cl", row_params, row_variants)};
@@ -66,6 +67,12 @@ static uint64_t local_bytes(const mica__kernel_desc *desc, const int32_t *values
   return (uint64_t)count * sizeof(float);
 }
 
+static bool has_whole_rows(const mica__attention *a) {
+  const int64_t *k = mica_tensor_strides(a->in[MICA__ATTENTION_OF_K]);
+  const int64_t *v = mica_tensor_strides(a->in[MICA__ATTENTION_OF_V]);
+  return k[3] == 1 && v[3] == 1;
+}
+
 /* The values for a problem: of the device's variant, with as many rows a block as local memory takes; false: none */
 static bool choose(const mica__attention *a, const mica__kernel_desc *desc, int32_t *values) {
   static const int32_t blocks[] = {128, 64, 32, 16};
@@ -77,7 +84,10 @@ static bool choose(const mica__attention *a, const mica__kernel_desc *desc, int3
   mica__attention_set(desc, values, a);
   mica__kernel_set(desc, values, "D_PAD", d);
   mica__kernel_set(desc, values, "E_PAD", e);
-  if (desc == &mica__attention_cpu_row_kernel) return true; /* a row is less than any tile */
+  if (desc == &mica__attention_cpu_row_kernel) { /* a row is less than any tile */
+    mica__kernel_set(desc, values, "WHOLE", d == a->size.d && e == a->size.e && has_whole_rows(a));
+    return true;
+  }
   int32_t most = mica__kernel_value(desc, values, "BLOCK");
   for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
     if (blocks[k] > most) continue;
