@@ -166,13 +166,18 @@ static void check_op(const char *name) {
   run_checks(op, MICA__CHECK_SMALL);
 }
 
-/* The implementation of convolutions on tiles, over the whole grid. */
+/* The implementations of convolutions on tiles, over the whole grid. */
 static mica_status check_tiles(mica__check *check) {
-  return mica__conv_check_impl(check, &mica__conv_cpu_tiles, MICA__CONV_FWD);
+  MICA_TRY(mica__conv_check_impl(check, &mica__conv_cpu_tiles, MICA__CONV_FWD));
+  MICA_TRY(mica__conv_check_impl(check, &mica__conv_cpu_tiles_n, MICA__CONV_FWD));
+  MICA_TRY(mica__conv_check_impl(check, &mica__conv_cpu_tiles_n, MICA__CONV_BWD_DATA));
+  return mica__conv_check_impl(check, &mica__conv_cpu_wgrad_tiles, MICA__CONV_BWD_FILTER);
 }
 
 START_TEST(convolutions_are_right) {
-  static const mica__kernel_desc *const kernels[] = {&mica__conv_cpu_tiles_kernel, NULL};
+  static const mica__kernel_desc *const kernels[] = {&mica__conv_cpu_tiles_kernel, &mica__conv_cpu_tiles_n_kernel,
+                                                     &mica__conv_cpu_tiles_filters_kernel,
+                                                     &mica__conv_cpu_wgrad_tiles_kernel, NULL};
   const mica__op tiles = {.name = "conv on tiles", .kernels = kernels, .check = check_tiles};
   run_checks(&tiles, MICA__CHECK_FULL);
 }

@@ -91,6 +91,9 @@ static const geometry full[] = {
     {1, 64, 70, {16, 16}, {3, 3}, {.pad = ALL(2), .dilation = ALL(2)}, 0},
     {1, 66, 33, {17, 19}, {1, 1}, {.stride = ALL(2)}, 0},
     {3, 33, 40, {9, 7}, {5, 3}, {.stride = {3, 1}, .pad = {2, 1}}, 0},
+    {35, 33, 34, {5, 7}, {3, 3}, {.stride = {1, 2}, .pad = {1, 2}, .dilation = {1, 2}}, 0},
+    {32, 66, 32, {6, 3}, {1, 1}, {.groups = 1}, 0},
+    {70, 20, 36, {2, 2}, {3, 3}, {.pad = ALL(1)}, 0},
 };
 
 /* What becomes part of a kernel's text, or is prepacked (constant); a group of cases shares it. With constant

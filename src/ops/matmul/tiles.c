@@ -8,14 +8,17 @@
 static const mica__kernel_param pack_params[] = {
     MICA__CASE("PER", "elements a word", 2, 4),
     MICA__CASE("ROWS", "1 rows of a, 0 columns of b", 0, 1),
+    MICA__CASE("ACROSS", "1 vectors along matrices", 0, 1),
 };
-static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 2, 0)};
+static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 2, 0, 0)};
 const mica__kernel_desc mica__gemm_amx_pack_kernel = {
     MICA__KERNEL("gemm_amx_pack", "matmul/gemm_amx_pack.cl", pack_params, pack_variants)};
 
 /* Panels and words that a group of the packing kernel takes (cl/matmul/gemm_amx_pack.cl), of rows in whole chunks. */
 #define SHARE 8
 #define LENGTH 32
+/* Elements of a vector. */
+#define LANES 16
 /* Words a tile takes along k. */
 #define MOST_WORDS 16
 
@@ -31,14 +34,16 @@ mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *o, mi
   int64_t panels = mica__ceil_div(o->outer, MICA__TILES_SIDE);
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
+  const bool across = o->batch == 1 && o->batches >= LANES && o->outer_step != 1 && o->k_step != 1;
   mica__kernel_values(desc, &pack_variants[0], values);
   mica__kernel_set(desc, values, "PER", (int32_t)o->per);
   mica__kernel_set(desc, values, "ROWS", o->rows);
+  mica__kernel_set(desc, values, "ACROSS", across);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica_shape shape = MICA_SHAPE(o->batches, panels, cut.steps, MICA__TILES_SIDE);
   MICA_TRY(mica__workspace_tensor(queue, MICA_U32, shape, packed));
   mica__launch launch = mica__launch_of(kernel);
-  const int64_t sizes[] = {o->outer, o->k, cut.steps, cut.words};
+  const int64_t sizes[] = {o->batches, o->outer, o->k, cut.steps, cut.words};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_tensor(&launch, o->tensor);
   mica__launch_long(&launch, o->batch);
@@ -46,7 +51,8 @@ mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *o, mi
   mica__launch_long(&launch, o->k_step);
   mica__launch_tensor(&launch, *packed);
   const int64_t taken = o->rows ? LENGTH / cut.words * cut.words : LENGTH;
-  const int64_t groups[] = {mica__ceil_div(cut.steps, taken), mica__ceil_div(panels, SHARE), o->batches};
+  const int64_t groups[] = {mica__ceil_div(cut.steps, taken), mica__ceil_div(panels, SHARE),
+                            across ? mica__ceil_div(o->batches, LANES) : o->batches};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)mica_tensor_bytes(*packed));
   return mica__queue_submit(queue, &launch);

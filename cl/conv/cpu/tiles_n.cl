@@ -1,0 +1,117 @@
+/* conv/cpu/tiles_n.cl: convolution of bf16 in two dimensions, without groups, forward or backward to the data, on the
+ * matrix unit of Intel's CPUs (common/tiles.clh), over images: a tile is 16 images of one pixel, so that taps beyond an
+ * edge, strides and dilation cost nothing, and planes of few pixels fill it.
+ *
+ *   BACK 0   D = y of S = x     rows of a product are images, columns filters, sums run over channels
+ *   BACK 1   D = x of S = y     rows are channels, columns images, sums run over filters
+ *
+ * X is S, a pixel a matrix, packed by matmul/gemm_amx_pack.cl with `steps` words of which a tile takes `words`:
+ * X[pixel][block of 32 images], rows of A or columns of B. W is the filters, a tap a matrix, packed likewise by
+ * conv/cpu/tiles_filters.cl: W[tap][panel] of 32 channels of D, columns of B or rows of A.
+ *
+ *   MICA_HAS_AMX  1 the instructions, 0 an emulation
+ *
+ * A work-group of one work-item takes `panels` panels by `strips` strips of 16 pixels of D by 32 images. shape: panels,
+ * strips, steps, words. sums: 16 * PITCH floats. NDRange: ceil(strips of D / strips), ceil(panels of D / panels),
+ * ceil(N / 32). */
+#include "common/epilogue.clh"
+#include "common/group.clh"
+#include "common/tiles.clh"
+#include "common/transpose.clh"
+#include "conv/problem.clh"
+
+#ifndef BACK
+#define BACK 0
+#endif
+
+#define SIDE 32
+#define STRIP 16
+#define PITCH (SIDE * SIDE + 16) /* of a pixel's sums: no multiple of a page, whose lines share a set of the cache */
+#define UNROLL _Pragma("unroll")
+#define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
+
+/* The pixel of S that tap r reads for pixel o of D, along one dimension of so many pixels; -1 where there is none. */
+static inline int source_of(const int o, const int r, const int step, const int pad, const int dilation,
+                            const int pixels) {
+#if BACK
+  const int at = o + pad - r * dilation;
+  return at < 0 || at % step || at / step >= pixels ? -1 : at / step;
+#else
+  const int at = o * step - pad + r * dilation;
+  return at < 0 || at >= pixels ? -1 : at;
+#endif
+}
+
+CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *restrict X, const long X_at,
+                            __global const uint *restrict W, const long W_at, __local float *sums, EPILOGUE_PARAMS) {
+  CONV_UNPACK
+  const int steps = shape.s2, words = shape.s3;
+  const int S1 = BACK ? O1 : I1, S2 = BACK ? O2 : I2, D1 = BACK ? I1 : O1, D2 = BACK ? I2 : O2;
+  const int channels = BACK ? CG : KG, all_panels = DIVIDE_UP(channels, SIDE), pixels = D1 * D2;
+  const int strip0 = (int)get_group_id(0) * shape.s1, strip1 = min(strip0 + shape.s1, DIVIDE_UP(pixels, STRIP));
+  const int panel0 = (int)get_group_id(1) * shape.s0, panel1 = min(panel0 + shape.s0, all_panels);
+  const int image = (int)get_group_id(2) * SIDE;
+  const long matrix = (long)steps * SIDE, blocks = get_num_groups(2);
+  X += X_at + get_group_id(2) * matrix;
+  W += W_at;
+  TILES_STORAGE;
+  TILES_BEGIN(words);
+  for (int panel = panel0; panel < panel1; panel++)
+    for (int strip = strip0; strip < strip1; strip++) {
+      const int first = strip * STRIP, count = min(STRIP, pixels - first);
+      for (int q = 0; q < count; q++) {
+        const int o1 = (first + q) / D2, o2 = (first + q) % D2;
+        __local uint *to = (__local uint *)(sums + q * PITCH);
+        TILE_ZERO(0);
+        TILE_ZERO(1);
+        TILE_ZERO(2);
+        TILE_ZERO(3);
+        for (int r1 = 0; r1 < R1; r1++) {
+          const int h = source_of(o1, r1, ST1, PA1, DI1, S1);
+          if (h < 0) continue;
+          for (int r2 = 0; r2 < R2; r2++) {
+            const int w = source_of(o2, r2, ST2, PA2, DI2, S2);
+            if (w < 0) continue;
+            __global const uint *x = X + (h * S2 + w) * blocks * matrix;
+            __global const uint *f = W + ((long)(r1 * R2 + r2) * all_panels + panel) * matrix;
+            for (int s = 0; s < steps; s += words, x += SIDE * words, f += SIDE * words) {
+              __global const uint *a = BACK ? f : x, *b = BACK ? x : f;
+              TILE_LOAD(6, b, 4 * SIDE);
+              TILE_LOAD(4, a, 4l * words);
+              TILE_DOT(bf, 0, 4, 6);
+              TILE_LOAD(7, b + 16, 4 * SIDE);
+              TILE_DOT(bf, 1, 4, 7);
+              TILE_LOAD(5, a + 16 * words, 4l * words);
+              TILE_DOT(bf, 2, 5, 6);
+              TILE_DOT(bf, 3, 5, 7);
+            }
+          }
+        }
+        TILE_STORE(0, to, 4 * SIDE);
+        TILE_STORE(1, to + 16, 4 * SIDE);
+        TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
+        TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+      }
+      /* From a pixel's rows and columns to a row's and column's pixels. */
+      for (int i = 0; i < SIDE; i++)
+        for (int j0 = 0; j0 < SIDE; j0 += 16) {
+          float16 x[16];
+          float lanes[16][16];
+          UNROLL for (int q = 0; q < 16; q++) x[q] = vload16(0, sums + q * PITCH + i * SIDE + j0);
+          mica_transpose16(x);
+          UNROLL for (int j = 0; j < 16; j++) vstore16(x[j], 0, lanes[j]);
+          for (int j = 0; j < 16; j++) {
+            const int n = image + (BACK ? j0 + j : i), k = panel * SIDE + (BACK ? i : j0 + j);
+            if (n >= N || k >= channels) continue;
+            if (count == STRIP) {
+              FINISH(16, vload16(0, lanes[j]), n, k, first);
+            } else {
+              int q = 0;
+              for (; q + 4 <= count; q += 4) FINISH(4, vload4(0, lanes[j] + q), n, k, first + q);
+              for (; q < count; q++) FINISH(1, lanes[j][q], n, k, first + q);
+            }
+          }
+        }
+    }
+  TILES_END;
+}

@@ -1,0 +1,106 @@
+/* conv/cpu/wgrad_tiles.cl: weight gradient of convolutions of bf16 in two dimensions, without groups, on the matrix
+ * unit of Intel's CPUs (common/tiles.clh). Sums run over images, 32 to a tile, and over pixels: a tap is no more than
+ * another pixel of x, whatever strides, dilation and padding are.
+ *
+ * Y is dy as matrices of filters by images, X is x as matrices of images by channels, a pixel a matrix, both packed by
+ * matmul/gemm_amx_pack.cl with `steps` words of two images of which a tile takes `words`: Y[pixel][panel of 32
+ * filters], rows of A, and X[pixel][panel of 32 channels], columns of B.
+ *
+ *   MICA_HAS_AMX  1 the instructions, 0 an emulation
+ *
+ * A work-group of one work-item takes 32 filters by 32 channels and all taps, block by block of `rows` rows of y, whose
+ * operands its second level cache keeps from tap to tap. shape: rows, steps, words. sums: taps * PITCH floats, then
+ * 32 * taps + 16. NDRange: panels of channels, panels of filters, 1. */
+#include "common/epilogue.clh"
+#include "common/group.clh"
+#include "common/tiles.clh"
+#include "common/transpose.clh"
+#include "conv/problem.clh"
+
+#define SIDE 32
+#define PITCH (SIDE * SIDE + 16) /* of a tap's sums: no multiple of a page */
+#define UNROLL _Pragma("unroll")
+#define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
+
+/* The pixels o of y, from *begin to below the result, of which tap r reads pixels of x, along one dimension: those with
+ * 0 <= o step + shift < pixels among from .. to - 1. */
+static inline int reached(const int from, const int to, const int shift, const int step, const int pixels, int *begin) {
+  *begin = max(from, shift < 0 ? DIVIDE_UP(-shift, step) : 0);
+  return pixels <= shift ? *begin : min(to, DIVIDE_UP(pixels - shift, step));
+}
+
+/* line[c * taps + t] = row[t * PITCH + c] for 16 channels. */
+static inline void weave(__local const float *row, const int taps, __local float *line) {
+  float16 x[16];
+  if (taps <= 16) {
+    UNROLL for (int t = 0; t < 16; t++) x[t] = t < taps ? vload16(0, row + t * PITCH) : (float16)(0);
+    mica_transpose16(x);
+    UNROLL for (int c = 0; c < 16; c++) vstore16(x[c], 0, line + c * taps);
+  } else {
+    for (int c = 0; c < 16; c++)
+      for (int t = 0; t < taps; t++) line[c * taps + t] = row[t * PITCH + c];
+  }
+}
+
+CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const uint *restrict Y, const long Y_at,
+                                __global const uint *restrict X, const long X_at, __local float *sums,
+                                EPILOGUE_PARAMS) {
+  CONV_UNPACK
+  const int steps = shape.s1, words = shape.s2, taps = R1 * R2;
+  const long matrix = (long)steps * SIDE, y_pixel = DIVIDE_UP(KG, SIDE) * matrix,
+             x_pixel = DIVIDE_UP(CG, SIDE) * matrix;
+  const int k0 = (int)get_group_id(1) * SIDE, c0 = (int)get_group_id(0) * SIDE;
+  Y += Y_at + get_group_id(1) * matrix;
+  X += X_at + get_group_id(0) * matrix;
+  TILES_STORAGE;
+  TILES_BEGIN(words);
+  for (int row0 = 0; row0 == 0 || row0 < O1; row0 += shape.s0)
+    for (int t = 0; t < taps; t++) {
+      const int shift1 = t / R2 * DI1 - PA1, shift2 = t % R2 * DI2 - PA2;
+      int begin1, begin2;
+      const int end1 = reached(row0, min(O1, row0 + shape.s0), shift1, ST1, I1, &begin1);
+      const int end2 = reached(0, O2, shift2, ST2, I2, &begin2);
+      __local uint *to = (__local uint *)(sums + t * PITCH);
+      if (row0 == 0) {
+        TILE_ZERO(0);
+        TILE_ZERO(1);
+        TILE_ZERO(2);
+        TILE_ZERO(3);
+      } else {
+        TILE_LOAD(0, to, 4 * SIDE);
+        TILE_LOAD(1, to + 16, 4 * SIDE);
+        TILE_LOAD(2, to + 16 * SIDE, 4 * SIDE);
+        TILE_LOAD(3, to + 16 * SIDE + 16, 4 * SIDE);
+      }
+      for (int o1 = begin1; o1 < end1; o1++)
+        for (int o2 = begin2; o2 < end2; o2++) {
+          __global const uint *a = Y + (o1 * O2 + o2) * y_pixel;
+          __global const uint *b = X + ((o1 * ST1 + shift1) * I2 + o2 * ST2 + shift2) * x_pixel;
+          for (int s = 0; s < steps; s += words, a += SIDE * words, b += SIDE * words) {
+            TILE_LOAD(6, b, 4 * SIDE);
+            TILE_LOAD(4, a, 4l * words);
+            TILE_DOT(bf, 0, 4, 6);
+            TILE_LOAD(7, b + 16, 4 * SIDE);
+            TILE_DOT(bf, 1, 4, 7);
+            TILE_LOAD(5, a + 16 * words, 4l * words);
+            TILE_DOT(bf, 2, 5, 6);
+            TILE_DOT(bf, 3, 5, 7);
+          }
+        }
+      TILE_STORE(0, to, 4 * SIDE);
+      TILE_STORE(1, to + 16, 4 * SIDE);
+      TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
+      TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+    }
+  TILES_END;
+  /* From sums of a tap to those of a channel, as the filters have them. */
+  __local float *line = sums + taps * PITCH;
+  const int length = min(SIDE, CG - c0) * taps;
+  for (int i = 0; i < min(SIDE, KG - k0); i++) {
+    weave(sums + i * SIDE, taps, line);
+    weave(sums + i * SIDE + 16, taps, line + 16 * taps);
+    int e = 0;
+    for (; e + 16 <= length; e += 16) FINISH(16, vload16(0, line + e), 0, k0 + i, c0 * taps + e);
+    for (; e < length; e++) FINISH(1, line[e], 0, k0 + i, c0 * taps + e);
+  }
+}

@@ -1,0 +1,126 @@
+/* Weight gradients of bf16 on the matrix unit of Intel's CPUs (cl/conv/cpu/wgrad_tiles.cl). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/conv.h"
+#include "ops/matmul/tiles.h"
+#include "runtime/host_cpu.h"
+
+#include <stdatomic.h>
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA_BF16),
+    MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0),
+};
+#define VALUES MICA_BF16, MICA_F32, MICA_F32, 2
+/* The emulation is no device's choice; it is there to be checked. */
+static const mica__variant variants[] = {
+    {.name = "amx",
+     .classes = MICA__ON_CPU,
+     .vector_bytes = MICA__LONG_VECTOR,
+     .has_instruction = mica__host_has_tiles,
+     .values = {VALUES, 1}},
+    {.name = "emulation", .values = {VALUES, 0}},
+};
+const mica__kernel_desc mica__conv_cpu_wgrad_tiles_kernel = {
+    MICA__KERNEL("conv_cpu_wgrad_tiles", "conv/cpu/wgrad_tiles.cl", params, variants)};
+
+/* Set when a driver that should take the instructions does not. */
+static atomic_bool rejected;
+
+#define SIDE MICA__TILES_SIDE
+#define PITCH (SIDE * SIDE + 16)
+/* With fewer channels or filters tiles are mostly padding. */
+#define FEWEST_CHANNELS 16
+/* Larger planes are copied more slowly than they are multiplied in f32. */
+#define MOST_PIXELS 1024
+/* Operands of a block of rows: half of a second level cache of 2 MB. */
+#define BLOCK_BYTES (1 << 20)
+
+static mica__tiles_cut cut_of(const mica__conv *conv) { return mica__tiles_cut_of(conv->dims.n, 2); }
+
+static size_t scratch_of(const mica__conv_dims *d) {
+  return (size_t)(mica__product3(d->filter) * (PITCH + SIDE) + 16) * sizeof(float);
+}
+
+static int64_t rows_of(const mica__conv *conv) {
+  const mica__conv_dims *d = &conv->dims;
+  int64_t pixels = d->out[2] + d->in[2] * d->stride[1], bytes = 4 * SIDE * cut_of(conv).steps;
+  return mica__max(1, BLOCK_BYTES / mica__max(1, pixels * bytes));
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (conv->dtype != MICA_BF16) return "tiles take bf16";
+  if (d->groups > 1) return "there are groups";
+  return d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1 ? "there is a depth" : NULL;
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  if (d->c < FEWEST_CHANNELS || d->k < FEWEST_CHANNELS) return "there are few channels";
+  if (4 * d->n < 3 * SIDE * mica__ceil_div(d->n, SIDE)) return "images leave tiles empty";
+  if (mica__max(mica__product3(d->in), mica__product3(d->out)) > MOST_PIXELS) return "planes are large";
+  if (mica__ceil_div(d->k, SIDE) * mica__ceil_div(d->c, SIDE) < (int64_t)task->device->compute_units)
+    return "there are fewer panels than cores";
+  if (scratch_of(d) > task->device->local_bytes) return "local memory does not take the sums";
+  if (atomic_load(&rejected)) return "the driver has rejected its assembly";
+  return mica__host_has_tiles(task->device) ? NULL : "the processor has no tiles, or this process may not use them";
+}
+
+static mica_status pack(mica_queue *queue, const mica__conv *conv, bool rows, mica_tensor **packed) {
+  const mica__conv_dims *d = &conv->dims;
+  int64_t pixels = mica__product3(rows ? d->out : d->in), channels = rows ? d->k : d->c;
+  const mica__tiles_operand operand = {.tensor = rows ? conv->y : conv->x,
+                                       .rows = rows,
+                                       .per = 2,
+                                       .batches = pixels,
+                                       .batch = 1,
+                                       .outer = channels,
+                                       .outer_step = pixels,
+                                       .k = d->n,
+                                       .k_step = channels * pixels};
+  return mica__tiles_pack(queue, &operand, cut_of(conv), packed);
+}
+
+static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mica__variant *variant,
+                            const mica_tensor *y, const mica_tensor *x) {
+  const mica__kernel_desc *desc = &mica__conv_cpu_wgrad_tiles_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(desc, variant, values);
+  mica_status status = mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch);
+  if (status == MICA_E_BUILD) atomic_store(&rejected, true);
+  MICA_TRY(status);
+  mica__conv_push_dims(&launch, &conv->dims);
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)mica__min(rows_of(conv), conv->dims.out[1] + 1),
+                                          (int32_t)cut_of(conv).steps, (int32_t)cut_of(conv).words});
+  mica__launch_tensor(&launch, y);
+  mica__launch_tensor(&launch, x);
+  mica__launch_local(&launch, scratch_of(&conv->dims));
+  const int64_t groups[] = {mica__ceil_div(conv->dims.c, SIDE), mica__ceil_div(conv->dims.k, SIDE), 1};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__conv_end(queue, &launch, conv);
+}
+
+static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const mica__variant *variant = task->variant ? task->variant : &variants[0];
+  mica_tensor *y = NULL, *x = NULL;
+  if (variant->has_instruction && !variant->has_instruction(task->device))
+    return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_tiles: the processor has no tiles");
+  mica_status status = pack(queue, conv, true, &y);
+  if (status == MICA_OK) status = pack(queue, conv, false, &x);
+  if (status == MICA_OK) status = multiply(queue, conv, variant, y, x);
+  mica_tensor_destroy(y);
+  mica_tensor_destroy(x);
+  return status;
+}
+
+const mica__impl mica__conv_cpu_wgrad_tiles = {.name = "conv_cpu_wgrad_tiles",
+                                               .kernel = &mica__conv_cpu_wgrad_tiles_kernel,
+                                               .unable = unable,
+                                               .decline = decline,
+                                               .launch = launch_tiles};
