@@ -63,10 +63,12 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
   bool takes = k < 32 && node->op->takes_strides >> k & 1;
   for (int32_t i = 0; i < space.rank; i++) takes = takes && access.stride[i] >= 0;
   if (takes || mica__access_is_row_major(space, &access)) return access;
-  /* Some of a launch's result, in order: kernels begin anywhere. Of a generated one the rest may never be made. */
+  /* Some of a launch's result or of an input, in order: kernels begin anywhere. Of a generated one the rest may be
+   * missing. */
   mica__access begins = access;
   begins.offset = 0;
-  if (node->op->launch && mica__graph_node(graph, *base)->op->launch && mica__access_is_row_major(space, &begins))
+  const mica__op *from = mica__graph_node(graph, *base)->op;
+  if (node->op->launch && (from->launch || from == &mica__op_input) && mica__access_is_row_major(space, &begins))
     return access;
   *base = id;
   return mica__access_row_major(space);

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "compile/template.h"
+#include "ops/select/registry.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -185,16 +186,47 @@ static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
   return x->type.dtype == d->types[0].dtype && whole && fabs(*sum) <= 0x1p24;
 }
 
+/* A product of two vectors. Operands that were quantised stay what other ops look for. */
+static bool is_dot(const sweep *s, const draft *d) {
+  if (!d->op->is_dot || d->input_count != 2 || d->pass != 0) return false;
+  const mica__node *a = mica__graph_node(s->out, d->inputs[0]), *b = mica__graph_node(s->out, d->inputs[1]);
+  const mica__node node = {.op = d->op, .attrs = d->attrs, .type = d->types[0]};
+  if (a->op->kept || b->op->kept || a->type.dtype != MICA_F32 || mica__node_count(&node) != 1) return false;
+  return mica__node_count(a) == mica__node_count(b) && d->op->is_dot(&node, (const mica__type[]){a->type, b->type});
+}
+
+static mica_status make(sweep *s, const draft *d, int32_t *id);
+
+/* The elements of a value in another shape. */
+static mica_status in_shape(sweep *s, int32_t value, mica__type type, int32_t pass, int32_t *id) {
+  draft view = {.op = &op_in_shape, .inputs = &value, .input_count = 1, .types = {type}, .pass = pass};
+  view.attrs = &(mica__in_shape_attrs){type.shape};
+  return make(s, &view, id);
+}
+
+static mica_status make_dot(sweep *s, const draft *d, int32_t *id) {
+  int32_t operands[2], product = 0, sum = 0;
+  const mica__type flat = {d->types[0].dtype, MICA_SHAPE(mica__node_count(mica__graph_node(s->out, d->inputs[0])))};
+  for (int k = 0; k < 2; k++) MICA_TRY(in_shape(s, d->inputs[k], flat, d->pass, &operands[k]));
+  draft mul = {.op = &mica__op_mul, .inputs = operands, .input_count = 2, .types = {flat}, .pass = d->pass};
+  MICA_TRY(make(s, &mul, &product));
+  draft all = {.op = &mica__op_sum,
+               .inputs = &product,
+               .input_count = 1,
+               .types = {{flat.dtype, MICA_SCALAR}},
+               .pass = d->pass,
+               .attrs = &(mica__reduce_attrs){.axes = 1}};
+  MICA_TRY(make(s, &all, &sum));
+  return in_shape(s, sum, d->types[0], d->pass, id);
+}
+
 /* Makes the draft's results in their simplest form; id has room for all. */
 static mica_status make(sweep *s, const draft *d, int32_t *id) {
   double sum = 0, *values[MICA__MAX_RESULTS] = {NULL};
   *id = s->simplify && d->op->kind == MICA__OP_POINTWISE ? same_value(s, d) : 0;
   if (*id) return MICA_OK;
-  if (s->simplify && joins_nothing(s, d)) {
-    draft view = {.op = &op_in_shape, .inputs = d->inputs, .input_count = 1, .types = {d->types[0]}, .pass = d->pass};
-    view.attrs = &(mica__in_shape_attrs){d->types[0].shape};
-    return make(s, &view, id);
-  }
+  if (s->simplify && joins_nothing(s, d)) return in_shape(s, d->inputs[0], d->types[0], d->pass, id);
+  if (s->simplify && is_dot(s, d)) return make_dot(s, d, id);
   if (s->simplify && sums_equal_elements(s, d, &sum)) {
     draft full = {.op = &mica__op_full, .types = {d->types[0]}, .attrs = &(mica__full_attrs){sum}};
     return put(s, &full, id);

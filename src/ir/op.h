@@ -231,6 +231,9 @@ typedef struct mica__op {
    * units: bit k: where input k is `unit` everywhere, the result is the other input, broadcast (mul and div: 1; sub: 0;
    * add: -0.0, which for integers is 0). */
   bool identity, involution;
+  /* True where the result is a single element, the sum of the products of inputs 0 and 1, element by element in their
+   * order: it is computed so, with what stands around it. */
+  bool (*is_dot)(const struct mica__node *node, const struct mica__type *inputs);
   bool kept; /* not folded where its operands are constants: other ops look for it (mica__op.match) */
   uint32_t units;
   double unit;

@@ -84,6 +84,23 @@ static float *read_array(const char *name, int64_t *count) {
   return data;
 }
 
+/* A window of sound is a fraction of a millisecond, most of which are launches: they may only become fewer. */
+START_TEST(a_voice_detector_is_few_launches) {
+  static float sound[576], state[STATE];
+  int64_t rate = 16000;
+  mica_onnx_report report;
+  program p = start(MODELS "/silero_vad_16k_op15/model.onnx");
+  const mica_onnx_feed feeds[] = {{.name = "input", .dtype = MICA_F32, .shape = MICA_SHAPE(1, 576), .data = sound},
+                                  {.name = "state", .dtype = MICA_F32, .shape = MICA_SHAPE(2, 1, 128), .data = state},
+                                  {.name = "sr", .dtype = MICA_I64, .data = &rate}};
+  ck_ok(mica_onnx_run(p.runner, test_queue(), feeds, 3));
+  ck_ok(mica_onnx_runner_describe(p.runner, &report));
+  ck_assert_uint_eq(report.stages, 1);
+  if (mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU) ck_assert_uint_le(report.launches, 10);
+  end(&p);
+}
+END_TEST
+
 START_TEST(a_voice_detector_keeps_its_state) {
   if (!getenv("MICA_VOICE")) return;
   int64_t samples = 0, windows = 0, states = 0, rate = 16000;
@@ -122,6 +139,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("models");
   TCase *digits = tcase_create("digits"), *voice = tcase_create("voice");
   tcase_add_test(digits, digits_are_told_apart);
+  tcase_add_test(voice, a_voice_detector_is_few_launches);
   tcase_add_test(voice, a_voice_detector_keeps_its_state);
   suite_add_tcase(suite, digits);
   suite_add_tcase(suite, voice);

@@ -110,6 +110,34 @@ START_TEST(indices_of_the_host_lie_inside) {
 }
 END_TEST
 
+/* Known indices that rise by one step show a part of x, which Mul reads where it lies: no launch moves it. */
+START_TEST(rising_indices_are_a_part) {
+  static const struct {
+    int64_t indices[2];
+    size_t launches;
+  } cases[] = {{{0, 2}, 1}, {{-3, -1}, 1}, {{1, 2}, 1}, {{2, 2}, 2}, {{2, 0}, 2}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    mica__text graph = graph_of((const char *[]){"Gather x k > h", "Mul h h > y", NULL});
+    mica__text k = wire_tensor("k", 7, two, cases[c].indices, 16), file;
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &k);
+    file = wire_model(&graph);
+    program p = start(&file, NULL);
+    mica_onnx_feed x = feed_x(3);
+    mica_onnx_report report;
+    float want[8];
+    for (int i = 0; i < 8; i++) {
+      int64_t row = (cases[c].indices[i / 4] + 3) % 3;
+      want[i] = numbers[row * 4 + i % 4] * numbers[row * 4 + i % 4];
+    }
+    ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+    expect(&p, MICA_SHAPE(2, 4), want);
+    ck_ok(mica_onnx_runner_describe(p.runner, &report));
+    ck_assert_uint_eq(report.launches, cases[c].launches);
+    end(&p);
+  }
+}
+END_TEST
+
 /* Each column of GatherND's counts along an axis of its own. */
 START_TEST(constant_indices_lie_inside) {
   for (int64_t column = 3; column < 5; column++) {
@@ -368,6 +396,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, shapes_are_computed_on_the_host);
   tcase_add_test(tests, indices_of_the_host_lie_inside);
   tcase_add_test(tests, constant_indices_lie_inside);
+  tcase_add_test(tests, rising_indices_are_a_part);
   tcase_add_test(tests, inputs_that_shapes_need_are_bound);
   tcase_add_test(tests, lowerings_are_limited);
   tcase_add_test(tests, zeros_are_quantised);

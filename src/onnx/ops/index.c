@@ -1,4 +1,5 @@
 #include "onnx/indices.h"
+#include "onnx/lowering.h"
 #include "onnx/ops/family.h"
 
 /* Operand k as indices of a kind that Mica takes. */
@@ -28,11 +29,37 @@ static bool columns_within(mica__lowering *l, const mica__onnx_node *node, mica_
   return mica__lower_indices_within(l, node, indices, whole.dim + first, (int32_t)columns);
 }
 
+/* True if the indices are known and rise by one step: they are a slice, which moves nothing. */
+static bool is_slice(mica__lowering *l, const mica__onnx_node *node, mica_value indices, int64_t extent, int64_t *from,
+                     int64_t *step) {
+  mica__integers known;
+  if (!indices.graph || !mica__lower_is_known(l->graph, indices.id) || !mica__lower_integers(l, node, 1, &known))
+    return false;
+  bool rises = known.count > 0;
+  *step = 1;
+  for (int64_t i = 0; rises && i < known.count; i++) {
+    int64_t at = known.values[i] < 0 ? known.values[i] + extent : known.values[i];
+    if (i == 0) *from = at;
+    if (i == 1) *step = at - *from;
+    rises = *step > 0 && at == *from + i * *step;
+  }
+  return rises;
+}
+
 MICA__LOWER(gather) {
-  int64_t axis;
+  int64_t axis, from = 0, step = 1;
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
   if (!axis_of(l, node, x, &axis) || !within(l, node, x, axis)) return MICA_OK;
-  return give(l, node, mica_gather(x, indices, (int32_t)axis));
+  mica_shape whole = mica_value_shape(x), own = mica_value_shape(indices), shape = {0};
+  if (whole.rank - 1 + own.rank > MICA_MAX_RANK || !is_slice(l, node, indices, whole.dim[axis], &from, &step))
+    return give(l, node, mica_gather(x, indices, (int32_t)axis));
+  int64_t count = 1;
+  for (int32_t i = 0; i < own.rank; i++) count *= own.dim[i];
+  for (int32_t i = 0; i < axis; i++) shape.dim[shape.rank++] = whole.dim[i];
+  for (int32_t i = 0; i < own.rank; i++) shape.dim[shape.rank++] = own.dim[i];
+  for (int32_t i = (int32_t)axis + 1; i < whole.rank; i++) shape.dim[shape.rank++] = whole.dim[i];
+  mica_value part = mica_slice(x, (int32_t)axis, from, from + (count - 1) * step + 1, step);
+  return give(l, node, mica_reshape(part, shape));
 }
 
 MICA__LOWER(gather_elements) {

@@ -278,7 +278,16 @@ static double flops_filter(const mica__node *node, const mica__type *inputs) {
   return flops_between(node, inputs[0].shape, node->type.shape, inputs[1].shape);
 }
 
+/* Each filter's weights meet one value each, and nothing else: no padding, no groups. */
+static bool conv_is_dot(const mica__node *node, const mica__type *inputs) {
+  const mica__conv_attrs *attrs = node->attrs;
+  bool plain = attrs->groups == 1 && !attrs->bias && !attrs->addend && attrs->activation == MICA_ACTIVATION_NONE;
+  for (int i = 0; i < 3; i++) plain = plain && attrs->pad[i] == 0 && attrs->pad_more[i] == 0;
+  return plain && mica_shape_equal(inputs[0].shape, inputs[1].shape);
+}
+
 const mica__op mica__op_conv = {.name = "conv",
+                                .is_dot = conv_is_dot,
                                 .kernels = mica__conv_kernels,
                                 .check = mica__conv_check,
                                 .tunable = &mica__conv_tunable,

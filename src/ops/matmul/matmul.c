@@ -139,6 +139,12 @@ static double flops_matmul(const mica__node *node, const mica__type *inputs) {
   return flops;
 }
 
+/* A row times a column. */
+static bool matmul_is_dot(const mica__node *node, const mica__type *inputs) {
+  (void)node;
+  return inputs[0].shape.rank >= 1 && inputs[1].shape.rank >= 1;
+}
+
 const mica__op mica__op_matmul = {.name = "matmul",
                                   .kind = MICA__OP_LAUNCH,
                                   .narrows = MICA__NARROWS_FIRST,
@@ -151,6 +157,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .launch = launch_matmul,
                                   .fuse_epilogue = mica__linear_fuse_epilogue,
                                   .flops = flops_matmul,
+                                  .is_dot = matmul_is_dot,
                                   .takes_strides = 3,
                                   .takes_halves = 3};
 
