@@ -130,14 +130,16 @@ static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, 
   return status == CLI_OK && stop ? 128 + stop : status;
 }
 
-/* What failed, and where the device is lost how the run goes on. */
+/* What failed, and where the device is lost, or another rank, how the run goes on. */
 static int say_failed(const cli_command *self, const char *folder) {
   char path[4096];
-  if (mica_error_status() != MICA_E_DEVICE_LOST) return cli_fail_library(self);
+  const bool lost = mica_error_status() == MICA_E_DEVICE_LOST;
+  if (!lost && mica_error_status() != MICA_E_STATE) return cli_fail_library(self);
   if (snprintf(path, sizeof path, "%s/last.safetensors", folder) < (int)sizeof path && access(path, R_OK) == 0)
     return cli_fail(self, "%s; mica train --resume --out %s goes on from the last checkpoint", mica_error_message(),
                     folder);
-  return cli_fail(self, "%s; there was no checkpoint yet to go on from", mica_error_message());
+  return lost ? cli_fail(self, "%s; there was no checkpoint yet to go on from", mica_error_message())
+              : cli_fail_library(self);
 }
 
 static int write_report(const cli_command *self, mica_run *run, const char *folder, mica_report *report,

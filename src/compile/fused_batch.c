@@ -60,13 +60,6 @@ int32_t mica__fused_batch_room(const mica__fused *fused) {
   return room < 1 ? 1 : room > MICA__BATCH_PARTS ? MICA__BATCH_PARTS : room;
 }
 
-static bool same_attrs(const mica__fused_instr *a, const mica__fused_instr *b) {
-  for (int32_t i = 0; a->op->attrs && i < a->op->attrs->count; i++)
-    if (mica__attr_number(&a->op->attrs->rows[i], a->attrs) != mica__attr_number(&a->op->attrs->rows[i], b->attrs))
-      return false;
-  return true;
-}
-
 bool mica__fused_alike(const mica__fused *a, const int32_t *a_nodes, const mica__fused *b, const int32_t *b_nodes) {
   bool same = a->count == b->count && a->operand_count == b->operand_count &&
               !memcmp(a->operand_dtype, b->operand_dtype, (size_t)a->operand_count * sizeof *a->operand_dtype);
@@ -77,7 +70,7 @@ bool mica__fused_alike(const mica__fused *a, const int32_t *a_nodes, const mica_
     if (same && is_access(x)) same = x->operand == y->operand && x->access.stride[0] == y->access.stride[0];
     if (same && is_shared(x)) same = a_nodes[x->operand] == b_nodes[y->operand] && x->access.offset == y->access.offset;
     if (same && x->kind == MICA__FUSED_VALUE) same = x->value == y->value;
-    if (same && x->kind == MICA__FUSED_OP) same = same_attrs(x, y);
+    if (same && x->kind == MICA__FUSED_OP) same = mica__attrs_equal(x->op->attrs, x->attrs, y->attrs);
   }
   return same;
 }
@@ -91,10 +84,7 @@ mica__hash mica__fused_batch_hash(const mica__fused *fused, const int32_t *nodes
     hash = mica__hash_bytes(hash, about, sizeof about);
     hash = mica__hash_bytes(hash, instr->args, (size_t)mica__fused_arg_count(instr) * sizeof *instr->args);
     if (instr->kind == MICA__FUSED_VALUE) hash = mica__hash_bytes(hash, &instr->value, sizeof instr->value);
-    for (int32_t i = 0; attrs && i < attrs->count; i++) {
-      const double value = mica__attr_number(&attrs->rows[i], instr->attrs);
-      hash = mica__hash_bytes(hash, &value, sizeof value);
-    }
+    hash = mica__attrs_hash(hash, attrs, instr->attrs);
   }
   return hash;
 }

@@ -339,6 +339,7 @@ static bool note_again(work *w, int32_t id, again *a) {
   for (int32_t k = 0; k < node->input_count; k++) {
     int32_t base = bottom_of(w->graph, node->inputs[k]);
     if (!reads_input(node, k) || node_at(w, base)->op == &mica__op_full) continue;
+    if (a->small_count == (int32_t)(sizeof a->small / sizeof *a->small)) return false;
     if (w->inlined[base - 1] && !is_small(w, base, a->ids[0])) return false;
     if (is_small(w, base, a->ids[0]) && !w->inlined[base - 1])
       a->small[a->small_count++] = base;

@@ -17,6 +17,9 @@
 #define TAG_LIFE 32766
 #define TAG_ABORT 32767
 
+/* Seconds in which what a rank sent before it ended has come. */
+#define ENDED_PATIENCE 5.0
+
 static const char question = '?', answer = '!', farewell = '.';
 
 typedef struct link {
@@ -27,10 +30,18 @@ typedef struct link {
   MPI_Request life;  /* a question for a sign of life, an answer to one, or a farewell */
   char sign;
   double *asked; /* by rank: since when a question is open, 0: none is, below 0: it has ended well and answers none */
+  double *went;  /* by rank: when a message from it or to it began or ended, or its farewell came */
+  int *open;     /* by rank: its messages in flight */
   char told[SENTENCE], own[SENTENCE];
   bool broken, told_others;
   bool starts; /* MPI was begun here, and is ended here */
 } link;
+
+/* A message in flight. */
+typedef struct message {
+  MPI_Request request;
+  int peer;
+} message;
 
 static mica_status failed(int code, const char *what) {
   char text[MPI_MAX_ERROR_STRING] = "";
@@ -45,59 +56,73 @@ static mica_status check_bytes(size_t bytes) {
                           : mica__fail(MICA_E_OVERFLOW, "MPI: a message of %zu bytes; 2 GiB is the most", bytes);
 }
 
-static mica_status mpi_send(void *user, int32_t to, int32_t tag, const void *data, size_t bytes, void **out) {
-  link *l = user;
-  MICA_TRY(check_bytes(bytes));
-  MPI_Request *request = malloc(sizeof *request);
-  if (!request) return mica__fail_nomem("a message");
-  pthread_mutex_lock(&l->lock);
-  mica_status status = failed(MPI_Isend(data, (int)bytes, MPI_BYTE, to, tag, l->comm, request), "sending");
+/* The lock is held. */
+static void note(link *l, int peer, int more) {
+  l->open[peer] += more;
+  l->went[peer] = mica__clock();
+}
+
+/* A message that is begun becomes the request; else it is freed. The lock is held, and given back. */
+static mica_status begun(link *l, message *made, int code, const char *what, void **out) {
+  mica_status status = failed(code, what);
+  if (status == MICA_OK) note(l, made->peer, 1);
   pthread_mutex_unlock(&l->lock);
   if (status == MICA_OK)
-    *out = request;
+    *out = made;
   else
-    free(request);
+    free(made);
   return status;
+}
+
+static mica_status make_message(link *l, int32_t peer, size_t bytes, message **made) {
+  MICA_TRY(check_bytes(bytes));
+  *made = malloc(sizeof **made);
+  if (!*made) return mica__fail_nomem("a message");
+  (*made)->peer = peer;
+  pthread_mutex_lock(&l->lock);
+  return MICA_OK;
+}
+
+static mica_status mpi_send(void *user, int32_t to, int32_t tag, const void *data, size_t bytes, void **out) {
+  link *l = user;
+  message *m = NULL;
+  MICA_TRY(make_message(l, to, bytes, &m));
+  return begun(l, m, MPI_Isend(data, (int)bytes, MPI_BYTE, to, tag, l->comm, &m->request), "sending", out);
 }
 
 static mica_status mpi_receive(void *user, int32_t from, int32_t tag, void *data, size_t bytes, void **out) {
   link *l = user;
-  MICA_TRY(check_bytes(bytes));
-  MPI_Request *request = malloc(sizeof *request);
-  if (!request) return mica__fail_nomem("a message");
-  pthread_mutex_lock(&l->lock);
-  mica_status status = failed(MPI_Irecv(data, (int)bytes, MPI_BYTE, from, tag, l->comm, request), "receiving");
-  pthread_mutex_unlock(&l->lock);
-  if (status == MICA_OK)
-    *out = request;
-  else
-    free(request);
-  return status;
+  message *m = NULL;
+  MICA_TRY(make_message(l, from, bytes, &m));
+  return begun(l, m, MPI_Irecv(data, (int)bytes, MPI_BYTE, from, tag, l->comm, &m->request), "receiving", out);
 }
 
 static mica_status mpi_test(void *user, void *request, bool *done) {
   link *l = user;
+  message *m = request;
   int flag = 0;
   pthread_mutex_lock(&l->lock);
-  mica_status status = failed(MPI_Test(request, &flag, MPI_STATUS_IGNORE), "waiting for a message");
-  pthread_mutex_unlock(&l->lock);
+  mica_status status = failed(MPI_Test(&m->request, &flag, MPI_STATUS_IGNORE), "waiting for a message");
   *done = status == MICA_OK && flag;
-  if (*done) free(request);
+  if (*done) note(l, m->peer, -1);
+  pthread_mutex_unlock(&l->lock);
+  if (*done) free(m);
   return status;
 }
 
 /* Sends cannot be taken back: they are forgotten, and the process is about to end. */
 static void mpi_cancel(void *user, void *request) {
   link *l = user;
-  MPI_Request *own = request;
+  message *m = request;
   pthread_mutex_lock(&l->lock);
-  if (*own != MPI_REQUEST_NULL) {
-    MPI_Cancel(own);
-    MPI_Request_free(own);
+  if (m->request != MPI_REQUEST_NULL) {
+    MPI_Cancel(&m->request);
+    MPI_Request_free(&m->request);
   }
+  note(l, m->peer, -1);
   l->broken = true;
   pthread_mutex_unlock(&l->lock);
-  free(request);
+  free(m);
 }
 
 static mica_status send_sign(link *l, int rank, const char *sign) {
@@ -118,12 +143,20 @@ static mica_status hear_signs(link *l) {
   MICA_TRY(failed(MPI_Test(&l->life, &flag, &about), "listening"));
   if (!flag) return MICA_OK;
   if (l->sign == farewell)
-    l->asked[about.MPI_SOURCE] = -1;
+    l->asked[about.MPI_SOURCE] = -1, note(l, about.MPI_SOURCE, 0);
   else if (l->sign == answer)
     l->asked[about.MPI_SOURCE] = 0;
   else
     MICA_TRY(send_sign(l, about.MPI_SOURCE, &answer));
   return listen_for_signs(l);
+}
+
+/* A rank that has ended sends nothing more, and takes nothing. The lock is held. */
+static mica_status miss_the_ended(const link *l) {
+  for (int i = 0; i < l->ranks; i++)
+    if (l->asked[i] < 0 && l->open[i] > 0 && mica__clock() - l->went[i] > ENDED_PATIENCE)
+      return mica__fail(MICA_E_STATE, "rank %d has ended, and rank %d waits for it", i, l->rank);
+  return MICA_OK;
 }
 
 static mica_status mpi_poll(void *user) {
@@ -140,6 +173,7 @@ static mica_status mpi_poll(void *user) {
   }
   if (status == MICA_OK && l->broken && *l->told) status = mica__fail(MICA_E_STATE, "%s", l->told);
   if (status == MICA_OK && !l->broken) status = hear_signs(l);
+  if (status == MICA_OK && !l->broken) status = miss_the_ended(l);
   pthread_mutex_unlock(&l->lock);
   return status;
 }
@@ -186,6 +220,8 @@ static void stop_listening(link *l) {
 static void free_link(link *l) {
   pthread_mutex_destroy(&l->lock);
   free(l->asked);
+  free(l->went);
+  free(l->open);
   free(l);
 }
 
@@ -213,25 +249,42 @@ static void mpi_destroy(void *user) {
 static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,    mpi_cancel,
                                                mpi_poll, mpi_abort,   mpi_destroy, mpi_ask};
 
+/* MPI ends a process whose calls fail unless it is told to return; what the caller told it stays. */
+static mica_status copy_world(link *l) {
+  MPI_Errhandler own = MPI_ERRHANDLER_NULL;
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &own);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const int code = MPI_Comm_dup(MPI_COMM_WORLD, &l->comm);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
+  MPI_Errhandler_free(&own);
+  if (code != MPI_SUCCESS) l->comm = MPI_COMM_NULL;
+  return failed(code, "starting");
+}
+
 static mica_status start(link *l) {
-  int begun = 0, ended = 0, level = MPI_THREAD_SINGLE;
+  /* MPI begins once in a process: what begins it may fail behind that, and the next communicator ends it. */
+  static bool began;
+  int runs = 0, ended = 0, level = MPI_THREAD_SINGLE;
   MPI_Finalized(&ended);
   if (ended) return mica__fail(MICA_E_STATE, "mica_communicator_mpi: MPI has been ended in this process");
-  MPI_Initialized(&begun);
-  if (begun) {
+  MPI_Initialized(&runs);
+  if (runs) {
     MPI_Query_thread(&level);
   } else {
     MICA_TRY(failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "starting"));
-    l->starts = true;
+    began = true;
   }
+  l->starts = began;
   if (level < MPI_THREAD_SERIALIZED)
     return mica__fail(MICA_E_UNSUPPORTED, "mica_communicator_mpi: MPI has not MPI_THREAD_SERIALIZED");
-  MICA_TRY(failed(MPI_Comm_dup(MPI_COMM_WORLD, &l->comm), "starting"));
+  MICA_TRY(copy_world(l));
   MPI_Comm_set_errhandler(l->comm, MPI_ERRORS_RETURN);
   MPI_Comm_rank(l->comm, &l->rank);
   MPI_Comm_size(l->comm, &l->ranks);
   l->asked = calloc((size_t)l->ranks, sizeof *l->asked);
-  if (!l->asked) return mica__fail_nomem("a communicator");
+  l->went = calloc((size_t)l->ranks, sizeof *l->went);
+  l->open = calloc((size_t)l->ranks, sizeof *l->open);
+  if (!l->asked || !l->went || !l->open) return mica__fail_nomem("a communicator");
   MICA_TRY(listen_for_signs(l));
   return failed(MPI_Irecv(l->told, SENTENCE, MPI_BYTE, MPI_ANY_SOURCE, TAG_ABORT, l->comm, &l->heard), "listening");
 }
@@ -244,10 +297,12 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
                         : mica__fail(MICA_E_INVALID, "mica_communicator_mpi: a pointer is NULL");
   }
   l->heard = l->life = MPI_REQUEST_NULL;
+  l->comm = MPI_COMM_NULL;
   pthread_mutex_init(&l->lock, NULL);
   mica_status status = start(l);
   if (status != MICA_OK) {
     stop_listening(l);
+    if (l->comm != MPI_COMM_NULL) MPI_Comm_free(&l->comm);
     free_link(l);
     return status;
   }

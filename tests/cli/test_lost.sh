@@ -57,6 +57,19 @@ ends 0 '{*}' ''
 [ "$(json loss)" = "$whole" ] || fault "the loss is $(json loss), of the run that lost nothing $whole"
 cmp -s "$work/same/model.safetensors" "$work/whole/model.safetensors" || fault "the weights differ"
 
+# The device of another rank: rank 0 says how the run goes on, too.
+if command -v mpirun >/dev/null && "$mica" version | grep -q MICA_WITH_MPI=1; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+  train="train $model --data $work/data.csv --epochs 6000 --checkpoint-steps 3 --watchdog 20 --out $work/other"
+  ran="mpirun of a rank whose device is lost"
+  # shellcheck disable=SC2086 # words
+  timeout 100 mpirun -n 1 "$mica" $train : -n 1 env LOSE=fail LOSE_AT=600 LOSE_FIRST=1 LD_PRELOAD="$work/lose.so" \
+    "$mica" $train >"$work/out" 2>"$work/err" && fault 'it has ended well'
+  grep -q "^mica train: .*rank 1: .*lost.*; mica train --resume --out $work/other goes on from the last checkpoint" \
+    "$work/err" || fault "rank 0 does not say how it goes on: $(cat "$work/err")"
+fi
+
 # Before there is a checkpoint there is nothing to go on from, nor anything left behind.
 # shellcheck disable=SC2086 # words
 loses fail 3 train $model --data "$work/data.csv" --out "$work/early"

@@ -26,6 +26,12 @@ static const mica__op op_add = {.name = "add", .kind = MICA__OP_POINTWISE, .expr
 static const mica__op op_sub = {.name = "sub", .kind = MICA__OP_POINTWISE, .expression = "a - b"};
 static const mica__op op_mul = {.name = "mul", .kind = MICA__OP_POINTWISE, .expression = "a * b"};
 
+#define KEY_ATTRS(X, S) X(S, INT, key, 0, "of a stream")
+MICA__ATTR_STRUCT(drawn, KEY_ATTRS);
+static MICA__ATTR_TABLE(drawn, KEY_ATTRS);
+static const mica__op op_drawn = {
+    .name = "drawn", .kind = MICA__OP_POINTWISE, .attrs = &mica__drawn_attr_list, .expression = "a + b"};
+
 static int32_t push(mica__fused *f, mica__fused_instr instr) {
   f->instrs[f->count] = instr;
   return f->count++;
@@ -128,6 +134,24 @@ START_TEST(what_is_alike) {
 }
 END_TEST
 
+/* Integers of 64 bits that a double does not tell apart. */
+START_TEST(keys_are_not_alike) {
+  static mica__fused a, b;
+  const mica__times_attrs share = {.factor = 0.9};
+  const mica__drawn_attrs one = {.key = (INT64_C(1) << 53)}, next = {.key = (INT64_C(1) << 53) + 1}, same = one;
+  const int32_t nodes[OPERANDS] = {1, 2, 3, 4, 5, 6};
+  momentum(&a, 100, &share);
+  momentum(&b, 100, &share);
+  const int32_t at = op(&a, &op_drawn, &one, 1, 2);
+  ck_assert_int_eq(op(&b, &op_drawn, &next, 1, 2), at);
+  ck_assert(!mica__fused_alike(&a, nodes, &b, nodes));
+  const mica__hash x = mica__fused_batch_hash(&a, nodes), y = mica__fused_batch_hash(&b, nodes);
+  ck_assert(memcmp(&x, &y, sizeof x) != 0);
+  b.instrs[at].attrs = &same;
+  ck_assert(mica__fused_alike(&a, nodes, &b, nodes));
+}
+END_TEST
+
 /* On GPUs 128 bits move at once where rows begin at whole vectors, and nothing else is said of other strides. */
 START_TEST(wide_accesses_on_gpus) {
   static mica__fused f;
@@ -212,6 +236,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(t, 300);
   tcase_add_loop_test(t, same_bits_as_one_by_one, 0, 2);
   tcase_add_test(t, what_is_alike);
+  tcase_add_test(t, keys_are_not_alike);
   tcase_add_test(t, wide_accesses_on_gpus);
   tcase_add_loop_test(t, updates_come_together, 0, 2);
   suite_add_tcase(s, t);

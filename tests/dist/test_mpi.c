@@ -32,6 +32,12 @@ int MPI_Cancel(MPI_Request *request) {
   return PMPI_Cancel(request);
 }
 
+static int copies, copy_fails_at; /* 0: none */
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy) {
+  return ++copies == copy_fails_at ? MPI_ERR_OTHER : PMPI_Comm_dup(comm, copy);
+}
+
 /* --- ranks --- */
 
 /* True in a rank. Else this case was run by so many ranks, all of which ended well. */
@@ -111,7 +117,44 @@ START_TEST(nothing_listens_into_what_is_freed) {
   ck_assert_int_eq(open_receives, 2);
   mica_communicator_destroy(c);
   ck_assert_int_eq(open_receives, 0);
-  MPI_Finalize(); /* begun by the first attempt, which could not end it */
+}
+END_TEST
+
+/* MPI, begun by an attempt that failed, is ended by the one that did not. */
+START_TEST(what_was_begun_is_ended) {
+  mica_communicator *c = NULL;
+  int ended = 0;
+  if (!is_rank("what_was_begun_is_ended", 2)) return;
+  copy_fails_at = 1;
+  ck_assert_int_eq(mica_communicator_mpi(NULL, &c), MICA_E_IO);
+  ck_assert_msg(strstr(mica_error_message(), "MPI, starting") != NULL, "%s", mica_error_message());
+  ck_ok(mica_communicator_mpi(NULL, &c));
+  mica_communicator_destroy(c);
+  MPI_Finalized(&ended);
+  ck_assert(ended);
+}
+END_TEST
+
+/* A rank that waits for one that has ended well is told so, long before its own patience ends; what was sent before
+ * the end arrives. */
+START_TEST(who_has_ended_is_not_waited_for) {
+  mica_communicator *c = NULL;
+  int32_t value = 0;
+  if (!is_rank("who_has_ended_is_not_waited_for", 2)) return;
+  ck_ok(mica_communicator_mpi(&(mica_communicator_config){.timeout = 50}, &c));
+  if (c->rank == 1) {
+    value = 7;
+    ck_ok(pass(c, MICA_COLLECTIVE_SEND, 0, &value));
+    mica_communicator_destroy(c);
+    return;
+  }
+  sleep(1);
+  ck_ok(pass(c, MICA_COLLECTIVE_RECEIVE, 1, &value));
+  ck_assert_int_eq(value, 7);
+  ck_assert_int_eq(pass(c, MICA_COLLECTIVE_RECEIVE, 1, &value), MICA_E_STATE);
+  ck_assert_str_eq(mica_error_message(), "rank 1 has ended, and rank 0 waits for it");
+  mica_communicator_destroy(c);
+  MPI_Finalize(); /* a communicator that is broken leaves it */
 }
 END_TEST
 
@@ -128,7 +171,9 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("mpi");
   add(suite, "who_has_ended_well_is_not_asked", who_has_ended_well_is_not_asked);
   add(suite, "who_is_silent_is_found", who_is_silent_is_found);
+  add(suite, "who_has_ended_is_not_waited_for", who_has_ended_is_not_waited_for);
   add(suite, "nothing_listens_into_what_is_freed", nothing_listens_into_what_is_freed);
+  add(suite, "what_was_begun_is_ended", what_was_begun_is_ended);
   return suite;
 }
 
