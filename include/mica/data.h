@@ -64,6 +64,8 @@ typedef enum mica_part { MICA_PART_TRAIN, MICA_PART_VALIDATION, MICA_PART_TEST }
 /* "train", "validation", "test"; "?" for a value that is none. */
 MICA_API const char *mica_part_name(mica_part part);
 
+#define MICA_BASES_AUTO "auto"
+
 typedef struct mica_dataset_config {
   mica_part part; /* of what lies in parts */
   /* A dataset that this one goes with, as test samples go with training samples: class names and sizes are taken from
@@ -82,6 +84,10 @@ typedef struct mica_dataset_config {
   /* CSV: kinds of columns that its cells do not tell: "user=class,year=class,note=text"; number, class, text or time.
    * Without it numbers are numbers, and texts classes where few differ, else texts. */
   const char *kinds;
+  /* CSV: what is subtracted, in double, from the numbers of columns before they become f32, which tells large numbers
+   * that differ little not apart: lines "NAME=NUMBER". MICA_BASES_AUTO: from such columns, their smallest number. NULL:
+   * nothing. mica_dataset_base has it. Those of `like` come first. */
+  const char *bases;
   bool fill_missing; /* CSV: the mean of its column stands for a missing number (empty, ?, NA), else an error */
   /* Masks: what stands for which class in their files, in the order of classes: "0=cell,255=membrane", "0,128,255",
    * "#000000=sky,#ff0000=car" (colours), where names are optional, "void" counts for nothing, and a last "*=void" or
@@ -256,6 +262,9 @@ MICA_API size_t mica_dataset_column_index(const mica_dataset *dataset, const cha
 MICA_API const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index);
 /* The name that a number of a row has in a table's header: of column "x". NULL where it has none. */
 MICA_API const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column, int64_t index);
+/* What was subtracted from a number of a row of a table, or from its label (mica_dataset_config.bases): the cell is
+ * what is read and this. 0 where nothing was. */
+MICA_API double mica_dataset_base(const mica_dataset *dataset, size_t column, int64_t index);
 /* The file that a sample is read from, a picture's or a recording's: NULL where it has none of its own. Lives as long
  * as the dataset. */
 MICA_API const char *mica_dataset_file(const mica_dataset *dataset, uint64_t sample);

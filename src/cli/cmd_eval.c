@@ -35,6 +35,7 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   if (made == MICA_OK && v->part && strcmp(v->part, mica_run_evaluated(run)) != 0)
     return cli_fail(self, "%s has no %s part; without --part all of it is tested on", v->data, v->part);
   if (made != MICA_OK || mica_run_report(run, &report) != MICA_OK) return cli_fail_library(self);
+  cli_print_remarks(self, run);
   if (v->json) {
     status = cli_print_json(self, run, mica_run_evaluated(run), &metrics, report);
   } else {

@@ -86,7 +86,9 @@ const cli_command cli_command_export = {
                "metadata \"columns\" name them in order, \"mean\" and \"deviation\" have one for\n"
                "each; a column of classes is an input of its name, of the class's number in\n"
                "\"category_names\", which has \"category_classes\" of each of the \"categories\".\n"
-               "mica info FILE shows them. Answers of regress are the numbers themselves.\n"
+               "mica info FILE shows them. Answers of regress are the numbers themselves. Of\n"
+               "columns in \"bases\", NAME=NUMBER a line, that number is subtracted in 64 bits\n"
+               "first, and of the answer's column it is added to what the model answers.\n"
                "mica train --init FILE goes on from the weights; with --stop-at VALUE a new last\n"
                "layer \"head\" follows that value, which --freeze '[!h]*' trains alone where no\n"
                "other name begins with h.\n",

@@ -266,6 +266,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
                : shown.status != CLI_OK                              ? shown.status
                                                                      : cli_fail_library(self);
   if (status == CLI_OK && v->json) end_json(&shown);
+  if (status == CLI_OK) cli_print_remarks(self, run);
   mica_report_destroy(prediction);
   free(text);
   return status;

@@ -292,8 +292,7 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
   int status = create(j, &config, &run);
   if (status != CLI_OK) return status;
   progress.task = mica_run_task(run);
-  for (size_t i = 0; !v->quiet && speaks && mica_run_remark(run, i); i++)
-    fprintf(stderr, "mica train: %s\n", cli_clean(mica_run_remark(run, i)));
+  if (!v->quiet && speaks) cli_print_remarks(self, run);
   if (!v->quiet && v->watchdog && !communicator)
     fprintf(stderr, "mica train: watchdog does nothing: there is one rank\n");
   if (out && communicator)

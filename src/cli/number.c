@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number) {
@@ -14,6 +15,11 @@ int cli_number(const cli_command *self, const char *name, const char *text, doub
   }
   cli_fail(self, "--%s wants a number from %g to %g, not \"%s\"", name, low, high, text);
   return CLI_USAGE;
+}
+
+int cli_digits(double number) {
+  const int whole = number != 0 && isfinite(number) ? (int)floor(log10(fabs(number))) + 1 : 1;
+  return whole <= 4 ? 6 : whole > 13 ? 15 : whole + 2;
 }
 
 int cli_integer(const cli_command *self, const char *name, const char *text, int64_t low, int64_t high,

@@ -23,6 +23,11 @@ int cli_open_run(const cli_command *self, const char *folder, const char *device
   return mica_run_open(*engine, folder, run) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
+void cli_print_remarks(const cli_command *self, const mica_run *run) {
+  for (size_t i = 0; mica_run_remark(run, i); i++)
+    fprintf(stderr, "mica %s: %s\n", self->name, cli_clean(mica_run_remark(run, i)));
+}
+
 int cli_find_part(const cli_command *self, const char *name, mica_part *part) {
   *part = MICA_PART_TEST;
   for (int i = MICA_PART_TRAIN; name && i <= MICA_PART_TEST; i++)

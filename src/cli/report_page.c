@@ -1,4 +1,5 @@
 #include "cli/report_page.h"
+#include "cli/number.h"
 
 #include <math.h>
 #include <mica/io.h>
@@ -319,7 +320,7 @@ static void add_cell(FILE *out, const mica_item *item, size_t at) {
   else if (item->texts)
     add_element(out, "td", item->texts[at]);
   else if (isfinite(item->numbers[at]))
-    fprintf(out, "<td>%.6g</td>", item->numbers[at]);
+    fprintf(out, "<td>%.*g</td>", cli_digits(item->numbers[at]), item->numbers[at]);
   else
     fputs("<td>&ndash;</td>", out);
 }
@@ -418,7 +419,7 @@ static void add_fact(FILE *out, const mica_item *item) {
   if (item->kind == MICA_ITEM_KIND_TEXT)
     add_text_cell(out, item->text);
   else if (isfinite(item->number))
-    fprintf(out, "<td>%.6g</td>", item->number);
+    fprintf(out, "<td>%.*g</td>", cli_digits(item->number), item->number);
   else
     fputs("<td>&ndash;</td>", out);
   fputs("</tr>\n", out);

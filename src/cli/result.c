@@ -1,5 +1,6 @@
 #include "cli/result.h"
 
+#include "cli/number.h"
 #include "cli/picture.h"
 #include "cli/terminal.h"
 
@@ -73,7 +74,7 @@ static void print_cell(FILE *out, const mica_item *item, size_t row, size_t colu
   else if (item->column_names && is_share(item->column_names[column]))
     fprintf(out, " %9.1f %%", 100 * item->numbers[at]);
   else
-    fprintf(out, " %11.6g", item->numbers[at]);
+    fprintf(out, " %11.*g", cli_digits(item->numbers[at]), item->numbers[at]);
 }
 
 static void print_table(FILE *out, const mica_item *item) {
@@ -152,11 +153,7 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
 
 /* --- predictions --- */
 
-/* Six digits, and two behind the point of longer numbers: 20000096.1, not 2.00001e+07. */
-static void print_number(double number) {
-  const int whole = number != 0 && isfinite(number) ? (int)floor(log10(fabs(number))) + 1 : 1;
-  printf(" %.*g", whole <= 4 ? 6 : whole > 13 ? 15 : whole + 2, number);
-}
+static void print_number(double number) { printf(" %.*g", cli_digits(number), number); }
 
 /* The labels of one column that are 1; "nothing" without one. */
 static void print_chosen(const mica_item *item, size_t column) {

@@ -1,6 +1,6 @@
 /* The columns of a dataset, by name and kind, and their samples. */
 #include "base/checked.h"
-#include "data/dataset.h"
+#include "data/table.h"
 
 #include <string.h>
 
@@ -33,6 +33,17 @@ const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column,
   if (column >= dataset->store->column_count) return NULL;
   const mica__column *from = &dataset->store->columns[column];
   return from->part_names && index >= 0 && index < from->about.shape.dim[0] ? from->part_names[index] : NULL;
+}
+
+double mica_dataset_base(const mica_dataset *dataset, size_t column, int64_t index) {
+  const mica__schema *schema = dataset->store->schema;
+  const mica_column *about = mica_dataset_column(dataset, column);
+  for (size_t i = 0; schema && about && i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->kind != MICA_COLUMN_KIND_NUMBER || strcmp(mica__field_column(field), about->name) != 0) continue;
+    if (field->label ? index == 0 : field->slot == index) return field->base;
+  }
+  return 0;
 }
 
 const char *mica_dataset_file(const mica_dataset *dataset, uint64_t sample) {

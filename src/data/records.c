@@ -313,6 +313,8 @@ bool mica__cell_is_missing(mica__cell cell) {
   return false;
 }
 
+bool mica__cell_is_empty(mica__cell cell) { return cell.length == 0 || mica__cell_is(cell, "?", false); }
+
 size_t mica__cell_unquoted_length(mica__cell cell) {
   size_t n = 0;
   for (size_t i = 0; i < cell.length; i++, n++)

@@ -18,78 +18,12 @@
 #define FEW_TEXTS 20
 #define MANY_TEXTS 1000
 #define TEXT_REPEATS 2
-/* A column of numbers is coarse where f32 makes fewer steps than this between the smallest and the largest. */
-#define FEWEST_STEPS 1000
+/* A column of numbers is coarse where f32 makes fewer steps than this between the smallest and the largest: seconds
+ * since 1970 of less than two weeks. */
+#define FEWEST_STEPS 10000
 #define F32_STEP 0x1p-24
 /* Longer cells are texts whatever they hold. */
 #define LONGEST_CLASS 100
-
-/* --- dictionaries --- */
-
-static void free_dictionary(mica__dictionary *d) {
-  for (int32_t i = 0; i < d->count; i++) free(d->names[i]);
-  free(d->names);
-  mica__name_table_free(&d->table);
-}
-
-static mica_status add_name(mica__dictionary *d, const char *name) {
-  if (mica__name_table_find(&d->table, name) >= 0) return MICA_OK;
-  if (d->count == d->capacity) {
-    const int32_t capacity = d->capacity ? d->capacity * 2 : 16;
-    char **grown = realloc(d->names, (size_t)capacity * sizeof *grown);
-    if (!grown) return mica__fail_nomem("names of classes");
-    d->names = grown;
-    d->capacity = capacity;
-  }
-  char *copy = mica__strdup(name);
-  if (!copy) return mica__fail_nomem("names of classes");
-  d->names[d->count] = copy;
-  return mica__name_table_add(&d->table, copy, d->count++);
-}
-
-/* Whole numbers by value, before texts by their bytes. */
-static int by_name(const void *a, const void *b) {
-  const char *x = *(char *const *)a, *y = *(char *const *)b;
-  char *end_x = NULL, *end_y = NULL;
-  const long long i = strtoll(x, &end_x, 10), k = strtoll(y, &end_y, 10);
-  const bool number_x = *x && !*end_x, number_y = *y && !*end_y;
-  if (number_x != number_y) return number_x ? -1 : 1;
-  if (number_x && i != k) return i < k ? -1 : 1;
-  return strcmp(x, y);
-}
-
-static mica_status sort_dictionary(mica__dictionary *d) {
-  mica__name_table_free(&d->table);
-  d->table = (mica__name_table){0};
-  if (d->count > 1) qsort(d->names, (size_t)d->count, sizeof *d->names, by_name);
-  for (int32_t i = 0; i < d->count; i++) MICA_TRY(mica__name_table_add(&d->table, d->names[i], i));
-  return MICA_OK;
-}
-
-mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity) {
-  double value = 0;
-  if (cell.length + 32 > *capacity) {
-    char *grown = realloc(*name, cell.length + 32);
-    if (!grown) return mica__fail_nomem("a class");
-    *name = grown;
-    *capacity = cell.length + 32;
-  }
-  if (mica__cell_number(cell, &value) && value == floor(value) && fabs(value) < 1e15) {
-    snprintf(*name, *capacity, "%.0f", value == 0 ? 0 : value);
-    return MICA_OK;
-  }
-  /* Blanks within quotes are no more part of a name than those without. */
-  size_t begin = 0, end = mica__cell_unquote(cell, *name);
-  while (end > 1 && (*name)[end - 1] == ' ') end--;
-  while (begin + 1 < end && (*name)[begin] == ' ') begin++;
-  (*name)[end] = '\0';
-  char *printable = mica__name_printable(*name + begin);
-  if (!printable) return mica__fail_nomem("a class");
-  free(*name);
-  *name = printable;
-  *capacity = strlen(printable) + 1;
-  return MICA_OK;
-}
 
 /* --- schemas --- */
 
@@ -97,26 +31,35 @@ void mica__schema_release(void *object) {
   mica__schema *schema = object;
   if (!schema) return;
   for (size_t i = 0; i < schema->count; i++) {
-    free_dictionary(&schema->fields[i].classes);
+    mica__dictionary_free(&schema->fields[i].classes);
     free(schema->fields[i].name);
+    free(schema->fields[i].words);
   }
   free(schema->fields);
   free(schema->lines);
+  free(schema->extras);
   free(schema);
 }
 
+/* Cells of a sort: how many, the line of the first and its beginning. */
+typedef struct cells {
+  size_t count, line;
+  char first[41];
+} cells;
+
 /* What is known of a column before its kind is. */
 typedef struct column {
-  size_t numbers, times, missing, texts; /* cells of each; missing ones are no texts */
-  size_t huge;                           /* texts that are numbers, above what f32 holds */
-  size_t line;                           /* of the first text */
-  char first[41];                        /* its beginning */
-  size_t missing_line, longest;
+  cells texts, missing,
+      words;             /* words: none, NA and so on, which say that a cell is missing, or are names of classes */
+  size_t numbers, times; /* cells; times are texts or numbers */
+  size_t huge;           /* texts that are numbers, above what f32 holds */
+  size_t codes;          /* numbers that are written as 01 or 1e3 */
+  size_t longest;
   size_t repeats; /* columns behind it of the same name */
   bool whole;     /* all numbers are whole and not negative */
   double sum, least, most;
-  char missing_text[41]; /* what the first missing cell holds */
   mica__dictionary seen; /* different texts, up to some more than may be classes */
+  mica__dictionary word_names;
 } column;
 
 typedef struct inference {
@@ -124,6 +67,7 @@ typedef struct inference {
   const mica_dataset_config *config;
   mica__schema *schema;
   column *columns;
+  size_t column_count;
   bool words; /* the first record holds texts alone, and there is no number below them */
   char *name; /* a buffer of mica__class_name */
   size_t capacity;
@@ -145,6 +89,7 @@ static mica_status find_header(inference *in) {
     return mica__fail(MICA_E_FORMAT, "%s is no table: line %zu has one column", r->name, r->line);
   in->schema->fields = calloc(n, sizeof *in->schema->fields);
   in->columns = calloc(n, sizeof *in->columns);
+  in->column_count = n;
   char *is_text = calloc(n, 1), *is_number = calloc(n, 1);
   mica_status status = in->schema->fields && in->columns && is_text && is_number ? MICA_OK : mica__fail_nomem(r->name);
   for (size_t i = 0; status == MICA_OK && i < n; i++) {
@@ -198,9 +143,9 @@ static void recognise_header(inference *in) {
 static mica_status judge_words(inference *in, mica__dictionary *words, bool *again) {
   const mica__records *r = in->records;
   for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
-    MICA_TRY(mica__class_name(r->cells[i], &in->name, &in->capacity));
+    MICA_TRY(mica__class_name(r->cells[i], false, &in->name, &in->capacity));
     *again = *again || mica__name_table_find(&words[i].table, in->name) == 0;
-    MICA_TRY(add_name(&words[i], in->name));
+    MICA_TRY(mica__dictionary_add(&words[i], in->name));
   }
   return MICA_OK;
 }
@@ -224,7 +169,7 @@ static mica_status recognise_words(inference *in) {
   }
   for (size_t i = 0; i < n; i++) {
     few = few || (size_t)(words[i].count - 1) * TEXT_REPEATS <= rows;
-    free_dictionary(&words[i]);
+    mica__dictionary_free(&words[i]);
   }
   free(words);
   const bool alone = rows == 0 && !in->config->like;
@@ -285,35 +230,61 @@ static mica_status find_label(inference *in) {
   return MICA_OK;
 }
 
+static void note_first(cells *of, mica__cell cell, size_t line) {
+  if (of->count++) return;
+  of->line = line;
+  snprintf(of->first, sizeof of->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
+}
+
 static mica_status note_cell(inference *in, column *c, mica__cell cell, bool every) {
   double value;
   int64_t seconds;
   if (cell.length > c->longest) c->longest = cell.length;
   if (mica__cell_number(cell, &value)) {
     c->numbers++;
+    c->codes += mica__cell_is_code(cell);
     c->sum += value;
     c->least = c->numbers == 1 ? value : fmin(c->least, value);
     c->most = fmax(c->most, value);
     c->whole = c->whole && value >= 0 && value == floor(value);
     if (!every) return MICA_OK;
-  } else if (mica__cell_is_missing(cell)) {
-    if (c->missing++ == 0) {
-      c->missing_line = in->records->line;
-      snprintf(c->missing_text, sizeof c->missing_text, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
-    }
+  } else if (mica__cell_is_empty(cell)) {
+    note_first(&c->missing, cell, in->records->line);
     return MICA_OK;
+  } else if (mica__cell_is_missing(cell)) {
+    note_first(&c->words, cell, in->records->line);
+    MICA_TRY(mica__class_name(cell, true, &in->name, &in->capacity));
+    return mica__dictionary_add(&c->word_names, in->name);
   } else {
-    if (c->texts++ == 0) {
-      c->line = in->records->line;
-      snprintf(c->first, sizeof c->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
-    }
+    note_first(&c->texts, cell, in->records->line);
     c->times += mica__cell_time(cell, &seconds);
     c->huge += mica__cell_is_numeric(cell, &value);
   }
   if (c->seen.count > MICA__MAX_CLASSES || (!every && (c->seen.count > MANY_TEXTS || cell.length > LONGEST_CLASS)))
     return MICA_OK;
-  MICA_TRY(mica__class_name(cell, &in->name, &in->capacity));
-  return add_name(&c->seen, in->name);
+  MICA_TRY(mica__class_name(cell, false, &in->name, &in->capacity));
+  return mica__dictionary_add(&c->seen, in->name);
+}
+
+/* Words that elsewhere say that a cell is missing are names among names: of other texts, or of one another. */
+static mica_status decide_words(inference *in, mica__field *field, column *c) {
+  const bool alone = c->texts.count == 0 && (c->word_names.count < 2 || c->numbers > 0);
+  const bool names = !alone && (c->numbers == 0 || field->label) && !(field->label && in->config->regression);
+  cells *to = names ? &c->texts : &c->missing;
+  if (!c->words.count) return MICA_OK;
+  if (to->count == 0 || c->words.line < to->line) {
+    const size_t count = to->count;
+    *to = c->words;
+    to->count = count;
+  }
+  to->count += c->words.count;
+  if (!names) return MICA_OK;
+  for (int32_t i = 0; i < c->word_names.count; i++) MICA_TRY(mica__dictionary_add(&c->seen, c->word_names.names[i]));
+  mica__text text = {0};
+  for (int32_t i = 0; i < c->word_names.count && i < 5; i++)
+    mica__text_addf(&text, i ? ", '%s'" : "'%s'", c->word_names.names[i]);
+  field->words = text.data;
+  return mica__text_status(&text);
 }
 
 /* Walks over all records and counts what there is in each column. */
@@ -360,19 +331,19 @@ static mica_status stated_kind(const inference *in, const char *name, mica_colum
 
 static mica_status fail_text(const inference *in, const mica__field *field, const column *c) {
   return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number", in->records->name,
-                    c->line, field->name, c->first);
+                    c->texts.line, field->name, c->texts.first);
 }
 
 /* The kind that a column's cells make it. */
 static mica_column_kind guess_kind(const inference *in, const mica__field *field, const column *c) {
-  const size_t filled = c->numbers + c->texts;
+  const size_t filled = c->numbers + c->texts.count;
   if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
-  if (field->label && c->texts == 0 && !c->whole) {
+  if (field->label && c->texts.count == 0 && !c->whole) {
     /* Numbers that are not whole, or negative, are to be predicted, unless they are two or so: -1 and 1. */
     return c->seen.count > FEW_TEXTS ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
   }
   if (field->label) return MICA_COLUMN_KIND_CLASS;
-  if (c->numbers + 2 * c->huge > c->texts || filled == 0) return MICA_COLUMN_KIND_NUMBER;
+  if (c->numbers + 2 * c->huge > c->texts.count || filled == 0) return MICA_COLUMN_KIND_NUMBER;
   if (c->times == filled) return MICA_COLUMN_KIND_TIME;
   const bool few =
       c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
@@ -384,26 +355,27 @@ static mica_status check_kind(inference *in, mica__field *field, const column *c
   const char *name = in->records->name;
   switch (field->kind) {
   case MICA_COLUMN_KIND_NUMBER:
-    if (c->texts > 0) return fail_text(in, field, c);
-    if (c->missing > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no number", name, c->missing_line, field->name);
-    if (c->missing > 0) in->schema->fills = true;
+    if (c->texts.count > 0) return fail_text(in, field, c);
+    if (c->missing.count > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no number", name, c->missing.line, field->name);
+    if (c->missing.count > 0) in->schema->fills = true;
     field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
     field->least = c->least;
     field->most = c->most;
     field->coarse = (c->most - c->least) / FEWEST_STEPS < fmax(-c->least, c->most) * F32_STEP && c->most > c->least;
+    field->base = mica__field_base(in->config->bases, field);
     return MICA_OK;
   case MICA_COLUMN_KIND_TIME:
-    if (c->times == c->texts && c->missing == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
+    if (c->times == c->texts.count && c->missing.count == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
     return mica__fail(MICA_E_FORMAT,
                       "%s: column \"%s\" does not hold times alone: 2026-01-31, 2026-01-31 23:59:59, or whole numbers",
                       name, field->name);
   case MICA_COLUMN_KIND_CLASS:
-    if (field->label && c->missing > 0)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no label%s%s%s", name, c->missing_line,
-                        field->name, *c->missing_text ? ": a cell of \"" : "", c->missing_text,
-                        *c->missing_text ? "\" is a missing one" : "");
-    if (field->label && c->texts > 0 && c->seen.count > FEW_TEXTS && (size_t)c->seen.count == in->schema->samples)
+    if (field->label && c->missing.count > 0)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no label%s%s%s", name, c->missing.line,
+                        field->name, *c->missing.first ? ": a cell of \"" : "", c->missing.first,
+                        *c->missing.first ? "\" is a missing one" : "");
+    if (field->label && c->texts.count > 0 && c->seen.count > FEW_TEXTS && (size_t)c->seen.count == in->schema->samples)
       return mica__fail(MICA_E_FORMAT, "%s: each of %zu samples has a label of its own in column \"%s\": no classes",
                         name, in->schema->samples, field->name);
     return MICA_OK;
@@ -438,10 +410,13 @@ static mica_status decide_kinds(inference *in) {
   for (size_t i = 0; i < in->schema->count; i++) {
     mica__field *field = &in->schema->fields[i];
     bool stated = false;
+    MICA_TRY(decide_words(in, field, &in->columns[i]));
     MICA_TRY(stated_kind(in, field->name, &field->kind, &stated));
     if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
     MICA_TRY(check_kind(in, field, &in->columns[i]));
-    if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts == 0 && in->columns[i].whole)
+    field->classes.texts = field->kind == MICA_COLUMN_KIND_CLASS && in->columns[i].codes > 0;
+    if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts.count == 0 &&
+        in->columns[i].whole && !field->classes.texts)
       MICA_TRY(number_classes(in, field, &in->columns[i]));
     field->fills = in->config->fill_missing;
     if (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label) field->slot = in->schema->numbers++;
@@ -464,13 +439,13 @@ static mica_status collect_classes(inference *in) {
     for (size_t i = 0; i < schema->count && i < r->count; i++) {
       mica__field *field = &schema->fields[i];
       if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered) continue;
-      MICA_TRY(mica__class_name(r->cells[field->at], &in->name, &in->capacity));
-      MICA_TRY(add_name(&field->classes, in->name));
+      MICA_TRY(mica__class_name(r->cells[field->at], field->classes.texts, &in->name, &in->capacity));
+      MICA_TRY(mica__dictionary_add(&field->classes, in->name));
       if (field->classes.count > MICA__MAX_CLASSES)
         return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
     }
   }
-  for (size_t i = 0; i < schema->count; i++) MICA_TRY(sort_dictionary(&schema->fields[i].classes));
+  for (size_t i = 0; i < schema->count; i++) MICA_TRY(mica__dictionary_sort(&schema->fields[i].classes));
   return MICA_OK;
 }
 
@@ -478,10 +453,12 @@ static mica_status collect_classes(inference *in) {
 
 static mica_status copy_field(const mica__field *from, mica__field *to) {
   *to = *from;
-  to->classes = (mica__dictionary){0};
+  to->classes = (mica__dictionary){.texts = from->classes.texts};
+  to->words = NULL;
   to->at = SIZE_MAX;
   if (!(to->name = mica__strdup(from->name))) return mica__fail_nomem("a column");
-  for (int32_t i = 0; i < from->classes.count; i++) MICA_TRY(add_name(&to->classes, from->classes.names[i]));
+  for (int32_t i = 0; i < from->classes.count; i++)
+    MICA_TRY(mica__dictionary_add(&to->classes, from->classes.names[i]));
   return MICA_OK;
 }
 
@@ -513,6 +490,18 @@ static mica_status locate_fields(inference *in, const mica__schema *known, const
   return MICA_OK;
 }
 
+/* Keeps the names of columns that the known table has not. */
+static mica_status keep_extras(const inference *in, const mica__schema *known, mica__schema *own) {
+  mica__text text = {0};
+  for (size_t i = 0; i < in->schema->count; i++) {
+    size_t k = 0;
+    while (k < known->count && strcmp(known->fields[k].name, in->schema->fields[i].name) != 0) k++;
+    if (k == known->count) mica__text_addf(&text, text.length ? ", '%s'" : "'%s'", in->schema->fields[i].name);
+  }
+  own->extras = text.data;
+  return mica__text_status(&text);
+}
+
 /* Follows the schema of config->like; a header is recognised where all its names but one are known, and that of a
  * network's rows by texts above numbers too, so that names that are others are not taken for cells. */
 static mica_status follow(inference *in, const mica__schema *known, mica__name_table *names) {
@@ -535,6 +524,7 @@ static mica_status follow(inference *in, const mica__schema *known, mica__name_t
   own->numbers = known->numbers;
   own->fills = known->fills;
   mica_status status = locate_fields(in, known, names, own);
+  if (status == MICA_OK && own->header && known->header) status = keep_extras(in, known, own);
   bool found = false;
   mica__records_rewind(in->records);
   if (status == MICA_OK && own->header) status = mica__records_next(in->records, &found);
@@ -555,10 +545,13 @@ static mica_status adopt_classes(inference *in) {
   for (size_t i = 0; label && label->class_names && i < in->schema->count; i++) {
     mica__field *field = &in->schema->fields[i];
     if (!field->label || field->kind != MICA_COLUMN_KIND_CLASS) continue;
-    free_dictionary(&field->classes);
+    mica__dictionary_free(&field->classes);
     field->classes = (mica__dictionary){0};
     field->numbered = false;
-    for (int32_t k = 0; k < label->about.classes; k++) MICA_TRY(add_name(&field->classes, label->class_names[k]));
+    field->classes.texts =
+        mica__classes_are_texts((const char *const *)label->class_names, (size_t)label->about.classes);
+    for (int32_t k = 0; k < label->about.classes; k++)
+      MICA_TRY(mica__dictionary_add(&field->classes, label->class_names[k]));
   }
   return MICA_OK;
 }
@@ -583,8 +576,10 @@ mica_status mica__schema_infer(mica__records *records, const mica_dataset_config
   mica__name_table names = {0};
   mica_status status = in.schema ? infer(&in, &names) : mica__fail_nomem(records->name);
   mica__name_table_free(&names);
-  for (size_t i = 0; in.columns && in.schema && i < in.schema->count; i++)
-    if (!config->like || !config->like->store->schema) free_dictionary(&in.columns[i].seen);
+  for (size_t i = 0; in.columns && i < in.column_count; i++) {
+    mica__dictionary_free(&in.columns[i].seen);
+    mica__dictionary_free(&in.columns[i].word_names);
+  }
   free(in.columns);
   free(in.name);
   if (status == MICA_OK)

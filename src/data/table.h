@@ -56,6 +56,8 @@ bool mica__cell_is_numeric(mica__cell cell, double *value);
 bool mica__cell_time(mica__cell cell, int64_t *seconds);
 /* True for cells that hold nothing: empty, ?, NA, N/A, nan, null, none in any case. */
 bool mica__cell_is_missing(mica__cell cell);
+/* True for those that hold nothing among names too, where the words may be one: empty and ?. */
+bool mica__cell_is_empty(mica__cell cell);
 /* The text with quotes written once, as *length bytes at `out` of cell.length bytes. */
 size_t mica__cell_unquoted_length(mica__cell cell);
 size_t mica__cell_unquote(mica__cell cell, char *out);
@@ -67,8 +69,26 @@ bool mica__cell_is(mica__cell cell, const char *text, bool any_case);
 typedef struct mica__dictionary {
   char **names;
   int32_t count, capacity;
+  bool texts; /* mica__classes_are_texts */
   mica__name_table table;
 } mica__dictionary;
+
+/* --- classes (table_classes.c) --- */
+
+void mica__dictionary_free(mica__dictionary *dictionary);
+/* Adds a name that is not there yet. */
+mica_status mica__dictionary_add(mica__dictionary *dictionary, const char *name);
+mica_status mica__dictionary_sort(mica__dictionary *dictionary);
+/* The class that a cell names, -1 for none: as it is written, else as a number. */
+mica_status mica__dictionary_find(const mica__dictionary *dictionary, mica__cell cell, int32_t *index);
+
+/* True for a number that is written as no count or measure is, 01 or 1e3. */
+bool mica__cell_is_code(mica__cell cell);
+/* True if one of the names is such: then names that are equal as numbers, 01, 1 and 1.0, are classes of their own. */
+bool mica__classes_are_texts(const char *const *names, size_t count);
+/* The name that class texts are compared by: quotes once, no blanks around it, and unless they are texts whole numbers
+ * in one form. *name is a buffer that grows. */
+mica_status mica__class_name(mica__cell cell, bool text, char **name, size_t *capacity);
 
 /* What a column of the text is. */
 typedef struct mica__field {
@@ -84,7 +104,9 @@ typedef struct mica__field {
   bool fills;    /* NUMBER: `fill` stands for missing cells */
   bool coarse;   /* NUMBER: f32 tells few of its numbers apart, which are large and differ little */
   double fill, least, most;
+  double base; /* NUMBER: is subtracted, in double, from the numbers and from `fill` */
   mica__dictionary classes;
+  char *words; /* quoted, names of classes that elsewhere say that a cell is missing; NULL: there are none */
 } mica__field;
 
 typedef struct mica__schema {
@@ -96,21 +118,21 @@ typedef struct mica__schema {
   size_t samples;
   uint32_t *lines; /* of each sample, from 1 */
   bool fills;      /* missing numbers have been replaced */
+  char *extras;    /* quoted, the names of columns that the table it goes with has not; NULL: there are none */
   bool outline;    /* of a network's columns: it says so in sentences, and extra columns need names */
 } mica__schema;
 
 /* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */
 mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema);
 void mica__schema_release(void *schema);
-/* The name that class texts are compared by: quotes once, no blanks around it, whole numbers in one form. *name is a
- * buffer that grows. */
-mica_status mica__class_name(mica__cell cell, char **name, size_t *capacity);
+/* What mica_dataset_config.bases has a column less: by its name, or by its smallest number. */
+double mica__field_base(const char *bases, const mica__field *field);
 
 /* --- cells (table_cells.c) --- */
 
 /* The class of a cell; MICA_E_FORMAT, naming file, line and column, where it is none. */
 mica_status mica__field_class(const mica__field *field, const mica__records *records, int32_t *class_index);
-/* The number of a cell, or of a missing one what stands for it; MICA_E_FORMAT likewise. */
+/* The number of a cell, or of a missing one what stands for it, less the column's base; MICA_E_FORMAT likewise. */
 mica_status mica__field_number(const mica__field *field, const mica__records *records, float *value);
 mica_status mica__field_time(const mica__field *field, const mica__records *records, int64_t *seconds);
 
@@ -140,9 +162,10 @@ mica_status mica__table_width(const char *name, char *content, size_t size, size
  * and MICA_OK for a dataset that is no table. */
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
 /* A dataset of one sample of zeros to be `like` for tables: numbers and label are wanted, other columns are unused.
- * `classes` are the label's, NULL: it is a number. MICA_E_FORMAT for texts that are none of mica__outline_list. */
+ * `classes` are the label's, NULL: it is a number; `bases` are as mica_dataset_config has them. MICA_E_FORMAT for texts
+ * that are none of mica__outline_list. */
 mica_status mica__outline_open(const char *const *texts, size_t count, bool header, const char *const *classes,
-                               size_t class_count, mica_dataset **dataset);
+                               size_t class_count, const char *bases, mica_dataset **dataset);
 /* mica_dataset_open of a table in memory, which a NUL ends; content is not kept. */
 mica_status mica__table_read(const char *name, char *content, size_t size, const mica_dataset_config *config,
                              mica_dataset **dataset);

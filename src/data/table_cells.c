@@ -4,6 +4,22 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* "NAME=NUMBER", a line each. */
+double mica__field_base(const char *bases, const mica__field *field) {
+  const size_t length = strlen(field->name);
+  if (bases && !strcmp(bases, MICA_BASES_AUTO)) return field->coarse ? field->least : 0;
+  for (const char *line = bases; line && *line; line += strspn(line, "\n")) {
+    if (!strncmp(line, field->name, length) && line[length] == '=') {
+      char *end = NULL;
+      const double base = strtod(line + length + 1, &end);
+      if (end > line + length + 1 && (*end == '\n' || !*end) && isfinite(base)) return base;
+    }
+    line += strcspn(line, "\n");
+  }
+  return 0;
+}
 
 static mica_status fail_cell(const mica__field *field, const mica__records *r, const char *what) {
   const mica__cell cell = r->cells[field->at];
@@ -31,12 +47,7 @@ mica_status mica__field_class(const mica__field *field, const mica__records *r, 
     *class_index = (int32_t)value;
     return MICA_OK;
   }
-  char *name = NULL;
-  size_t capacity = 0;
-  const mica_status status = mica__class_name(r->cells[field->at], &name, &capacity);
-  *class_index = status == MICA_OK ? mica__name_table_find(&field->classes.table, name) : -1;
-  free(name);
-  MICA_TRY(status);
+  MICA_TRY(mica__dictionary_find(&field->classes, r->cells[field->at], class_index));
   return *class_index >= 0 ? MICA_OK : fail_name(field, r);
 }
 
@@ -45,7 +56,7 @@ mica_status mica__field_number(const mica__field *field, const mica__records *r,
   double number = field->fill;
   if (!mica__cell_number(cell, &number) && !(field->fills && mica__cell_is_missing(cell)))
     return fail_cell(field, r, "is no number");
-  *value = (float)number;
+  *value = (float)(number - field->base);
   return MICA_OK;
 }
 

@@ -33,6 +33,13 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
   if (repeated < schema->count)
     mica__text_addf(&text, ", names that repeat have numbers, as '%s'", schema->fields[repeated].name);
   if (schema->fills) mica__text_add(&text, ", missing numbers are their column's mean");
+  for (size_t i = 0; i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->words) mica__text_addf(&text, ", classes of '%s' are also %s", field->name, field->words);
+    if (field->classes.texts && field->at != SIZE_MAX)
+      mica__text_addf(&text, ", classes of '%s' are texts: 01 is not 1", field->name);
+    if (field->base != 0) mica__text_addf(&text, ", '%s' is read less %.15g", field->name, field->base);
+  }
   if (mica__text_status(&text) != MICA_OK) {
     mica__text_free(&text);
     return mica__fail_nomem(store->name);

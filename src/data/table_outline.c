@@ -40,6 +40,7 @@ static mica_status add_class(mica__field *field, const char *const *classes, siz
   mica__dictionary *d = &field->classes;
   field->limit = (int32_t)count;
   if (field->numbered) return MICA_OK;
+  d->texts = mica__classes_are_texts(classes, count);
   d->names = calloc(count + 1, sizeof *d->names);
   if (!d->names) return mica__fail_nomem("classes");
   d->capacity = (int32_t)count;
@@ -51,7 +52,8 @@ static mica_status add_class(mica__field *field, const char *const *classes, siz
   return MICA_OK;
 }
 
-static mica_status take_field(mica__schema *schema, const char *text, const char *const *classes, size_t class_count) {
+static mica_status take_field(mica__schema *schema, const char *text, const char *const *classes, size_t class_count,
+                              const char *bases) {
   static const mica_column_kind others[] = {MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT, MICA_COLUMN_KIND_TIME};
   mica__field *field = &schema->fields[schema->count];
   const size_t n = strcspn(text, " ");
@@ -64,6 +66,7 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
   if (field->label || (n == strlen(number) && !strncmp(text, number, n))) {
     field->at = schema->count - 1;
     field->kind = field->label && classes ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_NUMBER;
+    if (field->kind == MICA_COLUMN_KIND_NUMBER) field->base = mica__field_base(bases, field);
     if (field->label) return classes ? add_class(field, classes, class_count) : MICA_OK;
     field->slot = schema->numbers++;
     return MICA_OK;
@@ -101,7 +104,7 @@ static mica_status outline(mica__schema *schema, mica_dataset **dataset) {
 }
 
 mica_status mica__outline_open(const char *const *texts, size_t count, bool header, const char *const *classes,
-                               size_t class_count, mica_dataset **dataset) {
+                               size_t class_count, const char *bases, mica_dataset **dataset) {
   mica__schema *schema = calloc(1, sizeof *schema);
   if (schema) schema->fields = calloc(count + 1, sizeof *schema->fields);
   if (!schema || !schema->fields) {
@@ -113,7 +116,8 @@ mica_status mica__outline_open(const char *const *texts, size_t count, bool head
   schema->outline = true;
   schema->columns = count;
   schema->samples = 1;
-  for (size_t i = 0; status == MICA_OK && i < count; i++) status = take_field(schema, texts[i], classes, class_count);
+  for (size_t i = 0; status == MICA_OK && i < count; i++)
+    status = take_field(schema, texts[i], classes, class_count, bases);
   if (status == MICA_OK) return outline(schema, dataset);
   mica__schema_release(schema);
   return status;

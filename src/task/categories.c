@@ -97,21 +97,6 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
   return status;
 }
 
-mica_status mica__run_remark_coarse(mica_run *run) {
-  const mica__schema *schema = run->whole ? run->whole->store->schema : NULL;
-  for (size_t i = 0; schema && i < schema->count; i++) {
-    const mica__field *f = &schema->fields[i];
-    int exponent = 0;
-    if (!f->coarse || f->kind != MICA_COLUMN_KIND_NUMBER || f->unused) continue;
-    frexp(fmax(-f->least, f->most), &exponent);
-    MICA_TRY(mica__run_remark(run,
-                              "column '%s' lies between %.15g and %.15g, and is read in 32 bits, in steps of %g: "
-                              "subtract a number from it, or what it says is lost",
-                              f->name, f->least, f->most, ldexp(1, exponent - 24)));
-  }
-  return MICA_OK;
-}
-
 /* --- other data --- */
 
 /* The columns of texts that the task translate names. */
@@ -135,7 +120,7 @@ mica_status mica__run_note_kinds(mica_run *run) {
   run->kinds = NULL;
   MICA_TRY(mica__text_status(&kinds));
   run->kinds = kinds.data;
-  return MICA_OK;
+  return mica__run_take_bases(run);
 }
 
 mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data, size_t k, size_t *column,
@@ -176,19 +161,55 @@ mica_status mica__run_check_repeat(const mica_run *run, const char *table, const
                     (int)(point - name), name);
 }
 
+/* True for a column that training has seen. */
+static bool is_seen(const mica_run *run, const char *name) {
+  size_t count = 0;
+  const char *const *unused = mica_run_fact(run, "unused", &count);
+  /* "a (text)" */
+  for (size_t i = 0; i < count; i++)
+    if (!strncmp(unused[i], name, strlen(name)) && unused[i][strlen(name)] == ' ') return true;
+  return reads(run, name, strlen(name));
+}
+
+mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count) {
+  mica__text text = {0};
+  for (size_t i = 0; i < count; i++)
+    if (!is_seen(run, names[i])) mica__text_addf(&text, text.length ? ", '%s'" : "'%s'", names[i]);
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK && text.length)
+    status = mica__run_remark(run, "%s has columns that the network was not trained on, which are passed over: %s",
+                              table, text.data);
+  mica__text_free(&text);
+  return status;
+}
+
+mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data) {
+  const mica__schema *schema = data->store->schema;
+  if (!schema || !schema->header || run->task->open) return MICA_OK;
+  if (schema->extras)
+    return mica__run_remark(run, "%s has columns that the network was not trained on, which are passed over: %s",
+                            mica_dataset_name(data), schema->extras);
+  if (!mica__run_categories(run)) return MICA_OK;
+  const char **names = calloc(schema->count + 1, sizeof *names);
+  if (!names) return mica__fail_nomem("columns");
+  for (size_t i = 0; i < schema->count; i++) names[i] = schema->fields[i].name;
+  mica_status status = mica__run_remark_extras(run, mica_dataset_name(data), names, schema->count);
+  free(names);
+  return status;
+}
+
 bool mica__is_position(const char *name) { return *name && !name[strspn(name, "0123456789")]; }
 
-/* *order gets the data's number that each of the run's is, the caller's to free; it stays NULL where they lie in the
- * run's order, or one side has no names. Numbers are found by their names, as predict finds them in a row: those of
- * other columns would be taken for them. */
-static mica_status find_order(const mica_run *run, const mica_dataset *data, int64_t **order) {
+mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, int64_t **order) {
   size_t count = 0;
   const char *const *names = mica_run_fact(run, "numbers", &count);
   const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "input_column"));
   bool moved = false, positions = true;
   *order = NULL;
   for (size_t i = 0; i < count; i++) positions = positions && mica__is_position(names[i]);
-  if (positions || !mica_dataset_number_name(data, column, 0)) return MICA_OK;
+  if (!count || !mica_dataset_number_name(data, column, 0)) return MICA_OK;
+  moved = mica_dataset_number_name(data, column, (int64_t)count) != NULL;
+  if (positions && !moved) return MICA_OK;
   int64_t *found = calloc(count, sizeof *found);
   if (!found) return mica__fail_nomem("the order of columns");
   for (size_t i = 0; i < count; i++) {
@@ -219,7 +240,7 @@ mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *d
     if (schema->fields[i].repeated)
       MICA_TRY(mica__run_check_repeat(run, mica_dataset_name(data), schema->fields[i].name));
   int64_t *order = NULL;
-  MICA_TRY(find_order(run, data, &order));
+  MICA_TRY(mica__run_find_order(run, data, &order));
   free(order);
   return MICA_OK;
 }
@@ -252,24 +273,28 @@ static mica_status reorder(mica_run *run, const mica_dataset *data, const int64_
                            size_t *count) {
   const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "input_column"));
   const mica_column *about = mica_dataset_column(data, column);
+  size_t count_of_run = 0;
   const size_t width = (size_t)about->shape.dim[0];
+  mica_column made = *about;
+  mica_run_fact(run, "numbers", &count_of_run);
+  made.shape.dim[0] = (int64_t)count_of_run;
   const uint64_t samples = mica_dataset_count(data);
   size_t bytes = 0;
   float *row = malloc((width + 1) * sizeof *row);
-  if (mica__mul_size(samples, (uint64_t)width * sizeof *run->numbers, &bytes)) run->numbers = malloc(bytes + 1);
+  if (mica__mul_size(samples, (uint64_t)count_of_run * sizeof *run->numbers, &bytes)) run->numbers = malloc(bytes + 1);
   mica_status status = row && run->numbers ? MICA_OK : mica__fail_nomem("inputs in another order");
   for (uint64_t i = 0; status == MICA_OK && i < samples; i++) {
     status = mica_dataset_read(data, column, i, row, width * sizeof *row);
-    for (size_t k = 0; status == MICA_OK && k < width; k++) run->numbers[i * width + k] = row[order[k]];
+    for (size_t k = 0; status == MICA_OK && k < count_of_run; k++) run->numbers[i * count_of_run + k] = row[order[k]];
   }
   free(row);
-  list[(*count)++] = (mica_column_data){.column = *about, .data = run->numbers};
+  list[(*count)++] = (mica_column_data){.column = made, .data = run->numbers};
   return status;
 }
 
 static mica_status replace_all(mica_run *run, const mica_dataset *data, mica_column_data *list, size_t *count) {
   int64_t *order = NULL;
-  MICA_TRY(find_order(run, data, &order));
+  MICA_TRY(mica__run_find_order(run, data, &order));
   mica_status moved = order ? reorder(run, data, order, list, count) : MICA_OK;
   free(order);
   MICA_TRY(moved);

@@ -1,4 +1,5 @@
 /* Classes of other data by their names, and what a test says of each class. */
+#include "data/table.h"
 #include "task/json.h"
 #include "task/run.h"
 
@@ -46,6 +47,16 @@ static mica_status fail_class(const mica_dataset *data, const char *where, const
   return MICA_E_FORMAT;
 }
 
+mica_status mica__run_find_class(const mica__cell *cell, const char *const *known, size_t count, char **name,
+                                 size_t *capacity, size_t *index) {
+  MICA_TRY(mica__class_name(*cell, true, name, capacity));
+  *index = mica__run_find_name(known, count, *name);
+  if (*index < count || mica__classes_are_texts(known, count)) return MICA_OK;
+  MICA_TRY(mica__class_name(*cell, false, name, capacity));
+  *index = mica__run_find_name(known, count, *name);
+  return MICA_OK;
+}
+
 mica_status mica__run_map_names(const mica_dataset *data, size_t column, const char *where, const char *const *known,
                                 size_t count, int32_t **out) {
   const mica_column *about = mica_dataset_column(data, column);
@@ -56,10 +67,15 @@ mica_status mica__run_map_names(const mica_dataset *data, size_t column, const c
   *out = NULL;
   for (int32_t i = 0; i < classes; i++) {
     const char *name = mica_dataset_column_class(data, column, i);
-    const size_t k = mica__run_find_name(known, count, name);
-    if (k == count) {
+    char *text = NULL;
+    size_t capacity = 0, k = count;
+    const mica__cell cell = {.text = name, .length = strlen(name)};
+    mica_status status = mica__run_find_class(&cell, known, count, &text, &capacity, &k);
+    free(text);
+    if (status == MICA_OK && k == count) status = fail_class(data, where, name, known, count);
+    if (status != MICA_OK) {
       free(map);
-      return fail_class(data, where, name, known, count);
+      return status;
     }
     map[i] = (int32_t)k;
     same = same && map[i] == i;

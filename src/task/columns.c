@@ -49,7 +49,10 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
   mica_shape wanted = {.rank = (int32_t)rank};
   char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
   for (size_t i = 0; input && i < rank && i < MICA_MAX_RANK; i++) wanted.dim[i] = (int64_t)input[i];
-  if (mica_shape_equal(is, wanted)) return mica__run_fits_categories(run, data);
+  /* Columns that are found by their names may have others beside them. */
+  const bool more = mica__run_categories(run) && rank == 1 && is.rank == 1 && is.dim[0] > wanted.dim[0] &&
+                    mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), 0);
+  if (more || mica_shape_equal(is, wanted)) return mica__run_fits_categories(run, data);
   return mica__fail(MICA_E_FORMAT, "%s has inputs of %s, the network was trained on %s", mica_dataset_name(data),
                     mica_shape_format(is, a), mica_shape_format(wanted, b));
 }

@@ -17,6 +17,7 @@ void mica__run_close_data(mica_run *run) {
   free(run->label_scores);
   run->label_scores = NULL;
   mica_dataset_destroy(run->outline);
+  free(run->bases);
   for (size_t i = 0; i < run->column_count; i++) free((void *)run->columns[i].name);
   free(run->columns);
 }
@@ -66,6 +67,7 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
     config.width = sides[1];
   }
   config.kinds = run->kinds;
+  config.bases = run->bases;
   if (run->kinds && *mica__run_fact_text(run, "label_name"))
     config.label_column = mica__run_fact_text(run, "label_name");
   if (*label) config.label_column = label;
@@ -123,7 +125,9 @@ static mica_status open_optional(mica_run *run, const mica_dataset_config *openi
 
 static mica_status open_whole(mica_run *run) {
   MICA_TRY(mica__run_note_kinds(run));
-  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  /* A run that is resumed reads its data as it began. */
+  if (!run->resumed) config.bases = MICA_BASES_AUTO;
   mica_dataset *data = NULL;
   run->whole = run->config.dataset;
   if (run->whole) return MICA_OK;
@@ -225,6 +229,7 @@ mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset *
 mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, mica_dataset **ready) {
   mica_dataset *same = NULL;
   mica_status status = run->task->fits(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
   if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
   if (status != MICA_OK || same != data) mica_dataset_destroy(data);
   MICA_TRY(status);
@@ -417,6 +422,7 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(end_reading(&training, status));
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_table(run));
+  MICA_TRY(mica__run_note_bases(run));
   MICA_TRY(mica__run_note_kinds(run));
   test.opening = mica__run_opening(run, MICA_PART_TEST);
   begin_reading(&test);

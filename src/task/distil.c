@@ -188,7 +188,8 @@ static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   return value;
 }
 
-/* `count` numbers of a fact; without the fact's name `otherwise` as often. NULL: there are none. */
+/* `count` numbers of a fact, means in the user's units; without the fact's name `otherwise` as often. NULL: there are
+ * none. */
 static double *numbers_of(const mica_run *run, const char *fact, size_t count, double otherwise) {
   size_t known = 0;
   const double *is = fact ? mica_run_fact_numbers(run, fact, &known) : NULL;
@@ -197,6 +198,10 @@ static double *numbers_of(const mica_run *run, const char *fact, size_t count, d
   if (!own && (!is || known < count)) return NULL;
   double *numbers = malloc((count + 1) * sizeof *numbers);
   for (size_t i = 0; numbers && i < count; i++) numbers[i] = own ? otherwise : is[i];
+  for (size_t i = 0; numbers && fact && i < count; i++)
+    numbers[i] += !strcmp(fact, "mean")          ? mica__run_number_base(run, i)
+                  : !strcmp(fact, "target_mean") ? mica__run_label_base(run)
+                                                 : 0;
   return numbers;
 }
 

@@ -90,6 +90,7 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
     if (fact) mica__fact_text(add_text(m, facts[i]), fact);
   }
   if (*mica__run_fact_text(run, "input_column")) MICA_TRY(add_columns(run, m));
+  if (run->bases) mica__text_add(add_text(m, "bases"), run->bases);
   for (size_t i = 0; i < m->count; i++) {
     MICA_TRY(mica__text_status(&m->texts[i]));
     m->list[i].value = m->texts[i].data;

@@ -23,8 +23,12 @@ void mica__json_string(mica__text *json, const char *s) {
 }
 
 void mica__json_number(mica__text *json, double number) {
+  /* Nine digits hold an f32; a larger number, of a double, has four behind its point. */
+  const int digits = fabs(number) < 1e5 ? 9 : fabs(number) < 1e11 ? (int)floor(log10(fabs(number))) + 5 : 15;
   if (!isfinite(number))
     mica__text_add(json, "null");
+  else if (number == floor(number) && fabs(number) < 0x1p53)
+    mica__text_addf(json, "%.0f", number);
   else
-    mica__text_addf(json, number == floor(number) && fabs(number) < 0x1p53 ? "%.0f" : "%.9g", number);
+    mica__text_addf(json, "%.*g", digits, number);
 }

@@ -202,7 +202,7 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
 /* The training part, of data that have none the test part. */
 static mica_status open_dataset(mica__model_feeds *f, const mica_onnx *model, const mica_onnx_quantize_config *c) {
   const mica_onnx_port port = mica_onnx_input(model, 0);
-  mica_dataset_config how = {.part = MICA_PART_TRAIN};
+  mica_dataset_config how = {.part = MICA_PART_TRAIN, .bases = mica_onnx_metadata(model, "bases")};
   if (f->count != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_FORMAT,
                       "the model has not one input of f32: its samples are a folder with NAME.npy for each of its "

@@ -209,8 +209,10 @@ static mica_status take_number(const reader *r, mica__feature *one, size_t row) 
 
 static mica_status take_category(reader *r, mica__feature *one, size_t row) {
   const mica__cell cell = r->records->cells[one->at];
-  if (mica__cell_is_missing(cell)) return MICA_OK;
-  MICA_TRY(mica__class_name(cell, &r->text, &r->capacity));
+  if (one->texts ? mica__cell_is_empty(cell) : mica__cell_is_missing(cell)) return MICA_OK;
+  MICA_TRY(mica__class_name(cell, mica__cell_is_code(cell), &r->text, &r->capacity));
+  if (r->config->known && !mica__id_names_find(&one->values, r->text))
+    MICA_TRY(mica__class_name(cell, false, &r->text, &r->capacity));
   return value_id(r, one, r->text, &one->ids[row]);
 }
 

@@ -193,6 +193,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 }
 
 static mica_status predict_all(mica_run *run, const mica__samples *s, mica_report *p) {
+  const double base = mica__run_label_base(run);
   float values[AT_A_TIME];
   for (int64_t from = 0; from < s->count; from += AT_A_TIME) {
     const int64_t count = s->count - from < AT_A_TIME ? s->count - from : AT_A_TIME;
@@ -200,7 +201,7 @@ static mica_status predict_all(mica_run *run, const mica__samples *s, mica_repor
     for (int64_t i = 0; i < count; i++) {
       MICA_TRY(mica_report_begin(p, s->names[from + i]));
       if (!isnan(s->truths[from + i])) MICA_TRY(mica_report_add_number(p, "truth", s->truths[from + i]));
-      MICA_TRY(mica_report_add_number(p, "value", (double)values[i]));
+      MICA_TRY(mica_report_add_number(p, "value", (double)values[i] + base));
     }
   }
   return MICA_OK;
@@ -237,6 +238,7 @@ static void add_residual(residual list[SHOWN], size_t *count, residual found) {
 
 static mica_status find_residuals(mica_run *run, residual list[SHOWN], size_t *count) {
   const int64_t all = (int64_t)mica_dataset_count(run->judged);
+  const double base = mica__run_label_base(run);
   float values[AT_A_TIME];
   for (int64_t from = 0; from < all && from < LOOKED_AT; from += AT_A_TIME) {
     const int64_t n = all - from < AT_A_TIME ? all - from : AT_A_TIME;
@@ -245,7 +247,7 @@ static mica_status find_residuals(mica_run *run, residual list[SHOWN], size_t *c
     if (status == MICA_OK) status = mica__samples_infer(run, &s, 0, n, "value", 1, values);
     for (int64_t i = 0; status == MICA_OK && i < n; i++)
       if (!isnan(s.truths[i]))
-        add_residual(list, count, (residual){(uint64_t)(from + i), s.truths[i], (double)values[i]});
+        add_residual(list, count, (residual){(uint64_t)(from + i), s.truths[i], (double)values[i] + base});
     mica__samples_free(&s);
     MICA_TRY(status);
   }

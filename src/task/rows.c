@@ -9,7 +9,7 @@
 
 /* Where the run's columns are in a table. */
 typedef struct rows {
-  const mica_run *run;
+  mica_run *run;
   mica__records records;
   bool header;
   size_t numbers, categories, columns;
@@ -22,11 +22,6 @@ static const char *name_of(const rows *r, size_t k) {
   if (k < r->numbers) return mica_run_fact(r->run, "numbers", NULL)[k];
   if (k < r->numbers + r->categories) return mica__run_category(r->run, k - r->numbers).name;
   return mica__run_fact_text(r->run, "label_name");
-}
-
-/* The text of a cell as names of classes are written. */
-static mica_status class_text(rows *r, size_t at) {
-  return mica__class_name(r->records.cells[at], &r->text, &r->capacity);
 }
 
 /* The names of the first line as a table that is trained on has them: of a second column "a", "a.1". */
@@ -60,6 +55,8 @@ static mica_status find_named(rows *r) {
   for (size_t i = 0; status == MICA_OK && i < records->count; i++)
     for (size_t k = 0; k <= r->numbers + r->categories; k++)
       if (r->at[k] == SIZE_MAX && mica__run_find_name((const char *[]){name_of(r, k)}, 1, names[i]) == 0) r->at[k] = i;
+  if (status == MICA_OK)
+    status = mica__run_remark_extras(r->run, records->name, (const char *const *)names, records->count);
   for (size_t i = 0; names && i < records->count; i++) free(names[i]);
   free(names);
   MICA_TRY(status);
@@ -120,8 +117,7 @@ static mica_status fail_class(rows *r, size_t k, const char *const *names, size_
 }
 
 static mica_status take_class(rows *r, size_t k, const char *const *names, size_t count, size_t *class_index) {
-  MICA_TRY(class_text(r, r->at[k]));
-  *class_index = mica__run_find_name(names, count, r->text);
+  MICA_TRY(mica__run_find_class(&r->records.cells[r->at[k]], names, count, &r->text, &r->capacity, class_index));
   return *class_index < count ? MICA_OK : fail_class(r, k, names, count);
 }
 
@@ -131,10 +127,14 @@ static mica_status take_truth(rows *r, double *truth) {
   size_t count = 0, class_index = 0;
   const char *const *names = mica_run_fact(r->run, "classes", &count);
   double number = 0;
-  if (r->at[k] >= r->columns || mica__cell_is_missing(r->records.cells[r->at[k]])) return MICA_OK;
+  if (r->at[k] >= r->columns || mica__cell_is_empty(r->records.cells[r->at[k]])) return MICA_OK;
+  const bool missing = mica__cell_is_missing(r->records.cells[r->at[k]]);
   if (count) {
-    MICA_TRY(take_class(r, k, names, count, &class_index));
+    MICA_TRY(mica__run_find_class(&r->records.cells[r->at[k]], names, count, &r->text, &r->capacity, &class_index));
+    if (class_index == count) return missing ? MICA_OK : fail_class(r, k, names, count);
     *truth = (double)class_index;
+  } else if (missing) {
+    return MICA_OK;
   } else if (mica__cell_number(r->records.cells[r->at[k]], &number)) {
     *truth = number;
   } else {
@@ -154,7 +154,7 @@ static mica_status take_row(rows *r, mica__rows *s, int64_t i) {
     if (!mica__cell_number(records->cells[r->at[k]], &number))
       return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is no number", records->name, records->line,
                         name_of(r, k));
-    s->numbers[(size_t)i * r->numbers + k] = (float)number;
+    s->numbers[(size_t)i * r->numbers + k] = (float)(number - mica__run_number_base(r->run, k));
   }
   for (size_t k = 0; k < r->categories; k++) {
     const mica__category category = mica__run_category(r->run, k);
@@ -185,7 +185,7 @@ static mica_status read_all(rows *r, int64_t lines, mica__rows *s) {
   return count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
 }
 
-mica_status mica__rows_read(const mica_run *run, const char *name, char *text, mica__rows *s) {
+mica_status mica__rows_read(mica_run *run, const char *name, char *text, mica__rows *s) {
   int64_t lines = 1;
   size_t width = 0;
   const double *input = mica_run_fact_numbers(run, "input", NULL);

@@ -82,6 +82,7 @@ struct mica_run {
   int32_t *labels;          /* and other classes, in the run's numbers, where the data's are others */
   float *numbers;           /* and its inputs, where their columns lie in another order */
   double *label_scores;     /* of several labels a sample, what the test said of each (task/labels.h) */
+  char *bases;              /* of a table's numbers, as mica_dataset_config takes them; NULL: there are none */
   char *kinds;              /* of columns that are inputs, as mica_dataset_config takes them; NULL: nothing to say */
   mica_metrics metrics;
   char judged_part[16];
@@ -154,6 +155,13 @@ bool mica__run_decodes(const mica_run *run, uint64_t number);
 mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count);
 /* Remarks on what was asked for that takes several ranks, where there is one. */
 mica_status mica__run_remark_alone(mica_run *run);
+/* *order gets the data's number that each of the run's is, the caller's to free; it stays NULL where they lie in the
+ * run's order and are no more, or one side has no names. Numbers are found by their names, as predict finds them in a
+ * row: those of other columns would be taken for them. MICA_E_FORMAT where one lacks. */
+mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, int64_t **order);
+/* Remarks on columns of a table of these names, or of a dataset, that the run was not trained on. */
+mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count);
+mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data);
 /* Remarks on columns whose numbers f32 cannot tell apart. */
 mica_status mica__run_remark_coarse(mica_run *run);
 /* Remarks on settings that others leave without an effect. */
@@ -282,6 +290,13 @@ mica__category mica__run_category(const mica_run *run, size_t k);
 bool mica__run_good_categories(const mica_run *run);
 /* Lets tables be opened with these columns as classes, and with columns of texts by their names. */
 mica_status mica__run_note_kinds(mica_run *run);
+/* What was subtracted from the table's columns (bases.c): as a fact, and from the fact as run->bases. */
+mica_status mica__run_note_bases(mica_run *run);
+mica_status mica__run_take_bases(mica_run *run);
+/* What is subtracted from a column of that name, from the k-th number of the input, from the answer; 0: nothing. */
+double mica__run_base(const mica_run *run, const char *name);
+double mica__run_number_base(const mica_run *run, size_t k);
+double mica__run_label_base(const mica_run *run);
 /* The column of category k in other data and, where the numbers of its classes are others, a map to the run's, the
  * caller's to free. MICA_E_FORMAT names a column that is missing and a class that the run lacks. */
 mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data, size_t k, size_t *column,
@@ -310,7 +325,7 @@ typedef struct mica__rows {
   double *truths;      /* NaN: unknown */
   long long *lines;
 } mica__rows;
-mica_status mica__rows_read(const mica_run *run, const char *name, char *text, mica__rows *rows);
+mica_status mica__rows_read(mica_run *run, const char *name, char *text, mica__rows *rows);
 void mica__rows_free(mica__rows *rows);
 
 /* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a
@@ -334,7 +349,7 @@ typedef struct mica__samples {
   double *truths;      /* NaN: unknown; classes in the run's numbers */
   uint8_t *labels;     /* of several labels a sample, 1 for each that is there; NULL: unknown */
 } mica__samples;
-mica_status mica__samples_read(const mica_run *run, const mica_run_input *input, mica__samples *samples);
+mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica__samples *samples);
 /* Samples `from` and following of a dataset, `count` of them. */
 mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
                              mica__samples *samples);
@@ -387,6 +402,11 @@ mica_status mica__run_check_repeat(const mica_run *run, const char *table, const
 bool mica__is_position(const char *name);
 /* The index of a name among those of a run; count where it is none. */
 size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
+struct mica__cell;
+/* The class that a cell names, `count` where it is none of the known ones: as it is written, else as a number. *name, a
+ * buffer that grows, gets what was looked for. */
+mica_status mica__run_find_class(const struct mica__cell *cell, const char *const *known, size_t count, char **name,
+                                 size_t *capacity, size_t *index);
 
 /* --- training --- */
 

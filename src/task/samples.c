@@ -184,13 +184,13 @@ static mica_status read_pictures(const mica_run *run, const mica__paths *p, mica
 
 /* --- tables --- */
 
-static mica_status read_dataset(const mica_run *run, const char *path, mica_part part, int64_t count,
-                                mica__samples *s) {
+static mica_status read_dataset(mica_run *run, const char *path, mica_part part, int64_t count, mica__samples *s) {
   mica_dataset *data = NULL;
   bool whole = false;
   mica_status status = mica__run_open_given(run, path, part, &whole, &data);
   MICA_TRY(status);
   status = run->task->fits(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
   const int64_t all = (int64_t)mica_dataset_count(data);
   if (status == MICA_OK) status = mica__samples_of(run, data, 0, count > 0 && count < all ? count : all, s);
   mica_dataset_destroy(data);
@@ -207,7 +207,7 @@ static mica_status open_rows(const mica_run *run, const char *name, char *conten
   return mica__table_read(name, content, size, &config, data);
 }
 
-static mica_status read_named(const mica_run *run, const char *name, char *content, mica__samples *s) {
+static mica_status read_named(mica_run *run, const char *name, char *content, mica__samples *s) {
   const size_t categories = mica__run_categories(run);
   mica__rows rows = {0};
   mica_status status = mica__rows_read(run, name, content, &rows);
@@ -225,18 +225,19 @@ static mica_status read_named(const mica_run *run, const char *name, char *conte
 }
 
 /* Rows, with answers or without. */
-static mica_status read_rows(const mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
+static mica_status read_rows(mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
   mica_dataset *data = NULL;
   if (mica__run_categories(run)) return read_named(run, name, content, s);
   MICA_TRY(open_rows(run, name, content, size, &data));
   const bool answers = mica__store_label(data->store) != NULL;
   mica_status status = answers ? run->task->fits(run, data) : mica__run_fits_input(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
   if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
   mica_dataset_destroy(data);
   return status;
 }
 
-static mica_status read_table(const mica_run *run, const char *path, mica__samples *s) {
+static mica_status read_table(mica_run *run, const char *path, mica__samples *s) {
   uint8_t *content = NULL;
   size_t size = 0;
   MICA_TRY(mica__content_read(path, &content, &size));
@@ -298,9 +299,13 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
   const bool pixels = mica_dataset_dtype(data) == MICA_U8;
   const size_t bytes = mica_dataset_input_bytes(data);
   const bool answers = mica__store_label(data->store) != NULL;
+  const double base = mica__run_label_base(run);
   MICA_TRY(make(run, count, s));
+  int64_t *order = NULL;
+  float *row = malloc(((size_t)s->size + 1) * sizeof *row);
   void *input = malloc(bytes + 1);
-  mica_status status = input ? MICA_OK : mica__fail_nomem("samples");
+  mica_status status = input && row ? MICA_OK : mica__fail_nomem("samples");
+  if (status == MICA_OK && mica__run_categories(run) && bytes) status = mica__run_find_order(run, data, &order);
   if (status == MICA_OK && mica_dataset_classes(data)) status = mica__run_map_classes(run, data, &map);
   if (status == MICA_OK) status = take_categories(run, data, from, s);
   if (status == MICA_OK) status = take_labels(run, data, from, s);
@@ -308,20 +313,24 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
     const uint64_t sample = from + (uint64_t)i;
     if (bytes) status = mica_dataset_input(data, sample, input, bytes);
     if (status == MICA_OK && pixels) status = take_pixels(run, s, i, input);
-    if (status == MICA_OK && !pixels) normalise(run, s, i, input);
+    for (int64_t k = 0; status == MICA_OK && order && k < s->size; k++) row[k] = ((const float *)input)[order[k]];
+    if (status == MICA_OK && !pixels) normalise(run, s, i, order ? row : input);
     if (status == MICA_OK && !(s->names[i] = mica__sample_name(data, sample))) status = mica__fail_nomem("samples");
     const int32_t label = mica_dataset_classes(data) ? mica_dataset_label(data, sample) : -1;
-    s->truths[i] = !answers    ? (double)NAN
-                   : label < 0 ? mica_dataset_classes(data) ? (double)NAN : (double)mica_dataset_target(data, sample)
+    s->truths[i] = !answers ? (double)NAN
+                   : label < 0
+                       ? mica_dataset_classes(data) ? (double)NAN : (double)mica_dataset_target(data, sample) + base
                    : map ? map[label]
-                               : label;
+                         : label;
   }
+  free(order);
+  free(row);
   free(map);
   free(input);
   return status;
 }
 
-mica_status mica__samples_read(const mica_run *run, const mica_run_input *input, mica__samples *s) {
+mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica__samples *s) {
   const bool pictures = input_of(run).rank == 3;
   mica__paths list = {0};
   mica_status status = MICA_OK;

@@ -39,7 +39,7 @@ static mica_status count_columns(mica_run *run, size_t count) {
     snprintf(texts[i], sizeof texts[i], "number %zu", i);
     list[i] = texts[i];
   }
-  if (status == MICA_OK) status = mica__outline_open(list, count, false, NULL, 0, &run->outline);
+  if (status == MICA_OK) status = mica__outline_open(list, count, false, NULL, 0, NULL, &run->outline);
   free(list);
   free(texts);
   return status;
@@ -57,7 +57,7 @@ mica_status mica__run_outline(mica_run *run) {
   run->outlined = false;
   if (texts) {
     const bool header = mica__run_fact_number(run, "header", 0) > 0;
-    MICA_TRY(mica__outline_open(texts, count, header, names, classes, &run->outline));
+    MICA_TRY(mica__outline_open(texts, count, header, names, classes, run->bases, &run->outline));
     run->outlined = (double)mica_dataset_shape(run->outline).dim[0] == input[0];
     if (run->outlined) return MICA_OK;
     mica_dataset_destroy(run->outline);

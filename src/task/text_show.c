@@ -162,9 +162,11 @@ static mica_status add_record(const mica_run *run, const mica__records *r, const
   if (r->count != c->count)
     return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", r->name, r->line, r->count,
                       c->count);
-  if (c->label < r->count && !mica__cell_is_missing(r->cells[c->label])) {
-    MICA_TRY(mica__class_name(r->cells[c->label], &cell, &capacity));
-    truth = (int64_t)mica__run_find_name(names, classes, cell);
+  if (c->label < r->count && !mica__cell_is_empty(r->cells[c->label])) {
+    size_t index = 0;
+    const bool missing = mica__cell_is_missing(r->cells[c->label]);
+    MICA_TRY(mica__run_find_class(&r->cells[c->label], names, classes, &cell, &capacity, &index));
+    truth = index == classes && missing ? -1 : (int64_t)index;
     if ((size_t)truth == classes)
       mica__fail(MICA_E_FORMAT, "%s line %zu: the class '%s' is none of the %zu that the network was trained on",
                  r->name, r->line, cell, classes);

@@ -266,6 +266,76 @@ START_TEST(few_large_numbers_are_names_of_classes) {
 }
 END_TEST
 
+static void expect_classes(const char *text, const char *const *names, int32_t count, const char *said) {
+  for (int in_file = 0; in_file < 2; in_file++) {
+    mica_dataset *d = open_table(text, (mica_dataset_config){.memory = in_file ? 1 : 0});
+    ck_assert_int_eq(mica_dataset_classes(d), count);
+    for (int32_t i = 0; i < count; i++) ck_assert_str_eq(mica_dataset_class_name(d, i), names[i]);
+    ck_assert_msg(strstr(mica_dataset_summary(d), said) != NULL, "%s", mica_dataset_summary(d));
+    /* Each row is of the class that it names: what goes with the table too. */
+    mica_dataset *other = NULL;
+    ck_ok(mica_dataset_open(files_path("table.csv"), &(mica_dataset_config){.like = d}, &other));
+    for (uint64_t i = 0; i < mica_dataset_count(d); i++)
+      ck_assert_int_eq(mica_dataset_label(other, i), mica_dataset_label(d, i));
+    mica_dataset_destroy(other);
+    mica_dataset_destroy(d);
+  }
+}
+
+/* 01, 1 and 1.0 are three classes of texts and one of numbers; none and NA are classes among names. */
+START_TEST(names_of_classes_stay_what_they_are) {
+  static const char *const texts[] = {"01", "1", "1.0"}, *const numbers[] = {"1", "7"},
+                           *const words[] = {"NA", "none", "x"};
+  static const char *const alone[] = {"NA", "NULL"}, *const exponents[] = {"1000", "1e3"};
+  expect_classes("a,label\n1,01\n2,1\n3,1.0\n4,01\n", texts, 3, "classes of 'label' are texts: 01 is not 1");
+  expect_classes("a,label\n1,1.0\n2,1\n3,7\n4,7\n", numbers, 2, "2 classes");
+  expect_classes("a,label\n1,1e3\n2,1000\n3,1e3\n4,1e3\n", exponents, 2, "are texts");
+  expect_classes("a,label\n1,none\n2,NA\n3,x\n4,none\n", words, 3, "classes of 'label' are also 'none', 'NA'");
+  expect_classes("a,label\n1,NA\n2,NULL\n3,NA\n4,NULL\n", alone, 2, "are also");
+  mica_dataset *d = open_table("a,kind,label\n1,NA,1\n2,none,0\n3,NA,1\n", (mica_dataset_config){0});
+  ck_assert_int_eq(column_of(d, "kind")->classes, 2);
+  ck_assert_str_eq(class_at(d, "kind", 1), "none");
+  mica_dataset_destroy(d);
+}
+END_TEST
+
+/* Seconds since 1970, of which f32 has each 128th. */
+START_TEST(large_numbers_keep_their_digits_above_a_base) {
+  static const char *const text = "t,a,y\n1700000000,1,5000000000.25\n1700000999,2,5000000001.5\n1700000001,3,"
+                                  "5000000003\n";
+  static const char *const later = "y,a,t\n5000000002.75,4,1700000123\n";
+  for (int in_file = 0; in_file < 2; in_file++) {
+    mica_dataset *d = open_table(text, (mica_dataset_config){.regression = true, .memory = in_file ? 1 : 0});
+    ck_assert_float_eq(number_at(d, 1, 0), 1700000999.0f);
+    ck_assert(mica_dataset_base(d, 0, 0) == 0);
+    mica_dataset_destroy(d);
+    d = open_table(text,
+                   (mica_dataset_config){.regression = true, .memory = in_file ? 1 : 0, .bases = MICA_BASES_AUTO});
+    const size_t x = mica_dataset_column_index(d, "x"), label = mica_dataset_column_index(d, "label");
+    ck_assert(mica_dataset_base(d, x, 0) == 1700000000 && mica_dataset_base(d, x, 1) == 0);
+    ck_assert(mica_dataset_base(d, label, 0) == 5000000000.25 && mica_dataset_base(d, label, 1) == 0);
+    ck_assert_float_eq(number_at(d, 1, 0), 999);
+    ck_assert_float_eq(number_at(d, 2, 0), 1);
+    ck_assert_float_eq(number_at(d, 2, 1), 3);
+    ck_assert_float_eq(mica_dataset_target(d, 1), 1.25f);
+    ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "'t' is read less 1700000000"));
+    /* What goes with it is read less the same, and by the text that is kept of it. */
+    mica_dataset *other = NULL;
+    files_write_text("later.csv", later);
+    ck_ok(mica_dataset_open(files_path("later.csv"), &(mica_dataset_config){.like = d}, &other));
+    ck_assert_float_eq(number_at(other, 0, 0), 123);
+    ck_assert_float_eq(mica_dataset_target(other, 0), 2.5f);
+    mica_dataset_destroy(other);
+    mica_dataset_destroy(d);
+    d = open_table(text, (mica_dataset_config){.regression = true, .bases = "a=2\ntt=5\nt=1699999999\ny=x"});
+    ck_assert_float_eq(number_at(d, 2, 0), 2);
+    ck_assert_float_eq(number_at(d, 2, 1), 1);
+    ck_assert_float_eq(mica_dataset_target(d, 2), 5000000003.0f);
+    mica_dataset_destroy(d);
+  }
+}
+END_TEST
+
 START_TEST(what_is_wrong_is_named_with_its_line) {
   static const struct {
     const char *text, *kinds, *sentence;
@@ -273,6 +343,9 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, those before have 2"},
       {"a,b,label\n1,2,x\n3,?,y\n", NULL, "line 3: column \"b\" has no number"},
       {"a,b,label\n1,2,x\n3,4,\n", NULL, "line 3: column \"label\" has no label"},
+      {"a,b,label\n1,2,none\n3,4,\n1,2,x\n", NULL, "line 3: column \"label\" has no label"},
+      {"a,label\n1,2\n3,NA\n1,2\n", NULL, "line 3: column \"label\" has no label: a cell of \"NA\" is a missing one"},
+      {"a,label\n1,x\nnone,y\n1,x\n", NULL, "line 3: column \"a\" has no number"},
       {"a,label\n1,x\n2,y\n3,x\ntwo,y\n", NULL, "line 5: column \"a\" holds \"two\" instead of a number"},
       {"a,label\n1,2\n1,999999\n", NULL,
        "column \"label\" has 2 different labels of 2 samples, up to 999999: too many to be classes; the task regress"},
@@ -350,6 +423,8 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, samples_know_their_lines);
   tcase_add_test(tcase, blanks_in_quotes_are_no_part_of_a_class);
   tcase_add_test(tcase, few_large_numbers_are_names_of_classes);
+  tcase_add_test(tcase, names_of_classes_stay_what_they_are);
+  tcase_add_test(tcase, large_numbers_keep_their_digits_above_a_base);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
   suite_add_tcase(suite, tcase);
