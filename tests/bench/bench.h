@@ -28,6 +28,7 @@ typedef struct bench {
   bool profile;             /* the kernels that take the time, to standard error */
   const char *device, *net; /* of scale: NULL for its own */
   const char *as;           /* of plan: a device that is not there */
+  const char *sources;      /* likewise: a file for its generated kernels */
   int ranks;                /* likewise, at most; 0 for its own */
 } bench;
 

@@ -164,13 +164,15 @@ static int plan_as(const bench *b) {
   if (!b->json) printf("%5s %-48s %9s   %-4s %12s %10s %9s\n", "", "kernel", "groups", "of", "MFLOP", "MB", "us");
   const bool whole = print_launches(b, d, mica_engine_device(engine), dump, &all);
   if (whole) print_sum(b, d, &n, &all);
+  const bool written = !b->sources || bench_device_write_sources(mica_engine_device(engine), b->sources);
   mica_free(dump);
   mica_session_destroy(session);
   mica_engine_destroy(engine);
   bench_device_imagine(NULL);
   mica__choice_leave_out(NULL);
   if (!whole) fprintf(stderr, "the launches of a run are not those of its plan\n");
-  return whole ? 0 : 1;
+  if (!written) fprintf(stderr, "%s cannot be written\n", b->sources);
+  return whole && written ? 0 : 1;
 }
 
 int bench_plan(const bench *b) {

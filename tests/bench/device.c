@@ -2,6 +2,7 @@
 
 #include "bench/bench.h"
 #include "runtime/opencl_api.h"
+#include "runtime/split.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +108,8 @@ static const bench_device *imagined;
 
 typedef struct program {
   void *object;
-  char *options;
+  char *options, *source;
+  bool generated; /* it has a kernel of the compiler's */
 } program;
 typedef struct kernel {
   void *object;
@@ -163,24 +165,37 @@ static cl_int device_info(cl_device_id id, cl_device_info what, size_t room, voi
   }
 }
 
-static cl_int build(cl_program p, cl_uint n, const cl_device_id *ids, const char *options, mica__cl_build_fn fn,
-                    void *user) {
+static cl_program create_program(cl_context context, cl_uint n, const char **texts, const size_t *sizes,
+                                 cl_int *error) {
   programs = grown(programs, program_count, sizeof *programs);
-  programs[program_count++] = (program){p, options ? strdup(options) : NULL};
-  return below.BuildProgram(p, n, ids, options, fn, user);
+  program *made = &programs[program_count++];
+  *made = (program){.object = below.CreateProgramWithSource(context, n, texts, sizes, error)};
+  made->source = n == 1 && !sizes ? strdup(texts[0]) : NULL;
+  return made->object;
 }
 
 /* Objects' addresses come again: the last of one is meant. */
+static program *program_of(cl_program object) {
+  for (size_t i = program_count; i-- > 0;)
+    if (programs[i].object == object) return &programs[i];
+  return NULL;
+}
+
+static cl_int build(cl_program p, cl_uint n, const cl_device_id *ids, const char *options, mica__cl_build_fn fn,
+                    void *user) {
+  program *known = program_of(p);
+  if (known) known->options = options ? strdup(options) : NULL;
+  return below.BuildProgram(p, n, ids, options, fn, user);
+}
+
 static cl_kernel create_kernel(cl_program p, const char *name, cl_int *error) {
   kernels = grown(kernels, kernel_count, sizeof *kernels);
   kernel *k = &kernels[kernel_count++];
   *k = (kernel){.object = below.CreateKernel(p, name, error)};
   snprintf(k->launch.name, sizeof k->launch.name, "%s", name);
-  for (size_t i = program_count; i-- > 0;)
-    if (programs[i].object == p) {
-      snprintf(k->launch.options, sizeof k->launch.options, "%s", programs[i].options ? programs[i].options : "");
-      break;
-    }
+  program *known = program_of(p);
+  if (known && known->options) snprintf(k->launch.options, sizeof k->launch.options, "%s", known->options);
+  if (known && !strncmp(name, "fused_", 6)) known->generated = true;
   return k->object;
 }
 
@@ -222,11 +237,25 @@ void bench_device_imagine(const bench_device *device) {
   }
   below = api = *mica__cl_null();
   api.GetDeviceInfo = device_info;
+  api.CreateProgramWithSource = create_program;
   api.BuildProgram = build;
   api.CreateKernel = create_kernel;
   api.SetKernelArg = set_arg;
   api.EnqueueNDRangeKernel = enqueue;
   mica__cl_install(&api);
+}
+
+bool bench_device_write_sources(const mica_device_info *info, const char *path) {
+  const char *prelude = mica__split_prelude(info);
+  FILE *file = fopen(path, "w");
+  bool written = file != NULL;
+  for (size_t i = 0; written && i < program_count; i++)
+    if (programs[i].generated && programs[i].source) {
+      const bool split = !strncmp(programs[i].source, prelude, strlen(prelude));
+      written = fputs(programs[i].source + (split ? strlen(prelude) : 0), file) >= 0;
+    }
+  if (file && fclose(file) != 0) written = false;
+  return written;
 }
 
 void bench_launches_begin(void) {

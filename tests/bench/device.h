@@ -44,6 +44,10 @@ typedef struct bench_launch {
 double bench_launch_seconds(const bench_device *device, const mica_device_info *info, const bench_launch *launch,
                             double flops, double bytes);
 
+/* Writes the programs of generated kernels that an imagined engine has built, as kernels of a launch that is not
+ * split; false where it could not. */
+bool bench_device_write_sources(const mica_device_info *info, const char *path);
+
 /* Lets engines that are created from now on find this device, which does nothing, in place of what there is; NULL: what
  * there is. Not thread-safe. */
 void bench_device_imagine(const bench_device *device);

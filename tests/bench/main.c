@@ -62,6 +62,8 @@ static bool parse(int count, char **words, bench *b) {
       b->dtype = words[++i];
     else if (!strcmp(words[i], "--as") && more)
       b->as = words[++i];
+    else if (!strcmp(words[i], "--sources") && more)
+      b->sources = words[++i];
     else if (!strcmp(words[i], "--device") && more)
       b->device = words[++i];
     else if (!strcmp(words[i], "--net") && more)

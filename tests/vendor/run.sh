@@ -6,6 +6,7 @@
 #
 #   sh tests/vendor/run.sh [--build DIR] [--list FILE] [--subset PATTERN] [--targets "T ..."] [--jobs N] [--json]
 #                          [--limits FILE]
+#   sh tests/vendor/run.sh --translate TARGET FILE OPTIONS FOLDER       all kernels of one file, for generated.sh
 #   sh tests/vendor/run.sh --install       installs the compilers with apt
 #
 #   --build DIR       build folder; its bin/mica-kernels prints the kernels, its vendor/ keeps results (default: build)
@@ -92,13 +93,16 @@ compiler_version() {
   esac
 }
 
-# Each compile_ function leaves its messages in $work/log and prints "registers scratch local size"; status 1: failed.
-compile_amd() {
+# Each translate_ function makes the binary of a file in $work, and leaves its messages in $work/log; each compile_
+# function prints "registers scratch local size" of the kernel too. Status 1: failed.
+translate_amd() {
   # shellcheck disable=SC2086
   "$clang" -cl-std=CL1.2 -O3 -target amdgcn-amd-amdhsa -mcpu="$target" --rocm-path="${rocm_libs%/amdgcn/bitcode}" \
     --rocm-device-lib-path="$rocm_libs" -I. $options -S -o "$work/kernel.s" "$file" >"$work/log" 2>&1 &&
-    "$clang" -target amdgcn-amd-amdhsa -mcpu="$target" -c -o "$work/kernel.o" "$work/kernel.s" >>"$work/log" 2>&1 ||
-    return 1
+    "$clang" -target amdgcn-amd-amdhsa -mcpu="$target" -c -o "$work/kernel.o" "$work/kernel.s" >>"$work/log" 2>&1
+}
+compile_amd() {
+  translate_amd || return 1
   awk -v name="$name" -v size="$(wc -c <"$work/kernel.o")" '
     /^  - \.args:/ || /^  - \.agpr_count:/ { reset() }
     function reset() { own = 0; regs = scratch = local_bytes = 0 }
@@ -110,7 +114,7 @@ compile_amd() {
 }
 
 # Clang 15 knows no sm_90, which takes the PTX of its predecessors.
-compile_nvidia() {
+translate_nvidia() {
   ptx_cpu=$target
   [ "$target" != sm_90 ] || ptx_cpu=sm_80
   # shellcheck disable=SC2086
@@ -119,6 +123,9 @@ compile_nvidia() {
     -I. $options -S -o "$work/kernel.ptx" "$file" >"$work/log" 2>&1 &&
     "$ptxas" -v -arch="$target" "$work/kernel.ptx" -o "$work/kernel.cubin" >"$work/ptxas" 2>&1 ||
     { cat "$work/ptxas" >>"$work/log" 2>/dev/null || true; return 1; }
+}
+compile_nvidia() {
+  translate_nvidia || return 1
   awk -v name="$name" -v size="$(wc -c <"$work/kernel.cubin")" '
     /Compiling entry function/ { split($0, part, "\047"); own = part[2] == name }
     own && /bytes stack frame/ { scratch = $1 }
@@ -134,9 +141,12 @@ compile_nvidia() {
 
 # Registers of Intel's threads are fixed in number; what a kernel decides is how many work-items share a thread (SIMD).
 # The compiler tells of spilled registers only in a warning.
-compile_intel() {
+translate_intel() {
   ocloc compile -file "$file" -device "$target" --format zebin -options "-cl-std=CL1.2 -I. $options" \
-    -out_dir "$work" -output kernel >"$work/log" 2>&1 || return 1
+    -out_dir "$work" -output kernel >"$work/log" 2>&1
+}
+compile_intel() {
+  translate_intel || return 1
   binary=$(ls "$work"/*.bin)
   section=$(readelf -SW "$binary" 2>/dev/null |
     sed -n 's/.*\.ze_info  *[^ ]* *[0-9a-f]* \([0-9a-f]*\) \([0-9a-f]*\).*/\1 \2/p')
@@ -203,8 +213,20 @@ if [ "${1-}" = --one ]; then
   exit 0
 fi
 
+# run.sh --translate TARGET FILE OPTIONS FOLDER: all kernels of a file. FOLDER receives what the compilers say (log,
+# ptxas) and write: kernel.s of AMD, kernel.sass of NVIDIA; options have the platform's macros.
+if [ "${1-}" = --translate ]; then
+  target=$2 file=$3 options=$4 work=$5
+  lacks=$(missing_for "$target" && loops_missing "$target")
+  [ -z "$lacks" ] || { echo "SKIP $target: no $(echo "$lacks" | paste -sd, -)"; exit 77; }
+  cd "$root/cl"
+  "translate_$(vendor_of "$target")" || { grep -m1 -i error "$work/log" || tail -n 1 "$work/log"; exit 1; }
+  [ "$(vendor_of "$target")" != nvidia ] || "$cuobjdump" -sass "$work/kernel.cubin" >"$work/kernel.sass"
+  exit 0
+fi
+
 usage() {
-  sed -n '7,9p' "$self" | sed 's/^# *//' >&2
+  sed -n '7,10p' "$self" | sed 's/^# *//' >&2
   exit 2
 }
 
