@@ -13,6 +13,7 @@
  *   X_T       type of x and values
  *   VALUES    1: values are written
  *   INDICES   1: indices are written
+ *   LARGE     1: work-items are counted in 64 bits (max_pool_each)
  *   STRIDE    stride along W where it is 1 or 2; 0: any (max_pool_lines)
  *   VW        columns and outputs of a vector, at most W and the outputs of W (max_pool_lines) */
 #include "common/group.clh"
@@ -39,11 +40,12 @@
 RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
                            const long values_at, __global int *indices, const long indices_at, const int planes,
                            const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest) {
-  const long item = get_global_id(0);
-  const int q = (int)(item % W.s1), p = (int)(item / W.s1 % H.s1), o = (int)(item / W.s1 / H.s1 % D.s1);
-  const long plane = item / W.s1 / H.s1 / D.s1;
-  if (plane >= planes) return;
-  x += x_at + plane * D.s0 * H.s0 * W.s0;
+  const count_t item = (count_t)get_global_id(0), line = item / (count_t)W.s1, slice = line / (count_t)H.s1;
+  const count_t plane = slice / (count_t)D.s1;
+  const int q = (int)(item - line * (count_t)W.s1), p = (int)(line - slice * (count_t)H.s1);
+  const int o = (int)(slice - plane * (count_t)D.s1);
+  if (plane >= (count_t)planes) return;
+  x += x_at + (long)plane * D.s0 * H.s0 * W.s0;
   COMPUTE(X_T) best = lowest;
   int index = -1;
   FOR_TAPS(d, D, o)

@@ -3,13 +3,16 @@
  * dx is (planes, D, H, W), dy and position (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A
  * position is one of its window's elements, or none: D H W.
  *
- *   max_pool_grad_each     with EACH: a work-item an element of dx: planes * D * H * W of them
+ *   max_pool_grad_each     with EACH: a work-item WIDE neighbours of a row of dx, which share what they read:
+ *                          planes * D * H * ceil(W / WIDE) of them
  *   max_pool_grad_strips   a work-item makes `per` lines of one plane of (H, W): planes * D * ceil(H / per) work-items
  *                          in groups of one. First it copies all lines of dy and position that may look at them, `room`
  *                          at most, with edges of nothing before and after: a line of the copy has `pitch` vectors, the
  *                          first `margin` of them the edge. No adaptive windows
  *
  *   X_T       type of dx and dy; sums are taken in COMPUTE(X_T)
+ *   WIDE      elements of a work-item, WHOLE 1: all rows are whole, aligned vectors of as many (each)
+ *   LARGE     1: work-items are counted in 64 bits, and WIDE is 1 (each): division takes instructions and registers
  *   STRIDE    stride along W (strips)
  *   VW        elements that are taken as one vector, at most W / STRIDE and the outputs of W (strips) */
 #include "common/group.clh"
@@ -31,20 +34,40 @@
       __global STORAGE(X_T) * dx, const long dx_at, const int planes, const int8 D, const int8 H, const int8 W
 
 #ifdef EACH
+#if LARGE
+#undef WIDE
+#define WIDE 1
+#endif
+#ifndef WIDE
+#define WIDE 4
+#endif
+#ifndef WHOLE
+#define WHOLE 0
+#endif
 RANGE_KERNEL max_pool_grad_each(OPERANDS) {
-  const long item = get_global_id(0);
-  const int w = (int)(item % W.s0), h = (int)(item / W.s0 % H.s0), d = (int)(item / W.s0 / H.s0 % D.s0);
-  const long plane = item / W.s0 / H.s0 / D.s0;
-  const int own = (d * H.s0 + h) * W.s0 + w;
-  if (plane >= planes) return;
-  COMPUTE(X_T) sum = 0;
+  const count_t item = (count_t)get_global_id(0), across = (count_t)(W.s0 + WIDE - 1) / WIDE, line = item / across;
+  const count_t slice = line / (count_t)H.s0, plane = slice / (count_t)D.s0;
+  const int w = (int)(item - line * across) * WIDE, h = (int)(line - slice * (count_t)H.s0);
+  const int d = (int)(slice - plane * (count_t)D.s0), own = (d * H.s0 + h) * W.s0 + w;
+  if (plane >= (count_t)planes) return;
+  const int first = mica_first_cover(W, w), end = mica_end_cover(W, min(w + WIDE, W.s0) - 1);
+  COMPUTE(X_T) sums[WIDE];
+  _Pragma("unroll") for (int i = 0; i < WIDE; i++) sums[i] = 0;
   FOR_COVERS(o, D, d)
-  FOR_COVERS(p, H, h)
-  FOR_COVERS(q, W, w) {
-    const long at = ((plane * D.s1 + o) * H.s1 + p) * W.s1 + q;
-    if (position[position_at + at] == own) sum += LOAD(X_T, dy, dy_at + at);
+  FOR_COVERS(p, H, h) {
+    const long row = (((long)plane * D.s1 + o) * H.s1 + p) * W.s1;
+    for (int q = first; q < end; q++) {
+      const int at = position[position_at + row + q];
+      const COMPUTE(X_T) v = LOAD(X_T, dy, dy_at + row + q);
+      _Pragma("unroll") for (int i = 0; i < WIDE; i++) if (at == own + i) sums[i] += v;
+    }
   }
-  STORE(X_T, sum, dx, dx_at + item);
+  dx += dx_at + ((long)line * W.s0 + w);
+#if WHOLE
+  STOREVA(X_T, WIDE, MICA_VLOAD(WIDE, sums, 0), dx, 0);
+#else
+  _Pragma("unroll") for (int i = 0; i < WIDE; i++) if (w + i < W.s0) STORE(X_T, sums[i], dx, i);
+#endif
 }
 
 #else

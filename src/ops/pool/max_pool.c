@@ -6,6 +6,7 @@
 #include "ops/pool/pool.h"
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
+#include "runtime/tensor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -148,15 +149,19 @@ static mica_status evaluate_max_pool_grad(const mica__eval *eval) {
 #define LINES                                                                                                          \
   MICA__CASE("STRIDE", "stride along W; 0: any", 1, 2, 0),                                                             \
       MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)
-static const mica__kernel_param each_params[] = {TYPES, WANTED};
+#define LARGE MICA__CASE("LARGE", "1: work-items are counted in 64 bits", 0, 1)
+static const mica__kernel_param each_params[] = {TYPES, WANTED, LARGE};
 static const mica__kernel_param lines_params[] = {TYPES, WANTED, LINES};
-static const mica__kernel_param grad_each_params[] = {FLOATS};
+static const mica__kernel_param grad_each_params[] = {
+    FLOATS, LARGE, MICA__CASE("WHOLE", "1: rows are whole, aligned vectors of WIDE", 0, 1),
+    MICA__INT("WIDE", "elements of a work-item", 1, 4)};
 static const mica__kernel_param grad_strips_params[] = {
     FLOATS, MICA__CASE("STRIDE", "stride along W", 1, 2),
     MICA__INT("VW", "elements that are taken as one vector", 1, 2, 4, 8, 16)};
-static const mica__variant each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 1, 0)};
+static const mica__variant each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 1, 0, 0)};
 static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 0, 2, 16)};
-static const mica__variant grad_each_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32)};
+static const mica__variant grad_each_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, 0, 0, 4),
+                                                   MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 0, 0, 1)};
 static const mica__variant grad_strips_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 2, 16)};
 static const mica__kernel_desc max_pool_each = {
     MICA__KERNEL("max_pool_each", "pool/max_pool.cl", each_params, each_variants), .options = "-DEACH"};
@@ -254,9 +259,20 @@ static mica_status fits(const planes *p) {
   return MICA_OK;
 }
 
+/* True where an int does not count all elements, or those of an axis times its adaptive outputs. */
+static bool is_large(const planes *p) {
+  double elements = (double)p->count, outputs = elements;
+  for (int k = 0; k < 3; k++) {
+    elements *= (double)p->n[k];
+    outputs *= (double)p->m[k];
+    if (p->windows[k].outputs && (double)(p->n[k] + 1) * (double)(p->m[k] + 1) > INT32_MAX) return true;
+  }
+  return elements > INT32_MAX - MICA__RANGE_GROUP || outputs > INT32_MAX - MICA__RANGE_GROUP;
+}
+
+/* The values of the kernel that walks `how`, or of that of a work-item each element. */
 static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, const walk *how,
-                          const planes *p, mica__kernel **kernel) {
-  int32_t values[MICA__MAX_PARAMS];
+                          const planes *p, int32_t *values) {
   int64_t stride = p->windows[2].stride;
   MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)dtype);
@@ -264,38 +280,51 @@ static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc,
     mica__kernel_set(desc, values, "VALUES", exec->outputs[VALUES] != NULL);
     mica__kernel_set(desc, values, "INDICES", exec->outputs[INDICES] != NULL);
   }
+  if (!how->per) mica__kernel_set(desc, values, "LARGE", is_large(p));
   if (how->per) {
     mica__kernel_set(desc, values, "VW", (int32_t)how->width);
     mica__kernel_set(desc, values, "STRIDE",
                      mica__kernel_choice(desc, "STRIDE", (int32_t)stride) >= 0 ? (int32_t)stride : 0);
   }
-  return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, kernel);
+  return MICA_OK;
+}
+
+/* The launch, without arguments, of so many work-items. */
+static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, const int32_t *values, int64_t items,
+                         size_t group, mica__launch *launch) {
+  mica__kernel *kernel = NULL;
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &kernel));
+  *launch = mica__launch_of(kernel);
+  mica__launch_range1(launch, items, group);
+  return MICA_OK;
 }
 
 static mica_status launch_max_pool(const mica__exec *exec) {
   const mica_tensor *x = exec->inputs[0], *values = exec->outputs[VALUES], *indices = exec->outputs[INDICES];
+  const mica_dtype dtype = mica_tensor_dtype(x);
+  int32_t macros[MICA__MAX_PARAMS];
   planes p;
-  mica__kernel *kernel = NULL;
+  mica__launch launch;
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(x), &p));
   MICA_TRY(fits(&p));
   int64_t lines = p.count * p.m[0] * p.m[1];
   if (lines * p.m[2] == 0) return MICA_OK;
-  const walk how = walk_of_lines(exec, &p, mica_tensor_dtype(x));
-  MICA_TRY(choose(exec, how.per ? &max_pool_lines : &max_pool_each, mica_tensor_dtype(x), &how, &p, &kernel));
-  mica__launch launch = mica__launch_of(kernel);
+  const walk how = walk_of_lines(exec, &p, dtype);
+  const mica__kernel_desc *desc = how.per ? &max_pool_lines : &max_pool_each;
+  MICA_TRY(choose(exec, desc, dtype, &how, &p, macros));
+  MICA_TRY(begin(exec, desc, macros, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2],
+                 how.per ? 1 : MICA__RANGE_GROUP, &launch));
   mica__launch_tensor(&launch, x);
   mica__launch_optional(&launch, values);
   mica__launch_optional(&launch, indices);
   add_axes(&launch, &p);
-  mica__launch_scalar(&launch, mica_tensor_dtype(x), lowest_of(mica_tensor_dtype(x)));
+  mica__launch_scalar(&launch, dtype, lowest_of(dtype));
   if (how.per) {
     mica__launch_size(&launch, how.per);
     mica__launch_size(&launch, how.length);
-    mica__launch_local(&launch, how.elements * (mica_dtype_size(mica_tensor_dtype(x)) == 8 ? 8 : 4));
+    mica__launch_local(&launch, how.elements * (mica_dtype_size(dtype) == 8 ? 8 : 4));
     mica__launch_local(&launch, how.elements * 4);
   }
-  mica__launch_range1(&launch, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2],
-                      how.per ? 1 : MICA__RANGE_GROUP);
   double bytes = (double)mica_tensor_bytes(x);
   if (values) bytes += (double)mica_tensor_bytes(values);
   if (indices) bytes += (double)mica_tensor_bytes(indices);
@@ -305,15 +334,23 @@ static mica_status launch_max_pool(const mica__exec *exec) {
 
 static mica_status launch_max_pool_grad(const mica__exec *exec) {
   const mica_tensor *dy = exec->inputs[1], *dx = exec->output;
+  const mica_dtype dtype = mica_tensor_dtype(dx);
+  int32_t macros[MICA__MAX_PARAMS];
   planes p;
-  mica__kernel *kernel = NULL;
+  mica__launch launch;
   if (mica_tensor_count(dx) == 0) return MICA_OK;
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(dx), &p));
   MICA_TRY(fits(&p));
-  const walk how = walk_of_strips(exec, &p, mica_tensor_dtype(dx));
-  MICA_TRY(
-      choose(exec, how.per ? &max_pool_grad_strips : &max_pool_grad_each, mica_tensor_dtype(dx), &how, &p, &kernel));
-  mica__launch launch = mica__launch_of(kernel);
+  const walk how = walk_of_strips(exec, &p, dtype);
+  const mica__kernel_desc *desc = how.per ? &max_pool_grad_strips : &max_pool_grad_each;
+  MICA_TRY(choose(exec, desc, dtype, &how, &p, macros));
+  int64_t items = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
+  if (!how.per) {
+    const int32_t wide = is_large(&p) ? 1 : mica__kernel_value(desc, macros, "WIDE");
+    mica__kernel_set(desc, macros, "WHOLE", p.n[2] % wide == 0 && mica__tensor_first(dx) % wide == 0);
+    items = p.count * p.n[0] * p.n[1] * ((p.n[2] + wide - 1) / wide);
+  }
+  MICA_TRY(begin(exec, desc, macros, items, how.per ? 1 : MICA__RANGE_GROUP, &launch));
   mica__launch_tensor(&launch, dy);
   mica__launch_tensor(&launch, exec->inputs[2]);
   mica__launch_tensor(&launch, dx);
@@ -323,11 +360,9 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
     mica__launch_size(&launch, how.room);
     mica__launch_size(&launch, how.margin);
     mica__launch_size(&launch, how.pitch);
-    mica__launch_local(&launch, how.elements * (mica_tensor_dtype(dx) == MICA_F64 ? 8 : 4));
+    mica__launch_local(&launch, how.elements * (dtype == MICA_F64 ? 8 : 4));
     mica__launch_local(&launch, how.elements * 4);
   }
-  int64_t strips = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
-  mica__launch_range1(&launch, how.per ? strips : p.count * p.n[0] * p.n[1] * p.n[2], how.per ? 1 : MICA__RANGE_GROUP);
   mica__launch_cost(&launch, (double)mica_tensor_count(dy),
                     (double)mica_tensor_bytes(dy) + (double)mica_tensor_bytes(exec->inputs[2]) +
                         (double)mica_tensor_bytes(dx));
@@ -379,6 +414,8 @@ static const mica__launch_case cases[] = {
                                       .ceil_mode = {1, 1}},
      .inputs = {{MICA_BF16, {4, {1, 2, 11, 33}}}}},
     {.attrs = &(mica__max_pool_attrs){.outputs = {3, 5}}, .inputs = {{MICA_F64, {4, {2, 2, 7, 11}}}}},
+    /* Their product is above 2^31. */
+    {.attrs = &(mica__max_pool_attrs){.outputs = {40000}}, .inputs = {{MICA_F32, {3, {1, 1, 70000}}}}},
     {.attrs =
          &(mica__max_pool_attrs){
              .size = {4}, .stride = {3}, .pad = {2}, .pad_end = {1}, .dilation = {1}, .ceil_mode = {1}},
