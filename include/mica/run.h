@@ -128,6 +128,17 @@ MICA_API MICA_CHECKED mica_status mica_run_create(mica_engine *engine, const mic
  * run of classify or regress, to predict. MICA_E_FORMAT names file and fact or tensor where
  * one is missing, or holds what no training leaves there, such as weights that are not finite. */
 MICA_API MICA_CHECKED mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **run);
+
+typedef struct mica_run_open_config {
+  /* "f32", "f16" or "bf16": what layers compute in, whatever the run was trained in; weights stay as they are. NULL: as
+   * it was trained, of a model in ONNX f32. MICA_E_UNSUPPORTED: a run of integers, or one whose network is a model in
+   * ONNX. */
+  const char *precision;
+} mica_run_open_config;
+
+/* Opens a run as mica_run_open does. config may be NULL. */
+MICA_API MICA_CHECKED mica_status mica_run_open_as(mica_engine *engine, const char *folder,
+                                                   const mica_run_open_config *config, mica_run **run);
 /* Before the engine that it was given. NULL is a no-op. */
 MICA_API void mica_run_destroy(mica_run *run);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 struct values {
-  const char *model, *data, *part, *device;
+  const char *model, *data, *part, *precision, *device;
   cli_search search;
   bool json;
 };
@@ -19,6 +19,7 @@ static const cli_option options[] = {
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "of recordings: prefixes that a search for the text keeps; the model's, or 16 with a text model"),
     CLI_SEARCH_ROWS(struct values),
+    CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
     {0},
@@ -58,7 +59,7 @@ static int run(const cli_command *self, const void *given) {
   }
   int status = cli_take_search(self, &v->search, &search);
   if (status == CLI_OK) status = cli_find_part(self, v->part, &part);
-  if (status == CLI_OK) status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK) status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK && (search.beam || search.text_model) && mica_run_search(trained, &search) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK) status = evaluate(self, v, trained, part);

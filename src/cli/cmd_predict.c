@@ -12,7 +12,7 @@
 
 struct values {
   cli_words inputs;
-  const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *device;
+  const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *precision, *device;
   cli_search search;
   bool pictures, json;
 };
@@ -35,6 +35,7 @@ static const cli_option options[] = {
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "write pictures that are predicted there, not to MODEL/predictions"),
     CLI_ROW("pictures", struct values, pictures, .help = "show the pictures in the terminal"),
+    CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and predictions"),
     {0},
@@ -290,7 +291,7 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--count is of samples of --data; inputs are predicted all");
     return CLI_USAGE;
   }
-  status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK && v->threshold && !mica_run_fact_numbers(trained, "several", NULL))
     status = cli_fail(self, "--threshold is of several labels a sample; %s was trained on one", v->model);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);

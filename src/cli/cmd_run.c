@@ -3,7 +3,9 @@
 #include "cli/onnx_check.h"
 #include "cli/onnx_feeds.h"
 #include "cli/onnx_output.h"
+#include "cli/result.h"
 
+#include <math.h>
 #include <mica/io.h>
 #include <mica/profile.h>
 #include <stdio.h>
@@ -182,6 +184,30 @@ static bool precision_of(const char *name, mica_dtype *dtype) {
   return false;
 }
 
+#define F16_MOST 65504.0
+
+/* Says which weights become infinite in f16, the first of each. */
+static int warn_of_weights(const cli_command *self, const mica_onnx *model) {
+  for (size_t i = 0; i < mica_onnx_describe(model).weights; i++) {
+    const char *name = NULL;
+    mica_dtype dtype = MICA_F32;
+    mica_shape shape = MICA_SCALAR;
+    void *data = NULL;
+    int64_t count = 0;
+    if (mica_onnx_initial_read(model, i, &name, &dtype, &shape, &data) != MICA_OK) return cli_fail_library(self);
+    if (dtype != MICA_F32 || mica_shape_count(shape, &count) != MICA_OK) count = 0;
+    for (int64_t k = 0; k < count; k++) {
+      const double weight = (double)((const float *)data)[k];
+      if (!(fabs(weight) > F16_MOST) || isinf(weight)) continue;
+      fprintf(stderr, "mica run: '%s' holds %g, and f16 ends at %g: it becomes infinite; --precision bf16 holds it\n",
+              cli_clean(name), weight, F16_MOST);
+      break;
+    }
+    mica_free(data);
+  }
+  return CLI_OK;
+}
+
 static int run_model(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx *model,
                      int64_t seed, int64_t repeat) {
   mica_onnx_runner_config config = {.dtype = MICA_F32};
@@ -195,6 +221,7 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
   mica_queue *queue = mica_engine_queue(engine);
   double median = 0, p95 = 0;
   int status = v->out ? refuse_results(self, v->out, model) : CLI_OK;
+  if (status == CLI_OK && config.dtype == MICA_F16) status = warn_of_weights(self, model);
   if (status == CLI_OK) status = cli_onnx_feeds_make(feeds, self, model, v->input, v->shape, (uint64_t)seed);
   if (status == CLI_OK && mica_onnx_runner_create(engine, model, &config, &runner) != MICA_OK)
     status = cli_fail_library(self);

@@ -14,13 +14,21 @@ int cli_refuse_null(const cli_command *self, const char *device) {
 
 int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine,
                  mica_run **run) {
+  return cli_open_run_as(self, folder, NULL, device, engine, run);
+}
+
+int cli_open_run_as(const cli_command *self, const char *folder, const char *precision, const char *device,
+                    mica_engine **engine, mica_run **run) {
   mica_engine_config config = mica_engine_config_default();
   int status = cli_refuse_null(self, device);
   if (status != CLI_OK) return status;
   config.device = device;
   config.builder = CLI_ITSELF;
   if (mica_engine_create(&config, engine) != MICA_OK) return cli_fail_library(self);
-  return mica_run_open(*engine, folder, run) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  const mica_run_open_config how = {.precision = precision};
+  if (mica_run_open_as(*engine, folder, &how, run) == MICA_OK) return CLI_OK;
+  cli_fail_library(self);
+  return mica_error_status() == MICA_E_INVALID && precision ? CLI_USAGE : CLI_FAILED;
 }
 
 void cli_print_remarks(const cli_command *self, const mica_run *run) {

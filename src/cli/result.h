@@ -13,6 +13,11 @@ int cli_refuse_null(const cli_command *self, const char *device);
 /* Makes an engine on the device and opens a run. Returns an exit status, having said what failed; what was made is the
  * caller's either way. */
 int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine, mica_run **run);
+/* Does so; layers compute in the precision ("f16", "bf16", "f32"; NULL: as it was trained). */
+int cli_open_run_as(const cli_command *self, const char *folder, const char *precision, const char *device,
+                    mica_engine **engine, mica_run **run);
+/* The option --precision of commands that do so. */
+#define CLI_PRECISION_HELP "f32, f16 or bf16: what layers compute in; as it was trained by default"
 /* Writes what was noticed of data, a line each, on stderr. */
 void cli_print_remarks(const cli_command *self, const mica_run *run);
 /* The part of the name; test for NULL. CLI_OK, or CLI_USAGE having said what there is. */

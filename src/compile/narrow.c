@@ -1,10 +1,12 @@
 /* Inference in 16 bits: products and convolutions take and give values of a narrower type, and so do the ops between
  * them that work element by element, look or copy, so that memory has narrow values from layer to layer. What else
  * there is stays f32, with casts between. Weights are cast in the prologue. */
+#include "base/text.h"
 #include "compile/template.h"
 
 #include <mica/nodes.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct narrowing {
   const mica_graph *graph;
@@ -12,6 +14,9 @@ typedef struct narrowing {
   mica_dtype dtype;
   bool *invariant, *narrow; /* by id - 1; narrow: the copy is of `dtype`, the value is f32 */
   int32_t *map, *other;     /* from ids to the copy's; other: the value in the type that its copy has not, once made */
+  bool some;                /* a product is narrow */
+  const char *wide[4];      /* ops with weights that are not, each once */
+  size_t wide_count;
 } narrowing;
 
 static const mica__node *node_at(const narrowing *n, int32_t id) { return mica__graph_node(n->graph, id); }
@@ -76,6 +81,33 @@ static mica_status copy(narrowing *n, int32_t id) {
   return MICA_OK;
 }
 
+/* Notes a product that is narrow, or an op that multiplies weights in f32 since it has no narrow kernels. */
+static void note(narrowing *n, int32_t id, bool narrow) {
+  const mica__node *node = node_at(n, id);
+  n->some = n->some || (narrow && node->op->narrows == MICA__NARROWS_FIRST);
+  bool weighs = false;
+  for (int32_t k = 1; k < node->input_count; k++)
+    weighs = weighs || (is_real(n, node->inputs[k]) && n->invariant[node->inputs[k] - 1] &&
+                        node_at(n, node->inputs[k])->type.shape.rank > 1);
+  if (narrow || !weighs || n->invariant[id - 1] || node->op->kind != MICA__OP_LAUNCH || !is_real(n, id)) return;
+  for (size_t i = 0; i < n->wide_count; i++)
+    if (!strcmp(n->wide[i], node->op->name)) return;
+  if (n->wide_count < sizeof n->wide / sizeof *n->wide) n->wide[n->wide_count++] = node->op->name;
+}
+
+/* Who asked for a narrow type wants to know what is not computed in it. */
+static void say_wide(const narrowing *n) {
+  mica__text names = {0};
+  const char *type = mica_dtype_name(n->dtype);
+  for (size_t i = 0; i < n->wide_count; i++) mica__text_addf(&names, i ? ", %s" : "%s", n->wide[i]);
+  if (n->wide_count && !names.failed)
+    mica__log(MICA_LOG_LEVEL_WARNING, "%s: %s computes in f32%s", type, names.data,
+              n->some ? "" : ", as all else of the graph does");
+  else if (!n->some)
+    mica__log(MICA_LOG_LEVEL_WARNING, "%s: the graph has no product of f32 numbers, and is computed as it is", type);
+  mica__text_free(&names);
+}
+
 static mica_status narrow_into(narrowing *n, mica__template *template) {
   bool *written = calloc((size_t)n->graph->count + 1, sizeof *written);
   if (!written) return mica__fail_nomem("a session");
@@ -83,8 +115,11 @@ static mica_status narrow_into(narrowing *n, mica__template *template) {
   free(written);
   for (int32_t id = 1; id <= n->graph->count; id++) {
     if (node_at(n, id)->op->kind == MICA__OP_RESULT) continue;
-    MICA_TRY(becomes_narrow(n, id) ? add_narrow(n, id) : copy(n, id));
+    const bool narrow = becomes_narrow(n, id);
+    note(n, id, narrow);
+    MICA_TRY(narrow ? add_narrow(n, id) : copy(n, id));
   }
+  say_wide(n);
   for (int32_t i = 0; i < template->output_count; i++) {
     template->outputs[i] = value_as(n, template->outputs[i], false);
     if (!template->outputs[i]) return n->out->status;

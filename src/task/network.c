@@ -11,6 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Networks of pictures are tried with sides up to it, for a sentence. */
+#define MOST_LEAST_SIDE 64
+
 /* Default settings of a model, measured on Fashion-MNIST and CIFAR-10; the last row is for all others. */
 static const struct model_defaults {
   const char *model, *optimizer;
@@ -80,7 +83,7 @@ mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int
 }
 
 mica_dtype mica__run_precision(const mica_run *run) {
-  const char *name = mica_run_setting(run, "precision");
+  const char *name = run->precision ? run->precision : mica_run_setting(run, "precision");
   return !strcmp(name, "f16") ? MICA_F16 : !strcmp(name, "bf16") ? MICA_BF16 : MICA_F32;
 }
 
@@ -172,8 +175,41 @@ static mica_status check_frozen(mica_run *run, const mica_nn *nn) {
   return MICA_E_NOT_FOUND;
 }
 
+/* True if the run's network can be built on pictures of so many pixels. */
+static bool takes_size(const mica_run *run, int64_t channels, int64_t height, int64_t width) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  const mica_nn_config config = {.dtype = mica__run_precision(run)};
+  mica__attempt_begin();
+  bool takes = mica_graph_create(&graph) == MICA_OK && mica_nn_create(graph, &config, &nn) == MICA_OK;
+  if (takes)
+    mica__run_network(run, nn, mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, channels, height, width)), 2);
+  takes = takes && mica_graph_status(graph) == MICA_OK;
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  mica__attempt_end();
+  return takes;
+}
+
+/* A network halves pictures: those that become nothing are named with the least side that does not. */
+static mica_status explain_shape(const mica_run *run, mica_status status) {
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  if (status != MICA_E_SHAPE || run->network || run->like || run->task->own_network || rank != 3) return status;
+  const int64_t channels = (int64_t)input[0], height = (int64_t)input[1], width = (int64_t)input[2];
+  int64_t side = 1;
+  if (takes_size(run, channels, height, width)) return status;
+  while (side <= MOST_LEAST_SIDE && !takes_size(run, channels, side, side)) side++;
+  if (side > MOST_LEAST_SIDE) return status;
+  return mica__fail(MICA_E_SHAPE,
+                    "the network %s has nothing left of pictures of %lldx%lld: their sides are %lld at "
+                    "least (--size %lld, for pictures in folders)",
+                    mica_run_setting(run, "model"), (long long)height, (long long)width, (long long)side,
+                    (long long)side);
+}
+
 static mica_status make_trainer(mica_run *run, const mica_trainer_config *config, mica_trainer **trainer) {
-  mica_status status = mica_trainer_create(run->engine, config, trainer);
+  mica_status status = explain_shape(run, mica_trainer_create(run->engine, config, trainer));
   if (status == MICA_E_STATE && config->freeze)
     return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, and none is left to train",
                       config->freeze, mica_run_setting(run, "model"));

@@ -44,6 +44,18 @@ static void put(work *w, const char *name, const char *value) {
   if (w->setting_count < MOST_SETTINGS) w->settings[w->setting_count++] = (mica_setting){name, value};
 }
 
+/* True if the network has a vector for each position, and so for no more and no fewer. */
+static bool learns_positions(const mica_run *run) {
+  static const char table[] = "positions.weight";
+  const mica_nn *nn = mica_trainer_network(run->trainer);
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const char *name = mica_nn_parameter_at(nn, i)->own_name;
+    const size_t length = strlen(name), end = sizeof table - 1;
+    if (length >= end && !strcmp(name + length - end, table)) return true;
+  }
+  return false;
+}
+
 /* What a network is made of is the run's: weights of four heads are no weights of two, be their shapes the same. */
 static mica_status check_network(const work *w) {
   static const char *const names[] = {"model", "width",  "layers",    "heads",        "groups",
@@ -51,6 +63,12 @@ static mica_status check_network(const work *w) {
   for (size_t i = 0; i < w->config->setting_count; i++) {
     const mica_setting *s = &w->config->settings[i];
     const char *is = mica_run_setting(w->base, s->name);
+    const bool positions = !strcmp(s->name, "context") || !strcmp(s->name, "length");
+    if (positions && is && mica_run_number(w->base, s->name) != strtod(s->value, NULL) && learns_positions(w->base))
+      return mica__fail(MICA_E_INVALID,
+                        "%s is %s in the run that is pruned, whose network has a vector for each position: it cannot "
+                        "become %s",
+                        s->name, is, s->value);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
       if (!strcmp(s->name, names[k]) && is && strcmp(is, s->value) != 0)
         return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is pruned, and cannot become \"%s\"", s->name,

@@ -143,25 +143,26 @@ static mica_status remark_data(mica_run *run) {
   return mica__run_remark(run, "all samples are of one class");
 }
 
-static mica_status make_engine(mica_run *run) {
+mica_status mica__run_make_engine(mica_run *run) {
   if (run->engine) return MICA_OK;
   run->own_engine = true;
   return mica_engine_create(NULL, &run->engine);
 }
 
-static mica_status open_facts(mica_run *run) {
+mica_status mica__run_open_facts(mica_run *run) {
   MICA_TRY(mica__run_read_config(run));
-  MICA_TRY(make_engine(run));
+  MICA_TRY(mica__run_make_engine(run));
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_kinds(run));
   MICA_TRY(mica__imported_open(run));
   return mica__run_recall_columns(run);
 }
 
-static mica_status open_folder(mica_engine *engine, const char *folder, mica_status (*open)(mica_run *run),
-                               mica_run **out) {
+mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
+                                  mica_status (*open)(mica_run *run), mica_run **out) {
   mica_run *run = calloc(1, sizeof *run);
   mica_status status = run ? begin(run, engine, NULL, folder) : no_memory();
+  if (run) run->precision = precision;
   if (status == MICA_OK) status = open(run);
   if (status == MICA_OK)
     *out = run;
@@ -189,7 +190,8 @@ static mica_status open_teacher(mica_run *run) {
   const bool file = stat(folder, &about) == 0 && !S_ISDIR(about.st_mode);
   if (file && !mica__is_model_file(folder))
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run, and no model NAME.onnx", folder);
-  MICA_TRY(open_folder(run->engine, folder, file ? open_teaching_model : open_facts, &run->teacher.run));
+  MICA_TRY(mica__run_open_folder(run->engine, folder, NULL, file ? open_teaching_model : mica__run_open_facts,
+                                 &run->teacher.run));
   return mica__distil_begin(run);
 }
 
@@ -252,51 +254,6 @@ mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, 
   else
     mica_run_destroy(run);
   return status;
-}
-
-/* --- opening --- */
-
-static mica_status take_own_widths(mica_run *run) {
-  char *path = mica__run_path(run, "model.safetensors");
-  if (!path) return no_memory();
-  mica_status status = mica__run_take_widths(run, path);
-  free(path);
-  return status;
-}
-
-static mica_status open_run(mica_run *run) {
-  MICA_TRY(open_facts(run));
-  if (mica__run_find_fact(run, "pruned")) MICA_TRY(take_own_widths(run));
-  MICA_TRY(mica__run_make_trainer(run));
-  return mica__run_load_weights(run);
-}
-
-/* A model that mica_run_export wrote. */
-static mica_status open_model(mica_run *run) {
-  MICA_TRY(make_engine(run));
-  MICA_TRY(mica_onnx_open(run->folder, &run->model));
-  const char *config = mica_onnx_metadata(run->model, "mica.config");
-  if (!config)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s was not written by mica export: its metadata do not say what it predicts from what; "
-                      "mica run computes it",
-                      run->folder);
-  MICA_TRY(mica__run_parse_config(run, run->folder, config));
-  if (!run->task->by_samples)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s is a model of the task %s, of which mica predict takes runs alone; mica run computes it",
-                      run->folder, run->task->name);
-  MICA_TRY(run->task->prepare(run));
-  MICA_TRY(mica__run_note_kinds(run));
-  MICA_TRY(mica__run_recall_columns(run));
-  return mica_onnx_runner_create(run->engine, run->model, NULL, &run->runner);
-}
-
-mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **out) {
-  struct stat about;
-  if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_run_open: a pointer is NULL");
-  const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
-  return open_folder(engine, folder, file ? open_model : open_run, out);
 }
 
 void mica_run_destroy(mica_run *run) {

@@ -46,6 +46,7 @@ struct mica_run {
   int lock;        /* on the folder, of a run that is trained; -1: none */
   mica_run_config config;
   const mica__task_row *task;
+  const char *precision; /* of a run that was opened, in place of the setting; NULL: that */
   char *data, *folder;
   const mica_setting_row *rows[MICA__SETTINGS];
   char *values[MICA__SETTINGS]; /* NULL: the row's default */
@@ -87,6 +88,16 @@ struct mica_run {
   mica_metrics metrics;
   char judged_part[16];
 };
+
+/* --- making and opening --- */
+
+/* The engine that is given, or one by the configuration. */
+mica_status mica__run_make_engine(mica_run *run);
+/* What a run's config.json says, made ready: the task is prepared, columns are known, and there is no network yet. */
+mica_status mica__run_open_facts(mica_run *run);
+/* Makes a run of a folder, or file, by what `open` does; precision as the field. */
+mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
+                                  mica_status (*open)(mica_run *run), mica_run **out);
 
 /* --- the folder's and the data's guard --- */
 
@@ -212,8 +223,8 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
 /* Opens a part of data that were given, to predict it. Of data that are in no parts the whole is the test part, and
  * *all is true. MICA_E_NOT_FOUND says what to do about data that have parts, and no test part. */
 mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
-/* The setting "size" of a task that is sized, and of one that is not found yet: height, width; false where there is
- * none, or none that can be read. */
+/* Reads the setting "size" as height and width: the run's where its task is found, else what the caller gave. False
+ * where nothing was given, where it is no size, and of a task that brings pictures to none (mica__task_row.sized). */
 bool mica__run_size(const mica_run *run, int32_t sides[2]);
 /* MICA_E_INVALID where the data that are trained on are of another size than the setting says. */
 mica_status mica__run_check_size(const mica_run *run);

@@ -55,6 +55,22 @@ echo 'no picture' >"$work/bad.png"
 run predict --model "$folder" "$work/bad.png"
 ends 1 '' '*bad.png*'
 
+# In 16 bits: other digits of the same classes; what cannot be computed so, and what is no precision, is said.
+run predict --model "$folder" --json "$a"
+was=$(json predictions.0.classes.1.probability)
+run predict --model "$folder" --precision bf16 --json "$a"
+holds predictions.0.classes.0.name dark
+[ "$(json predictions.0.classes.1.probability)" != "$was" ] || fault 'bf16 has all digits of f32'
+run eval --model "$folder" --precision f16 --json
+holds metrics.samples 10
+run eval --model "$folder" --precision f8
+ends 2 '' '*the precision "f8" is none of f32, f16 and bf16*'
+run quantize "$folder" --out "$work/integers"
+run eval --model "$work/integers" --precision bf16
+ends 1 '' '*integers is computed as it is, not in bf16: its weights are integers*'
+run eval --model "$work/integers" --precision f32
+ends 0 '*' ''
+
 # Arrays: three numbers a sample, 1 or -1, and two labels, which the signs of the first two say.
 mkdir "$work/arrays"
 array() { printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '$1', 'fortran_order': False, 'shape': ($2), }"; }

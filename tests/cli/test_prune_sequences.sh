@@ -26,6 +26,13 @@ ends 0 '' ''
 # Weights of eight heads have the shape of those of four.
 run prune "$work/language" --heads 4 --steps 1 --epochs 1 --out "$work/none"
 ends 2 '' 'mica prune: heads is "8" in the run that is pruned, and cannot become "4"'
+# Positions that are learned are as many as they are; rotations are for any.
+# shellcheck disable=SC2086 # words of options
+run $train --width 32 --heads 2 --epochs 1 --out "$work/learned"
+run prune "$work/learned" --context 16 --steps 1 --epochs 1 --out "$work/none"
+ends 2 '' 'mica prune: context is 32 in the run that is pruned, whose network has a vector for each position: it *'
+run prune "$work/language" --context 16 --flops 0.2 --steps 1 --epochs 1 --quiet --out "$work/shorter"
+ends 0 '' ''
 run prune "$work/language" --steps 2 --epochs 4 --method taylor --quiet --out "$work/language2"
 ends 0 '' ''
 smaller perplexity 0.1 "$work/language" "$work/language2"

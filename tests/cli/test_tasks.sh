@@ -305,6 +305,12 @@ for size in 0 32x 9000 2x2x2 -3; do
   run train --data "$work/folders" --size=$size --task classify --out "$work/none"
   ends 2 '' "*size \"$size\" is neither N nor HxW*"
 done
+# What a network halves to nothing is named, with the least side that it takes.
+run train --data "$work/folders" --model vgg11 --size 20x40 --out "$work/none"
+ends 1 '' 'mica train: the network vgg11 has nothing left of pictures of 20x40: their sides are 32 at least*'
+[ ! -e "$work/none" ] || fault 'a run is left'
+run train --data "$work/folders" --model cnn --size 4 --epochs 1 --quiet --out "$work/least"
+ends 0 '*' ''
 printf 'x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n' >"$work/rows.csv"
 run train --data "$work/rows.csv" --label label --size 20 --out "$work/none"
 ends 2 '' '*size is of folders of pictures; *rows.csv has inputs of (2)*'
