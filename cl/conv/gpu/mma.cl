@@ -15,12 +15,17 @@
  * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS).
  *
  * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
- * size: whether the pixels of the result are the columns of an image one after the other (FLAT). */
+ * size: whether the pixels of the result are the columns of an image one after the other (FLAT), SPLITS. SPLIT_K: the
+ * depth of the one, FLAT phase is divided among as many groups for each tile, whose sums go to partial[split][result],
+ * for matmul/gemm_splitk.cl. */
 #ifndef D_T
 #define D_T f32
 #endif
 #ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
 #define DIMS 2
+#endif
+#ifndef SPLIT_K
+#define SPLIT_K 0
 #endif
 #define MMA_T D_T
 #define A_LIES 0
@@ -83,19 +88,32 @@
     _Pragma("unroll 1") for (int r = 0; col < columns && r < 8 && first + r < KG; r++)                                 \
         FINISH(1, *SUMS(1, r, c), image, own_group *KG + first + r, to);                                               \
   }
+#define PUT_PARTS                                                                                                      \
+  for (int c = lane; c < WARP_N; c += 32) {                                                                            \
+    const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
+    const long row = ((long)split * N + image) * G * KG + own_group * KG + first;                                      \
+    _Pragma("unroll 1") for (int r = 0; col < columns && r < 8 && first + r < KG; r++)                                 \
+        partial[partial_at + (row + r) * pixels + pixel] = *SUMS(1, r, c);                                             \
+  }
+#if SPLIT_K
+#define RESULT_PARAMS __global float *restrict partial, const long partial_at
+#else
+#define RESULT_PARAMS EPILOGUE_PARAMS
+#endif
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(PHASES_PARAMS, const int8 size,
                                                                                 __global const uint4 *restrict L,
                                                                                 const long L_at,
                                                                                 __global const uint4 *restrict P,
-                                                                                const long P_at, EPILOGUE_PARAMS) {
+                                                                                const long P_at, RESULT_PARAMS) {
   MMA_TILE_VARIABLES
   PHASES_UNPACK(PHASE_AT((int)get_group_id(0)))
   const int FLAT = size.s0;
   const int CHANNELS = (CG + PIECE - 1) / PIECE, DEPTH = TAPS0 * TAPS1 * TAPS2 * CHANNELS, steps = (DEPTH + 3) / 4;
   const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels, mine = item / 4;
   const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
-  const int group = (int)get_group_id(0) - phase_begin, tile = group / tiles_m, own_group = tile / tiles_n;
+  const int group = (int)get_group_id(0) - phase_begin, tile = group / tiles_m, part = tile / tiles_n;
+  const int own_group = SPLIT_K ? part % G : part, split = SPLIT_K ? part / G : 0;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, image0 = col0 / pixels;
   __global const uint4 *weights = P + P_at / PIECE + phase_number + (long)(own_group * KG + row0 + mine) * DEPTH;
   __global const uint4 *source = L + L_at + ((long)own_group * N + image0) * IN0 * IN1 * IN2 * CHANNELS;
@@ -110,7 +128,14 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
     from[r] = column < columns ? (((image - image0) * IN0 + i0[r]) * IN1 + i1[r]) * IN2 + i2[r] : 0;
     from[r] *= CHANNELS;
   }
+#if SPLIT_K
+  const int share = (steps + size.s1 - 1) / size.s1, begin = min(split * share, steps), own = min(share, steps - begin);
+  int at = begin * 4 + item % 4, tap = at / CHANNELS, channel = at - tap * CHANNELS, t2 = tap % TAPS2, reach;
+  int t1 = DIMS == 3 ? tap / TAPS2 % TAPS1 : tap / TAPS2, t0 = DEEP(tap / TAPS2 / TAPS1);
+#else
+  const int own = steps;
   int at = item % 4, channel = at, t0 = 0, t1 = 0, t2 = 0, reach;
+#endif
   while (channel >= CHANNELS) {
     channel -= CHANNELS;
     t2++;
@@ -119,8 +144,15 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
   }
   reach = ((DEEP(t0 * DELTA0) * IN1 + t1 * DELTA1) * IN2 + t2 * DELTA2) * CHANNELS + channel;
 
-  MMA_TILE_LOOP(steps, FILL)
+  MMA_TILE_LOOP(own, FILL)
 
+#if SPLIT_K
+  UNROLL for (int i = 0; i < WARP_M / 8; i++) {
+    const int first = row0 + row_warp + i * 8;
+    MMA_TILE_PUT(i)
+    PUT_PARTS
+  }
+#else
   const long apart = D_at | D_row | D_batch;
   const bool wide = FLAT && pixels % WIDE == 0 && apart % WIDE == 0 && (ulong)D % 16 == 0;
   const bool even = FLAT && pixels % 2 == 0 && apart % 2 == 0 && (ulong)D % 8 == 0;
@@ -135,4 +167,5 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
       FINISH_ALONE
     }
   }
+#endif
 }

@@ -76,7 +76,7 @@ static double cost_of(mica__mma_tile tile, const mica__tiled *p, int64_t splits,
 
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                 int64_t most) {
-  mica__mma_plan best = {&desc->variants[desc->variant_count - 1], 1};
+  mica__mma_plan best = {&desc->variants[desc->variant_count - 1], 1, INFINITY};
   const double units = fmax(1, (double)task->device->compute_units);
   double best_cost = INFINITY;
   for (int i = 0; i < desc->variant_count; i++) {
@@ -86,7 +86,7 @@ mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task 
     for (int64_t splits = 1; splits == 1 || (splits <= most && splits <= product->k);
          splits += splits < 8 ? 1 : splits / 4) {
       const double cost = cost_of(tile, product, splits, units);
-      if (cost < best_cost) best_cost = cost, best = (mica__mma_plan){variant, splits};
+      if (cost < best_cost) best_cost = cost, best = (mica__mma_plan){variant, splits, cost};
     }
     if (task->variant) break;
   }

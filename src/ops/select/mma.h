@@ -47,6 +47,7 @@ mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *
 typedef struct mica__mma_plan {
   const mica__variant *variant;
   int64_t splits;
+  double cost; /* elements of a step that a unit computes meanwhile, 20 a cycle */
 } mica__mma_plan;
 
 /* The task's variant, or the one with which a product is done soonest on the device, the emulation where it takes no

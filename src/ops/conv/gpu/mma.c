@@ -3,18 +3,20 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/channels_last.h"
+#include "ops/conv/gpu/splits.h"
 #include "ops/conv/window.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
 #include <math.h>
 
-#define VALUES MICA__CONV_VALUES, 2, 1
+#define VALUES MICA__CONV_VALUES, 2, 1, 0
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
     MICA__CASE("PHASES", "phases of a launch: 1, or up to 4", 1, 4),
+    MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
     MICA__MMA_PARAMS,
 };
 static const mica__variant variants[] = {
@@ -119,8 +121,21 @@ static bool is_packed(const mica__conv *conv, const mica__conv_window *w) {
 
 static int64_t columns_of(const mica__conv_window *w) { return w->n * mica__product3(w->out); }
 
-/* The tiles with which phases that have all columns, and the mean of their depths, are done soonest. */
-static const mica__variant *variant_of(const mica__task *task, const mica__conv_phases *phases) {
+/* True if the pixels of the result are those of the one phase, in its order. */
+static bool is_flat(const mica__conv_phases *phases) {
+  const mica__conv_window *w = &phases->list[0];
+  bool flat = phases->count == 1;
+  for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
+  return flat;
+}
+
+/* Parts of the depth, and what the launch that adds them up costs beside them: 2 us. */
+#define MOST_SPLITS 16
+#define LAUNCH 80e3
+
+/* The tiles with which phases that have all columns, and the mean of their depths, are done soonest; and into how many
+ * parts the depth of one is divided. */
+static mica__mma_plan plan_products(const mica__task *task, const mica__conv_phases *phases) {
   const mica__conv *conv = task->problem;
   const mica__conv_window *w = &phases->list[0];
   mica__tiled product = {.m = w->k, .batches = w->groups};
@@ -132,28 +147,34 @@ static const mica__variant *variant_of(const mica__task *task, const mica__conv_
     work += (double)columns * (double)mica__ceil_div(depth, MICA__MMA_STEP);
   }
   product.k = (int64_t)(work / (double)mica__max(1, product.n) + 0.5);
-  return mica__mma_choose(&mica__conv_gpu_mma_kernel, task, &product, 1).variant;
+  const mica__mma_plan whole = mica__mma_choose(&mica__conv_gpu_mma_kernel, task, &product, 1);
+  if (!is_flat(phases)) return whole;
+  const mica__mma_plan divided = mica__mma_choose(&mica__conv_gpu_mma_kernel, task, &product, MOST_SPLITS);
+  return divided.splits > 1 && divided.cost + LAUNCH < whole.cost ? divided : whole;
 }
 
-/* weights: NULL for the filters themselves. */
-static mica_status multiply(mica_queue *queue, const mica__task *task, mica__conv_phases phases, mica_buffer *source,
-                            mica_buffer *weights) {
+/* weights: NULL for the filters themselves; partial: where sums go of which there are parts. */
+static mica_status multiply(mica_queue *queue, const mica__task *task, mica__conv_phases phases, mica__mma_plan plan,
+                            mica_buffer *source, mica_buffer *weights, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
   const mica__conv *conv = task->problem;
   const mica__conv_window *w = &phases.list[0];
-  const mica__variant *variant = variant_of(task, &phases);
   int64_t groups = 0, pieces = 0;
   int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
   mica__launch launch;
-  MICA_TRY(mica__mma_check(desc, variant, task->device));
-  mica__kernel_values(desc, variant, values);
+  MICA_TRY(mica__mma_check(desc, plan.variant, task->device));
+  mica__kernel_values(desc, plan.variant, values);
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   const bool plane = w->in[0] == 1 && w->out[0] == 1 && w->taps[0] <= 1 && w->first[0] == 0;
-  bool flat = true;
-  for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   mica__kernel_set(desc, values, "DIMS", plane ? 2 : 3);
   mica__kernel_set(desc, values, "PHASES", phases.count == 1 ? 1 : MICA__CONV_TOGETHER);
-  MICA_TRY(mica__mma_built(desc, variant, mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch)));
+  mica__kernel_set(desc, values, "SPLIT_K", partial != NULL);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
+  mica_status status = partial ? mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)
+                               : mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch);
+  MICA_TRY(mica__mma_built(desc, plan.variant, status));
+  if (partial) launch = mica__launch_of(kernel);
   for (int i = 0; i < phases.count; i++) {
     phases.begins[i] = groups;
     phases.numbers[i] = pieces;
@@ -161,16 +182,34 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
     pieces += pieces_of(conv, &phases.list[i]);
   }
   mica__conv_push_phases(&launch, &phases);
-  mica__launch_int8(&launch, (int32_t[8]){flat});
+  mica__launch_int8(&launch, (int32_t[8]){is_flat(&phases), (int32_t)plan.splits});
   mica__launch_buffer(&launch, source, 0);
   if (weights)
     mica__launch_buffer(&launch, weights, 0);
   else
     mica__launch_tensor(&launch, conv->w);
-  mica__launch_range1(&launch, groups * (int64_t)tile.threads, tile.threads);
-  mica__epilogue_push(&launch, &conv->epilogue);
+  mica__launch_range1(&launch, groups * plan.splits * (int64_t)tile.threads, tile.threads);
+  if (partial)
+    mica__launch_buffer(&launch, partial, 0);
+  else
+    mica__epilogue_push(&launch, &conv->epilogue);
   mica__conv_cost(&launch, conv, mica__conv_phases_share(conv, &phases));
   return mica__queue_submit(queue, &launch);
+}
+
+/* multiply, and adds up the parts where there are. */
+static mica_status finish(mica_queue *queue, const mica__task *task, const mica__conv_phases *phases,
+                          mica_buffer *source, mica_buffer *weights) {
+  const mica__conv *conv = task->problem;
+  const mica__mma_plan plan = plan_products(task, phases);
+  if (plan.splits == 1) return multiply(queue, task, *phases, plan, source, weights, NULL);
+  mica_buffer *partial = NULL;
+  const int64_t count = plan.splits * conv->images * conv->rows * conv->columns;
+  MICA_TRY(mica__workspace_create(queue, (size_t)count * sizeof(float), &partial));
+  mica_status status = multiply(queue, task, *phases, plan, source, weights, partial);
+  if (status == MICA_OK) status = mica__conv_add_splits(queue, conv, plan.splits, partial);
+  mica_buffer_destroy(partial);
+  return status;
 }
 
 static mica_status launch_together(mica_queue *queue, const mica__task *task, const mica__conv_phases *phases,
@@ -179,12 +218,12 @@ static mica_status launch_together(mica_queue *queue, const mica__task *task, co
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_buffer *weights = NULL;
   int64_t pieces = 0;
-  if (phases->count == 1 && is_packed(conv, &phases->list[0])) return multiply(queue, task, *phases, source, NULL);
+  if (phases->count == 1 && is_packed(conv, &phases->list[0])) return finish(queue, task, phases, source, NULL);
   for (int i = 0; i < phases->count; i++) pieces += pieces_of(conv, &phases->list[i]);
   /* Phases without taps read no weights, but are given some. */
   MICA_TRY(mica__workspace_create(packer, (size_t)mica__max(1, pieces) * PIECE_BYTES, &weights));
   mica_status status = pieces > 0 ? pack(packer, conv, *phases, weights) : MICA_OK;
-  if (status == MICA_OK) status = multiply(queue, task, *phases, source, weights);
+  if (status == MICA_OK) status = finish(queue, task, phases, source, weights);
   mica_buffer_destroy(weights);
   return status;
 }
