@@ -333,11 +333,15 @@ static mica_status describe(const pairs *p, mica__store *store) {
   mica_status status = mica__mask_table_write(&p->table, &values);
   if (status != MICA_OK) return status;
   store->mask_values = values.data;
+  int32_t least[2] = {p->height, p->width}, most[2] = {p->height, p->width};
+  for (size_t i = 0; store->sides && i < p->count; i++)
+    for (int k = 0; k < 2; k++) {
+      if (p->sides[i][k] < least[k]) least[k] = p->sides[i][k];
+      if (p->sides[i][k] > most[k]) most[k] = p->sides[i][k];
+    }
   if (store->sides)
-    mica__text_addf(&summary,
-                    "%zu pictures of several sizes, scaled and cut to that of the first to train on, %d x %d (%s), "
-                    "tested as they are",
-                    p->count, p->width, p->height, p->pictures[0]);
+    mica__text_addf(&summary, "%zu pictures of several sizes, %d to %d x %d to %d pixels", p->count, least[1], most[1],
+                    least[0], most[0]);
   else
     mica__text_addf(&summary, "%zu pictures of %d x %d pixels", p->count, p->width, p->height);
   mica__text_addf(&summary, ", %d classes in their masks: %.200s", p->table.classes, values.data);

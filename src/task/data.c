@@ -383,9 +383,11 @@ static mica_status make_training_loader(mica_run *run) {
   config.mean = config.deviation = NULL;
   config.shuffle = config.drop_last = true;
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
-  if (mica_dataset_count(p->data) < (uint64_t)config.batch) config.drop_last = false;
+  if (run->task->trains) MICA_TRY(run->task->trains(run, p->data, &p->shown));
+  const mica_dataset *seen = p->shown ? p->shown : p->data;
+  if (mica_dataset_count(seen) < (uint64_t)config.batch) config.drop_last = false;
   MICA_TRY(mica__run_share_batch(run, &config));
-  MICA_TRY(mica_loader_create(run->engine, p->data, &config, &p->loader));
+  MICA_TRY(mica_loader_create(run->engine, seen, &config, &p->loader));
   return note_scaling(run, p->loader);
 }
 

@@ -1,5 +1,6 @@
 /* segment: which class each pixel of a picture belongs to. */
 #include "task/segment.h"
+#include "data/dataset.h"
 #include "data/masks.h"
 
 #include <math.h>
@@ -93,6 +94,21 @@ static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dat
   return mica_dataset_tiles(data, &tiling, shown);
 }
 
+/* Pictures of several sizes are each cut in their own, into parts that windows are drawn from. A run that began
+ * without has them scaled and cut to the first one's. */
+static bool has_own_sizes(const mica_run *run) {
+  return run->whole->store->sides && (!run->resumed || mica__run_find_fact(run, "cut"));
+}
+
+/* Every pixel lies in one part, and a part is larger than a window where no picture is smaller: windows begin anywhere
+ * in it. Where a picture is smaller than a part it is mirrored, and what is so is of no class. */
+static mica_status trains(const mica_run *run, const mica_dataset *data, mica_dataset **shown) {
+  size_t count = 0;
+  const double *cut = mica_run_fact_numbers(run, "cut", &count);
+  if (count != 2 || !data->store->sides) return MICA_OK;
+  return mica_dataset_tiles(data, &(mica_tiling){(int64_t)cut[0], (int64_t)cut[1], 0}, shown);
+}
+
 static mica_status note_masks(mica_run *run, const mica_column *mask) {
   MICA_TRY(mica__run_note_classes(run, mask));
   const char *values = mica_dataset_mask_values(run->whole);
@@ -106,18 +122,29 @@ static double side_of(const mica_run *run, int64_t side, const char *most) {
 }
 
 static mica_status note_sizes(mica_run *run) {
-  const mica_shape shape = mica_dataset_shape(run->whole);
   const double step = ldexp(1, (int)mica_run_number(run, "depth"));
-  double window[2], tile[3];
+  const mica_shape shape = mica_dataset_shape(run->whole);
+  int64_t least[2] = {shape.dim[1], shape.dim[2]}, most[2] = {shape.dim[1], shape.dim[2]};
+  double window[2], tile[3], cut[2];
+  for (uint64_t k = 0; has_own_sizes(run) && k < mica_dataset_count(run->whole); k++) {
+    int64_t sides[2];
+    mica__dataset_sides(run->whole, k, &sides[0], &sides[1]);
+    for (int i = 0; i < 2; i++) {
+      if (sides[i] < least[i]) least[i] = sides[i];
+      if (sides[i] > most[i]) most[i] = sides[i];
+    }
+  }
   for (int i = 0; i < 2; i++) {
     const char *name = i ? "tile" : "window";
     if (fmod(mica_run_number(run, name), step) != 0)
       return mica__fail(MICA_E_INVALID, "%s %s cannot be halved %s times (depth); %.15g can", name,
                         mica_run_setting(run, name), mica_run_setting(run, "depth"),
                         fmax(floor(mica_run_number(run, name) / step), 1) * step);
-    window[i] = side_of(run, shape.dim[1 + i], "window");
-    tile[i] = side_of(run, shape.dim[1 + i], "tile");
+    window[i] = side_of(run, most[i], "window");
+    tile[i] = side_of(run, most[i], "tile");
+    cut[i] = fmax(window[i], fmin((double)least[i], 2 * window[i]));
   }
+  if (has_own_sizes(run)) MICA_TRY(mica__run_note_numbers(run, "cut", cut, 2));
   tile[2] = floor(fmin(tile[0], tile[1]) * mica_run_number(run, "overlap"));
   MICA_TRY(mica__run_note_numbers(run, "window", window, 2));
   return mica__run_note_numbers(run, "tile", tile, 3);
@@ -127,11 +154,13 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
   const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
   const uint64_t all = mica_dataset_count(data), count = all < COUNTED ? all : COUNTED;
   const mica_column *mask = column_of(data, MICA_COLUMN_KIND_MASK);
-  const size_t bytes = (size_t)(mask->shape.dim[0] * mask->shape.dim[1]);
-  uint8_t *pixels = malloc(bytes);
+  uint8_t *pixels = malloc(mica__dataset_most_pixels(data));
   mica_status status = pixels ? MICA_OK : mica__fail_nomem("a mask");
   for (uint64_t k = 0; status == MICA_OK && k < count; k++) {
-    status = mica_dataset_read(data, mica_dataset_column_index(data, mask->name), k * all / count, pixels, bytes);
+    int64_t height = 0, width = 0;
+    mica__dataset_sides(data, k * all / count, &height, &width);
+    const size_t bytes = (size_t)(height * width), column = mica_dataset_column_index(data, mask->name);
+    status = mica__dataset_read_own(data, column, k * all / count, pixels, bytes);
     for (size_t i = 0; status == MICA_OK && i < bytes; i++)
       if (pixels[i] < classes) counts[pixels[i]]++;
   }
@@ -278,6 +307,7 @@ const mica__task_row mica__task_segment = {
     .opens = opens,
     .loads = loads,
     .shows = shows,
+    .trains = trains,
     .own_network = true,
     .suits = suits,
     .prepare = prepare,

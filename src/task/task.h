@@ -24,6 +24,8 @@ typedef struct mica__task_row {
   /* What tests see in place of a part of data: tiles of large pictures. NULL: the part. The caller's to destroy, before
    * the data. */
   mica_status (*shows)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
+  /* What training sees in place of its part; *shown stays NULL where it is the part. NULL: the part. */
+  mica_status (*trains)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
   /* The setting "model" is the task's own: its names, its default and whether it takes such data. Others take networks
    * of the zoo that give one answer a sample. */
   bool own_network;
