@@ -45,7 +45,7 @@ void mica__interactions_free(void *interactions);
  * that take some: of users and items from the tables of the training's data, or for other data from the run. */
 mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out);
 /* Likewise, of a file that is none of the training's; calls `each` with the lines, part by part, a pair that comes
- * twice among them, or with features once, with all. *out is what it is called with, the caller's to free. */
+ * twice among them. *out is what it is called with, the caller's to free. */
 typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
 mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
                                     mica__interactions_fn *each, void *user);

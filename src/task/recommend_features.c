@@ -203,12 +203,13 @@ static mica_status take_number(const reader *r, mica__feature *one, size_t row) 
   if (!mica__cell_is_missing(cell) && !mica__cell_number(cell, &value))
     return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: '%s' is no number", r->records->name, r->records->line,
                       one->at + 1, one->name);
-  one->numbers[row] = (float)value;
+  one->numbers[row] = value;
   return MICA_OK;
 }
 
 static mica_status take_category(reader *r, mica__feature *one, size_t row) {
   const mica__cell cell = r->records->cells[one->at];
+  one->ids[row] = 0;
   if (one->texts ? mica__cell_is_empty(cell) : mica__cell_is_missing(cell)) return MICA_OK;
   MICA_TRY(mica__class_name(cell, mica__cell_is_code(cell), &r->text, &r->capacity));
   if (r->config->known && !mica__id_names_find(&one->values, r->text))
@@ -318,6 +319,34 @@ mica_status mica__features_read(mica__records *records, mica__side side, const m
   return status;
 }
 
+static mica_status begin(reader *r, size_t rows) {
+  bool found = false;
+  mica__records_rewind(r->records);
+  MICA_TRY(mica__records_next(r->records, &found));
+  MICA_TRY(find_columns(r));
+  r->f->rows[r->side] = (int64_t)rows;
+  MICA_TRY(allocate(r));
+  return r->config->header ? mica__records_next(r->records, &found) : MICA_OK;
+}
+
+mica_status mica__features_begin(mica__records *records, mica__side side, const mica__feature_config *config,
+                                 size_t rows, mica__features *f) {
+  reader r = {.records = records, .side = side, .config = config, .f = f};
+  forget_rows(f, side);
+  mica_status status = begin(&r, rows);
+  free(r.text);
+  return status;
+}
+
+mica_status mica__features_take(mica__records *records, mica__side side, const mica__feature_config *config, size_t row,
+                                mica__features *f) {
+  reader r = {.records = records, .side = side, .config = config, .f = f};
+  mica_status status = check_width(&r);
+  if (status == MICA_OK) status = take_row(&r, row);
+  free(r.text);
+  return status;
+}
+
 static mica_status check_list(const mica__features *f, const char *list, bool categories) {
   for (const char *at = list; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0')) {
     const int n = (int)strcspn(at, ",");
@@ -381,7 +410,7 @@ static void scale_numbers(mica__feature *one, const mica__feature_rows *samples,
   double mean = 0, squares = 0, n = 0;
   for (size_t i = 0; i < count; i++) {
     const int32_t row = samples[i].at[one->side];
-    const double x = row < 0 ? NAN : (double)one->numbers[row];
+    const double x = row < 0 ? NAN : one->numbers[row];
     if (!isfinite(x)) continue;
     const double before = x - mean;
     mean += before / ++n;
@@ -426,7 +455,7 @@ void mica__features_encode(const mica__features *f, const mica__feature_rows *ro
     const mica__feature *one = &f->list[k];
     const int32_t row = rows->at[one->side];
     if (one->kind == MICA__FEATURE_NUMBER) {
-      const double x = row < 0 ? NAN : ((double)one->numbers[row] - one->mean) / one->deviation;
+      const double x = row < 0 ? NAN : (one->numbers[row] - one->mean) / one->deviation;
       *numbers++ = isfinite(x) ? (float)x : 0;
       continue;
     }

@@ -41,7 +41,7 @@ typedef struct mica__feature {
   double mean, deviation; /* of numbers, in training */
   int64_t longest;        /* values of a set in a row */
   /* By row: NaN for a number, 0 for a category that is not known. */
-  float *numbers;
+  double *numbers;
   int32_t *ids;
   int64_t *offsets; /* SET: rows + 1 */
   size_t capacity;  /* of ids, of a SET */
@@ -72,6 +72,13 @@ typedef struct mica__feature_config {
 /* Reads the columns of a side's table. MICA_E_FORMAT names file and line of a row that ends early, of a number that is
  * none, of a set longer than known ones, of a key that is missing or comes twice, and a column that is missing. */
 mica_status mica__features_read(mica__records *records, mica__side side, const mica__feature_config *config,
+                                mica__features *f);
+/* Reads them row by row, of a side whose features are known: room for `rows` rows, whose columns the table's first
+ * record names; at the record after it, where that one has names. Then the present record as a row, in place of one
+ * before. */
+mica_status mica__features_begin(mica__records *records, mica__side side, const mica__feature_config *config,
+                                 size_t rows, mica__features *f);
+mica_status mica__features_take(mica__records *records, mica__side side, const mica__feature_config *config, size_t row,
                                 mica__features *f);
 /* MICA_E_INVALID for a name of the lists that no table had as a column, or that is no category. */
 mica_status mica__features_check(const mica__features *f, const mica__feature_config *config);

@@ -207,10 +207,12 @@ static mica_status read_head(table *t, const mica__interaction_columns *columns,
   return t->header ? mica__records_next(t->records, more) : MICA_OK;
 }
 
-/* Adds up to `most` lines. */
-static mica_status read_lines(table *t, size_t most, mica__interactions *x, bool *more) {
+/* Adds up to `most` lines, with the features of pairs where it is said how they are read. */
+static mica_status read_lines(table *t, size_t most, const mica__feature_config *features, mica__interactions *x,
+                              bool *more) {
   while (*more && x->count < most) {
     MICA_TRY(add_line(t, x));
+    if (features) MICA_TRY(mica__features_take(t->records, MICA__SIDE_PAIR, features, x->count - 1, &x->features));
     MICA_TRY(mica__records_next(t->records, more));
   }
   return x->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no line below its first one", t->records->name);
@@ -221,7 +223,7 @@ mica_status mica__interactions_read(mica__records *records, const mica__interact
   table t = {.records = records};
   bool more = false;
   mica_status status = read_head(&t, columns, out, &more);
-  if (status == MICA_OK) status = read_lines(&t, SIZE_MAX, out, &more);
+  if (status == MICA_OK) status = read_lines(&t, SIZE_MAX, NULL, out, &more);
   free(t.text);
   if (status != MICA_OK || duplicates == MICA__DUPLICATES_KEEP) return status;
   return check_pairs(records->name, out, duplicates == MICA__DUPLICATES_LAST);
@@ -326,11 +328,18 @@ static mica_status read_parts(const reading *r, const mica__interaction_columns 
   mica__interactions *x = r->out;
   bool more = false;
   mica_status status = read_head(&t, columns, x, &more);
+  mica__feature_config config = features_of(r->run);
+  const mica__feature_config *features = takes_features(r->run) ? &config : NULL;
+  config.taken = x->at;
+  config.taken_count = COLUMNS;
+  config.header = x->header;
+  if (status == MICA_OK && more && features)
+    status = mica__features_begin(records, MICA__SIDE_PAIR, features, PART, &x->features);
   do {
     x->count = 0;
     mica__id_names_free(&x->users);
     mica__id_names_free(&x->items);
-    if (status == MICA_OK) status = read_lines(&t, PART, x, &more);
+    if (status == MICA_OK) status = read_lines(&t, PART, features, x, &more);
     if (status == MICA_OK && mica__recommend_clicks(r->run) && x->rated) status = make_clicks(r->run, x, records->name);
     if (status == MICA_OK) status = r->each(r->user, x);
   } while (status == MICA_OK && more);
@@ -344,7 +353,7 @@ static mica_status read_interactions(void *user, mica__records *records) {
                                              column_of(r->run, "rating-column"), column_of(r->run, "time-column")};
   const char *twice = mica_run_setting(r->run, "duplicates"), *separator = mica_run_setting(r->run, "separator");
   if (strlen(separator) != 1) return mica__fail(MICA_E_INVALID, "separator is one character, not \"%s\"", separator);
-  if (r->each && !takes_features(r->run)) return read_parts(r, &columns, records);
+  if (r->each) return read_parts(r, &columns, records);
   const mica__duplicates duplicates = !strcmp(twice, "last")                      ? MICA__DUPLICATES_LAST
                                       : !strcmp(twice, "keep")                    ? MICA__DUPLICATES_KEEP
                                       : !*twice && mica__recommend_clicks(r->run) ? MICA__DUPLICATES_KEEP
@@ -410,7 +419,8 @@ static mica_status open_file(reading r, const char *path) {
   else if (status == MICA_OK)
     status = mica__fail(MICA_E_NOT_FOUND, "%s holds neither ratings.csv nor interactions.csv (or .tsv)", path);
   mica__text_free(&file);
-  if (status != MICA_OK || !takes_features(run) || !mica__recommend_owns(run, path)) return status;
+  /* Lines in parts have what the run knows of users and items. */
+  if (status != MICA_OK || r.each || !takes_features(run) || !mica__recommend_owns(run, path)) return status;
   return open_sides(run, out);
 }
 
@@ -420,8 +430,7 @@ mica_status mica__interactions_open(const mica_run *run, const char *path, mica_
 
 mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
                                     mica__interactions_fn *each, void *user) {
-  MICA_TRY(open_file((reading){.run = run, .out = out, .each = each, .user = user}, path));
-  return takes_features(run) ? each(user, out) : MICA_OK;
+  return open_file((reading){.run = run, .out = out, .each = each, .user = user}, path);
 }
 
 /* --- titles --- */

@@ -1,6 +1,7 @@
 /* Features as facts of a run: a text for each column, the values that columns have, and the rows of users and items. */
 #include "task/recommend_features.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static void add_row(mica__text *text, const mica__features *f, mica__side side, 
       if (row < 0 || !isfinite(one->numbers[row]))
         mica__text_add(text, "?");
       else
-        mica__text_addf(text, "%.9g", (double)one->numbers[row]);
+        mica__text_addf(text, "%.17g", one->numbers[row]);
     } else {
       const int64_t from = row < 0 ? 0 : one->offsets[row], to = row < 0 ? 0 : one->offsets[row + 1];
       for (int64_t j = from; j < to; j++) mica__text_addf(text, j > from ? ",%d" : "%d", (int)one->ids[j]);
@@ -160,9 +161,9 @@ static mica_status recall_columns(const mica_run *run, mica__features *f) {
 static bool read_cell(mica__feature *one, size_t row, const char **at) {
   char *end = NULL;
   if (one->kind == MICA__FEATURE_NUMBER) {
-    one->numbers[row] = **at == '?' ? NAN : strtof(*at, &end);
+    one->numbers[row] = **at == '?' ? NAN : strtod(*at, &end);
     end = **at == '?' ? (char *)*at + 1 : end;
-    if (end == *at || (**at != '?' && !isfinite(one->numbers[row]))) return false;
+    if (end == *at || (**at != '?' && !(fabs(one->numbers[row]) <= (double)FLT_MAX))) return false;
   } else if (one->kind == MICA__FEATURE_SET) {
     int64_t n = one->offsets[row];
     const int64_t most = n + one->longest;

@@ -188,6 +188,14 @@ holds predictions.2.value '0.*'
 printf 'user,item,device,hour\nu1,i1,phone,3\nnobody,i1,fax,\n' >"$work/pairs.csv"
 run predict --model "$work/dlrm" "$work/pairs.csv" --json
 holds predictions.1.value '0.*'
+# More pairs than are read at once: those of a later part have the features of their own lines.
+awk 'BEGIN {
+  print "user,item,device,hour"
+  for (i = 0; i < 66000; i++) print i % 2 ? "nobody,i1,fax," : "u1,i1,phone,3"
+}' >"$work/many.csv"
+run predict --model "$work/dlrm" "$work/many.csv"
+echo "$out" | awk '{ v = sprintf("%.3f", $NF); if (NR <= 2) first[NR % 2] = v; else wrong += v != first[NR % 2] }
+  END { exit !(NR == 66000 && !wrong && first[0] != first[1]) }' || fault 'pairs of a later part have other values'
 # Ratings are told from such columns too, where there are any.
 # shellcheck disable=SC2086
 run $train --model dlrm --epochs 2 --width 8 --batch 64 --ignore title --json --out "$work/features"
