@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "io/crc32c.h"
+#include "io/history.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,6 +131,8 @@ mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t ste
   mica__text_free(&event);
   return status;
 }
+
+const char *mica__events_path(const mica_events *events) { return events->path; }
 
 void mica_events_close(mica_events *events) {
   if (!events) return;

@@ -15,4 +15,7 @@ mica_status mica__history_parse(const char *name, const char *text, mica_history
 /* Drops the first row whose epoch is beyond this one, or is none, and all rows behind it. */
 void mica__history_cut(mica_history *history, double epoch);
 
+/* The file that is written. */
+const char *mica__events_path(const mica_events *events);
+
 #endif

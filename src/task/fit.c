@@ -135,6 +135,7 @@ static void abandon(mica_run *run) {
   remove_file(run, "config.json");
   if (run->tokenizer) remove_file(run, MICA__TOKENIZER_FILE);
   remove_file(run, "history.csv");
+  if (run->events) unlink(mica__events_path(run->events));
   if (run->network) remove_file(run, "network.onnx");
   mica__folder_remove(run->folder, run->made_folders);
 }

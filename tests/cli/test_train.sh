@@ -46,6 +46,16 @@ run train --resume --out "$folder"
 ends 0 '*' ''
 [ "$(cksum <"$folder/last.safetensors")" = "$sum" ] || fault 'a run that is done goes on'
 
+# A disk that is full before anything is kept leaves nothing, so that the folder is free.
+ran='mica train with files of 8 KiB at most'
+status=0
+(trap '' XFSZ && ulimit -f 16 && exec "$mica" train --data "$work/trees.csv" --model mlp --width 900 --epochs 2 \
+  --quiet --out "$work/full") >"$work/out" 2>"$work/err" || status=$?
+out=$(cat "$work/out")
+err=$(cat "$work/err")
+ends 1 '' 'mica train: cannot write *full/*'
+[ ! -e "$work/full" ] || fault "left behind: $(ls "$work/full")"
+
 # Bad input: one sentence, and nothing is lost.
 run train
 ends 2 '' '*--data is missing*'
