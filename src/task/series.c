@@ -35,7 +35,8 @@ static char *copy_cell(mica__cell cell) {
   return name;
 }
 
-/* The first record names the columns if none of its cells is a number or empty. */
+/* The first record names the columns if none of its cells is a number or empty. Na (sodium), which elsewhere says that
+ * a number is missing, is a name beside others; in a row of values one begins with a digit, as a time does. */
 static mica_status take_names(reading *r) {
   const mica__records *records = &r->records;
   double number = 0;
@@ -44,10 +45,16 @@ static mica_status take_names(reading *r) {
   MICA_TRY(mica__records_next(&r->records, &found));
   if (!found) return mica__fail(MICA_E_FORMAT, "%s holds no row", records->name);
   r->columns = records->count;
+  bool words = false, named = false;
   r->header = true;
-  for (size_t i = 0; i < r->columns; i++)
-    r->header =
-        r->header && !mica__cell_is_missing(records->cells[i]) && !mica__cell_is_numeric(records->cells[i], &number);
+  for (size_t i = 0; i < r->columns; i++) {
+    const mica__cell cell = records->cells[i];
+    const bool word = mica__cell_is_missing(cell);
+    r->header = r->header && !mica__cell_is_empty(cell) && !mica__cell_is_numeric(cell, &number);
+    words = words || word;
+    named = named || (!word && cell.length > 0 && !isdigit((unsigned char)*cell.text));
+  }
+  r->header = r->header && (!words || named);
   r->names = calloc(r->columns, sizeof *r->names);
   r->kinds = malloc(r->columns + 1);
   if (!r->names || !r->kinds) return mica__fail_nomem(records->name);

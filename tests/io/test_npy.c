@@ -16,12 +16,15 @@
     ck_assert_msg(strstr(mica_error_message(), sentence) != NULL, "%s", mica_error_message());                         \
   } while (0)
 
-/* A file as numpy.save writes it: the dictionary, blanks, a line feed at 127, the elements. */
+/* A file as numpy.save writes it: the dictionary, blanks, a line feed at 127, the elements, of which "<" stands for the
+ * host's order. */
 static size_t numpy_file(const char *descr, const char *shape, const void *data, size_t bytes, char *file) {
   char text[128];
   memset(file, ' ', 128);
   memcpy(file, "\x93NUMPY\x01\x00v\x00", 10);
-  int n = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr, shape);
+  const char order = *descr == '<' && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? '>' : *descr;
+  int n =
+      snprintf(text, sizeof text, "{'descr': '%c%s', 'fortran_order': False, 'shape': %s, }", order, descr + 1, shape);
   memcpy(file + 10, text, (size_t)n);
   file[127] = '\n';
   memcpy(file + 128, data, bytes);

@@ -235,6 +235,22 @@ START_TEST(times_go_on) {
 }
 END_TEST
 
+/* A series may be called Na; a first row with a missing value is none of names. */
+START_TEST(names_may_be_words) {
+  char named[] = "date,Na\n2020-01-01,1\n2020-01-02,2\n", bare[] = "2020-01-01,nan\n2020-01-02,2\n2020-01-03,3\n";
+  mica__series s;
+  ck_ok(mica__series_read("a table", named, strlen(named), &(mica__series_choice){.time = ""}, &s));
+  ck_assert_int_eq(s.rows, 2);
+  ck_assert_str_eq(s.names[0], "Na");
+  mica__series_free(&s);
+  ck_ok(mica__series_read("a table", bare, strlen(bare), &(mica__series_choice){.time = ""}, &s));
+  ck_assert_int_eq(s.rows, 3);
+  ck_assert_int_eq(s.empty, 1);
+  ck_assert_str_eq(s.names[0], "1");
+  mica__series_free(&s);
+}
+END_TEST
+
 /* Rows that lack are counted, and the first is named. */
 START_TEST(gaps_are_seen) {
   static const struct gaps {
@@ -366,6 +382,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, series_are_forecast);
   tcase_add_test(all, what_is_wrong_is_said);
   tcase_add_test(all, times_go_on);
+  tcase_add_test(all, names_may_be_words);
   tcase_add_test(all, gaps_are_seen);
   tcase_add_test(all, series_begin_late);
   tcase_add_test(all, a_step_costs_launches_alone);
