@@ -347,7 +347,7 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
   int64_t items = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
   if (!how.per) {
     const int32_t wide = is_large(&p) ? 1 : mica__kernel_value(desc, macros, "WIDE");
-    mica__kernel_set(desc, macros, "WHOLE", p.n[2] % wide == 0 && mica__tensor_first(dx) % wide == 0);
+    mica__kernel_set(desc, macros, "WHOLE", wide > 1 && p.n[2] % wide == 0 && mica__tensor_first(dx) % wide == 0);
     items = p.count * p.n[0] * p.n[1] * ((p.n[2] + wide - 1) / wide);
   }
   MICA_TRY(begin(exec, desc, macros, items, how.per ? 1 : MICA__RANGE_GROUP, &launch));
