@@ -48,7 +48,11 @@ install_missing() {
   # Word splitting is wanted: one argument a package.
   # shellcheck disable=SC2086
   $apt install --yes --no-install-recommends $missing
+  # A folder configured before they were there keeps what it then lacked switched off.
+  options="-U MICA_WITH_*"
 }
+
+options=''
 
 if command -v dpkg-query >/dev/null; then
   install_missing
@@ -56,7 +60,6 @@ else
   echo "setup.sh: this is no Debian; there the packages are: $packages"
 fi
 
-options=''
 targets=''
 for argument; do
   case $argument in
