@@ -565,24 +565,6 @@ void mica__step_note_stores(mica__partition *partition, int32_t at) {
     if (step->stores >> k & 1) partition->step_of[(step->fused ? step->operands : step->members)[k] - 1] = at;
 }
 
-bool mica__step_meets(const mica__step *step, int32_t from, int32_t to) {
-  const mica__fused *fused = step->fused;
-  int32_t store = 0;
-  mica_shape space = {.rank = fused->rank};
-  memcpy(space.dim, fused->extent, sizeof space.dim);
-  while (store < fused->count &&
-         (fused->instrs[store].kind != MICA__FUSED_STORE || step->operands[fused->instrs[store].operand] != to))
-    store++;
-  for (int32_t i = 0; i < fused->count; i++) {
-    const mica__fused_instr *instr = &fused->instrs[i];
-    if (instr->kind == MICA__FUSED_LOAD && step->operands[instr->operand] == from &&
-        (instr->bounded || i > store || store == fused->count ||
-         !mica__access_equal(space, &instr->access, &fused->instrs[store].access)))
-      return false;
-  }
-  return store < fused->count;
-}
-
 void mica__partition_free(mica__partition *partition) {
   for (int32_t i = 0; partition->steps && i < partition->count; i++) {
     free(partition->steps[i].members);
