@@ -185,6 +185,35 @@ START_TEST(an_old_value_that_is_an_output) {
 }
 END_TEST
 
+/* Long rows are walked by several launches, of which one stores the new value before the elements are made of the old. */
+START_TEST(an_old_value_that_elements_of_long_rows_read) {
+  enum { CHANNELS = 16, LONG = 100000 };
+  static float x[CHANNELS][LONG], y[CHANNELS][LONG];
+  float scale[CHANNELS], wanted[CHANNELS];
+  mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(CHANNELS, LONG));
+  mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(CHANNELS, 1)), sum = mica_sum(in, MICA_AXES(1), true);
+  mica_value out = mica_add(mica_mul(in, p), sum);
+  mica_assign(p, mica_add(p, sum));
+  compile(&out, 1);
+  for (int i = 0; i < CHANNELS * LONG; i++) x[i / LONG][i % LONG] = (float)(i % 2);
+  for (int c = 0; c < CHANNELS; c++) {
+    scale[c] = (float)(c + 1);
+    wanted[c] = scale[c] + LONG / 2;
+  }
+  upload("p", scale);
+  mica_tensor *fed = tensor_of(MICA_F32, MICA_SHAPE(CHANNELS, LONG), x);
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", fed}, 1));
+  mica_tensor_destroy(fed);
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), y, sizeof y));
+  for (int i = 0; i < CHANNELS * LONG; i++) {
+    const float good = x[i / LONG][i % LONG] * scale[i / LONG] + LONG / 2;
+    ck_assert_msg(y[i / LONG][i % LONG] == good, "element %d: %g, not %g", i, (double)y[i / LONG][i % LONG],
+                  (double)good);
+  }
+  expect_parameter("p", wanted, CHANNELS);
+}
+END_TEST
+
 /* What needs both is computed before the old value goes: the new one has memory of its own until then. */
 START_TEST(an_old_value_beside_the_new_one) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)), next = updated(p);
@@ -359,6 +388,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, many_indices);
   tcase_add_test(tests, an_old_value_that_is_an_output);
   tcase_add_test(tests, an_old_value_beside_the_new_one);
+  tcase_add_test(tests, an_old_value_that_elements_of_long_rows_read);
   tcase_add_test(tests, updates_made_of_the_old_value);
   tcase_add_test(tests, updates_computed_from_the_old_value);
   tcase_add_test(tests, two_parameters_cross);
