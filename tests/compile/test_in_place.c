@@ -185,7 +185,7 @@ START_TEST(an_old_value_that_is_an_output) {
 }
 END_TEST
 
-/* Long rows are walked by several launches, of which one stores the new value before the elements are made of the old. */
+/* Long rows are walked by several launches, of which one stores the new value before elements are made of the old. */
 START_TEST(an_old_value_that_elements_of_long_rows_read) {
   enum { CHANNELS = 16, LONG = 100000 };
   static float x[CHANNELS][LONG], y[CHANNELS][LONG];
