@@ -54,24 +54,11 @@ CPU_KERNEL gemm_amx(const int M, const int N, const int steps, const int words, 
     for (int pa = a0; pa < a1; pa++) {
       __global const uint *a = (__global const uint *)(A + A_at * A_size) + z * A_batch + pa * A_panel;
       __global const uint *b = B + B_at + z * B_batch + pb * panel;
-      TILE_ZERO(0);
-      TILE_ZERO(1);
-      TILE_ZERO(2);
-      TILE_ZERO(3);
+      BLOCK_ZERO;
       for (int s = 0; s < steps; s += words, a += A_chunk, b += SIDE * words) {
-        TILE_LOAD(6, b, 4 * SIDE);
-        TILE_LOAD(4, a, row_bytes);
-        TILE_DOT(KIND, 0, 4, 6);
-        TILE_LOAD(7, b + 16, 4 * SIDE);
-        TILE_DOT(KIND, 1, 4, 7);
-        TILE_LOAD(5, a + 16 * A_row, row_bytes);
-        TILE_DOT(KIND, 2, 5, 6);
-        TILE_DOT(KIND, 3, 5, 7);
+        BLOCK_DOT(KIND, a, 16 * A_row, row_bytes, b, 4 * SIDE);
       }
-      TILE_STORE(0, to, 4 * SIDE);
-      TILE_STORE(1, to + 16, 4 * SIDE);
-      TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
-      TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+      BLOCK_STORE(to, SIDE);
       const int first = pa * SIDE, count = min(SIDE, M - first), col0 = pb * SIDE, width = min(SIDE, N - col0);
       for (int i = 0; i < count; i++)
         for (int v = 0; v < width; v += 16)

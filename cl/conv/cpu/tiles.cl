@@ -133,29 +133,16 @@ CPU_KERNEL conv_cpu_tiles(CONV_PARAMS, const int8 shape, const int phases2, __gl
   TILES_BEGIN(words);
   for (int panel = first_panel; panel < last_panel; panel++)
     for (int j0 = 0; j0 < columns; j0 += SIDE) {
-      TILE_ZERO(0);
-      TILE_ZERO(1);
-      TILE_ZERO(2);
-      TILE_ZERO(3);
+      BLOCK_ZERO;
       for (int t = 0; t < R1 * R2; t++) {
         const int r1 = t / R2 * DI1, r2 = t % R2 * DI2;
         __global const uint *a = P + P_at + ((long)t * all_panels + panel) * steps * SIDE;
         __local const uint *b = scratch + ((r1 % ST1 * phases2 + r2 % ST2) * height + r1 / ST1) * pitch + r2 / ST2 + j0;
         for (int s = 0; s < steps; s += words, a += SIDE * words, b += words * plane) {
-          TILE_LOAD(6, b, 4l * plane);
-          TILE_LOAD(4, a, 4l * words);
-          TILE_DOT(bf, 0, 4, 6);
-          TILE_LOAD(7, b + 16, 4l * plane);
-          TILE_DOT(bf, 1, 4, 7);
-          TILE_LOAD(5, a + 16 * words, 4l * words);
-          TILE_DOT(bf, 2, 5, 6);
-          TILE_DOT(bf, 3, 5, 7);
+          BLOCK_DOT(bf, a, 16 * words, 4l * words, b, 4l * plane);
         }
       }
-      TILE_STORE(0, to, 4 * SIDE);
-      TILE_STORE(1, to + 16, 4 * SIDE);
-      TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
-      TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+      BLOCK_STORE(to, SIDE);
       kept_columns list[SIDE];
       int kept;
       const int found = find_kept(j0, min(j0 + SIDE, columns), pitch, O2, list, &kept);

@@ -62,10 +62,7 @@ CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *
       for (int q = 0; q < count; q++) {
         const int o1 = (first + q) / D2, o2 = (first + q) % D2;
         __local uint *to = (__local uint *)(sums + q * PITCH);
-        TILE_ZERO(0);
-        TILE_ZERO(1);
-        TILE_ZERO(2);
-        TILE_ZERO(3);
+        BLOCK_ZERO;
         for (int r1 = 0; r1 < R1; r1++) {
           const int h = source_of(o1, r1, ST1, PA1, DI1, S1);
           if (h < 0) continue;
@@ -76,21 +73,11 @@ CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *
             __global const uint *f = W + ((long)(r1 * R2 + r2) * all_panels + panel) * matrix;
             for (int s = 0; s < steps; s += words, x += SIDE * words, f += SIDE * words) {
               __global const uint *a = BACK ? f : x, *b = BACK ? x : f;
-              TILE_LOAD(6, b, 4 * SIDE);
-              TILE_LOAD(4, a, 4l * words);
-              TILE_DOT(bf, 0, 4, 6);
-              TILE_LOAD(7, b + 16, 4 * SIDE);
-              TILE_DOT(bf, 1, 4, 7);
-              TILE_LOAD(5, a + 16 * words, 4l * words);
-              TILE_DOT(bf, 2, 5, 6);
-              TILE_DOT(bf, 3, 5, 7);
+              BLOCK_DOT(bf, a, 16 * words, 4l * words, b, 4 * SIDE);
             }
           }
         }
-        TILE_STORE(0, to, 4 * SIDE);
-        TILE_STORE(1, to + 16, 4 * SIDE);
-        TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
-        TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+        BLOCK_STORE(to, SIDE);
       }
       /* From a pixel's rows and columns to a row's and column's pixels. */
       for (int i = 0; i < SIDE; i++)

@@ -62,10 +62,7 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
       const int end2 = reached(0, O2, shift2, ST2, I2, &begin2);
       __local uint *to = (__local uint *)(sums + t * PITCH);
       if (row0 == 0) {
-        TILE_ZERO(0);
-        TILE_ZERO(1);
-        TILE_ZERO(2);
-        TILE_ZERO(3);
+        BLOCK_ZERO;
       } else {
         TILE_LOAD(0, to, 4 * SIDE);
         TILE_LOAD(1, to + 16, 4 * SIDE);
@@ -77,20 +74,10 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
           __global const uint *a = Y + (o1 * O2 + o2) * y_pixel;
           __global const uint *b = X + ((o1 * ST1 + shift1) * I2 + o2 * ST2 + shift2) * x_pixel;
           for (int s = 0; s < steps; s += words, a += SIDE * words, b += SIDE * words) {
-            TILE_LOAD(6, b, 4 * SIDE);
-            TILE_LOAD(4, a, 4l * words);
-            TILE_DOT(bf, 0, 4, 6);
-            TILE_LOAD(7, b + 16, 4 * SIDE);
-            TILE_DOT(bf, 1, 4, 7);
-            TILE_LOAD(5, a + 16 * words, 4l * words);
-            TILE_DOT(bf, 2, 5, 6);
-            TILE_DOT(bf, 3, 5, 7);
+            BLOCK_DOT(bf, a, 16 * words, 4l * words, b, 4 * SIDE);
           }
         }
-      TILE_STORE(0, to, 4 * SIDE);
-      TILE_STORE(1, to + 16, 4 * SIDE);
-      TILE_STORE(2, to + 16 * SIDE, 4 * SIDE);
-      TILE_STORE(3, to + 16 * SIDE + 16, 4 * SIDE);
+      BLOCK_STORE(to, SIDE);
     }
   TILES_END;
   /* From sums of a tap to those of a channel, as the filters have them. */

@@ -120,6 +120,9 @@ void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, con
 double mica__conv_reference_at(const mica__conv_dims *dims, mica__conv_pass pass, mica_dtype dtype, const void *a,
                                const void *b, int64_t at, double *magnitude);
 
+/* For mica__impl.unable of the implementations on tiles of bf16 (common/tiles.clh). */
+const char *mica__conv_tiles_unable(const void *problem);
+
 /* In check.c. */
 struct mica__check;
 mica_status mica__conv_check(struct mica__check *check);

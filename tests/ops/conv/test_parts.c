@@ -6,8 +6,8 @@
  * over the whole grid of the check. */
 #include "base/element.h"
 #include "ops/common/tolerance.h"
+#include "ops/conv/all_types.h"
 #include "ops/conv/winograd/staged.h"
-#include "ops/select/check.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -17,13 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void report(void *user, const mica_doctor_line *line) {
-  (void)user;
-  if (line->status == MICA_OK) return;
-  printf("%s %s (%s): %s %s\n", line->kernel, line->variant, line->cases, mica_status_name(line->status),
-         line->message);
-}
-
 static const struct {
   const mica__impl *impl;
   mica__conv_pass pass;
@@ -31,18 +24,7 @@ static const struct {
               {&mica__winograd_staged, MICA__CONV_BWD_DATA},
               {&mica__winograd_staged_wgrad, MICA__CONV_BWD_FILTER}};
 
-START_TEST(all_types_are_right) {
-  mica__check check = {.engine = test_engine(),
-                       .queue = test_queue(),
-                       .level = MICA__CHECK_FULL,
-                       .op = "conv",
-                       .fn = report,
-                       .random = 1};
-  ck_ok(mica__conv_check_last(&check, passes[_i].impl, passes[_i].pass));
-  ck_assert_uint_eq(check.summary.failed, 0);
-  ck_assert_uint_gt(check.summary.passed, 0);
-  mica__text_free(&check.run);
-}
+START_TEST(all_types_are_right) { expect_all_types_right(passes[_i].impl, passes[_i].pass); }
 END_TEST
 
 static const mica_device_info large = {.device_class = MICA_DEVICE_CLASS_GPU,

@@ -94,7 +94,7 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   return p;
 }
 
-static const char *unable(const void *problem) {
+const char *mica__conv_tiles_unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
   if (conv->dtype != MICA_BF16) return "tiles take bf16";
@@ -164,6 +164,6 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_tiles = {.name = "conv_cpu_tiles",
                                          .kernel = &mica__conv_cpu_tiles_kernel,
-                                         .unable = unable,
+                                         .unable = mica__conv_tiles_unable,
                                          .decline = decline,
                                          .launch = launch_tiles};

@@ -76,14 +76,6 @@ static size_t filter_bytes(const mica__conv_dims *d) {
   return (size_t)(FILTER_CHANNELS * mica__product3(d->filter) * SIDE) * sizeof(uint16_t);
 }
 
-static const char *unable(const void *problem) {
-  const mica__conv *conv = problem;
-  const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype != MICA_BF16) return "tiles take bf16";
-  if (d->groups > 1) return "there are groups";
-  return d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1 ? "there is a depth" : NULL;
-}
-
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
@@ -171,6 +163,6 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_tiles_n = {.name = "conv_cpu_tiles_n",
                                            .kernel = &mica__conv_cpu_tiles_n_kernel,
-                                           .unable = unable,
+                                           .unable = mica__conv_tiles_unable,
                                            .decline = decline,
                                            .launch = launch_tiles};

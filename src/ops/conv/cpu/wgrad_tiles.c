@@ -48,14 +48,6 @@ static int64_t rows_of(const mica__conv *conv) {
   return mica__max(1, BLOCK_BYTES / mica__max(1, pixels * bytes));
 }
 
-static const char *unable(const void *problem) {
-  const mica__conv *conv = problem;
-  const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype != MICA_BF16) return "tiles take bf16";
-  if (d->groups > 1) return "there are groups";
-  return d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1 ? "there is a depth" : NULL;
-}
-
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
@@ -121,6 +113,6 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
 
 const mica__impl mica__conv_cpu_wgrad_tiles = {.name = "conv_cpu_wgrad_tiles",
                                                .kernel = &mica__conv_cpu_wgrad_tiles_kernel,
-                                               .unable = unable,
+                                               .unable = mica__conv_tiles_unable,
                                                .decline = decline,
                                                .launch = launch_tiles};

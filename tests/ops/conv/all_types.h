@@ -1,0 +1,33 @@
+/* ops/conv/all_types.h: what the tests of an implementation's convolutions begin with. */
+#ifndef MICA_TESTS_OPS_CONV_ALL_TYPES_H
+#define MICA_TESTS_OPS_CONV_ALL_TYPES_H
+
+#include "ops/conv/conv.h"
+#include "ops/select/check.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <stdio.h>
+
+static void report_failure(void *user, const mica_doctor_line *line) {
+  (void)user;
+  if (line->status == MICA_OK) return;
+  printf("%s %s (%s): %s %s\n", line->kernel, line->variant, line->cases, mica_status_name(line->status),
+         line->message);
+}
+
+/* The last variant in every type over the whole grid of the check. */
+static void expect_all_types_right(const mica__impl *impl, mica__conv_pass pass) {
+  mica__check check = {.engine = test_engine(),
+                       .queue = test_queue(),
+                       .level = MICA__CHECK_FULL,
+                       .op = "conv",
+                       .fn = report_failure,
+                       .random = 1};
+  ck_ok(mica__conv_check_last(&check, impl, pass));
+  ck_assert_uint_eq(check.summary.failed, 0);
+  ck_assert_uint_gt(check.summary.passed, 0);
+  mica__text_free(&check.run);
+}
+
+#endif
