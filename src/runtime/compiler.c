@@ -45,6 +45,7 @@ static const struct {
 } faults[] = {
     {"rusticl", "22.", "conv_cpu_direct_w", NULL, RUSTICL_22},
     {"rusticl", "22.", "conv_cpu_direct_n", NULL, RUSTICL_22},
+    {"rusticl", "22.", "conv_cpu_direct_k", NULL, RUSTICL_22},
     {"rusticl", "22.", "conv_cpu_implicit_gemm", NULL, RUSTICL_22},
     {"rusticl", "22.", "int8_cpu", "emulated_amx", RUSTICL_22},
     {"rusticl", "22.", "rnn_forward_cpu", NULL, "rusticl 22.3 does not end compiling it"},
