@@ -245,7 +245,7 @@ static mica_status note_cell(inference *in, column *c, mica__cell cell, bool eve
     c->codes += mica__cell_is_code(cell);
     c->sum += value;
     c->least = c->numbers == 1 ? value : fmin(c->least, value);
-    c->most = fmax(c->most, value);
+    c->most = c->numbers == 1 ? value : fmax(c->most, value);
     c->whole = c->whole && value >= 0 && value == floor(value);
     if (!every) return MICA_OK;
   } else if (mica__cell_is_empty(cell)) {

@@ -336,6 +336,24 @@ START_TEST(large_numbers_keep_their_digits_above_a_base) {
 }
 END_TEST
 
+/* Numbers far below zero are as coarse as those far above. */
+START_TEST(large_negative_numbers_have_a_base_too) {
+  mica_dataset *d = open_table("t,u,a,y\n-1700000000,-4000000000000.5,-1,-5000000000.25\n"
+                               "-1699999001,-4000000000001,-2,-5000000100\n-1699999500,-4000000000000,-3,-5000000001\n",
+                               (mica_dataset_config){.regression = true, .bases = MICA_BASES_AUTO});
+  const size_t x = mica_dataset_column_index(d, "x"), label = mica_dataset_column_index(d, "label");
+  ck_assert(mica_dataset_base(d, x, 0) == -1700000000);
+  ck_assert(mica_dataset_base(d, x, 1) == -4000000000001);
+  ck_assert(mica_dataset_base(d, x, 2) == 0);
+  ck_assert(mica_dataset_base(d, label, 0) == -5000000100);
+  ck_assert_float_eq(number_at(d, 1, 0), 999);
+  ck_assert_float_eq(number_at(d, 0, 1), 0.5f);
+  ck_assert_float_eq(number_at(d, 2, 2), -3);
+  ck_assert_float_eq(mica_dataset_target(d, 0), 99.75f);
+  mica_dataset_destroy(d);
+}
+END_TEST
+
 START_TEST(what_is_wrong_is_named_with_its_line) {
   static const struct {
     const char *text, *kinds, *sentence;
@@ -425,6 +443,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, few_large_numbers_are_names_of_classes);
   tcase_add_test(tcase, names_of_classes_stay_what_they_are);
   tcase_add_test(tcase, large_numbers_keep_their_digits_above_a_base);
+  tcase_add_test(tcase, large_negative_numbers_have_a_base_too);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
   suite_add_tcase(suite, tcase);
