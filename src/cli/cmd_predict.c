@@ -308,6 +308,8 @@ const cli_command cli_command_predict = {
                "masks they are taken as they are, in tiles. A table\n"
                "has the columns that it was trained on, with or without the answers; where\n"
                "some of them are classes (colours, say), its first line names the columns.\n"
+               "Without such a line a column beyond the numbers that the network reads is\n"
+               "taken for the answers, which a remark says.\n"
                "How many samples there are may decide which kernels compute them, and so the\n"
                "last of their digits.\n\n"
                "A text is translated line by line, --data's samples with their truths beside.\n"

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/source.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ static mica_status take_inputs(mica__store *store, const mica__array *inputs, ui
   MICA_TRY(mica__store_set_count(store, (uint64_t)inputs->shape.dim[0]));
   MICA_TRY(mica__store_add_input(store, kept ? inputs->dtype : MICA_F32, shape, &column));
   column->data = inputs->elements;
+  MICA_TRY(mica__check_finite(store->name, inputs->dtype, inputs->elements, shape, 0, store->count));
   if (kept) return MICA_OK;
   float *converted = malloc((size_t)store->count * column->bytes);
   if (!converted) return mica__fail_nomem(store->name);
@@ -70,8 +72,8 @@ static mica_status check_like(const mica__store *store, const mica__array *label
   const int64_t has = labels->shape.rank == 2 ? labels->shape.dim[1] : 1;
   const int64_t wants = about && about->kind == MICA_COLUMN_KIND_CLASSES ? about->classes : 1;
   if (!about || has == wants) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has %lld labels a sample, what it goes with %lld", store->name, (long long)has,
-                    (long long)wants);
+  return mica__fail(MICA_E_FORMAT, "%s has %lld label%s a sample, what it goes with %lld", store->name, (long long)has,
+                    has == 1 ? "" : "s", (long long)wants);
 }
 
 /* Adds labels to as many inputs. */
@@ -83,17 +85,22 @@ static mica_status add_labels(mica__store *store, const mica__array *labels, con
     return add_several(store, labels);
   bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
   if (!column || labels->shape.dim[0] != (int64_t)store->count)
-    return mica__fail(MICA_E_FORMAT, "%s holds %lld inputs, its labels are of shape %s", store->name,
-                      (long long)store->count, mica_shape_format(labels->shape, text));
-  if (!config->regression && mica_dtype_kind_of(labels->dtype) == MICA_DTYPE_KIND_FLOAT)
-    return mica__fail(MICA_E_FORMAT, "%s: labels of type %s are no classes", store->name,
-                      mica_dtype_name(labels->dtype));
+    return mica__fail(MICA_E_FORMAT,
+                      "%s holds %lld inputs and labels of shape %s: as many, (%lld), or several of each, (%lld, K)",
+                      store->name, (long long)store->count, mica_shape_format(labels->shape, text),
+                      (long long)store->count, (long long)store->count);
   if (!config->regression)
     return mica__store_convert_labels(store, labels->dtype, labels->elements, mica__config_classes(config));
   float *targets = malloc((size_t)store->count * sizeof *targets);
   if (!targets) return mica__fail_nomem("targets");
-  for (uint64_t i = 0; i < store->count; i++)
-    targets[i] = (float)mica__element_get(labels->dtype, labels->elements, (int64_t)i);
+  for (uint64_t i = 0; i < store->count; i++) {
+    const double target = mica__element_get(labels->dtype, labels->elements, (int64_t)i);
+    targets[i] = (float)target;
+    if (isfinite(targets[i])) continue;
+    free(targets);
+    return mica__fail(MICA_E_FORMAT, "%s: the label of sample %llu is %g, which is no finite number of f32",
+                      store->name, (unsigned long long)i, target);
+  }
   return mica__store_add_targets(store, targets);
 }
 

@@ -81,7 +81,7 @@ mica_status mica__store_add_input(mica__store *store, mica_dtype dtype, mica_sha
  * them as column "label", which owns them (also on failure). MICA_E_FORMAT names the first that is not, and a largest
  * one that so few samples cannot mean. */
 mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t classes);
-/* mica__store_add_labels of a copy of labels of any integer type. */
+/* mica__store_add_labels of a copy of labels of any type, which are whole numbers. */
 mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes);
 /* Adds numbers as column "label", which owns them. */
 mica_status mica__store_add_targets(mica__store *store, float *targets);
@@ -178,6 +178,10 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
 /* The lines of a content, which the store takes over, as a column of that name; path stands in sentences. */
 mica_status mica__text_parse(const char *path, const char *name, uint8_t *content, size_t size, mica__store *store);
 
+/* MICA_E_FORMAT names the first element, of samples from `first` on, that is no finite number of f32: NaN, infinite, or
+ * beyond its range. Integers are not looked at. */
+mica_status mica__check_finite(const char *name, mica_dtype dtype, const void *elements, mica_shape shape,
+                               uint64_t first, uint64_t samples);
 /* Samples of an array of inputs, whose content the store takes over, and an array of labels. */
 mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
                               const mica_dataset_config *config, mica__store *store);

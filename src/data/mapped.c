@@ -21,6 +21,7 @@ typedef struct mapped {
   mica__file_rows rows;
   size_t bytes;     /* of a sample in the file */
   int64_t elements; /* of a sample */
+  mica_shape shape;
 } mapped;
 
 bool mica__stays_in_file(const char *path, const mica_dataset_config *config) {
@@ -74,6 +75,7 @@ static mica_status read_sample(void *user, uint64_t sample, void *data, size_t b
   mica_status status = mica__file_read_at(m->name, m->file, offset, raw, m->bytes);
   if (status == MICA_OK)
     mica__bytes_from_file(m->rows.big_endian, raw, (size_t)m->elements, mica_dtype_size(m->rows.dtype));
+  if (status == MICA_OK) status = mica__check_finite(m->name, m->rows.dtype, raw, m->shape, sample, 1);
   float *out = data;
   for (int64_t i = 0; status == MICA_OK && !same && i < m->elements; i++)
     out[i] = (float)mica__element_get(m->rows.dtype, raw, i);
@@ -85,8 +87,10 @@ mica_status mica__store_map(mica__store *store, mica__column *column, const char
   struct stat about;
   mapped *m = calloc(1, sizeof *m);
   if (!m) return mica__fail_nomem(path);
-  *m = (mapped){
-      .name = store->name, .rows = *rows, .elements = (int64_t)(column->bytes / mica_dtype_size(column->about.dtype))};
+  *m = (mapped){.name = store->name,
+                .rows = *rows,
+                .shape = column->about.shape,
+                .elements = (int64_t)(column->bytes / mica_dtype_size(column->about.dtype))};
   m->bytes = (size_t)m->elements * mica_dtype_size(rows->dtype);
   m->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (m->file < 0) {

@@ -5,6 +5,7 @@
 #include "data/dataset.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,9 +200,42 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
       free(converted);
       return fail_label(store, dtype, labels, i, limit);
     }
+    if (value != floor(value)) {
+      free(converted);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: the label %g of sample %" PRIu64 " is no whole number, and so no class; is it a number to"
+                        " be predicted (regression)?",
+                        store->name, value, i);
+    }
     converted[i] = (int32_t)value;
   }
   return mica__store_add_labels(store, converted, classes);
+}
+
+/* "column 1" of a row, "element 0, 5, 1" of a picture. */
+static void format_index(mica_shape shape, int64_t element, char *text, size_t bytes) {
+  int64_t index[MICA_MAX_RANK] = {0};
+  for (int32_t d = shape.rank - 1; d >= 0; d--) index[d] = element % shape.dim[d], element /= shape.dim[d];
+  int used = snprintf(text, bytes, "%s", shape.rank == 1 ? "column" : "element");
+  for (int32_t d = 0; d < shape.rank && used > 0 && (size_t)used < bytes; d++)
+    used += snprintf(text + used, bytes - (size_t)used, d ? ", %lld" : " %lld", (long long)index[d]);
+}
+
+mica_status mica__check_finite(const char *name, mica_dtype dtype, const void *elements, mica_shape shape,
+                               uint64_t first, uint64_t samples) {
+  int64_t each = 0;
+  char where[160];
+  if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT) return MICA_OK;
+  MICA_TRY(mica_shape_count(shape, &each));
+  const int64_t count = (int64_t)samples * each;
+  for (int64_t i = 0; i < count; i++) {
+    const double value = mica__element_get(dtype, elements, i);
+    if (isfinite((float)value)) continue;
+    format_index(shape, i % each, where, sizeof where);
+    return mica__fail(MICA_E_FORMAT, "%s: %s of sample %llu is %g, which is no finite number of f32", name, where,
+                      (unsigned long long)first + (unsigned long long)(i / each), value);
+  }
+  return MICA_OK;
 }
 
 mica_status mica__store_add_targets(mica__store *store, float *targets) {

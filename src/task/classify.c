@@ -113,6 +113,7 @@ static mica_status prepare(mica_run *run) {
                       label->kind == MICA_COLUMN_KIND_MASK ? "segment" : "regress");
   if (label->kind == MICA_COLUMN_KIND_CLASSES) MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
   MICA_TRY(mica__run_note_classes(run, label));
+  MICA_TRY(mica__run_remark_class(run));
   MICA_TRY(mica__run_check_size(run));
   return note_weights(run);
 }
@@ -121,10 +122,14 @@ static mica_status prepare(mica_run *run) {
 static mica_status fits_several(const mica_run *run, const mica_dataset *data) {
   const mica_column *label =
       mica_dataset_column(data, mica_dataset_column_index(data, mica__run_fact_text(run, "label_column")));
-  char text[MICA_SHAPE_TEXT];
   if (!label || (label->kind == MICA_COLUMN_KIND_CLASSES && label->classes == classes_of(run))) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has labels of shape %s a sample, the network was trained on %lld of 0 and 1",
-                    mica_dataset_name(data), mica_shape_format(label->shape, text), (long long)classes_of(run));
+  const long long has = label->kind == MICA_COLUMN_KIND_CLASSES ? label->classes : 1,
+                  wants = (long long)classes_of(run);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s has %lld label%s a sample, the network was trained on %lld, each 0 or 1: labels of shape "
+                    "(%lld, %lld)",
+                    mica_dataset_name(data), has, has == 1 ? "" : "s", wants, (long long)mica_dataset_count(data),
+                    wants);
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {

@@ -8,6 +8,7 @@
 #include <mica/version.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #if MICA_WITH_CJSON
@@ -237,7 +238,10 @@ mica_status mica__run_parse_config(mica_run *run, const char *path, const char *
 static mica_status read_config(mica_run *run, const char *path) {
   unsigned char *text = NULL;
   size_t size = 0;
+  struct stat about;
   mica_status status = mica__file_read(path, &text, &size);
+  if (status == MICA_E_NOT_FOUND && stat(run->folder, &about) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    return mica__fail(MICA_E_NOT_FOUND, "there is no file or folder %s", run->folder);
   if (status == MICA_E_NOT_FOUND)
     return mica__fail(MICA_E_NOT_FOUND, "%s holds no training run: there is no %s", run->folder, FILE_NAME);
   MICA_TRY(status);

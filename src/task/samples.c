@@ -224,6 +224,16 @@ static mica_status read_named(mica_run *run, const char *name, char *content, mi
   return status;
 }
 
+/* Without names a further column is told by where it stands alone. */
+static mica_status remark_truths(mica_run *run, const mica_dataset *data) {
+  const mica__schema *schema = data->store->schema;
+  for (size_t i = 0; schema && !schema->header && i < schema->count; i++)
+    if (schema->fields[i].label)
+      return mica__run_remark(run, "%s has no line of names: its column %zu is taken for the answers",
+                              mica_dataset_name(data), schema->fields[i].at + 1);
+  return MICA_OK;
+}
+
 /* Rows, with answers or without. */
 static mica_status read_rows(mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
   mica_dataset *data = NULL;
@@ -232,6 +242,7 @@ static mica_status read_rows(mica_run *run, const char *name, char *content, siz
   const bool answers = mica__store_label(data->store) != NULL;
   mica_status status = answers ? run->task->fits(run, data) : mica__run_fits_input(run, data);
   if (status == MICA_OK) status = mica__run_remark_data(run, data);
+  if (status == MICA_OK && answers) status = remark_truths(run, data);
   if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
   mica_dataset_destroy(data);
   return status;

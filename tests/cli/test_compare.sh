@@ -20,7 +20,7 @@ run compare a b --data "$work" --report "$work/mine.html"
 ends 1 '' "*mine.html*"
 need_device
 run compare "$work/a" "$work/b" --data "$work"
-ends 1 '' '*holds no training run*'
+ends 1 '' '*there is no file or folder*'
 
 awk 'BEGIN {
   srand(1)

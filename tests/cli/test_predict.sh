@@ -130,5 +130,40 @@ ends 1 '' '*x_test.npy has inputs of*'
 echo junk >"$work/junk.npy"
 run predict --model "$work/labels" "$work/junk.npy"
 ends 1 '' '*junk.npy*'
+# What is no number is named, whether it is trained on, tested or predicted.
+cp -r "$work/arrays" "$work/holes"
+{ array '<f4' '2, 3' && printf '\000\000\200\077%.0s' 1 2 3 4 && printf '\000\000\300\177\000\000\200\077'; } \
+  >"$work/holes/x_test.npy"
+{ array '|u1' '2, 2' && printf '\001\000\001\001'; } >"$work/holes/y_test.npy"
+run predict --model "$work/labels" "$work/holes/x_test.npy" --json
+ends 1 '' '*x_test.npy: column 1 of sample 1 is nan, which is no finite number*'
+run predict --model "$work/labels" --data "$work/holes"
+ends 1 '' '*column 1 of sample 1 is nan*'
+run eval --model "$work/labels" --data "$work/holes"
+ends 1 '' '*column 1 of sample 1 is nan*'
+run train --data "$work/holes" --quiet --out "$work/no"
+ends 1 '' '*column 1 of sample 1 is nan*'
+[ ! -e "$work/no" ] || fault 'a run of what is no number'
+# One label a sample, to a network of two.
+{ array '|u1' '40,' && printf '\000%.0s' $(seq 40); } >"$work/holes/y_test.npy"
+cp "$work/arrays/x_test.npy" "$work/holes"
+run eval --model "$work/labels" --data "$work/holes/x_test.npy"
+ends 1 '' '*has 1 label a sample, the network was trained on 2, each 0 or 1: labels of shape (40, 2)*'
+
+# Nothing is learned of one class.
+printf 'x,y\n1,a\n2, a\n3,a \n4,a\n' >"$work/one.csv"
+run train --data "$work/one.csv" --epochs 1 --out "$work/one"
+ends 0 '*' "*there is one class only, 'a'*"
+
+# Without a first line, what a table has beyond the network's numbers is the answer.
+awk 'BEGIN { for (i = 0; i < 40; i++) print i % 4 "," i % 3 "," (i % 4 > 1 ? "up" : "down") }' >"$work/bare.csv"
+run train --data "$work/bare.csv" --epochs 1 --quiet --out "$work/bare"
+printf '0,1,up\n3,1,up\n' >"$work/three.csv"
+run predict --model "$work/bare" "$work/three.csv" --json
+ends 0 '*' 'mica predict: *three.csv has no line of names: its column 3 is taken for the answers'
+holds predictions.0.truth up
+printf '0,1\n3,1\n' >"$work/two.csv"
+run predict --model "$work/bare" "$work/two.csv" --json
+ends 0 '*' ''
 
 exit $failed

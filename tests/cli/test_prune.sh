@@ -16,7 +16,7 @@ run prune a --out b --method none
 ends 2 '' '*magnitude or taylor*'
 need_device
 run prune "$work/a" --out "$work/b"
-ends 1 '' '*holds no training run*'
+ends 1 '' '*there is no file or folder*'
 
 awk -v folder="$work" 'BEGIN {
   srand(1)

@@ -54,4 +54,8 @@ fi
 # A folder that is no run: the file that is missed is named.
 run info "$work"
 ends 1 "" "*$work holds no training run: there is no config.json"
+run predict --model "$work/nosuch.onnx" "$work/x"
+ends 1 "" "mica predict: there is no file or folder $work/nosuch.onnx"
+run eval --model "$work/nosuch.onnx"
+ends 1 "" "mica eval: there is no file or folder $work/nosuch.onnx"
 exit "$failed"

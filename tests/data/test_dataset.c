@@ -83,7 +83,7 @@ START_TEST(idx_files_that_are_wrong) {
   refuse("wrong", NULL, MICA_E_FORMAT, "no IDX file: it begins with 50 00 08 03");
   files_write("wrong/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
   files_write("wrong/train-labels-idx1-ubyte.gz", idx_images, sizeof idx_images);
-  refuse("wrong", NULL, MICA_E_FORMAT, "labels are of shape (3, 2, 2)");
+  refuse("wrong", NULL, MICA_E_FORMAT, "labels of shape (3, 2, 2)");
 #if MICA_WITH_DEFLATE
   files_write_gzip("cut/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
   char gzip[4096];
@@ -223,7 +223,9 @@ START_TEST(npy_files) {
   static const int64_t y[2] = {1, 0}, negative[2] = {1, -1};
   static const uint64_t large[] = {0, (1ull << 63) + 5};
   static const uint32_t most[] = {1u << 31, 0};
-  static const float numbers[2] = {0.5f, -2};
+  static const float numbers[2] = {0.5f, -2}, wholes[2] = {2, 0}, none[2] = {1, NAN};
+  static const double wild[6] = {1, 2, 3, 4, 1e300, 6};
+  static const float pictures[8] = {0, 1, 2, 3, 4, 5, -INFINITY, 7};
   float row[3];
   write_npy("npy/x_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", x, sizeof x);
   write_npy("npy/y_train.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }\n", y, sizeof y);
@@ -240,10 +242,30 @@ START_TEST(npy_files) {
   write_npy("npy/y_train.npy", "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }\n", most, sizeof most);
   refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label 2147483648 of sample 0");
   write_npy("npy/y_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", numbers, sizeof numbers);
-  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "no classes");
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label 0.5 of sample 0 is no whole number");
   dataset = open_at("npy/x_train.npy", &(mica_dataset_config){.regression = true});
   ck_assert_float_eq(mica_dataset_target(dataset, 1), -2);
   mica_dataset_destroy(dataset);
+  write_npy("npy/y_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", none, sizeof none);
+  refuse("npy/x_train.npy", &(mica_dataset_config){.regression = true}, MICA_E_FORMAT, "label of sample 1 is nan");
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label nan of sample 1");
+  write_npy("npy/y_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", wholes, sizeof wholes);
+  dataset = open_at("npy/x_train.npy", NULL);
+  ck_assert_int_eq(mica_dataset_label(dataset, 0), 2);
+  ck_assert_int_eq(mica_dataset_classes(dataset), 3);
+  mica_dataset_destroy(dataset);
+  /* Inputs that are no finite numbers, in memory and in their file. */
+  write_npy("npy/x_val.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", wild, sizeof wild);
+  write_npy("npy/y_val.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", wholes, sizeof wholes);
+  refuse("npy/x_val.npy", NULL, MICA_E_FORMAT, "x_val.npy: column 1 of sample 1 is 1e+300, which is no finite number");
+  dataset = open_at("npy/x_val.npy", &(mica_dataset_config){.memory = 1});
+  ck_ok(mica_dataset_input(dataset, 0, row, sizeof row));
+  ck_assert_int_eq(mica_dataset_input(dataset, 1, row, sizeof row), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "column 1 of sample 1 is 1e+300"));
+  mica_dataset_destroy(dataset);
+  write_npy("npy/x_val.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2, 2), }", pictures,
+            sizeof pictures);
+  refuse("npy/x_val.npy", NULL, MICA_E_FORMAT, "element 0, 1, 0 of sample 1 is -inf");
   /* Several labels of each are zeros and ones. */
   static const uint8_t several[] = {1, 0, 1, 0, 1, 1}, wrong[] = {1, 0, 1, 0, 2, 1};
   uint8_t second[3];
@@ -261,7 +283,9 @@ START_TEST(npy_files) {
          "2 labels a sample, what it goes with 3");
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n", several, 2);
   refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
-         "1 labels a sample, what it goes with 3");
+         "1 label a sample, what it goes with 3");
+  write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", several, 3);
+  refuse("npy/x_test.npy", NULL, MICA_E_FORMAT, "holds 2 inputs and labels of shape (3): as many, (2), or several");
   mica_dataset_destroy(dataset);
   write_npy("npy/y_train.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", wrong, sizeof wrong);
   refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "label 1 of sample 1 is 2; several labels are of 0 and 1");
