@@ -36,14 +36,6 @@ mica_status mica__run_note_classes(mica_run *run, const mica_column *column) {
   return status;
 }
 
-mica_status mica__run_remark_class(mica_run *run) {
-  size_t count = 0;
-  const char *const *names = mica_run_fact(run, "classes", &count);
-  if (count != 1) return MICA_OK;
-  return mica__run_remark(run, "there is one class only, '%s': nothing is to be told apart, and every answer is right",
-                          names[0]);
-}
-
 static mica_status fail_class(const mica_dataset *data, const char *where, const char *name, const char *const *known,
                               size_t count) {
   mica__text list = {0};

@@ -113,7 +113,6 @@ static mica_status prepare(mica_run *run) {
                       label->kind == MICA_COLUMN_KIND_MASK ? "segment" : "regress");
   if (label->kind == MICA_COLUMN_KIND_CLASSES) MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
   MICA_TRY(mica__run_note_classes(run, label));
-  MICA_TRY(mica__run_remark_class(run));
   MICA_TRY(mica__run_check_size(run));
   return note_weights(run);
 }

@@ -109,34 +109,15 @@ static mica_status note_sizes(mica_run *run, const mica__windows *w) {
   return mica__run_note(run, "series", (const char *const *)w->series.names, w->series.count);
 }
 
-/* Rows are a step each whatever their times say; who has lost some wants to know. */
-static mica_status say_times(mica_run *run, const mica__series *s) {
-  int64_t first = 0;
-  if (!s->times) return MICA_OK;
-  if (s->spacing.unit == MICA__SPACING_NONE)
-    return mica__run_remark(
-        run, "times such as \"%s\" are not understood (2001-12-29 is): order, season, and gaps are not known",
-        s->times[s->rows - 1]);
-  const int64_t count = mica__series_irregular(s, &first);
-  if (!count) return MICA_OK;
-  return mica__run_remark(
-      run, "%lld row%s not one step behind the row before, the first \"%s\" behind \"%s\"; a row counts as a step",
-      (long long)count, count == 1 ? " is" : "s are", s->times[first], s->times[first - 1]);
-}
-
 static mica_status say(mica_run *run, const mica__windows *w) {
   const mica__series *s = &w->series;
-  MICA_TRY(say_times(run, s));
   if (w->season > 1)
     MICA_TRY(mica__run_remark(run, "windows of %lld rows, a season of %lld, a horizon of %lld", (long long)w->window,
                               (long long)w->season, (long long)w->horizon));
   else
     MICA_TRY(mica__run_remark(run, "windows of %lld rows, a horizon of %lld, no season: --season says how many rows",
                               (long long)w->window, (long long)w->horizon));
-  if (s->empty)
-    MICA_TRY(mica__run_remark(
-        run, "%lld empty cells: they are on the line between their neighbours where these are seen, and are no answers",
-        (long long)s->empty));
+  MICA_TRY(mica__windows_remark(run, mica_dataset_name(run->whole), w));
   return s->unused ? mica__run_remark(run, "%zu columns that are neither numbers nor times are not used", s->unused)
                    : MICA_OK;
 }
@@ -175,9 +156,11 @@ static mica_status prepare(mica_run *run) {
 }
 
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
+  mica__windows *w = mica__windows_of(data);
   (void)part;
   *out = data;
-  return mica__windows_scale(run, mica__windows_of(data));
+  MICA_TRY(mica__windows_remark(run, mica_dataset_name(data), w));
+  return mica__windows_scale(run, w);
 }
 
 /* Series are found by their names when data are opened. */

@@ -29,6 +29,8 @@ mica_status mica__forecast_open(const mica_run *run, const char *path, const mic
                                 mica_dataset **data);
 /* Gives the series the run's scales. */
 mica_status mica__windows_scale(const mica_run *run, mica__windows *w);
+/* Remarks on gaps between the times of a table, and on its empty cells. */
+mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w);
 void mica__windows_free(void *windows);
 
 /* What the network sees before row `origin`: window x series, and how high it lies. */

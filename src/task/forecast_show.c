@@ -109,6 +109,7 @@ static mica_status predict_table(mica_run *run, const char *name, char *content,
   mica__windows w;
   MICA_TRY(mica__windows_read(run, name, content, size, &w));
   mica_status status = mica__windows_scale(run, &w);
+  if (status == MICA_OK) status = mica__windows_remark(run, name, &w);
   if (status == MICA_OK && w.series.rows < w.window)
     status = mica__fail(MICA_E_FORMAT, "%s has %lld rows: a forecast sees %lld", name, (long long)w.series.rows,
                         (long long)w.window);
@@ -133,6 +134,7 @@ static mica_status predict_part(mica_run *run, const mica_run_input *input, mica
   MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
   mica__windows *w = mica__windows_of(data);
   mica_status status = mica__windows_scale(run, w);
+  if (status == MICA_OK) status = mica__windows_remark(run, mica_dataset_name(data), w);
   const int64_t count = input->count > 0 && input->count < w->count ? input->count : w->count;
   for (int64_t i = 0; status == MICA_OK && i < count; i++) {
     const int64_t origin = w->first + (count > 1 ? i * (w->count - 1) / (count - 1) : 0);

@@ -98,8 +98,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
   MICA_TRY(mica__run_note_text(run, "input_column", sound->name));
   MICA_TRY(mica__run_note_text(run, "label_column", label->name));
-  MICA_TRY(mica__run_note_classes(run, label));
-  return mica__run_remark_class(run);
+  return mica__run_note_classes(run, label);
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {

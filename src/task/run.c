@@ -140,7 +140,8 @@ static mica_status remark_data(mica_run *run) {
   if (!mica_dataset_classes(data) || mica__run_find_fact(run, "several")) return MICA_OK;
   for (uint64_t i = 1; i < count; i++)
     if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
-  return mica__run_remark(run, "all samples are of one class");
+  return mica__run_remark(run, "all samples are of one class, '%s': nothing is to be told apart",
+                          mica_dataset_class_name(data, mica_dataset_label(data, 0)));
 }
 
 mica_status mica__run_make_engine(mica_run *run) {

@@ -389,8 +389,6 @@ mica_value mica__run_class_weights(const mica_run *run, mica_graph *graph);
 mica_status mica__run_read_confusion(mica_run *run, int64_t **confusion);
 /* Makes the names of a column's classes the fact "classes". */
 mica_status mica__run_note_classes(mica_run *run, const mica_column *column);
-/* Remarks where all samples are of one class: whatever a network says of them is right. */
-mica_status mica__run_remark_class(mica_run *run);
 /* Begins a section with samples, precision, recall and F1 of each class, and the confusion of the last test. */
 mica_status mica__run_report_classes(mica_run *run, const char *title, mica_report *report);
 /* The k-th likeliest class, from 0; of equal ones the first. */

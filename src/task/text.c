@@ -95,8 +95,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 static mica_status note_label(mica_run *run, const mica_column *label) {
   MICA_TRY(mica__run_note_text(run, "label_column", label->name));
   MICA_TRY(mica__run_note_text(run, "label_name", mica__run_answer_name(run, label)));
-  MICA_TRY(mica__run_note_classes(run, label));
-  return mica__run_remark_class(run);
+  return mica__run_note_classes(run, label);
 }
 
 /* --- preparation --- */

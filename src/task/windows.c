@@ -244,3 +244,29 @@ mica_status mica__forecast_open(const mica_run *run, const char *path, const mic
   if (status != MICA_OK && w) release(w);
   return status;
 }
+
+/* --- remarks --- */
+
+/* Rows are a step each whatever their times say; who has lost some wants to know. */
+static mica_status say_times(mica_run *run, const char *name, const mica__series *s) {
+  int64_t first = 0;
+  if (!s->times) return MICA_OK;
+  if (s->spacing.unit == MICA__SPACING_NONE)
+    return mica__run_remark(
+        run, "%s: times such as \"%s\" are not understood (2001-12-29 is): order, season, and gaps are not known", name,
+        s->times[s->rows - 1]);
+  const int64_t count = mica__series_irregular(s, &first);
+  if (!count) return MICA_OK;
+  return mica__run_remark(
+      run, "%s: %lld row%s not one step behind the row before, the first \"%s\" behind \"%s\"; a row counts as a step",
+      name, (long long)count, count == 1 ? " is" : "s are", s->times[first], s->times[first - 1]);
+}
+
+mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w) {
+  const mica__series *s = &w->series;
+  MICA_TRY(say_times(run, name, s));
+  if (!s->empty) return MICA_OK;
+  return mica__run_remark(
+      run, "%s: %lld empty cell%s on the line between the neighbours where these are seen, no answer%s", name,
+      (long long)s->empty, s->empty == 1 ? ", which is" : "s, which are", s->empty == 1 ? "" : "s");
+}

@@ -153,7 +153,7 @@ ends 1 '' '*has 1 label a sample, the network was trained on 2, each 0 or 1: lab
 # Nothing is learned of one class.
 printf 'x,y\n1,a\n2, a\n3,a \n4,a\n' >"$work/one.csv"
 run train --data "$work/one.csv" --epochs 1 --out "$work/one"
-ends 0 '*' "*there is one class only, 'a'*"
+ends 0 '*' "mica train: all samples are of one class, 'a': nothing is to be told apart"
 
 # Without a first line, what a table has beyond the network's numbers is the answer.
 awk 'BEGIN { for (i = 0; i < 40; i++) print i % 4 "," i % 3 "," (i % 4 > 1 ? "up" : "down") }' >"$work/bare.csv"

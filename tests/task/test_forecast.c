@@ -96,7 +96,8 @@ START_TEST(series_are_forecast) {
   mica_run *run = create(data, folder, settings, SETTINGS);
   ck_assert_msg(strstr(mica_run_remark(run, 0), "windows of 24 rows, a season of 12, a horizon of 6"), "%s",
                 mica_run_remark(run, 0));
-  ck_assert_msg(strstr(mica_run_remark(run, 1), "15 empty cells"), "%s", mica_run_remark(run, 1));
+  ck_assert_msg(strstr(mica_run_remark(run, 1), ": 15 empty cells, which are on the line"), "%s",
+                mica_run_remark(run, 1));
   ck_assert_msg(strstr(mica_run_remark(run, 2), "1 columns"), "%s", mica_run_remark(run, 2));
   ck_ok(mica_run_fit(run));
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &before));
@@ -277,6 +278,49 @@ START_TEST(gaps_are_seen) {
 }
 END_TEST
 
+static bool remarks_on(const mica_run *run, const char *what) {
+  for (size_t i = 0; mica_run_remark(run, i); i++)
+    if (strstr(mica_run_remark(run, i), what)) return true;
+  return false;
+}
+
+/* A table to be predicted or tested on is looked at as the one that is learned, and named. */
+START_TEST(gaps_are_said) {
+  const mica_setting small[] = {{"horizon", "2"}, {"window", "4"}, {"epochs", "1"}, {"model", "linear"}};
+  char days[32 * 24] = "day,a\n", holes[32 * 24] = "day,a\n", line[24];
+  for (int i = 1; i <= 28; i++) {
+    snprintf(line, sizeof line, "2021-02-%02d,%d\n", i, i * i % 7);
+    strcat(days, line);
+    if (i == 20) snprintf(line, sizeof line, "2021-02-20,\n");
+    if (i != 26) strcat(holes, line);
+  }
+  files_write("days.csv", (const uint8_t *)days, strlen(days));
+  files_write("holes.csv", (const uint8_t *)holes, strlen(holes));
+  snprintf(data, sizeof data, "%s", files_path("days.csv"));
+  char other[512];
+  snprintf(other, sizeof other, "%s", files_path("holes.csv"));
+  mica_run *run = create(data, folder, small, 4);
+  ck_ok(mica_run_fit(run));
+  ck_assert(!remarks_on(run, "empty cell") && !remarks_on(run, "one step"));
+  mica_run_destroy(run);
+  for (int way = 0; way < 3; way++) {
+    const char *files[] = {other};
+    mica_metrics metrics;
+    ck_ok(mica_run_open(test_engine(), folder, &run));
+    mica_free(predict(run, &(mica_run_input){.files = (const char *[]){data}, .file_count = 1}));
+    ck_assert_ptr_null(mica_run_remark(run, 0));
+    if (way == 0) mica_free(predict(run, &(mica_run_input){.files = files, .file_count = 1}));
+    if (way == 1) mica_free(predict(run, &(mica_run_input){.data = other, .part = MICA_PART_TEST, .count = 1}));
+    if (way == 2) ck_ok(mica_run_evaluate(run, other, MICA_PART_TEST, &metrics));
+    ck_assert_msg(remarks_on(run, "holes.csv: 1 row is not one step behind the row before, the first \"2021-02-27\""),
+                  "%d", way);
+    ck_assert_msg(remarks_on(run, "holes.csv: 1 empty cell, which is on the line"), "%d", way);
+    ck_assert_ptr_null(mica_run_remark(run, 2));
+    mica_run_destroy(run);
+  }
+}
+END_TEST
+
 static const float *sample(const mica_dataset *set, const char *name, int i) {
   static float numbers[4 * SEASON];
   const size_t column = mica_dataset_column_index(set, name);
@@ -384,6 +428,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, times_go_on);
   tcase_add_test(all, names_may_be_words);
   tcase_add_test(all, gaps_are_seen);
+  tcase_add_test(all, gaps_are_said);
   tcase_add_test(all, series_begin_late);
   tcase_add_test(all, a_step_costs_launches_alone);
   suite_add_tcase(suite, all);
