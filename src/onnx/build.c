@@ -241,17 +241,6 @@ bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) {
   return false;
 }
 
-const char *mica__onnx_before_softmax(const mica_onnx *model) {
-  const char *output = mica_onnx_output_port(model, 0).name;
-  for (int32_t i = 0; i < model->graph.count; i++) {
-    const mica__onnx_node *node = &model->graph.nodes[i];
-    const bool softmax = !strcmp(node->op, "Softmax") || !strcmp(node->op, "LogSoftmax");
-    if (softmax && node->output_count == 1 && node->input_count == 1 && !strcmp(node->outputs[0], output))
-      return node->inputs[0];
-  }
-  return NULL;
-}
-
 /* The initial value of a name, or what a node Constant of the model's graph gives; NULL for none. */
 static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *name) {
   const int32_t at = mica__name_table_find(&model->initials, name);
@@ -265,6 +254,68 @@ static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *
   }
   return NULL;
 }
+
+/* --- where it ends --- */
+
+/* The node of the model's graph that gives a value; NULL: none of ONNX's own operators with one result. */
+static const mica__onnx_node *find_maker(const mica_onnx *model, const char *value) {
+  for (int32_t i = 0; i < model->graph.count; i++) {
+    const mica__onnx_node *node = &model->graph.nodes[i];
+    if (!*node->domain && node->output_count == 1 && node->input_count && !strcmp(node->outputs[0], value)) return node;
+  }
+  return NULL;
+}
+
+static bool is_softmax(const mica__onnx_node *node) {
+  return node && (!strcmp(node->op, "Softmax") || !strcmp(node->op, "LogSoftmax"));
+}
+
+const char *mica__onnx_before_softmax(const mica_onnx *model) {
+  const mica__onnx_node *last = find_maker(model, mica_onnx_output_port(model, 0).name);
+  return is_softmax(last) ? last->inputs[0] : NULL;
+}
+
+const char *mica__onnx_before_shares(const mica_onnx *model) {
+  const mica__onnx_node *last = find_maker(model, mica_onnx_output_port(model, 0).name);
+  while (last && (!strcmp(last->op, "Identity") || !strcmp(last->op, "Cast")))
+    last = find_maker(model, last->inputs[0]);
+  return is_softmax(last) || (last && !strcmp(last->op, "Sigmoid")) ? last->inputs[0] : NULL;
+}
+
+/* The other operand of an operator that makes `value` with a constant, which is `number` in f32; NULL: another one. */
+static const char *operand_beside(const mica_onnx *model, const char *value, const char *op, double number) {
+  const mica__onnx_node *node = find_maker(model, value);
+  if (!node || node->input_count != 2 || strcmp(node->op, op) != 0) return NULL;
+  for (int i = 0; i < 2; i++) {
+    const Onnx__TensorProto *weight = find_weight(model, node->inputs[i]);
+    mica_dtype dtype;
+    double is;
+    mica__attempt_begin();
+    const bool read = weight && mica__onnx_tensor_number(weight, &dtype, &is) == MICA_OK;
+    mica__attempt_end();
+    if (read && (float)is == (float)number) return node->inputs[1 - i];
+  }
+  return NULL;
+}
+
+const char *mica__onnx_before_affine(const mica_onnx *model, double scale, double shift) {
+  const char *y = mica_onnx_output_port(model, 0).name, *sum = operand_beside(model, y, "Add", shift);
+  /* A shift of 0 and a scale of 1 are not written. */
+  if (!sum && (float)shift != 0) return NULL;
+  if (sum) y = sum;
+  const char *product = operand_beside(model, y, "Mul", scale);
+  if (!product && (float)scale != 1) return NULL;
+  return product ? product : sum;
+}
+
+bool mica__onnx_is_quantized(const mica_onnx *model) {
+  for (int32_t i = 0; i < model->graph.count; i++)
+    if (strstr(model->graph.nodes[i].op, "QuantizeLinear") || !strcmp(model->graph.nodes[i].op, "DequantizeLinear"))
+      return true;
+  return false;
+}
+
+/* --- weights --- */
 
 static mica_status upload(const mica_onnx *model, mica_queue *queue, const char *name, mica__onnx_tensor *read,
                           mica_tensor *tensor) {

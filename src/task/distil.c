@@ -3,7 +3,9 @@
 #include "task/distil.h"
 
 #include "ir/graph.h"
+#include "onnx/training.h"
 #include "task/run.h"
+#include "task/units.h"
 #include "train/distance.h"
 #include "train/train.h"
 
@@ -105,6 +107,9 @@ static mica_status check_model(const mica_run *run) {
   if (!mica__run_find_fact(run, "input") || mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED, "a teacher in ONNX takes pictures or numbers; the task %s has others here",
                       run->task->name);
+  if (mica__onnx_is_quantized(teacher->model))
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is quantised; the model that it was made of can teach",
+                      teacher->folder);
   if (mica_onnx_input_count(teacher->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s has not one input, of f32", teacher->folder);
   size_t rank = 0;
@@ -160,82 +165,6 @@ void mica__distil_close(mica_run *run) {
 
 /* --- the step --- */
 
-/* What numbers are in deviations of, about a mean: facts of an element along `axis` each; mean NULL: 0. */
-typedef struct unit {
-  const char *mean, *deviation;
-  int32_t axis;
-} unit;
-
-/* Columns that loaders scale; the first one is what the fact "input_column" names. */
-static const struct {
-  const char *column;
-  unit unit;
-} inputs[] = {
-    {NULL, {"mean", "deviation", 1}}, {"level", {"level_mean", "level_deviation", 2}}, {"window", {NULL, "scale", 2}}};
-
-static const unit answers[] = {{"target_mean", "target_deviation", 1}, {NULL, "scale", 2}};
-
-/* A constant (1, ..., C, 1, ...) of one number an element of x along the axis. */
-static mica_value along(mica_value x, int32_t axis, const double *numbers) {
-  const mica_shape shape = mica_value_shape(x);
-  const size_t count = (size_t)shape.dim[axis];
-  mica_shape flat = {.rank = shape.rank};
-  float *copy = malloc((count + 1) * sizeof *copy);
-  for (int32_t i = 0; i < shape.rank; i++) flat.dim[i] = i == axis ? (int64_t)count : 1;
-  for (size_t i = 0; copy && i < count; i++) copy[i] = (float)numbers[i];
-  mica_value value = copy ? mica_constant(x.graph, MICA_F32, flat, copy) : (mica_value){0};
-  free(copy);
-  return value;
-}
-
-/* `count` numbers of a fact, means in the user's units; without the fact's name `otherwise` as often. NULL: there are
- * none. */
-static double *numbers_of(const mica_run *run, const char *fact, size_t count, double otherwise) {
-  size_t known = 0;
-  const double *is = fact ? mica_run_fact_numbers(run, fact, &known) : NULL;
-  /* A model in ONNX answers in the targets' own units. */
-  const bool own = !fact || (run->model && !strncmp(fact, "target_", 7));
-  if (!own && (!is || known < count)) return NULL;
-  double *numbers = malloc((count + 1) * sizeof *numbers);
-  for (size_t i = 0; numbers && i < count; i++) numbers[i] = own ? otherwise : is[i];
-  for (size_t i = 0; numbers && fact && i < count; i++)
-    numbers[i] += !strcmp(fact, "mean")          ? mica__run_number_base(run, i)
-                  : !strcmp(fact, "target_mean") ? mica__run_label_base(run)
-                                                 : 0;
-  return numbers;
-}
-
-/* x in units of the one run, in those of the other: (x d + m - n) / e with means m and n, deviations d and e. As it is
- * where one of them is not known. */
-static mica_value convert(const mica_run *from, const mica_run *to, const unit *u, mica_value x) {
-  const mica_shape shape = mica_value_shape(x);
-  const size_t count = shape.rank > u->axis && shape.dim[u->axis] > 0 ? (size_t)shape.dim[u->axis] : 0;
-  double *m = numbers_of(from, u->mean, count, 0), *d = numbers_of(from, u->deviation, count, 1);
-  double *n = numbers_of(to, u->mean, count, 0), *e = numbers_of(to, u->deviation, count, 1);
-  const size_t bytes = count * sizeof *m;
-  if (m && d && n && e && (memcmp(m, n, bytes) != 0 || memcmp(d, e, bytes) != 0)) {
-    for (size_t i = 0; i < count; i++) {
-      d[i] /= e[i];
-      m[i] = (m[i] - n[i]) / e[i];
-    }
-    x = mica_add(mica_mul(x, along(x, u->axis, d)), along(x, u->axis, m));
-  }
-  free(m);
-  free(d);
-  free(n);
-  free(e);
-  return x;
-}
-
-/* A column as the teacher's loader would have made it. */
-static mica_value as_taught(const mica_run *run, const char *name, mica_value x) {
-  for (size_t i = 0; x.graph && i < sizeof inputs / sizeof *inputs; i++) {
-    const char *column = inputs[i].column ? inputs[i].column : mica__run_fact_text(run, "input_column");
-    if (!strcmp(name, column)) x = convert(run, run->teacher.run, &inputs[i].unit, x);
-  }
-  return x;
-}
-
 /* The batch without answers, so that the teacher's step does as if it predicted. */
 static mica_status blindfold(const mica_run *run, const mica_batch_values *batch, const mica_objective *own,
                              mica_batch_values *blind) {
@@ -245,7 +174,7 @@ static mica_status blindfold(const mica_run *run, const mica_batch_values *batch
     mica__column column = batch->columns[i];
     if (mica__run_is_answer(run, column.name)) continue;
     if (own->seen.graph && !strcmp(column.name, own->seen_column)) column.value = own->seen;
-    column.value = as_taught(run, column.name, column.value);
+    column.value = mica__units_of_input(run, run->teacher.run, column.name, column.value);
     blind->columns[blind->count++] = column;
   }
   return MICA_OK;
@@ -272,7 +201,10 @@ static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *ba
   if (status == MICA_OK && teacher->run->model) {
     mica_value x = mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
     if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
-    if (x.graph) x = mica__imported_answer(teacher->run->model, teacher->nn, x);
+    const mica__ending ending =
+        mica__imported_ending(teacher->run->model, teacher->run, own->answers[0].kind == MICA_ANSWER_KIND_NUMBERS);
+    if (x.graph) x = mica__imported_answer(teacher->run->model, ending.stop_at, teacher->nn, x);
+    teacher->plain = ending.plain;
     made->answers[0] = (mica_answer){.kind = own->answers[0].kind, .value = x};
   } else if (status == MICA_OK) {
     run->task->step(teacher->nn, &blind, teacher->run, made);
@@ -292,8 +224,8 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
   if (own->kind != taught->kind || !mica_shape_equal(shape, other))
     return mica__fail(MICA_E_FORMAT, "the teacher in %s answers by %s numbers, the network by %s",
                       run->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
-  for (size_t i = 0; own->kind == MICA_ANSWER_KIND_NUMBERS && i < sizeof answers / sizeof *answers; i++)
-    answer.value = convert(run->teacher.run, run, &answers[i], answer.value);
+  if (own->kind == MICA_ANSWER_KIND_NUMBERS)
+    answer.value = mica__units_of_answer(run->teacher.run, run->teacher.plain, run, answer.value);
   answer.value = mica_stop_gradient(answer.value);
   if (answer.weight.graph) answer.weight = mica_stop_gradient(answer.weight);
   *out = mica__answer_distance(own, &answer, mica_run_number(run, "temperature"));

@@ -11,6 +11,7 @@ typedef struct mica__teacher {
   mica_run *run;
   mica_nn *nn;
   struct mica_safetensors *weights; /* from which layers take their widths */
+  bool plain;                       /* its answers are in the target's own units */
 } mica__teacher;
 
 /* Takes the run that stands as the teacher. MICA_E_FORMAT names what it and the run do not have in common. */

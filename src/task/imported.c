@@ -4,6 +4,7 @@
 #include "nn/nn.h"
 #include "onnx/training.h"
 #include "task/run.h"
+#include "task/units.h"
 
 #include <mica/io.h>
 #include <mica/nodes.h>
@@ -13,6 +14,9 @@
 
 #define FILE_NAME "network.onnx"
 #define MODEL "onnx" /* the setting "model" of such a run */
+/* A fact: inputs and answers are converted to and from the model's. Runs without it learned before that was done, and
+ * stay as they were. */
+#define IN_UNITS "imported_units"
 /* Names that a sentence lists. */
 #define LISTED 5
 
@@ -117,15 +121,33 @@ static mica_status check_settings(const mica_run *run) {
   return MICA_OK;
 }
 
+mica_status mica__imported_facts(mica_run *run, const char *path, const mica_onnx *model) {
+  const char *config = mica_onnx_metadata(model, "mica.config");
+  if (config) MICA_TRY(mica__run_parse_config(run, path, config));
+  return mica__run_take_bases(run);
+}
+
+/* Opens the model, and the facts of the run that it was exported from. */
+static mica_status open_model(mica_run *run, const char *path) {
+  mica_run *origin = calloc(1, sizeof *origin);
+  if (!origin) return mica__fail_nomem("a run");
+  origin->engine = run->engine;
+  origin->lock = -1;
+  run->origin = origin;
+  MICA_TRY(mica_onnx_open(path, &run->network));
+  return mica__imported_facts(origin, path, run->network);
+}
+
 static mica_status open_kept(mica_run *run) {
   char *path = mica__run_path(run, FILE_NAME);
-  mica_status status = path ? mica_onnx_open(path, &run->network) : mica__fail_nomem("a run");
+  mica_status status = path ? open_model(run, path) : mica__fail_nomem("a run");
   free(path);
   return status == MICA_OK ? MICA_OK : mica__run_damaged(run, FILE_NAME);
 }
 
 mica_status mica__imported_open(mica_run *run) {
   const bool kept = !run->parts[MICA_PART_TRAIN].loader || run->resumed, given = mica__is_model_file(path_of(run));
+  const double one = 1;
   if (run->network) return MICA_OK;
   if (kept && !strcmp(mica_run_setting(run, "model"), MODEL)) return open_kept(run);
   if (!given && !strcmp(mica_run_setting(run, "model"), MODEL))
@@ -134,9 +156,12 @@ mica_status mica__imported_open(mica_run *run) {
     return mica__fail(MICA_E_INVALID, "stop-at is for a model in ONNX: --init MODEL.onnx");
   if (kept || !given) return MICA_OK;
   MICA_TRY(check_settings(run));
-  MICA_TRY(mica_onnx_open(path_of(run), &run->network));
+  MICA_TRY(open_model(run, path_of(run)));
+  if (mica__onnx_is_quantized(run->network))
+    return mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path_of(run));
   MICA_TRY(check_input(run));
   MICA_TRY(check_stop(run));
+  MICA_TRY(mica__run_note_numbers(run, IN_UNITS, &one, 1));
   return mica__run_set(run, "model", MODEL);
 }
 
@@ -195,6 +220,17 @@ static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int
   return y;
 }
 
+static bool says_numbers(const mica_run *run) { return mica__run_find_fact(run, "target_deviation") != NULL; }
+
+mica__ending mica__imported_ending(const mica_onnx *model, const mica_run *origin, bool numbers) {
+  if (!numbers) return (mica__ending){.stop_at = mica__onnx_before_shares(model)};
+  const char *scaled = says_numbers(origin)
+                           ? mica__onnx_before_affine(model, mica__run_fact_number(origin, "target_deviation", 1),
+                                                      mica__run_fact_number(origin, "target_mean", 0))
+                           : NULL;
+  return (mica__ending){.stop_at = scaled, .plain = !scaled};
+}
+
 mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
   const char *stop = mica_run_setting(run, "stop-at");
   const size_t count = mica_onnx_output_count(run->network);
@@ -203,7 +239,10 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
   making m = {run->network, nn};
   mica_onnx_build_config config = {.parameter = make, .user = &m, .stop_at = *stop ? stop : NULL};
   config.small_weights = config.widen = true;
-  if (!*stop) config.stop_at = mica__onnx_before_softmax(run->network);
+  const bool converts = mica__run_find_fact(run, IN_UNITS) != NULL;
+  const mica__ending ending = mica__imported_ending(run->network, run->origin, says_numbers(run));
+  if (!*stop) config.stop_at = converts ? ending.stop_at : mica__onnx_before_softmax(run->network);
+  if (converts) x = mica__units_of_input(run, run->origin, mica__run_fact_text(run, "input_column"), x);
   mica_value *values = calloc(count + 1, sizeof *values), y = {0};
   if (!x.graph || !values) {
     free(values);
@@ -214,6 +253,7 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
       mica_onnx_build(run->network, x.graph, &x, 1, values, count + 1, &config, &parameters, &parameter_count);
   y = mica__nn_recorded(nn, status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status));
   if (status == MICA_OK) y = answers_of(run, nn, y, outputs);
+  if (converts && !*stop && says_numbers(run)) y = mica__units_of_answer(run->origin, ending.plain, run, y);
   mica_free(parameters);
   free(values);
   return y;
@@ -221,18 +261,18 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
 
 /* --- weights and the file --- */
 
-mica_value mica__imported_answer(const mica_onnx *model, mica_nn *nn, mica_value x) {
+mica_value mica__imported_answer(const mica_onnx *model, const char *stop_at, mica_nn *nn, mica_value x) {
   making m = {model, nn};
-  mica_onnx_build_config config = {.parameter = make, .user = &m, .small_weights = true};
+  mica_onnx_build_config config = {.parameter = make, .user = &m, .small_weights = true, .stop_at = stop_at};
   const size_t count = mica_onnx_output_count(model);
   mica_onnx_parameter *parameters = NULL;
   size_t parameter_count = 0;
-  config.stop_at = mica__onnx_before_softmax(model);
   mica_value *values = calloc(count + 1, sizeof *values);
   mica_status status =
       values ? mica_onnx_build(model, x.graph, &x, 1, values, count + 1, &config, &parameters, &parameter_count)
              : mica__fail_nomem("a network");
-  const mica_value y = status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status);
+  mica_value y = status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status);
+  if (status == MICA_OK && mica_value_dtype(y) != MICA_F32) y = mica_cast(y, MICA_F32);
   mica_free(parameters);
   free(values);
   return y;

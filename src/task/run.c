@@ -175,9 +175,7 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
 /* A model in ONNX, with the facts of the run that it was exported from where it has such. */
 static mica_status open_teaching_model(mica_run *run) {
   MICA_TRY(mica_onnx_open(run->folder, &run->model));
-  const char *config = mica_onnx_metadata(run->model, "mica.config");
-  if (config) MICA_TRY(mica__run_parse_config(run, run->folder, config));
-  return MICA_OK;
+  return mica__imported_facts(run, run->folder, run->model);
 }
 
 /* Opens what the setting "teacher" names; an absolute path from now on, since the run may be resumed from elsewhere. */
@@ -263,6 +261,7 @@ void mica_run_destroy(mica_run *run) {
   mica_run_destroy(run->teacher.run);
   mica_trainer_destroy(run->trainer);
   mica_onnx_close(run->network);
+  mica_run_destroy(run->origin);
   mica_onnx_runner_destroy(run->runner);
   mica_onnx_close(run->model);
   mica_quantizer_destroy(run->quantizer);

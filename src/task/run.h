@@ -74,6 +74,7 @@ struct mica_run {
   char *stopped;
   char *remarks[MICA__REMARKS];
   struct mica_onnx *network; /* the network of a run that began with a model in ONNX; NULL for others */
+  struct mica_run *origin;   /* the facts of the run that the network was exported from; NULL: it is not asked for */
   struct mica_onnx *model;   /* what was opened in the place of a folder, to predict by; with its runner */
   struct mica_onnx_runner *runner;
   const char *changed; /* the first setting that a resumed run gets another value of; NULL: none */
@@ -427,12 +428,21 @@ mica_status mica__run_make_trainer(mica_run *run);
  * one when the run began. MICA_E_NOT_FOUND: stop-at names no value. */
 mica_status mica__imported_open(mica_run *run);
 bool mica__is_model_file(const char *path);
+/* Facts and settings of the run that a model was exported from, where its metadata have such. */
+mica_status mica__imported_facts(mica_run *run, const char *path, const struct mica_onnx *model);
 /* It in a step's graph, with so many answers: (N, outputs). */
 mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
 /* Its weights into the trainer's session; and the file into the folder of a run that begins. */
 mica_status mica__imported_load(mica_run *run);
-/* What a model answers to x, its parameters added to nn: the logits, where it ends in a softmax. */
-mica_value mica__imported_answer(const struct mica_onnx *model, mica_nn *nn, mica_value x);
+/* What a model answers to x, its parameters added to nn. */
+mica_value mica__imported_answer(const struct mica_onnx *model, const char *stop_at, mica_nn *nn, mica_value x);
+/* Where a model answers as the network of a run does, whose loss has the rest: logits before a softmax or a sigmoid,
+ * `numbers` in deviations of the run that it was exported from, whose facts `origin` has where they are known. */
+typedef struct mica__ending {
+  const char *stop_at; /* NULL: at its first output */
+  bool plain;          /* numbers are in the target's own units */
+} mica__ending;
+mica__ending mica__imported_ending(const struct mica_onnx *model, const mica_run *origin, bool numbers);
 /* Fills the parameters of such a network from the model. */
 mica_status mica__imported_fill(const struct mica_onnx *model, mica_engine *engine, const mica_nn *nn,
                                 mica_session *session);

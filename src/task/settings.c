@@ -104,7 +104,9 @@ static const mica_setting_row common[] = {
     ROW("checkpoint-steps", INT, "0", "N", "write a checkpoint every so many steps, not only after an epoch", .low = 0,
         .high = INT32_MAX),
     ROW("init", PATH, "", "FILE",
-        "begin with the weights of a safetensors file, by name and shape, or with a model in ONNX"),
+        "begin with the weights of a safetensors file, by name and shape, or with a model in ONNX, whose numbers are "
+        "in "
+        "the target's own units"),
     ROW("stop-at", TEXT, "", "VALUE", "of a model in ONNX: the value that a new last layer follows", .fixed = true),
     ROW("freeze", TEXT, "", "PATTERN", "leave weights as they are, as in features.*", .fixed = true),
     ROW("teacher", PATH, "", "RUN", "learn the answers of this run's network, or of a model NAME.onnx, as well",

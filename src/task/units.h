@@ -1,0 +1,13 @@
+/* task/units.h: numbers in the units of one run, in those of another: a teacher's, a model's that a run begins with. */
+#ifndef MICA_TASK_UNITS_H
+#define MICA_TASK_UNITS_H
+
+#include "task/task.h"
+
+/* x, the run's column `name` as its loader makes it, as the loader of `other` would. As it is where one of both has no
+ * such scale. */
+mica_value mica__units_of_input(const mica_run *run, const mica_run *other, const char *name, mica_value x);
+/* Answers of `from`, in its deviations about its mean or, if `plain`, in the target's own units, in those of `to`. */
+mica_value mica__units_of_answer(const mica_run *from, bool plain, const mica_run *to, mica_value y);
+
+#endif

@@ -1,0 +1,151 @@
+#!/bin/sh
+# labels: device slow
+# Models of mica export as what a run begins with and as its teacher: they say and teach what the run's folder does, to
+# the digit, where columns have bases, where answers are shares of several labels, and on data of other scales. Models
+# of elsewhere answer in the target's own units.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# Column t and the answer y are beyond what f32 tells apart; late.csv has other means and bases.
+awk -v folder="$work" 'BEGIN {
+  srand(1)
+  for (i = 0; i < 900; i++) {
+    t = 1700000000 + int(1000 * rand()); a = 2 * rand() - 1
+    late = i >= 600
+    if (late) t += 300
+    name = folder (late ? "/late" : "/base") ".csv"
+    kind = folder "/kind.csv"
+    if (i == 0 || i == 600) print "t,a,y" >name
+    if (i == 0) print "t,a,kind" >kind
+    printf "%.0f,%.4f,%.1f\n", t, a, 5000000000 + 2 * (t - 1700000000) + 30 * a >name
+    if (!late) printf "%.0f,%.4f,%s\n", t, a, t - 1700000000 + 100 * a < 500 ? "early" : "late" >kind
+    if (!late) {
+      plain = folder "/plain.csv"
+      if (i == 0) print "t,a,y" >plain
+      printf "%.0f,%.4f,%.1f\n", t - 1700000000, a, 1000 + 2 * (t - 1700000000) + 30 * a >plain
+    }
+  }
+}'
+
+# trained NAME OPTION...: a run and its model in ONNX.
+trained() {
+  name=$1
+  shift
+  run train "$@" --quiet --out "$work/$name"
+  ends 0 '' '*'
+  run export "$work/$name" --onnx "$work/$name.onnx"
+  case $err in *'no protobuf-c'*) echo 'SKIP: this build has no protobuf-c' && exit 77 ;; esac
+  ends 0 '*' ''
+}
+
+# near A B MOST: both are numbers, at most so far from one another.
+near() {
+  awk -v a="$1" -v b="$2" -v most="$3" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d * d <= most * most) }'
+}
+
+# begins NAME METRIC TOLERANCE OPTION...: a run that begins with the model of NAME is as good before it learns as one
+# with its weights.
+begins() {
+  name=$1 metric=$2 most=$3
+  shift 3
+  still="--epochs 1 --lr 1e-9 --quiet --json"
+  # shellcheck disable=SC2086
+  run train "$@" $still --init "$work/$name/model.safetensors" --out "$work/by_weights"
+  ends 0 '*' '*'
+  weights=$(json "$metric")
+  # shellcheck disable=SC2086
+  run train "$@" $still --init "$work/$name.onnx" --out "$work/by_model"
+  ends 0 '*' '*'
+  near "$weights" "$(json "$metric")" "$most" || fault "$metric is $(json "$metric"), by weights $weights"
+  rm -rf "$work/by_weights" "$work/by_model"
+}
+
+# teaches NAME METRIC OPTION...: the model teaches what the run does.
+teaches() {
+  name=$1 metric=$2
+  shift 2
+  for teacher in "$name" "$name.onnx"; do
+    run train "$@" --epochs 3 --alpha 1 --seed 1 --quiet --json --teacher "$work/$teacher" --out "$work/by_$teacher"
+    ends 0 '*' '*'
+  done
+  cmp "$work/by_$name/model.safetensors" "$work/by_$name.onnx/model.safetensors" ||
+    fault "the model $name.onnx teaches otherwise than its run: $metric $(json "$metric")"
+  rm -rf "$work/by_$name" "$work/by_$name.onnx"
+}
+
+# --- numbers ---
+
+for loss in mse huber 'quantile --quantile 0.8'; do
+  # shellcheck disable=SC2086
+  trained numbers --data "$work/base.csv" --epochs 15 --loss $loss
+  # shellcheck disable=SC2086
+  begins numbers metrics.mae 1e-3 --data "$work/base.csv" --loss $loss
+  # shellcheck disable=SC2086
+  teaches numbers metrics.mae --data "$work/base.csv" --loss $loss
+  [ "$loss" = mse ] || { rm -rf "$work/numbers" "$work/numbers.onnx" && continue; }
+  # Rows of other scales: the model is given what it was trained on, and its answers are understood.
+  teaches numbers metrics.mae --data "$work/late.csv"
+  run eval --model "$work/numbers" --data "$work/late.csv" --json
+  was=$(json metrics.mae)
+  run train --data "$work/late.csv" --validation 0.5 --epochs 1 --lr 1e-9 --quiet --json --init "$work/numbers.onnx" \
+    --out "$work/late"
+  run eval --model "$work/late" --data "$work/late.csv" --json
+  near "$was" "$(json metrics.mae)" 1e-2 || fault "of other scales mae is $(json metrics.mae), by the run $was"
+  # Its own folder is read likewise, and so is its model.
+  run export "$work/late" --onnx "$work/late.onnx"
+  ends 0 '*' ''
+  for model in late late.onnx numbers numbers.onnx; do
+    run predict --model "$work/$model" --data "$work/late.csv" --json
+    ends 0 '*' '*'
+    value=$(json predictions.3.value)
+    near "$value" "$(json predictions.3.truth)" 200 || fault "$model says $value of $(json predictions.3.truth)"
+  done
+  # In integers there is nothing to train.
+  run quantize "$work/numbers.onnx" --data "$work/base.csv" --out "$work/integers.onnx"
+  ends 0 '*' '*'
+  run train --data "$work/base.csv" --init "$work/integers.onnx" --out "$work/none"
+  ends 1 '' '*init: the weights in *integers.onnx are quantised already*'
+  run train --data "$work/base.csv" --teacher "$work/integers.onnx" --out "$work/none"
+  ends 1 '' '*the teacher *integers.onnx is quantised*'
+  rm -rf "$work/numbers" "$work/numbers.onnx"
+done
+
+# A model of elsewhere says numbers in the target's own units.
+trained plain --data "$work/plain.csv" --epochs 15
+LC_ALL=C sed 's/mica\.config/mica.konfig/' "$work/plain.onnx" >"$work/foreign.onnx"
+run info "$work/foreign.onnx"
+case $out in *mica.config*) fault 'the model is not foreign' ;; esac
+mv "$work/foreign.onnx" "$work/plain.onnx"
+begins plain metrics.mae 0.5 --data "$work/plain.csv"
+
+# --- classes, and several labels ---
+
+trained kinds --data "$work/kind.csv" --epochs 15
+begins kinds metrics.accuracy 1e-9 --data "$work/kind.csv"
+teaches kinds metrics.accuracy --data "$work/kind.csv"
+
+mkdir "$work/arrays"
+array() { printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '$1', 'fortran_order': False, 'shape': ($2), }"; }
+# values COUNT YES NO COLUMNS: a word for each of the first columns of three random bits a row.
+values() {
+  awk -v n="$1" -v yes="$2" -v no="$3" -v most="$4" 'BEGIN {
+    srand(7)
+    for (; n--;) for (k = 0; k < 3; k++) { bit = rand() < 0.5; if (k < most) printf "%s", bit ? yes : no }
+  }'
+}
+for part in train test; do
+  count=40
+  [ $part = test ] || count=200
+  # shellcheck disable=SC2059 # the words are escapes
+  { array '<f4' "$count, 3" && printf "$(values $count '\\000\\000\\200\\077' '\\000\\000\\200\\277' 3)"; } \
+    >"$work/arrays/x_$part.npy"
+  # shellcheck disable=SC2059 # likewise
+  { array '|u1' "$count, 2" && printf "$(values $count '\\001' '\\000' 2)"; } >"$work/arrays/y_$part.npy"
+done
+trained labels --data "$work/arrays" --epochs 8 --batch 10 --lr 0.02
+begins labels metrics.accuracy 1e-9 --data "$work/arrays"
+begins labels metrics.loss 1e-5 --data "$work/arrays"
+teaches labels metrics.accuracy --data "$work/arrays"
+
+exit $failed
