@@ -1,6 +1,7 @@
 #include "runtime/compiler.h"
 
 #include "runtime/device.h"
+#include "runtime/host_cpu.h"
 
 #include <string.h>
 
@@ -13,23 +14,29 @@
  *                        in lists of elements
  *   UNALIGNED_VECTORS    pointers to vectors with the alignment of their elements; PoCL's vstore16 is three stores
  *   HALF_VECTOR_BITS     vectors of halves pass as bits: PoCL takes them for aligned wherever they lie, and faults
+ *   AVX2, AVX512         functions compiled for more than the device's processor (mica__host_vectors_of)
  *   SCHED_BARRIER        __builtin_amdgcn_sched_barrier, without which LLVM moves global loads down to their use */
 #define HAS(name) " -DMICA_HAS_" #name
 #define CLANG_ON_CPU HAS(PREFETCH) HAS(NONTEMPORAL_STORE) HAS(SHUFFLEVECTOR)
+#define POCL_ON_CPU CLANG_ON_CPU HAS(UNALIGNED_VECTORS) HAS(HALF_VECTOR_BITS)
 
 static const struct {
   const char *platform; /* a part of its name */
   unsigned classes;     /* 1u << mica_device_class bits; 0 for any */
   const char *options;
+  mica__host_vectors vectors;
 } rows[] = {
-    {MICA__POCL, 0, CLANG_ON_CPU HAS(UNALIGNED_VECTORS) HAS(HALF_VECTOR_BITS)},
-    {"Intel(R) OpenCL", 1u << MICA_DEVICE_CLASS_CPU, CLANG_ON_CPU},
-    {"AMD Accelerated Parallel Processing", 1u << MICA_DEVICE_CLASS_GPU, HAS(SCHED_BARRIER)},
+    {MICA__POCL, 0, POCL_ON_CPU, MICA__VECTORS_KNOWN},
+    {MICA__POCL, 0, POCL_ON_CPU HAS(AVX2), MICA__VECTORS_AVX2},
+    {MICA__POCL, 0, POCL_ON_CPU HAS(AVX512), MICA__VECTORS_AVX512},
+    {"Intel(R) OpenCL", 1u << MICA_DEVICE_CLASS_CPU, CLANG_ON_CPU, MICA__VECTORS_KNOWN},
+    {"AMD Accelerated Parallel Processing", 1u << MICA_DEVICE_CLASS_GPU, HAS(SCHED_BARRIER), MICA__VECTORS_KNOWN},
 };
 
 const char *mica__compiler_options(const mica_device_info *device) {
+  const mica__host_vectors vectors = mica__host_vectors_of(device);
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strstr(device->platform, rows[i].platform) &&
+    if (strstr(device->platform, rows[i].platform) && rows[i].vectors == vectors &&
         (rows[i].classes == 0 || rows[i].classes & 1u << device->device_class))
       return rows[i].options;
   return "";

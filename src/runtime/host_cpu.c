@@ -23,6 +23,16 @@ static bool is_host(const mica_device_info *device) {
   return strstr(device->platform, MICA__POCL) && device->device_class == MICA_DEVICE_CLASS_CPU;
 }
 
+mica__host_vectors mica__host_vectors_of(const mica_device_info *device) {
+  if (!is_host(device) || !strstr(device->name, "i686")) return MICA__VECTORS_KNOWN;
+#if defined __i386__
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return MICA__VECTORS_KNOWN;
+  return __builtin_cpu_supports("avx512f") ? MICA__VECTORS_AVX512 : MICA__VECTORS_AVX2;
+#else
+  return MICA__VECTORS_KNOWN;
+#endif
+}
+
 bool mica__host_has_vnni(const mica_device_info *device) {
 #if defined __x86_64__
   return is_host(device) && __builtin_cpu_supports("avx512vnni");

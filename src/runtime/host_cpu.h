@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 
+/* What the processor adds to that for which the platform's compiler makes code: PoCL in 32 bits on x86 compiles for an
+ * i686, whose floats go through a stack of eight, except in functions that name more (common/simd.clh). */
+typedef enum mica__host_vectors { MICA__VECTORS_KNOWN, MICA__VECTORS_AVX2, MICA__VECTORS_AVX512 } mica__host_vectors;
+mica__host_vectors mica__host_vectors_of(const mica_device_info *device);
 /* vpdpbusd on vectors of 64 bytes. */
 bool mica__host_has_vnni(const mica_device_info *device);
 /* The matrix unit (AMX) with products of bytes and of bf16, unless MICA_AMX=0 in the environment forbids it. The system

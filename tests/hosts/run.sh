@@ -47,7 +47,9 @@ host=$1
 shift
 native='' triple='' processor=''
 case $host in
-i386) native=gcc,cmake,ninja-build,python3-minimal,protobuf-c-compiler,protobuf-compiler,pocl-opencl-icd ;;
+i386)
+  native=gcc,cmake,ninja-build,pkg-config,python3-minimal,protobuf-c-compiler,protobuf-compiler,pocl-opencl-icd
+  ;;
 arm64) triple=aarch64-linux-gnu processor=aarch64 ;;
 s390x) triple=s390x-linux-gnu processor=s390x ;;
 *) usage "there is no host \"$host\"" ;;

@@ -2,6 +2,7 @@
  *
  * What compilers of platforms take: the macros that a platform's programs are built with. */
 #include "runtime/compiler.h"
+#include "runtime/host_cpu.h"
 #include "support/check_main.h"
 
 #include <string.h>
@@ -45,11 +46,31 @@ START_TEST(faults_are_of_a_platform_a_driver_and_a_kernel) {
 }
 END_TEST
 
+START_TEST(vectors_are_named_where_a_compiler_uses_none) {
+  const mica_device_info i686 = {.platform = "Portable Computing Language",
+                                 .device_class = MICA_DEVICE_CLASS_CPU,
+                                 .name = "pthread-i686-Intel(R) Xeon(R) Processor"},
+                         known = {.platform = "Portable Computing Language",
+                                  .device_class = MICA_DEVICE_CLASS_CPU,
+                                  .name = "pthread-sapphirerapids-Intel(R) Xeon(R) Processor"};
+  ck_assert_int_eq(mica__host_vectors_of(&known), MICA__VECTORS_KNOWN);
+  ck_assert_ptr_null(strstr(mica__compiler_options(&known), "AVX"));
+#if defined __i386__
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  ck_assert_int_eq(strstr(mica__compiler_options(&i686), "MICA_HAS_AVX") != NULL, avx2);
+#else
+  ck_assert_ptr_null(strstr(mica__compiler_options(&i686), "AVX"));
+#endif
+  ck_assert_ptr_nonnull(strstr(mica__compiler_options(&i686), "MICA_HAS_PREFETCH"));
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("compiler");
   TCase *rows = tcase_create("compiler");
   tcase_add_test(rows, platforms_have_their_macros);
   tcase_add_test(rows, faults_are_of_a_platform_a_driver_and_a_kernel);
+  tcase_add_test(rows, vectors_are_named_where_a_compiler_uses_none);
   tcase_add_test(rows, unknown_platforms_have_opencl_c_alone);
   suite_add_tcase(suite, rows);
   return suite;

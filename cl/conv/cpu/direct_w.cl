@@ -20,8 +20,8 @@
 #define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
 
 /* sum[i][v] = W of MR channels of D times the input that NV vectors of pixels, at from[v], read. */
-static inline void multiply(__global const float *W, __local const float *input, __local const int *at, tap_ranges taps,
-                            const int *from, vec sum[MR][NV]) {
+VECTOR_FUNCTION inline void multiply(__global const float *W, __local const float *input, __local const int *at,
+                                     tap_ranges taps, const int *from, vec sum[MR][NV]) {
   TILE_CLEAR(sum, MR, NV);
   for (; taps.ranges > 0; taps.ranges--, taps.begin += taps.step) {
     __global const float *w = W + taps.begin * MR;
@@ -35,8 +35,8 @@ static inline void multiply(__global const float *W, __local const float *input,
 }
 
 /* sums[i results + to[v] + j stride] = lane j of sum[i][v], for the first used[v] lanes. */
-static inline void scatter(vec sum[MR][NV], const int results, const int *to, const int *used, const int stride,
-                           __local float *sums) {
+VECTOR_FUNCTION inline void scatter(vec sum[MR][NV], const int results, const int *to, const int *used,
+                                    const int stride, __local float *sums) {
   vec whole[MR][NV];
   TILE_EACH(MR, NV) whole[i][j] = sum[i][j];
   for (int i = 0; i < MR; i++)

@@ -104,8 +104,9 @@ INLINE void add_plane(const plane x, const plane y, const dimension rows, const 
 /* The products of `filters` consecutive planes of dY, from `first` on, with the planes of X that they see, in image n.
  * A function by itself, or PoCL keeps little in registers; `inside` is a constant of each of its two copies. */
 #define DEFINE_ADD_IMAGE(name, inside)                                                                                 \
-  static __attribute__((noinline)) void name(CONV_PARAMS, source X, source Y, const int n, const int first,            \
-                                             const int filters, __local float *sums) {                                 \
+  VECTOR_FUNCTION __attribute__((noinline)) void name(CONV_POINTERS, source X, source Y, const int n, const int first, \
+                                                      const int filters, __local float *sums) {                        \
+    CONV_READ                                                                                                          \
     CONV_UNPACK                                                                                                        \
     const dimension rows = {SIDE ? SIDE : I1, SIDE ? OUT : O1, SIDE ? PAD : PA1, SIDE ? 1 : DI1};                      \
     const dimension columns = {SIDE ? SIDE : I2, SIDE ? OUT : O2, SIDE ? PAD : PA2, SIDE ? 1 : DI2};                   \
@@ -159,9 +160,9 @@ CPU_KERNEL conv_depthwise_wgrad_w(CONV_PARAMS, const int block, source X, const 
   for (int i = 0; i < FILTER * LANES; i++) STOREV(f32, VW, (float16)(0.0f), scratch, i * VW);
   for (int n = (int)((long)part * N / parts); n < n_end; n++)
     if (is_inside(conv_size, conv_extent, conv_step, n, first, filters))
-      add_image(conv_size, conv_extent, conv_step, X + X_at, Y + Y_at, n, first, filters, scratch);
+      add_image(CONV_AT, X + X_at, Y + Y_at, n, first, filters, scratch);
     else
-      add_edge_image(conv_size, conv_extent, conv_step, X + X_at, Y + Y_at, n, first, filters, scratch);
+      add_edge_image(CONV_AT, X + X_at, Y + Y_at, n, first, filters, scratch);
   T += T_at + (long)part * ((G * KG + VW - 1) / VW) * T_ROWS * VW;
   for (int t = 0; t < FILTER; t++) {
     float sums[VW];

@@ -24,7 +24,8 @@
 
 /* V of the tiles of a run, the first of which is number `first` of the block, for the channels that buffer holds; V is
  * that of the first of these channels. */
-static void transform_input(__global float *buffer, const int first, const int count, const int CP, __global float *V) {
+VECTOR_FUNCTION void transform_input(__global float *buffer, const int first, const int count, const int CP,
+                                     __global float *V) {
   transform_columns(count * TILE + 2, buffer);
   for (int r = 0; r < EDGE; r++)
     for (int i = 0; i < count; i++) {
@@ -38,7 +39,7 @@ static void transform_input(__global float *buffer, const int first, const int c
 
 /* Padding tiles beyond the block's last, from number `first` on: results are discarded; zeroed so that stale values
  * (denormals, NaN) cannot slow the arithmetic. */
-static void clear_tiles(const int first, const int CP, __global float *V) {
+VECTOR_FUNCTION void clear_tiles(const int first, const int CP, __global float *V) {
   for (int tile = first; tile % MR != 0; tile++)
     for (int point = 0; point < POINTS; point++)
       for (int c = 0; c < CP; c += 16)
@@ -47,8 +48,8 @@ static void clear_tiles(const int first, const int CP, __global float *V) {
 
 /* M of MR tiles and 16 NV filters at one point. A function by itself, or PoCL keeps the addresses of v in memory. */
 #define DEFINE_MULTIPLY(NV)                                                                                            \
-  static __attribute__((noinline)) void multiply_##NV(__global const float *u, __global const float *v, const int CP,  \
-                                                      __global float *M) {                                             \
+  VECTOR_FUNCTION __attribute__((noinline)) void multiply_##NV(__global const float *u, __global const float *v,       \
+                                                               const int CP, __global float *M) {                      \
     vec sums[MR][NV];                                                                                                  \
     TILE_CLEAR(sums, MR, NV);                                                                                          \
     for (int c = 0; c < CP; c++, u += NR, v++) {                                                                       \
@@ -62,7 +63,7 @@ DEFINE_MULTIPLY(1)
 DEFINE_MULTIPLY(2)
 
 /* The output tiles of a run, lanes being filters: buffer[r][p][16] of `count` tiles from M on. */
-static void transform_output(__global const float *M, const int count, __global float *buffer) {
+VECTOR_FUNCTION void transform_output(__global const float *M, const int count, __global float *buffer) {
   for (int i = 0; i < count; i++, M += POINTS * NR) {
     float16 columns[TILE][EDGE];
     UNROLL for (int s = 0; s < EDGE; s++) {
@@ -110,7 +111,8 @@ CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const 
     for (int c = 0; c < channels; c += 16)
       for (int tile = begin; tile < end;) {
         const run at = run_at(tile, end, P, Q);
-        read_pixels(S, size.s0123, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, buffer);
+        read_pixels(S, N, channels, size.s2, size.s3, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2,
+                    buffer);
         transform_input(buffer, tile - begin, at.count, CP, V + c);
         tile += at.count;
       }

@@ -26,11 +26,12 @@
 #define M_POINT (TB * KB + 16)
 
 /* V of the tiles from number `tile` to `end`, for 16 channels. */
-static void transform_x(source x, const int8 size, const int c, const int TOP, const int LEFT, const int TB,
-                        const int tile, const int end, __global float *buffer, __global float *V) {
+VECTOR_FUNCTION void transform_x(source x, const int8 *size, const int c, const int TOP, const int LEFT, const int TB,
+                                 const int tile, const int end, __global float *buffer, __global float *V) {
   for (int t = tile; t < end;) {
-    const run at = run_at(t, end, size.s5, size.s6);
-    read_pixels(x, size.s0123, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, buffer);
+    const run at = run_at(t, end, size->s5, size->s6);
+    read_pixels(x, size->s0, size->s1, size->s2, size->s3, at.image, c, at.y + TOP, at.x + LEFT, EDGE,
+                at.count * TILE + 2, buffer);
     transform_columns(at.count * TILE + 2, buffer);
     for (int r = 0; r < EDGE; r++)
       for (int i = 0; i < at.count; i++) {
@@ -43,11 +44,11 @@ static void transform_x(source x, const int8 size, const int c, const int TOP, c
 }
 
 /* M of the tiles from number `tile` to `end`, for 16 filters. */
-static void transform_y(source y, const int8 size, const int k, const int TB, const int tile, const int end,
-                        __global float *buffer, __global float *M) {
+VECTOR_FUNCTION void transform_y(source y, const int8 *size, const int k, const int TB, const int tile, const int end,
+                                 __global float *buffer, __global float *M) {
   for (int t = tile; t < end;) {
-    const run at = run_at(t, end, size.s5, size.s6);
-    read_pixels(y, (int4)(size.s0, size.s4, size.s5, size.s6), at.image, k, at.y, at.x, TILE, at.count * TILE, buffer);
+    const run at = run_at(t, end, size->s5, size->s6);
+    read_pixels(y, size->s0, size->s4, size->s5, size->s6, at.image, k, at.y, at.x, TILE, at.count * TILE, buffer);
     for (int i = 0; i < at.count; i++) {
       float16 rows[EDGE][TILE];
       UNROLL for (int s = 0; s < TILE; s++) {
@@ -67,8 +68,8 @@ static void transform_y(source y, const int8 size, const int k, const int TB, co
 }
 
 /* S += M V of `count` tiles; `first` begins the sums at 0. */
-static inline void multiply(__global const float *m, __global const float *v, const int count, const bool first,
-                            __global float *S) {
+VECTOR_FUNCTION inline void multiply(__global const float *m, __global const float *v, const int count,
+                                     const bool first, __global float *S) {
   vec sums[MR][NV];
   if (first)
     TILE_CLEAR(sums, MR, NV);
@@ -83,7 +84,7 @@ static inline void multiply(__global const float *m, __global const float *v, co
 }
 
 /* T[9][MR][NR] = G' S G. */
-static void transform_sums(__global const float *S, __global float *T) {
+VECTOR_FUNCTION void transform_sums(__global const float *S, __global float *T) {
   for (int i = 0; i < MR * NR; i += 16) {
     float16 columns[3][EDGE];
     UNROLL for (int s = 0; s < EDGE; s++) {
@@ -121,8 +122,8 @@ CPU_KERNEL winograd_wgrad(const int8 size, const int8 blocking, source x, const 
     for (int block = first; block < last; block++) {
       const int begin = block * TB, end = min(begin + TB, tiles);
       for (int c = 0; c < panel_end * NR; c += 16)
-        transform_x(x, size, c0 + c, blocking.s0, blocking.s1, TB, begin, end, buffer, V + c);
-      for (int k = 0; k < row_end * MR; k += 16) transform_y(y, size, k0 + k, TB, begin, end, buffer, M + k);
+        transform_x(x, &size, c0 + c, blocking.s0, blocking.s1, TB, begin, end, buffer, V + c);
+      for (int k = 0; k < row_end * MR; k += 16) transform_y(y, &size, k0 + k, TB, begin, end, buffer, M + k);
       for (int point = 0; point < POINTS; point++)
         for (int panel = 0; panel < panel_end; panel++)
           for (int row = 0; row < row_end; row++)
