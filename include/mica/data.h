@@ -84,9 +84,11 @@ typedef struct mica_dataset_config {
   /* CSV: kinds of columns that its cells do not tell: "user=class,year=class,note=text"; number, class, text or time.
    * Without it numbers are numbers, and texts classes where few differ, else texts. */
   const char *kinds;
-  /* CSV: what is subtracted, in double, from the numbers of columns before they become f32, which tells large numbers
-   * that differ little not apart: lines "NAME=NUMBER". MICA_BASES_AUTO: from such columns, their smallest number. NULL:
-   * nothing. mica_dataset_base has it. Those of `like` come first. */
+  /* CSV, and rows and answers of npy: what is subtracted, in double, from the numbers of columns before they become
+   * f32, which tells large numbers that differ little not apart: lines "NAME=NUMBER", where the columns of rows in npy
+   * are called "0", "1" and so on, and answers "label". MICA_BASES_AUTO: from such columns, their smallest number,
+   * unless the file has them in f32 or less. NULL: nothing. mica_dataset_base has it. Those of `like` come first, and
+   * arrays of f32 that cannot hold what lies about such a base are MICA_E_FORMAT. */
   const char *bases;
   bool fill_missing; /* CSV: the mean of its column stands for a missing number (empty, ?, NA), else an error */
   /* Masks: what stands for which class in their files, in the order of classes: "0=cell,255=membrane", "0,128,255",
@@ -262,8 +264,8 @@ MICA_API size_t mica_dataset_column_index(const mica_dataset *dataset, const cha
 MICA_API const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index);
 /* The name that a number of a row has in a table's header: of column "x". NULL where it has none. */
 MICA_API const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column, int64_t index);
-/* What was subtracted from a number of a row of a table, or from its label (mica_dataset_config.bases): the cell is
- * what is read and this. 0 where nothing was. */
+/* What was subtracted from a number of a row of a table or array, or from its label (mica_dataset_config.bases): the
+ * cell is what is read and this. 0 where nothing was. */
 MICA_API double mica_dataset_base(const mica_dataset *dataset, size_t column, int64_t index);
 /* The file that a sample is read from, a picture's or a recording's: NULL where it has none of its own. Lives as long
  * as the dataset. */

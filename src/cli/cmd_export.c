@@ -87,8 +87,8 @@ const cli_command cli_command_export = {
                "each; a column of classes is an input of its name, of the class's number in\n"
                "\"category_names\", which has \"category_classes\" of each of the \"categories\".\n"
                "mica info FILE shows them. Answers of regress are the numbers themselves. Of\n"
-               "columns in \"bases\", NAME=NUMBER a line, that number is subtracted in 64 bits\n"
-               "first, and of the answer's column it is added to what the model answers.\n"
+               "columns in \"bases\", {\"NAME\": NUMBER}, that number is subtracted in 64 bits\n"
+               "first; that of \"answer\", the answer's column, is added to what it answers.\n"
                "mica train --init FILE goes on from the weights; with --stop-at VALUE a new last\n"
                "layer \"head\" follows that value, which --freeze '[!h]*' trains alone where no\n"
                "other name begins with h.\n",

@@ -408,7 +408,9 @@ const cli_command cli_command_train = {
                "              are annotations/instances_train.json, ..._val, ..._test\n"
                "  text        a file NAME.txt; or train.txt, validation.txt and test.txt\n"
                "  pairs       lines of train.en and train.de; val.*, test.* likewise\n"
-               "  tables      a file NAME.csv; or train.csv, val.csv and test.csv\n",
+               "  tables      a file NAME.csv; or train.csv, val.csv and test.csv\n"
+               "  arrays      x_train.npy and y_train.npy; x_val, x_test likewise. Inputs of u8\n"
+               "              are divided by 255, others are read as they are\n",
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

@@ -21,8 +21,24 @@ static mica_status input_shape(const char *name, mica_shape all, mica_shape *one
   }
 }
 
+/* Numbers of a sample that may have a base each. */
+static size_t parts_of(mica_shape one) { return one.rank == 1 ? (size_t)one.dim[0] : 1; }
+
+/* The extents of an array in memory become the column's. */
+static mica_status take_extents(mica__store *store, mica__column *column, const mica__array *array, size_t parts,
+                                int64_t count, const mica_dataset_config *config) {
+  mica__extent *extents = NULL;
+  MICA_TRY(mica__extents_create(store, parts, &extents));
+  if (array->dtype != MICA_U8) mica__extents_measure(extents, parts, array->dtype, array->elements, count);
+  column->extents = extents;
+  column->extent_count = parts;
+  column->from = array->dtype;
+  return mica__extents_find_bases(store, column, config, extents, parts, array->dtype);
+}
+
 /* Stores inputs of u8 and f32 without a copy, others as f32. Takes the content over. */
-static mica_status take_inputs(mica__store *store, const mica__array *inputs, uint8_t *content) {
+static mica_status take_inputs(mica__store *store, const mica__array *inputs, uint8_t *content,
+                               const mica_dataset_config *config) {
   mica__column *column = NULL;
   mica_shape shape;
   MICA_TRY(mica__store_own(store, content, free));
@@ -32,11 +48,12 @@ static mica_status take_inputs(mica__store *store, const mica__array *inputs, ui
   MICA_TRY(mica__store_add_input(store, kept ? inputs->dtype : MICA_F32, shape, &column));
   column->data = inputs->elements;
   MICA_TRY(mica__check_finite(store->name, inputs->dtype, inputs->elements, shape, 0, store->count));
-  if (kept) return MICA_OK;
+  const int64_t count = (int64_t)store->count * (int64_t)(column->bytes / mica_dtype_size(column->about.dtype));
+  MICA_TRY(take_extents(store, column, inputs, parts_of(shape), count, config));
+  if (kept && !mica__extents_have_bases(column->extents, column->extent_count)) return MICA_OK;
   float *converted = malloc((size_t)store->count * column->bytes);
   if (!converted) return mica__fail_nomem(store->name);
-  const int64_t count = (int64_t)store->count * (int64_t)(column->bytes / sizeof *converted);
-  for (int64_t i = 0; i < count; i++) converted[i] = (float)mica__element_get(inputs->dtype, inputs->elements, i);
+  mica__extents_convert(column->extents, column->extent_count, inputs->dtype, inputs->elements, count, converted);
   column->data = (const uint8_t *)converted;
   return mica__store_own(store, converted, free);
 }
@@ -93,20 +110,21 @@ static mica_status add_labels(mica__store *store, const mica__array *labels, con
     return mica__store_convert_labels(store, labels->dtype, labels->elements, mica__config_classes(config));
   float *targets = malloc((size_t)store->count * sizeof *targets);
   if (!targets) return mica__fail_nomem("targets");
-  for (uint64_t i = 0; i < store->count; i++) {
-    const double target = mica__element_get(labels->dtype, labels->elements, (int64_t)i);
-    targets[i] = (float)target;
-    if (isfinite(targets[i])) continue;
-    free(targets);
-    return mica__fail(MICA_E_FORMAT, "%s: the label of sample %llu is %g, which is no finite number of f32",
-                      store->name, (unsigned long long)i, target);
-  }
-  return mica__store_add_targets(store, targets);
+  MICA_TRY(mica__store_add_targets(store, targets));
+  mica__column *added = mica__store_find(store, "label");
+  MICA_TRY(take_extents(store, added, labels, 1, (int64_t)store->count, config));
+  mica__extents_convert(added->extents, 1, labels->dtype, labels->elements, (int64_t)store->count, targets);
+  for (uint64_t i = 0; i < store->count; i++)
+    if (!isfinite(targets[i]))
+      return mica__fail(MICA_E_FORMAT, "%s: the label of sample %llu is %g, which is no finite number of f32",
+                        store->name, (unsigned long long)i,
+                        mica__element_get(labels->dtype, labels->elements, (int64_t)i));
+  return MICA_OK;
 }
 
 mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
                               const mica_dataset_config *config, mica__store *store) {
-  MICA_TRY(take_inputs(store, &inputs, content));
+  MICA_TRY(take_inputs(store, &inputs, content, config));
   return add_labels(store, labels, config);
 }
 
@@ -116,7 +134,7 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 #define HEADER_BYTES (65536 + 64)
 
 /* Adds inputs that stay in their file. */
-static mica_status map_inputs(mica__store *store, const char *path, bool npy) {
+static mica_status map_inputs(mica__store *store, const char *path, bool npy, const mica_dataset_config *config) {
   uint8_t *begin = malloc(HEADER_BYTES);
   uint64_t size = 0;
   size_t offset = 0;
@@ -140,7 +158,16 @@ static mica_status map_inputs(mica__store *store, const char *path, bool npy) {
   const bool kept = inputs.dtype == MICA_U8 || inputs.dtype == MICA_F32;
   MICA_TRY(mica__store_add_input(store, kept ? inputs.dtype : MICA_F32, shape, &column));
   const size_t stride = column->bytes / mica_dtype_size(column->about.dtype) * mica_dtype_size(inputs.dtype);
-  return mica__store_map(store, column, path, &(mica__file_rows){offset, stride, inputs.dtype, big_endian});
+  MICA_TRY(mica__store_map(store, column, path, &(mica__file_rows){offset, stride, inputs.dtype, big_endian}));
+  mica__extent *extents = NULL;
+  const size_t parts = parts_of(shape);
+  MICA_TRY(mica__extents_create(store, parts, &extents));
+  if (inputs.dtype != MICA_U8) MICA_TRY(mica__store_measure_mapped(store, column, extents, parts));
+  MICA_TRY(mica__extents_find_bases(store, column, config, extents, parts, inputs.dtype));
+  column->extents = extents;
+  column->extent_count = parts;
+  column->from = inputs.dtype;
+  return MICA_OK;
 }
 
 /* Replaces the last `old` of the text by `new` of the same length; false if there is none. */
@@ -182,10 +209,10 @@ static mica_status read_inputs(const char *path, bool npy, const mica_dataset_co
   uint8_t *content = NULL;
   size_t size = 0;
   mica__array inputs = {0};
-  if (mica__stays_in_file(path, config)) return map_inputs(store, path, npy);
+  if (mica__stays_in_file(path, config)) return map_inputs(store, path, npy, config);
   MICA_TRY(mica__content_read(path, &content, &size));
   mica_status status = parse_array(path, content, size, npy, &inputs);
-  if (status == MICA_OK) return take_inputs(store, &inputs, content);
+  if (status == MICA_OK) return take_inputs(store, &inputs, content, config);
   free(content);
   return status;
 }
@@ -206,11 +233,10 @@ static mica_status open_arrays(const char *path, bool npy, const mica_dataset_co
   return status;
 }
 
-mica_status mica__arrays_open_inputs(const char *path, mica_dataset **dataset) {
-  static const mica_dataset_config standard;
+mica_status mica__arrays_open_inputs(const char *path, const mica_dataset_config *config, mica_dataset **dataset) {
   mica__store *store = NULL;
   MICA_TRY(mica__store_create(path, &store));
-  mica_status status = read_inputs(path, true, &standard, store);
+  mica_status status = read_inputs(path, true, config, store);
   if (status == MICA_OK) return mica__dataset_of(store, dataset);
   mica__store_release(store);
   return status;

@@ -38,6 +38,9 @@ const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column,
 double mica_dataset_base(const mica_dataset *dataset, size_t column, int64_t index) {
   const mica__schema *schema = dataset->store->schema;
   const mica_column *about = mica_dataset_column(dataset, column);
+  const mica__extent *extents = about ? dataset->store->columns[column].extents : NULL;
+  if (extents && index >= 0 && (uint64_t)index < dataset->store->columns[column].extent_count)
+    return extents[index].base;
   for (size_t i = 0; schema && about && i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     if (field->kind != MICA_COLUMN_KIND_NUMBER || strcmp(mica__field_column(field), about->name) != 0) continue;

@@ -10,6 +10,14 @@
 /* Labels from this number on are taken for garbage. */
 #define MICA__MAX_CLASSES 1000000
 
+/* What the numbers of an array's column lie between in its file, and what they are less: of each number of a row, of
+ * others together. */
+typedef struct mica__extent {
+  double least, most;
+  double base; /* is subtracted, in double, before they become f32 */
+  bool coarse; /* mica__is_coarse */
+} mica__extent;
+
 /* A column of a store: in memory, or read sample by sample. */
 typedef struct mica__column {
   mica_column about;
@@ -28,6 +36,9 @@ typedef struct mica__column {
   const char *const *part_names; /* of each number of a row; NULL: they have none */
   const char *const *files;      /* that the column's samples are read from, one each; NULL: they have none */
   const uint32_t *lines;         /* of a table in which they begin, from 1; NULL: it is none */
+  const mica__extent *extents;   /* of an array; NULL: it is none */
+  size_t extent_count;
+  mica_dtype from; /* with extents: the type in the file */
 } mica__column;
 
 /* What a store releases with itself. */
@@ -161,6 +172,24 @@ bool mica__stays_in_file(const char *path, const mica_dataset_config *config);
 mica_status mica__file_read_at(const char *name, int file, uint64_t offset, void *data, size_t size);
 /* Reads the first bytes of a file, zeros behind its end; *size gets all that it has. */
 mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uint64_t *size);
+/* --- extents.c --- */
+
+/* True if f32 tells few numbers between these apart, which are large and differ little. */
+bool mica__is_coarse(double least, double most);
+/* Extents of `parts` numbers a sample, which the store owns, to be measured. */
+mica_status mica__extents_create(mica__store *store, size_t parts, mica__extent **extents);
+/* Widens them by elements, the first of which is number 0 of a sample. */
+void mica__extents_measure(mica__extent *extents, size_t parts, mica_dtype dtype, const void *elements, int64_t count);
+/* Finds the bases of a column of rows, or of answers, in config: those of `like` come first. MICA_E_FORMAT for floating
+ * elements whose digits do not reach below a base. */
+mica_status mica__extents_find_bases(const mica__store *store, const mica__column *column,
+                                     const mica_dataset_config *config, mica__extent *extents, size_t parts,
+                                     mica_dtype dtype);
+bool mica__extents_have_bases(const mica__extent *extents, size_t parts);
+/* Elements as f32, less their bases. */
+void mica__extents_convert(const mica__extent *extents, size_t parts, mica_dtype dtype, const void *elements,
+                           int64_t count, float *out);
+
 /* Samples in a file: the first at `offset`, others `stride` bytes apart. */
 typedef struct mica__file_rows {
   uint64_t offset;
@@ -170,6 +199,9 @@ typedef struct mica__file_rows {
 } mica__file_rows;
 /* Has a column read its samples from there. MICA_E_FORMAT where the file is too short for them. */
 mica_status mica__store_map(mica__store *store, mica__column *column, const char *path, const mica__file_rows *rows);
+/* mica__extents_measure of all such samples, each of which is less its bases from then on. */
+mica_status mica__store_measure_mapped(const mica__store *store, const mica__column *column, mica__extent *extents,
+                                       size_t parts);
 
 /* Samples of a content of CIFAR-10 or CIFAR-100 records, which the store takes over. */
 mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, const mica_dataset_config *config,
@@ -187,7 +219,7 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
                               const mica_dataset_config *config, mica__store *store);
 
 /* The inputs of an npy file, as datasets of arrays have them, without labels. */
-mica_status mica__arrays_open_inputs(const char *path, mica_dataset **dataset);
+mica_status mica__arrays_open_inputs(const char *path, const mica_dataset_config *config, mica_dataset **dataset);
 
 /* Samples of a folder with a folder a class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);

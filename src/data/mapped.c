@@ -17,7 +17,9 @@
 
 typedef struct mapped {
   int file;
-  const char *name; /* the store's */
+  const char *name;            /* the store's */
+  const mica__extent *extents; /* the column's; NULL: it is of u8 */
+  size_t parts;
   mica__file_rows rows;
   size_t bytes;     /* of a sample in the file */
   int64_t elements; /* of a sample */
@@ -69,16 +71,15 @@ static void release_mapped(void *object) {
 static mica_status read_sample(void *user, uint64_t sample, void *data, size_t bytes) {
   const mapped *m = user;
   const uint64_t offset = m->rows.offset + sample * m->rows.stride;
-  const bool same = m->bytes == bytes && (m->rows.dtype == MICA_U8 || m->rows.dtype == MICA_F32);
+  const bool kept = m->bytes == bytes && (m->rows.dtype == MICA_U8 || m->rows.dtype == MICA_F32);
+  const bool same = kept && !mica__extents_have_bases(m->extents, m->parts);
   uint8_t *raw = same ? data : malloc(m->bytes);
   if (!raw) return mica__fail_nomem(m->name);
   mica_status status = mica__file_read_at(m->name, m->file, offset, raw, m->bytes);
   if (status == MICA_OK)
     mica__bytes_from_file(m->rows.big_endian, raw, (size_t)m->elements, mica_dtype_size(m->rows.dtype));
   if (status == MICA_OK) status = mica__check_finite(m->name, m->rows.dtype, raw, m->shape, sample, 1);
-  float *out = data;
-  for (int64_t i = 0; status == MICA_OK && !same && i < m->elements; i++)
-    out[i] = (float)mica__element_get(m->rows.dtype, raw, i);
+  if (status == MICA_OK && !same) mica__extents_convert(m->extents, m->parts, m->rows.dtype, raw, m->elements, data);
   if (!same) free(raw);
   return status;
 }
@@ -105,4 +106,28 @@ mica_status mica__store_map(mica__store *store, mica__column *column, const char
     return mica__fail(MICA_E_FORMAT, "%s is truncated: %llu bytes of %llu", path, (unsigned long long)about.st_size,
                       (unsigned long long)end);
   return MICA_OK;
+}
+
+/* Bytes that are read at once. */
+#define BLOCK ((size_t)1 << 20)
+
+mica_status mica__store_measure_mapped(const mica__store *store, const mica__column *column, mica__extent *extents,
+                                       size_t parts) {
+  mapped *m = column->user;
+  const uint64_t most = m->bytes < BLOCK ? BLOCK / m->bytes : 1;
+  uint8_t *raw = malloc((size_t)most * m->bytes);
+  mica_status status = raw ? MICA_OK : mica__fail_nomem(store->name);
+  m->extents = extents;
+  m->parts = parts;
+  for (uint64_t from = 0; status == MICA_OK && from < store->count; from += most) {
+    const uint64_t left = store->count - from, n = left < most ? left : most;
+    const int64_t elements = (int64_t)n * m->elements;
+    status =
+        mica__file_read_at(store->name, m->file, m->rows.offset + from * m->rows.stride, raw, (size_t)n * m->bytes);
+    if (status != MICA_OK) break;
+    mica__bytes_from_file(m->rows.big_endian, raw, (size_t)elements, mica_dtype_size(m->rows.dtype));
+    mica__extents_measure(extents, parts, m->rows.dtype, raw, elements);
+  }
+  free(raw);
+  return status;
 }

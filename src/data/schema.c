@@ -18,10 +18,6 @@
 #define FEW_TEXTS 20
 #define MANY_TEXTS 1000
 #define TEXT_REPEATS 2
-/* A column of numbers is coarse where f32 makes fewer steps than this between the smallest and the largest: seconds
- * since 1970 of less than two weeks. */
-#define FEWEST_STEPS 10000
-#define F32_STEP 0x1p-24
 /* Longer cells are texts whatever they hold. */
 #define LONGEST_CLASS 100
 
@@ -362,7 +358,7 @@ static mica_status check_kind(inference *in, mica__field *field, const column *c
     field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
     field->least = c->least;
     field->most = c->most;
-    field->coarse = (c->most - c->least) / FEWEST_STEPS < fmax(-c->least, c->most) * F32_STEP && c->most > c->least;
+    field->coarse = mica__is_coarse(c->least, c->most);
     field->base = mica__field_base(in->config->bases, field);
     return MICA_OK;
   case MICA_COLUMN_KIND_TIME:

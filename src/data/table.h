@@ -159,7 +159,7 @@ mica_status mica__table_width(const char *name, char *content, size_t size, size
 
 /* What is kept of a table's columns, in their order: a text each, the kind and the name ("number width", "text note");
  * of the label "label kind", or "numbered kind" where its classes are numbers. The caller frees each and the list. NULL
- * and MICA_OK for a dataset that is no table. */
+ * and MICA_OK for a dataset that is no table, nor an array with bases. */
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
 /* A dataset of one sample of zeros to be `like` for tables: numbers and label are wanted, other columns are unused.
  * `classes` are the label's, NULL: it is a number; `bases` are as mica_dataset_config has them. MICA_E_FORMAT for texts

@@ -8,11 +8,38 @@
 #define LABEL "label"
 #define NUMBERED "numbered"
 
+/* The columns of an array of rows and an answer each, as those of a table without names. */
+static mica_status list_array(const mica__column *rows, const mica__column *label, char ***texts, size_t *count) {
+  char **list = calloc(rows->extent_count + 1, sizeof *list);
+  mica_status status = list ? MICA_OK : mica__fail_nomem("columns");
+  for (size_t k = 0; status == MICA_OK && k <= rows->extent_count; k++) {
+    mica__text text = {0};
+    if (k < rows->extent_count)
+      mica__text_addf(&text, "number %zu", k);
+    else
+      mica__text_addf(&text, "%s label", label->about.kind == MICA_COLUMN_KIND_CLASS ? NUMBERED : LABEL);
+    status = mica__text_status(&text);
+    list[(*count)++] = text.data;
+  }
+  *texts = list;
+  return status;
+}
+
+/* True for arrays of which some number has a base: only these need be found again by it. */
+static bool has_bases(const mica__column *rows, const mica__column *label) {
+  if (!rows || !rows->extents || rows->about.shape.rank != 1 || !label) return false;
+  if (label->about.kind != MICA_COLUMN_KIND_CLASS && label->about.kind != MICA_COLUMN_KIND_NUMBER) return false;
+  return mica__extents_have_bases(rows->extents, rows->extent_count) ||
+         mica__extents_have_bases(label->extents, label->extent_count);
+}
+
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header) {
   const mica__schema *schema = dataset->store->schema;
+  const mica__column *rows = mica__store_input(dataset->store), *label = mica__store_label(dataset->store);
   *texts = NULL;
   *count = 0;
-  if (!schema) return MICA_OK;
+  *header = false;
+  if (!schema) return has_bases(rows, label) ? list_array(rows, label, texts, count) : MICA_OK;
   char **list = calloc(schema->count + 1, sizeof *list);
   mica_status status = list ? MICA_OK : mica__fail_nomem("columns");
   for (size_t i = 0; status == MICA_OK && i < schema->count; i++) {

@@ -185,6 +185,7 @@ mica_status mica__run_remark_extras(mica_run *run, const char *table, const char
 
 mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data) {
   const mica__schema *schema = data->store->schema;
+  MICA_TRY(mica__run_check_elements(run, data));
   if (!schema || !schema->header || run->task->open) return MICA_OK;
   if (schema->extras)
     return mica__run_remark(run, "%s has columns that the network was not trained on, which are passed over: %s",

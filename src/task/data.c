@@ -433,6 +433,8 @@ mica_status mica__run_open_data(mica_run *run) {
   if (status == MICA_OK) status = make_training_loader(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);
   MICA_TRY(end_reading(&test, status));
+  for (int i = 0; i < MICA__PARTS; i++)
+    if (run->parts[i].data) MICA_TRY(mica__run_check_elements(run, run->parts[i].data));
   MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts[MICA_PART_TEST].data));
   MICA_TRY(make_loader(run, MICA_PART_TEST));
   return find_columns(run);

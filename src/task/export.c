@@ -56,6 +56,14 @@ static mica_status add_columns(const mica_run *run, metadata *m) {
   return MICA_OK;
 }
 
+/* "bases": of names of columns, what is subtracted from each; "answer": the name among them, or which is none of them,
+ * of what is predicted, in a list of one. */
+static void add_bases(const mica_run *run, metadata *m) {
+  const mica__fact answer = {.texts = (char *[]){(char *)(uintptr_t)mica__run_label_name(run)}, .count = 1};
+  mica__run_bases_text(run, add_text(m, "bases"));
+  if (*answer.texts[0]) mica__fact_text(add_text(m, "answer"), &answer);
+}
+
 static mica_status make_metadata(const mica_run *run, metadata *m) {
   static const char *const facts[] = {"classes",
                                       "input",
@@ -90,7 +98,7 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
     if (fact) mica__fact_text(add_text(m, facts[i]), fact);
   }
   if (*mica__run_fact_text(run, "input_column")) MICA_TRY(add_columns(run, m));
-  if (run->bases) mica__text_add(add_text(m, "bases"), run->bases);
+  if (run->bases) add_bases(run, m);
   for (size_t i = 0; i < m->count; i++) {
     MICA_TRY(mica__text_status(&m->texts[i]));
     m->list[i].value = m->texts[i].data;

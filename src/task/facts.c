@@ -141,6 +141,7 @@ static const struct rule {
     {"label_column", NULL, ONE, true, true, 0},
     {"columns", NULL, SOME, true, true, 0},
     {"bases", NULL, SOME, true, false, 0},
+    {"elements", NULL, ONE, true, false, 0},
     {"mean", NULL, A_CHANNEL, false, true, -INFINITY},
     {"deviation", NULL, A_CHANNEL, false, true, 0},
     {"classes", "classify", SOME, true, true, 0},

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "task/run.h"
 
 #include <mica/data.h>
 #include <mica/io.h>
@@ -202,7 +203,8 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
 /* The training part, of data that have none the test part. */
 static mica_status open_dataset(mica__model_feeds *f, const mica_onnx *model, const mica_onnx_quantize_config *c) {
   const mica_onnx_port port = mica_onnx_input(model, 0);
-  mica_dataset_config how = {.part = MICA_PART_TRAIN, .bases = mica_onnx_metadata(model, "bases")};
+  const char *task = mica_onnx_metadata(model, "task");
+  mica_dataset_config how = {.part = MICA_PART_TRAIN, .regression = task && !strcmp(task, "regress")};
   if (f->count != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_FORMAT,
                       "the model has not one input of f32: its samples are a folder with NAME.npy for each of its "
@@ -213,9 +215,14 @@ static mica_status open_dataset(mica__model_feeds *f, const mica_onnx *model, co
     how.height = port.shape.dim[2] > 0 ? (int32_t)port.shape.dim[2] : 0;
     how.width = port.shape.dim[3] > 0 ? (int32_t)port.shape.dim[3] : 0;
   }
-  mica_status status = mica_dataset_open(c->data, &how, &f->data);
+  mica__text bases = {0};
+  mica_status status =
+      mica__bases_parse(mica_onnx_metadata(model, "bases"), mica_onnx_metadata(model, "columns"), &bases);
+  how.bases = bases.data;
+  if (status == MICA_OK) status = mica_dataset_open(c->data, &how, &f->data);
   how.part = MICA_PART_TEST;
   if (status == MICA_E_NOT_FOUND) status = mica_dataset_open(c->data, &how, &f->data);
+  mica__text_free(&bases);
   MICA_TRY(status);
   const int64_t there = (int64_t)mica_dataset_count(f->data);
   if (there < f->samples) f->samples = there;

@@ -260,13 +260,15 @@ static mica_status read_table(mica_run *run, const char *path, mica__samples *s)
 /* --- arrays --- */
 
 /* Inputs as training takes them, without answers: of an npy file the shape says what is a sample. */
-static mica_status read_array(const mica_run *run, const char *path, mica__samples *s) {
+static mica_status read_array(mica_run *run, const char *path, mica__samples *s) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   mica_dataset *data = NULL;
   if (mica__run_categories(run))
     return mica__fail(MICA_E_INVALID,
                       "%s: the network reads classes beside numbers, which an array has not: a table has", path);
-  MICA_TRY(mica__arrays_open_inputs(path, &data));
+  MICA_TRY(mica__arrays_open_inputs(path, &config, &data));
   mica_status status = mica__run_fits_input(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
   if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
   mica_dataset_destroy(data);
   return status;
@@ -328,11 +330,12 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
     if (status == MICA_OK && !pixels) normalise(run, s, i, order ? row : input);
     if (status == MICA_OK && !(s->names[i] = mica__sample_name(data, sample))) status = mica__fail_nomem("samples");
     const int32_t label = mica_dataset_classes(data) ? mica_dataset_label(data, sample) : -1;
-    s->truths[i] = !answers ? (double)NAN
-                   : label < 0
-                       ? mica_dataset_classes(data) ? (double)NAN : (double)mica_dataset_target(data, sample) + base
-                   : map ? map[label]
-                         : label;
+    s->truths[i] =
+        !answers ? (double)NAN
+        : label < 0
+            ? mica_dataset_classes(data) ? (double)NAN : mica__run_above_base(mica_dataset_target(data, sample), base)
+        : map ? map[label]
+              : label;
   }
   free(order);
   free(row);

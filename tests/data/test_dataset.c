@@ -301,6 +301,58 @@ START_TEST(npy_files) {
 END_TEST
 
 /* Arrays of ">f4" and ">i2", as NumPy has them on a big-endian host, in memory and sample by sample from the file. */
+/* Rows as those of tables: seconds since 1970, and answers far below zero. */
+START_TEST(large_numbers_of_arrays_have_bases) {
+  static const double x[6] = {1700000000, 1, 1700000999, 2, 1700000001, 3}, y[3] = {-5e9, -4999999998.75, -4999999000};
+  static const int64_t later[4] = {1700000123, -7, 1700000500, 4};
+  static const float cut[2] = {1700000000, 1};
+  const mica_dataset_config whole = {.regression = true, .bases = MICA_BASES_AUTO},
+                            mapped = {.regression = true, .bases = MICA_BASES_AUTO, .memory = 1},
+                            named = {.regression = true, .bases = "0=1699999999\nlabel=-5000000001"};
+  const mica_dataset_config *const configs[] = {&whole, &mapped, &named};
+  float row[2];
+  write_npy("large/x_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }", x, sizeof x);
+  write_npy("large/y_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), }", y, sizeof y);
+  write_npy("large/x_test.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (2, 2), }", later, sizeof later);
+  write_npy("large/y_test.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", y + 1, 2 * sizeof *y);
+  for (int k = 0; k < 3; k++) {
+    mica_dataset *d = open_at("large", configs[k]), *test = NULL;
+    const size_t label = mica_dataset_column_index(d, "label"), at = mica_dataset_column_index(d, "x");
+    const float one = k == 2;
+    ck_assert(mica_dataset_base(d, at, 0) == 1700000000 - (double)one);
+    ck_assert(mica_dataset_base(d, at, 1) == 0 && mica_dataset_base(d, at, 2) == 0);
+    ck_assert(mica_dataset_base(d, label, 0) == -5e9 - (double)one);
+    ck_ok(mica_dataset_input(d, 1, row, sizeof row));
+    ck_assert(row[0] == 999 + one && row[1] == 2);
+    ck_assert_float_eq(mica_dataset_target(d, 1), 1.25f + one);
+    ck_ok(mica_dataset_open(
+        files_path("large"),
+        &(mica_dataset_config){.regression = true, .part = MICA_PART_TEST, .like = d, .memory = configs[k]->memory},
+        &test));
+    ck_ok(mica_dataset_input(test, 0, row, sizeof row));
+    ck_assert(row[0] == 123 + one && row[1] == -7);
+    ck_assert_float_eq(mica_dataset_target(test, 1), 1000 + one);
+    mica_dataset_destroy(test);
+    mica_dataset_destroy(d);
+  }
+  /* f32 has lost what such a base would keep; without one it is read. */
+  write_npy("cut/x_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", cut, sizeof cut);
+  write_npy("cut/y_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", y, sizeof *y);
+  refuse("cut/x_train.npy", &named, MICA_E_FORMAT, "is of f32, which makes steps of 128 about 1699999999");
+  mica_dataset *d = open_at("cut/x_train.npy", &whole);
+  ck_ok(mica_dataset_input(d, 0, row, sizeof row));
+  ck_assert(row[0] == 1700000000);
+  mica_dataset_destroy(d);
+  /* Small whole numbers are in f32 as they are, and are less their base too. */
+  for (int k = 0; k < 2; k++) {
+    d = open_at("cut/x_train.npy", &(mica_dataset_config){.regression = true, .bases = "1=3", .memory = (uint64_t)k});
+    ck_ok(mica_dataset_input(d, 0, row, sizeof row));
+    ck_assert(row[0] == 1700000000 && row[1] == -2);
+    mica_dataset_destroy(d);
+  }
+}
+END_TEST
+
 START_TEST(npy_files_of_the_other_byte_order) {
   static const uint8_t x[] = {0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0, 0x40, 0x40, 0, 0, 0x40, 0x80, 0, 0}, y[] = {0, 1, 0, 0};
   static const float want[] = {3, 4};
@@ -508,6 +560,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, csv_files);
   tcase_add_test(tcase, csv_files_that_are_wrong);
   tcase_add_test(tcase, npy_files);
+  tcase_add_test(tcase, large_numbers_of_arrays_have_bases);
   tcase_add_test(tcase, npy_files_of_the_other_byte_order);
   tcase_add_test(tcase, samples_in_memory_are_split_by_seed);
   tcase_add_test(tcase, pictures_are_read_as_they_are_stored);
