@@ -27,7 +27,7 @@ run export "$folder" --onnx "$model.try"
 [ "$err" != "${err#*no protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
 rm -f "$model.try"
 run export "$work/none" --onnx "$model"
-ends 1 '' '*none holds no training run*'
+ends 1 '' '*there is no file or folder *none*'
 run export "$folder" --onnx "$model" --opset 12
 ends 2 '' '*opset*17*23*'
 run export "$folder" --onnx "$work/pictures"
