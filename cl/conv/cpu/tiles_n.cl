@@ -7,13 +7,14 @@
  *
  * X is S, a pixel a matrix, packed by matmul/gemm_amx_pack.cl with `steps` words of which a tile takes `words`:
  * X[pixel][block of 32 images], rows of A or columns of B. W is the filters, a tap a matrix, packed likewise by
- * conv/cpu/tiles_filters.cl: W[tap][panel] of 32 channels of D, columns of B or rows of A.
+ * conv/cpu/tiles_filters.cl: W[tap][panel] of 32 channels of D, columns of B or rows of A, of the taps1 by taps2 taps
+ * from (first1, first2) on; all others read padding alone.
  *
  *   MICA_HAS_AMX  1 the instructions, 0 an emulation
  *
  * A work-group of one work-item takes `panels` panels by `strips` strips of 16 pixels of D by 32 images. shape: panels,
- * strips, steps, words. sums: 16 * PITCH floats. NDRange: ceil(strips of D / strips), ceil(panels of D / panels),
- * ceil(N / 32). */
+ * strips, steps, words, first1, taps1, first2, taps2. sums: 16 * PITCH floats. NDRange: ceil(strips of D / strips),
+ * ceil(panels of D / panels), ceil(N / 32). */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "common/tiles.clh"
@@ -45,7 +46,8 @@ static inline int source_of(const int o, const int r, const int step, const int 
 CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *restrict X, const long X_at,
                             __global const uint *restrict W, const long W_at, __local float *sums, EPILOGUE_PARAMS) {
   CONV_UNPACK
-  const int steps = shape.s2, words = shape.s3;
+  const int steps = shape.s2, words = shape.s3, first1 = shape.s4, taps1 = shape.s5, first2 = shape.s6,
+            taps2 = shape.s7;
   const int S1 = BACK ? O1 : I1, S2 = BACK ? O2 : I2, D1 = BACK ? I1 : O1, D2 = BACK ? I2 : O2;
   const int channels = BACK ? CG : KG, all_panels = DIVIDE_UP(channels, SIDE), pixels = D1 * D2;
   const int strip0 = (int)get_group_id(0) * shape.s1, strip1 = min(strip0 + shape.s1, DIVIDE_UP(pixels, STRIP));
@@ -63,14 +65,14 @@ CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *
         const int o1 = (first + q) / D2, o2 = (first + q) % D2;
         __local uint *to = (__local uint *)(sums + q * PITCH);
         BLOCK_ZERO;
-        for (int r1 = 0; r1 < R1; r1++) {
-          const int h = source_of(o1, r1, ST1, PA1, DI1, S1);
+        for (int t1 = 0; t1 < taps1; t1++) {
+          const int h = source_of(o1, first1 + t1, ST1, PA1, DI1, S1);
           if (h < 0) continue;
-          for (int r2 = 0; r2 < R2; r2++) {
-            const int w = source_of(o2, r2, ST2, PA2, DI2, S2);
+          for (int t2 = 0; t2 < taps2; t2++) {
+            const int w = source_of(o2, first2 + t2, ST2, PA2, DI2, S2);
             if (w < 0) continue;
             __global const uint *x = X + (h * S2 + w) * blocks * matrix;
-            __global const uint *f = W + ((long)(r1 * R2 + r2) * all_panels + panel) * matrix;
+            __global const uint *f = W + ((long)(t1 * taps2 + t2) * all_panels + panel) * matrix;
             for (int s = 0; s < steps; s += words, x += SIDE * words, f += SIDE * words) {
               __global const uint *a = BACK ? f : x, *b = BACK ? x : f;
               BLOCK_DOT(bf, a, 16 * words, 4l * words, b, 4 * SIDE);

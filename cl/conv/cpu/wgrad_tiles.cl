@@ -10,7 +10,7 @@
  *
  * A work-group of one work-item takes 32 filters by 32 channels and all taps, block by block of `rows` rows of y, whose
  * operands its second level cache keeps from tap to tap. shape: rows, steps, words. sums: taps * PITCH floats, then
- * 32 * taps + 16. NDRange: panels of channels, panels of filters, 1. */
+ * LINES lines of 32 * taps + 16. NDRange: panels of channels, panels of filters, 1. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "common/tiles.clh"
@@ -18,6 +18,7 @@
 #include "conv/problem.clh"
 
 #define SIDE 32
+#define LINES 4                  /* rows of filters that are brought into order at once */
 #define PITCH (SIDE * SIDE + 16) /* of a tap's sums: no multiple of a page */
 #define UNROLL _Pragma("unroll")
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
@@ -82,12 +83,16 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
   TILES_END;
   /* From sums of a tap to those of a channel, as the filters have them. */
   __local float *line = sums + taps * PITCH;
-  const int length = min(SIDE, CG - c0) * taps;
-  for (int i = 0; i < min(SIDE, KG - k0); i++) {
-    weave(sums + i * SIDE, taps, line);
-    weave(sums + i * SIDE + 16, taps, line + 16 * taps);
-    int e = 0;
-    for (; e + 16 <= length; e += 16) FINISH(16, vload16(0, line + e), 0, k0 + i, c0 * taps + e);
-    for (; e < length; e++) FINISH(1, line[e], 0, k0 + i, c0 * taps + e);
+  const int length = min(SIDE, CG - c0) * taps, pitch = SIDE * taps + 16;
+  for (int i0 = 0; i0 < min(SIDE, KG - k0); i0 += LINES) {
+    /* A core waits for stores that a load finds in parts. */
+    for (int i = 0; i < LINES; i++)
+      for (int c = 0; c < SIDE; c += 16) weave(sums + (i0 + i) * SIDE + c, taps, line + i * pitch + c * taps);
+    for (int i = 0; i < min(LINES, KG - k0 - i0); i++) {
+      __local const float *from = line + i * pitch;
+      int e = 0;
+      for (; e + 16 <= length; e += 16) FINISH(16, vload16(0, from + e), 0, k0 + i0 + i, c0 * taps + e);
+      for (; e < length; e++) FINISH(1, from[e], 0, k0 + i0 + i, c0 * taps + e);
+    }
   }
 }

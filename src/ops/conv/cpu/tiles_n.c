@@ -52,6 +52,7 @@ typedef struct plan {
   mica__tiles_cut cut;
   bool back;
   int64_t from, to, source_pixels, pixels, images, all_panels, all_strips, panels, strips;
+  int64_t first[3], taps[3]; /* of the filter's taps those that read more than padding */
 } plan;
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
@@ -65,6 +66,10 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   p.images = mica__ceil_div(d->n, SIDE);
   p.all_panels = mica__ceil_div(p.to, SIDE);
   p.all_strips = mica__max(1, mica__ceil_div(p.pixels, STRIP));
+  for (int i = 1; i < 3; i++) {
+    p.taps[i] = d->filter[i];
+    p.first[i] = mica__conv_drop_idle(d->in[i], d->out[i], d->stride[i], -d->pad[i], d->dilation[i], &p.taps[i]);
+  }
   int64_t wanted = mica__ceil_div(GROUPS * (int64_t)device->compute_units, mica__max(1, p.images));
   p.panels = mica__ceil_div(p.all_panels, mica__min(p.all_panels, wanted));
   wanted = mica__ceil_div(wanted, mica__ceil_div(p.all_panels, p.panels));
@@ -105,16 +110,18 @@ static mica_status pack_images(mica_queue *queue, const mica__conv *conv, const 
 static mica_status pack_filters(mica_queue *queue, const mica__conv *conv, const plan *p, mica_tensor **packed) {
   const mica__kernel_desc *desc = &mica__conv_cpu_tiles_filters_kernel;
   const mica__conv_dims *d = &conv->dims;
-  int64_t taps = mica__product3(d->filter);
+  int64_t taps = mica__product3(d->filter), used = mica__max(1, p->taps[1] * p->taps[2]);
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(desc, &filter_variants[0], values);
   mica__kernel_set(desc, values, "BACK", p->back);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(taps, p->all_panels, p->cut.steps, SIDE), packed));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(used, p->all_panels, p->cut.steps, SIDE), packed));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_int8(
       &launch, (int32_t[8]){(int32_t)d->k, (int32_t)d->c, (int32_t)taps, (int32_t)p->cut.steps, (int32_t)p->cut.words});
+  mica__launch_int8(&launch, (int32_t[8]){(int32_t)d->filter[2], (int32_t)p->first[1], (int32_t)p->taps[1],
+                                          (int32_t)p->first[2], (int32_t)p->taps[2]});
   mica__launch_tensor(&launch, conv->w);
   mica__launch_tensor(&launch, *packed);
   mica__launch_local(&launch, filter_bytes(d));
@@ -136,7 +143,8 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   MICA_TRY(status);
   mica__conv_push_dims(&launch, &conv->dims);
   mica__launch_int8(&launch,
-                    (int32_t[8]){(int32_t)p->panels, (int32_t)p->strips, (int32_t)p->cut.steps, (int32_t)p->cut.words});
+                    (int32_t[8]){(int32_t)p->panels, (int32_t)p->strips, (int32_t)p->cut.steps, (int32_t)p->cut.words,
+                                 (int32_t)p->first[1], (int32_t)p->taps[1], (int32_t)p->first[2], (int32_t)p->taps[2]});
   mica__launch_tensor(&launch, images);
   mica__launch_tensor(&launch, filters);
   mica__launch_local(&launch, STRIP * PITCH * sizeof(float));

@@ -29,6 +29,7 @@ static atomic_bool rejected;
 
 #define SIDE MICA__TILES_SIDE
 #define PITCH (SIDE * SIDE + 16)
+#define LINES 4
 /* With fewer channels or filters tiles are mostly padding. */
 #define FEWEST_CHANNELS 16
 /* Larger planes are copied more slowly than they are multiplied in f32. */
@@ -39,7 +40,7 @@ static atomic_bool rejected;
 static mica__tiles_cut cut_of(const mica__conv *conv) { return mica__tiles_cut_of(conv->dims.n, 2); }
 
 static size_t scratch_of(const mica__conv_dims *d) {
-  return (size_t)(mica__product3(d->filter) * (PITCH + SIDE) + 16) * sizeof(float);
+  return (size_t)(mica__product3(d->filter) * (PITCH + LINES * SIDE) + LINES * 16) * sizeof(float);
 }
 
 static int64_t rows_of(const mica__conv *conv) {
