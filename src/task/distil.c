@@ -63,7 +63,10 @@ static mica_status check_facts(const mica_run *run) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     MICA_TRY(mica__distil_check_texts(run, texts[i].fact, texts[i].one, texts[i].many));
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) MICA_TRY(mica__distil_check_numbers(run, numbers[i]));
-  return MICA_OK;
+  const char *lacking = mica__units_lacking(run, run->teacher.run);
+  if (!lacking) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on the column '%s', which %s has not",
+                    run->teacher.run->folder, lacking, run->data);
 }
 
 /* Settings by which answers are to other questions. */

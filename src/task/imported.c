@@ -161,6 +161,12 @@ mica_status mica__imported_open(mica_run *run) {
     return mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path_of(run));
   MICA_TRY(check_input(run));
   MICA_TRY(check_stop(run));
+  const char *lacking = mica__units_lacking(run, run->origin);
+  if (lacking)
+    MICA_TRY(mica__run_remark(run,
+                              "init: %s was trained on the column '%s', which %s has not: columns are taken as they "
+                              "come, by their own means",
+                              path_of(run), lacking, run->data));
   MICA_TRY(mica__run_note_numbers(run, IN_UNITS, &one, 1));
   return mica__run_set(run, "model", MODEL);
 }

@@ -1,6 +1,7 @@
 /* A run scales its inputs and answers by facts: mean and deviation, and what was subtracted from them in double. */
 #include "task/units.h"
 
+#include "ir/graph.h"
 #include "task/run.h"
 
 #include <mica/nodes.h>
@@ -35,10 +36,12 @@ static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   return value;
 }
 
-/* Whose units they are; plain: the targets are in their own. */
+/* Whose units they are; plain: the targets are in their own. `order` has for the k-th number of inputs which of the
+ * run's it is; NULL: the k-th. */
 typedef struct side {
   const mica_run *run;
   bool plain;
+  const int32_t *order;
 } side;
 
 /* `count` numbers of a fact, means in the user's units; without the fact's name `otherwise` as often. NULL: there are
@@ -49,11 +52,12 @@ static double *numbers_of(side s, const char *fact, size_t count, double otherwi
   const bool own = !fact || (s.plain && !strncmp(fact, "target_", 7));
   if (!own && (!is || known < count)) return NULL;
   double *numbers = malloc((count + 1) * sizeof *numbers);
-  for (size_t i = 0; numbers && i < count; i++) numbers[i] = own ? otherwise : is[i];
-  for (size_t i = 0; numbers && fact && i < count; i++)
-    numbers[i] += !strcmp(fact, "mean")          ? mica__run_number_base(s.run, i)
-                  : !strcmp(fact, "target_mean") ? mica__run_label_base(s.run)
-                                                 : 0;
+  for (size_t i = 0; numbers && i < count; i++) {
+    const size_t at = s.order ? (size_t)s.order[i] : i;
+    numbers[i] = own ? otherwise : is[at];
+    if (fact && !strcmp(fact, "mean")) numbers[i] += mica__run_number_base(s.run, at);
+    if (fact && !strcmp(fact, "target_mean")) numbers[i] += mica__run_label_base(s.run);
+  }
   return numbers;
 }
 
@@ -79,16 +83,72 @@ static mica_value convert(side from, side to, const unit *u, mica_value x) {
   return x;
 }
 
+/* --- columns of tables --- */
+
+/* The name of the k-th number of a row; NULL: there is none, or its table has no names. */
+static const char *number_name(const mica_run *run, size_t k) {
+  static const char number[] = "number ";
+  size_t count = 0;
+  const char *const *texts = mica_run_fact(run, "numbers", &count);
+  if (texts) return k < count ? texts[k] : NULL;
+  if (!(mica__run_fact_number(run, "header", 0) > 0)) return NULL;
+  texts = mica_run_fact(run, "table", &count);
+  for (size_t i = 0; texts && i < count; i++)
+    if (!strncmp(texts[i], number, sizeof number - 1) && k-- == 0) return texts[i] + sizeof number - 1;
+  return NULL;
+}
+
+/* Which of the run's numbers has the name. */
+static bool find_number(const mica_run *run, const char *name, int32_t *at) {
+  const char *own;
+  for (*at = 0; (own = number_name(run, (size_t)*at)); ++*at)
+    if (!strcmp(own, name)) return true;
+  return false;
+}
+
+const char *mica__units_lacking(const mica_run *run, const mica_run *other) {
+  const char *name;
+  int32_t at;
+  for (size_t k = 0; number_name(run, 0) && (name = number_name(other, k)); k++)
+    if (!find_number(run, name, &at)) return name;
+  return NULL;
+}
+
+/* The run's numbers in the order of the other's, noted in `order`; where tables have no names, as they are. */
+static mica_value in_order(const mica_run *run, const mica_run *other, mica_value x, int32_t *order, size_t count) {
+  bool moved = false;
+  for (size_t k = 0; k < count; k++) {
+    const char *name = number_name(other, k);
+    order[k] = (int32_t)k;
+    if (name && number_name(run, 0) && (!find_number(run, name, &order[k]) || (size_t)order[k] >= count))
+      order[k] = (int32_t)k;
+    moved = moved || order[k] != (int32_t)k;
+  }
+  if (!moved) return x;
+  return mica_gather(x, mica_constant(x.graph, MICA_I32, MICA_SHAPE((int64_t)count), order), 1);
+}
+
+static mica_value convert_rows(const mica_run *run, const mica_run *other, const unit *u, mica_value x) {
+  const mica_shape shape = mica_value_shape(x);
+  const size_t count = shape.rank == 2 && shape.dim[1] > 0 ? (size_t)shape.dim[1] : 0;
+  int32_t *order = count ? malloc(count * sizeof *order) : NULL;
+  if (count && !order) return mica__graph_fail_with(x.graph, mica__fail_nomem("columns"));
+  if (order) x = in_order(run, other, x, order, count);
+  if (x.graph) x = convert((side){run, false, order}, (side){other, false, NULL}, u, x);
+  free(order);
+  return x;
+}
+
 mica_value mica__units_of_input(const mica_run *run, const mica_run *other, const char *name, mica_value x) {
   for (size_t i = 0; x.graph && i < sizeof inputs / sizeof *inputs; i++) {
     const char *column = inputs[i].column ? inputs[i].column : mica__run_fact_text(run, "input_column");
-    if (!strcmp(name, column)) x = convert((side){run, false}, (side){other, false}, &inputs[i].unit, x);
+    if (!strcmp(name, column) && !mica__units_lacking(run, other)) x = convert_rows(run, other, &inputs[i].unit, x);
   }
   return x;
 }
 
 mica_value mica__units_of_answer(const mica_run *from, bool plain, const mica_run *to, mica_value y) {
   for (size_t i = 0; y.graph && i < sizeof answers / sizeof *answers; i++)
-    y = convert((side){from, plain}, (side){to, false}, &answers[i], y);
+    y = convert((side){from, plain, NULL}, (side){to, false, NULL}, &answers[i], y);
   return y;
 }

@@ -4,8 +4,11 @@
 
 #include "task/task.h"
 
-/* x, the run's column `name` as its loader makes it, as the loader of `other` would. As it is where one of both has no
- * such scale. */
+/* A column of numbers of the table that `other` was trained on which the run's table has not; NULL: it has all, or one
+ * of both tables has no names. */
+const char *mica__units_lacking(const mica_run *run, const mica_run *other);
+/* x, the run's column `name` as its loader makes it, as the loader of `other` would; columns of a table by their names.
+ * As it is where one of both has no such scale, and where a column is lacking. */
 mica_value mica__units_of_input(const mica_run *run, const mica_run *other, const char *name, mica_value x);
 /* Answers of `from`, in its deviations about its mean or, if `plain`, in the target's own units, in those of `to`. */
 mica_value mica__units_of_answer(const mica_run *from, bool plain, const mica_run *to, mica_value y);

@@ -92,6 +92,25 @@ for loss in mse huber 'quantile --quantile 0.8'; do
     --out "$work/late"
   run eval --model "$work/late" --data "$work/late.csv" --json
   near "$was" "$(json metrics.mae)" 1e-2 || fault "of other scales mae is $(json metrics.mae), by the run $was"
+  # Columns go by their names.
+  awk -F, '{ print $2 "," $1 "," $3 }' "$work/base.csv" >"$work/swapped.csv"
+  teaches numbers metrics.mae --data "$work/swapped.csv"
+  run train --data "$work/base.csv" --teacher "$work/numbers" --epochs 1 --alpha 1 --lr 1e-9 --quiet --json \
+    --init "$work/numbers.onnx" --out "$work/straight"
+  was=$(json metrics.mae)
+  for teacher in numbers numbers.onnx; do
+    run train --data "$work/swapped.csv" --teacher "$work/$teacher" --epochs 1 --alpha 1 --lr 1e-9 --quiet --json \
+      --init "$work/numbers.onnx" --out "$work/swapped"
+    near "$was" "$(json metrics.mae)" 1e-3 || fault "of other columns mae is $(json metrics.mae), it was $was"
+    at=$(sed -n '2s/^[^,]*,[^,]*,[^,]*,\([^,]*\).*/\1/p' "$work/swapped/history.csv")
+    near 0 "$at" 1e-6 || fault "$teacher is at $at from itself, by columns in another order"
+    rm -rf "$work/swapped"
+  done
+  sed '1s/^a,t/b,t/' "$work/swapped.csv" >"$work/renamed.csv"
+  run train --data "$work/renamed.csv" --teacher "$work/numbers.onnx" --out "$work/none"
+  ends 1 '' "*was trained on the column 'a', which *renamed.csv has not*"
+  run train --data "$work/renamed.csv" --init "$work/numbers.onnx" --epochs 1 --out "$work/renamed"
+  ends 0 '*' "*was trained on the column 'a', which *renamed.csv has not: columns are taken as they come*"
   # Its own folder is read likewise, and so is its model.
   run export "$work/late" --onnx "$work/late.onnx"
   ends 0 '*' ''
