@@ -219,6 +219,10 @@ START_TEST(pictures_that_f32_does_not_tell_apart_are_named) {
 END_TEST
 
 Suite *test_suite(void) {
+#if !MICA_WITH_CJSON
+  return test_skip("this build has no cJSON");
+#endif
+  if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("task.bases");
   TCase *tcase = tcase_create("all");
   tcase_set_timeout(tcase, 300);
