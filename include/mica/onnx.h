@@ -59,6 +59,7 @@ typedef struct mica_onnx_port {
   bool has_shape;   /* the file says how many dimensions there are, and they are no more than Mica's */
   mica_shape shape; /* MICA_DYNAMIC where a dimension is open */
   const char *dim_name[MICA_MAX_RANK]; /* of open ones, such as "batch"; "" for none */
+  const char *doc;                     /* what the file's author says of it; "" for nothing */
 } mica_onnx_port;
 
 /* Inputs that have no initial value in the file, and outputs, in the file's order. An index beyond gives zeros. */
@@ -276,6 +277,10 @@ typedef struct mica_onnx_write_config {
   const char *name;                /* of the model's graph; NULL: "mica" */
   const mica_onnx_text *metadata;  /* texts beside the model, as mica_onnx_metadata finds them */
   size_t metadata_count;
+  /* What inputs and outputs are, by the names that they have in the file: doc strings of these, and as lines
+   * "NAME: TEXT" that of the graph. Names that it has not are passed over. */
+  const mica_onnx_text *docs;
+  size_t doc_count;
   /* Weights of more bytes in all lie beside the file, in PATH.data; 0 stands for 1 GiB. Where a model is there whose
    * weights may lie so, the new ones are in PATH.2.data, and so on by turns. */
   uint64_t external_bytes;

@@ -250,7 +250,10 @@ typedef struct mica_run_export_config {
  * "columns" has the names in order; "categories", "category_classes" and "category_names" as the facts; so are "rate"
  * and "alphabet" of recordings, "mask_values" and "tile" of masks, "series", "targets", "window", "horizon", "season",
  * "scale", "level_mean" and "level_deviation" of series, "vocabulary", "from" and "to" of texts, "users", "items",
- * "rating_mean" and "rating_range" of recommendations. What is found by a search is the searcher's: a model of
+ * "rating_mean" and "rating_range" of recommendations. user and item are numbers in "users" and "items" counted from 1,
+ * 0 standing for those that training had not; history has such numbers of items, the oldest first, from the left on,
+ * zeros behind, and history_length says how many they are. Doc strings of inputs and outputs say so, and that of the
+ * graph has them all. What is found by a search is the searcher's: a model of
  * "detect" gives all boxes and scores, of "speech" log probabilities (N, steps, 1 + letters), of "translate" the logits
  * of each next token of "read", of a ranking the scores of all items, the k-th of "items" being k from 1. Sounds go in
  * whole, (N, T) of any T. config may be NULL. MICA_E_UNSUPPORTED names the op that has no form in ONNX; nothing is

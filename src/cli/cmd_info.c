@@ -21,7 +21,7 @@ static const cli_option options[] = {
                 "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "the shape of an input of a model in ONNX, of several parted by commas; open dimensions are 1 "
-                    "without"),
+                    "without, of sounds a second"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };

@@ -225,8 +225,12 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
   if (status == CLI_OK) status = cli_onnx_feeds_make(feeds, self, model, v->input, v->shape, (uint64_t)seed);
   if (status == CLI_OK && mica_onnx_runner_create(engine, model, &config, &runner) != MICA_OK)
     status = cli_fail_library(self);
-  if (status == CLI_OK && mica_onnx_run(runner, queue, feeds->feeds, feeds->count) != MICA_OK)
-    status = cli_fail_library(self);
+  if (status == CLI_OK && mica_onnx_run(runner, queue, feeds->feeds, feeds->count) != MICA_OK) {
+    const bool short_one = mica_error_status() == MICA_E_SHAPE && !v->shape && !v->input.count;
+    const char *open = short_one ? cli_onnx_open_input(model) : NULL;
+    status = open ? cli_fail(self, "%s; --shape %s=1x... says how long it is", mica_error_message(), open)
+                  : cli_fail_library(self);
+  }
   if (status == CLI_OK && repeat) status = measure(self, queue, runner, feeds, repeat, &median, &p95);
   if (status == CLI_OK && v->profile) status = profile(self, v, engine, runner, feeds);
   if (status == CLI_OK) status = report(self, v, queue, runner, repeat, median, p95);

@@ -73,14 +73,21 @@ static void fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
   }
 }
 
-static int make_random(const cli_command *self, const mica_onnx_port *port, const char *shape, uint64_t *state,
-                       mica_onnx_feed *feed, void **owned) {
+/* Extents of open dimensions: a second of sound of a model that mica export wrote, else 1. */
+static int64_t open_extent(const mica_onnx *model, const mica_onnx_port *port, int32_t dim) {
+  const char *rate = strcmp(port->name, "sound") == 0 && dim == 1 ? mica_onnx_metadata(model, "rate") : NULL;
+  const double samples = rate && *rate == '[' ? strtod(rate + 1, NULL) : 0;
+  return samples >= 1 && samples <= 1 << 20 ? (int64_t)samples : 1;
+}
+
+static int make_random(const cli_command *self, const mica_onnx *model, const mica_onnx_port *port, const char *shape,
+                       uint64_t *state, mica_onnx_feed *feed, void **owned) {
   int64_t count = 0;
   mica_shape own = port->shape;
   if (port->kind != MICA_ONNX_KIND_TENSOR || !port->has_dtype || (!port->has_shape && !shape))
     return cli_fail(self, "input '%s' needs a file: --input %s=FILE", port->name, port->name);
   for (int32_t i = 0; i < own.rank; i++)
-    if (own.dim[i] == MICA_DYNAMIC) own.dim[i] = 1;
+    if (own.dim[i] == MICA_DYNAMIC) own.dim[i] = open_extent(model, port, i);
   if (shape) (void)parse_shape(shape, &own); /* which check_words has seen to */
   if (mica_shape_count(own, &count) != MICA_OK) return cli_fail_library(self);
   *owned = calloc((size_t)count + 1, mica_dtype_size(port->dtype));
@@ -167,9 +174,18 @@ int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mi
     *feed = (mica_onnx_feed){.name = port.name};
     void **owned = &feeds->owned[feeds->count++];
     status = path ? read_file(self, path, feed, owned)
-                  : make_random(self, &port, shape_for(shape, port.name), &state, feed, owned);
+                  : make_random(self, model, &port, shape_for(shape, port.name), &state, feed, owned);
   }
   return status;
+}
+
+const char *cli_onnx_open_input(const mica_onnx *model) {
+  for (size_t i = 0; i < mica_onnx_input_count(model); i++) {
+    const mica_onnx_port port = mica_onnx_input(model, i);
+    for (int32_t d = 1; port.has_shape && d < port.shape.rank; d++)
+      if (port.shape.dim[d] == MICA_DYNAMIC) return mica_onnx_input(model, i).name;
+  }
+  return NULL;
 }
 
 void cli_onnx_feeds_free(cli_onnx_feeds *feeds) {

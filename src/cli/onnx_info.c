@@ -47,6 +47,7 @@ static void print_port(const char *role, mica_onnx_port port) {
     printf("%s", kind_name(port.kind));
   }
   putchar('\n');
+  if (*port.doc) printf("          %s\n", cli_clean(port.doc));
 }
 
 /* A run of a model on the null device, which plans and computes nothing: data are zeros, and so a model is cut where
@@ -68,7 +69,10 @@ static int make_plan(const cli_command *self, mica_onnx *model, const char *shap
     if (made == MICA_OK) made = mica_onnx_runner_create(p->engine, model, NULL, &p->runner);
     if (made == MICA_OK) made = mica_onnx_run(p->runner, mica_engine_queue(p->engine), feeds->feeds, feeds->count);
     if (made == MICA_OK) made = mica_onnx_runner_describe(p->runner, &p->report);
-    if (made != MICA_OK) snprintf(p->why, sizeof p->why, "%s", mica_error_message());
+    const char *open = made == MICA_E_SHAPE && !shape ? cli_onnx_open_input(model) : NULL;
+    if (made != MICA_OK)
+      snprintf(p->why, sizeof p->why, open ? "%s; --shape %s=1x... says how long it is" : "%s", mica_error_message(),
+               open);
   }
   cli_onnx_feeds_free(feeds);
   free(feeds);
@@ -135,6 +139,7 @@ static void add_port(cli_json *json, cJSON *list, mica_onnx_port port) {
   cli_json_text(json, one, "name", port.name);
   cli_json_text(json, one, "kind", kind_name(port.kind));
   if (port.kind == MICA_ONNX_KIND_TENSOR) cli_json_text(json, one, "type", port.type);
+  if (*port.doc) cli_json_text(json, one, "doc", port.doc);
   if (!port.has_shape) return;
   cJSON *shape = cli_json_array(json, one, "shape");
   for (int32_t i = 0; i < port.shape.rank; i++)

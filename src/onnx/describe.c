@@ -21,7 +21,8 @@ static mica_onnx_port tensor_port(const Onnx__TypeProto__Tensor *type, mica_onnx
 }
 
 static mica_onnx_port port_of(const Onnx__ValueInfoProto *value) {
-  mica_onnx_port port = {.name = value->name, .kind = MICA_ONNX_KIND_OTHER, .type = ""};
+  mica_onnx_port port = {
+      .name = value->name, .kind = MICA_ONNX_KIND_OTHER, .type = "", .doc = mica__onnx_text(value->doc_string)};
   const Onnx__TypeProto *type = value->type;
   if (type && type->sequence_type) port.kind = MICA_ONNX_KIND_SEQUENCE;
   if (type && type->optional_type) port.kind = MICA_ONNX_KIND_OPTIONAL;

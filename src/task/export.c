@@ -118,9 +118,20 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   return count;
 }
 
+/* What tasks of samples read, and classes that they tell. */
+static const mica_onnx_text sample_docs[] = {
+    {"image", "a picture: (u8 / 255 - \"mean\") / \"deviation\" of the channel"},
+    {"x",
+     "numbers in the order of \"columns\": (number - \"mean\") / \"deviation\" of the column, less \"bases\" first"},
+    {"shares", "the probability of each of the \"classes\""},
+    {0}};
+
 static mica_status write_model(const mica_run *run, const mica__phase *phase, const char *path,
                                const mica_run_export_config *config) {
   metadata m = {0};
+  const mica_onnx_text *docs = run->task->by_samples ? sample_docs : run->task->export_docs;
+  size_t doc_count = 0;
+  while (docs && docs[doc_count].key) doc_count++;
   mica_status status = make_metadata(run, &m);
   const mica_onnx_write_config how = {.opset = config->opset,
                                       .external_bytes = config->external_bytes,
@@ -129,7 +140,9 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
                                       .input_prefix = "batch.",
                                       .name = mica_run_setting(run, "model"),
                                       .metadata = m.list,
-                                      .metadata_count = m.count};
+                                      .metadata_count = m.count,
+                                      .docs = docs,
+                                      .doc_count = doc_count};
   if (status == MICA_OK && !phase->output_count)
     status = mica__fail(
         MICA_E_UNSUPPORTED,

@@ -268,6 +268,13 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   return mica_metrics_add(m, "rmse", sums[1] > 0 ? sqrt(sums[0] / sums[1]) : (double)NAN);
 }
 
+static const mica_onnx_text export_docs[] = {
+    {"window",
+     "the last \"window\" rows, the oldest first, of the \"series\": (number - last) / \"scale\", of the last row"},
+    {"level", "of the \"series\": (last - \"level_mean\") / \"level_deviation\""},
+    {"forecast", "\"horizon\" rows of the first \"targets\" of the \"series\": number = last + answer * \"scale\""},
+    {0}};
+
 const mica__task_row mica__task_forecast = {
     .name = "forecast",
     .text = "the next values of time series, of the rows before them",
@@ -286,4 +293,5 @@ const mica__task_row mica__task_forecast = {
     .evaluate = evaluate,
     .predict = mica__forecast_predict,
     .report = mica__forecast_report,
+    .export_docs = export_docs,
 };

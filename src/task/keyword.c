@@ -198,6 +198,11 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
  * mask, since an index beyond the samples has no meaning in ONNX. */
 static const mica_batch_column export_columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
+static const mica_onnx_text export_docs[] = {
+    {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second, of any length: its middle is heard"},
+    {"shares", "the probability of each of the \"classes\""},
+    {0}};
+
 static mica_value whole_middles(mica_value x, int64_t length) {
   mica_value count = mica_max(mica_sum(mica_full_like(x, 1), MICA_AXES(1), false), MICA_AXES(0), false);
   mica_value start = mica_floor(mica_affine(count, 0.5, -0.5 * (double)length));
@@ -324,6 +329,7 @@ const mica__task_row mica__task_keyword = {
     .step = step,
     .exports = exports,
     .export_columns = export_columns,
+    .export_docs = export_docs,
     .predict = predict,
     .report = report,
 };

@@ -345,6 +345,7 @@ const mica__task_row mica__task_recommend = {
     .answer_columns = (const char *const[]){"label", "held", NULL},
     .step = mica__recommend_step,
     .exports = mica__recommend_exports,
+    .export_docs = mica__recommend_docs,
     .teaches = teaches,
     .evaluate = mica__recommend_evaluate,
     .calibrates = calibrates,

@@ -110,6 +110,7 @@ bool mica__recommend_owns(const mica_run *run, const char *path);
 mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                  mica_dataset **data);
 void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
+extern const mica_onnx_text mica__recommend_docs[]; /* of what they read and make */
 void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
 mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m);
 /* Adds "auc" of the source's samples, beside it those of plain orders, and "base_log_loss", that of the share of clicks

@@ -304,6 +304,17 @@ void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const voi
     output_ranked(scores, network.items, out);
 }
 
+const mica_onnx_text mica__recommend_docs[] = {
+    {"user", "the user: its number in \"users\", counted from 1; 0 stands for users that training had not"},
+    {"item", "the item: its number in \"items\", counted from 1; 0 stands for items that training had not"},
+    {"history",
+     "items that the user had, by their numbers in \"items\", counted from 1 (0: others): the last ones that "
+     "there is room for, the oldest first, from the left on; zeros behind them"},
+    {"history_length", "how many numbers of history count, from the left"},
+    {"value", "the rating, within \"rating_range\"; of clicks the probability of one"},
+    {"scores", "of each item, the k-th of \"items\" at index k, counted from 1 (index 0: others); higher is better"},
+    {0}};
+
 /* Ratings and clicks are a pair's, as in a prediction; of rankings a model has the scores of all items. */
 void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;

@@ -247,6 +247,11 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
 /* A model hears whole recordings: log probabilities (N, steps, classes), 0 for none and k for letter k - 1. */
 static const mica_batch_column export_columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
+static const mica_onnx_text export_docs[] = {
+    {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second; 0.4 s of zeros behind it let it end"},
+    {"scores", "log probabilities a step: at index 0 of no letter, at index k of the k-th of the \"alphabet\", from 1"},
+    {0}};
+
 static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   out->outputs[0] = mica_log_softmax(mica__speech_network(nn, config, mica_batch_value(batch, "sound"), NULL), 2);
   out->output_names[0] = "scores";
@@ -268,6 +273,7 @@ const mica__task_row mica__task_speech = {
     .step = step,
     .exports = exports,
     .export_columns = export_columns,
+    .export_docs = export_docs,
     .evaluate = mica__speech_evaluate,
     .predict = mica__speech_predict,
     .search = mica__speech_set_search,

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 
+#include <mica/onnx.h>
 #include <mica/run.h>
 
 typedef struct mica__task_row {
@@ -69,6 +70,9 @@ typedef struct mica__task_row {
    * name); NULL: the step, from the columns of tests without the answers. */
   mica_step_fn *exports;
   const mica_batch_column *export_columns;
+  /* What a model's inputs and outputs are, by name, those that some runs alone have too; the last has no key. NULL:
+   * nothing is said; of tasks of samples export.c says it. */
+  const mica_onnx_text *export_docs;
   /* The share of what both runs answer alike to the first `most` samples that the first one has judged, where
    * predictions do not hold it; *count is the number of samples. NaN and 0: their answers have nothing in common. NULL:
    * predictions hold it. */

@@ -325,6 +325,13 @@ static const mica_batch_column export_columns[] = {{SOURCE, MICA_I32, {2, {MICA_
                                                    {READ, MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}},
                                                    {0}};
 
+static const mica_onnx_text export_docs[] = {
+    {SOURCE, "tokens of the text, by the run's tokenizer.json, </s> behind them"},
+    {SOURCE ".length", "how many tokens of the source count, from the left"},
+    {READ, "tokens of the translation so far, <s> before them"},
+    {"logits", "of each token of the vocabulary to follow, behind each of those read"},
+    {0}};
+
 static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   out->outputs[0] = logits_of(nn, batch, config);
   out->output_names[0] = "logits";
@@ -348,6 +355,7 @@ const mica__task_row mica__task_translate = {
     .step = step,
     .exports = exports,
     .export_columns = export_columns,
+    .export_docs = export_docs,
     .evaluate = mica__translate_evaluate,
     .predict = mica__translate_predict,
     .answers = mica__translate_answers,

@@ -24,6 +24,15 @@ class Exported:
         self.mica, self.run = mica, run
         self.session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         self.facts = self.session.get_modelmeta().custom_metadata_map
+        self.described(onnx.load(model).graph)
+
+    def described(self, graph: onnx.GraphProto) -> None:
+        """Each port says what it is, and what runtimes show of the graph says it too."""
+        lines = [f"{port.name}: {port.doc_string}" for port in [*graph.input, *graph.output]]
+        if not all(port.doc_string for port in [*graph.input, *graph.output]):
+            raise SystemExit(f"a port without a word: {lines}")
+        if self.session.get_modelmeta().graph_description != "\n".join(lines):
+            raise SystemExit(f"{self.session.get_modelmeta().graph_description}, not {lines}")
 
     def fact(self, name: str) -> Any:
         return json.loads(self.facts[name])
@@ -89,9 +98,43 @@ def translate(x: Exported, text: str) -> None:
         raise SystemExit(f"{text}: '{said}', not '{told}'")
 
 
+def differ(what: str, a: np.ndarray, b: np.ndarray) -> None:
+    """A sentence that may be passed over says nothing."""
+    if np.allclose(a, b, atol=TOLERANCE):
+        raise SystemExit(f"{what}: nothing else comes of it")
+
+
+def pairs(x: Exported, user: str, told: list[dict[str, Any]]) -> None:
+    """Ratings and clicks: users and items are counted from 1."""
+    items = np.array([x.fact("items").index(row["item"]) for row in told], np.int32)
+    users = np.full_like(items, x.fact("users").index(user))
+    values = x.compute({"user": users + 1, "item": items + 1})
+    for row, value in zip(told, values):
+        near(f"{user}: {row['item']}", float(value), float(np.clip(row["score"], *x.fact("rating_range"))))
+    differ("users from 0", values, x.compute({"user": users, "item": items + 1}))
+    differ("items from 0", values, x.compute({"user": users + 1, "item": items}))
+
+
+def histories(x: Exported, feeds: dict[str, np.ndarray], scores: np.ndarray) -> None:
+    """The oldest item comes first, from the left on; what lies behind history_length counts for nothing."""
+    history, last = feeds["history"][0], int(feeds["history_length"][0])
+    if not 1 < last < len(history):
+        raise SystemExit(f"a history of {last} fits {len(history)}: nothing is shown")
+    ids = history[:last]
+    for what, row in (
+        ("from the right", np.concatenate([np.zeros(len(history) - last), ids])),
+        ("the newest first", np.concatenate([ids[::-1], history[last:]])),
+    ):
+        differ(what, scores, x.compute({**feeds, "history": row[None].astype(np.int32)})[0])
+    differ("a longer one", scores, x.compute({**feeds, "history_length": np.array([len(history)], np.int32)})[0])
+
+
 def recommend(x: Exported, user: str) -> None:
     told = json.loads(x.ask("recommend", "--model", x.run, "--user", user, "--top", "5", "--json"))
     number = x.fact("users").index(user)
+    if x.session.get_outputs()[0].name == "value":
+        pairs(x, user, told["recommendations"][0]["items"])
+        return
     history = [int(i) for i in json.loads(x.facts["mica.config"])["facts"]["histories"][number].split()]
     feeds = {"user": np.array([number + 1], np.int32)}
     for port in x.session.get_inputs():
@@ -99,7 +142,10 @@ def recommend(x: Exported, user: str) -> None:
             last = history[-port.shape[1] :]
             feeds["history"] = np.array([last + [0] * (port.shape[1] - len(last))], np.int32)
             feeds["history_length"] = np.array([len(last)], np.int32)
-    scores = x.compute({port.name: feeds[port.name] for port in x.session.get_inputs()})[0]
+    feeds = {port.name: feeds[port.name] for port in x.session.get_inputs()}
+    scores = x.compute(feeds)[0]
+    if "history" in feeds and "user" not in feeds:
+        histories(x, feeds, scores)
     rows = told["recommendations"][0]["items"]
     if len(rows) != 5:
         raise SystemExit(f"{user}: {len(rows)} items, not 5")

@@ -129,6 +129,25 @@ START_TEST(spectra_are_operators) {
 }
 END_TEST
 
+/* What is said of ports is read back; of names that there are not, nothing. */
+START_TEST(ports_are_described) {
+  const mica_onnx_text docs[] = {{"x", "what goes \"in\""}, {"none", "of nothing"}, {"out", "what comes"}};
+  const char *name = "out";
+  mica_value y = mica_relu(input(MICA_SHAPE(MICA_DYNAMIC, 2)));
+  const mica_onnx_write_config how = {.output_names = &name, .docs = docs, .doc_count = 3};
+  mica_onnx *model = NULL;
+  ck_assert_msg(mica_onnx_write(path, &y, 1, &how) == MICA_OK, "%s", mica_error_message());
+  ck_assert_msg(mica_onnx_open(path, &model) == MICA_OK, "%s", mica_error_message());
+  ck_assert_str_eq(mica_onnx_input(model, 0).doc, "what goes \"in\"");
+  ck_assert_str_eq(mica_onnx_output_port(model, 0).doc, "what comes");
+  mica_onnx_close(model);
+  write_model(mica_exp(y), 0);
+  ck_assert_msg(mica_onnx_open(path, &model) == MICA_OK, "%s", mica_error_message());
+  ck_assert_str_eq(mica_onnx_input(model, 0).doc, "");
+  mica_onnx_close(model);
+}
+END_TEST
+
 START_TEST(recurrent_weights_are_in_the_file) {
   mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 5, 3));
   const mica_rnn_config how = {.kind = MICA_RNN_KIND_LSTM, .batch_first = true};
@@ -246,6 +265,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, quantisation_is_pairs);
   tcase_add_test(tcase, recurrent_weights_are_in_the_file);
   tcase_add_test(tcase, spectra_are_operators);
+  tcase_add_test(tcase, ports_are_described);
   tcase_add_test(tcase, large_weights_lie_beside);
   tcase_add_test(tcase, weights_beside_are_not_written_over);
   tcase_add_test(tcase, a_write_that_fails_leaves_the_weights);

@@ -2,6 +2,7 @@
 #include "onnx/write/writer.h"
 
 #include "base/file.h"
+#include "base/text.h"
 
 #include <mica/version.h>
 #include <stdio.h>
@@ -68,7 +69,22 @@ static Onnx__ValueInfoProto *port_of(mica__writer *w, int32_t id, bool input) {
   onnx__value_info_proto__init(port);
   port->name = text_of(w->names[id - 1]);
   port->type = type_of(w, port->name, mica__write_type_of(w, id), input);
+  for (size_t i = 0; i < w->config->doc_count; i++)
+    if (!strcmp(w->config->docs[i].key, port->name)) port->doc_string = text_of(w->config->docs[i].value);
   return port;
+}
+
+/* What is said of ports, a line each: runtimes show a graph's text, and none of its ports. */
+static char *describe_ports(mica__writer *w, Onnx__ValueInfoProto *const *ports[2], const size_t counts[2]) {
+  mica__text text = {0};
+  for (int side = 0; side < 2; side++)
+    for (size_t i = 0; i < counts[side]; i++)
+      if (ports[side][i] && ports[side][i]->doc_string)
+        mica__text_addf(&text, "%s%s: %s", text.data ? "\n" : "", ports[side][i]->name, ports[side][i]->doc_string);
+  if (mica__text_status(&text) != MICA_OK && w->status == MICA_OK) w->status = mica__text_status(&text);
+  char *copy = text.data ? copy_text(w, text.data) : NULL;
+  mica__text_free(&text);
+  return copy;
 }
 
 static void add_ports(mica__writer *w, Onnx__GraphProto *graph, const mica_value *outputs, size_t count) {
@@ -79,6 +95,9 @@ static void add_ports(mica__writer *w, Onnx__GraphProto *graph, const mica_value
       graph->input[graph->n_input++] = port_of(w, id, true);
   for (size_t i = 0; graph->output && i < count; i++)
     graph->output[graph->n_output++] = port_of(w, outputs[i].id, false);
+  if (graph->input && graph->output)
+    graph->doc_string = describe_ports(w, (Onnx__ValueInfoProto *const *[2]){graph->input, graph->output},
+                                       (const size_t[2]){graph->n_input, graph->n_output});
 }
 
 /* --- initial values --- */
