@@ -55,6 +55,13 @@ static uint64_t next(uint64_t *state) {
   return z ^ z >> 31;
 }
 
+static void set_integer(void *data, int64_t i, size_t size, bool value) {
+  if (size == 1) ((uint8_t *)data)[i] = value;
+  if (size == 2) ((uint16_t *)data)[i] = value;
+  if (size == 4) ((uint32_t *)data)[i] = value;
+  if (size == 8) ((uint64_t *)data)[i] = value;
+}
+
 static void fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
   size_t size = mica_dtype_size(dtype);
   memset(data, 0, (size_t)count * size);
@@ -69,7 +76,7 @@ static void fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
     else if (dtype == MICA_BF16)
       ((uint16_t *)data)[i] = (uint16_t)(0x3f00 + (int)(value * 0x80));
     else
-      ((unsigned char *)data)[(size_t)i * size] = value >= 0.5; /* little-endian, as every device of Mica's */
+      set_integer(data, i, size, value >= 0.5);
   }
 }
 

@@ -114,6 +114,7 @@ static const char *add_initial(rewriting *r, const char *value, const char *what
   bool made = tensor->name && tensor->dims && tensor->raw_data.data;
   if (made && shape.rank) memcpy(tensor->dims, shape.dim, (size_t)shape.rank * sizeof *tensor->dims);
   if (made && bytes) memcpy(tensor->raw_data.data, data, bytes);
+  if (made) mica__onnx_order(dtype, tensor->raw_data.data, bytes);
   if (made) tensor->raw_data.len = bytes;
   if (made) tensor->n_dims = (size_t)shape.rank;
   made = made && note_name(r, tensor->name) == MICA_OK &&
@@ -371,6 +372,7 @@ static mica_status take_inside(mica_onnx *model) {
     uint8_t *copy = status == MICA_OK ? malloc(bytes + 1) : NULL;
     if (status == MICA_OK && !copy) status = no_memory();
     if (copy && bytes) memcpy(copy, read.data, bytes);
+    if (copy) mica__onnx_order(read.dtype, copy, bytes);
     mica__onnx_tensor_free(&read);
     if (!copy) continue;
     for (size_t k = 0; k < tensor->n_external_data; k++)

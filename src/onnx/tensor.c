@@ -1,5 +1,6 @@
 #include "onnx/tensor.h"
 
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/element.h"
 
@@ -93,17 +94,24 @@ static mica_status wrong_count(const Onnx__TensorProto *proto, const mica__onnx_
                     mica_shape_format(t->shape, text), have, what);
 }
 
-/* Takes bytes as elements: as they are where their address allows it, else copied. */
+void mica__onnx_order(mica_dtype dtype, void *elements, size_t bytes) {
+  const size_t width = mica_dtype_size(dtype);
+  mica__bytes_from_file(false, elements, bytes / width, width);
+}
+
+/* Takes bytes as elements: as they are where their address and the host's byte order allow it, else copied. */
 static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned char *data, size_t bytes,
                               mica__onnx_tensor *t) {
   size_t size = mica_dtype_size(t->dtype), want = (size_t)t->count * size;
   if (bytes != want) return wrong_count(proto, t, "bytes", bytes);
   t->data = data ? (const void *)data : "";
-  if ((uintptr_t)data % size == 0 && t->dtype != MICA_BOOL) return MICA_OK;
+  const bool ordered = !MICA__HOST_BIG_ENDIAN || size == 1;
+  if (ordered && (uintptr_t)data % size == 0 && t->dtype != MICA_BOOL) return MICA_OK;
   t->owned = malloc(want + 1);
   if (!t->owned) return mica__fail_nomem("a tensor");
   unsigned char *own = t->owned;
   if (want) memcpy(own, data, want);
+  mica__onnx_order(t->dtype, own, want);
   for (size_t i = 0; t->dtype == MICA_BOOL && i < want; i++) own[i] = own[i] != 0;
   t->data = own;
   return MICA_OK;

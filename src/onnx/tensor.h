@@ -42,4 +42,7 @@ static inline mica_dtype mica__onnx_widened(mica_dtype dtype) {
 }
 void mica__onnx_tensor_free(mica__onnx_tensor *tensor);
 
+/* Brings elements from the byte order of raw and external data, little-endian, into the host's or back. */
+void mica__onnx_order(mica_dtype dtype, void *elements, size_t bytes);
+
 #endif

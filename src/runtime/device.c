@@ -149,7 +149,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   cl_device_type type = 0;
   cl_uint units = 0, clock = 0, align_bits = 0, vendor_id = 0, address_bits = 0, lanes = 0;
   cl_ulong global = 0, largest = 0, local = 0;
-  cl_bool unified = CL_FALSE, available = CL_FALSE, compiler = CL_FALSE;
+  cl_bool unified = CL_FALSE, available = CL_FALSE, compiler = CL_FALSE, little_endian = CL_FALSE;
   cl_device_local_mem_type local_type = CL_GLOBAL;
   size_t group = 0, group_dims[8] = {0};
   const struct {
@@ -173,12 +173,15 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
       {CL_DEVICE_ADDRESS_BITS, sizeof address_bits, &address_bits},
       {CL_DEVICE_AVAILABLE, sizeof available, &available},
       {CL_DEVICE_COMPILER_AVAILABLE, sizeof compiler, &compiler},
+      {CL_DEVICE_ENDIAN_LITTLE, sizeof little_endian, &little_endian},
   };
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, fields[i].what, fields[i].size, fields[i].out, NULL),
                             "asking a device for its properties"));
   if (!available || !compiler)
     return mica__fail(MICA_E_UNSUPPORTED, "the device %s", available ? "has no compiler" : "is not available");
+  /* Kernels read packed values as elements of other widths, and launches pack their arguments so. */
+  if (!little_endian) return mica__fail(MICA_E_UNSUPPORTED, "the device is big-endian, for which no kernel is written");
   /* All of these identify compiled kernels in the cache, so none may be left empty for an error's sake. */
   char vendor[MICA_DEVICE_TEXT];
   MICA_TRY(platform_text_into(api, platform, CL_PLATFORM_NAME, info.platform));

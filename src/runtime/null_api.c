@@ -85,6 +85,7 @@ static cl_int null_GetDeviceInfo(cl_device_id d, cl_device_info what, size_t n, 
   case CL_DEVICE_LOCAL_MEM_SIZE: return ANSWER(cl_ulong, 32 << 10);
   case CL_DEVICE_LOCAL_MEM_TYPE: return ANSWER(cl_device_local_mem_type, CL_GLOBAL);
   case CL_DEVICE_HOST_UNIFIED_MEMORY:
+  case CL_DEVICE_ENDIAN_LITTLE: /* of its kernels, none of which runs, not of the host's memory */
   case CL_DEVICE_AVAILABLE:
   case CL_DEVICE_COMPILER_AVAILABLE: return ANSWER(cl_bool, CL_TRUE);
   case CL_DEVICE_MAX_WORK_GROUP_SIZE: return ANSWER(size_t, 1024);

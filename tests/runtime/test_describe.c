@@ -14,7 +14,7 @@ typedef struct made_up {
   const char *name, *vendor, *extensions;
   cl_uint vendor_id, units;
   cl_device_type type;
-  bool unavailable, without_compiler, without_name;
+  bool unavailable, without_compiler, without_name, big_endian;
   cl_uint capability[2];      /* 0: the question is refused */
   size_t subgroups[3];        /* those that are not 0 */
   mica_vendor expected;       /* what is made of vendor and vendor_id */
@@ -67,9 +67,10 @@ static const made_up all[] = {
     {.name = "unknown", .vendor_id = 0xffff, .units = 1, .type = CL_DEVICE_TYPE_CPU, .expected = MICA_VENDOR_OTHER},
     {.name = "away", .unavailable = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
     {.name = "no compiler", .without_compiler = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
+    {.name = "big-endian", .big_endian = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
     {.name = "silent", .without_name = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
 };
-enum { ALL = sizeof all / sizeof *all, GOOD = ALL - 3 };
+enum { ALL = sizeof all / sizeof *all, GOOD = ALL - 4 };
 
 static cl_int no_devices; /* error of the second GetDeviceIDs; 0 for none */
 
@@ -107,6 +108,7 @@ static cl_int device_info(cl_device_id id, cl_device_info what, size_t n, void *
   case CL_DEVICE_MAX_COMPUTE_UNITS: return answer(&d->units, sizeof d->units, n, out, used);
   case CL_DEVICE_TYPE: return answer(&d->type, sizeof d->type, n, out, used);
   case CL_DEVICE_AVAILABLE: return answer(d->unavailable ? &no : &yes, sizeof yes, n, out, used);
+  case CL_DEVICE_ENDIAN_LITTLE: return answer(d->big_endian ? &no : &yes, sizeof yes, n, out, used);
   case CL_DEVICE_COMPILER_AVAILABLE: return answer(d->without_compiler ? &no : &yes, sizeof yes, n, out, used);
   case 0x4000: /* compute capability, major and minor */
   case 0x4001:

@@ -1,5 +1,7 @@
 #include "support/wire.h"
 
+#include "base/byte_order.h"
+
 #include <string.h>
 
 static void add_varint(mica__text *message, uint64_t value) {
@@ -17,6 +19,7 @@ void wire_int(mica__text *message, int field, int64_t value) {
 
 void wire_float(mica__text *message, int field, float value) {
   add_varint(message, (uint64_t)field << 3 | 5);
+  mica__bytes_from_file(false, (uint8_t *)&value, 1, sizeof value);
   mica__text_add_bytes(message, (const char *)&value, sizeof value);
 }
 
@@ -36,10 +39,17 @@ void wire_inside(mica__text *message, int field, mica__text *inside) {
 
 mica__text wire_tensor(const char *name, int type, const int64_t *dims, const void *data, size_t size) {
   mica__text tensor = {0};
-  for (; *dims >= 0; dims++) wire_int(&tensor, 1, *dims);
+  size_t count = 1;
+  for (; *dims >= 0; dims++) {
+    wire_int(&tensor, 1, *dims);
+    count *= (size_t)*dims;
+  }
   wire_int(&tensor, 2, type);
   wire_text(&tensor, 8, name);
+  const size_t width = count ? size / count : 0;
   if (data) wire_bytes(&tensor, 9, data, size);
+  if (data && width > 1 && tensor.data)
+    mica__bytes_from_file(false, (uint8_t *)tensor.data + tensor.length - size, count, width);
   return tensor;
 }
 

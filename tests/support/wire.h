@@ -14,7 +14,7 @@ void wire_text(mica__text *message, int field, const char *text);
 /* A message inside, which is freed. */
 void wire_inside(mica__text *message, int field, mica__text *inside);
 
-/* A tensor of dimensions that end in -1: type as ONNX numbers it, elements as raw bytes (NULL: none). */
+/* A tensor of dimensions that end in -1: type as ONNX numbers it, elements of the host as raw bytes (NULL: none). */
 mica__text wire_tensor(const char *name, int type, const int64_t *dims, const void *data, size_t size);
 /* An input or output; a dimension below 0 ends the list, MICA_DYNAMIC - 1 is open. */
 mica__text wire_port(const char *name, int type, const int64_t *dims);

@@ -1,6 +1,7 @@
 /* The file: messages of protobuf-c, weights in it or beside it. */
 #include "onnx/write/writer.h"
 
+#include "base/byte_order.h"
 #include "base/file.h"
 #include "base/text.h"
 
@@ -121,6 +122,16 @@ static Onnx__StringStringEntryProto *pair_of(mica__writer *w, const char *key, c
   return pair;
 }
 
+/* The elements in the format's byte order; NULL when memory is short. */
+static const void *in_file_order(mica__writer *w, const mica__write_initial *initial) {
+  if (!MICA__HOST_BIG_ENDIAN || !initial->bytes) return initial->data;
+  void *copy = mica__write_room(w, initial->bytes);
+  if (!copy) return NULL;
+  memcpy(copy, initial->data, initial->bytes);
+  mica__onnx_order(initial->dtype, copy, initial->bytes);
+  return copy;
+}
+
 static void put_outside(mica__writer *w, beside *out, const mica__write_initial *initial, Onnx__TensorProto *tensor) {
   static const unsigned char zeros[PAGE];
   char offset[32], length[32];
@@ -138,7 +149,8 @@ static void put_outside(mica__writer *w, beside *out, const mica__write_initial 
   tensor->n_external_data = 3;
   tensor->data_location = 1;
   tensor->has_data_location = true;
-  out->pieces[out->count++] = (mica__bytes){initial->data, initial->bytes};
+  const void *data = in_file_order(w, initial);
+  if (data) out->pieces[out->count++] = (mica__bytes){data, initial->bytes};
   out->at += initial->bytes;
 }
 
@@ -159,7 +171,7 @@ static void add_initials(mica__writer *w, Onnx__GraphProto *graph, beside *out) 
       put_outside(w, out, initial, tensor);
       continue;
     }
-    tensor->raw_data = (ProtobufCBinaryData){initial->bytes, (uint8_t *)(uintptr_t)initial->data};
+    tensor->raw_data = (ProtobufCBinaryData){initial->bytes, (uint8_t *)(uintptr_t)in_file_order(w, initial)};
     tensor->has_raw_data = true;
   }
 }
