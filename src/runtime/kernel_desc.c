@@ -7,7 +7,8 @@
 #include <string.h>
 
 unsigned mica__kernel_class(const mica_device_info *device) {
-  bool gpu = device->device_class == MICA_DEVICE_CLASS_GPU || device->device_class == MICA_DEVICE_CLASS_ACCELERATOR;
+  bool gpu = device->device_class == MICA_DEVICE_CLASS_GPU || device->device_class == MICA_DEVICE_CLASS_ACCELERATOR ||
+             mica__compiler_joins_items(device);
   return gpu ? MICA__ON_GPU : MICA__ON_CPU;
 }
 
@@ -16,8 +17,7 @@ bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *vari
          variant->vector_bytes <= device->vector_bytes &&
          (variant->vendors == 0 || variant->vendors & 1u << device->vendor) &&
          (!variant->has_instruction || variant->has_instruction(device)) &&
-         !mica__compiler_fault(device, desc->name, variant->name) &&
-         (!desc->has_room || desc->has_room(variant->values, device));
+         !mica__compiler_fault(device, desc, variant) && (!desc->has_room || desc->has_room(variant->values, device));
 }
 
 bool mica__variant_suits_vectors(const mica__variant *variant, uint32_t vector_bytes) {

@@ -1,20 +1,24 @@
-/* losses [cnn|mlp]: the first ten losses of the quickstart's network, or of the perceptron, a line each; equal on every
- * device but for rounding. The pictures are the first of Fashion-MNIST, or made up where Debian's package of it is not
- * installed. Exit status 77 where there is no device. */
+/* losses [cnn|mlp [BATCH]]: the first ten losses of the quickstart's network, or of the perceptron, of batches of 32, a
+ * line each; equal on every device but for rounding. The pictures are the first of Fashion-MNIST, or made up where
+ * Debian's package of it is not installed. MICA_TEST_LIMITS makes another device of the one there is (see
+ * support/limited_api.h): PoCL as a GPU, say. Exit status 77 where there is no device, 2 for a batch that is none. */
+#include "support/limited_api.h"
+
 #include <mica/mica.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define BATCH 32
+#define MAX_BATCH 32
 #define SIDE 28
 #define CLASSES 10
 #define STEPS 10
 
 /* The next pictures of the dataset, as they lie in it: bytes as numbers from 0 to 1. */
-static mica_status read_batch(const mica_dataset *data, int step, float *pictures, int32_t *labels) {
+static mica_status read_batch(const mica_dataset *data, int step, int batch, float *pictures, int32_t *labels) {
   uint8_t bytes[SIDE * SIDE];
   if (mica_dataset_dtype(data) != MICA_U8 || mica_dataset_input_bytes(data) != sizeof bytes) return MICA_E_SHAPE;
-  for (int n = 0; n < BATCH; n++) {
-    const uint64_t at = (uint64_t)(step * BATCH + n);
+  for (int n = 0; n < batch; n++) {
+    const uint64_t at = (uint64_t)(step * batch + n);
     const mica_status status = mica_dataset_input(data, at, bytes, sizeof bytes);
     if (status) return status;
     labels[n] = mica_dataset_label(data, at);
@@ -24,9 +28,9 @@ static mica_status read_batch(const mica_dataset *data, int step, float *picture
 }
 
 /* Noise from a counter, and a bright row where the class says. */
-static void make_batch(int step, float *pictures, int32_t *labels) {
+static void make_batch(int step, int batch, float *pictures, int32_t *labels) {
   uint32_t state = 12345u + (uint32_t)step;
-  for (int n = 0; n < BATCH; n++) {
+  for (int n = 0; n < batch; n++) {
     labels[n] = (n * 7 + step) % CLASSES;
     for (int i = 0; i < SIDE * SIDE; i++) {
       state = state * 1664525u + 1013904223u;
@@ -36,10 +40,10 @@ static void make_batch(int step, float *pictures, int32_t *labels) {
   }
 }
 
-static mica_status make_session(const char *name, mica_engine *engine, mica_graph *graph, mica_nn *nn,
+static mica_status make_session(const char *name, int batch, mica_engine *engine, mica_graph *graph, mica_nn *nn,
                                 mica_session **session) {
-  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(BATCH, 1, SIDE, SIDE));
-  mica_value labels = mica_input(graph, "labels", MICA_I32, MICA_SHAPE(BATCH));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(batch, 1, SIDE, SIDE));
+  mica_value labels = mica_input(graph, "labels", MICA_I32, MICA_SHAPE(batch));
   mica_model_config network = {.name = name, .classes = CLASSES};
   mica_value loss = mica_cross_entropy(mica_model_build(nn, x, &network), labels, NULL);
   mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAMW);
@@ -49,23 +53,24 @@ static mica_status make_session(const char *name, mica_engine *engine, mica_grap
 }
 
 /* data: NULL for made up pictures. */
-static mica_status train(mica_engine *engine, mica_session *session, const mica_dataset *data) {
-  static float pictures[BATCH * SIDE * SIDE];
-  int32_t labels[BATCH] = {0};
+static mica_status train(mica_engine *engine, mica_session *session, const mica_dataset *data, int batch) {
+  static float pictures[MAX_BATCH * SIDE * SIDE];
+  int32_t labels[MAX_BATCH] = {0};
+  const size_t bytes = (size_t)(batch * SIDE * SIDE) * sizeof *pictures;
   float rate = 1e-3f, loss = 0;
   mica_queue *queue = mica_engine_queue(engine);
   mica_tensor *x = NULL, *y = NULL, *r = NULL;
-  mica_status status = mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(BATCH, 1, SIDE, SIDE), pictures, &x);
-  if (!status) status = mica_tensor_create_from(engine, MICA_I32, MICA_SHAPE(BATCH), labels, &y);
+  mica_status status = mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(batch, 1, SIDE, SIDE), pictures, &x);
+  if (!status) status = mica_tensor_create_from(engine, MICA_I32, MICA_SHAPE(batch), labels, &y);
   if (!status) status = mica_tensor_create_from(engine, MICA_F32, MICA_SCALAR, &rate, &r);
   const mica_feed feeds[] = {{"x", x}, {"labels", y}, {MICA_LEARNING_RATE, r}};
   for (int step = 0; !status && step < STEPS; step++) {
     if (data)
-      status = read_batch(data, step, pictures, labels);
+      status = read_batch(data, step, batch, pictures, labels);
     else
-      make_batch(step, pictures, labels);
-    if (!status) status = mica_tensor_upload(queue, x, pictures, sizeof pictures);
-    if (!status) status = mica_tensor_upload(queue, y, labels, sizeof labels);
+      make_batch(step, batch, pictures, labels);
+    if (!status) status = mica_tensor_upload(queue, x, pictures, bytes);
+    if (!status) status = mica_tensor_upload(queue, y, labels, (size_t)batch * sizeof *labels);
     if (!status) status = mica_session_run(session, queue, feeds, 3);
     if (!status) status = mica_tensor_download(queue, mica_session_output(session, 0), &loss, sizeof loss);
     if (!status) printf("%.9g\n", (double)loss);
@@ -83,12 +88,19 @@ int main(int argc, char **argv) {
   mica_session *session = NULL;
   mica_dataset *data = NULL;
   const char *name = argc > 1 ? argv[1] : "cnn";
+  const int batch = argc > 2 ? (int)strtol(argv[2], NULL, 10) : MAX_BATCH;
+  if (batch < 1 || batch > MAX_BATCH) {
+    fprintf(stderr, "losses: a batch is 1 to %d, not %s\n", MAX_BATCH, argv[2]);
+    return 2;
+  }
+  const char *limits = getenv("MICA_TEST_LIMITS");
+  if (limits && !limited_install(limits)) return 2;
   mica_status status = mica_engine_create(NULL, &engine);
   if (mica_dataset_open("fashion-mnist", NULL, &data)) data = NULL;
   if (!status) status = mica_graph_create(&graph);
   if (!status) status = mica_nn_create(graph, &(mica_nn_config){.training = true, .seed = 1}, &nn);
-  if (!status) status = make_session(name, engine, graph, nn, &session);
-  if (!status) status = train(engine, session, data);
+  if (!status) status = make_session(name, batch, engine, graph, nn, &session);
+  if (!status) status = train(engine, session, data, batch);
   if (status) fprintf(stderr, "%s\n", mica_error_message());
   mica_session_destroy(session);
   mica_nn_destroy(nn);

@@ -1,24 +1,29 @@
 #!/bin/sh
 # tests/platforms/run.sh: Mica on one OpenCL at a time: every op's check (mica doctor, a process an op) and the first
-# losses of two networks, beside those on PoCL. The last line counts checks: ok, failed, declined with a reason.
+# ten losses of two networks, beside those on PoCL. The last line counts checks: ok, failed, declined with a reason.
 #
-#   sh tests/platforms/run.sh [--build DIR] [--runtime FOLDER] [--seconds N] PLATFORM [OP...]
+#   sh tests/platforms/run.sh [--build DIR] [--runtime FOLDER] [--seconds N] [--resume] PLATFORM [OP...]
+#   sh tests/platforms/run.sh [OPTION...] table       what all platforms said, as the tables of tests/README.md
 #   sh tests/platforms/run.sh --fetch FOLDER intel       from PyPI, by pip (--python PROGRAM: of that Python)
 #
 #   PLATFORM          pocl: the system's
 #                     intel: Intel's runtime for CPUs, in a folder, not installed (packages intel-opencl-rt, tbb,
 #                     intel-cmplr-lib-rt)
 #                     rusticl: Mesa's, on llvmpipe (Debian's mesa-opencl-icd; other programs see no device of it)
-#                     oclgrind: the simulator, the checks of some small ops and the perceptron's losses
-#   OP...             these checks alone, without the losses
+#                     oclgrind: the simulator, the checks of some small ops and losses of batches of one
+#   OP...             these checks alone, without the losses; "losses": these alone
+#   table             a platform whose checks or losses are lacking is run first, as with --resume
 #   --build DIR       build folder: its bin/mica and bin/tests/losses run, its platforms/ keeps what they compile and
 #                     what they said (default: build)
 #   --runtime FOLDER  where a runtime lies; its lib/ is searched for libraries, and its icd/ is the one that the loader
 #                     reads, so that no other platform is there
 #   --seconds N       for an op or a network at most (default: 1800)
+#   --resume          what was kept of a run that was stopped is not run again
 #
 # Losses are equal when each is within 1e-4 of the other's, relatively: ten steps from the same weights, sums in another
-# order. A process that a driver ends is a failure.
+# order. rusticl and Oclgrind run the kernels of GPUs, and stand beside PoCL made a GPU: Winograd's transforms, which
+# CPUs take for the second convolution of cnn, round more than a sum does, and AdamW's steps of one size make 1e-5 of it
+# at the second loss and 1e-3 at the sixth, on one PoCL too. A process that a driver ends is a failure.
 #
 # Exit status: 0 good; 1 a check or a loss is wrong; 2 usage; 77 the runtime is not there.
 set -eu
@@ -26,11 +31,11 @@ set -eu
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 usage() {
   [ $# = 0 ] || echo "platforms/run.sh: $1" >&2
-  sed -n '5,6s/^#  *//p' "$self" >&2
+  sed -n '5,7s/^#  *//p' "$self" >&2
   exit 2
 }
 
-build=$(dirname "$self")/../../build runtime='' fetch='' python=python3 seconds=1800
+build=$(dirname "$self")/../../build runtime='' fetch='' python=python3 seconds=1800 resume=''
 while [ $# -gt 0 ]; do
   case $1 in
   --build | --runtime | --fetch | --python | --seconds)
@@ -38,6 +43,7 @@ while [ $# -gt 0 ]; do
     eval "${1#--}=\$2"
     shift
     ;;
+  --resume) resume=1 ;;
   -*) usage "what is \"$1\"?" ;;
   *) break ;;
   esac
@@ -46,16 +52,19 @@ done
 [ $# -gt 0 ] || usage "which platform?"
 platform=$1
 shift
-networks="mlp cnn" ops="$*" name=$platform
+networks="mlp cnn" ops="$*" name=$platform batch=32 beside=cpu
 case $platform in
 pocl) name="Portable Computing Language" ;;
 intel) packages="intel-opencl-rt tbb intel-cmplr-lib-rt" driver=libintelocl.so ;;
-rusticl) driver=libRusticlOpenCL.so.1 ;;
+rusticl) driver=libRusticlOpenCL.so.1 beside=gpu ;;
 oclgrind)
-  networks=mlp
+  beside=gpu
+  # A step of 32 pictures takes the simulator minutes.
+  batch=1
   small="gather gather_elements scatter cumsum cumprod top_k sort unique segment_sum strided_copy fill cast max_pool"
-  [ "$ops" ] || ops=$small
+  [ "$ops" ] || ops="$small losses"
   ;;
+table) ;;
 *) usage "there is no platform \"$platform\"" ;;
 esac
 
@@ -83,13 +92,57 @@ END
   exit 0
 fi
 
+mkdir -p "$build/platforms"
+kept=$(cd "$build/platforms" && pwd)
+said=$kept/said/$platform
+mkdir -p "$said"
+
+# count PATTERN PLATFORM: lines of all checks kept of it.
+count() { cat "$kept/said/$2"/*.op 2>/dev/null | grep -c "$1" || true; }
+elsewhere='it is for other devices'
+declined() { echo $(($(count '^skipped' "$1") - $(count "$elsewhere" "$1"))); }
+
+if [ "$platform" = table ]; then
+  status=0 all="pocl intel rusticl oclgrind"
+  for p in $all; do
+    code=0
+    sh "$self" --build "$build" --seconds "$seconds" ${runtime:+--runtime "$runtime"} --resume "$p" \
+      >"$kept/$p.run" 2>&1 || code=$?
+    [ "$code" = 0 ] || [ "$code" = 77 ] || status=1
+  done
+  echo "| OpenCL | ok | failed | declined | for other devices | losses of \`mlp\`, \`cnn\` |"
+  echo "| --- | --- | --- | --- | --- | --- |"
+  for p in $all; do
+    if grep -q '^SKIP: ' "$kept/$p.run"; then
+      echo "| $p | | | | | $(sed -n 's/^SKIP: //p' "$kept/$p.run" | head -n 1) |"
+    else
+      echo "| $(cat "$kept/said/$p/name") | $(count '^ok ' "$p") | $(count '^failed' "$p") | $(declined "$p") |" \
+        "$(count "$elsewhere" "$p") | $(cat "$kept/said/$p/losses" 2>/dev/null | paste -s -d ';' | sed 's/;/; /g') |"
+    fi
+  done
+  echo
+  cat "$kept"/said/*/*.op 2>/dev/null | grep '^skipped' | grep -v "$elsewhere" |
+    sed 's/.*declined: //; s/.*  //' | sort | uniq -c | sort -rn
+  echo
+  # A column a platform; those of batches of one stand beside PoCL's of one.
+  for n in mlp cnn; do
+    for b in 32 1; do
+      for p in $all; do ls "$kept/said/$p/$n.$b".[cg]pu 2>/dev/null || true; done >"$kept/columns"
+      [ -s "$kept/columns" ] || continue
+      echo "$n, batches of $b: $(sed 's/.*said.//; s/\/.*\./ /' "$kept/columns" | paste -s -d ',' | sed 's/,/, /g')"
+      # shellcheck disable=SC2046
+      paste -d ' ' $(cat "$kept/columns")
+    done
+  done
+  exit $status
+fi
+
 skip() {
   echo "SKIP: $1"
   exit 77
 }
 
-mkdir -p "$build/platforms"
-kept=$(cd "$build/platforms" && pwd)
+[ "$resume" ] || rm -f "$said"/*
 unset MICA_DEVICE || true
 wrapper='' libraries=${LD_LIBRARY_PATH-}
 case $platform in
@@ -110,7 +163,7 @@ rusticl)
 oclgrind)
   command -v oclgrind >/dev/null || skip "Oclgrind is not installed"
   # As tests/oclgrind/run.sh has it, which looks for races and accesses out of bounds too.
-  wrapper="oclgrind --build-options -cl-opt-disable --local-mem-size 1048576 --num-threads 1"
+  wrapper="oclgrind --build-options -cl-opt-disable --local-mem-size 1048576"
   ;;
 esac
 
@@ -119,53 +172,77 @@ run() {
   # shellcheck disable=SC2086
   MICA_CACHE_DIR="$kept/$platform" timeout "$seconds" $wrapper "$@"
 }
-run "$build/bin/mica" devices >"$kept/devices" 2>&1 && grep -qi "$name" "$kept/devices" || {
-  cat "$kept/devices"
+run "$build/bin/mica" devices >"$said/devices" 2>&1 && grep -qi "$name" "$said/devices" || {
+  cat "$said/devices"
   skip "$platform does not load here"
 }
-sed -n 's/^ *driver  */driver   /p' "$kept/devices" | head -n 1
+sed -n 's/^ *driver  */driver   /p' "$said/devices" | head -n 1
+sed -n "s/^ *driver  *\([^,]*\).*/$platform \1/p" "$said/devices" | head -n 1 >"$said/name"
 
 # An unknown name makes doctor list those that it knows.
-[ "$ops" ] || ops=$(run "$build/bin/mica" doctor '?' 2>&1 | sed -n 's/.*there are //; s/,//g; /fill/p')
-status=0
-: >"$kept/$platform.doctor"
-for op in $ops; do
-  code=0
-  run "$build/bin/mica" doctor "$op" >"$kept/$platform.one" 2>&1 || code=$?
-  cat "$kept/$platform.one" >>"$kept/$platform.doctor"
-  grep '^failed' "$kept/$platform.one" || true
-  # 1: a check failed, which has its line, or none could be run.
-  if [ "$code" -gt 1 ]; then
-    echo "failed   $op: exit status $code: $(tail -n 1 "$kept/$platform.one")" | tee -a "$kept/$platform.doctor"
-  fi
-done
-grep '^skipped' "$kept/$platform.doctor" | grep -v 'it is for other devices' | sort -u || true
-! grep -q '^failed' "$kept/$platform.doctor" || status=1
+[ "$ops" ] || ops="$(run "$build/bin/mica" doctor '?' 2>&1 | sed -n 's/.*there are //; s/,//g; /fill/p') losses"
 
-# losses NETWORK: beside PoCL's.
-losses() {
+# check OP: a failure has its line, or the process's end is one; so is a check without a line.
+check() {
+  code=0
+  run "$build/bin/mica" doctor "$1" >"$said/now" 2>&1 || code=$?
+  [ "$code" -le 1 ] || echo "failed   $1: exit status $code: $(tail -n 1 "$said/now")" >>"$said/now"
+  grep -q '^ok \|^failed\|^skipped' "$said/now" || echo "failed   $1: $(tail -n 1 "$said/now")" >>"$said/now"
+  mv "$said/now" "$said/$1.op"
+  grep '^failed' "$said/$1.op" || true
+}
+
+# train NETWORK FILE: the losses, a line each, and the seconds they took, on stdout.
+train() {
+  begun=$(date +%s)
+  run "$build/bin/tests/losses" "$1" "$batch" >"$2.now" || return 1
+  mv "$2.now" "$2"
+  echo $(($(date +%s) - begun))
+}
+
+# reference NETWORK FILE: on PoCL, which is a GPU where kernels of GPUs run on the platform.
+reference() {
+  mkdir -p "$kept/said/pocl"
   # shellcheck disable=SC2030
   (
-    export OCL_ICD_VENDORS=pocl.icd LD_LIBRARY_PATH="$libraries"
-    "$build/bin/tests/losses" "$1" >"$kept/losses.$1.here" 2>/dev/null
-  ) || rm -f "$kept/losses.$1.here"
-  if ! run "$build/bin/tests/losses" "$1" >"$kept/losses.$1.$platform"; then
-    echo "failed   losses of $1"
-    return 1
-  fi
-  [ -s "$kept/losses.$1.here" ] || { echo "SKIP losses of $1: there is no PoCL to compare with"; return 0; }
-  paste "$kept/losses.$1.here" "$kept/losses.$1.$platform" | awk -v network="$1" '
+    export OCL_ICD_VENDORS=pocl.icd LD_LIBRARY_PATH="$libraries" MICA_TEST_LIMITS="class=$beside"
+    platform=pocl wrapper=''
+    train "$1" "$2"
+  ) >/dev/null 2>&1 || echo "there is no PoCL to compare with"
+}
+
+# losses NETWORK: beside PoCL's of as large a batch, a line for the table.
+losses() {
+  here=$kept/said/pocl/$1.$batch.$beside mine=$said/$1.$batch.$beside
+  [ "$platform" = pocl ] || [ -s "$here" ] || reference "$1" "$here"
+  took=$(train "$1" "$mine") || { echo "failed   losses of $1"; return 1; }
+  [ "$platform" != pocl ] || return 0
+  [ -s "$here" ] || { echo "SKIP losses of $1: there is no PoCL to compare with"; return 0; }
+  paste "$here" "$mine" | awk -v network="$1" -v batch="$batch" -v took="$took" '
     { off = ($2 - $1) / ($1 > 0 ? $1 : 1); if (off < 0) off = -off; if (off > most) most = off; bad += !(off <= 1e-4) }
     END {
-      printf "%-8s losses of %s, %d steps, at most %.1e apart\n", bad || !NR ? "failed" : "ok", network, NR, most
+      printf "%-8s losses of %s, %d steps of %d, at most %.1e apart, in %d s\n", bad || !NR ? "failed" : "ok", network,
+             NR, batch, most, took
       exit bad || !NR
     }'
 }
-if [ $# = 0 ]; then
-  for network in $networks; do losses "$network" || status=1; done
-fi
-count() { grep -c "$1" "$kept/$platform.doctor" || true; }
-others=$(count 'it is for other devices')
-echo "$platform: $(count '^ok ') ok, $(count '^failed') failed, $(($(count '^skipped') - others)) declined;" \
-  "$others are for other devices"
+
+status=0
+for op in $ops; do
+  if [ "$op" = losses ]; then
+    [ "$resume" ] && [ -s "$said/losses" ] || {
+      : >"$said/losses.now"
+      for network in $networks; do losses "$network" >>"$said/losses.now" || true; done
+      mv "$said/losses.now" "$said/losses"
+    }
+    cat "$said/losses"
+    ! grep -q '^failed' "$said/losses" || status=1
+  else
+    [ "$resume" ] && [ -s "$said/$op.op" ] || check "$op"
+    ! grep -q '^failed' "$said/$op.op" || status=1
+  fi
+done
+cat "$said"/*.op 2>/dev/null | grep '^skipped' | grep -v "$elsewhere" | sort -u || true
+echo "$platform: $(count '^ok ' "$platform") ok, $(count '^failed' "$platform") failed, $(declined "$platform")" \
+  "declined; $(count "$elsewhere" "$platform") are for other devices"
 exit $status

@@ -33,16 +33,26 @@ START_TEST(unknown_platforms_have_opencl_c_alone) {
 }
 END_TEST
 
-START_TEST(faults_are_of_a_platform_a_driver_and_a_kernel) {
-  mica_device_info rusticl = {.platform = "rusticl", .driver = "22.3.6"},
-                   newer = {.platform = "rusticl", .driver = "25.0"};
-  const mica_device_info pocl = {.platform = "Portable Computing Language", .driver = "22.3.6"};
-  ck_assert_ptr_nonnull(mica__compiler_fault(&rusticl, "conv_cpu_direct_w", "cpu.8x32"));
-  ck_assert_ptr_nonnull(mica__compiler_fault(&rusticl, "int8_cpu", "emulated_amx"));
-  ck_assert_ptr_null(mica__compiler_fault(&rusticl, "int8_cpu", "cpu"));
-  ck_assert_ptr_null(mica__compiler_fault(&rusticl, "conv_gemm", "cpu.8x32"));
-  ck_assert_ptr_null(mica__compiler_fault(&newer, "conv_cpu_direct_w", "cpu.8x32"));
-  ck_assert_ptr_null(mica__compiler_fault(&pocl, "conv_cpu_direct_w", "cpu.8x32"));
+START_TEST(a_platform_that_joins_items_gets_the_kernels_of_gpus) {
+  static const mica__variant variants[] = {{.name = "cpu", .classes = MICA__ON_CPU},
+                                           {.name = "any", .classes = MICA__ON_ANY},
+                                           {.name = "gpu", .classes = MICA__ON_GPU}};
+  const mica__kernel_desc tiles = {.name = "tiles", .variants = variants, .variant_count = 1},
+                          both = {.name = "both", .variants = variants, .variant_count = 3};
+  const mica_device_info llvmpipe = {.platform = "rusticl", .driver = "22.3.6", .device_class = MICA_DEVICE_CLASS_CPU},
+                         iris = {.platform = "rusticl", .driver = "22.3.6", .device_class = MICA_DEVICE_CLASS_GPU},
+                         pocl = {.platform = "Portable Computing Language", .device_class = MICA_DEVICE_CLASS_CPU};
+  ck_assert_ptr_nonnull(mica__compiler_fault(&llvmpipe, &tiles, &variants[0]));
+  ck_assert_ptr_nonnull(mica__compiler_fault(&llvmpipe, &tiles, NULL));
+  ck_assert_ptr_null(mica__compiler_fault(&llvmpipe, &both, NULL));
+  ck_assert_ptr_null(mica__compiler_fault(&llvmpipe, &both, &variants[1]));
+  ck_assert_ptr_null(mica__compiler_fault(&iris, &tiles, &variants[0]));
+  ck_assert_ptr_null(mica__compiler_fault(&pocl, &tiles, &variants[0]));
+  ck_assert_int_eq(mica__kernel_class(&llvmpipe), MICA__ON_GPU);
+  ck_assert_int_eq(mica__kernel_class(&pocl), MICA__ON_CPU);
+  ck_assert_str_eq(mica__kernel_variant(&both, &llvmpipe)->name, "any");
+  ck_assert_ptr_null(mica__kernel_variant(&tiles, &llvmpipe));
+  ck_assert_str_eq(mica__kernel_variant(&tiles, &pocl)->name, "cpu");
 }
 END_TEST
 
@@ -69,7 +79,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("compiler");
   TCase *rows = tcase_create("compiler");
   tcase_add_test(rows, platforms_have_their_macros);
-  tcase_add_test(rows, faults_are_of_a_platform_a_driver_and_a_kernel);
+  tcase_add_test(rows, a_platform_that_joins_items_gets_the_kernels_of_gpus);
   tcase_add_test(rows, vectors_are_named_where_a_compiler_uses_none);
   tcase_add_test(rows, unknown_platforms_have_opencl_c_alone);
   suite_add_tcase(suite, rows);

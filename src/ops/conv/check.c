@@ -277,7 +277,7 @@ mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mi
       if ((s == first || (fits && all && variant == last)) && takes(check, impl, &settings[s]))
         MICA_TRY(check_setting(check, impl, variant, &settings[s], pass, settings[s].every));
   }
-  if (check->cases == cases) mica__check_skip(check, impl->name, "any", passes[pass], tried);
+  if (check->cases == cases) mica__check_skip(check, impl->name, kernel, NULL, passes[pass], tried);
   return MICA_OK;
 }
 

@@ -371,7 +371,7 @@ static mica_status check_gemm(mica__check *check) {
     size_t cases = check->cases;
     bool tried = false;
     MICA_TRY(check_impl(check, *impl, &tried));
-    if (check->cases == cases) mica__check_skip(check, (*impl)->name, "any", "", tried);
+    if (check->cases == cases) mica__check_skip(check, (*impl)->name, (*impl)->kernel, NULL, "", tried);
   }
   return MICA_OK;
 }

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/tile.h"
+#include "runtime/compiler.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param tile_params[] = {
@@ -62,7 +63,8 @@ static const char *decline_tiles(const mica__task *task) {
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
   if (gemm->epilogue.acc == MICA_F64) return "f64 takes too many registers";
-  if (!task->device->local_is_fast) return "local memory is no faster than global memory here";
+  if (!task->device->local_is_fast && !mica__compiler_joins_items(task->device))
+    return "local memory is no faster than global memory here";
   return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 

@@ -65,14 +65,15 @@ mica_status mica__check_end(mica__check_group *group) {
                        : mica__fail(group->status, "%s.%s: %s", group->kernel, group->variant, group->message);
 }
 
-void mica__check_skip(mica__check *check, const char *kernel, const char *variant, const char *cases, bool tried) {
-  const char *fault = mica__compiler_fault(mica_engine_device(check->engine), kernel, variant);
-  report(check, (mica_doctor_line){.kernel = kernel,
-                                   .variant = variant,
+void mica__check_skip(mica__check *check, const char *name, const mica__kernel_desc *kernel,
+                      const mica__variant *variant, const char *cases, bool tried) {
+  const char *fault = kernel ? mica__compiler_fault(mica_engine_device(check->engine), kernel, variant) : NULL;
+  report(check, (mica_doctor_line){.kernel = name,
+                                   .variant = variant ? variant->name : "any",
                                    .cases = cases,
                                    .status = MICA_E_UNSUPPORTED,
-                                   .message = tried   ? MICA__NO_CASE
-                                              : fault ? fault
+                                   .message = fault   ? fault
+                                              : tried ? MICA__NO_CASE
                                                       : "it is for other devices"});
 }
 
@@ -226,7 +227,7 @@ static mica_status run(mica_engine *engine, const mica__op *op, mica__check_leve
        kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++)
       if (!has_run(&check, (*kernel)->name, (*kernel)->variants[v].name))
-        mica__check_skip(&check, (*kernel)->name, (*kernel)->variants[v].name, op->name,
+        mica__check_skip(&check, (*kernel)->name, *kernel, &(*kernel)->variants[v], op->name,
                          runs_on(&(*kernel)->variants[v], mica_engine_device(engine)));
   if (status == MICA_OK) status = mica__text_status(&check.run);
   mica__text_free(&check.run);

@@ -55,9 +55,11 @@ bool mica__check_note(mica__check_group *group, mica_status status, const char *
 MICA_CHECKED mica_status mica__check_end(mica__check_group *group);
 
 /* Reports a kernel, or an implementation, that was not run: no case suited it, or none was tried, since it is for other
- * devices. The former is a defect of the check; the tests look for its sentence, MICA__NO_CASE. */
+ * devices or its compiler makes it badly. The first is a defect of the check; the tests look for its sentence,
+ * MICA__NO_CASE. kernel: NULL for an implementation without one; variant: NULL for all of them. */
 #define MICA__NO_CASE "no case"
-void mica__check_skip(mica__check *check, const char *kernel, const char *variant, const char *cases, bool tried);
+void mica__check_skip(mica__check *check, const char *name, const mica__kernel_desc *kernel,
+                      const mica__variant *variant, const char *cases, bool tried);
 
 /* A tensor whose content is also known to the host as doubles. Guard elements stand on both sides of it. */
 typedef struct mica__check_tensor {

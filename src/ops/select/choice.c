@@ -106,20 +106,12 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   return !choice->impl->decline(&task);
 }
 
-/* Why all variants of a kernel are declined on the device; NULL when one is not. */
-static const char *fault_of(const mica__kernel_desc *desc, const mica_device_info *device) {
-  const char *fault = NULL;
-  for (int v = 0; v < desc->variant_count; v++)
-    if (!(fault = mica__compiler_fault(device, desc->name, desc->variants[v].name))) return NULL;
-  return fault;
-}
-
 /* Why an implementation is not taken on a device, whatever is known of it there; NULL when it is, and then the task is
  * planned. */
 static const char *declines(const mica__impl *impl, mica__task *task) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   const char *reason = is_left_out(impl) ? "it is left out" : impl->unable ? impl->unable(task->problem) : NULL;
-  if (!reason && impl->kernel) reason = fault_of(impl->kernel, task->device);
+  if (!reason && impl->kernel) reason = mica__compiler_fault(task->device, impl->kernel, NULL);
   if (reason) return reason;
   plan_task(impl, task);
   reason = impl->decline(task);

@@ -34,8 +34,7 @@ mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *d
 
 mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *desc, const mica__variant *variant,
                                int32_t *values) {
-  const char *fault =
-      mica__compiler_fault(mica_engine_device(mica__queue_engine(exec->queue)), desc->name, variant->name);
+  const char *fault = mica__compiler_fault(mica_engine_device(mica__queue_engine(exec->queue)), desc, variant);
   if (exec->notes) MICA_TRY(note(exec->notes, desc, variant));
   if (fault) return mica__fail(MICA_E_UNSUPPORTED, "kernel %s.%s is declined: %s", desc->name, variant->name, fault);
   mica__kernel_values(desc, variant, values);
