@@ -1,11 +1,11 @@
-/* matmul/gemm_mma.cl: D = act(alpha op(A) op(B) + beta C + bias) on NVIDIA's tensor cores, by the tiles of
+/* matmul/gemm_mma.cl: D = act(alpha op(A) op(B) + beta C + bias) on a GPU's matrix units, by the tiles of
  * common/mma_tile.clh. GPU class.
  *
  * Operands that are adjacent along k lie upright in local memory, as do those of i8 or of any strides, which are read
  * element by element; those adjacent along the outer index lie as they are.
  *
- * A_T and B_T are one of f32 (products rounded to tf32, 10 bits of mantissa: only where the caller allows it), f16,
- * bf16 and i8. Prologues are not possible here, since words are copied as they are.
+ * A_T and B_T are one of f32 (products rounded to tf32, 10 bits of mantissa, by NVIDIA's units: only where the caller
+ * allows it), f16, bf16 and i8. Prologues are not possible here, since words are copied as they are.
  * NDRange: one dimension, THREADS * tiles of D * batches; work-group (THREADS). */
 #ifndef A_T
 #define A_T f16
@@ -13,9 +13,12 @@
 #define MMA_T A_T
 #define A_LIES (A_LAYOUT == 2 && MMA_PER_WORD <= 2)
 #define B_LIES (B_LAYOUT == 2 && MMA_PER_WORD <= 2)
+#define COPIED_A WHOLE(A)
+#define COPIED_B WHOLE(B)
 
-/* There is room for two slices of tf32 too, unless both operands are read word by word. */
-#define BUFFERS (MMA_PER_WORD == 2 || (MMA_PER_WORD == 1 && !(A_LIES && B_LIES)) ? 2 : 1)
+/* Where copies are in the background there is room for two slices of tf32 too, unless both operands are read word by
+ * word. */
+#define BUFFERS (MMA_COPIES && (MMA_PER_WORD == 2 || (MMA_PER_WORD == 1 && !(A_LIES && B_LIES))) ? 2 : 1)
 
 #include "common/mma_tile.clh"
 #include "matmul/operands.clh"
@@ -62,14 +65,15 @@
   __global const STORAGE(X##_T) *X##_from = X##_matrix + X##_outer * (WHOLE(X) && LIES(X) ? 1 : (outer_stride)) +      \
                                             X##_k * (WHOLE(X) && !LIES(X) ? 1 : (k_stride));
 
-/* Copies the next tile of X, zero outside it. `within` says that none of it is: most are not at an edge, and bounds
- * and the sizes of copies are more instructions than the copies. */
+/* Copies the next tile of X, zero outside it. `within` says that none of it is: most are not at an edge, and where
+ * copies are instructions of their own bounds and sizes are more than these. */
 #define COPY(X, tile, within, outer_end, outer_stride, k_stride)                                                       \
   UNROLL_##X for (int i = 0; i < TILE_##X * 4 / THREADS; i++) {                                                        \
     const int outer = X##_outer + (LIES(X) ? 0 : i * APART(X)), k = X##_k + (LIES(X) ? i * APART(X) : 0);              \
     __local uint4 *to = (tile) + SPOT(X, (uint)item + i * THREADS);                                                    \
     if (WHOLE(X)) {                                                                                                    \
-      MMA_COPY(to, X##_from + i * X##_apart, within || (outer < (outer_end) && k < K));                                \
+      const bool inside = within || (outer < (outer_end) && k < K);                                                    \
+      MMA_COPY(SLOT_##X + i, to, MMA_COPIES || inside ? X##_from + i * X##_apart : X##_matrix, inside);                \
     } else {                                                                                                           \
       GATHER(X, to, outer, k, outer_end, outer_stride, k_stride)                                                       \
     }                                                                                                                  \
@@ -95,7 +99,7 @@
 /* A step of both operands. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
-    if (whole && ((step) + 1) * TILE_K <= K) {                                                                         \
+    if (MMA_COPIES && whole && ((step) + 1) * TILE_K <= K) {                                                           \
       COPY(A, to_a, true, M, A_row, A_col)                                                                             \
       COPY(B, to_b, true, N, B_col, B_row)                                                                             \
     } else {                                                                                                           \
@@ -123,7 +127,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(cons
   for (int i = 0; i < WARP_M / 8; i++) {
     MMA_TILE_PUT(i)
 #pragma unroll 1
-    for (int n = lane; n < 8 * (WARP_N / WIDE); n += 32) {
+    for (int n = lane; n < 8 * (WARP_N / WIDE); n += MMA_LANES) {
       const int r = n / (WARP_N / WIDE), c = n % (WARP_N / WIDE) * WIDE;
       const long row = row0 + row_warp + i * 8 + r, col = col0 + col_warp + c;
       if (row >= M) continue;

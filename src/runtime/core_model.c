@@ -53,3 +53,19 @@ mica__gpu_model mica__gpu_model_of(const mica_device_info *device) {
   if (device->vendor != MICA_VENDOR_NVIDIA) return MICA__GPU_OTHER;
   return device->compute_capability >= 90 ? MICA__GPU_SM_90 : MICA__GPU_SM_80;
 }
+
+/* The name is "gfx90a:sramecc+:xnack-"; other platforms have names of their own, and other compilers. */
+static bool is_amd(const mica_device_info *device, const char *const *names) {
+  if (device->vendor != MICA_VENDOR_AMD || !strstr(device->platform, "AMD Accelerated Parallel Processing"))
+    return false;
+  for (; *names; names++) {
+    const size_t length = strlen(*names);
+    if (!strncmp(device->name, *names, length) && (device->name[length] == '\0' || device->name[length] == ':'))
+      return true;
+  }
+  return false;
+}
+
+bool mica__gpu_has_mfma(const mica_device_info *device) {
+  return is_amd(device, (const char *const[]){"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", NULL});
+}

@@ -32,4 +32,7 @@ const mica__core_model *mica__core_model_of(const mica_device_info *device);
 typedef enum mica__gpu_model { MICA__GPU_OTHER, MICA__GPU_SM_80, MICA__GPU_SM_90 } mica__gpu_model;
 mica__gpu_model mica__gpu_model_of(const mica_device_info *device);
 
+/* For variants: AMD's CDNA, by the name that its own platform gives it, which no extension announces. */
+bool mica__gpu_has_mfma(const mica_device_info *device);
+
 #endif

@@ -2,7 +2,7 @@
 # sh tests/lint/extensions.sh [ROOT]: kernels are OpenCL C 1.2. What only some compilers take (__builtin_ functions,
 # inline assembly, extensions, functions of OpenCL 2, macros of a driver) stands in a branch of an #if that names a
 # MICA_HAS_ macro, which src/runtime/compiler.c defines where it was tried, MICA_SUBGROUPS or REQD_SUBGROUP, which a
-# variant for such a compiler defines, or MMA_PTX, whose first build is the probe. Every kernel declares its group.
+# variant for such a compiler defines, or MMA_NATIVE, whose first build is the probe. Every kernel declares its group.
 # tests/lint/extensions.allow lists files whose kernels do not, "<file> <reason>"; one that is no longer needed fails
 # too.
 set -eu
@@ -13,7 +13,7 @@ allow=tests/lint/extensions.allow
 
 find cl -name '*.cl' -o -name '*.clh' | sort | xargs awk -v allow="$allow" '
   BEGIN {
-    guards = "MICA_HAS_|MICA_SUBGROUPS|REQD_SUBGROUP|MMA_PTX"
+    guards = "MICA_HAS_|MICA_SUBGROUPS|REQD_SUBGROUP|MMA_NATIVE"
     while ((getline line < allow) > 0) {
       if (line ~ /^#/ || line == "") continue
       split(line, field)

@@ -5,6 +5,7 @@
  * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the
  * problem and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets
  * of run.sh. With --platform nvidia|amd|intel: the macros that the vendor's platform gets beside them. */
+#include "ops/select/mma.h"
 #include "ops/select/registry.h"
 #include "runtime/compiler.h"
 #include "runtime/kernel.h"
@@ -25,8 +26,13 @@ static bool uses_f64(const mica__kernel_desc *desc, const int32_t *values) {
   return false;
 }
 
-/* Which vendors' compilers get to see a variant; Intel's newer GPUs have no f64, and the PTX for tensor cores begins
- * with sm_80 (the implementation that uses it declines before). */
+/* The targets that have a matrix unit; NULL for a kernel that uses none. */
+static const char *unit_targets(const mica__kernel_desc *desc, const int32_t *values) {
+  static const char *const targets[] = {[MICA__MMA_PTX] = "sm_80,sm_90", [MICA__MMA_MFMA] = "gfx908,gfx90a,gfx942"};
+  return is_set(desc, values, "MMA_NATIVE", 1) ? targets[mica__kernel_value(desc, values, "MMA_UNIT")] : NULL;
+}
+
+/* Which vendors' compilers get to see a variant; Intel's newer GPUs have no f64. */
 static void vendors_of(const mica__kernel_desc *desc, const mica__variant *variant, const int32_t *values,
                        char text[64]) {
   static const struct {
@@ -39,13 +45,15 @@ static void vendors_of(const mica__kernel_desc *desc, const mica__variant *varia
       {MICA_VENDOR_INTEL, MICA_FEATURE_INTEL_SUBGROUPS | MICA_FEATURE_SUBGROUPS, "intel"},
   };
   const uint32_t everywhere = MICA_FEATURE_FP64 | MICA_FEATURE_FP16;
+  const char *units = unit_targets(desc, values);
   text[0] = '\0';
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+  if (units) strcpy(text, units);
+  for (size_t i = 0; !units && i < sizeof known / sizeof *known; i++) {
     if (variant->vendors && !(variant->vendors & 1u << known[i].vendor)) continue;
     if (variant->features & ~(known[i].features | everywhere)) continue;
     if (known[i].vendor == MICA_VENDOR_INTEL && uses_f64(desc, values)) continue;
     if (text[0]) strcat(text, ",");
-    strcat(text, variant->features & MICA_FEATURE_INLINE_PTX ? "sm_80,sm_90" : known[i].name);
+    strcat(text, known[i].name);
   }
 }
 
@@ -118,11 +126,11 @@ static bool print_types(const mica__kernel_desc *desc, const mica__variant *vari
   return true;
 }
 
-/* Tensor cores read 16 and 32 bits that lie along k or across it in ways of their own: each type in each pair of the
+/* Matrix units read 16 and 32 bits that lie along k or across it in ways of their own: each type in each pair of the
  * two. */
 static bool print_layouts(const mica__kernel_desc *desc, const mica__variant *variant) {
   static const mica_dtype types[] = {MICA_F32, MICA_F16, MICA_BF16};
-  if (!(variant->features & MICA_FEATURE_INLINE_PTX) || mica__kernel_param_index(desc, "B_LAYOUT") < 0) return true;
+  if (!is_set(desc, variant->values, "MMA_NATIVE", 1) || mica__kernel_param_index(desc, "B_LAYOUT") < 0) return true;
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
     for (int layouts = 0; layouts < 4; layouts++) {
       int32_t values[MICA__MAX_PARAMS];
@@ -136,8 +144,8 @@ static bool print_layouts(const mica__kernel_desc *desc, const mica__variant *va
 
 /* Cases that the device decides: shipped variants have them right for theirs. */
 static bool is_of_device(const mica__kernel_param *param) {
-  return !strcmp(param->macro, "MMA_PTX") || !strcmp(param->macro, "MICA_HAS_DP4A") ||
-         !strcmp(param->macro, "MICA_SUBGROUPS");
+  return !strcmp(param->macro, "MMA_UNIT") || !strcmp(param->macro, "MMA_NATIVE") ||
+         !strcmp(param->macro, "MICA_HAS_DP4A") || !strcmp(param->macro, "MICA_SUBGROUPS");
 }
 
 static bool print_cases(const mica__kernel_desc *desc, const mica__variant *variant) {

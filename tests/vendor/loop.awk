@@ -28,7 +28,7 @@ function add_branch(op, rest, target) {
 function is_math(i) {
   if (ops[i] ~ /^mad/) return args[i] ~ />:f /
   return ops[i] ~ /^(FFMA|HMMA|IMMA|DFMA|HFMA2|dpas)/ || ops[i] ~ /^v_(pk_)?(fma|fmac|mac|mad)_(mix_|f)/ ||
-         ops[i] ~ /^v_mfma/
+         ops[i] ~ /^v_(mfma|wmma)/
 }
 function is_copy(op) { return op ~ /^LDGSTS/ }
 function is_load(op) { return op ~ /^LDG\./ || is_copy(op) || op ~ /^(global|buffer|flat)_load/ || op ~ /^send/ }

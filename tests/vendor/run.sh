@@ -23,10 +23,10 @@
 #
 # Kernels are compiled with the macros that the vendor's platform gets (src/runtime/compiler.c).
 #
-# Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx90a gfx1030 (clang for AMD with rocm-device-libs), sm_70 sm_75
-# sm_80 sm_90 (clang for NVIDIA with libclc, then ptxas; that of CUDA 13 no longer takes sm_70). A result is kept until
-# the kernel's text, its options or the compiler change. NVIDIA's main loops are counted where there are cuobjdump and
-# nvdisasm.
+# Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx908 gfx90a gfx942 gfx1030 (clang for AMD with rocm-device-libs),
+# sm_70 sm_75 sm_80 sm_90 (clang for NVIDIA with libclc, then ptxas; that of CUDA 13 no longer takes sm_70). A result is
+# kept until the kernel's text, its options or the compiler change. NVIDIA's main loops are counted where there are
+# cuobjdump and nvdisasm.
 #
 # Exit status: 0 good; 1 a kernel does not compile, one that is used by default spills, or a limit is not kept; 2 usage;
 # 77 no compiler is installed. A target whose compiler is missing is reported as SKIP and never counted as good.
@@ -95,11 +95,14 @@ compiler_version() {
 
 # Each translate_ function makes the binary of a file in $work, and leaves its messages in $work/log; each compile_
 # function prints "registers scratch local size" of the kernel too. Status 1: failed.
+# Clang 15 knows gfx942 by the name that its instructions had first.
 translate_amd() {
+  amd_cpu=$target
+  [ "$target" != gfx942 ] || amd_cpu=gfx940
   # shellcheck disable=SC2086
-  "$clang" -cl-std=CL1.2 -O3 -target amdgcn-amd-amdhsa -mcpu="$target" --rocm-path="${rocm_libs%/amdgcn/bitcode}" \
+  "$clang" -cl-std=CL1.2 -O3 -target amdgcn-amd-amdhsa -mcpu="$amd_cpu" --rocm-path="${rocm_libs%/amdgcn/bitcode}" \
     --rocm-device-lib-path="$rocm_libs" -I. $options -S -o "$work/kernel.s" "$file" >"$work/log" 2>&1 &&
-    "$clang" -target amdgcn-amd-amdhsa -mcpu="$target" -c -o "$work/kernel.o" "$work/kernel.s" >>"$work/log" 2>&1
+    "$clang" -target amdgcn-amd-amdhsa -mcpu="$amd_cpu" -c -o "$work/kernel.o" "$work/kernel.s" >>"$work/log" 2>&1
 }
 compile_amd() {
   translate_amd || return 1
@@ -231,7 +234,7 @@ usage() {
 }
 
 build=$root/build list= subset=. jobs=2 json=0 limits=
-targets="skl tgllp dg2 pvc gfx906 gfx90a gfx1030 sm_70 sm_75 sm_80 sm_90"
+targets="skl tgllp dg2 pvc gfx906 gfx908 gfx90a gfx942 gfx1030 sm_70 sm_75 sm_80 sm_90"
 while [ $# -gt 0 ]; do
   case $1 in
   --build | --list | --subset | --targets | --jobs | --limits)

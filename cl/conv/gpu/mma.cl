@@ -1,5 +1,5 @@
 /* conv/gpu/mma.cl: phases of a convolution (conv/problem.clh), forward or backward to the data, each as a matrix
- * product on tensor cores (common/mma_tile.clh) whose right operand is gathered. GPU class.
+ * product on a GPU's matrix units (common/mma_tile.clh) whose right operand is gathered. GPU class.
  *
  *   rows      KG channels of the result in a group
  *   columns   pixels of the result in this phase, of all images
@@ -38,7 +38,6 @@
 
 #define ROWS_A (TILE_M * 4 / THREADS) /* rows and columns of which a work-item copies a piece */
 #define ROWS_B (TILE_N * 4 / THREADS)
-#define COLUMNS ((WARP_N + 31) / 32) /* that it finishes alone where pieces of 16 bytes are in two images */
 #define UNROLL _Pragma("unroll")
 #define OUTSIDE (1 << 30) /* added to a coordinate that is in no source, without an overflow */
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
@@ -49,14 +48,15 @@
     const bool deep = at < DEPTH;                                                                                      \
     UNROLL for (int r = 0; r < ROWS_A; r++) {                                                                          \
       const bool inside = deep && row0 + mine + r * (THREADS / 4) < KG;                                                \
-      MMA_COPY((to_a) + UPRIGHT(mine + r * (THREADS / 4), item % 4),                                                   \
-               weights + (inside ? r * (THREADS / 4) * DEPTH + at : 0), inside);                                       \
+      MMA_COPY(SLOT_A + r, (to_a) + UPRIGHT(mine + r * (THREADS / 4), item % 4),                                       \
+               MMA_COPIES || inside ? weights + (inside ? r * (THREADS / 4) * DEPTH + at : 0) : P, inside);            \
     }                                                                                                                  \
     UNROLL for (int r = 0; r < ROWS_B; r++) {                                                                          \
       const bool inside = deep && (uint)(i1[r] + t1 * DELTA1) < (uint)IN1 &&                                           \
                           (uint)(i2[r] + t2 * DELTA2) < (uint)IN2 &&                                                   \
                           (DIMS == 2 || (uint)(i0[r] + t0 * DELTA0) < (uint)IN0);                                      \
-      MMA_COPY((to_b) + UPRIGHT(mine + r * (THREADS / 4), item % 4), source + (inside ? from[r] + reach : 0), inside); \
+      MMA_COPY(SLOT_B + r, (to_b) + UPRIGHT(mine + r * (THREADS / 4), item % 4),                                       \
+               source + (inside ? from[r] + reach : 0), inside);                                                       \
     }                                                                                                                  \
     at += 4;                                                                                                           \
     channel += 4;                                                                                                      \
@@ -72,16 +72,19 @@
 /* Eight rows of a warp's sums, so many columns at once, which are pixels of one image that lie together. */
 #define FINISH_TOGETHER(n, store, read)                                                                                \
   {                                                                                                                    \
-    const int c = lane % (WARP_N / n) * n, col = col0 + col_warp + c, image = col / pixels;                            \
-    _Pragma("unroll 1") for (int r = lane / (WARP_N / n); r < 8; r += 32 * n / WARP_N) {                               \
-      if (first + r < KG && col < columns)                                                                             \
-        FINISH_BY(store, n, read(r, c), image, own_group *KG + first + r, col - image * pixels);                       \
+    const int across = WARP_N / n, down = MMA_LANES > across ? MMA_LANES / across : 1;                                 \
+    _Pragma("unroll 1") for (int q = lane % across; q < across; q += MMA_LANES) {                                      \
+      const int c = q * n, col = col0 + col_warp + c, image = col / pixels;                                            \
+      _Pragma("unroll 1") for (int r = lane / across; r < 8; r += down) {                                              \
+        if (first + r < KG && col < columns)                                                                           \
+          FINISH_BY(store, n, read(r, c), image, own_group *KG + first + r, col - image * pixels);                     \
+      }                                                                                                                \
     }                                                                                                                  \
   }
 #define SUMS_2(r, c) (*SUMS(2, r, c))
 /* One by one, so that a warp writes neighbours. */
 #define FINISH_ALONE                                                                                                   \
-  for (int c = lane; c < WARP_N; c += 32) {                                                                            \
+  for (int c = lane; c < WARP_N; c += MMA_LANES) {                                                                     \
     const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
     const int p0 = AT0 + pixel / OUT2 / OUT1 * OUT_STRIDE0, p1 = AT1 + pixel / OUT2 % OUT1 * OUT_STRIDE1;              \
     const int to = FLAT ? pixel : (p0 * FULL1 + p1) * FULL2 + AT2 + pixel % OUT2 * OUT_STRIDE2;                        \
@@ -89,7 +92,7 @@
         FINISH(1, *SUMS(1, r, c), image, own_group *KG + first + r, to);                                               \
   }
 #define PUT_PARTS                                                                                                      \
-  for (int c = lane; c < WARP_N; c += 32) {                                                                            \
+  for (int c = lane; c < WARP_N; c += MMA_LANES) {                                                                     \
     const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
     const long row = ((long)split * N + image) * G * KG + own_group * KG + first;                                      \
     _Pragma("unroll 1") for (int r = 0; col < columns && r < 8 && first + r < KG; r++)                                 \

@@ -1,5 +1,5 @@
-/* conv/gpu/wgrad_mma.cl: a convolution's weight gradient as a matrix product on tensor cores (common/mma_tile.clh),
- * divided among groups. GPU class.
+/* conv/gpu/wgrad_mma.cl: a convolution's weight gradient as a matrix product on a GPU's matrix units
+ * (common/mma_tile.clh), divided among groups. GPU class.
  *
  *   rows      KG filters of a group
  *   columns   taps and, within each, CG channels, rounded up to whole pieces of 16 bytes
@@ -45,12 +45,14 @@
     UNROLL for (int r = 0; r < PIECES_A; r++) {                                                                        \
       const int row = item / 4 + r * (THREADS / 4);                                                                    \
       const bool inside = n < N && row0 + row < KG;                                                                    \
-      MMA_COPY((to_a) + UPRIGHT(row, item % 4), Y + (inside ? (n * G * KG + row0 + row) * WIDTH + q : 0), inside);     \
+      MMA_COPY(SLOT_A + r, (to_a) + UPRIGHT(row, item % 4),                                                            \
+               Y + (inside ? (n * G * KG + row0 + row) * WIDTH + q : 0), inside);                                      \
     }                                                                                                                  \
     UNROLL for (int r = 0; r < PIECES_B; r++) {                                                                        \
       const int row = item / 4 + r * (THREADS / 4);                                                                    \
       const bool inside = n < N && col0 + row < CG;                                                                    \
-      MMA_COPY((to_b) + UPRIGHT(row, item % 4), X + (inside ? (n * G * CG + col0 + row) * WIDTH + q : 0), inside);     \
+      MMA_COPY(SLOT_B + r, (to_b) + UPRIGHT(row, item % 4),                                                            \
+               X + (inside ? (n * G * CG + col0 + row) * WIDTH + q : 0), inside);                                      \
     }                                                                                                                  \
     for (q += 4; q >= WIDTH; q -= WIDTH) n++;                                                                          \
   }
@@ -60,14 +62,15 @@
     UNROLL for (int r = 0; r < PIECES_A; r++) {                                                                        \
       const int k = item / ACROSS(A) + r * (THREADS / ACROSS(A));                                                      \
       const bool inside = has_row && pixel + k < pixels;                                                               \
-      MMA_COPY((to_a) + LYING(A, k, item % ACROSS(A)), Y + (inside ? (pixel + k) * ROWS + row : 0), inside);           \
+      MMA_COPY(SLOT_A + r, (to_a) + LYING(A, k, item % ACROSS(A)),                                                     \
+               Y + (inside ? (pixel + k) * ROWS + row : 0), inside);                                                   \
     }                                                                                                                  \
     UNROLL for (int r = 0; r < PIECES_B; r++) {                                                                        \
       const int k = item / ACROSS(B) + r * (THREADS / ACROSS(B));                                                      \
       const bool inside = has_tap && n[r] < N && (uint)i1[r] < (uint)I1 && (uint)i2[r] < (uint)I2 &&                   \
                           (DIMS == 2 || (uint)i0[r] < (uint)I0);                                                       \
       const int from = (((n[r] * I0 + DEEP(i0[r])) * I1 + i1[r]) * I2 + i2[r]) * CHANNELS + channel;                   \
-      MMA_COPY((to_b) + LYING(B, k, item % ACROSS(B)), X + (inside ? from : 0), inside);                               \
+      MMA_COPY(SLOT_B + r, (to_b) + LYING(B, k, item % ACROSS(B)), X + (inside ? from : 0), inside);                   \
       i2[r] += ADVANCE2 * ST2;                                                                                         \
       i1[r] += ADVANCE1 * ST1;                                                                                         \
       n[r] += ADVANCE_N;                                                                                               \
@@ -123,13 +126,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_wgra
   MMA_TILE_LOOP(steps, FILL)
 
   P += P_at + ((long)split * G + own) * KG * columns;
-  UNROLL for (int i = 0; i < WARP_M / 16; i++) {
-    UNROLL for (int j = 0; j < WARP_N / 8; j++) {
-      UNROLL for (int e = 0; e < 4; e += 2) {
-        const int to_row = row0 + MMA_TILE_ROW(i, e), to_col = col0 + MMA_TILE_COL(j, e);
-        if (to_row < KG && to_col < columns)
-          *(__global float2 *)(P + (long)to_row * columns + to_col) = (float2)(sums[i][j][e], sums[i][j][e + 1]);
-      }
-    }
-  }
+#define TO_SUM(row, col) (P + (long)(row0 + (row)) * columns + (col0 + (col)))
+  MMA_TILE_WRITE(KG - row0, columns - col0, TO_SUM)
 }

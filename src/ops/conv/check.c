@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/common/tolerance.h"
 #include "ops/conv/conv.h"
+#include "ops/select/mma.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -158,8 +159,9 @@ static mica_status reference(const mica__impl *impl, const mica__variant *varian
                              const mica__conv *conv, const operands *o, double *want, double *bound, int64_t count) {
   const mica__check_tensor *a = conv->pass == MICA__CONV_BWD_DATA ? &o->w : &o->x;
   const mica__check_tensor *b = conv->pass == MICA__CONV_FWD ? &o->w : &o->y;
-  /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
-  const bool rounds = impl == &mica__conv_gpu_mma || impl == &mica__conv_gpu_wgrad_mma;
+  /* NVIDIA's matrix units round f32 to tf32, whose unit roundoff is that of f16. */
+  const bool rounds =
+      (impl == &mica__conv_gpu_mma || impl == &mica__conv_gpu_wgrad_mma) && mica__mma_rounds(impl->kernel, variant);
   const mica_dtype compute = rounds && s->dtype == MICA_F32 ? MICA_F16 : conv->epilogue.acc;
   double *absolute = malloc(((size_t)(a->count + b->count) + 1) * sizeof *absolute);
   if (!absolute) return mica__fail_nomem("a reference");
@@ -281,10 +283,15 @@ mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mi
   return MICA_OK;
 }
 
-mica_status mica__conv_check_last(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
-  const mica__variant *variant = &impl->kernel->variants[impl->kernel->variant_count - 1];
-  for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
-    if (takes(check, impl, &settings[s])) MICA_TRY(check_setting(check, impl, variant, &settings[s], pass, 1));
+mica_status mica__conv_check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant,
+                                     mica__conv_pass pass, bool once) {
+  unsigned seen = 0;
+  for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
+    const unsigned type = 1u << settings[s].dtype;
+    if (!takes(check, impl, &settings[s]) || (once && seen & type)) continue;
+    seen |= type;
+    MICA_TRY(check_setting(check, impl, variant, &settings[s], pass, 1));
+  }
   return MICA_OK;
 }
 

@@ -128,8 +128,9 @@ struct mica__check;
 mica_status mica__conv_check(struct mica__check *check);
 /* The part of it that is about one implementation of one pass. */
 mica_status mica__conv_check_impl(struct mica__check *check, const mica__impl *impl, mica__conv_pass pass);
-/* For the tests: the last variant of an implementation of the pass in all types that it takes, over all cases, on
- * whatever device. */
-MICA_CHECKED mica_status mica__conv_check_last(struct mica__check *check, const mica__impl *impl, mica__conv_pass pass);
+/* For the tests: a variant of an implementation of the pass in all types that it takes, over all cases, on whatever
+ * device. once: with one epilogue a type. */
+MICA_CHECKED mica_status mica__conv_check_variant(struct mica__check *check, const mica__impl *impl,
+                                                  const mica__variant *variant, mica__conv_pass pass, bool once);
 
 #endif

@@ -98,6 +98,9 @@ extern const struct mica__tile_kernel mica__gemm_gpu_tiles;
  * both sides of its tiles' edges, on whatever device: groups first, first + step, ... of all. *groups: how many there
  * are. step 0: counts alone. */
 MICA_CHECKED mica_status mica__gemm_check_grid(struct mica__check *check, size_t first, size_t step, size_t *groups);
+/* One variant of an implementation in all types and layouts that it takes, on whatever device. */
+MICA_CHECKED mica_status mica__gemm_check_variant(struct mica__check *check, const mica__impl *impl,
+                                                  const mica__variant *variant);
 
 /* All implementations, in order; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];

@@ -4,6 +4,7 @@
 #include "ops/common/tolerance.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/check.h"
+#include "ops/select/mma.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ static const types all_types[] = {
     {MICA_U8, MICA_I8, MICA_I32},
 };
 
-#define MAX_VARIANTS 8 /* of a kernel for GPUs */
+#define MAX_VARIANTS 16 /* of a kernel for GPUs */
 #define LAYOUT_K_OUTER (MICA__LAYOUT_K * 3 + MICA__LAYOUT_OUTER)
 
 /* What else a case may vary. What becomes part of the kernel's text is the same in all cases of a group, so that a
@@ -232,8 +233,9 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
     return MICA_OK;
   }
   if (status == MICA_OK) status = mica__impl_launch(check->queue, impl, &gemm, variant);
-  /* Tensor cores round f32 to tf32, whose unit roundoff is that of f16. */
-  mica_dtype compute = t->a == MICA_F32 && impl == &mica__gemm_mma ? MICA_F16 : gemm.epilogue.acc;
+  /* NVIDIA's matrix units round f32 to tf32, whose unit roundoff is that of f16. */
+  const bool rounds = t->a == MICA_F32 && impl == &mica__gemm_mma && mica__mma_rounds(impl->kernel, variant);
+  mica_dtype compute = rounds ? MICA_F16 : gemm.epilogue.acc;
   if (status == MICA_OK) status = references(&o, t, z, s, compute, &want);
   if (status == MICA_OK) status = mica__check_compare(group, &o.d.whole, want, want + o.d.whole.count);
   operands_free(&o);
@@ -330,20 +332,41 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
   static const mica__impl *const impls[] = {&mica__gemv_gpu,      &mica__gemm_mma,    &mica__gemm_direct,
                                             &mica__gemm_subgroup, &mica__gemm_splitk, &mica__gemm_gpu};
   const size_t impl_count = sizeof impls / sizeof *impls, type_count = sizeof all_types / sizeof *all_types;
-  uint32_t features = mica_engine_device(check->engine)->features;
+  const mica_device_info *device = mica_engine_device(check->engine);
   size_t count = 0;
   for (size_t i = 0; i < impl_count * MAX_VARIANTS * type_count * 9; i++) {
     const mica__impl *impl = impls[i % impl_count];
     size_t v = i / impl_count % MAX_VARIANTS, l = i / impl_count / MAX_VARIANTS % 9;
     const types *t = &all_types[i / impl_count / MAX_VARIANTS / 9];
-    if (v >= (size_t)impl->kernel->variant_count || impl->kernel->variants[v].features & ~features) continue;
+    if (v >= (size_t)impl->kernel->variant_count) continue;
+    const mica__variant *variant = &impl->kernel->variants[v];
+    if (variant->features & ~device->features || (variant->has_instruction && !variant->has_instruction(device)))
+      continue;
     if (!takes(impl, t) || !mica__check_has_dtype(check, t->a)) continue;
     /* How k is split has to do with types and with layouts, but not with both at once. */
     if (impl == &mica__gemm_splitk && t != all_types && l != LAYOUT_K_OUTER) continue;
     group_of g = {.types = t, .a_layout = (int)l / 3, .b_layout = (int)l % 3, .number = ++count};
-    if (step && (count - 1) % step == first) MICA_TRY(check_group(check, impl, &impl->kernel->variants[v], &g));
+    if (step && (count - 1) % step == first) MICA_TRY(check_group(check, impl, variant, &g));
   }
   *groups = count;
+  return MICA_OK;
+}
+
+/* Where operands are read differently: strides of any kind in both at once; and of types with elements of one size one
+ * in all layouts, the others in two, between which both operands change. */
+static bool is_worth_checking(const types *t, const group_of *g) {
+  const bool any_a = g->a_layout == MICA__LAYOUT_ANY, any_b = g->b_layout == MICA__LAYOUT_ANY;
+  if (t->a == MICA_F32 || t->a == MICA_BF16) return any_a == any_b;
+  return !any_a && !any_b && g->a_layout != g->b_layout;
+}
+
+mica_status mica__gemm_check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
+  for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++)
+    for (int l = 0; l < 9; l++) {
+      const group_of g = {.types = &all_types[t], .a_layout = l / 3, .b_layout = l % 3};
+      if (mica__check_has_dtype(check, g.types->a) && takes(impl, g.types) && is_worth_checking(g.types, &g))
+        MICA_TRY(check_group(check, impl, variant, &g));
+    }
   return MICA_OK;
 }
 
@@ -377,9 +400,19 @@ static mica_status check_gemm(mica__check *check) {
 }
 
 static const mica__kernel_desc *const kernels[] = {
-    &mica__gemv_gpu_kernel,    &mica__gemm_mma_kernel, &mica__gemm_direct_kernel,   &mica__gemm_subgroup_kernel,
-    &mica__gemm_splitk_kernel, &mica__gemm_gpu_kernel, &mica__gemm_tile_kernel,     &mica__gemm_naive_kernel,
-    &mica__gemm_pack_kernel,   &mica__gemm_amx_kernel, &mica__gemm_amx_pack_kernel, NULL,
+    &mica__gemv_gpu_kernel,
+    &mica__gemm_mma_kernel,
+    &mica__gemm_direct_kernel,
+    &mica__gemm_subgroup_kernel,
+    &mica__gemm_splitk_kernel,
+    &mica__gemm_gpu_kernel,
+    &mica__gemm_tile_kernel,
+    &mica__gemm_naive_kernel,
+    &mica__gemm_pack_kernel,
+    &mica__gemm_amx_kernel,
+    &mica__gemm_amx_pack_kernel,
+    &mica__mma_trial_kernel,
+    NULL,
 };
 const mica__op mica__op_gemm = {
     .name = "gemm", .kernels = kernels, .check = check_gemm, .tunable = &mica__gemm_tunable};

@@ -1,4 +1,4 @@
-/* Products on tensor cores (cl/matmul/gemm_mma.cl). */
+/* Products on matrix units (cl/matmul/gemm_mma.cl). */
 #include "ops/matmul/gemm.h"
 #include "ops/select/mma.h"
 
@@ -8,11 +8,10 @@ static const mica__kernel_param params[] = {
     MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
     MICA__MMA_PARAMS,
 };
-enum { LARGE, SMALL, EMULATION };
 static const mica__variant variants[] = {
-    [LARGE] = {.name = "ptx", MICA__MMA_PTX, .values = {MICA__GEMM_VALUES, MICA__MMA_128X128}},
-    [SMALL] = {.name = "ptx64", MICA__MMA_PTX, .values = {MICA__GEMM_VALUES, MICA__MMA_64X64}},
-    [EMULATION] = {.name = "emulation", .values = {MICA__GEMM_VALUES, MICA__MMA_EMULATION}},
+    MICA__MMA_PTX_128X128(MICA__GEMM_VALUES),  MICA__MMA_PTX_64X64(MICA__GEMM_VALUES),
+    MICA__MMA_MFMA_128X128(MICA__GEMM_VALUES), MICA__MMA_MFMA_64X64(MICA__GEMM_VALUES),
+    MICA__MMA_EMULATIONS(MICA__GEMM_VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/gemm_mma.cl", params, variants),
@@ -25,7 +24,7 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
 static const char *unsuited(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
   if (type != mica_tensor_dtype(gemm->b.tensor)) return "a and b are of two types";
-  return mica__kernel_choice(&mica__gemm_mma_kernel, "A_T", (int32_t)type) < 0 ? "tensor cores do not take the type"
+  return mica__kernel_choice(&mica__gemm_mma_kernel, "A_T", (int32_t)type) < 0 ? "matrix units do not take the type"
                                                                                : NULL;
 }
 
@@ -38,19 +37,22 @@ static const char *decline_pieces(const mica__gemm *gemm) {
                                                                           : "a or b is not made of pieces of 16 bytes";
 }
 
-/* Tiles of 128 x 128 where there are enough for all units, or else those of 64 x 64. */
+/* Tiles of 128 x 128 where there are enough for all units, or else those of 64 x 64, the variant after them. */
 static const mica__variant *suited(const mica__gemm *gemm, const mica_device_info *device) {
-  const mica__variant *first = mica__kernel_variant(&mica__gemm_mma_kernel, device);
+  const mica__kernel_desc *desc = &mica__gemm_mma_kernel;
+  const mica__variant *first = mica__kernel_variant(desc, device);
+  if (!first) return &variants[desc->variant_count - 1];
   const bool few = mica__gemm_tiles(gemm, 128, 128) < (int64_t)device->compute_units;
-  if (!first) return &variants[EMULATION];
-  return first == &variants[LARGE] && few ? &variants[SMALL] : first;
+  return few && mica__mma_tile_of(desc, first->values).m == 128 ? first + 1 : first;
 }
 
 static const char *decline(const mica__task *task) {
   const mica__gemm *gemm = task->problem;
-  const char *reason = mica__mma_missing(&mica__gemm_mma_kernel, task->device);
+  const char *reason = mica__mma_missing(&mica__gemm_mma_kernel, mica_tensor_dtype(gemm->a.tensor), task->device);
   if (reason) return reason;
-  if (mica_tensor_dtype(gemm->a.tensor) == MICA_F32 && !gemm->allow_tf32) return "tf32 is not allowed";
+  if (mica_tensor_dtype(gemm->a.tensor) == MICA_F32 && !gemm->allow_tf32 &&
+      mica__mma_rounds(&mica__gemm_mma_kernel, mica__kernel_variant(&mica__gemm_mma_kernel, task->device)))
+    return "tf32 is not allowed";
   if (gemm->m < 16 || gemm->n < 8) return "the matrices are smaller than one instruction";
   reason = unsuited(gemm);
   return reason ? reason : decline_pieces(gemm);
@@ -64,7 +66,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   mica__launch launch;
   if (!variant) variant = suited(gemm, task->device);
   if (unsuited(gemm)) return mica__fail(MICA_E_UNSUPPORTED, "gemm_mma: %s", unsuited(gemm));
-  MICA_TRY(mica__mma_check(desc, variant, task->device));
+  MICA_TRY(mica__mma_check(mica__queue_engine(queue), desc, variant, mica_tensor_dtype(gemm->a.tensor)));
   mica__kernel_values(desc, variant, values);
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   /* It reads 16 bytes at a time. */

@@ -6,50 +6,65 @@
 #include <math.h>
 #include <stdatomic.h>
 
-/* mma.sync for tf32 and bf16 came with compute capability 8.0. */
 #define MIN_COMPUTE_CAPABILITY 80
 
-#define PIECE_BYTES 16
+#define TYPE(name) (1u << MICA_##name)
 
-/* Set when a driver that should take the PTX does not, so that it is not asked again for every product. One for the
- * process: drivers do not differ within one. */
-static atomic_bool ptx_rejected;
+/* What is known of a unit. rejected: set when a driver that should take the instructions does not, so that it is not
+ * asked again for every product. One for the process: drivers do not differ within one. */
+static struct {
+  const unsigned types; /* 1u << mica_dtype bits */
+  atomic_bool rejected;
+} known[] = {
+    [MICA__MMA_PTX] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
+    [MICA__MMA_MFMA] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
+};
 
-mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values) {
-  const int64_t warps_m = mica__kernel_value(desc, values, "WARPS_M"),
-                warps_n = mica__kernel_value(desc, values, "WARPS_N");
-  return (mica__mma_tile){.m = warps_m * mica__kernel_value(desc, values, "WARP_M"),
-                          .n = warps_n * mica__kernel_value(desc, values, "WARP_N"),
-                          .threads = (size_t)(warps_m * warps_n * 32)};
+bool mica__mma_has_ptx(const mica_device_info *device) {
+  return device->features & MICA_FEATURE_INLINE_PTX && device->compute_capability >= MIN_COMPUTE_CAPABILITY;
 }
 
-bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device) {
-  const mica__mma_tile tile = mica__mma_tile_of(desc, values);
-  const int64_t pieces = MICA__MMA_STEP * (tile.m + tile.n), threads = (int64_t)tile.threads;
-  const uint64_t local = (uint64_t)(pieces * mica__kernel_value(desc, values, "STAGES")) * PIECE_BYTES;
-  return tile.m * MICA__MMA_STEP % threads == 0 && tile.n * MICA__MMA_STEP % threads == 0 &&
-         tile.threads <= device->max_group && local <= device->local_bytes;
+static int32_t unit_of(const mica__kernel_desc *desc, const int32_t *values) {
+  return mica__kernel_value(desc, values, "MMA_UNIT");
 }
 
-const char *mica__mma_missing(const mica__kernel_desc *desc, const mica_device_info *device) {
+bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type) {
+  return known[unit_of(desc, variant->values)].types & 1u << type;
+}
+
+bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant) {
+  return unit_of(desc, variant->values) == MICA__MMA_PTX;
+}
+
+const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device) {
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
-  if (!mica__kernel_variant(desc, device)) return "it is for NVIDIA";
-  if (device->compute_capability < MIN_COMPUTE_CAPABILITY) return "the compute capability is below 8.0";
-  return atomic_load(&ptx_rejected) ? "the driver has rejected its PTX" : NULL;
+  const mica__variant *variant = mica__kernel_variant(desc, device);
+  if (!variant) return "no matrix unit of the device is known";
+  const int32_t unit = unit_of(desc, variant->values);
+  if (!mica__mma_takes(desc, variant, type)) return "its matrix units do not take the type";
+  if (mica__mma_was_wrong(device, unit, type)) return "a trial product on its matrix units was wrong";
+  return atomic_load(&known[unit].rejected) ? "the driver has rejected its instructions" : NULL;
 }
 
-mica_status mica__mma_check(const mica__kernel_desc *desc, const mica__variant *variant,
-                            const mica_device_info *device) {
-  const bool taken = !variant->features || device->compute_capability >= MIN_COMPUTE_CAPABILITY;
-  if (taken && !(variant->features & ~device->features)) return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: the device has no tensor cores that take this PTX", desc->name);
+mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
+                            mica_dtype type) {
+  const int32_t unit = unit_of(desc, variant->values);
+  if (!mica__mma_takes(desc, variant, type))
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: \"%s\" does not take %s", desc->name, variant->name,
+                      mica_dtype_name(type));
+  if (!variant->has_instruction) return MICA_OK;
+  if (!variant->has_instruction(mica_engine_device(engine)))
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: the device has no matrix units with the instructions of \"%s\"",
+                      desc->name, variant->name);
+  return mica__mma_prove(engine, unit, type);
 }
 
 mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_status status) {
   bool shipped = false;
   for (int i = 0; i < desc->variant_count; i++) shipped = shipped || variant == &desc->variants[i];
-  if (status == MICA_E_BUILD && variant->features && shipped) atomic_store(&ptx_rejected, true);
+  if (status == MICA_E_BUILD && variant->has_instruction && shipped)
+    atomic_store(&known[unit_of(desc, variant->values)].rejected, true);
   return status;
 }
 

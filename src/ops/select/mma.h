@@ -1,25 +1,52 @@
-/* ops/select/mma.h: kernels on NVIDIA's tensor cores by inline PTX (cl/common/mma_tile.clh): the rows of their
- * parameter tables, the tiles that they are shipped with, and which devices take them. A build without NVIDIA's OpenCL
- * needs nothing of it: the instructions are text that no other device gets to see. */
+/* ops/select/mma.h: kernels on matrix units of GPUs (cl/common/mma_tile.clh): the rows of their parameter tables, the
+ * units, the tiles that they are shipped with, and which devices take them. A build without a vendor's OpenCL needs
+ * nothing of it: the instructions are text that no other device gets to see. */
 #ifndef MICA_OPS_SELECT_MMA_H
 #define MICA_OPS_SELECT_MMA_H
 
 #include "ops/select/tile.h"
+#include "runtime/core_model.h"
 
-/* Rows of a parameter table, and in a variant MMA_PTX, warps and elements of a warp along rows and columns, stages. */
+/* MMA_UNIT of cl/common/mma.clh. */
+typedef enum mica__mma_unit { MICA__MMA_PTX, MICA__MMA_MFMA, MICA__MMA_UNITS } mica__mma_unit;
+
+/* Rows of a parameter table. In a variant: the unit and whether by its own instructions, warps and elements of a warp
+ * along rows and columns, stages. */
 #define MICA__MMA_PARAMS                                                                                               \
-  MICA__CASE("MMA_PTX", "0 an emulation, 1 inline PTX", 0, 1),                                                         \
+  MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA", MICA__MMA_PTX, MICA__MMA_MFMA),                          \
+      MICA__CASE("MMA_NATIVE", "0 an emulation, 1 the unit's instructions", 0, 1),                                     \
       MICA__INT("WARPS_M", "warps along the rows of a tile", 1, 2, 4),                                                 \
       MICA__INT("WARPS_N", "warps along its columns", 1, 2, 4),                                                        \
       MICA__INT("WARP_M", "rows a warp computes", 16, 32, 64),                                                         \
       MICA__INT("WARP_N", "columns a warp computes", 16, 32, 64),                                                      \
       MICA__INT("STAGES", "tiles of an operand in local memory", 2, 3, 4)
-#define MICA__MMA_PTX .classes = MICA__ON_GPU, .features = MICA_FEATURE_INLINE_PTX
-#define MICA__MMA_128X128 1, 2, 2, 64, 64, 3
-#define MICA__MMA_64X128 1, 2, 2, 32, 64, 3
-#define MICA__MMA_64X64 1, 2, 2, 32, 32, 4
-/* No device's choice; it is there to be checked, and the last of a table's variants. */
-#define MICA__MMA_EMULATION 0, 2, 1, 16, 32, 2
+
+/* The variants of a table by their names, after the values of its own parameters: from the largest tiles of a unit to
+ * the smallest. At the end emulations, no device's choice, there to be checked, one a unit. */
+#define MICA__MMA_VARIANT(label, predicate, ...)                                                                       \
+  {                                                                                                                    \
+    .name = label, .classes = MICA__ON_GPU, .has_instruction = predicate, .values = { __VA_ARGS__ }                    \
+  }
+#define MICA__MMA_EMULATION(label, ...)                                                                                \
+  {                                                                                                                    \
+    .name = label, .values = { __VA_ARGS__ }                                                                           \
+  }
+#define MICA__MMA_PTX_128X128(...)                                                                                     \
+  MICA__MMA_VARIANT("ptx128x128", mica__mma_has_ptx, __VA_ARGS__, MICA__MMA_PTX, 1, 2, 2, 64, 64, 3)
+#define MICA__MMA_PTX_64X128(...)                                                                                      \
+  MICA__MMA_VARIANT("ptx64x128", mica__mma_has_ptx, __VA_ARGS__, MICA__MMA_PTX, 1, 2, 2, 32, 64, 3)
+#define MICA__MMA_PTX_64X64(...)                                                                                       \
+  MICA__MMA_VARIANT("ptx64x64", mica__mma_has_ptx, __VA_ARGS__, MICA__MMA_PTX, 1, 2, 2, 32, 32, 4)
+#define MICA__MMA_MFMA_128X128(...)                                                                                    \
+  MICA__MMA_VARIANT("mfma128x128", mica__gpu_has_mfma, __VA_ARGS__, MICA__MMA_MFMA, 1, 2, 2, 64, 64, 2)
+#define MICA__MMA_MFMA_64X64(...)                                                                                      \
+  MICA__MMA_VARIANT("mfma64x64", mica__gpu_has_mfma, __VA_ARGS__, MICA__MMA_MFMA, 1, 2, 2, 32, 32, 2)
+#define MICA__MMA_EMULATIONS(...)                                                                                      \
+  MICA__MMA_EMULATION("emulated_mfma", __VA_ARGS__, MICA__MMA_MFMA, 0, 2, 1, 32, 64, 2),                               \
+      MICA__MMA_EMULATION("emulation", __VA_ARGS__, MICA__MMA_PTX, 0, 2, 1, 16, 32, 2)
+
+/* For variants: compute capability 8.0, with which mma.sync for tf32 and bf16 came, and a driver that takes PTX. */
+bool mica__mma_has_ptx(const mica_device_info *device);
 
 /* Pieces of 16 bytes that a tile is deep. */
 #define MICA__MMA_STEP 4
@@ -35,13 +62,27 @@ mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *v
 /* For has_room: the group is whole copies of a tile, and it and its tiles are within the device's limits. */
 bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device);
 
-/* For `decline`: NULL where the device takes the kernel's PTX, as far as is known. */
-const char *mica__mma_missing(const mica__kernel_desc *desc, const mica_device_info *device);
-/* MICA_E_UNSUPPORTED where a variant cannot be launched; and the status of getting it compiled, passed on: a driver
- * that rejects the PTX of a shipped variant is not asked again. */
-mica_status mica__mma_check(const mica__kernel_desc *desc, const mica__variant *variant,
-                            const mica_device_info *device);
+/* True if the variant's unit multiplies numbers of the type. */
+bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type);
+
+/* True if the variant's unit rounds f32 to tf32, which the caller must allow. */
+bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant);
+
+/* For `decline`: NULL where the device has a unit that takes the type, as far as is known. */
+const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device);
+/* MICA_E_UNSUPPORTED where a variant cannot be launched with the type, which on units that no GPU here has shown right
+ * a trial product decides, once a device; and the status of getting it compiled, passed on: a driver that rejects the
+ * instructions of a shipped variant is not asked again. */
+mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
+                            mica_dtype type);
 mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_status status);
+
+/* The trial product, in mma_trial.c. try: MICA_E_NUMERIC where a variant of its kernel does not give the result. prove:
+ * tries the device's own variant once, MICA_E_UNSUPPORTED where it was wrong; was_wrong tells what it found. */
+extern const mica__kernel_desc mica__mma_trial_kernel;
+mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
+mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
+bool mica__mma_was_wrong(const mica_device_info *device, int32_t unit, mica_dtype type);
 
 /* A variant, and the number of parts of the depth. */
 typedef struct mica__mma_plan {
@@ -50,8 +91,8 @@ typedef struct mica__mma_plan {
   double cost; /* elements of a step that a unit computes meanwhile, 20 a cycle */
 } mica__mma_plan;
 
-/* The task's variant, or the one with which a product is done soonest on the device, the emulation where it takes no
- * PTX; and the cheapest split of the depth, up to `most` parts. product: its k counts steps of a tile. */
+/* The task's variant, or the one with which a product is done soonest on the device, the emulation where it has no
+ * unit; and the cheapest split of the depth, up to `most` parts. product: its k counts steps of a tile. */
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                 int64_t most);
 

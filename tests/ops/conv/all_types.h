@@ -16,15 +16,16 @@ static void report_failure(void *user, const mica_doctor_line *line) {
          line->message);
 }
 
-/* The last variant in every type over the whole grid of the check. */
-static void expect_all_types_right(const mica__impl *impl, mica__conv_pass pass) {
+/* A variant in every type over the whole grid of the check; once: with one epilogue a type. */
+static void expect_all_types_right(const mica__impl *impl, const mica__variant *variant, mica__conv_pass pass,
+                                   bool once) {
   mica__check check = {.engine = test_engine(),
                        .queue = test_queue(),
                        .level = MICA__CHECK_FULL,
                        .op = "conv",
                        .fn = report_failure,
                        .random = 1};
-  ck_ok(mica__conv_check_last(&check, impl, pass));
+  ck_ok(mica__conv_check_variant(&check, impl, variant, pass, once));
   ck_assert_uint_eq(check.summary.failed, 0);
   ck_assert_uint_gt(check.summary.passed, 0);
   mica__text_free(&check.run);

@@ -1,8 +1,9 @@
 /* labels: device
  *
- * Convolutions on tensor cores: their emulation in every type over the whole grid of the check, and which devices,
- * types and shapes they are chosen for. */
+ * Convolutions on matrix units: the emulation of NVIDIA's in every type over the whole grid of the check, and which
+ * devices, types and shapes they are chosen for. */
 #include "ops/conv/all_types.h"
+#include "ops/select/mma.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -17,7 +18,11 @@ static const struct {
               {&mica__conv_gpu_mma, MICA__CONV_BWD_DATA},
               {&mica__conv_gpu_wgrad_mma, MICA__CONV_BWD_FILTER}};
 
-START_TEST(emulation_is_right) { expect_all_types_right(passes[_i].impl, passes[_i].pass); }
+/* NVIDIA's, the last variant. */
+START_TEST(emulation_is_right) {
+  const mica__kernel_desc *kernel = passes[_i].impl->kernel;
+  expect_all_types_right(passes[_i].impl, &kernel->variants[kernel->variant_count - 1], passes[_i].pass, false);
+}
 END_TEST
 
 static const mica_device_info hopper = {.device_class = MICA_DEVICE_CLASS_GPU,

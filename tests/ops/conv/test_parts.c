@@ -24,7 +24,10 @@ static const struct {
               {&mica__winograd_staged, MICA__CONV_BWD_DATA},
               {&mica__winograd_staged_wgrad, MICA__CONV_BWD_FILTER}};
 
-START_TEST(all_types_are_right) { expect_all_types_right(passes[_i].impl, passes[_i].pass); }
+START_TEST(all_types_are_right) {
+  const mica__kernel_desc *kernel = passes[_i].impl->kernel;
+  expect_all_types_right(passes[_i].impl, &kernel->variants[kernel->variant_count - 1], passes[_i].pass, false);
+}
 END_TEST
 
 static const mica_device_info large = {.device_class = MICA_DEVICE_CLASS_GPU,

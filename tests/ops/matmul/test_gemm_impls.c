@@ -25,6 +25,15 @@ static mica_device_info nvidia(uint32_t compute_capability) {
   return device;
 }
 
+static mica_device_info amd(const char *name) {
+  mica_device_info device = gpu;
+  device.vendor = MICA_VENDOR_AMD;
+  strcpy(device.platform, "AMD Accelerated Parallel Processing");
+  strcpy(device.name, name);
+  device.local_bytes = 65536;
+  return device;
+}
+
 static mica_device_info intel(uint32_t subgroup_min) {
   mica_device_info device = gpu;
   device.vendor = MICA_VENDOR_INTEL;
@@ -97,6 +106,22 @@ START_TEST(tensor_cores_where_they_are_and_may_be_used) {
   ck_assert_str_eq(choice(&ampere, MICA_F32, 512, 512, 64, true), "gemm_mma");
   ck_assert_str_eq(choice(&ampere, MICA_F32, 512, 512, 64, false), "gemm_gpu");
   ck_assert_str_eq(choice(&turing, MICA_F16, 512, 512, 64, false), "gemm_gpu");
+}
+END_TEST
+
+START_TEST(matrix_units_of_amd) {
+  static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
+  mica_device_info cdna = amd("gfx90a:sramecc+:xnack-"), rdna = amd("gfx1030"), mesa = amd("gfx90a");
+  strcpy(mesa.platform, "rusticl");
+  for (int l = 0; l < 4; l++) {
+    ck_assert_str_eq(choice_of(&cdna, MICA_F16, layouts[l], 512, 512, 64, false), "gemm_mma");
+    ck_assert_str_eq(choice_of(&cdna, MICA_BF16, layouts[l], 512, 512, 64, false), "gemm_mma");
+    ck_assert_str_eq(choice_of(&rdna, MICA_BF16, layouts[l], 512, 512, 64, false), "gemm_gpu");
+    ck_assert_str_eq(choice_of(&mesa, MICA_BF16, layouts[l], 512, 512, 64, false), "gemm_gpu");
+  }
+  ck_assert_str_eq(choice(&cdna, MICA_I8, 512, 512, 64, false), "gemm_mma");
+  /* Its f32 is not rounded, so that nobody has to allow it. */
+  ck_assert_str_eq(choice(&cdna, MICA_F32, 512, 512, 64, false), "gemm_mma");
 }
 END_TEST
 
@@ -203,6 +228,7 @@ Suite *test_suite(void) {
   tcase_add_test(choices, a_gpu_without_room);
   tcase_add_test(choices, tensor_cores_where_they_are_and_may_be_used);
   tcase_add_test(choices, tensor_cores_where_pieces_lie_together);
+  tcase_add_test(choices, matrix_units_of_amd);
   tcase_add_test(choices, subgroups_of_a_known_size);
   tcase_add_test(choices, clblast_says_what_it_cannot_do);
   tcase_add_test(choices, no_gpu_kernel_on_a_cpu);

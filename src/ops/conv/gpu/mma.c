@@ -1,4 +1,4 @@
-/* Forward and backward data on tensor cores, phases together (cl/conv/gpu/mma.cl). */
+/* Forward and backward data on matrix units, phases together (cl/conv/gpu/mma.cl). */
 #include "ops/select/mma.h"
 #include "base/arith.h"
 #include "base/error.h"
@@ -20,10 +20,8 @@ static const mica__kernel_param params[] = {
     MICA__MMA_PARAMS,
 };
 static const mica__variant variants[] = {
-    {.name = "ptx128x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_128X128}},
-    {.name = "ptx64x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X128}},
-    {.name = "ptx64x64", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X64}},
-    {.name = "emulation", .values = {VALUES, MICA__MMA_EMULATION}},
+    MICA__MMA_PTX_128X128(VALUES),  MICA__MMA_PTX_64X128(VALUES), MICA__MMA_PTX_64X64(VALUES),
+    MICA__MMA_MFMA_128X128(VALUES), MICA__MMA_MFMA_64X64(VALUES), MICA__MMA_EMULATIONS(VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_mma_kernel = {MICA__KERNEL("conv_gpu_mma", "conv/gpu/mma.cl", params, variants),
@@ -47,7 +45,7 @@ const mica__kernel_desc mica__conv_gpu_mma_weights_kernel = {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (mica__kernel_choice(&mica__conv_gpu_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
-    return "tensor cores do not take the type";
+    return "matrix units do not take the type";
   double weights = 0;
   for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
     const mica__conv_window w = mica__conv_window_at(conv, i);
@@ -55,6 +53,7 @@ static const char *unable(const void *problem) {
     const double pieces = (double)mica__conv_pieces(conv->dtype, w.c), taps = (double)mica__product3(w.taps);
     /* A tile's columns are of its first image and of as many more as it may reach into; and taps reach beyond. */
     const double images = fmin((double)w.n, WIDEST_TILE / pixels + 2);
+    if (mica__product3(w.in) == 0) return "the source is empty";
     if (pieces * (double)mica__product3(w.in) * images > MOST_POSITIONS / 2) return "an image is too large";
     weights += (double)(w.groups * (w.k + WIDEST_TILE)) * (taps * pieces + 8) * PIECE_BYTES;
     if ((double)w.n * pixels > MOST_POSITIONS || weights > MOST_POSITIONS)
@@ -70,7 +69,7 @@ static const char *unable(const void *problem) {
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_window w = mica__conv_window_at(conv, 0);
-  const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, task->device);
+  const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, conv->dtype, task->device);
   if (reason) return reason;
   if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
   if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
@@ -163,7 +162,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__launch launch;
-  MICA_TRY(mica__mma_check(desc, plan.variant, task->device));
+  MICA_TRY(mica__mma_check(mica__queue_engine(queue), desc, plan.variant, conv->dtype));
   mica__kernel_values(desc, plan.variant, values);
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   const bool plane = w->in[0] == 1 && w->out[0] == 1 && w->taps[0] <= 1 && w->first[0] == 0;

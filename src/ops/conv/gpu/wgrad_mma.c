@@ -1,4 +1,4 @@
-/* The weight gradient on tensor cores, its pixels divided among groups (cl/conv/gpu/wgrad_mma.cl). */
+/* The weight gradient on matrix units, its pixels divided among groups (cl/conv/gpu/wgrad_mma.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/channels_last.h"
@@ -15,10 +15,8 @@ static const mica__kernel_param params[] = {
     MICA__MMA_PARAMS,
 };
 static const mica__variant variants[] = {
-    {.name = "ptx128x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_128X128}},
-    {.name = "ptx64x128", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X128}},
-    {.name = "ptx64x64", MICA__MMA_PTX, .values = {VALUES, MICA__MMA_64X64}},
-    {.name = "emulation", .values = {VALUES, MICA__MMA_EMULATION}},
+    MICA__MMA_PTX_128X128(VALUES),  MICA__MMA_PTX_64X128(VALUES), MICA__MMA_PTX_64X64(VALUES),
+    MICA__MMA_MFMA_128X128(VALUES), MICA__MMA_MFMA_64X64(VALUES), MICA__MMA_EMULATIONS(VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_kernel = {
@@ -45,10 +43,10 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
   if (mica__kernel_choice(&mica__conv_gpu_wgrad_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
-    return "tensor cores do not take the type";
+    return "matrix units do not take the type";
   const double in = (double)d->n * (double)mica__product3(d->in) * (double)d->groups;
   const double out = (double)d->n * (double)mica__product3(d->out) * (double)d->groups;
-  if (out == 0) return "there are no pixels";
+  if (out == 0 || in == 0) return "there are no pixels";
   const double x = in * (double)mica__conv_pieces(conv->dtype, d->c);
   const double y = (out + 64) * (double)mica__conv_pieces(conv->dtype, d->k);
   if (x > MOST_POSITIONS || y > MOST_POSITIONS) return "x or y is too large";
@@ -87,7 +85,7 @@ static void plan_task(mica__task *task) {
 
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
-  const char *reason = mica__mma_missing(&mica__conv_gpu_wgrad_mma_kernel, task->device);
+  const char *reason = mica__mma_missing(&mica__conv_gpu_wgrad_mma_kernel, conv->dtype, task->device);
   if (reason) return reason;
   if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
   if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
@@ -103,7 +101,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buff
   const mica__mma_plan *plan = plan_of(task);
   int32_t values[MICA__MAX_PARAMS], size[8] = {0};
   mica__kernel *kernel = NULL;
-  MICA_TRY(mica__mma_check(desc, plan->variant, task->device));
+  MICA_TRY(mica__mma_check(mica__queue_engine(queue), desc, plan->variant, conv->dtype));
   mica__kernel_values(desc, plan->variant, values);
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);

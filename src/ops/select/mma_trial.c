@@ -1,0 +1,178 @@
+/* A product of known result, by which a matrix unit is tried on a device (cl/matmul/mma_trial.cl). */
+#include "base/element.h"
+#include "base/error.h"
+#include "ops/select/mma.h"
+#include "runtime/launch.h"
+#include "runtime/tensor.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("A_T", "type of a and b", MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
+    MICA__MMA_PARAMS,
+};
+static const mica__variant variants[] = {
+    {.name = "mfma",
+     .classes = MICA__ON_GPU,
+     .has_instruction = mica__gpu_has_mfma,
+     .values = {MICA_F16, MICA__MMA_MFMA, 1, 1, 1, 64, 64, 2}},
+    {.name = "emulated_mfma", .values = {MICA_F16, MICA__MMA_MFMA, 0, 1, 1, 64, 64, 2}},
+};
+const mica__kernel_desc mica__mma_trial_kernel = {MICA__KERNEL("mma_trial", "matmul/mma_trial.cl", params, variants)};
+
+/* Two steps, so that both tiles in local memory are read. */
+#define STEPS 2
+#define STEP_BYTES 64
+
+typedef struct product {
+  int64_t rows, columns, k;
+  mica_tensor *a, *b, *p;
+  void *a_data, *b_data, *p_data;
+  double *a_values, *b_values;
+} product;
+
+static void product_free(product *t) {
+  mica_tensor_destroy(t->a);
+  mica_tensor_destroy(t->b);
+  mica_tensor_destroy(t->p);
+  free(t->a_data);
+  free(t->b_data);
+  free(t->p_data);
+  free(t->a_values);
+  free(t->b_values);
+}
+
+/* Numbers from -3 to 3 in no order that a wrong map of lanes would keep: sums of their products are exact in any type.
+ */
+static double small(int64_t row, int64_t k, int64_t by) { return (double)((row * by + k * k * 5 + row * k) % 7 - 3); }
+
+/* Row 5 of a of f16 is of the smallest subnormals, which units that take them for zero are not trusted with. */
+#define SUBNORMAL_ROW 5
+#define SUBNORMAL 0x1p-24
+
+static mica_status fill(mica_queue *queue, product *t, mica_dtype dtype, mica_dtype sums) {
+  mica_engine *engine = mica__queue_engine(queue);
+  const int64_t a_count = t->rows * t->k, b_count = t->columns * t->k, p_count = t->rows * t->columns;
+  const size_t size = mica_dtype_size(dtype);
+  t->a_data = malloc((size_t)a_count * size);
+  t->b_data = malloc((size_t)b_count * size);
+  t->p_data = malloc((size_t)p_count * mica_dtype_size(sums));
+  t->a_values = malloc((size_t)a_count * sizeof(double));
+  t->b_values = malloc((size_t)b_count * sizeof(double));
+  if (!t->a_data || !t->b_data || !t->p_data || !t->a_values || !t->b_values)
+    return mica__fail_nomem("a trial product");
+  for (int64_t i = 0; i < a_count; i++) {
+    const int64_t row = i / t->k;
+    t->a_values[i] = small(row, i % t->k, 3) * (dtype == MICA_F16 && row == SUBNORMAL_ROW ? SUBNORMAL : 1);
+    mica__element_set(dtype, t->a_data, i, t->a_values[i]);
+  }
+  for (int64_t i = 0; i < b_count; i++) {
+    t->b_values[i] = small(i / t->k, i % t->k, 2);
+    mica__element_set(dtype, t->b_data, i, t->b_values[i]);
+  }
+  for (int64_t i = 0; i < p_count; i++) mica__element_set(sums, t->p_data, i, 12345);
+  MICA_TRY(mica_tensor_create(engine, dtype, MICA_SHAPE(t->rows, t->k), &t->a));
+  MICA_TRY(mica_tensor_create(engine, dtype, MICA_SHAPE(t->columns, t->k), &t->b));
+  MICA_TRY(mica_tensor_create(engine, sums, MICA_SHAPE(t->rows, t->columns), &t->p));
+  MICA_TRY(mica_tensor_upload(queue, t->a, t->a_data, (size_t)a_count * size));
+  MICA_TRY(mica_tensor_upload(queue, t->b, t->b_data, (size_t)b_count * size));
+  return mica_tensor_upload(queue, t->p, t->p_data, (size_t)p_count * mica_dtype_size(sums));
+}
+
+/* MICA_E_NUMERIC where an element is not what it is. */
+static mica_status compare(const product *t, mica_dtype sums) {
+  for (int64_t row = 0; row < t->rows; row++)
+    for (int64_t column = 0; column < t->columns; column++) {
+      double want = 0;
+      for (int64_t k = 0; k < t->k; k++) want += t->a_values[row * t->k + k] * t->b_values[column * t->k + k];
+      const double got = mica__element_get(sums, t->p_data, row * t->columns + column);
+      if (got != want)
+        return mica__fail(MICA_E_NUMERIC, "element (%lld, %lld) of a trial product is %g, not %g", (long long)row,
+                          (long long)column, got, want);
+    }
+  return MICA_OK;
+}
+
+static mica_status run(mica_queue *queue, const mica__variant *variant, mica_dtype dtype, product *t) {
+  const mica__kernel_desc *desc = &mica__mma_trial_kernel;
+  const mica_dtype sums = dtype == MICA_I8 ? MICA_I32 : MICA_F32;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  mica__kernel_values(desc, variant, values);
+  mica__kernel_set(desc, values, "A_T", (int32_t)dtype);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  const mica__mma_tile tile = mica__mma_tile_of(desc, values);
+  t->rows = tile.m, t->columns = tile.n, t->k = STEPS * STEP_BYTES / (int64_t)mica_dtype_size(dtype);
+  MICA_TRY(fill(queue, t, dtype, sums));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_size(&launch, STEPS);
+  mica__launch_tensor(&launch, t->a);
+  mica__launch_tensor(&launch, t->b);
+  mica__launch_tensor(&launch, t->p);
+  mica__launch_range1(&launch, (int64_t)tile.threads, tile.threads);
+  MICA_TRY(mica__queue_submit(queue, &launch));
+  MICA_TRY(mica_tensor_download(queue, t->p, t->p_data, mica_tensor_bytes(t->p)));
+  return compare(t, sums);
+}
+
+mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype dtype) {
+  product t = {0};
+  mica_queue *queue = NULL;
+  mica_status status = mica_queue_create(engine, &queue);
+  if (status == MICA_OK) status = run(queue, variant, dtype, &t);
+  product_free(&t);
+  mica_queue_destroy(queue);
+  return status;
+}
+
+/* What trials found, for the process: devices by their names. A device too many is tried again. */
+static struct verdict {
+  char device[MICA_DEVICE_TEXT];
+  int32_t unit;
+  mica_dtype dtype;
+  bool right;
+} verdicts[32];
+static size_t verdict_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* NULL where there was no trial. To be called with the lock. */
+static const struct verdict *find(const mica_device_info *device, int32_t unit, mica_dtype dtype) {
+  for (size_t i = 0; i < verdict_count; i++)
+    if (verdicts[i].unit == unit && verdicts[i].dtype == dtype && !strcmp(verdicts[i].device, device->name))
+      return &verdicts[i];
+  return NULL;
+}
+
+bool mica__mma_was_wrong(const mica_device_info *device, int32_t unit, mica_dtype dtype) {
+  pthread_mutex_lock(&lock);
+  const struct verdict *verdict = find(device, unit, dtype);
+  const bool wrong = verdict && !verdict->right;
+  pthread_mutex_unlock(&lock);
+  return wrong;
+}
+
+mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype) {
+  const mica_device_info *device = mica_engine_device(engine);
+  const mica__kernel_desc *desc = &mica__mma_trial_kernel;
+  const mica__variant *variant = mica__kernel_variant(desc, device);
+  if (!variant || mica__kernel_value(desc, variant->values, "MMA_UNIT") != unit) return MICA_OK;
+  pthread_mutex_lock(&lock);
+  const struct verdict *verdict = find(device, unit, dtype);
+  mica_status status = MICA_OK;
+  if (!verdict) {
+    status = mica__mma_try(engine, variant, dtype);
+    const bool told = status == MICA_OK || status == MICA_E_NUMERIC || status == MICA_E_BUILD;
+    if (told && verdict_count < sizeof verdicts / sizeof *verdicts) {
+      struct verdict *made = &verdicts[verdict_count++];
+      *made = (struct verdict){.unit = unit, .dtype = dtype, .right = status == MICA_OK};
+      memcpy(made->device, device->name, sizeof made->device);
+    }
+  } else if (!verdict->right) {
+    status =
+        mica__fail(MICA_E_UNSUPPORTED, "a trial product of %s on the matrix units was wrong", mica_dtype_name(dtype));
+  }
+  pthread_mutex_unlock(&lock);
+  return status == MICA_E_NUMERIC ? mica__fail(MICA_E_UNSUPPORTED, "%s", mica_error_message()) : status;
+}
