@@ -257,7 +257,7 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_TYPE *B, __global c
       if (plain) {
         __global STORAGE(Y_T) *to = y + row * pixels + j0;
         if (lanes == NR)
-          UNROLL for (int v = 0; v < NR / 16; v++) STOREV(Y_T, 16, MICA_VLOAD(16, done, 16 * v), to, 16 * v);
+          UNROLL for (int v = 0; v < NR / 16; v++) STORE16(MICA_VLOAD(16, done, 16 * v), to, 16 * v);
         else
           for (int l = 0; l < lanes; l++) STORE(Y_T, done[l], to, l);
       } else {

@@ -3,80 +3,107 @@
 #include "base/error.h"
 #include "ops/quant/int8.h"
 
-static const mica__kernel_param params[] = {
-    MICA__INT8_PARAMS,
-    MICA__INT("VW", "pixels a work-item makes", 1, 16),
-};
-static const mica__variant variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 16),
-    MICA__VARIANT("gpu", MICA__ON_GPU, MICA__INT8_VALUES, 1),
-};
+static const mica__kernel_param params[] = {MICA__INT8_PARAMS};
+static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__INT8_VALUES)};
 const mica__kernel_desc mica__int8_depthwise_kernel = {
     MICA__KERNEL("int8_depthwise", "quant/int8_depthwise.cl", params, variants)};
 
-static const mica__kernel_param planes_params[] = {MICA__INT8_PARAMS};
-static const mica__variant planes_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES)};
-const mica__kernel_desc mica__int8_planes_kernel = {
-    MICA__KERNEL("int8_planes", "quant/int8_planes.cl", planes_params, planes_variants)};
+static const mica__kernel_param cpu_params[] = {
+    MICA__INT8_PARAMS,
+    MICA__CASE("TAPS", "height and width of filters; 0: any", 3, 5, 0),
+    MICA__CASE("STRIDE", "of both dimensions, where TAPS is not 0", 1, 2),
+    MICA__CASE("ROWS", "rows of a result at once", 4, 1),
+};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 3, 1, 4)};
+const mica__kernel_desc mica__int8_depthwise_cpu_kernel = {
+    MICA__KERNEL("int8_depthwise_cpu", "quant/int8_depthwise_cpu.cl", cpu_params, cpu_variants)};
 
-/* Pixels of a vector, and what int8_planes.cl divides exactly. */
 #define LANES 16
-#define MOST_PIXELS (1 << 16)
+#define ROWS 4
+#define FLAT 256
+/* Products of bytes less their zero points of which a float holds the sum. */
+#define MOST_TAPS 256
+/* A row strip that is read three times should lie in the first level cache, beside what is written. */
+#define STRIP_BYTES (24 << 10)
+/* Groups a core, so that cores are evenly busy. */
+#define GROUPS 16
 
 bool mica__int8_is_depthwise(const mica__int8 *p) { return p->conv && p->depth == 1; }
 
-/* True if results are as large as images, and what a tap reads is as far from each. */
-static bool is_same(const mica__conv_dims *d) {
-  return d->stride[1] == 1 && d->stride[2] == 1 && d->in[1] == d->out[1] && d->in[2] == d->out[2];
-}
-
-/* How int8_planes.cl divides planes: those of a work-item, and its vectors. */
+/* How int8_depthwise_cpu.cl divides the work. */
 typedef struct cut {
-  int64_t planes, chunks;
+  int64_t planes, rows, wide, bytes;
+  bool flat;
 } cut;
 
-static cut cut_of(const mica__conv_dims *d) {
-  const int64_t pixels = d->out[1] * d->out[2], whole = mica__max(LANES / pixels, 1);
-  const int64_t planes = d->k == 1 ? mica__min(whole, d->groups) : 1;
-  return (cut){planes, mica__ceil_div(pixels * planes, LANES)};
+static int64_t bytes_of(const mica__conv_dims *d, int64_t rows, int64_t wide) {
+  const int64_t lines = (rows - 1) * d->stride[1] + (d->filter[1] - 1) * d->dilation[1] + 1;
+  return (lines * d->stride[2] * wide + LANES) * (int64_t)sizeof(float);
 }
 
-/* Vectors of one row's pixels waste lanes where rows fill none. One of several rows takes 1.6 times as long as one of
- * a row, and 4 times where strided rows are gathered lane by lane (2026-11-26, Zen 4). */
-static bool takes_planes(const mica__int8 *p, bool cpu) {
-  const mica__conv_dims *d = &p->dims;
-  const cut c = cut_of(d);
-  const double rows = (double)(d->out[1] * mica__ceil_div(d->out[2], LANES));
-  const double vectors = (double)c.chunks / (double)c.planes * (is_same(d) ? 1.6 : 4);
-  return cpu && vectors < rows && d->out[1] * d->out[2] < MOST_PIXELS;
+static cut cut_of(const mica__conv_dims *d, int64_t units) {
+  const int64_t span = (d->filter[2] - 1) * d->dilation[2] / d->stride[2], planes = d->n * d->groups;
+  cut c = {.rows = d->out[1], .wide = d->out[2] + span};
+  /* A vector across rows reads again what one of four rows has, and costs 1.6 times as much. */
+  const double across = 1.6 * (double)mica__ceil_div((c.rows - 1) * c.wide + d->out[2], LANES);
+  c.flat = d->stride[1] == 1 && d->stride[2] == 1 && c.rows * c.wide <= FLAT && across < (double)c.rows;
+  if (!c.flat) c.wide = mica__ceil_div(c.wide, LANES) * LANES;
+  if (!c.flat) {
+    while (c.rows > ROWS && bytes_of(d, c.rows, c.wide) > STRIP_BYTES)
+      c.rows = mica__ceil_div(mica__ceil_div(c.rows, 2), ROWS) * ROWS;
+  }
+  c.bytes = bytes_of(d, c.rows, c.wide);
+  const int64_t groups = planes * mica__ceil_div(d->out[1], c.rows);
+  c.planes = mica__min(planes, mica__max(1, groups / (GROUPS * units)));
+  return c;
+}
+
+/* True if that kernel can be used, on a device with so much local memory. */
+static bool suits_cpu(const mica__conv_dims *d, const cut *c, size_t local_bytes) {
+  return d->filter[1] * d->filter[2] <= MOST_TAPS && c->bytes <= (int64_t)local_bytes;
+}
+
+static void set_values(const mica__conv_dims *d, const cut *c, int32_t *values) {
+  const mica__kernel_desc *desc = &mica__int8_depthwise_cpu_kernel;
+  const int64_t taps = d->filter[1], stride = d->stride[1];
+  const bool known = taps == d->filter[2] && (taps == 3 || taps == 5) && stride == d->stride[2] && stride <= 2 &&
+                     d->dilation[1] == 1 && d->dilation[2] == 1;
+  mica__kernel_set(desc, values, "TAPS", known ? (int32_t)taps : 0);
+  mica__kernel_set(desc, values, "STRIDE", known ? (int32_t)stride : 1);
+  mica__kernel_set(desc, values, "ROWS", known && !c->flat && c->rows >= ROWS ? ROWS : 1);
 }
 
 mica_status mica__int8_depthwise(const mica__int8 *p) {
   const mica__conv_dims *d = &p->dims;
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
   const mica_tensor *const first[] = {p->in[MICA__INT8_SECOND], p->in[MICA__INT8_FIRST]};
+  const mica__kernel_desc *desc = &mica__int8_depthwise_cpu_kernel;
+  const cut c = cut_of(d, device->compute_units);
+  const bool cpu = mica__exec_takes(p->exec, desc) && suits_cpu(d, &c, device->local_bytes);
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  MICA_TRY(mica__exec_values(p->exec, &mica__int8_depthwise_kernel, values));
-  const int64_t filters = d->groups * d->k, vector = mica__kernel_value(&mica__int8_depthwise_kernel, values, "VW");
-  const bool by_planes = takes_planes(p, vector > 1);
-  const mica__kernel_desc *desc = by_planes ? &mica__int8_planes_kernel : &mica__int8_depthwise_kernel;
-  if (by_planes) MICA_TRY(mica__exec_values(p->exec, desc, values));
+  if (!cpu) desc = &mica__int8_depthwise_kernel;
+  MICA_TRY(mica__exec_values(p->exec, desc, values));
+  if (cpu) set_values(d, &c, values);
+  const int64_t filters = d->groups * d->k;
   const mica__int8_form form = {.rows = MICA_U8, .columns = MICA_U8};
   MICA_TRY(mica__int8_begin(p, desc, values, &form, first, 2, &launch));
+  if (cpu) mica__launch_local(&launch, (size_t)c.bytes);
   const int64_t sizes[] = {d->n,           filters,      d->k,         d->in[1],     d->in[2],
                            d->out[1],      d->out[2],    d->filter[1], d->filter[2], d->dilation[1],
                            d->dilation[2], d->stride[1], d->stride[2], d->pad[1],    d->pad[2]};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_int(&launch, mica__int8_mask(first[0], MICA_U8));
   mica__launch_int(&launch, mica__int8_mask(first[1], MICA_U8));
-  if (by_planes) {
-    const cut c = cut_of(d);
+  if (cpu) {
     mica__launch_size(&launch, c.planes);
-    mica__launch_int(&launch, is_same(d));
-    mica__launch_size(&launch, c.chunks);
-    mica__launch_range1(&launch, mica__ceil_div(d->n * filters, c.planes) * c.chunks, MICA__RANGE_GROUP);
+    mica__launch_size(&launch, c.rows);
+    mica__launch_size(&launch, c.wide);
+    mica__launch_int(&launch, c.flat);
+    const int64_t groups[] = {mica__ceil_div(d->n * d->groups, c.planes), mica__ceil_div(d->out[1], c.rows), 1};
+    mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   } else {
-    mica__launch_range1(&launch, d->n * filters * d->out[1] * mica__ceil_div(d->out[2], vector), MICA__RANGE_GROUP);
+    mica__launch_range1(&launch, d->n * filters * d->out[1] * d->out[2], MICA__RANGE_GROUP);
   }
   return mica__int8_end(p, &launch);
 }

@@ -109,7 +109,7 @@ mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
-    mica__int8_gpu_kernel, mica__int8_depthwise_kernel, mica__int8_planes_kernel;
+    mica__int8_gpu_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel;
 
 /* match.c. */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
