@@ -82,7 +82,8 @@ typedef struct mica_dataset_config {
   const char *label_column;
   bool regression; /* CSV and npy: labels are numbers, not classes */
   /* CSV: kinds of columns that its cells do not tell: "user=class,year=class,note=text"; number, class, text or time.
-   * Without it numbers are numbers, and texts classes where few differ, else texts. */
+   * Without it numbers are numbers, and texts classes where few differ, else texts; a column of whole numbers of which
+   * one has a zero before it (007, 01001) holds names, as texts are. */
   const char *kinds;
   /* CSV, and rows and answers of npy: what is subtracted, in double, from the numbers of columns before they become
    * f32, which tells large numbers that differ little not apart: lines "NAME=NUMBER", where the columns of rows in npy
@@ -138,7 +139,9 @@ typedef struct mica_dataset_config {
  *                                   likewise. A single file whose name ends in two such letters is a text
  *   folder with one file            that file; a LICENSE and a README do not count
  *   any other file                  CSV: cells parted by , ; or tabs (*.tsv: by tabs alone), quoted where they hold
- *                                   such or a line's end; the first line may hold names. Its numbers but the label are
+ *                                   such or a line's end; the first line may hold names. Lines that begin with # are
+ *                                   passed over before the first other one, and behind it where they have not as many
+ *                                   cells. Its numbers but the label are
  *                                   the column "x", classes, texts and dates columns by their names. A label that is a
  *                                   number is its class, where whole numbers below the largest never occur the class
  *                                   of this name; or where it is not whole or negative (and more than a few differ) to

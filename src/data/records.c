@@ -39,6 +39,7 @@ static void skip_mark(mica__records *r) {
 void mica__records_rewind(mica__records *r) {
   r->at = 0;
   r->next_line = 1;
+  r->width = r->passed = 0;
   if (r->file >= 0) {
     r->filled = 0;
     r->window_offset = 0;
@@ -115,8 +116,9 @@ static const char *tab_cell_end(const char *at, const char *end, mica__cell *cel
   return at;
 }
 
-/* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL where a quote is not closed before. */
-static const char *cell_end(const char *at, const char *end, char delimiter, mica__cell *cell) {
+/* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL where a quote is not closed before. *trails
+ * is set where something follows a closed quote. */
+static const char *cell_end(const char *at, const char *end, char delimiter, mica__cell *cell, bool *trails) {
   *cell = (mica__cell){0};
   if (delimiter == '\t') return tab_cell_end(at, end, cell);
   while (at < end && is_blank(*at)) at++;
@@ -135,8 +137,8 @@ static const char *cell_end(const char *at, const char *end, char delimiter, mic
     at++;
   }
   const char *begin = at;
-  while (at < end && *at != delimiter && *at != '\n') at++;
-  if (quoted) return at; /* what follows the quote is dropped */
+  for (; at < end && *at != delimiter && *at != '\n'; at++) *trails = *trails || (quoted && !is_blank(*at));
+  if (quoted) return at;
   const char *last = at;
   while (last > begin && is_blank(last[-1])) last--;
   cell->text = begin;
@@ -150,10 +152,15 @@ static mica_status split(mica__records *r, const char *at, const char *end, bool
   *whole = false;
   for (;; at++) {
     mica__cell cell;
-    const char *stop = cell_end(at, end, r->delimiter, &cell);
+    bool trails = false;
+    const char *stop = cell_end(at, end, r->delimiter, &cell, &trails);
     if (!stop && !last) return MICA_OK;
     if (!stop) return mica__fail(MICA_E_FORMAT, "%s line %zu: a quote is not closed", r->name, r->line);
     if (stop == end && !last) return MICA_OK;
+    if (trails)
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu: a cell goes on behind its closing quote; quotes within a cell are written twice",
+                        r->name, r->line);
     MICA_TRY(add_cell(r, cell));
     at = stop;
     if (at == end || *at == '\n') break;
@@ -169,6 +176,33 @@ static size_t count_lines(const char *at, const char *end) {
   return lines;
 }
 
+/* Splits a line that begins with #: a record if it has as many cells as the first one, else it is passed over, with
+ * no cell. */
+static mica_status split_comment(mica__records *r, const char *at, const char *end, const char **next, bool *whole) {
+  const char *newline = memchr(at, '\n', (size_t)(end - at));
+  if (r->width) {
+    mica__attempt_begin();
+    const mica_status status = split(r, at, end, r->ended, next, whole);
+    if (status != MICA_OK && status != MICA_E_FORMAT) return mica__attempt_pass(status);
+    mica__attempt_end();
+    if (status == MICA_OK && (!*whole || r->count == r->width)) return MICA_OK;
+  }
+  r->count = 0;
+  *whole = newline || r->ended;
+  *next = newline ? newline + 1 : end;
+  r->passed += *whole;
+  return MICA_OK;
+}
+
+/* Old Macs ended lines by CR alone: all of such a file is one record. */
+static mica_status check_line_ends(const mica__records *r, const char *at, const char *next) {
+  const char *mark = memchr(at, '\r', (size_t)(next - at));
+  if (r->width || !r->ended || next != r->window + r->filled || next[-1] == '\n' || !mark || mark + 1 == next)
+    return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has lines that end in CR alone, as old Macs wrote them; LF or CR LF are read",
+                    r->name);
+}
+
 mica_status mica__records_next(mica__records *r, bool *found) {
   *found = false;
   if (r->file < 0 && r->at == 0) MICA_TRY(check_text(r, 0));
@@ -177,23 +211,19 @@ mica_status mica__records_next(mica__records *r, bool *found) {
     const char *at = r->window + r->at, *end = r->window + r->filled, *next = end;
     bool whole = false;
     r->line = r->next_line;
-    if (r->at < r->filled && *at == '#') {
-      const char *newline = memchr(at, '\n', (size_t)(end - at));
-      whole = newline || r->ended;
-      next = newline ? newline + 1 : end;
-      r->count = 0;
-    } else if (r->at < r->filled) {
-      MICA_TRY(split(r, at, end, r->ended, &next, &whole));
-    }
+    if (r->at < r->filled)
+      MICA_TRY(*at == '#' ? split_comment(r, at, end, &next, &whole) : split(r, at, end, r->ended, &next, &whole));
     if (!whole) {
       MICA_TRY(fill_window(r));
       continue;
     }
+    MICA_TRY(check_line_ends(r, at, next));
     r->offset = r->window_offset + r->at;
     r->bytes = (size_t)(next - at);
     r->next_line += count_lines(at, next);
     r->at += r->bytes;
     *found = r->count > 1 || (r->count == 1 && r->cells[0].length > 0);
+    if (*found && !r->width) r->width = r->count;
   }
   return MICA_OK;
 }
@@ -263,6 +293,17 @@ bool mica__cell_is_numeric(mica__cell cell, double *value) {
   if (cell.length == 0 || strspn(cell.text, "+-.0123456789eE") < cell.length) return false;
   *value = strtod(cell.text, &end);
   return end == cell.text + cell.length;
+}
+
+bool mica__cell_is_padded(mica__cell cell) {
+  return cell.length > 1 && *cell.text == '0' && strspn(cell.text, "0123456789") >= cell.length;
+}
+
+bool mica__cell_has_comma(mica__cell cell) {
+  const size_t sign = cell.length && (*cell.text == '-' || *cell.text == '+');
+  const char *comma = memchr(cell.text, ',', cell.length), *end = cell.text + cell.length;
+  return comma && strspn(cell.text + sign, "0123456789") == (size_t)(comma - cell.text) - sign && comma + 1 < end &&
+         strspn(comma + 1, "0123456789") >= (size_t)(end - comma) - 1;
 }
 
 /* `digits` digits as a number; false where there are fewer. */

@@ -1,6 +1,6 @@
 /* What the columns of a table are: names, kinds, classes. */
+#include "data/schema.h"
 #include "base/text.h"
-#include "data/table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,12 +14,6 @@
 #define JUDGED_WORDS 200
 #define FEWEST_WORDS 10
 #define MOST_WORD_COLUMNS 1000
-/* Texts are classes where there are so few different ones, or each occurs so many times on average. */
-#define FEW_TEXTS 20
-#define MANY_TEXTS 1000
-#define TEXT_REPEATS 2
-/* Longer cells are texts whatever they hold. */
-#define LONGEST_CLASS 100
 
 /* --- schemas --- */
 
@@ -37,45 +31,13 @@ void mica__schema_release(void *object) {
   free(schema);
 }
 
-/* Cells of a sort: how many, the line of the first and its beginning. */
-typedef struct cells {
-  size_t count, line;
-  char first[41];
-} cells;
-
-/* What is known of a column before its kind is. */
-typedef struct column {
-  cells texts, missing,
-      words;             /* words: none, NA and so on, which say that a cell is missing, or are names of classes */
-  size_t numbers, times; /* cells; times are texts or numbers */
-  size_t huge;           /* texts that are numbers, above what f32 holds */
-  size_t codes;          /* numbers that are written as 01 or 1e3 */
-  size_t longest;
-  size_t repeats; /* columns behind it of the same name */
-  bool whole;     /* all numbers are whole and not negative */
-  double sum, least, most;
-  mica__dictionary seen; /* different texts, up to some more than may be classes */
-  mica__dictionary word_names;
-} column;
-
-typedef struct inference {
-  mica__records *records;
-  const mica_dataset_config *config;
-  mica__schema *schema;
-  column *columns;
-  size_t column_count;
-  bool words; /* the first record holds texts alone, and there is no number below them */
-  char *name; /* a buffer of mica__class_name */
-  size_t capacity;
-} inference;
-
-static mica_status fail_columns(const inference *in) {
+mica_status mica__schema_fail_columns(const mica__inference *in) {
   return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", in->records->name,
                     in->records->line, in->records->count, in->schema->columns);
 }
 
 /* Sees whether the first record holds names: some text above numbers, and no number above one. */
-static mica_status find_header(inference *in) {
+static mica_status find_header(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false, named = false, numbered = false;
   MICA_TRY(mica__records_next(r, &found));
@@ -126,7 +88,7 @@ static bool is_customary(const char *name) {
 }
 
 /* A header of texts above texts is known by the label's name. */
-static void recognise_header(inference *in) {
+static void recognise_header(mica__inference *in) {
   const char *wanted = in->config->label_column;
   for (size_t i = 0; i < in->schema->count; i++) {
     const char *name = in->schema->fields[i].name;
@@ -136,7 +98,7 @@ static void recognise_header(inference *in) {
 
 /* Adds the class of each cell of a record to the column's dictionary, of which the first record's is number 0. *again
  * is set where a later record has that one too. */
-static mica_status judge_words(inference *in, mica__dictionary *words, bool *again) {
+static mica_status judge_words(mica__inference *in, mica__dictionary *words, bool *again) {
   const mica__records *r = in->records;
   for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
     MICA_TRY(mica__class_name(r->cells[i], false, &in->name, &in->capacity));
@@ -148,7 +110,7 @@ static mica_status judge_words(inference *in, mica__dictionary *words, bool *aga
 
 /* A header above texts alone: none of its words comes again in its column, where other words do in one of them. A line
  * of texts that nothing follows is one too, unless the table goes with another, which says what its columns are. */
-static mica_status recognise_words(inference *in) {
+static mica_status recognise_words(mica__inference *in) {
   mica__records *r = in->records;
   const size_t n = in->schema->count;
   mica__dictionary *words = n <= MOST_WORD_COLUMNS ? calloc(n, sizeof *words) : NULL;
@@ -174,7 +136,7 @@ static mica_status recognise_words(inference *in) {
 }
 
 /* Gives a column without a name its number i, and the second column "a" the name "a.1", as pandas does. */
-static mica_status number_field(inference *in, const mica__name_table *names, mica__field *field, size_t i) {
+static mica_status number_field(mica__inference *in, const mica__name_table *names, mica__field *field, size_t i) {
   const int32_t first = in->schema->header && *field->name ? mica__name_table_find(names, field->name) : -1;
   mica__text text = {0};
   do {
@@ -193,7 +155,7 @@ static mica_status number_field(inference *in, const mica__name_table *names, mi
 }
 
 /* Numbers columns without names, and those whose name one before has; *names gets the column of each name. */
-static mica_status name_fields(inference *in, mica__name_table *names) {
+static mica_status name_fields(mica__inference *in, mica__name_table *names) {
   mica__schema *schema = in->schema;
   for (size_t i = 0; i < schema->count; i++) {
     mica__field *field = &schema->fields[i];
@@ -207,7 +169,7 @@ static mica_status name_fields(inference *in, mica__name_table *names) {
   return MICA_OK;
 }
 
-static mica_status find_label(inference *in) {
+static mica_status find_label(mica__inference *in) {
   const char *wanted = in->config->label_column;
   mica__schema *schema = in->schema;
   size_t label = schema->count;
@@ -226,225 +188,6 @@ static mica_status find_label(inference *in) {
   return MICA_OK;
 }
 
-static void note_first(cells *of, mica__cell cell, size_t line) {
-  if (of->count++) return;
-  of->line = line;
-  snprintf(of->first, sizeof of->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
-}
-
-static mica_status note_cell(inference *in, column *c, mica__cell cell, bool every) {
-  double value;
-  int64_t seconds;
-  if (cell.length > c->longest) c->longest = cell.length;
-  if (mica__cell_number(cell, &value)) {
-    c->numbers++;
-    c->codes += mica__cell_is_code(cell);
-    c->sum += value;
-    c->least = c->numbers == 1 ? value : fmin(c->least, value);
-    c->most = c->numbers == 1 ? value : fmax(c->most, value);
-    c->whole = c->whole && value >= 0 && value == floor(value);
-    if (!every) return MICA_OK;
-  } else if (mica__cell_is_empty(cell)) {
-    note_first(&c->missing, cell, in->records->line);
-    return MICA_OK;
-  } else if (mica__cell_is_missing(cell)) {
-    note_first(&c->words, cell, in->records->line);
-    MICA_TRY(mica__class_name(cell, true, &in->name, &in->capacity));
-    return mica__dictionary_add(&c->word_names, in->name);
-  } else {
-    note_first(&c->texts, cell, in->records->line);
-    c->times += mica__cell_time(cell, &seconds);
-    c->huge += mica__cell_is_numeric(cell, &value);
-  }
-  if (c->seen.count > MICA__MAX_CLASSES || (!every && (c->seen.count > MANY_TEXTS || cell.length > LONGEST_CLASS)))
-    return MICA_OK;
-  MICA_TRY(mica__class_name(cell, false, &in->name, &in->capacity));
-  return mica__dictionary_add(&c->seen, in->name);
-}
-
-/* Words that elsewhere say that a cell is missing are names among names: of other texts, or of one another. */
-static mica_status decide_words(inference *in, mica__field *field, column *c) {
-  const bool alone = c->texts.count == 0 && (c->word_names.count < 2 || c->numbers > 0);
-  const bool names = !alone && (c->numbers == 0 || field->label) && !(field->label && in->config->regression);
-  cells *to = names ? &c->texts : &c->missing;
-  if (!c->words.count) return MICA_OK;
-  if (to->count == 0 || c->words.line < to->line) {
-    const size_t count = to->count;
-    *to = c->words;
-    to->count = count;
-  }
-  to->count += c->words.count;
-  if (!names) return MICA_OK;
-  for (int32_t i = 0; i < c->word_names.count; i++) MICA_TRY(mica__dictionary_add(&c->seen, c->word_names.names[i]));
-  mica__text text = {0};
-  for (int32_t i = 0; i < c->word_names.count && i < 5; i++)
-    mica__text_addf(&text, i ? ", '%s'" : "'%s'", c->word_names.names[i]);
-  field->words = text.data;
-  return mica__text_status(&text);
-}
-
-/* Walks over all records and counts what there is in each column. */
-static mica_status count_cells(inference *in) {
-  mica__records *r = in->records;
-  bool found = false;
-  for (size_t i = 0; i < in->schema->count; i++) in->columns[i].whole = true;
-  mica__records_rewind(r);
-  if (in->schema->header) MICA_TRY(mica__records_next(r, &found));
-  for (;;) {
-    MICA_TRY(mica__records_next(r, &found));
-    if (!found) break;
-    if (r->count != in->schema->columns) return fail_columns(in);
-    for (size_t i = 0; i < in->schema->count; i++)
-      MICA_TRY(note_cell(in, &in->columns[i], r->cells[in->schema->fields[i].at], in->schema->fields[i].label));
-    in->schema->samples++;
-  }
-  return in->schema->samples > 0 ? MICA_OK
-                                 : mica__fail(MICA_E_FORMAT, "%s holds no samples, only the names of columns", r->name);
-}
-
-/* The kind that config->kinds states: "user=class,text=text"; false where it says nothing of the column. */
-static mica_status stated_kind(const inference *in, const char *name, mica_column_kind *kind, bool *stated) {
-  static const mica_column_kind known[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
-                                           MICA_COLUMN_KIND_TIME};
-  *stated = false;
-  for (const char *at = in->config->kinds; at && *at;) {
-    const size_t length = strcspn(at, ","), n = strcspn(at, "=");
-    if (n >= length) return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is not NAME=KIND", (int)length, at);
-    if (n == strlen(name) && !strncmp(at, name, n)) {
-      for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-        const char *word = mica_column_kind_name(known[k]);
-        if (strlen(word) == length - n - 1 && !strncmp(at + n + 1, word, length - n - 1))
-          *kind = known[k], *stated = true;
-      }
-      if (!*stated)
-        return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\": a kind is number, class, text or time",
-                          (int)length, at);
-    }
-    at += length + (at[length] == ',');
-  }
-  return MICA_OK;
-}
-
-static mica_status fail_text(const inference *in, const mica__field *field, const column *c) {
-  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number", in->records->name,
-                    c->texts.line, field->name, c->texts.first);
-}
-
-/* The kind that a column's cells make it. */
-static mica_column_kind guess_kind(const inference *in, const mica__field *field, const column *c) {
-  const size_t filled = c->numbers + c->texts.count;
-  if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
-  if (field->label && c->texts.count == 0 && !c->whole) {
-    /* Numbers that are not whole, or negative, are to be predicted, unless they are two or so: -1 and 1. */
-    return c->seen.count > FEW_TEXTS ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
-  }
-  if (field->label) return MICA_COLUMN_KIND_CLASS;
-  if (c->numbers + 2 * c->huge > c->texts.count || filled == 0) return MICA_COLUMN_KIND_NUMBER;
-  if (c->times == filled) return MICA_COLUMN_KIND_TIME;
-  const bool few =
-      c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
-  return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
-}
-
-/* Sees that the cells are what the kind wants. */
-static mica_status check_kind(inference *in, mica__field *field, const column *c) {
-  const char *name = in->records->name;
-  switch (field->kind) {
-  case MICA_COLUMN_KIND_NUMBER:
-    if (c->texts.count > 0) return fail_text(in, field, c);
-    if (c->missing.count > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no number", name, c->missing.line, field->name);
-    if (c->missing.count > 0) in->schema->fills = true;
-    field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
-    field->least = c->least;
-    field->most = c->most;
-    field->coarse = mica__is_coarse(c->least, c->most);
-    field->base = mica__field_base(in->config->bases, field);
-    return MICA_OK;
-  case MICA_COLUMN_KIND_TIME:
-    if (c->times == c->texts.count && c->missing.count == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: column \"%s\" does not hold times alone: 2026-01-31, 2026-01-31 23:59:59, or whole numbers",
-                      name, field->name);
-  case MICA_COLUMN_KIND_CLASS:
-    if (field->label && c->missing.count > 0)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no label%s%s%s", name, c->missing.line,
-                        field->name, *c->missing.first ? ": a cell of \"" : "", c->missing.first,
-                        *c->missing.first ? "\" is a missing one" : "");
-    if (field->label && c->texts.count > 0 && c->seen.count > FEW_TEXTS && (size_t)c->seen.count == in->schema->samples)
-      return mica__fail(MICA_E_FORMAT, "%s: each of %zu samples has a label of its own in column \"%s\": no classes",
-                        name, in->schema->samples, field->name);
-    return MICA_OK;
-  default: return MICA_OK;
-  }
-}
-
-/* So many classes need not be refused for want of samples; above that there are no more than so many a sample, unless
- * the numbers are as few as names of classes are (FEW_TEXTS). */
-#define FEW_CLASSES 1000
-#define CLASSES_PER_SAMPLE 10
-
-/* Labels that are whole numbers are the classes 0 to the largest, or where some of these never occur only those that
- * do, each by its name. */
-static mica_status number_classes(const inference *in, mica__field *field, const column *c) {
-  const size_t samples = in->schema->samples, seen = (size_t)c->seen.count;
-  const bool named = seen <= FEW_TEXTS && seen * TEXT_REPEATS <= samples;
-  if (!named && c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: column \"%s\" has %zu different labels of %zu samples, up to %.0f: too many to be classes; "
-                      "the task regress predicts numbers",
-                      in->records->name, field->name, seen, samples, c->most);
-  if (!named && c->most >= MICA__MAX_CLASSES)
-    return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
-                      field->name, MICA__MAX_CLASSES - 1);
-  field->numbered = (double)seen > c->most;
-  field->limit = (int32_t)c->most + 1;
-  return MICA_OK;
-}
-
-static mica_status decide_kinds(inference *in) {
-  for (size_t i = 0; i < in->schema->count; i++) {
-    mica__field *field = &in->schema->fields[i];
-    bool stated = false;
-    MICA_TRY(decide_words(in, field, &in->columns[i]));
-    MICA_TRY(stated_kind(in, field->name, &field->kind, &stated));
-    if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
-    MICA_TRY(check_kind(in, field, &in->columns[i]));
-    field->classes.texts = field->kind == MICA_COLUMN_KIND_CLASS && in->columns[i].codes > 0;
-    if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts.count == 0 &&
-        in->columns[i].whole && !field->classes.texts)
-      MICA_TRY(number_classes(in, field, &in->columns[i]));
-    field->fills = in->config->fill_missing;
-    if (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label) field->slot = in->schema->numbers++;
-  }
-  return MICA_OK;
-}
-
-/* Walks once more, to collect the classes of columns in which some cells were not noted. */
-static mica_status collect_classes(inference *in) {
-  mica__records *r = in->records;
-  mica__schema *schema = in->schema;
-  bool found = false, wanted = false;
-  for (size_t i = 0; i < schema->count; i++)
-    wanted = wanted || (schema->fields[i].kind == MICA_COLUMN_KIND_CLASS && !schema->fields[i].numbered);
-  mica__records_rewind(r);
-  if (schema->header) MICA_TRY(mica__records_next(r, &found));
-  while (wanted) {
-    MICA_TRY(mica__records_next(r, &found));
-    if (!found) break;
-    for (size_t i = 0; i < schema->count && i < r->count; i++) {
-      mica__field *field = &schema->fields[i];
-      if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered) continue;
-      MICA_TRY(mica__class_name(r->cells[field->at], field->classes.texts, &in->name, &in->capacity));
-      MICA_TRY(mica__dictionary_add(&field->classes, in->name));
-      if (field->classes.count > MICA__MAX_CLASSES)
-        return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
-    }
-  }
-  for (size_t i = 0; i < schema->count; i++) MICA_TRY(mica__dictionary_sort(&schema->fields[i].classes));
-  return MICA_OK;
-}
-
 /* --- what goes with another table --- */
 
 static mica_status copy_field(const mica__field *from, mica__field *to) {
@@ -459,7 +202,7 @@ static mica_status copy_field(const mica__field *from, mica__field *to) {
 }
 
 /* Finds each column of the known table by its name, or without names by its number; labels may be absent. */
-static mica_status locate_fields(inference *in, const mica__schema *known, const mica__name_table *names,
+static mica_status locate_fields(mica__inference *in, const mica__schema *known, const mica__name_table *names,
                                  mica__schema *own) {
   const char *name = in->records->name;
   const bool named = in->schema->header && known->header, header = in->schema->header;
@@ -487,7 +230,7 @@ static mica_status locate_fields(inference *in, const mica__schema *known, const
 }
 
 /* Keeps the names of columns that the known table has not. */
-static mica_status keep_extras(const inference *in, const mica__schema *known, mica__schema *own) {
+static mica_status keep_extras(const mica__inference *in, const mica__schema *known, mica__schema *own) {
   mica__text text = {0};
   for (size_t i = 0; i < in->schema->count; i++) {
     size_t k = 0;
@@ -500,7 +243,7 @@ static mica_status keep_extras(const inference *in, const mica__schema *known, m
 
 /* Follows the schema of config->like; a header is recognised where all its names but one are known, and that of a
  * network's rows by texts above numbers too, so that names that are others are not taken for cells. */
-static mica_status follow(inference *in, const mica__schema *known, mica__name_table *names) {
+static mica_status follow(mica__inference *in, const mica__schema *known, mica__name_table *names) {
   const size_t fewer = in->schema->count < known->count ? in->schema->count : known->count;
   const bool looks_named = known->outline && in->schema->header;
   size_t matches = 0;
@@ -528,15 +271,16 @@ static mica_status follow(inference *in, const mica__schema *known, mica__name_t
     status = mica__records_next(in->records, &found);
     if (status != MICA_OK || !found) break;
     own->samples++;
-    if (in->records->count != own->columns) status = fail_columns(in);
+    if (in->records->count != own->columns) status = mica__schema_fail_columns(in);
   }
+  own->passed = in->records->passed;
   mica__schema_release(in->schema);
   in->schema = own;
   return status;
 }
 
 /* Labels of a table that goes with a dataset of another kind are its classes. */
-static mica_status adopt_classes(inference *in) {
+static mica_status adopt_classes(mica__inference *in) {
   const mica__column *label = mica__store_label(in->config->like->store);
   for (size_t i = 0; label && label->class_names && i < in->schema->count; i++) {
     mica__field *field = &in->schema->fields[i];
@@ -552,7 +296,7 @@ static mica_status adopt_classes(inference *in) {
   return MICA_OK;
 }
 
-static mica_status infer(inference *in, mica__name_table *names) {
+static mica_status infer(mica__inference *in, mica__name_table *names) {
   const mica__schema *known = in->config->like ? in->config->like->store->schema : NULL;
   MICA_TRY(mica__records_find_delimiter(in->records));
   MICA_TRY(find_header(in));
@@ -561,14 +305,12 @@ static mica_status infer(inference *in, mica__name_table *names) {
   if (in->words && !in->schema->header) MICA_TRY(recognise_words(in));
   MICA_TRY(name_fields(in, names));
   MICA_TRY(find_label(in));
-  MICA_TRY(count_cells(in));
-  MICA_TRY(decide_kinds(in));
-  MICA_TRY(collect_classes(in));
+  MICA_TRY(mica__schema_decide_kinds(in));
   return in->config->like ? adopt_classes(in) : MICA_OK;
 }
 
 mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema) {
-  inference in = {.records = records, .config = config, .schema = calloc(1, sizeof *in.schema)};
+  mica__inference in = {.records = records, .config = config, .schema = calloc(1, sizeof *in.schema)};
   mica__name_table names = {0};
   mica_status status = in.schema ? infer(&in, &names) : mica__fail_nomem(records->name);
   mica__name_table_free(&names);

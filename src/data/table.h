@@ -1,6 +1,7 @@
 /* data/table.h: tables as text. A record a line, cells separated by , ; or tabs, quoted where they hold such or a
  * line end ("" is a quote inside of quotes); between tabs a quote that is not closed there is part of its cell, as
- * is usual. Empty lines and lines that begin with # are skipped. */
+ * is usual. Empty lines are skipped, and lines that begin with # before the first record; behind it those that have not
+ * as many cells. */
 #ifndef MICA_DATA_TABLE_H
 #define MICA_DATA_TABLE_H
 
@@ -30,6 +31,8 @@ typedef struct mica__records {
   size_t bytes;           /* of the present record */
   mica__cell *cells;      /* of the present record; valid until the next */
   size_t count, capacity_cells;
+  size_t width;  /* cells of the first record since the beginning; 0: it is not read yet */
+  size_t passed; /* lines with # that were passed over since then */
 } mica__records;
 
 /* Text in memory, which a NUL ends and which outlives the walk. */
@@ -52,6 +55,10 @@ mica_status mica__records_split(mica__records *records, const char *text, size_t
 bool mica__cell_number(mica__cell cell, double *value);
 /* The number that it is, which may be too large, or infinite. */
 bool mica__cell_is_numeric(mica__cell cell, double *value);
+/* True for digits behind a zero, 007, which are a name and no count. */
+bool mica__cell_is_padded(mica__cell cell);
+/* True for a number with a comma, 1,5, which is none here. */
+bool mica__cell_has_comma(mica__cell cell);
 /* The seconds since 1970 of a date (2026-01-31) or a date and time (2026-01-31 23:59:59, or with T and Z). */
 bool mica__cell_time(mica__cell cell, int64_t *seconds);
 /* True for cells that hold nothing: empty, ?, NA, N/A, nan, null, none in any case. */
@@ -117,6 +124,7 @@ typedef struct mica__schema {
   int32_t numbers; /* of "x" */
   size_t samples;
   uint32_t *lines; /* of each sample, from 1 */
+  size_t passed;   /* lines that begin with # and are no samples */
   bool fills;      /* missing numbers have been replaced */
   char *extras;    /* quoted, the names of columns that the table it goes with has not; NULL: there are none */
   bool outline;    /* of a network's columns: it says so in sentences, and extra columns need names */

@@ -111,11 +111,16 @@ static void add_texts(const mica_run *run, mica__text *kinds) {
 
 mica_status mica__run_note_kinds(mica_run *run) {
   mica__text kinds = {0};
+  size_t count = 0;
+  const char *const *numbers = mica_run_fact(run, "numbers", &count);
   add_texts(run, &kinds);
   for (size_t k = 0; k < mica__run_categories(run); k++) {
     const char *name = mica__run_category(run, k).name;
     if (!strpbrk(name, ",=")) mica__text_addf(&kinds, "%s%s=class", kinds.length ? "," : "", name);
   }
+  /* A column that was one of numbers stays one, whatever a table's cells look like. */
+  for (size_t i = 0; i < count; i++)
+    if (!strpbrk(numbers[i], ",=")) mica__text_addf(&kinds, "%s%s=number", kinds.length ? "," : "", numbers[i]);
   free(run->kinds);
   run->kinds = NULL;
   MICA_TRY(mica__text_status(&kinds));
@@ -183,9 +188,21 @@ mica_status mica__run_remark_extras(mica_run *run, const char *table, const char
   return status;
 }
 
+mica_status mica__run_remark_passed(mica_run *run, const char *table, size_t lines) {
+  if (!lines) return MICA_OK;
+  return mica__run_remark(run, "%s: %zu line%s begin%s with # and %s not read", table, lines, lines == 1 ? "" : "s",
+                          lines == 1 ? "s" : "", lines == 1 ? "is" : "are");
+}
+
+mica_status mica__run_remark_comments(mica_run *run, const mica_dataset *data) {
+  const mica__schema *schema = data ? data->store->schema : NULL;
+  return schema ? mica__run_remark_passed(run, mica_dataset_name(data), schema->passed) : MICA_OK;
+}
+
 mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data) {
   const mica__schema *schema = data->store->schema;
   MICA_TRY(mica__run_check_elements(run, data));
+  MICA_TRY(mica__run_remark_comments(run, data));
   if (!schema || !schema->header || run->task->open) return MICA_OK;
   if (schema->extras)
     return mica__run_remark(run, "%s has columns that the network was not trained on, which are passed over: %s",

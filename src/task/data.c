@@ -120,6 +120,7 @@ static mica_status open_optional(mica_run *run, const mica_dataset_config *openi
   if (run->config.dataset) return MICA_OK;
   mica_status status = mica__run_open_part(run, run->data, opening, &data);
   run->parts[opening->part].data = data;
+  if (status == MICA_OK) status = mica__run_remark_comments(run, data);
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
 }
 
@@ -133,7 +134,7 @@ static mica_status open_whole(mica_run *run) {
   if (run->whole) return MICA_OK;
   MICA_TRY(mica__run_open_part(run, run->data, &config, &data));
   run->whole = data;
-  return MICA_OK;
+  return mica__run_remark_comments(run, data);
 }
 
 static mica_status find_task(mica_run *run) {

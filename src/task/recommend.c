@@ -237,6 +237,7 @@ static mica_status prepare(mica_run *run) {
   if (mica__recommend_clicks(run)) MICA_TRY(mica__recommend_note_biases(run, x));
   MICA_TRY(mica__features_note(run, &x->features, &x->users, &x->items));
   MICA_TRY(check(run));
+  MICA_TRY(mica__run_remark_passed(run, run->data, x->passed));
   if (!mica__recommend_ranks(run) || x->timed) return MICA_OK;
   return mica__run_remark(run, "there are no times: the order of the lines stands for them");
 }

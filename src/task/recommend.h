@@ -23,6 +23,7 @@ typedef struct mica__interactions {
   mica__interaction *list;
   size_t count, capacity;
   bool rated, timed;                    /* the file has ratings, times */
+  size_t passed;                        /* lines that begin with # and were not read */
   bool header;                          /* its first line names the columns */
   size_t at[MICA__INTERACTION_COLUMNS]; /* which columns are what; SIZE_MAX: not there */
   mica__features features;              /* of networks that take some */

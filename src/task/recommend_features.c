@@ -157,7 +157,8 @@ static mica_status look(reader *r) {
       mica__feature *one = &r->f->list[k];
       if (one->side != r->side || one->several) continue;
       const mica__cell cell = r->records->cells[one->at];
-      if (mica__cell_is_missing(cell) || (!one->texts && mica__cell_number(cell, &value))) continue;
+      const bool number = mica__cell_number(cell, &value) && !mica__cell_is_padded(cell);
+      if (mica__cell_is_missing(cell) || (!one->texts && number)) continue;
       one->texts = true;
       one->several = memchr(cell.text, r->config->separator, cell.length) != NULL;
     }

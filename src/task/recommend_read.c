@@ -215,6 +215,7 @@ static mica_status read_lines(table *t, size_t most, const mica__feature_config 
     if (features) MICA_TRY(mica__features_take(t->records, MICA__SIDE_PAIR, features, x->count - 1, &x->features));
     MICA_TRY(mica__records_next(t->records, more));
   }
+  x->passed = t->records->passed;
   return x->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no line below its first one", t->records->name);
 }
 

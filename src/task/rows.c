@@ -182,6 +182,7 @@ static mica_status read_all(rows *r, int64_t lines, mica__rows *s) {
     MICA_TRY(take_row(r, s, count));
   }
   s->count = count;
+  MICA_TRY(mica__run_remark_passed(r->run, r->records.name, r->records.passed));
   return count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
 }
 

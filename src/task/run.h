@@ -174,6 +174,9 @@ mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, 
 /* Remarks on columns of a table of these names, or of a dataset, that the run was not trained on. */
 mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count);
 mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data);
+/* Remarks on lines of a table that begin with # and were not read; of a dataset, if it is a table. */
+mica_status mica__run_remark_passed(mica_run *run, const char *table, size_t lines);
+mica_status mica__run_remark_comments(mica_run *run, const mica_dataset *data);
 /* Remarks on columns whose numbers f32 cannot tell apart. */
 mica_status mica__run_remark_coarse(mica_run *run);
 /* Remarks on settings that others leave without an effect. */

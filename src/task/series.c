@@ -22,7 +22,8 @@ typedef struct reading {
   bool header;
   size_t columns;
   char **names;
-  char *kinds; /* of each column: '?': empty so far, 'n': numbers, 't': texts */
+  char *
+      kinds; /* of each column: '?': empty so far, 'n': numbers, 'c': such with a comma, no texts and so no times, 't': texts */
   size_t time; /* SIZE_MAX: there is none */
   size_t *at;  /* the column of each series */
 } reading;
@@ -81,7 +82,9 @@ static mica_status see_rows(reading *r, int64_t *rows) {
                         records->count, r->columns);
     for (size_t i = 0; i < r->columns; i++)
       if (r->kinds[i] == '?' && !mica__cell_is_missing(records->cells[i]))
-        r->kinds[i] = mica__cell_is_numeric(records->cells[i], &number) ? 'n' : 't';
+        r->kinds[i] = mica__cell_is_numeric(records->cells[i], &number) ? 'n'
+                      : mica__cell_has_comma(records->cells[i])         ? 'c'
+                                                                        : 't';
   }
   if (!*rows) return mica__fail(MICA_E_FORMAT, "%s holds no row", records->name);
   if (*rows > MOST_ROWS) return mica__fail(MICA_E_UNSUPPORTED, "%s has too many rows", records->name);
@@ -137,9 +140,13 @@ static mica_status find_series(reading *r, mica__series *s) {
   if (!r->at || !s->names) return mica__fail_nomem(r->records.name);
   for (size_t i = 0; c->names && i < c->count; i++) {
     const size_t at = find_column(r, c->names[i]);
-    if (at == r->columns || r->kinds[at] == 't') return no_series(r, c->names[i]);
+    if (at == r->columns || r->kinds[at] == 't' || r->kinds[at] == 'c') return no_series(r, c->names[i]);
     r->at[s->count++] = at;
   }
+  for (size_t i = 0; !c->names && i < r->columns; i++)
+    if (i != r->time && r->kinds[i] == 'c')
+      return mica__fail(MICA_E_FORMAT, "%s: column '%s' holds numbers with a comma, as 1,5; numbers have a point",
+                        r->records.name, r->names[i]);
   for (size_t i = 0; i < r->columns; i++) {
     s->unused += i != r->time && r->kinds[i] != 'n';
     if (!c->names && i != r->time && r->kinds[i] == 'n') r->at[s->count++] = i;
@@ -153,7 +160,10 @@ static mica_status find_series(reading *r, mica__series *s) {
 static int compare_times(const char *a, const char *b, bool *known) {
   char *end_a = NULL, *end_b = NULL;
   const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+  const size_t i = strspn(a, "0123456789"), k = strspn(b, "0123456789");
   *known = true;
+  /* Whole numbers by their digits, which a double has not all of. */
+  if (*a > '0' && *b > '0' && i && k && !a[i] && !b[k]) return i == k ? strcmp(a, b) : i < k ? -1 : 1;
   if (*a && *b && !*end_a && !*end_b) return (x > y) - (x < y);
   *known = strlen(a) == strlen(b) && strspn(a, "0123456789") == 4 && a[4] == '-' && b[4] == '-';
   return strcmp(a, b);
@@ -180,8 +190,10 @@ static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
   s->times[row] = copy_cell(records->cells[r->time]);
   if (!s->times[row]) return mica__fail_nomem(records->name);
   if (row == 0 || compare_times(s->times[row - 1], s->times[row], &known) < 0 || !known) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s line %zu: '%s' does not come behind '%s'; rows are a step each, in order",
-                    records->name, records->line, s->times[row], s->times[row - 1]);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s line %zu: '%s' does not come behind '%s' in column '%s', which is taken for times; rows are a "
+                    "step each, in order, and --time names another column",
+                    records->name, records->line, s->times[row], s->times[row - 1], r->names[r->time]);
 }
 
 /* Finds the neighbours with a value of each cell. */
@@ -221,6 +233,7 @@ static mica_status read_all(reading *r, mica__series *s) {
     MICA_TRY(mica__records_next(&r->records, &found));
     MICA_TRY(take_row(r, s, row));
   }
+  s->passed = r->records.passed;
   s->spacing = find_spacing(s);
   return find_neighbours(r->records.name, s);
 }

@@ -37,6 +37,7 @@ typedef struct mica__series {
   double *values;          /* rows x count; an empty cell has what stands for it (mica__series_at) */
   int64_t *before, *after; /* rows x count: the nearest row up to and from this one on with a value; -1: none */
   int64_t empty;           /* cells without a value */
+  size_t passed;           /* lines that begin with # and are no rows */
   mica__spacing spacing;   /* of the times */
   size_t unused;           /* columns that are neither numbers nor times */
 } mica__series;

@@ -1,5 +1,6 @@
 /* Lists of recordings and their texts, and such a list as a dataset. */
 #include "base/file.h"
+#include "base/name_table.h"
 #include "data/sound.h"
 #include "data/source.h"
 #include "task/speech.h"
@@ -99,10 +100,28 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   return MICA_OK;
 }
 
+/* A recording with two texts would be learned as both. */
+static mica_status check_files(const char *name, const mica__speech_list *list) {
+  mica__name_table files = {0};
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < list->count; i++) {
+    const int32_t first = mica__name_table_find(&files, list->files[i]);
+    status = first < 0 ? mica__name_table_add(&files, list->files[i], (int32_t)i)
+                       : mica__fail(MICA_E_FORMAT, "%s:%d: the recording %s stands in line %d already", name,
+                                    (int)list->lines[i], list->files[i], (int)list->lines[first]);
+  }
+  mica__name_table_free(&files);
+  return status;
+}
+
 mica_status mica__speech_list_read(const char *name, const char *folder, const char *content, size_t size,
                                    mica__speech_list *list) {
   layout where = {0, 1};
   int32_t line = 0;
+  size_t columns = 0;
+  const size_t mark = size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3) ? 3 : 0;
+  content += mark;
+  size -= mark;
   for (const char *at = content, *end = content + size, *next; at < end && line < INT32_MAX; at = next) {
     cell cells[MOST_COLUMNS];
     const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -112,12 +131,16 @@ mica_status mica__speech_list_read(const char *name, const char *folder, const c
     line++;
     if (stop == at) continue;
     const size_t count = cells_of(at, (size_t)(stop - at), cells);
+    if (!columns) columns = count;
     if (line == 1 && read_header(cells, count, &where)) continue;
     if (count <= where.file || count <= where.text)
       return mica__fail(MICA_E_FORMAT, "%s:%d: a line is a recording's file, a tab and its text", name, (int)line);
+    if (count != columns)
+      return mica__fail(MICA_E_FORMAT, "%s:%d: the line has %zu columns, the first one %zu; a text holds no tab", name,
+                        (int)line, count, columns);
     MICA_TRY(add_line(name, folder, line, cells[where.file], cells[where.text], list));
   }
-  return list->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s names no recordings", name);
+  return list->count ? check_files(name, list) : mica__fail(MICA_E_FORMAT, "%s names no recordings", name);
 }
 
 /* --- the dataset --- */

@@ -264,6 +264,7 @@ static mica_status say_times(mica_run *run, const char *name, const mica__series
 
 mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w) {
   const mica__series *s = &w->series;
+  MICA_TRY(mica__run_remark_passed(run, name, s->passed));
   MICA_TRY(say_times(run, name, s));
   if (!s->empty) return MICA_OK;
   return mica__run_remark(

@@ -359,10 +359,14 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
     const char *text, *kinds, *sentence;
   } cases[] = {
       {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, those before have 2"},
-      {"a,b,label\n1,2,x\n3,?,y\n", NULL, "line 3: column \"b\" has no number"},
+      {"a,b,label\n1,2,x\n3,?,y\n", NULL,
+       "line 3: column \"b\" has no number: a cell of \"?\" is a missing one; 1 of 2 lines have none: fill them in"},
       {"a,b,label\n1,2,x\n3,4,\n", NULL, "line 3: column \"label\" has no label"},
       {"a,b,label\n1,2,none\n3,4,\n1,2,x\n", NULL, "line 3: column \"label\" has no label"},
-      {"a,label\n1,2\n3,NA\n1,2\n", NULL, "line 3: column \"label\" has no label: a cell of \"NA\" is a missing one"},
+      {"a,label\n1,2\n3,NA\n1,2\n4,\n", NULL,
+       "line 3: column \"label\" has no label: a cell of \"NA\" is a missing one; 2 of 4 lines have none: take them "
+       "out, or "
+       "give the class another name"},
       {"a,label\n1,x\nnone,y\n1,x\n", NULL, "line 3: column \"a\" has no number"},
       {"a,label\n1,x\n2,y\n3,x\ntwo,y\n", NULL, "line 5: column \"a\" holds \"two\" instead of a number"},
       {"a,label\n1,2\n1,999999\n", NULL,
@@ -378,6 +382,10 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"a,label\nx,2\n", "a=number", "line 2: column \"a\" holds \"x\""},
       {"1e39,2\n1,3\n", NULL, "instead of a number"},
       {"# nothing\n\n", NULL, "is empty"},
+      {"a,b,label\r1,2,x\r3,4,y\r", NULL, "has lines that end in CR alone"},
+      {"a,b,label\n1,\"2\" m,x\n", NULL, "line 2: a cell goes on behind its closing quote"},
+      {"a,b,label\n1,2,x\n5,6,y\n# 3,4,x\n", NULL, "line 4: column \"a\" holds \"# 3\" instead of a number"},
+      {"a;b;label\n1,5;2;x\n2,5;3;y\n", NULL, "line 2: column \"a\" holds \"1,5\"; numbers have a point"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     for (int in_file = 0; in_file < 2; in_file++) {
@@ -404,6 +412,56 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
   files_write_text("table.csv", many);
   ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "a label of its own"));
+  /* All but one are numbers: it is that one that is wrong. */
+  many[0] = '\0';
+  for (int i = 0; i < 30; i++) snprintf(many + strlen(many), 32, i == 20 ? "%d,unknown\n" : "%d,%d.5\n", i, i);
+  files_write_text("table.csv", many);
+  ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "line 21: column \"1\" holds \"unknown\" instead of a number"));
+}
+END_TEST
+
+/* A # begins a text as well as a comment: behind the first record a line with all of the cells is a sample. */
+START_TEST(lines_with_a_number_sign) {
+  for (int in_file = 0; in_file < 2; in_file++) {
+    mica_dataset *d = open_table("# of a shop\nlabel,note\n#1,#2 \"x\ny,z\n# a break\ny,\"# a,b\"\nx,# c\n#1,w\n",
+                                 (mica_dataset_config){.kinds = "note=text", .memory = in_file ? 1 : 0});
+    ck_assert_uint_eq(mica_dataset_count(d), 5);
+    ck_assert_str_eq(class_at(d, "label", 0), "#1");
+    check_text(d, "note", 0, "#2 \"x");
+    check_text(d, "note", 2, "# a,b");
+    check_text(d, "note", 3, "# c");
+    ck_assert_str_eq(class_at(d, "label", 4), "#1");
+    mica_dataset_destroy(d);
+  }
+}
+END_TEST
+
+/* Postal codes, and 007, are names: of few a class, of many a text; 0.5, 00:30 and -01 make no column one. */
+START_TEST(digits_behind_a_zero_are_names) {
+  char many[4096] = "zip,b,label\n";
+  for (int in_file = 0; in_file < 2; in_file++) {
+    const uint64_t memory = in_file ? 1 : 0;
+    mica_dataset *d = open_table("zip,n,m,label\n7,0.5,01.5,x\n007,0,2,y\n90210,1,3,x\n007,2,4,y\n,3,5,x\n",
+                                 (mica_dataset_config){.memory = memory});
+    ck_assert_int_eq(column_of(d, "zip")->kind, MICA_COLUMN_KIND_CLASS);
+    ck_assert_int_eq(column_of(d, "x")->shape.dim[0], 2);
+    ck_assert_int_eq(column_of(d, "zip")->classes, 4);
+    ck_assert_str_eq(class_at(d, "zip", 0), "7");
+    ck_assert_str_eq(class_at(d, "zip", 1), "007");
+    ck_assert_str_eq(class_at(d, "zip", 2), "90210");
+    ck_assert_str_eq(class_at(d, "zip", 4), "");
+    ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "classes of 'zip' are texts: 01 is not 1"));
+    mica_dataset_destroy(d);
+    d = open_table("zip,label\n007,x\n8,y\n", (mica_dataset_config){.kinds = "zip=number", .memory = memory});
+    ck_assert_float_eq(number_at(d, 0, 0), 7);
+    mica_dataset_destroy(d);
+  }
+  for (int i = 0; i < 60; i++) snprintf(many + strlen(many), 64, "%05d,%d,%s\n", 1001 + i, i % 3, i % 2 ? "x" : "y");
+  mica_dataset *d = open_table(many, (mica_dataset_config){0});
+  ck_assert_int_eq(column_of(d, "zip")->kind, MICA_COLUMN_KIND_TEXT);
+  check_text(d, "zip", 2, "01003");
+  mica_dataset_destroy(d);
 }
 END_TEST
 
@@ -445,6 +503,8 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, large_numbers_keep_their_digits_above_a_base);
   tcase_add_test(tcase, large_negative_numbers_have_a_base_too);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
+  tcase_add_test(tcase, lines_with_a_number_sign);
+  tcase_add_test(tcase, digits_behind_a_zero_are_names);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
   suite_add_tcase(suite, tcase);
   return suite;

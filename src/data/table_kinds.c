@@ -1,0 +1,280 @@
+/* What the columns of a table are, by what their cells hold: numbers, classes, texts or times. */
+#include "base/text.h"
+#include "data/schema.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many different texts may be classes where each occurs TEXT_REPEATS times on average. */
+#define MANY_TEXTS 1000
+/* Longer cells are texts whatever they hold. */
+#define LONGEST_CLASS 100
+
+static void note_first(mica__cells *of, mica__cell cell, size_t line) {
+  if (of->count++) return;
+  of->line = line;
+  snprintf(of->first, sizeof of->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
+}
+
+static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__cell cell, bool every) {
+  double value;
+  int64_t seconds;
+  if (cell.length > c->longest) c->longest = cell.length;
+  if (mica__cell_number(cell, &value)) {
+    c->numbers++;
+    c->codes += mica__cell_is_code(cell);
+    c->padded += mica__cell_is_padded(cell);
+    c->sum += value;
+    c->least = c->numbers == 1 ? value : fmin(c->least, value);
+    c->most = c->numbers == 1 ? value : fmax(c->most, value);
+    c->whole = c->whole && value >= 0 && value == floor(value);
+    if (!every) return MICA_OK;
+  } else if (mica__cell_is_empty(cell)) {
+    note_first(&c->missing, cell, in->records->line);
+    return MICA_OK;
+  } else if (mica__cell_is_missing(cell)) {
+    note_first(&c->words, cell, in->records->line);
+    MICA_TRY(mica__class_name(cell, true, &in->name, &in->capacity));
+    return mica__dictionary_add(&c->word_names, in->name);
+  } else {
+    note_first(&c->texts, cell, in->records->line);
+    c->times += mica__cell_time(cell, &seconds);
+    c->commas += mica__cell_has_comma(cell);
+    c->huge += mica__cell_is_numeric(cell, &value);
+  }
+  if (c->seen.count > MICA__MAX_CLASSES || (!every && (c->seen.count > MANY_TEXTS || cell.length > LONGEST_CLASS)))
+    return MICA_OK;
+  MICA_TRY(mica__class_name(cell, false, &in->name, &in->capacity));
+  return mica__dictionary_add(&c->seen, in->name);
+}
+
+/* Words that elsewhere say that a cell is missing are names among names: of other texts, or of one another. */
+static mica_status decide_words(mica__inference *in, mica__field *field, mica__column_seen *c) {
+  const bool alone = c->texts.count == 0 && (c->word_names.count < 2 || c->numbers > 0);
+  const bool names = !alone && (c->numbers == 0 || field->label) && !(field->label && in->config->regression);
+  mica__cells *to = names ? &c->texts : &c->missing;
+  if (!c->words.count) return MICA_OK;
+  if (to->count == 0 || c->words.line < to->line) {
+    const size_t count = to->count;
+    *to = c->words;
+    to->count = count;
+  }
+  to->count += c->words.count;
+  if (!names) return MICA_OK;
+  for (int32_t i = 0; i < c->word_names.count; i++) MICA_TRY(mica__dictionary_add(&c->seen, c->word_names.names[i]));
+  mica__text text = {0};
+  for (int32_t i = 0; i < c->word_names.count && i < 5; i++)
+    mica__text_addf(&text, i ? ", '%s'" : "'%s'", c->word_names.names[i]);
+  field->words = text.data;
+  return mica__text_status(&text);
+}
+
+/* Walks over all records and counts what there is in each column. */
+static mica_status count_cells(mica__inference *in) {
+  mica__records *r = in->records;
+  bool found = false;
+  for (size_t i = 0; i < in->schema->count; i++) in->columns[i].whole = true;
+  mica__records_rewind(r);
+  if (in->schema->header) MICA_TRY(mica__records_next(r, &found));
+  for (;;) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    if (r->count != in->schema->columns) return mica__schema_fail_columns(in);
+    for (size_t i = 0; i < in->schema->count; i++)
+      MICA_TRY(note_cell(in, &in->columns[i], r->cells[in->schema->fields[i].at], in->schema->fields[i].label));
+    in->schema->samples++;
+  }
+  in->schema->passed = r->passed;
+  return in->schema->samples > 0 ? MICA_OK
+                                 : mica__fail(MICA_E_FORMAT, "%s holds no samples, only the names of columns", r->name);
+}
+
+/* The kind that config->kinds states: "user=class,text=text"; false where it says nothing of the column. */
+static mica_status stated_kind(const mica__inference *in, const char *name, mica_column_kind *kind, bool *stated) {
+  static const mica_column_kind known[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
+                                           MICA_COLUMN_KIND_TIME};
+  *stated = false;
+  for (const char *at = in->config->kinds; at && *at;) {
+    const size_t length = strcspn(at, ","), n = strcspn(at, "=");
+    if (n >= length) return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is not NAME=KIND", (int)length, at);
+    if (n == strlen(name) && !strncmp(at, name, n)) {
+      for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        const char *word = mica_column_kind_name(known[k]);
+        if (strlen(word) == length - n - 1 && !strncmp(at + n + 1, word, length - n - 1))
+          *kind = known[k], *stated = true;
+      }
+      if (!*stated)
+        return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\": a kind is number, class, text or time",
+                          (int)length, at);
+    }
+    at += length + (at[length] == ',');
+  }
+  return MICA_OK;
+}
+
+static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number", in->records->name,
+                    c->texts.line, field->name, c->texts.first);
+}
+
+/* Digits that begin with a zero (007, a postal code) are names, and so are the others of their column. */
+static bool holds_codes(const mica__column_seen *c) { return c->padded > 0 && c->whole && c->texts.count == 0; }
+
+/* Walks once more over columns of inputs that hold codes, whose names are to be counted. */
+static mica_status note_codes(mica__inference *in) {
+  mica__records *r = in->records;
+  bool found = false, wanted = false;
+  for (size_t i = 0; i < in->schema->count; i++)
+    wanted = wanted || (!in->schema->fields[i].label && holds_codes(&in->columns[i]));
+  mica__records_rewind(r);
+  if (in->schema->header) MICA_TRY(mica__records_next(r, &found));
+  while (wanted) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
+      mica__column_seen *c = &in->columns[i];
+      if (in->schema->fields[i].label || !holds_codes(c) || c->seen.count > MANY_TEXTS) continue;
+      MICA_TRY(mica__class_name(r->cells[i], true, &in->name, &in->capacity));
+      MICA_TRY(mica__dictionary_add(&c->seen, in->name));
+    }
+  }
+  return MICA_OK;
+}
+
+/* The kind that a column's cells make it. */
+static mica_column_kind guess_kind(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
+  const size_t filled = c->numbers + c->texts.count;
+  if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
+  if (field->label && c->texts.count == 0 && !c->whole) {
+    /* Numbers that are not whole, or negative, are to be predicted, unless they are two or so: -1 and 1. */
+    return c->seen.count > FEW_TEXTS ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
+  }
+  if (field->label) return MICA_COLUMN_KIND_CLASS;
+  if ((c->numbers + 2 * c->huge > c->texts.count && !holds_codes(c)) || filled == 0) return MICA_COLUMN_KIND_NUMBER;
+  if (c->times == filled) return MICA_COLUMN_KIND_TIME;
+  const bool few =
+      c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
+  return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
+}
+
+/* The sentence for a missing cell says how many there are, and what to do. */
+static mica_status fail_missing(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
+                                const char *what) {
+  const char *word = c->missing.first, *name = in->records->name;
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no %s%s%s%s; %zu of %zu lines have none: %s", name,
+                    c->missing.line, field->name, what, *word ? ": a cell of \"" : "", word,
+                    *word ? "\" is a missing one" : "", c->missing.count, in->schema->samples,
+                    !field->label ? "fill them in, or take the lines or the column out"
+                    : *word && field->kind == MICA_COLUMN_KIND_CLASS ? "take them out, or give the class another name"
+                                                                     : "take them out");
+}
+
+static mica_status check_label(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
+  const bool own = (size_t)c->seen.count == in->schema->samples;
+  if (c->missing.count > 0) return fail_missing(in, field, c, "label");
+  if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
+  if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c);
+  if (!own) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: each of %zu samples has a label of its own in column \"%s\": no classes",
+                    in->records->name, in->schema->samples, field->name);
+}
+
+/* Sees that the cells are what the kind wants. */
+static mica_status check_kind(mica__inference *in, mica__field *field, const mica__column_seen *c) {
+  const char *name = in->records->name;
+  if (c->commas > 0 && c->commas == c->texts.count)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s line %zu: column \"%s\" holds \"%s\"; numbers have a point before their fraction, and no comma", name,
+        c->texts.line, field->name, c->texts.first);
+  switch (field->kind) {
+  case MICA_COLUMN_KIND_NUMBER:
+    if (c->texts.count > 0) return fail_text(in, field, c);
+    if (c->missing.count > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
+      return fail_missing(in, field, c, "number");
+    if (c->missing.count > 0) in->schema->fills = true;
+    field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
+    field->least = c->least;
+    field->most = c->most;
+    field->coarse = mica__is_coarse(c->least, c->most);
+    field->base = mica__field_base(in->config->bases, field);
+    return MICA_OK;
+  case MICA_COLUMN_KIND_TIME:
+    if (c->times == c->texts.count && c->missing.count == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: column \"%s\" does not hold times alone: 2026-01-31, 2026-01-31 23:59:59, or whole numbers",
+                      name, field->name);
+  case MICA_COLUMN_KIND_CLASS: return field->label ? check_label(in, field, c) : MICA_OK;
+  default: return MICA_OK;
+  }
+}
+
+/* So many classes need not be refused for want of samples; above that there are no more than so many a sample, unless
+ * the numbers are as few as names of classes are (FEW_TEXTS). */
+#define FEW_CLASSES 1000
+#define CLASSES_PER_SAMPLE 10
+
+/* Labels that are whole numbers are the classes 0 to the largest, or where some of these never occur only those that
+ * do, each by its name. */
+static mica_status number_classes(const mica__inference *in, mica__field *field, const mica__column_seen *c) {
+  const size_t samples = in->schema->samples, seen = (size_t)c->seen.count;
+  const bool named = seen <= FEW_TEXTS && seen * TEXT_REPEATS <= samples;
+  if (!named && c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: column \"%s\" has %zu different labels of %zu samples, up to %.0f: too many to be classes; "
+                      "the task regress predicts numbers",
+                      in->records->name, field->name, seen, samples, c->most);
+  if (!named && c->most >= MICA__MAX_CLASSES)
+    return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
+                      field->name, MICA__MAX_CLASSES - 1);
+  field->numbered = (double)seen > c->most;
+  field->limit = (int32_t)c->most + 1;
+  return MICA_OK;
+}
+
+/* Walks once more, to collect the classes of columns in which some cells were not noted. */
+static mica_status collect_classes(mica__inference *in) {
+  mica__records *r = in->records;
+  mica__schema *schema = in->schema;
+  bool found = false, wanted = false;
+  for (size_t i = 0; i < schema->count; i++)
+    wanted = wanted || (schema->fields[i].kind == MICA_COLUMN_KIND_CLASS && !schema->fields[i].numbered);
+  mica__records_rewind(r);
+  if (schema->header) MICA_TRY(mica__records_next(r, &found));
+  while (wanted) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    for (size_t i = 0; i < schema->count && i < r->count; i++) {
+      mica__field *field = &schema->fields[i];
+      if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered) continue;
+      MICA_TRY(mica__class_name(r->cells[field->at], field->classes.texts, &in->name, &in->capacity));
+      MICA_TRY(mica__dictionary_add(&field->classes, in->name));
+      if (field->classes.count > MICA__MAX_CLASSES)
+        return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
+    }
+  }
+  for (size_t i = 0; i < schema->count; i++) MICA_TRY(mica__dictionary_sort(&schema->fields[i].classes));
+  return MICA_OK;
+}
+
+mica_status mica__schema_decide_kinds(mica__inference *in) {
+  MICA_TRY(count_cells(in));
+  MICA_TRY(note_codes(in));
+  for (size_t i = 0; i < in->schema->count; i++) {
+    mica__field *field = &in->schema->fields[i];
+    bool stated = false;
+    MICA_TRY(decide_words(in, field, &in->columns[i]));
+    MICA_TRY(stated_kind(in, field->name, &field->kind, &stated));
+    if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
+    MICA_TRY(check_kind(in, field, &in->columns[i]));
+    field->classes.texts = field->kind == MICA_COLUMN_KIND_CLASS && in->columns[i].codes > 0;
+    if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts.count == 0 &&
+        in->columns[i].whole && !field->classes.texts)
+      MICA_TRY(number_classes(in, field, &in->columns[i]));
+    field->fills = in->config->fill_missing;
+    if (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label) field->slot = in->schema->numbers++;
+  }
+  return collect_classes(in);
+}
