@@ -116,8 +116,8 @@ static const char *tab_cell_end(const char *at, const char *end, mica__cell *cel
   return at;
 }
 
-/* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL where a quote is not closed before. *trails
- * is set where something follows a closed quote. */
+/* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL where a quote is not closed before.
+ * *trails is set where something follows a closed quote. */
 static const char *cell_end(const char *at, const char *end, char delimiter, mica__cell *cell, bool *trails) {
   *cell = (mica__cell){0};
   if (delimiter == '\t') return tab_cell_end(at, end, cell);

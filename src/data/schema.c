@@ -31,11 +31,6 @@ void mica__schema_release(void *object) {
   free(schema);
 }
 
-mica_status mica__schema_fail_columns(const mica__inference *in) {
-  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", in->records->name,
-                    in->records->line, in->records->count, in->schema->columns);
-}
-
 /* Sees whether the first record holds names: some text above numbers, and no number above one. */
 static mica_status find_header(mica__inference *in) {
   mica__records *r = in->records;
@@ -184,6 +179,7 @@ static mica_status find_label(mica__inference *in) {
     return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" for labels", in->records->name, wanted);
   for (size_t i = 0; !wanted && schema->header && i < schema->count && label == schema->count; i++)
     if (is_customary(schema->fields[i].name)) label = i;
+  in->label_is_last = label == schema->count;
   schema->fields[label < schema->count ? label : schema->count - 1].label = true;
   return MICA_OK;
 }

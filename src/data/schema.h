@@ -37,14 +37,18 @@ typedef struct mica__inference {
   mica__schema *schema;
   mica__column_seen *columns;
   size_t column_count;
-  bool words; /* the first record holds texts alone, and there is no number below them */
-  char *name; /* a buffer of mica__class_name */
+  bool label_is_last; /* no name says which column it is */
+  bool words;         /* the first record holds texts alone, and there is no number below them */
+  char *name;         /* a buffer of mica__class_name */
   size_t capacity;
 } mica__inference;
 
+/* --- table_kinds.c --- */
+
 /* MICA_E_FORMAT: the present record has another number of columns. */
 mica_status mica__schema_fail_columns(const mica__inference *in);
-/* Walks over all records, and makes each column a kind by its cells (table_kinds.c). */
+/* Walks over all records, and makes each column a kind by its cells; where no name says which column is the label,
+ * another one than the last, if that one holds no classes. */
 mica_status mica__schema_decide_kinds(mica__inference *in);
 
 #endif

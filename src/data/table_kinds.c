@@ -12,6 +12,11 @@
 /* Longer cells are texts whatever they hold. */
 #define LONGEST_CLASS 100
 
+mica_status mica__schema_fail_columns(const mica__inference *in) {
+  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", in->records->name,
+                    in->records->line, in->records->count, in->schema->columns);
+}
+
 static void note_first(mica__cells *of, mica__cell cell, size_t line) {
   if (of->count++) return;
   of->line = line;
@@ -89,6 +94,29 @@ static mica_status count_cells(mica__inference *in) {
   in->schema->passed = r->passed;
   return in->schema->samples > 0 ? MICA_OK
                                  : mica__fail(MICA_E_FORMAT, "%s holds no samples, only the names of columns", r->name);
+}
+
+/* Texts, a number among them perhaps, of which few are equal: no classes, unless a name says so. */
+static bool are_no_classes(const mica__inference *in, const mica__column_seen *c) {
+  return c->texts.count > 10 * c->numbers && c->seen.count > FEW_TEXTS &&
+         (size_t)c->seen.count * TEXT_REPEATS > in->schema->samples;
+}
+
+/* A list of "ham<tab>message" without names has its classes first: the label is the one column of few texts. */
+static void choose_label(mica__inference *in) {
+  mica__field *last = &in->schema->fields[in->schema->count - 1];
+  size_t found = 0, at = 0;
+  if (!in->label_is_last || in->config->regression || !are_no_classes(in, &in->columns[in->schema->count - 1])) return;
+  for (size_t i = 0; i + 1 < in->schema->count; i++) {
+    const mica__column_seen *c = &in->columns[i];
+    if (c->numbers || !c->texts.count || c->missing.count || c->seen.count > FEW_TEXTS || c->longest > LONGEST_CLASS)
+      continue;
+    if ((size_t)c->seen.count * TEXT_REPEATS <= in->schema->samples) found++, at = i;
+  }
+  if (found != 1) return;
+  last->label = false;
+  in->schema->fields[at].label = true;
+  in->label_is_last = false;
 }
 
 /* The kind that config->kinds states: "user=class,text=text"; false where it says nothing of the column. */
@@ -172,13 +200,17 @@ static mica_status fail_missing(const mica__inference *in, const mica__field *fi
 }
 
 static mica_status check_label(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
-  const bool own = (size_t)c->seen.count == in->schema->samples;
+  const bool own = (size_t)c->seen.count == in->schema->samples || (in->label_is_last && are_no_classes(in, c));
   if (c->missing.count > 0) return fail_missing(in, field, c, "label");
   if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
   if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c);
   if (!own) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: each of %zu samples has a label of its own in column \"%s\": no classes",
-                    in->records->name, in->schema->samples, field->name);
+  const bool each = (size_t)c->seen.count == in->schema->samples;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: %s%zu samples ha%s in column \"%s\" %s: no classes; --label names the column of labels "
+                    "(translate: --from and --to those of texts)",
+                    in->records->name, each ? "each of " : "", in->schema->samples, each ? "s" : "ve", field->name,
+                    each ? "a label of its own" : "few labels that are equal");
 }
 
 /* Sees that the cells are what the kind wants. */
@@ -261,6 +293,7 @@ static mica_status collect_classes(mica__inference *in) {
 
 mica_status mica__schema_decide_kinds(mica__inference *in) {
   MICA_TRY(count_cells(in));
+  choose_label(in);
   MICA_TRY(note_codes(in));
   for (size_t i = 0; i < in->schema->count; i++) {
     mica__field *field = &in->schema->fields[i];

@@ -22,8 +22,8 @@ typedef struct reading {
   bool header;
   size_t columns;
   char **names;
-  char *
-      kinds; /* of each column: '?': empty so far, 'n': numbers, 'c': such with a comma, no texts and so no times, 't': texts */
+  /* Kinds of columns. '?': empty so far, 'n': numbers, 'c': such with a comma, and so no times, 't': texts. */
+  char *kinds;
   size_t time; /* SIZE_MAX: there is none */
   size_t *at;  /* the column of each series */
 } reading;

@@ -421,6 +421,30 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
 }
 END_TEST
 
+/* Without a name that says it the label is the last column, unless that holds texts and one other column classes. */
+START_TEST(classes_may_stand_before_texts) {
+  char text[2048] = "", two[2048] = "";
+  mica_dataset *d = NULL;
+  for (int i = 0; i < 30; i++) {
+    snprintf(text + strlen(text), 32, "%s\tnote %d\n", i % 3 ? "ham" : "spam", i - (i == 7));
+    if (i == 20) strcat(text, "ham\t645\n");
+    snprintf(two + strlen(two), 32, "%s,a,note %d\n", i % 3 ? "ham" : "spam", i - (i == 7));
+  }
+  for (int in_file = 0; in_file < 2; in_file++) {
+    d = open_table(text, (mica_dataset_config){.memory = in_file ? 1 : 0});
+    ck_assert_int_eq(mica_dataset_classes(d), 2);
+    ck_assert_str_eq(class_at(d, "label", 3), "spam");
+    ck_assert_int_eq(column_of(d, "1")->kind, MICA_COLUMN_KIND_TEXT);
+    check_text(d, "1", 7, "note 6");
+    mica_dataset_destroy(d);
+  }
+  files_write_text("table.csv", two);
+  ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(
+      strstr(mica_error_message(), "30 samples have in column \"2\" few labels that are equal: no classes; --label"));
+}
+END_TEST
+
 /* A # begins a text as well as a comment: behind the first record a line with all of the cells is a sample. */
 START_TEST(lines_with_a_number_sign) {
   for (int in_file = 0; in_file < 2; in_file++) {
@@ -503,6 +527,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, large_numbers_keep_their_digits_above_a_base);
   tcase_add_test(tcase, large_negative_numbers_have_a_base_too);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
+  tcase_add_test(tcase, classes_may_stand_before_texts);
   tcase_add_test(tcase, lines_with_a_number_sign);
   tcase_add_test(tcase, digits_behind_a_zero_are_names);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
