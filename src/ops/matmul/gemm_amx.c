@@ -5,6 +5,7 @@
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/tiles.h"
 #include "runtime/host_cpu.h"
+#include "runtime/workspace.h"
 
 #include <stdatomic.h>
 
@@ -14,6 +15,7 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("A_T", "type of a", AMX_TYPES),
     MICA__DTYPE("B_T", "type of b", AMX_TYPES),
     MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0),
+    MICA__CASE("PACK", "1: groups pack their columns of b", 0, 1),
 };
 /* The emulation is no device's choice; it is there to be checked. */
 static const mica__variant variants[] = {
@@ -21,8 +23,8 @@ static const mica__variant variants[] = {
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_tiles,
-     .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 1}},
-    {.name = "emulation", .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 0}},
+     .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 1, 0}},
+    {.name = "emulation", .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 0, 0}},
 };
 const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/gemm_amx.cl", params, variants)};
 
@@ -34,6 +36,9 @@ static atomic_bool amx_rejected;
 /* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
 #define ROWS 4
 #define COLUMNS 8
+/* Bytes of B that a group packs for itself, half of that cache, and how busy cores have to be with so few groups. */
+#define MOST_PACKED (1 << 20)
+#define LEAST_BUSY 0.85
 /* Below so many rows and values along k tiles are mostly padding. */
 #define LEAST_ROWS 16
 #define LEAST_DEPTH 32
@@ -109,32 +114,55 @@ static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wa
   return most;
 }
 
+/* Panels of B that a group packs for itself and multiplies by all of A; 0 where cores would be idle, B is constant
+ * or one for all, or no vector lies in it. What one core packs and another reads costs as much as multiplying it. */
+static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
+  const int64_t wide = mica__ceil_div(gemm->n, SIDE), bytes = 4 * SIDE * cut_of(gemm).steps;
+  const bool changes = !(gemm->constant & 2) && (gemm->batches == 1 || gemm->b.batch != 0);
+  if (!changes || (gemm->b.row != 1 && gemm->b.col != 1)) return 0;
+  for (int64_t columns = COLUMNS; columns >= 1; columns /= 2) {
+    const int64_t groups = mica__ceil_div(wide, columns) * gemm->batches, passes = mica__ceil_div(groups, units);
+    const double busy = (double)(wide * gemm->batches) / (double)(units * passes * columns);
+    if (columns * bytes <= MOST_PACKED && busy >= LEAST_BUSY) return columns;
+  }
+  return 0;
+}
+
+/* b: what is packed, or with `own` columns the workspace that groups pack. */
 static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant, const rows *a,
-                            const mica_tensor *b) {
+                            const mica_tensor *b, int64_t own) {
   const mica__kernel_desc *desc = &mica__gemm_amx_kernel;
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
   mica__tiles_cut c = cut_of(gemm);
   int64_t tall = mica__ceil_div(gemm->m, SIDE), wide = mica__ceil_div(gemm->n, SIDE);
   int64_t wanted = mica__ceil_div(2 * (int64_t)device->compute_units, gemm->batches);
-  int64_t columns = block_of(wide, COLUMNS, mica__ceil_div(tall, ROWS), wanted);
-  int64_t height = block_of(tall, ROWS, mica__ceil_div(wide, columns), wanted);
+  int64_t columns = own ? own : block_of(wide, COLUMNS, mica__ceil_div(tall, ROWS), wanted);
+  int64_t block = own ? ROWS : block_of(tall, ROWS, mica__ceil_div(wide, columns), wanted);
+  const int64_t height = own ? tall : block;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
   mica__kernel_set(desc, values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
+  mica__kernel_set(desc, values, "PACK", own != 0);
   mica_status status = mica__epilogue_begin(queue, desc, values, &gemm->epilogue, &launch);
   if (status == MICA_E_BUILD) atomic_store(&amx_rejected, true);
   MICA_TRY(status);
-  const int64_t sizes[] = {gemm->m, gemm->n, c.steps, c.words, height, columns};
+  const int64_t sizes[] = {gemm->m, gemm->n, c.steps, c.words, block, height, columns};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_tensor(&launch, a->tensor);
   mica__launch_size(&launch, (int64_t)mica_dtype_size(mica_tensor_dtype(a->tensor)));
   const int64_t strides[] = {a->batch, a->panel, a->chunk, a->row};
   for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) mica__launch_long(&launch, strides[i]);
+  if (own) {
+    mica__launch_size(&launch, gemm->k);
+    mica__launch_tensor(&launch, gemm->b.tensor);
+    const int64_t steps[] = {gemm->b.batch, gemm->b.col, gemm->b.row};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) mica__launch_long(&launch, steps[i]);
+  }
   mica__launch_tensor(&launch, b);
-  mica__launch_long(&launch, gemm->b.batch ? wide * SIDE * c.steps : 0);
-  const int64_t groups[] = {mica__ceil_div(wide, columns), mica__ceil_div(tall, height), gemm->batches};
+  mica__launch_long(&launch, gemm->b.batch || own ? wide * SIDE * c.steps : 0);
+  const int64_t groups[] = {mica__ceil_div(tall, height), mica__ceil_div(wide, columns), gemm->batches};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   return mica__gemm_end(queue, &launch, gemm);
 }
@@ -149,8 +177,13 @@ static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
   bool plain = !(gemm->constant & 1) && lies_well(gemm);
   if (!plain) status = pack(gemm->constant & 1 ? gemm->prologue : queue, gemm, &gemm->a, true, &a);
   rows where = plain ? rows_where_they_lie(gemm) : rows_packed(gemm, a);
-  if (status == MICA_OK) status = pack(gemm->constant & 2 ? gemm->prologue : queue, gemm, &gemm->b, false, &b);
-  if (status == MICA_OK) status = multiply(queue, gemm, variant, &where, b);
+  const int64_t own = own_columns(gemm, (int64_t)task->device->compute_units);
+  if (status == MICA_OK && own)
+    status = mica__workspace_tensor(
+        queue, MICA_U32, MICA_SHAPE(gemm->batches, mica__ceil_div(gemm->n, SIDE), cut_of(gemm).steps, SIDE), &b);
+  else if (status == MICA_OK)
+    status = pack(gemm->constant & 2 ? gemm->prologue : queue, gemm, &gemm->b, false, &b);
+  if (status == MICA_OK) status = multiply(queue, gemm, variant, &where, b, own);
   mica_tensor_destroy(a);
   mica_tensor_destroy(b);
   return status;
