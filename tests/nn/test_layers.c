@@ -335,6 +335,63 @@ START_TEST(tf32_is_allowed_in_all_passes) {
 }
 END_TEST
 
+/* --- norms of networks in 16 bits --- */
+
+enum { IMAGES = 16, CHANNELS = 8, SIDE = 8, CELLS = IMAGES * CHANNELS * SIDE * SIDE };
+
+static mica_value norm_layer(mica_nn *n, int kind, mica_value x, const mica_norm_config *how) {
+  return kind == 0   ? mica_nn_layer_norm(n, "norm", x, how)
+         : kind == 1 ? mica_nn_rms_norm(n, "norm", x, how)
+         : kind == 2 ? mica_nn_batch_norm(n, "norm", x, how)
+                     : mica_nn_group_norm(n, "norm", x, 2, how);
+}
+
+/* A scale in the middle of two bf16 numbers is used as it is, and its gradient comes in f32. The result is rounded, but
+ * to both sides: the mean over 8192 elements of 1.1e-3 each is known to 1.3e-5. */
+START_TEST(norms_keep_their_numbers_wide) {
+  static float data[CELLS], got[2][CELLS], slope[CHANNELS];
+  const double scale = 1 + 0x1p-9;
+  mica_tensor *x = NULL;
+  uint32_t state = 9;
+  for (int i = 0; i < CELLS; i++) {
+    state = state * 1664525u + 1013904223u;
+    data[i] = (float)(int32_t)state * 0x1p-30f;
+  }
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(IMAGES, CHANNELS, SIDE, SIDE), data, &x));
+  for (int k = 0; k < 2; k++) {
+    mica_session *session = NULL;
+    setup_as(&(mica_nn_config){.training = true, .dtype = MICA_BF16});
+    const mica_norm_config how = {.scale = k ? scale : 1, .no_bias = true};
+    mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(IMAGES, CHANNELS, SIDE, SIDE)), outputs[2];
+    outputs[0] = mica_cast(norm_layer(nn, _i, in, &how), MICA_F32);
+    const mica_value weight = mica_nn_parameter_at(nn, 0)->value;
+    mica_value loss = mica_sum(mica_mul(outputs[0], in), MICA_ALL_AXES, false);
+    ck_assert_int_eq(mica_value_dtype(weight), MICA_F32);
+    ck_ok(mica_gradients(loss, &weight, 1, &outputs[1]));
+    ck_graph();
+    ck_ok(mica_session_create(test_engine(), graph, outputs, 2, NULL, &session));
+    ck_ok(mica_nn_initialise(nn, session));
+    ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", x}}, 1));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), got[k], sizeof got[k]));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 1), slope, sizeof slope));
+    mica_session_destroy(session);
+    teardown();
+  }
+  mica_tensor_destroy(x);
+  double both = 0, square = 0;
+  for (int i = 0; i < CELLS; i++)
+    both += (double)got[0][i] * (double)got[1][i], square += (double)got[0][i] * (double)got[0][i];
+  ck_assert_msg(fabs(both / square - scale) < 2e-4, "norm %d scales by %.6f, not by %.6f", _i, both / square, scale);
+  int wide = 0;
+  for (int c = 0; c < CHANNELS; c++) {
+    uint32_t bits;
+    memcpy(&bits, &slope[c], sizeof bits);
+    wide += (bits & 0xffff) != 0;
+  }
+  ck_assert_msg(wide >= CHANNELS / 2, "norm %d: %d of %d gradients have more than 8 bits", _i, wide, CHANNELS);
+}
+END_TEST
+
 /* Guessing costs log 4 = 1.39. */
 START_TEST(a_classifier_learns) {
   mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAM);
@@ -369,6 +426,7 @@ Suite *test_suite(void) {
   tcase_add_test(learn, tf32_is_allowed_in_all_passes);
   tcase_add_test(learn, a_classifier_learns);
   tcase_add_test(learn, in_sixteen_bits_too);
+  tcase_add_loop_test(values, norms_keep_their_numbers_wide, 0, 4);
   suite_add_tcase(suite, build);
   suite_add_tcase(suite, values);
   suite_add_tcase(suite, learn);
