@@ -23,7 +23,7 @@ typedef struct bench {
   const char *leave_out[8]; /* implementations; NULL after the last */
   const char *model;        /* likewise */
   int batch, steps, side;   /* 0 for the benchmark's own; side: of the pictures that train takes */
-  const char *dtype;        /* of conv, gemm, sequence and train: NULL for f32 */
+  const char *dtype;        /* of conv, gemm, infer, sequence and train: NULL for f32 */
   bool cold;                /* first answers too */
   bool profile;             /* the kernels that take the time, to standard error */
   const char *device, *net; /* of scale: NULL for its own */

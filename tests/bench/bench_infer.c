@@ -1,9 +1,12 @@
 /* Networks at batch 1, against onnxruntime and PyTorch on the same file and the same input. Outputs are compared with
  * onnxruntime's before anything is measured. Files of other people lie in the folder that MICA_BENCH_MODELS names, the
- * others are made by PyTorch; those of integers by onnxruntime from one of f32, which then takes part. */
+ * others are made by PyTorch; those of integers by onnxruntime from one of f32, which then takes part. In 16 bits
+ * (--dtype) f32 takes part likewise, and OpenVINO in the same type; outputs are compared with those of f32. */
 #include "bench/bench.h"
 #include "bench/peer_train.h"
+#include "runtime/host_cpu.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +18,8 @@
 #define ROUND_SECONDS 0.15
 #define REST 0.02
 #define MOST_INPUTS 8
+/* The share of their deviation by which outputs in 16 bits may be off: 50 layers of a ResNet in bf16 give 0.11. */
+#define MOST_OFF 0.25
 
 typedef struct network {
   const char *name;
@@ -50,11 +55,12 @@ typedef struct own {
 } own;
 
 /* Opens FOLDER/model.onnx and FOLDER/data. Values of the host stay there where the model binds them: rates, lengths. */
-static mica_status open_own(mica_engine *engine, const char *folder, own *o) {
+static mica_status open_own(mica_engine *engine, const char *folder, mica_dtype dtype, own *o) {
+  const mica_onnx_runner_config how = {.dtype = dtype == MICA_F32 ? (mica_dtype)0 : dtype};
   char path[512];
   snprintf(path, sizeof path, "%s/model.onnx", folder);
   MICA_TRY(mica_onnx_open(path, &o->model));
-  MICA_TRY(mica_onnx_runner_create(engine, o->model, NULL, &o->runner));
+  MICA_TRY(mica_onnx_runner_create(engine, o->model, &how, &o->runner));
   for (size_t i = 0; i < mica_onnx_input_count(o->model) && i < MOST_INPUTS; i++) {
     mica_onnx_feed *feed = &o->feeds[o->count++];
     feed->name = mica_onnx_input(o->model, i).name;
@@ -117,7 +123,7 @@ static int first_answer(const char *folder) {
   double begin = bench_now();
   bench_ok(mica_engine_create(&(mica_engine_config){.builder = *builder && !access(builder, X_OK) ? builder : NULL},
                               &engine));
-  bench_ok(open_own(engine, folder, &o));
+  bench_ok(open_own(engine, folder, MICA_F32, &o));
   bench_ok(mica_onnx_run(o.runner, mica_engine_queue(engine), o.feeds, o.count));
   bench_ok(mica_queue_finish(mica_engine_queue(engine)));
   printf("%.4f\n", bench_now() - begin);
@@ -140,33 +146,39 @@ static double ask_first_answer(const char *folder) {
   return pclose(child) == 0 && spoke ? atof(line) : -1;
 }
 
+enum { ONNXRUNTIME, PYTORCH, OPENVINO, PEERS, MINE = PEERS, REAL, SIDES };
+static const char *const names[PEERS] = {"onnxruntime", "pytorch", "openvino"};
+
 typedef struct result {
-  double mine, real, onnxruntime, pytorch; /* seconds, real: of the same network in f32; 0: not measured */
-  double first, filled;                    /* answers with caches empty and filled */
+  double seconds[SIDES]; /* REAL: of the same network in f32; 0: not measured */
+  double off;            /* from f32, as a share of the outputs' deviation */
+  double first, filled;  /* answers with caches empty and filled */
 } result;
 
-static void report(const bench *b, const network *n, const result *r, const peer_train peers[2]) {
-  const double theirs[] = {r->onnxruntime, r->pytorch};
-  static const char *const names[] = {"onnxruntime", "pytorch"};
+static void report(const bench *b, const network *n, const result *r, const peer_train peers[PEERS]) {
+  const double mine = r->seconds[MINE], real = r->seconds[REAL], *theirs = r->seconds;
   if (b->json) {
-    printf("{\"bench\":\"infer\",\"name\":\"%s\",\"batch\":1,\"mica\":%.6f,\"unit\":\"seconds\"", n->name, r->mine);
-    for (int k = 0; k < 2; k++)
+    printf("{\"bench\":\"infer\",\"name\":\"%s\",\"batch\":1,\"mica\":%.6f,\"unit\":\"seconds\"", n->name, mine);
+    if (b->dtype) printf(",\"dtype\":\"%s\"", b->dtype);
+    for (int k = 0; k < PEERS; k++)
       if (theirs[k] > 0) printf(",\"%s\":%.6f", names[k], theirs[k]);
     printf(",\"ratio\":{");
-    for (int k = 0, some = 0; k < 2; k++)
-      if (theirs[k] > 0) printf("%s\"%s\":%.3f", some++ ? "," : "", names[k], theirs[k] / r->mine);
+    for (int k = 0, some = 0; k < PEERS; k++)
+      if (theirs[k] > 0) printf("%s\"%s\":%.3f", some++ ? "," : "", names[k], theirs[k] / mine);
     printf("},\"versions\":{");
-    for (int k = 0, some = 0; k < 2; k++)
+    for (int k = 0, some = 0; k < PEERS; k++)
       if (theirs[k] > 0) printf("%s\"%s\":\"%s\"", some++ ? "," : "", names[k], peers[k].version);
     printf("}");
-    if (r->real > 0) printf(",\"f32\":%.6f,\"times_f32\":%.3f", r->real, r->real / r->mine);
+    if (real > 0) printf(",\"f32\":%.6f,\"times_f32\":%.3f", real, real / mine);
+    if (r->off > 0) printf(",\"off\":%.4f", r->off);
     if (r->first > 0) printf(",\"first_answer\":{\"empty\":%.3f,\"filled\":%.3f}", r->first, r->filled);
     printf("}\n");
   } else {
-    printf("%-18s %9.3f ms", n->name, r->mine * 1e3);
-    for (int k = 0; k < 2; k++)
-      if (theirs[k] > 0) printf("; %s %9.3f ms, ratio %.2f", names[k], theirs[k] * 1e3, theirs[k] / r->mine);
-    if (r->real > 0) printf("; f32 %9.3f ms, %.2f x f32", r->real * 1e3, r->real / r->mine);
+    printf("%-18s %9.3f ms", n->name, mine * 1e3);
+    for (int k = 0; k < PEERS; k++)
+      if (theirs[k] > 0) printf("; %s %9.3f ms, ratio %.2f", names[k], theirs[k] * 1e3, theirs[k] / mine);
+    if (real > 0) printf("; f32 %9.3f ms, %.2f x f32", real * 1e3, real / mine);
+    if (r->off > 0) printf("; %s off by %.3f of the deviation", b->dtype, r->off);
     if (r->first > 0) printf("; first answer %.2f s, caches filled %.2f s", r->first, r->filled);
     printf("\n");
   }
@@ -174,26 +186,27 @@ static void report(const bench *b, const network *n, const result *r, const peer
 }
 
 /* Rounds of all that are there, alternately: the peers, and sides[1] where it has a runner. */
-static void measure(const bench *b, const own sides[2], peer_train peers[2], const bool there[2], result *r) {
-  double *samples[4], *medians[] = {&r->onnxruntime, &r->pytorch, &r->mine, &r->real};
-  int times[4] = {0};
-  for (int k = 0; k < 4; k++) samples[k] = calloc((size_t)b->rounds, sizeof **samples);
-  for (int k = 0; k < 2; k++) {
+static void measure(const bench *b, const own sides[2], peer_train peers[PEERS], const bool there[PEERS], result *r) {
+  double *samples[SIDES];
+  int times[SIDES] = {0};
+  for (int k = 0; k < SIDES; k++) samples[k] = calloc((size_t)b->rounds, sizeof **samples);
+  for (int k = 0; k < PEERS; k++)
     if (there[k]) times[k] = times_for(peer_train_steps(&peers[k], 3) / 3);
+  for (int k = 0; k < 2; k++) {
     if (!sides[k].runner) continue;
     runs_of(b, &sides[k], 3);
-    times[2 + k] = times_for(runs_of(b, &sides[k], 3) / 3);
+    times[MINE + k] = times_for(runs_of(b, &sides[k], 3) / 3);
   }
   for (int i = 0; i < b->rounds; i++) {
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < PEERS; k++) {
       if (there[k]) samples[k][i] = peer_train_steps(&peers[k], times[k]) / times[k];
       bench_rest(REST);
     }
     for (int k = 0; k < 2; k++)
-      if (sides[k].runner) samples[2 + k][i] = runs_of(b, &sides[k], times[2 + k]) / times[2 + k];
+      if (sides[k].runner) samples[MINE + k][i] = runs_of(b, &sides[k], times[MINE + k]) / times[MINE + k];
   }
-  for (int k = 0; k < 4; k++) {
-    *medians[k] = times[k] ? bench_median(samples[k], (size_t)b->rounds) : 0;
+  for (int k = 0; k < SIDES; k++) {
+    r->seconds[k] = times[k] ? bench_median(samples[k], (size_t)b->rounds) : 0;
     free(samples[k]);
   }
 }
@@ -217,26 +230,66 @@ static bool make(const network *n, const char *folder) {
 /* Opens a folder's network, whose outputs are then right. */
 static void open_checked(const bench *b, const char *folder, double off, own *o) {
   char data[512];
-  bench_ok(open_own(b->engine, folder, o));
+  bench_ok(open_own(b->engine, folder, MICA_F32, o));
   snprintf(data, sizeof data, "%s/data", folder);
   bench_ok(mica_onnx_check(o->runner, b->queue, data, 1e-3, off > 0 ? off : 1e-3));
 }
 
+/* Output 0 of one run; f32. */
+static float *output_of(const bench *b, const own *o, size_t *count) {
+  runs_of(b, o, 1);
+  const mica_tensor *output = mica_onnx_output(o->runner, 0);
+  float *values = malloc(mica_tensor_bytes(output) + 1);
+  *count = mica_tensor_bytes(output) / sizeof *values;
+  if (values) bench_ok(mica_tensor_download(b->queue, output, values, mica_tensor_bytes(output)));
+  return values;
+}
+
+/* The root of the mean square by which the narrow output 0 differs from the wide one, by the deviation of that. */
+static double off_by(const bench *b, const own *narrow, const own *wide) {
+  size_t count = 0, other = 0;
+  double sum = 0, square = 0, apart = 0;
+  float *x = output_of(b, narrow, &count), *y = output_of(b, wide, &other);
+  for (size_t i = 0; x && y && count == other && i < count; i++) {
+    const double is = (double)x[i], want = (double)y[i];
+    sum += want, square += want * want, apart += (is - want) * (is - want);
+  }
+  free(x);
+  free(y);
+  return count && count == other ? sqrt(apart / (square - sum * sum / (double)count)) : NAN;
+}
+
+/* In 16 bits: the network in them, that in f32 beside it. False where it is far from f32. */
+static bool open_narrow(const bench *b, const network *n, const char *folder, own sides[2], result *r) {
+  open_checked(b, folder, 0, &sides[1]);
+  bench_ok(open_own(b->engine, folder, bench_dtype(b, NULL), &sides[0]));
+  r->off = off_by(b, &sides[0], &sides[1]);
+  if (r->off <= MOST_OFF) return true;
+  fprintf(stderr, "mica-bench: %s in %s is off by %.3f of its deviation\n", n->name, b->dtype, r->off);
+  return false;
+}
+
 static void run_network(const bench *b, const network *n, const char *folder) {
-  peer_train peers[2] = {0};
+  peer_train peers[PEERS] = {0};
   char real[512];
   own sides[2] = {{0}};
   result r = {0};
+  bool right = true;
   if (!make(n, folder)) return;
-  open_checked(b, folder, n->off, &sides[0]);
+  if (b->dtype)
+    right = open_narrow(b, n, folder, sides, &r);
+  else
+    open_checked(b, folder, n->off, &sides[0]);
   snprintf(real, sizeof real, "%s/f32", folder);
   if (n->off > 0) open_checked(b, real, 0, &sides[1]);
-  const bool there[2] = {
-      peer_train_start_script(&peers[0], "infer.py", (const char *const[]){"onnxruntime", folder, NULL}),
-      !n->file && n->off == 0 &&
-          peer_train_start_script(&peers[1], "infer.py", (const char *const[]){"pytorch", n->name, folder, NULL})};
+  const bool there[PEERS] = {
+      peer_train_start_script(&peers[ONNXRUNTIME], "infer.py", (const char *const[]){names[0], folder, NULL}),
+      !n->file && n->off == 0 && !b->dtype &&
+          peer_train_start_script(&peers[PYTORCH], "infer.py", (const char *const[]){names[1], n->name, folder, NULL}),
+      b->dtype && peer_train_start_script(&peers[OPENVINO], "infer.py",
+                                          (const char *const[]){names[2], folder, b->dtype, NULL})};
   measure(b, sides, peers, there, &r);
-  for (int k = 0; k < 2; k++)
+  for (int k = 0; k < PEERS; k++)
     if (there[k]) peer_train_end(&peers[k]);
   if (b->profile) print_profile(b, &sides[0]);
   for (int k = 0; k < 2; k++) close_own(&sides[k]);
@@ -244,15 +297,24 @@ static void run_network(const bench *b, const network *n, const char *folder) {
     r.first = ask_first_answer(folder);
     r.filled = ask_first_answer(folder);
   }
-  report(b, n, &r, peers);
+  if (right) report(b, n, &r, peers);
+}
+
+/* Networks of integers, and files in f16, are what they are. */
+static bool takes_part(const bench *b, const network *n) {
+  return (!b->cases || strstr(n->name, b->cases)) && (!b->dtype || (n->off == 0 && !strstr(n->name, "fp16")));
 }
 
 int bench_infer(const bench *b) {
   if (b->cold && b->model) return first_answer(b->model);
+  if (b->dtype && bench_dtype(b, NULL) == MICA_BF16 && !mica__host_has_tiles(mica_engine_device(b->engine))) {
+    fprintf(stderr, "mica-bench: SKIP: bf16 on the matrix unit (AMX): there is none that this process may use\n");
+    return 0;
+  }
   signal(SIGPIPE, SIG_IGN); /* a peer that dies is noticed by what it does not answer */
   for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
     char folder[] = "/tmp/mica-infer-XXXXXX", command[64];
-    if (b->cases && !strstr(networks[i].name, b->cases)) continue;
+    if (!takes_part(b, &networks[i])) continue;
     if (!mkdtemp(folder)) return 1;
     run_network(b, &networks[i], folder);
     snprintf(command, sizeof command, "rm -rf %s", folder);

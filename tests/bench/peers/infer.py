@@ -6,6 +6,7 @@
                                                             onnxruntime quantises, and in FOLDER/f32 what from
     python3 infer.py onnxruntime FOLDER THREADS
     python3 infer.py pytorch NAME FOLDER THREADS
+    python3 infer.py openvino FOLDER TYPE THREADS           TYPE f16 or bf16: what it computes in
 
 SHAPES is "NAME=1,3,224,224;..." for inputs whose dimensions are open; others are 1. Speaks as torch_train.py does: its
 version, or "no " and why there is none, first; then a number of runs a line, answered by the seconds that they took;
@@ -148,6 +149,14 @@ def main():
             session = session_of(os.path.join(sys.argv[2], "model.onnx"), int(sys.argv[3]))
             feeds = feeds_of(sys.argv[2])
             serve(onnxruntime.__version__, lambda: session.run(None, feeds))
+        elif what == "openvino":
+            import openvino
+            model = openvino.compile_model(os.path.join(sys.argv[2], "model.onnx"), "CPU", {
+                "INFERENCE_PRECISION_HINT": sys.argv[3], "PERFORMANCE_HINT": "LATENCY",
+                "INFERENCE_NUM_THREADS": int(sys.argv[4])})
+            request = model.create_infer_request()
+            feeds = feeds_of(sys.argv[2])
+            serve(openvino.__version__.split("-")[0], lambda: request.infer(feeds))
         else:
             import torch
             torch.set_num_threads(int(sys.argv[4]))
