@@ -20,6 +20,9 @@
  *               packed[chunk][row][step of the chunk], and `steps` is a multiple of `words`. Signs are those of the
  *               operands
  *   ROWS_U, COLUMNS_U    of TILES: packed rows and columns are u8, not i8
+ *   RAW         1: B are the images themselves, whose pixels are columns (filters of one pixel): a group packs its own
+ *               columns, of at most MOST_DEPTH channels, into private memory
+ *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
  *   MR          rows of a tile; with TILES 16 or 32
  *   rows_are_offset      row zero points are not known to be 0
  *   columns_are_offset   column zero points are not: row_sums are the sums of packed rows
@@ -43,15 +46,27 @@
 #define MR 6
 #endif
 
+#ifndef RAW
+#define RAW 0
+#endif
+
 #define NR 32
+#define MOST_DEPTH 1024
+#if RAW
+#define COLUMN_SPACE __private
+#else
+#define COLUMN_SPACE __global
+#endif
 #define UNROLL _Pragma("unroll")
 
 #if TILES
 #include "common/tiles.clh"
 #define B_TYPE uint
+#define PER 4
 #elif MICA_HAS_VPDPBUSD
 #define LANES 16
 #define B_TYPE uint
+#define PER 4
 #define SUM int16
 #define COLUMNS int16
 #define LOAD_COLUMNS(b, v) as_int16(vload16(v, b))
@@ -67,9 +82,10 @@
 #else
 #define LANES 8
 #define B_TYPE ushort
+#define PER 2
 #define SUM long4
 #define COLUMNS short16
-#define LOAD_COLUMNS(b, v) convert_short16(vload16(v, (__global const uchar *)(b)))
+#define LOAD_COLUMNS(b, v) convert_short16(vload16(v, (COLUMN_SPACE const uchar *)(b)))
 #define AS_INTS(sum) as_int8(sum)
 #define ONES 0x00010001u
 #define MOST_STEPS 32768
@@ -116,12 +132,12 @@ static inline long tap_at(const walk *w, const int r, const int s) {
 #endif
 
 /* col_sums += the sums of packed columns. */
-static inline void add_columns(__global const uint *B, const walk *w, int *col_sums) {
+static inline void add_columns(COLUMN_SPACE const uint *B, const walk *w, int *col_sums) {
   WORDS sum[NR / 16];
   UNROLL for (int v = 0; v < NR / 16; v++) sum[v] = 0;
   for (int r = 0; r < w->R; r++)
     for (int s = 0; s < w->S; s++) {
-      __global const uint *b = B + tap_at(w, r, s);
+      COLUMN_SPACE const uint *b = B + tap_at(w, r, s);
       for (int c = 0; c < w->steps; c++, b += w->step_step) UNROLL for (int v = 0; v < NR / 16; v++) {
           const uint16 x = vload16(v, b);
           sum[v] += COLUMN_SHIFT(x << 24) + COLUMN_SHIFT(x << 16) + COLUMN_SHIFT(x << 8) + COLUMN_SHIFT(x);
@@ -131,14 +147,14 @@ static inline void add_columns(__global const uint *B, const walk *w, int *col_s
 }
 
 /* sums = products of a panel of rows and a tile of columns. */
-static inline void multiply(__global const uint *a, __global const uint *B, const walk *w, const int words,
+static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, const walk *w, const int words,
                             int (*sums)[NR]) {
   const long row = 4l * words, column = 4l * w->step_step;
   TILES_STORAGE;
   TILES_BEGIN(words);
   for (int r = 0; r < w->R; r++)
     for (int s = 0; s < w->S; s++) {
-      __global const uint *b = B + tap_at(w, r, s);
+      COLUMN_SPACE const uint *b = B + tap_at(w, r, s);
       for (int c = 0; c < w->steps; c += words, a += MR * words, b += words * w->step_step) {
         TILE_LOAD(6, b, column);
         TILE_LOAD(4, a, row);
@@ -172,15 +188,21 @@ static inline void multiply(__global const uint *a, __global const uint *B, cons
     VSTORE_SUMS(VLOAD_SUMS(v, to) + AS_INTS(sum), v, to);                                                              \
     sum = 0;                                                                                                           \
   }
+/* The last of a sum: where nothing was put aside it is stored whole, in one instruction. */
+#if MOST_STEPS == INT_MAX
+#define PUT_LAST(sum, v, to) *(int16 *)((to) + 16 * (v)) = sum
+#else
+#define PUT_LAST(sum, v, to) PUT_ASIDE(sum, v, to)
+#endif
 
 /* col_sums += the sums of packed columns. */
-static inline void add_columns(__global const B_TYPE *B, const walk *w, int *col_sums) {
+static inline void add_columns(COLUMN_SPACE const B_TYPE *B, const walk *w, int *col_sums) {
   SUM sum[NV];
   int run = 0;
   UNROLL for (int v = 0; v < NV; v++) sum[v] = 0;
   for (int r = 0; r < w->R; r++)
     for (int s = 0; s < w->S; s++) {
-      __global const B_TYPE *b = B + tap_at(w, r, s);
+      COLUMN_SPACE const B_TYPE *b = B + tap_at(w, r, s);
       for (int c = 0; c < w->steps; c++, b += w->step_step) {
         UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[v], ONES, LOAD_COLUMNS(b, v));
         IF_FULL(++run == MOST_STEPS, UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums));
@@ -190,16 +212,18 @@ static inline void add_columns(__global const B_TYPE *B, const walk *w, int *col
 }
 
 /* sums = products of a panel of rows and a tile of columns. */
-static inline void multiply(__global const uint *a, __global const B_TYPE *B, const walk *w, const int words,
+static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B, const walk *w, const int words,
                             int (*sums)[NR]) {
   SUM sum[MR][NV];
   int run = 0;
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = 0;
+#if MOST_STEPS != INT_MAX
   for (int i = 0; i < MR; i++)
     for (int l = 0; l < NR; l++) sums[i][l] = 0;
+#endif
   for (int r = 0; r < w->R; r++)
     for (int s = 0; s < w->S; s++) {
-      __global const B_TYPE *b = B + tap_at(w, r, s);
+      COLUMN_SPACE const B_TYPE *b = B + tap_at(w, r, s);
       for (int c0 = 0, c1; c0 < w->steps; c0 = c1) {
         c1 = c0 + min(w->steps - c0, MOST_STEPS);
         IF_FULL(run > MOST_STEPS - (c1 - c0), UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
@@ -212,19 +236,58 @@ static inline void multiply(__global const uint *a, __global const B_TYPE *B, co
         }
       }
     }
-  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[i][v], v, sums[i]);
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_LAST(sum[i][v], v, sums[i]);
 }
 #endif
 
-DEFINE_PACKED(PRODUCT_VALUES);
+#if RAW
+#define B_PARAM uchar
+typedef MICA_PASTE(B_TYPE, 16) columns16;
+#define WIDENED(bytes) MICA_AS(B_TYPE, 16, (bytes) ^ (uchar16)(mask))
 
-CPU_KERNEL int8_cpu(__global const uint *A, __global const B_TYPE *B, __global const int *row_sums, FINISH_BUFFERS,
+/* to[step][lane] = channels step PER .. of column j0 + lane; those beyond `channels` are 0. Of lanes that are no
+ * columns only what lies beyond x is not read: `left` bytes may be, from x on. */
+static inline void pack_columns(B_TYPE *to, __global const uchar *x, const long left, const int lanes,
+                                const int channels, const int steps, const long plane, const uchar mask) {
+  for (int c = 0; c < steps; c++, to += NR) {
+    const int there = min(PER, channels - c * PER);
+    const long at = (long)c * PER * plane;
+    if (there == PER && at + (PER - 1) * plane + NR <= left) {
+      UNROLL for (int v = 0; v < NR / 16; v++) {
+        columns16 both = 0;
+        UNROLL for (int d = 0; d < PER; d++) both |= WIDENED(vload16(v, x + at + d * plane)) << (columns16)(8 * d);
+        *(columns16 *)(to + 16 * v) = both;
+      }
+      continue;
+    }
+    for (int l = 0; l < NR; l++) {
+      B_TYPE element = 0;
+      for (int d = 0; d < there && l < lanes; d++) element |= (B_TYPE)((uint)(x[at + d * plane + l] ^ mask) << 8 * d);
+      to[l] = element;
+    }
+  }
+}
+#else
+#define B_PARAM B_TYPE
+#endif
+
+DEFINE_PACKED(PRODUCT_VALUES + 1);
+
+CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global const int *row_sums, FINISH_BUFFERS,
                     const mica_packed packed) {
   UNPACK_PRODUCT;
+  const int mask = UNPACK(i32);
   const int j0 = get_global_id(0) * NR, batch = get_global_id(2), panels = (m + MR - 1) / MR;
   const int lanes = min(NR, columns - j0), a_batch = batch % a_count;
   const bool plain = wq == q;
-  B += batch * b_batch + get_global_id(0) * tile_step;
+#if RAW
+  B_TYPE mine[MOST_DEPTH / PER * NR] __attribute__((aligned(64)));
+  const long from = batch * b_batch + j0;
+  pack_columns(mine, B + from, get_num_groups(2) * b_batch - from, lanes, depth, steps, pixels, (uchar)mask);
+  const B_TYPE *tile = mine;
+#else
+  __global const B_TYPE *tile = B + batch * b_batch + get_global_id(0) * tile_step;
+#endif
   row_sums += (long)a_batch * m;
   y += (long)batch * m * pixels;
 
@@ -238,34 +301,36 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_TYPE *B, __global c
     col_biases[l] = COL_BIAS(j);
   }
   const walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
-  if (rows_are_offset) add_columns(B, &w, col_sums);
+  if (rows_are_offset) add_columns(tile, &w, col_sums);
   const int first = get_global_id(1) * block, end = min(first + block, panels);
   for (int panel = first; panel < end; panel++) {
-    int sums[MR][NR];
-    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, B, &w, words, sums);
+    int sums[MR][NR] __attribute__((aligned(64)));
+    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, tile, &w, words, sums);
     for (int i = 0; i < min(MR, m - panel * MR); i++) {
       const int row = panel * MR + i, of_all = a_batch * row_batch + row;
       const int zero = ROW_ZERO(of_all);
       const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);
       const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;
+      __global STORAGE(Y_T) *to = y + row * pixels + j0;
       COMPUTE(Y_T) done[NR];
       UNROLL for (int v = 0; v < NR / 16; v++) {
         int16 t = vload16(v, sums[i]);
-        t -= zero * vload16(v, col_sums) + rest * vload16(v, col_zeros);
-        MICA_VSTORE(16, FINISHED(16, t, scale * vload16(v, col_scales), add + vload16(v, col_biases)), done, 16 * v);
-      }
-      if (plain) {
-        __global STORAGE(Y_T) *to = y + row * pixels + j0;
-        if (lanes == NR)
-          UNROLL for (int v = 0; v < NR / 16; v++) STORE16(MICA_VLOAD(16, done, 16 * v), to, 16 * v);
+        if (rows_are_offset) t -= zero * vload16(v, col_sums);
+        t -= rest * vload16(v, col_zeros);
+        const COMPUTEV(Y_T, 16) finished =
+            FINISHED(16, t, scale * vload16(v, col_scales), add + vload16(v, col_biases));
+        if (!plain)
+          vstore16(finished, v, done);
+        else if (lanes == NR)
+          STORE16(finished, to, 16 * v);
         else
-          for (int l = 0; l < lanes; l++) STORE(Y_T, done[l], to, l);
-      } else {
-        for (int l = 0; l < lanes;) {
-          const int p = (j0 + l) / wq, at = j0 + l - p * wq, run = min(lanes - l, wq - at), kept = min(run, q - at);
-          for (int k = 0; k < kept; k++) STORE(Y_T, done[l + k], y + row * pixels + (long)p * q + at, k);
-          l += run;
-        }
+          STORE_SOME(finished, to, 16 * v, lanes - 16 * v);
+      }
+      if (plain) continue;
+      for (int l = 0; l < lanes;) {
+        const int p = (j0 + l) / wq, at = j0 + l - p * wq, run = min(lanes - l, wq - at), kept = min(run, q - at);
+        for (int k = 0; k < kept; k++) STORE(Y_T, done[l + k], y + row * pixels + (long)p * q + at, k);
+        l += run;
       }
     }
   }

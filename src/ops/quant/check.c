@@ -200,6 +200,11 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
        {4, {34, 17, 2, 3}},
        SCALES | Y | BIAS | PER_COLUMN | TILES,
        {.groups = 2, .stride = {2, 1}}},
+      /* Filters of one pixel, without and with tiles, signs that change, more channels than a group packs. */
+      {MICA_I8, MICA_I8, MICA_U8, {4, {2, 7, 5, 9}}, {4, {9, 7, 1, 1}}, SCALES | ZEROS | Y | BIAS | STANDARD, {0}},
+      {MICA_I8, MICA_U8, MICA_I8, {4, {2, 38, 6, 11}}, {4, {36, 19, 1, 1}}, SCALES | ZEROS | Y | TILES, {.groups = 2}},
+      {MICA_I8, MICA_I8, MICA_F32, {4, {1, 41, 3, 14}}, {4, {14, 41, 1, 1}}, SCALES | ZEROS | PER_COLUMN | BIAS, {0}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 1030, 2, 3}}, {4, {5, 1030, 1, 1}}, ZEROS, {0}},
       /* What tiles are for, on whatever the processor has. */
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 40, 5, 9}}, {4, {40, 40, 3, 3}}, SCALES | ZEROS | Y, {.pad = {1, 1}}},
   };

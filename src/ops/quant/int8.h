@@ -87,6 +87,9 @@ mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, co
                                    mica_tensor *packed, mica_tensor *sums);
 mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                             mica__int8_packed *packed);
+/* Rows alone, for kernels that pack their own columns: images of filters of one pixel. */
+mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
+                                 mica__int8_packed *packed);
 /* Elements of a tap in a form: those of its depth, and what fills the last run. */
 int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form);
 void mica__int8_packed_free(mica__int8_packed *packed);

@@ -86,8 +86,8 @@ mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, co
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
-                             mica__int8_packed *packed) {
+mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
+                                 mica__int8_packed *packed) {
   mica__int8_operand operand = p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST;
   mica_queue *queue = packer(p, operand);
   int64_t taps = p->conv ? mica__product3(p->dims.filter) : 1;
@@ -176,7 +176,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
 
 mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                             mica__int8_packed *packed) {
-  MICA_TRY(pack_rows(p, form, want_sums, packed));
+  MICA_TRY(mica__int8_pack_rows(p, form, want_sums, packed));
   return p->conv ? pack_images(p, form, packed) : pack_columns(p, form, packed);
 }
 

@@ -17,22 +17,23 @@ static const mica__kernel_param cpu_params[] = {
     MICA__CASE("ROWS_U", "1, with tiles: rows are unsigned", 0, 1),
     MICA__CASE("TILES", "1: a matrix unit", 0, 1),
     MICA__CASE("MICA_HAS_AMX", "its instructions, 0: an emulation", 0, 1),
+    MICA__CASE("RAW", "1: columns are packed by their group", 0, 1),
     MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
 enum { STANDARD, VNNI, AMX, EMULATED };
 static const mica__variant cpu_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 6),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 6),
     {.name = "vnni",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_vnni,
-     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 12}},
+     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 12}},
     {.name = "amx",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_tiles,
-     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 32}},
-    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 32),
+     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 32}},
+    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 32),
 };
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
@@ -193,6 +194,25 @@ static void push_problem(const mica__int8 *p, const mica__int8_form *form, const
   mica__launch_long(launch, pixels);
 }
 
+/* Channels of which a group of int8_cpu.cl can pack its columns. */
+#define MOST_DEPTH 1024
+
+/* True if the pixels of an image as it is are the columns. */
+static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
+  const mica__conv_dims *d = &p->dims;
+  if (!p->conv || mica__int8_steps(p, form) * form->per > MOST_DEPTH) return false;
+  for (int i = 1; i <= 2; i++)
+    if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->out[i] != d->in[i]) return false;
+  return d->out[1] == 1;
+}
+
+/* Columns as that kernel finds them. */
+static void lie_raw(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
+  packed->step_step = form->column_width;
+  packed->wide = p->dims.out[2];
+  packed->b_batch = p->depth * packed->wide;
+}
+
 static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
                        const mica__int8_form *form, int32_t height) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
@@ -208,8 +228,11 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (cpu) mica__kernel_set(desc, values, "MR", height);
   if (cpu) mica__kernel_set(desc, values, "COLUMNS_U", form->columns == MICA_U8);
   if (cpu && mica__kernel_value(desc, values, "TILES")) mica__kernel_set(desc, values, "ROWS_U", form->rows == MICA_U8);
-  mica_status status = mica__int8_pack(p, form, columns_are_offset(p, form), &packed);
-  const mica_tensor *const first[] = {packed.rows, packed.columns, packed.sums};
+  const bool raw = cpu && is_raw(p, form), offset = columns_are_offset(p, form);
+  if (cpu) mica__kernel_set(desc, values, "RAW", raw);
+  if (raw) lie_raw(p, form, &packed);
+  mica_status status = raw ? mica__int8_pack_rows(p, form, offset, &packed) : mica__int8_pack(p, form, offset, &packed);
+  const mica_tensor *const first[] = {packed.rows, raw ? p->in[MICA__INT8_FIRST] : packed.columns, packed.sums};
   if (status == MICA_OK) status = mica__int8_begin(p, desc, values, form, first, 3, &launch);
   int64_t columns = p->conv ? (d->out[1] - 1) * packed.wide + d->out[2] : p->n;
   int64_t tiles = mica__ceil_div(columns, form->column_width), panels = mica__ceil_div(p->m, form->row_width);
@@ -220,6 +243,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
     const int64_t groups[] = {tiles * (cpu ? 1 : GPU_SIDE), cpu ? mica__ceil_div(panels, block) : panels * GPU_SIDE,
                               p->batches};
     push_problem(p, form, &packed, columns, mica__int8_steps(p, form), block, &launch);
+    if (cpu) mica__launch_int(&launch, mica__int8_mask(p->in[MICA__INT8_FIRST], form->columns));
     mica__launch_range3(&launch, groups, cpu ? (size_t[]){1, 1, 1} : (size_t[]){GPU_SIDE, GPU_SIDE, 1});
     status = mica__int8_end(p, &launch);
   }
