@@ -1,7 +1,9 @@
 /* mica/device.h: the devices of this machine, and the engine that owns one of them.
  *
- * Threads: functions of an engine may be called from several threads at once. A queue is used by one thread at a time;
- * threads that work at once have a queue each. mica_device_prepare_drivers is called while there is one thread. */
+ * Threads: functions of an engine and of a queue may be called from several threads at once. What several threads give
+ * one queue is done in the order of their calls; the engine's own queue is also what tensors, sessions, networks and
+ * trainers are made on. Threads that are to work side by side have a queue each. mica_device_prepare_drivers is called
+ * while there is one thread. */
 #ifndef MICA_DEVICE_H
 #define MICA_DEVICE_H
 

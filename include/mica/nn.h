@@ -184,8 +184,9 @@ MICA_API MICA_CHECKED mica_status mica_nn_freeze(mica_nn *nn, const char *patter
 /* Sets whether weight decay is for those that match, likewise. */
 MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
 
-/* Uploads initial values into the session's tensors, through the engine's queue. They depend on the seed and on a
- * parameter's name (without name_prefix) alone. The session was made from the network's graph. */
+/* Uploads initial values into the session's tensors, through the engine's queue; blocks until they are there, whatever
+ * queue the session runs on. They depend on the seed and on a parameter's name (without name_prefix) alone. The session
+ * was made from the network's graph. */
 MICA_API MICA_CHECKED mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
 /* Makes `session`, made from this network's graph, use `owner`'s tensors for all the network's parameters. owner
  * outlives session. MICA_E_NOT_FOUND names a parameter that owner lacks. */

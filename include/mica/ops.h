@@ -6,7 +6,7 @@
  * engine, strides an op cannot take, an output that overlaps an input or another output), MICA_E_DTYPE, MICA_E_SHAPE,
  * MICA_E_DEVICE_MEMORY (workspace), MICA_E_BUILD, MICA_E_DEVICE_LOST.
  *
- * Threads: any; a queue is used by one thread at a time. */
+ * Threads: any. */
 #ifndef MICA_OPS_H
 #define MICA_OPS_H
 

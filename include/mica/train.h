@@ -19,7 +19,9 @@
  * A step allocates nothing, builds nothing and waits for nothing: losses add up on the device and are read some steps
  * later.
  *
- * Threads: a trainer is used by one thread at a time; its stop flag may be set from any, and by a signal handler. */
+ * Threads: a trainer is used by one thread at a time; its stop flag may be set from any, and by a signal handler. It
+ * works on the engine's own queue: several trainers, in a thread each, may share an engine, whose device then does
+ * their steps one after the other. */
 #ifndef MICA_TRAIN_H
 #define MICA_TRAIN_H
 

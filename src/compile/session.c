@@ -61,19 +61,19 @@ static mica_status collect_slots(mica_session *session) {
   return find_needed(session);
 }
 
-/* Without open dimensions everything is known now: kernels are built here rather than in the first run. */
+/* Without open dimensions everything is known now: kernels are built here rather than in the first run. Zeros and
+ * constants must be there before another queue runs the session. */
 static mica_status compile_now(mica_session *session) {
+  mica_queue *queue = mica_engine_queue(session->engine);
   for (int32_t i = 0; i < session->input_count; i++) {
     session->shapes[i] = session->inputs[i].type.shape;
     for (int32_t d = 0; !session->inputs[i].needed && d < session->shapes[i].rank; d++)
       if (session->shapes[i].dim[d] == MICA_DYNAMIC) session->shapes[i].dim[d] = 0;
-    if (mica__shape_is_open(session->shapes[i])) return MICA_OK;
+    if (mica__shape_is_open(session->shapes[i])) return session->parameter_bytes ? mica_queue_finish(queue) : MICA_OK;
   }
-  mica_queue *queue = mica_engine_queue(session->engine);
   MICA_TRY(mica__plan_create(session, session->shapes, &session->plans));
   session->current = session->plans;
   MICA_TRY(mica__plan_record(session, session->plans, queue));
-  /* Zeros and constants must be there before another queue runs the session. */
   return mica_queue_finish(queue);
 }
 

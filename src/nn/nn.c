@@ -420,8 +420,14 @@ static mica_status initialise_one(const mica_nn *nn, mica_session *session, cons
 
 mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session) {
   if (!nn || !session) return mica__fail(MICA_E_INVALID, "mica_nn_initialise: a pointer is NULL");
-  for (size_t i = 0; i < nn->parameter_count; i++) MICA_TRY(initialise_one(nn, session, &nn->parameters[i]));
-  return MICA_OK;
+  mica_queue *queue = NULL;
+  for (size_t i = 0; i < nn->parameter_count; i++) {
+    const mica_tensor *tensor = mica_session_parameter(session, nn->parameters[i].info.name);
+    MICA_TRY(initialise_one(nn, session, &nn->parameters[i]));
+    if (tensor) queue = mica_engine_queue(mica_tensor_engine(tensor));
+  }
+  /* The values must be there before another queue runs the session. */
+  return queue ? mica_queue_finish(queue) : MICA_OK;
 }
 
 static mica_status share_one(mica_session *session, const char *name, mica_session *owner, const char *from) {

@@ -55,11 +55,13 @@ mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm)
   atomic_store(&engine->has_run_clblast, true);
   cl_command_queue handle = queue->handle;
   pthread_mutex_lock(&one_at_a_time);
+  pthread_mutex_lock(&queue->lock);
   mica_status status = check(engine, gemm->d.tensor->dtype == MICA_F64 ? call_D(gemm, &handle) : call_S(gemm, &handle));
-  pthread_mutex_unlock(&one_at_a_time);
   for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) mica__buffer_use(tensors[i]->buffer, queue);
   mica__tensor_changed(gemm->d.tensor);
   atomic_fetch_add(&queue->submitted, 1);
+  pthread_mutex_unlock(&queue->lock);
+  pthread_mutex_unlock(&one_at_a_time);
   if (status == MICA_OK) atomic_fetch_add(&engine->stats.launches, 1);
   return status;
 }

@@ -112,18 +112,27 @@ static mica_status enqueue_parts(mica_queue *queue, cl_kernel handle, const mica
   return MICA_OK;
 }
 
-mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch) {
-  mica_engine *engine = queue->engine;
-  mica__split split;
-  MICA_TRY(mica__split_make(&engine->split_limits, launch, &split));
-  if (split.count == 1)
-    MICA_TRY(enqueue_part(queue, handle, launch, &split, (const size_t[3]){0, 0, 0}));
+static mica_status enqueue_all(mica_queue *queue, cl_kernel handle, const mica__launch *launch,
+                               const mica__split *split) {
+  if (split->count == 1)
+    MICA_TRY(enqueue_part(queue, handle, launch, split, (const size_t[3]){0, 0, 0}));
   else
-    MICA_TRY(enqueue_parts(queue, handle, launch, &split));
+    MICA_TRY(enqueue_parts(queue, handle, launch, split));
   for (uint32_t i = 0; i < launch->arg_count; i++)
     if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
       mica__buffer_use(launch->args[i].value.buffer, queue);
   atomic_fetch_add(&queue->submitted, 1);
+  return MICA_OK;
+}
+
+mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch) {
+  mica_engine *engine = queue->engine;
+  mica__split split;
+  MICA_TRY(mica__split_make(&engine->split_limits, launch, &split));
+  pthread_mutex_lock(&queue->lock);
+  mica_status status = enqueue_all(queue, handle, launch, &split);
+  pthread_mutex_unlock(&queue->lock);
+  MICA_TRY(status);
   atomic_fetch_add(&engine->stats.launches, 1);
   if (engine->device.info.device_class != MICA_DEVICE_CLASS_NULL) atomic_fetch_add(&launch_total, 1);
   return MICA_OK;

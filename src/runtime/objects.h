@@ -88,6 +88,9 @@ struct mica_queue {
   mica_engine *engine;
   cl_command_queue handle; /* NULL in a recorder */
   uint64_t id;
+  /* Makes queueing a command and counting it one step, and guards the staging memory: the engine's own queue is used by
+   * all threads that make sessions, tensors and trainers. Taken after a kernel's lock, before the engine's. */
+  pthread_mutex_t lock;
   _Atomic uint64_t submitted; /* submissions so far */
   _Atomic uint64_t finished;  /* submissions known to be done */
   bool can_profile;

@@ -328,10 +328,15 @@ static void store_programs(mica_engine *engine, bool last) {
 void mica__programs_store(mica_engine *engine) {
   /* A thread that compiles holds this lock for long; the next call will do. */
   if (pthread_mutex_trylock(&engine->programs->lock)) return;
-  /* Another queue may run a kernel for the first time just now, and its machine code appear while the binary is put
-   * together. While there is one queue, which is the caller's, that cannot be; the lock keeps a second one out. */
+  /* A queue may run a kernel for the first time just now, and its machine code appear while the binary is put together.
+   * While there is one queue, which has nothing to do and is locked, that cannot be; the engine's lock keeps a second
+   * one out. */
   pthread_mutex_lock(&engine->lock);
-  if (engine->queue_count == 1) store_programs(engine, false);
+  mica_queue *queue = engine->queues;
+  if (engine->queue_count == 1 && pthread_mutex_trylock(&queue->lock) == 0) {
+    if (atomic_load(&queue->finished) == atomic_load(&queue->submitted)) store_programs(engine, false);
+    pthread_mutex_unlock(&queue->lock);
+  }
   pthread_mutex_unlock(&engine->lock);
   pthread_mutex_unlock(&engine->programs->lock);
 }

@@ -49,8 +49,13 @@ mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mic
   mica_queue *queue = calloc(1, sizeof *queue);
   if (!queue) return mica__fail_nomem("a queue");
   queue->engine = engine;
+  if (pthread_mutex_init(&queue->lock, NULL)) {
+    free(queue);
+    return mica__fail_nomem("a lock");
+  }
   mica_status status = open_handle(queue, handle);
   if (status != MICA_OK) {
+    pthread_mutex_destroy(&queue->lock);
     free(queue);
     return status;
   }
@@ -110,6 +115,7 @@ void mica_queue_destroy(mica_queue *queue) {
     }
   pthread_mutex_unlock(&engine->lock);
   engine->api->ReleaseCommandQueue(queue->handle);
+  pthread_mutex_destroy(&queue->lock);
   free(queue);
 }
 
@@ -127,10 +133,15 @@ mica_status mica_queue_flush(mica_queue *queue) {
 mica_status mica_queue_finish(mica_queue *queue) {
   MICA_TRY(check_real(queue, "mica_queue_finish"));
   mica_engine *engine = queue->engine;
+  /* What is counted has been queued; others may queue more during the wait. */
+  pthread_mutex_lock(&queue->lock);
   uint64_t submitted = atomic_load(&queue->submitted);
+  pthread_mutex_unlock(&queue->lock);
   atomic_fetch_add(&engine->stats.host_waits, 1);
   MICA_TRY(mica__engine_check(engine, engine->api->Finish(queue->handle), "waiting for a queue"));
-  atomic_store(&queue->finished, submitted);
+  pthread_mutex_lock(&queue->lock);
+  if (atomic_load(&queue->finished) < submitted) atomic_store(&queue->finished, submitted);
+  pthread_mutex_unlock(&queue->lock);
   mica__programs_store(engine);
   return MICA_OK;
 }

@@ -38,7 +38,7 @@ static void count_writing(mica_queue *queue, const mica_tensor *tensor) {
   mica__tensor_changed(tensor);
 }
 
-/* A blocking command has waited for everything before it. */
+/* A blocking command has waited for everything before it; the queue is locked since it was counted. */
 static void count_wait(mica_queue *queue) {
   atomic_fetch_add(&queue->engine->stats.host_waits, 1);
   atomic_store(&queue->finished, atomic_load(&queue->submitted));
@@ -99,9 +99,7 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
   return MICA_OK;
 }
 
-mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
-  MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload"));
-  if (bytes == 0) return MICA_OK;
+static mica_status upload(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
   mica_engine *engine = queue->engine;
   bool idle = atomic_load(&queue->finished) == atomic_load(&queue->submitted);
   if (!idle || !engine->device.info.unified_memory) return upload_staged(queue, tensor, data, bytes);
@@ -116,16 +114,26 @@ mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const voi
   return MICA_OK;
 }
 
+mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
+  MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload"));
+  if (bytes == 0) return MICA_OK;
+  pthread_mutex_lock(&queue->lock);
+  mica_status status = upload(queue, tensor, data, bytes);
+  pthread_mutex_unlock(&queue->lock);
+  return status;
+}
+
 mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element) {
   size_t bytes = mica_tensor_bytes(tensor);
   MICA_TRY(check_transfer(queue, tensor, element, bytes, "filling"));
   if (bytes == 0) return MICA_OK;
+  pthread_mutex_lock(&queue->lock);
   count_writing(queue, tensor);
-  return mica__engine_check(queue->engine,
-                            queue->engine->api->EnqueueFillBuffer(queue->handle, tensor->buffer->memory, element,
-                                                                  mica_dtype_size(tensor->dtype), first_byte(tensor),
-                                                                  bytes, 0, NULL, NULL),
-                            "filling");
+  cl_int error =
+      queue->engine->api->EnqueueFillBuffer(queue->handle, tensor->buffer->memory, element,
+                                            mica_dtype_size(tensor->dtype), first_byte(tensor), bytes, 0, NULL, NULL);
+  pthread_mutex_unlock(&queue->lock);
+  return mica__engine_check(queue->engine, error, "filling");
 }
 
 mica_status mica_tensor_create_from(mica_engine *engine, mica_dtype dtype, mica_shape shape, const void *data,
@@ -146,12 +154,13 @@ mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, v
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_download"));
   if (bytes == 0) return MICA_OK;
   mica_engine *engine = queue->engine;
+  pthread_mutex_lock(&queue->lock);
   count_submission(queue, tensor);
-  MICA_TRY(mica__engine_check(engine,
-                              engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
-                                                             first_byte(tensor), bytes, data, 0, NULL, NULL),
-                              "downloading"));
-  count_wait(queue);
+  cl_int error = engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_TRUE, first_byte(tensor),
+                                                bytes, data, 0, NULL, NULL);
+  if (error == CL_SUCCESS) count_wait(queue);
+  pthread_mutex_unlock(&queue->lock);
+  MICA_TRY(mica__engine_check(engine, error, "downloading"));
   atomic_fetch_add(&engine->stats.bytes_downloaded, bytes);
   mica__programs_store(engine);
   return MICA_OK;
@@ -186,16 +195,24 @@ void mica__event_clear(mica_event *event) {
   event->handle = NULL;
 }
 
+/* Queues a download that is not waited for. */
+static mica_status download_start(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
+                                  cl_event *handle) {
+  pthread_mutex_lock(&queue->lock);
+  cl_int error = queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                       first_byte(tensor), bytes, data, 0, NULL, handle);
+  if (error == CL_SUCCESS) count_submission(queue, tensor);
+  pthread_mutex_unlock(&queue->lock);
+  MICA_TRY(mica__engine_check(queue->engine, error, "downloading"));
+  atomic_fetch_add(&queue->engine->stats.bytes_downloaded, bytes);
+  return MICA_OK;
+}
+
 mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *tensor, void *data, mica_event *event) {
   cl_event handle = NULL;
   size_t bytes = mica_tensor_bytes(tensor);
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "downloading"));
-  MICA_TRY(mica__engine_check(queue->engine,
-                              queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
-                                                                    first_byte(tensor), bytes, data, 0, NULL, &handle),
-                              "downloading"));
-  count_submission(queue, tensor);
-  atomic_fetch_add(&queue->engine->stats.bytes_downloaded, bytes);
+  MICA_TRY(download_start(queue, tensor, data, bytes, &handle));
   mica__event_clear(event);
   event->engine = queue->engine;
   event->handle = handle;
@@ -213,16 +230,7 @@ mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *ten
   mica_event *event = NULL;
   MICA_TRY(event_create(queue, &event));
   if (bytes == 0) return event_start(queue, event, MICA_OK, out);
-  mica_status status = mica__engine_check(queue->engine,
-                                          queue->engine->api->EnqueueReadBuffer(queue->handle, tensor->buffer->memory,
-                                                                                CL_FALSE, first_byte(tensor), bytes,
-                                                                                data, 0, NULL, &event->handle),
-                                          "downloading");
-  if (status == MICA_OK) {
-    count_submission(queue, tensor);
-    atomic_fetch_add(&queue->engine->stats.bytes_downloaded, bytes);
-  }
-  return event_start(queue, event, status, out);
+  return event_start(queue, event, download_start(queue, tensor, data, bytes, &event->handle), out);
 }
 
 mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes,
@@ -232,15 +240,13 @@ mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, con
   mica_event *event = NULL;
   MICA_TRY(event_create(queue, &event));
   if (bytes == 0) return event_start(queue, event, MICA_OK, out);
-  mica_status status = mica__engine_check(queue->engine,
-                                          queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory,
-                                                                                 CL_FALSE, first_byte(tensor), bytes,
-                                                                                 data, 0, NULL, &event->handle),
-                                          "uploading");
-  if (status == MICA_OK) {
-    count_writing(queue, tensor);
-    atomic_fetch_add(&queue->engine->stats.bytes_uploaded, bytes);
-  }
+  pthread_mutex_lock(&queue->lock);
+  cl_int error = queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
+                                                        first_byte(tensor), bytes, data, 0, NULL, &event->handle);
+  if (error == CL_SUCCESS) count_writing(queue, tensor);
+  pthread_mutex_unlock(&queue->lock);
+  mica_status status = mica__engine_check(queue->engine, error, "uploading");
+  if (status == MICA_OK) atomic_fetch_add(&queue->engine->stats.bytes_uploaded, bytes);
   return event_start(queue, event, status, out);
 }
 
@@ -304,20 +310,22 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
                        : mode == MICA_MAP_MODE_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION
                                                      : CL_MAP_READ | CL_MAP_WRITE;
   cl_int error = CL_SUCCESS;
+  pthread_mutex_lock(&queue->lock);
   count_writing(queue, tensor);
   void *host = queue->engine->api->EnqueueMapBuffer(queue->handle, tensor->buffer->memory, CL_TRUE, flags,
                                                     first_byte(tensor), bytes, 0, NULL, NULL, &error);
+  if (host) count_wait(queue);
+  pthread_mutex_unlock(&queue->lock);
   if (!host) return mica__engine_check(queue->engine, error ? error : CL_MAP_FAILURE, "mapping a tensor");
-  count_wait(queue);
   *data = host;
   return MICA_OK;
 }
 
 mica_status mica_tensor_unmap(mica_queue *queue, mica_tensor *tensor, void *data) {
   MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_unmap"));
+  pthread_mutex_lock(&queue->lock);
   count_writing(queue, tensor);
-  return mica__engine_check(
-      queue->engine,
-      queue->engine->api->EnqueueUnmapMemObject(queue->handle, tensor->buffer->memory, data, 0, NULL, NULL),
-      "unmapping a tensor");
+  cl_int error = queue->engine->api->EnqueueUnmapMemObject(queue->handle, tensor->buffer->memory, data, 0, NULL, NULL);
+  pthread_mutex_unlock(&queue->lock);
+  return mica__engine_check(queue->engine, error, "unmapping a tensor");
 }

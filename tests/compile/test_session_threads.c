@@ -17,6 +17,7 @@
 /* A status and a sentence come back, since a check in another thread than the first would not. */
 typedef struct worker {
   pthread_t thread;
+  mica_status (*work)(int number);
   int number;
   char failure[300];
 } worker;
@@ -67,24 +68,86 @@ static mica_status work(int number) {
   return status;
 }
 
+#define UNITS 33
+#define SAMPLES 16
+#define STEPS 12
+
+/* The loss of a network that this thread makes, initialises and trains, all on one engine. */
+static mica_status train(int number, float *loss) {
+  mica_engine *engine = test_engine();
+  mica_queue *queue = NULL;
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  mica_tensor *x = NULL, *rate = NULL;
+  float host[SAMPLES * LENGTH], step = 0.05f;
+  for (int i = 0; i < SAMPLES * LENGTH; i++) host[i] = (float)((i * (number + 3)) % 11) / 11;
+  mica_status status = mica_queue_create(engine, &queue);
+  if (status == MICA_OK) status = mica_graph_create(&graph);
+  if (status == MICA_OK)
+    status = mica_nn_create(graph, &(mica_nn_config){.training = true, .seed = (uint64_t)number}, &nn);
+  if (status == MICA_OK) {
+    mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(number % 2 ? MICA_DYNAMIC : SAMPLES, LENGTH));
+    mica_value out = mica_nn_dense(nn, "b", mica_tanh(mica_nn_dense(nn, "a", in, UNITS, NULL)), LENGTH, NULL);
+    mica_value mean = mica_mse(out, in, MICA_LOSS_REDUCTION_MEAN);
+    mica_optimize(nn, mean, NULL, NULL);
+    status = mica_session_create(engine, graph, &mean, 1, NULL, &session);
+  }
+  if (status == MICA_OK) status = mica_nn_initialise(nn, session);
+  if (status == MICA_OK) status = mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(SAMPLES, LENGTH), host, &x);
+  if (status == MICA_OK) status = mica_tensor_create_from(engine, MICA_F32, MICA_SCALAR, &step, &rate);
+  for (int i = 0; status == MICA_OK && i < STEPS; i++)
+    status = mica_session_run(session, queue, (const mica_feed[]){{"x", x}, {MICA_LEARNING_RATE, rate}}, 2);
+  if (status == MICA_OK) status = mica_tensor_download(queue, mica_session_output(session, 0), loss, sizeof *loss);
+  mica_tensor_destroy(rate);
+  mica_tensor_destroy(x);
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  mica_queue_destroy(queue);
+  return status;
+}
+
+static float alone[THREADS];
+
+/* Some rounds of it: the bits are those of one thread. */
+static mica_status train_again(int number) {
+  for (int i = 0; i < ROUNDS / 4; i++) {
+    float loss = 0;
+    mica_status status = train(number, &loss);
+    if (status != MICA_OK) return status;
+    if (loss != alone[number]) return MICA_E_NUMERIC;
+  }
+  return MICA_OK;
+}
+
 static void *work_in_thread(void *user) {
   worker *w = user;
-  mica_status status = work(w->number);
+  mica_status status = w->work(w->number);
   if (status != MICA_OK)
     snprintf(w->failure, sizeof w->failure, "%s: %s", mica_status_name(status), mica_error_message());
   return NULL;
 }
 
-START_TEST(a_session_each) {
+static void run_all(mica_status (*part)(int number)) {
   worker workers[THREADS];
   uint64_t in_use = mica_engine_stats(test_engine()).bytes_in_use;
   for (int i = 0; i < THREADS; i++) {
-    workers[i] = (worker){.number = i};
+    workers[i] = (worker){.work = part, .number = i};
     ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]), 0);
   }
   for (int i = 0; i < THREADS; i++) pthread_join(workers[i].thread, NULL);
   for (int i = 0; i < THREADS; i++) ck_assert_msg(!workers[i].failure[0], "thread %d: %s", i, workers[i].failure);
   ck_assert_uint_eq(mica_engine_stats(test_engine()).bytes_in_use, in_use);
+}
+
+START_TEST(a_session_each) { run_all(work); }
+END_TEST
+
+/* Sessions, initial values and tensors come through the engine's own queue, from all threads at once. */
+START_TEST(a_network_each) {
+  for (int i = 0; i < THREADS; i++) ck_ok(train(i, &alone[i]));
+  run_all(train_again);
 }
 END_TEST
 
@@ -94,6 +157,7 @@ Suite *test_suite(void) {
   TCase *cases = tcase_create("threads");
   tcase_set_timeout(cases, 0);
   tcase_add_test(cases, a_session_each);
+  tcase_add_test(cases, a_network_each);
   suite_add_tcase(suite, cases);
   return suite;
 }

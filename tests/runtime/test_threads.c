@@ -1,7 +1,7 @@
 /* labels: device
  *
- * Several threads: each with an engine of its own, and each with a queue of its own on one engine. The thread sanitizer
- * runs this too. */
+ * Several threads: each with an engine of its own, each with a queue of its own on one engine, and all of them on the
+ * engine's own queue. The thread sanitizer runs this too. */
 #include "runtime/launch.h"
 #include "runtime/recording.h"
 #include "support/check_main.h"
@@ -29,6 +29,7 @@ typedef struct worker {
   int number;
   mica_engine *engine;     /* shared, or NULL for one of its own */
   const mica_tensor *ones; /* shared, and only read; NULL likewise */
+  bool same_queue;         /* the engine's own, which all use */
   char failure[300];
 } worker;
 
@@ -72,17 +73,18 @@ static mica_status one_round(mica_engine *engine, mica_queue *queue, int number,
 
 static mica_status work(worker *w) {
   mica_engine *engine = w->engine;
-  mica_queue *queue = NULL;
+  mica_queue *queue = NULL, *own_queue = NULL;
   mica_tensor *own_ones = NULL;
   float ones[N];
   for (int i = 0; i < N; i++) ones[i] = 1;
   mica_status status = engine ? MICA_OK : mica_engine_create(NULL, &engine);
-  if (status == MICA_OK) status = mica_queue_create(engine, &queue);
+  if (status == MICA_OK && !w->same_queue) status = mica_queue_create(engine, &own_queue);
+  queue = own_queue ? own_queue : mica_engine_queue(engine);
   if (status == MICA_OK && !w->ones) status = mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(N), ones, &own_ones);
   for (int i = 0; status == MICA_OK && i < ROUNDS; i++)
     status = one_round(engine, queue, w->number + i % 3, w->ones ? w->ones : own_ones);
   mica_tensor_destroy(own_ones);
-  mica_queue_destroy(queue);
+  mica_queue_destroy(own_queue);
   if (!w->engine) mica_engine_destroy(engine);
   return status;
 }
@@ -97,9 +99,9 @@ static void *work_in_thread(void *user) {
 
 static worker workers[THREADS];
 
-static void start_all(mica_engine *engine, const mica_tensor *ones) {
+static void start_all(mica_engine *engine, const mica_tensor *ones, bool same_queue) {
   for (int i = 0; i < THREADS; i++) {
-    workers[i] = (worker){.number = i, .engine = engine, .ones = ones};
+    workers[i] = (worker){.number = i, .engine = engine, .ones = ones, .same_queue = same_queue};
     ck_assert_int_eq(pthread_create(&workers[i].thread, NULL, work_in_thread, &workers[i]), 0);
   }
 }
@@ -110,7 +112,7 @@ static void end_all(void) {
 }
 
 START_TEST(an_engine_each) {
-  start_all(NULL, NULL);
+  start_all(NULL, NULL, false);
   end_all();
 }
 END_TEST
@@ -123,20 +125,26 @@ static mica_tensor *make_ones(void) {
   return tensor;
 }
 
-START_TEST(a_queue_each) {
+static void run_all_on_one_engine(bool same_queue) {
   mica_tensor *ones = make_ones();
   uint64_t in_use = mica_engine_stats(test_engine()).bytes_in_use;
-  start_all(test_engine(), ones);
+  start_all(test_engine(), ones, same_queue);
   end_all();
   ck_assert_uint_eq(mica_engine_stats(test_engine()).bytes_in_use, in_use);
   mica_tensor_destroy(ones);
 }
+
+START_TEST(a_queue_each) { run_all_on_one_engine(false); }
+END_TEST
+
+/* Uploads pass through the queue's staging memory, whose events one thread released while another asked for them. */
+START_TEST(one_queue) { run_all_on_one_engine(true); }
 END_TEST
 
 /* Meanwhile this thread starts and stops profiles, trims the pool and reads statistics. */
 START_TEST(a_queue_each_while_watched) {
   mica_tensor *ones = make_ones();
-  start_all(test_engine(), ones);
+  start_all(test_engine(), ones, false);
   for (int i = 0; i < 20; i++) {
     mica_profile_row rows[3];
     size_t count;
@@ -160,6 +168,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(cases, 0);
   tcase_add_test(cases, an_engine_each);
   tcase_add_test(cases, a_queue_each);
+  tcase_add_test(cases, one_queue);
   tcase_add_test(cases, a_queue_each_while_watched);
   suite_add_tcase(suite, cases);
   return suite;
