@@ -261,7 +261,7 @@ MICA_API mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x
 
 /* Batch norm over all axes but 1: weight and bias (C), and state running_mean and running_var (C), which begin as 0 and
  * 1. In training with the batch's statistics, which move the running ones by `momentum` (the variance as the unbiased
- * one); otherwise with the running ones. */
+ * one, which a single value a channel has not: then the running one stays); otherwise with the running ones. */
 MICA_API mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
 /* Group norm: weight and bias (C). groups C is instance norm. */
 MICA_API mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64_t groups,

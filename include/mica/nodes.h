@@ -408,7 +408,9 @@ typedef struct mica_cross_entropy_config {
 } mica_cross_entropy_config;
 
 /* -log softmax(logits)[target]. logits (N, C, ...), classes along axis 1. target: i32 or i64 indices (N, ...), or
- * probabilities of logits' shape and a floating type. config may be NULL. */
+ * probabilities of logits' shape and a floating type. An index outside 0 to C - 1 that is not `ignored`, such as the -1
+ * of a CLASS column without a class, is a sample without a target: its loss is 0 (but for label_smoothing), and MEAN
+ * counts it. config may be NULL. */
 MICA_API mica_value mica_cross_entropy(mica_value logits, mica_value target, const mica_cross_entropy_config *config);
 /* The cross entropy of log probabilities. */
 MICA_API mica_value mica_nll(mica_value log_probabilities, mica_value target, const mica_cross_entropy_config *config);

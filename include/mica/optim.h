@@ -4,7 +4,7 @@
  * graph takes a training step a run. The learning rate is an input, so that schedules need no new session:
  *
  *   mica_optimizer_config how = mica_optimizer_config_default(MICA_OPTIMIZER_ADAMW);
- *   mica_optimize(nn, loss, &how);
+ *   mica_optimize(nn, loss, &how, NULL);
  *   ... mica_session_run(session, queue, (mica_feed[]){{"x", x}, {"y", y}, {MICA_LEARNING_RATE, rate}}, 3);
  *
  * Threads: as mica/nn.h; schedules and plateaus are plain data. */

@@ -196,10 +196,23 @@ static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double 
   return y;
 }
 
+/* The variance that running statistics follow, the unbiased one. One value has none: then the old one stays. Where the
+ * extents behind the samples say that there are more, nothing is asked. */
+static mica_value unbiased(mica_value x, const mica_batch_statistics *s, mica_value running) {
+  const mica_shape shape = mica_value_shape(x);
+  bool several = shape.dim[0] > 1;
+  for (int32_t i = 2; i < shape.rank; i++) several = several || shape.dim[i] > 1;
+  mica_value variance = mica_mul(s->variance, mica_div(s->count, mica_affine(s->count, 1, -1)));
+  return several ? variance : mica_where(mica_greater(s->count, mica_full_like(s->count, 1)), variance, running);
+}
+
 mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
   mica_norm_config c = norm_config(config);
   int64_t channels = 0;
   if (!find_extent("batch_norm", x, 1, &channels)) return null_value;
+  if (!(c.momentum >= 0 && c.momentum <= 1))
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "batch_norm '%s': a momentum of %g is not in [0, 1]",
+                            name ? name : "", c.momentum);
   mica__nn_enter(nn, name, "batch_norm");
   affine a = norm_parameters(nn, &c, channels);
   mica_value mean = mica_nn_state(nn, "running_mean", MICA_SHAPE(channels), 0);
@@ -209,7 +222,7 @@ mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const
   mica_batch_statistics s;
   mica_value y = norm_batch(nn, x, &a, c.epsilon, &s);
   follow(mean, s.mean, c.momentum);
-  follow(variance, mica_mul(s.variance, mica_div(s.count, mica_affine(s.count, 1, -1))), c.momentum);
+  follow(variance, unbiased(x, &s, variance), c.momentum);
   return leave(nn, y);
 }
 

@@ -124,9 +124,12 @@ static mica_status write_within(run *r) {
 static mica_status step(run *r, bool *more) {
   mica_trainer *t = r->t;
   mica_batch batch = {0};
-  MICA_TRY(r->training->next(r->training->user, t->queue, &batch));
+  MICA_TRY(mica__train_next(t, r->training, &batch));
   t->data_seconds += batch.waited;
   *more = batch.count > 0;
+  if (!*more && t->progress.batch == 0)
+    return mica__fail(MICA_E_INVALID, "mica_trainer_fit: the source of %llu batches gave none in epoch %lld",
+                      (unsigned long long)r->training->batches, (long long)t->progress.epoch + 1);
   if (!*more) return MICA_OK;
   MICA_TRY(mica_trainer_step(t, &batch));
   t->progress.batch++;
@@ -271,7 +274,7 @@ static mica_status fit(run *r) {
   t->seconds = t->data_seconds = 0;
   if (p->step == 0) MICA_TRY(begin(r));
   while (p->epoch < t->config.epochs && !r->reason) {
-    MICA_TRY(r->training->seek(r->training->user, (uint64_t)p->epoch, (uint64_t)p->batch));
+    MICA_TRY(mica__train_seek(r->training, (uint64_t)p->epoch, (uint64_t)p->batch));
     MICA_TRY(run_steps(r));
     /* A run stopped right after the last batch of an epoch leaves ending it to the run that resumes. */
     if (!r->reason) MICA_TRY(end_epoch(r));
@@ -282,6 +285,8 @@ static mica_status fit(run *r) {
 
 mica_status mica_trainer_fit(mica_trainer *t, const mica_batch_source *training, const mica_batch_source *validation) {
   if (!t || !training) return mica__fail(MICA_E_INVALID, "mica_trainer_fit: a pointer is NULL");
+  MICA_TRY(mica__train_check_source(training, "mica_trainer_fit"));
+  if (validation) MICA_TRY(mica__train_check_source(validation, "mica_trainer_fit"));
   if (training->batches == 0) return mica__fail(MICA_E_INVALID, "mica_trainer_fit: there is nothing to train on");
   run r = {.t = t, .training = training, .validation = validation};
   mica_status status = mica__ranks_fail(t, fit(&r));

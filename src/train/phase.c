@@ -251,7 +251,9 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
     put_out(phase, made, kind == MICA__PHASE_TRAIN, outputs);
   }
   if (kind == MICA__PHASE_TRAIN) {
-    if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, NULL));
+    size_t frozen = 1;
+    if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, &frozen));
+    if (frozen == 0) return mica__fail(MICA_E_NOT_FOUND, "freeze: no weight matches \"%s\"", c->freeze);
     if (c->stages.count > 1) {
       phase->loss = made->loss;
       phase->weight = weight_of(phase, made);

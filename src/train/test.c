@@ -34,7 +34,7 @@ static mica_status begin(mica_trainer *t, const mica_batch_source *source) {
     memset(phase->slots[s].totals, 0, phase->slots[s].count * sizeof *phase->slots[s].totals);
     if (!phase->slots[s].weighted) MICA_TRY(mica_op_fill(t->queue, 0, phase->slots[s].tensor));
   }
-  return source->seek(source->user, 0, 0);
+  return mica__train_seek(source, 0, 0);
 }
 
 static mica_status test_batch(mica_trainer *t, const mica_batch *batch) {
@@ -48,6 +48,34 @@ static mica_status add_ranks(mica_trainer *t) {
     if (!t->testing.slots[s].weighted)
       MICA_TRY(mica__ranks_add(t, t->testing.slots[s].totals, t->testing.slots[s].count, NULL));
   return MICA_OK;
+}
+
+mica_status mica__train_check_source(const mica_batch_source *source, const char *who) {
+  if (source->next && source->seek) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s: the source has no %s", who, source->next ? "seek" : "next");
+}
+
+/* A source of the caller's may fail without a sentence: then an older failure's must not stand for it. */
+static void begin_call(void) {
+  mica__attempt_begin();
+  (void)mica__fail(MICA_OK, "%s", "");
+}
+
+static mica_status end_call(mica_status status, const char *what) {
+  if (status != MICA_OK && *mica_error_message()) return mica__attempt_pass(status);
+  mica__attempt_end();
+  if (status == MICA_OK) return status;
+  return mica__fail(status, "the source of batches failed in %s: %s", what, mica_status_text(status));
+}
+
+mica_status mica__train_next(mica_trainer *t, const mica_batch_source *source, mica_batch *batch) {
+  begin_call();
+  return end_call(source->next(source->user, t->queue, batch), "next");
+}
+
+mica_status mica__train_seek(const mica_batch_source *source, uint64_t epoch, uint64_t batch) {
+  begin_call();
+  return end_call(source->seek(source->user, epoch, batch), "seek");
 }
 
 /* Moving averages begin with the first step, and are zeros before it; what is tested then is the weights. */
@@ -72,7 +100,7 @@ mica_status mica__train_first_batch(mica_trainer *t, const mica_batch_source *so
   mica_batch batch = {0};
   MICA_TRY(begin_averages(t));
   MICA_TRY(begin(t, source));
-  MICA_TRY(source->next(source->user, t->queue, &batch));
+  MICA_TRY(mica__train_next(t, source, &batch));
   if (batch.count > 0) MICA_TRY(test_batch(t, &batch));
   MICA_TRY(collect_all(t));
   return mica__metrics_of(&t->testing, &t->tested, metrics);
@@ -82,9 +110,10 @@ mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, 
   mica_metrics made;
   mica_batch batch = {0};
   if (!t || !source || !metrics) return mica__fail(MICA_E_INVALID, "mica_trainer_test: a pointer is NULL");
+  MICA_TRY(mica__train_check_source(source, "mica_trainer_test"));
   MICA_TRY(begin(t, source));
   for (int64_t n = 1;; n++) {
-    MICA_TRY(source->next(source->user, t->queue, &batch));
+    MICA_TRY(mica__train_next(t, source, &batch));
     if (batch.count == 0) break;
     if ((n - 1) % mica__ranks_count(t) == mica__ranks_own(t)) MICA_TRY(test_batch(t, &batch));
     if (n % t->config.report_every == 0) MICA_TRY(collect_all(t));
@@ -173,10 +202,10 @@ mica_status mica_trainer_predict(mica_trainer *t, const mica_batch *batch) {
 
 static mica_status observe(mica_trainer *t, mica__phase *phase, const mica_batch_source *source, int64_t samples) {
   const mica_observer *o = phase->observer;
-  MICA_TRY(source->seek(source->user, 0, 0));
+  MICA_TRY(mica__train_seek(source, 0, 0));
   for (int64_t seen = 0; !samples || seen < samples;) {
     mica_batch batch = {0};
-    MICA_TRY(source->next(source->user, t->queue, &batch));
+    MICA_TRY(mica__train_next(t, source, &batch));
     if (batch.count == 0) break;
     MICA_TRY(mica__phase_run(t, phase, &batch, NULL));
     MICA_TRY(o->note(o->user, phase->session, phase->output_count));

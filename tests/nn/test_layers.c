@@ -410,6 +410,60 @@ START_TEST(in_sixteen_bits_too) {
 }
 END_TEST
 
+/* One value a channel has no variance: the running one stays, as any number of values moves it by the unbiased one. The
+ * last batch of an epoch is often such, and one made it NaN for good. */
+START_TEST(batch_norm_of_one_value) {
+  static const float values[] = {1, 2, 3, 5, 9, 7};
+  float variance[2], rate = 0;
+  mica_graph *g = NULL;
+  mica_nn *net = NULL;
+  mica_session *session = NULL;
+  mica_tensor *x = NULL, *r = NULL;
+  ck_ok(mica_graph_create(&g));
+  ck_ok(mica_nn_create(g, &(mica_nn_config){.training = true}, &net));
+  mica_value in = mica_input(g, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 2));
+  mica_value loss = mica_mean(mica_square(mica_nn_batch_norm(net, "bn", in, NULL)), MICA_ALL_AXES, false);
+  mica_optimize(net, loss, NULL, NULL);
+  ck_ok(mica_session_create(test_engine(), g, &loss, 1, NULL, &session));
+  ck_ok(mica_nn_initialise(net, session));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SCALAR, &rate, &r));
+  /* The unbiased variances of three rows are 52/3 and 19/3, of two 2 and 4.5; momentum is 0.1. */
+  const struct {
+    int64_t rows;
+    double first, second;
+  } steps[] = {{3, 0.9 + 5.2 / 3, 0.9 + 1.9 / 3},
+               {1, 0.9 + 5.2 / 3, 0.9 + 1.9 / 3},
+               {2, 0.9 * (0.9 + 5.2 / 3) + 0.2, 0.9 * (0.9 + 1.9 / 3) + 0.45}};
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(steps[i].rows, 2), values, &x));
+    ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", x}, {MICA_LEARNING_RATE, r}}, 2));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_parameter(session, "bn.running_var"), variance,
+                               sizeof variance));
+    ck_assert_double_eq_tol((double)variance[0], steps[i].first, 1e-6);
+    ck_assert_double_eq_tol((double)variance[1], steps[i].second, 1e-6);
+    mica_tensor_destroy(x);
+  }
+  mica_tensor_destroy(r);
+  mica_session_destroy(session);
+  mica_nn_destroy(net);
+  mica_graph_destroy(g);
+}
+END_TEST
+
+START_TEST(batch_norm_of_no_momentum) {
+  mica_graph *g = NULL;
+  mica_nn *net = NULL;
+  ck_ok(mica_graph_create(&g));
+  ck_ok(mica_nn_create(g, &(mica_nn_config){.training = true}, &net));
+  (void)mica_nn_batch_norm(net, "bn", mica_input(g, "x", MICA_F32, MICA_SHAPE(4, 2)),
+                           &(mica_norm_config){.momentum = 5});
+  ck_assert_int_eq(mica_graph_status(g), MICA_E_INVALID);
+  ck_assert_msg(strstr(mica_graph_message(g), "'bn': a momentum of 5"), "%s", mica_graph_message(g));
+  mica_nn_destroy(net);
+  mica_graph_destroy(g);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("layers");
@@ -427,6 +481,8 @@ Suite *test_suite(void) {
   tcase_add_test(learn, a_classifier_learns);
   tcase_add_test(learn, in_sixteen_bits_too);
   tcase_add_loop_test(values, norms_keep_their_numbers_wide, 0, 4);
+  tcase_add_test(values, batch_norm_of_one_value);
+  tcase_add_test(build, batch_norm_of_no_momentum);
   suite_add_tcase(suite, build);
   suite_add_tcase(suite, values);
   suite_add_tcase(suite, learn);

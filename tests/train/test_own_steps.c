@@ -207,6 +207,65 @@ START_TEST(wrong_steps_are_named) {
 }
 END_TEST
 
+static void takes_the_mean(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica_value x = mica_unsqueeze(mica_batch_value(batch, "rating"), MICA_AXES(1));
+  (void)config;
+  out->loss = mica_mean(mica_square(mica_nn_dense(nn, "fc", x, 1, NULL)), MICA_ALL_AXES, false);
+}
+
+static mica_status next_fails(void *user, mica_queue *queue, mica_batch *batch) {
+  (void)user, (void)queue, (void)batch;
+  return MICA_E_IO;
+}
+
+static mica_status next_gives_none(void *user, mica_queue *queue, mica_batch *batch) {
+  (void)user, (void)queue;
+  *batch = (mica_batch){0};
+  return MICA_OK;
+}
+
+static mica_status next_says_why(void *user, mica_queue *queue, mica_batch *batch) {
+  (void)batch, (void)user;
+  return mica_tensor_upload(queue, NULL, NULL, 0);
+}
+
+static const mica_batch_column rating[] = {{"rating", MICA_F32, {1, {MICA_DYNAMIC}}}};
+
+/* Sources of the caller's may be anything; before the first case an older failure leaves its sentence. */
+START_TEST(wrong_sources_are_named) {
+  static const struct {
+    mica_status (*next)(void *user, mica_queue *queue, mica_batch *batch);
+    mica_status (*seek)(void *user, uint64_t epoch, uint64_t batch);
+    mica_status status;
+    const char *sentence;
+  } cases[] = {{NULL, seek, MICA_E_INVALID, "the source has no next"},
+               {next, NULL, MICA_E_INVALID, "the source has no seek"},
+               {next_fails, seek, MICA_E_IO, "the source of batches failed in next"},
+               {next_says_why, seek, MICA_E_INVALID, "mica_tensor_upload: a pointer is NULL"},
+               {next_gives_none, seek, MICA_E_INVALID, "the source of 8 batches gave none"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static source nothing;
+    const mica_trainer_config config = {.step = takes_the_mean, .columns = rating, .column_count = 1};
+    const mica_batch_source batches = {
+        .user = &nothing, .batches = BATCHES, .samples = SAMPLES, .next = cases[i].next, .seek = cases[i].seek};
+    mica_trainer *t = NULL;
+    ck_assert_int_eq(mica_tensor_upload(NULL, NULL, NULL, 12), MICA_E_INVALID);
+    ck_ok(mica_trainer_create(test_engine(), &config, &t));
+    ck_assert_int_eq(mica_trainer_fit(t, &batches, NULL), cases[i].status);
+    ck_assert_msg(strstr(mica_error_message(), cases[i].sentence), "%s", mica_error_message());
+    mica_trainer_destroy(t);
+  }
+}
+END_TEST
+
+START_TEST(a_pattern_that_freezes_nothing) {
+  const mica_trainer_config config = {.step = takes_the_mean, .columns = rating, .column_count = 1, .freeze = "fd.*"};
+  mica_trainer *t = NULL;
+  ck_assert_int_eq(mica_trainer_create(test_engine(), &config, &t), MICA_E_NOT_FOUND);
+  ck_assert_msg(strstr(mica_error_message(), "no weight matches \"fd.*\""), "%s", mica_error_message());
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("own steps");
@@ -215,6 +274,8 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, a_recommender_of_two_inputs);
   tcase_add_test(tcase, texts_of_any_length);
   tcase_add_test(tcase, wrong_steps_are_named);
+  tcase_add_test(tcase, wrong_sources_are_named);
+  tcase_add_test(tcase, a_pattern_that_freezes_nothing);
   suite_add_tcase(suite, tcase);
   return suite;
 }
