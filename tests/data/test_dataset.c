@@ -2,6 +2,7 @@
  *
  * Every kind of dataset from small files made here: what is read is what was written, and what is wrong is refused with
  * a sentence that names the file. */
+#include "base/byte_order.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -209,12 +210,16 @@ START_TEST(csv_files_that_are_wrong) {
 END_TEST
 
 /* A file of version 1 with this dictionary. */
+/* Data of a type that begins with "<" are the host's, and get the order that it names; others stay as they are. */
 static void write_npy(const char *name, const char *dictionary, const void *data, size_t size) {
   uint8_t file[512] = "\x93NUMPY\x01";
   size_t n = strlen(dictionary);
+  const char *type = strchr(dictionary, '<');
   file[8] = (uint8_t)n;
   memcpy(file + 10, dictionary, n);
   memcpy(file + 10 + n, data, size);
+  const size_t width = type ? (size_t)(type[2] - '0') : 1;
+  mica__bytes_from_file(false, file + 10 + n, size / width, width);
   files_write(name, file, 10 + n + size);
 }
 
@@ -300,7 +305,6 @@ START_TEST(npy_files) {
 }
 END_TEST
 
-/* Arrays of ">f4" and ">i2", as NumPy has them on a big-endian host, in memory and sample by sample from the file. */
 /* Rows as those of tables: seconds since 1970, and answers far below zero. */
 START_TEST(large_numbers_of_arrays_have_bases) {
   static const double x[6] = {1700000000, 1, 1700000999, 2, 1700000001, 3}, y[3] = {-5e9, -4999999998.75, -4999999000};
@@ -353,6 +357,7 @@ START_TEST(large_numbers_of_arrays_have_bases) {
 }
 END_TEST
 
+/* Arrays of ">f4" and ">i2", as NumPy has them on a big-endian host, in memory and sample by sample from the file. */
 START_TEST(npy_files_of_the_other_byte_order) {
   static const uint8_t x[] = {0x3f, 0x80, 0, 0, 0xc0, 0, 0, 0, 0x40, 0x40, 0, 0, 0x40, 0x80, 0, 0}, y[] = {0, 1, 0, 0};
   static const float want[] = {3, 4};
