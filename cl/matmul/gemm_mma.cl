@@ -85,16 +85,27 @@
 #define GATHER(X, to, outer, k, outer_end, outer_stride, k_stride)                                                     \
   {                                                                                                                    \
     uint words[4];                                                                                                     \
-    _Pragma("unroll") for (int j = 0; j < 4; j++) {                                                                    \
-      words[j] = 0;                                                                                                    \
-      _Pragma("unroll") for (int e = 0; e < MMA_PER_WORD; e++) {                                                       \
+    UNROLL_WORDS for (int j = 0; j < 4; j++) {                                                                         \
+      uint word = 0;                                                                                                   \
+      UNROLL_WORDS for (int e = 0; e < MMA_PER_WORD; e++) {                                                            \
         const int at = j * MMA_PER_WORD + e, o = (outer) + (LIES(X) ? at : 0), d = (k) + (LIES(X) ? 0 : at);           \
         if (o < (outer_end) && d < K)                                                                                  \
-          words[j] |= BITS(X##_matrix, o * (outer_stride) + d * (k_stride)) << (32 / MMA_PER_WORD * e % 32);           \
+          word |= BITS(X##_matrix, o * (outer_stride) + d * (k_stride)) << (32 / MMA_PER_WORD * e % 32);               \
       }                                                                                                                \
+      PUT_WORD(X, to, j, word);                                                                                        \
     }                                                                                                                  \
-    *(to) = vload4(0, words);                                                                                          \
+    PUT_WORDS(to);                                                                                                     \
   }
+/* Words as they come, where there are few registers, or all at once. */
+#ifdef MMA_PUT_WORD
+#define UNROLL_WORDS _Pragma("unroll 1")
+#define PUT_WORD(X, to, j, word) MMA_PUT_WORD(X, to, j, word)
+#define PUT_WORDS(to)
+#else
+#define UNROLL_WORDS _Pragma("unroll")
+#define PUT_WORD(X, to, j, word) words[j] = word
+#define PUT_WORDS(to) *(to) = vload4(0, words)
+#endif
 
 /* A step of both operands. */
 #define FILL(to_a, to_b, step)                                                                                         \
@@ -108,8 +119,9 @@
     }                                                                                                                  \
   }
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(const int batches, OPERAND_PARAMS,
-                                                                            EPILOGUE_PARAMS) {
+__kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(const int batches,
+                                                                                         OPERAND_PARAMS,
+                                                                                         EPILOGUE_PARAMS) {
   MMA_TILE_VARIABLES
   const int tiles_m = (M + TILE_M - 1) / TILE_M, tiles_n = (N + TILE_N - 1) / TILE_N, steps = (K + TILE_K - 1) / TILE_K;
   const long group = (long)get_group_id(0), batch = group / tiles_n / tiles_m;
@@ -123,8 +135,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void gemm_mma(cons
   MMA_TILE_LOOP(steps, FILL)
 
   const bool aligned = (D_at | D_row | D_batch) % WIDE == 0 && (ulong)D % 16 == 0;
-#pragma unroll
-  for (int i = 0; i < WARP_M / 8; i++) {
+  UNROLL_EIGHTS for (int i = 0; i < WARP_M / 8; i++) {
     MMA_TILE_PUT(i)
 #pragma unroll 1
     for (int n = lane; n < 8 * (WARP_N / WIDE); n += MMA_LANES) {

@@ -27,13 +27,9 @@
   }
 #define TO_SUM(row, col) (P + P_at + (row)*TILE_N + (col))
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void mma_trial(const int steps,
-                                                                             __global const uint4 *restrict A,
-                                                                             const long A_at,
-                                                                             __global const uint4 *restrict B,
-                                                                             const long B_at,
-                                                                             __global mma_sum_t *restrict P,
-                                                                             const long P_at) {
+__kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void mma_trial(
+    const int steps, __global const uint4 *restrict A, const long A_at, __global const uint4 *restrict B,
+    const long B_at, __global mma_sum_t *restrict P, const long P_at) {
   MMA_TILE_VARIABLES
   A += A_at / PIECE;
   B += B_at / PIECE;

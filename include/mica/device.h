@@ -53,7 +53,8 @@ typedef enum mica_vendor {
   X(INTEL_SUBGROUPS, "cl_intel_subgroups")                                                                             \
   X(INLINE_PTX, "cl_nv_compiler_options")                                                                              \
   X(INTEGER_DOT, "cl_khr_integer_dot_product")                                                                         \
-  X(COMMAND_BUFFER, "cl_khr_command_buffer")
+  X(COMMAND_BUFFER, "cl_khr_command_buffer")                                                                           \
+  X(INTEL_MATRIX, "cl_intel_subgroup_matrix_multiply_accumulate")
 
 typedef enum mica_feature {
 #define MICA_FEATURE_BIT(name, extension) MICA_FEATURE_BIT_##name,

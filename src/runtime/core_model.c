@@ -69,3 +69,13 @@ static bool is_amd(const mica_device_info *device, const char *const *names) {
 bool mica__gpu_has_mfma(const mica_device_info *device) {
   return is_amd(device, (const char *const[]){"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", NULL});
 }
+
+bool mica__gpu_has_wmma(const mica_device_info *device) {
+  return is_amd(device, (const char *const[]){"gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", NULL});
+}
+
+static bool has_dpas(const mica_device_info *device, uint32_t lanes) {
+  return device->features & MICA_FEATURE_INTEL_MATRIX && device->subgroup_min == lanes;
+}
+bool mica__gpu_has_dpas8(const mica_device_info *device) { return has_dpas(device, 8); }
+bool mica__gpu_has_dpas16(const mica_device_info *device) { return has_dpas(device, 16); }

@@ -34,5 +34,10 @@ mica__gpu_model mica__gpu_model_of(const mica_device_info *device);
 
 /* For variants: AMD's CDNA, by the name that its own platform gives it, which no extension announces. */
 bool mica__gpu_has_mfma(const mica_device_info *device);
+/* Likewise RDNA 3. */
+bool mica__gpu_has_wmma(const mica_device_info *device);
+/* Intel's matrix units, with subgroups of 8 and of 16, the device's smallest. */
+bool mica__gpu_has_dpas8(const mica_device_info *device);
+bool mica__gpu_has_dpas16(const mica_device_info *device);
 
 #endif

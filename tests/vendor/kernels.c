@@ -5,6 +5,7 @@
  * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the
  * problem and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets
  * of run.sh. With --platform nvidia|amd|intel: the macros that the vendor's platform gets beside them. */
+#include "ops/matmul/gemm.h"
 #include "ops/select/mma.h"
 #include "ops/select/registry.h"
 #include "runtime/compiler.h"
@@ -28,7 +29,11 @@ static bool uses_f64(const mica__kernel_desc *desc, const int32_t *values) {
 
 /* The targets that have a matrix unit; NULL for a kernel that uses none. */
 static const char *unit_targets(const mica__kernel_desc *desc, const int32_t *values) {
-  static const char *const targets[] = {[MICA__MMA_PTX] = "sm_80,sm_90", [MICA__MMA_MFMA] = "gfx908,gfx90a,gfx942"};
+  static const char *const targets[] = {[MICA__MMA_PTX] = "sm_80,sm_90",
+                                        [MICA__MMA_MFMA] = "gfx908,gfx90a,gfx942",
+                                        [MICA__MMA_WMMA] = "gfx1100",
+                                        [MICA__MMA_DPAS8] = "dg2",
+                                        [MICA__MMA_DPAS16] = "pvc"};
   return is_set(desc, values, "MMA_NATIVE", 1) ? targets[mica__kernel_value(desc, values, "MMA_UNIT")] : NULL;
 }
 
@@ -57,10 +62,20 @@ static void vendors_of(const mica__kernel_desc *desc, const mica__variant *varia
   }
 }
 
+/* True for what is slower than others and declined, but right: products on matrix units of floats that are read one by
+ * one (decline_pieces of gemm_mma.c). */
+static bool is_declined(const mica__kernel_desc *desc, const int32_t *values) {
+  if (!is_set(desc, values, "MMA_NATIVE", 1) || mica__kernel_param_index(desc, "B_LAYOUT") < 0) return false;
+  return !is_set(desc, values, "A_T", MICA_I8) &&
+         (is_set(desc, values, "A_LAYOUT", MICA__LAYOUT_ANY) || is_set(desc, values, "B_LAYOUT", MICA__LAYOUT_ANY) ||
+          is_set(desc, values, "A_ALIGNED", 0) || is_set(desc, values, "B_ALIGNED", 0));
+}
+
 /* Returns whether the line could be printed. */
 static bool print_line(const mica__kernel_desc *desc, const int32_t *values, const char *vendors) {
   char *options = mica__kernel_options(desc, values);
-  bool printed = options && printf("%s\t%s\t%s\t%s\tdefault\n", desc->name, desc->file, options, vendors) > 0;
+  const char *use = is_declined(desc, values) ? "variant" : "default";
+  bool printed = options && printf("%s\t%s\t%s\t%s\t%s\n", desc->name, desc->file, options, vendors, use) > 0;
   free(options);
   return printed;
 }
@@ -116,10 +131,17 @@ static bool set_types(const mica__kernel_desc *desc, mica_dtype type, int32_t *v
   return taken;
 }
 
+/* The variant's values, in bf16 where they are of a type that its matrix unit does not multiply. */
+static void first_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t *values) {
+  mica__kernel_values(desc, variant, values);
+  if (!mica__mma_takes(desc, variant, MICA_F32)) set_types(desc, MICA_BF16, values);
+}
+
 static bool print_types(const mica__kernel_desc *desc, const mica__variant *variant) {
   static const mica_dtype types[] = {MICA_F16, MICA_BF16, MICA_F64, MICA_I8, MICA_I32, MICA_I64};
   for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
     int32_t values[MICA__MAX_PARAMS];
+    if (!mica__mma_takes(desc, variant, types[t])) continue;
     mica__kernel_values(desc, variant, values);
     if (set_types(desc, types[t], values) && !print_values(desc, variant, values)) return false;
   }
@@ -132,7 +154,7 @@ static bool print_layouts(const mica__kernel_desc *desc, const mica__variant *va
   static const mica_dtype types[] = {MICA_F32, MICA_F16, MICA_BF16};
   if (!is_set(desc, variant->values, "MMA_NATIVE", 1) || mica__kernel_param_index(desc, "B_LAYOUT") < 0) return true;
   for (size_t t = 0; t < sizeof types / sizeof *types; t++)
-    for (int layouts = 0; layouts < 4; layouts++) {
+    for (int layouts = 0; layouts < 4 && mica__mma_takes(desc, variant, types[t]); layouts++) {
       int32_t values[MICA__MAX_PARAMS];
       mica__kernel_values(desc, variant, values);
       mica__kernel_set(desc, values, "A_LAYOUT", 1 + layouts / 2);
@@ -144,15 +166,15 @@ static bool print_layouts(const mica__kernel_desc *desc, const mica__variant *va
 
 /* Cases that the device decides: shipped variants have them right for theirs. */
 static bool is_of_device(const mica__kernel_param *param) {
-  return !strcmp(param->macro, "MMA_UNIT") || !strcmp(param->macro, "MMA_NATIVE") ||
-         !strcmp(param->macro, "MICA_HAS_DP4A") || !strcmp(param->macro, "MICA_SUBGROUPS");
+  return !strncmp(param->macro, "MMA_", 4) || !strcmp(param->macro, "MICA_HAS_DP4A") ||
+         !strcmp(param->macro, "MICA_SUBGROUPS");
 }
 
 static bool print_cases(const mica__kernel_desc *desc, const mica__variant *variant) {
   for (int i = 0; i < desc->param_count; i++)
     for (int c = 0; desc->params[i].kind == MICA__PARAM_CASE && c < desc->params[i].choice_count; c++) {
       int32_t values[MICA__MAX_PARAMS];
-      mica__kernel_values(desc, variant, values);
+      first_values(desc, variant, values);
       if (values[i] == desc->params[i].choices[c] || is_of_device(&desc->params[i])) continue;
       values[i] = desc->params[i].choices[c];
       if (!print_values(desc, variant, values)) return false;
@@ -165,7 +187,7 @@ static bool print_kernel(const mica__kernel_desc *desc) {
     const mica__variant *variant = &desc->variants[v];
     int32_t values[MICA__MAX_PARAMS];
     if (!(variant->classes & MICA__ON_GPU)) continue;
-    mica__kernel_values(desc, variant, values);
+    first_values(desc, variant, values);
     if (!print_values(desc, variant, values) || !print_types(desc, variant) || !print_cases(desc, variant) ||
         !print_layouts(desc, variant))
       return false;

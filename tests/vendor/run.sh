@@ -23,10 +23,10 @@
 #
 # Kernels are compiled with the macros that the vendor's platform gets (src/runtime/compiler.c).
 #
-# Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx908 gfx90a gfx942 gfx1030 (clang for AMD with rocm-device-libs),
-# sm_70 sm_75 sm_80 sm_90 (clang for NVIDIA with libclc, then ptxas; that of CUDA 13 no longer takes sm_70). A result is
-# kept until the kernel's text, its options or the compiler change. NVIDIA's main loops are counted where there are
-# cuobjdump and nvdisasm.
+# Targets: skl tgllp dg2 pvc (Intel's ocloc), gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 (clang for AMD with
+# rocm-device-libs; a newer one for gfx1100), sm_70 sm_75 sm_80 sm_90 (clang for NVIDIA with libclc, then ptxas; that of
+# CUDA 13 no longer takes sm_70). A result is kept until the kernel's text, its options or the compiler change. NVIDIA's
+# main loops are counted where there are cuobjdump and nvdisasm.
 #
 # Exit status: 0 good; 1 a kernel does not compile, one that is used by default spills, or a limit is not kept; 2 usage;
 # 77 no compiler is installed. A target whose compiler is missing is reported as SKIP and never counted as good.
@@ -35,7 +35,7 @@ set -eu
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 root=$(cd "$(dirname "$0")/../.." && pwd)
 tab=$(printf '\t')
-clang=${MICA_CLANG:-clang-15}
+clang=${MICA_CLANG:-clang-15} clang_gfx11=${MICA_CLANG_GFX11:-clang-19}
 ptxas=${MICA_PTXAS:-ptxas} cuobjdump=${MICA_CUOBJDUMP:-cuobjdump}
 PATH=$PATH:/usr/local/cuda/bin
 rocm_libs=${MICA_ROCM_LIBS:-/usr/lib/x86_64-linux-gnu/amdgcn/bitcode}
@@ -49,6 +49,14 @@ vendor_of() {
   esac
 }
 
+# Clang 15 gives gfx11 128 registers of the 256 that there are, and some of its instructions do not assemble.
+clang_for() {
+  case $1 in
+  gfx11*) echo "$clang_gfx11" ;;
+  *) echo "$clang" ;;
+  esac
+}
+
 # Prints what is missing for a target; nothing when all is there.
 missing_for() {
   case $(vendor_of "$1") in
@@ -57,7 +65,7 @@ missing_for() {
     command -v readelf >/dev/null || echo "readelf (package binutils)"
     ;;
   amd)
-    command -v "$clang" >/dev/null || echo "$clang"
+    command -v "$(clang_for "$1")" >/dev/null || clang_for "$1"
     [ -d "$rocm_libs" ] || echo "rocm-device-libs"
     ;;
   nvidia)
@@ -85,7 +93,7 @@ compiler_version() {
   intel)
     ocloc --version 2>/dev/null || dpkg-query -W intel-opencl-icd libigc1 2>/dev/null || ls -l "$(command -v ocloc)"
     ;;
-  amd) "$clang" --version && ls -l "$rocm_libs/opencl.bc" ;;
+  amd) "$(clang_for "$1")" --version && ls -l "$rocm_libs/opencl.bc" ;;
   nvidia)
     "$clang" --version && "$ptxas" --version && ls -l "$libclc"
     loops_missing "$1"
@@ -95,14 +103,23 @@ compiler_version() {
 
 # Each translate_ function makes the binary of a file in $work, and leaves its messages in $work/log; each compile_
 # function prints "registers scratch local size" of the kernel too. Status 1: failed.
-# Clang 15 knows gfx942 by the name that its instructions had first.
+# Clang 15 knows gfx942 by the name that its instructions had first. rocm-device-libs before 5.5 have no file that gives
+# gfx1100 its number, which is all there is in it.
 translate_amd() {
-  amd_cpu=$target
+  amd_cpu=$target amd_libs=$rocm_libs amd_clang=$(clang_for "$target")
   [ "$target" != gfx942 ] || amd_cpu=gfx940
+  if [ "$target" = gfx1100 ] && [ ! -e "$rocm_libs/oclc_isa_version_1100.bc" ]; then
+    amd_libs=$work/libs
+    mkdir -p "$amd_libs"
+    ln -sf "$rocm_libs"/*.bc "$amd_libs"
+    echo "@__oclc_ISA_version = linkonce_odr protected addrspace(4) constant i32 11000" >"$work/isa.ll"
+    "$amd_clang" -target amdgcn-amd-amdhsa -nogpulib -x ir -emit-llvm -c "$work/isa.ll" \
+      -o "$amd_libs/oclc_isa_version_1100.bc" 2>"$work/log"
+  fi
   # shellcheck disable=SC2086
-  "$clang" -cl-std=CL1.2 -O3 -target amdgcn-amd-amdhsa -mcpu="$amd_cpu" --rocm-path="${rocm_libs%/amdgcn/bitcode}" \
-    --rocm-device-lib-path="$rocm_libs" -I. $options -S -o "$work/kernel.s" "$file" >"$work/log" 2>&1 &&
-    "$clang" -target amdgcn-amd-amdhsa -mcpu="$amd_cpu" -c -o "$work/kernel.o" "$work/kernel.s" >>"$work/log" 2>&1
+  "$amd_clang" -cl-std=CL1.2 -O3 -target amdgcn-amd-amdhsa -mcpu="$amd_cpu" --rocm-path="${rocm_libs%/amdgcn/bitcode}" \
+    --rocm-device-lib-path="$amd_libs" -I. $options -S -o "$work/kernel.s" "$file" >"$work/log" 2>&1 &&
+    "$amd_clang" -target amdgcn-amd-amdhsa -mcpu="$amd_cpu" -c -o "$work/kernel.o" "$work/kernel.s" >>"$work/log" 2>&1
 }
 compile_amd() {
   translate_amd || return 1
@@ -234,7 +251,7 @@ usage() {
 }
 
 build=$root/build list= subset=. jobs=2 json=0 limits=
-targets="skl tgllp dg2 pvc gfx906 gfx908 gfx90a gfx942 gfx1030 sm_70 sm_75 sm_80 sm_90"
+targets="skl tgllp dg2 pvc gfx906 gfx908 gfx90a gfx942 gfx1030 gfx1100 sm_70 sm_75 sm_80 sm_90"
 while [ $# -gt 0 ]; do
   case $1 in
   --build | --list | --subset | --targets | --jobs | --limits)
@@ -243,7 +260,7 @@ while [ $# -gt 0 ]; do
     shift
     ;;
   --json) json=1 ;;
-  --install) exec apt-get install -y clang-15 libclc-15 rocm-device-libs intel-opencl-icd binutils ;;
+  --install) exec apt-get install -y clang-15 clang-19 libclc-15 rocm-device-libs intel-opencl-icd binutils ;;
   *) usage ;;
   esac
   shift

@@ -104,11 +104,9 @@
 #define RESULT_PARAMS EPILOGUE_PARAMS
 #endif
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(PHASES_PARAMS, const int8 size,
-                                                                                __global const uint4 *restrict L,
-                                                                                const long L_at,
-                                                                                __global const uint4 *restrict P,
-                                                                                const long P_at, RESULT_PARAMS) {
+__kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
+    PHASES_PARAMS, const int8 size, __global const uint4 *restrict L, const long L_at, __global const uint4 *restrict P,
+    const long P_at, RESULT_PARAMS) {
   MMA_TILE_VARIABLES
   PHASES_UNPACK(PHASE_AT((int)get_group_id(0)))
   const int FLAT = size.s0;
@@ -150,7 +148,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
   MMA_TILE_LOOP(own, FILL)
 
 #if SPLIT_K
-  UNROLL for (int i = 0; i < WARP_M / 8; i++) {
+  UNROLL_EIGHTS for (int i = 0; i < WARP_M / 8; i++) {
     const int first = row0 + row_warp + i * 8;
     MMA_TILE_PUT(i)
     PUT_PARTS
@@ -159,7 +157,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_mma(
   const long apart = D_at | D_row | D_batch;
   const bool wide = FLAT && pixels % WIDE == 0 && apart % WIDE == 0 && (ulong)D % 16 == 0;
   const bool even = FLAT && pixels % 2 == 0 && apart % 2 == 0 && (ulong)D % 8 == 0;
-  UNROLL for (int i = 0; i < WARP_M / 8; i++) {
+  UNROLL_EIGHTS for (int i = 0; i < WARP_M / 8; i++) {
     const int first = row0 + row_warp + i * 8;
     MMA_TILE_PUT(i)
     if (wide) {

@@ -45,14 +45,14 @@
     UNROLL for (int r = 0; r < PIECES_A; r++) {                                                                        \
       const int row = item / 4 + r * (THREADS / 4);                                                                    \
       const bool inside = n < N && row0 + row < KG;                                                                    \
-      MMA_COPY(SLOT_A + r, (to_a) + UPRIGHT(row, item % 4),                                                            \
-               Y + (inside ? (n * G * KG + row0 + row) * WIDTH + q : 0), inside);                                      \
+      MMA_COPY(SLOT_A + r, (to_a) + UPRIGHT(row, item % 4), Y + (inside ? (n * G * KG + row0 + row) * WIDTH + q : 0),  \
+               inside);                                                                                                \
     }                                                                                                                  \
     UNROLL for (int r = 0; r < PIECES_B; r++) {                                                                        \
       const int row = item / 4 + r * (THREADS / 4);                                                                    \
       const bool inside = n < N && col0 + row < CG;                                                                    \
-      MMA_COPY(SLOT_B + r, (to_b) + UPRIGHT(row, item % 4),                                                            \
-               X + (inside ? (n * G * CG + col0 + row) * WIDTH + q : 0), inside);                                      \
+      MMA_COPY(SLOT_B + r, (to_b) + UPRIGHT(row, item % 4), X + (inside ? (n * G * CG + col0 + row) * WIDTH + q : 0),  \
+               inside);                                                                                                \
     }                                                                                                                  \
     for (q += 4; q >= WIDTH; q -= WIDTH) n++;                                                                          \
   }
@@ -62,8 +62,8 @@
     UNROLL for (int r = 0; r < PIECES_A; r++) {                                                                        \
       const int k = item / ACROSS(A) + r * (THREADS / ACROSS(A));                                                      \
       const bool inside = has_row && pixel + k < pixels;                                                               \
-      MMA_COPY(SLOT_A + r, (to_a) + LYING(A, k, item % ACROSS(A)),                                                     \
-               Y + (inside ? (pixel + k) * ROWS + row : 0), inside);                                                   \
+      MMA_COPY(SLOT_A + r, (to_a) + LYING(A, k, item % ACROSS(A)), Y + (inside ? (pixel + k) * ROWS + row : 0),        \
+               inside);                                                                                                \
     }                                                                                                                  \
     UNROLL for (int r = 0; r < PIECES_B; r++) {                                                                        \
       const int k = item / ACROSS(B) + r * (THREADS / ACROSS(B));                                                      \
@@ -87,7 +87,7 @@
   }
 #endif
 
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_wgrad_mma(
+__kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_wgrad_mma(
     CONV_PARAMS, const int8 size, __global const uint4 *restrict Y, const long Y_at, __global const uint4 *restrict X,
     const long X_at, __global float *restrict P, const long P_at) {
   MMA_TILE_VARIABLES

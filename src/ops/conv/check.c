@@ -241,8 +241,9 @@ static mica_status check_setting(mica__check *check, const mica__impl *impl, con
   return mica__check_end(&group);
 }
 
-static bool takes(const mica__check *check, const mica__impl *impl, const setting *s) {
-  return mica__check_has_dtype(check, s->dtype) && mica__kernel_choice(impl->kernel, "D_T", (int32_t)s->dtype) >= 0;
+static bool takes(const mica__check *check, const mica__impl *impl, const mica__variant *variant, const setting *s) {
+  return mica__check_has_dtype(check, s->dtype) && mica__mma_takes(impl->kernel, variant, s->dtype) &&
+         mica__kernel_choice(impl->kernel, "D_T", (int32_t)s->dtype) >= 0;
 }
 
 /* The last variant that fits the device; the last of all where none does. */
@@ -253,9 +254,9 @@ static const mica__variant *last_variant(const mica__kernel_desc *kernel, const 
 }
 
 /* The first setting whose type the implementation takes. */
-static size_t first_setting(const mica__check *check, const mica__impl *impl) {
+static size_t first_setting(const mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   size_t s = 0;
-  while (s < sizeof settings / sizeof *settings && !takes(check, impl, &settings[s])) s++;
+  while (s < sizeof settings / sizeof *settings && !takes(check, impl, variant, &settings[s])) s++;
   return s;
 }
 
@@ -270,13 +271,13 @@ mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mi
   bool all = check->level == MICA__CHECK_FULL,
        foreign = check->dry_run || (check->level >= MICA__CHECK_SMALL && mica__needs_gpu(device));
   bool tried = false;
-  size_t cases = check->cases, first = first_setting(check, impl);
+  size_t cases = check->cases, first = first_setting(check, impl, last);
   for (const mica__variant *variant = kernel->variants; variant <= last; variant++) {
     bool fits = mica__variant_fits(kernel, variant, device);
     if (!fits && !(foreign && variant == last)) continue;
     tried = true;
     for (size_t s = 0; s < sizeof settings / sizeof *settings; s++)
-      if ((s == first || (fits && all && variant == last)) && takes(check, impl, &settings[s]))
+      if ((s == first || (fits && all && variant == last)) && takes(check, impl, variant, &settings[s]))
         MICA_TRY(check_setting(check, impl, variant, &settings[s], pass, settings[s].every));
   }
   if (check->cases == cases) mica__check_skip(check, impl->name, kernel, NULL, passes[pass], tried);
@@ -288,7 +289,7 @@ mica_status mica__conv_check_variant(mica__check *check, const mica__impl *impl,
   unsigned seen = 0;
   for (size_t s = 0; s < sizeof settings / sizeof *settings; s++) {
     const unsigned type = 1u << settings[s].dtype;
-    if (!takes(check, impl, &settings[s]) || (once && seen & type)) continue;
+    if (!takes(check, impl, variant, &settings[s]) || (once && seen & type)) continue;
     seen |= type;
     MICA_TRY(check_setting(check, impl, variant, &settings[s], pass, 1));
   }

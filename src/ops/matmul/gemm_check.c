@@ -270,15 +270,15 @@ static mica_status check_group(mica__check *check, const mica__impl *impl, const
   return mica__check_end(&group);
 }
 
-static bool takes(const mica__impl *impl, const types *t) {
+static bool takes(const mica__impl *impl, const mica__variant *variant, const types *t) {
   bool known = mica__kernel_choice(impl->kernel, "A_T", (int32_t)t->a) >= 0 &&
                mica__kernel_choice(impl->kernel, "B_T", (int32_t)t->b) >= 0;
-  return known && (impl != &mica__gemm_mma || t->a == t->b);
+  return known && (impl != &mica__gemm_mma || (t->a == t->b && mica__mma_takes(impl->kernel, variant, t->a)));
 }
 
 /* The types that show what a kernel does with layouts and sizes: f32, or bf16 where it does not take that. */
-static const types *plain_types(const mica__impl *impl) {
-  return takes(impl, &all_types[0]) ? &all_types[0] : &all_types[2];
+static const types *plain_types(const mica__impl *impl, const mica__variant *variant) {
+  return takes(impl, variant, &all_types[0]) ? &all_types[0] : &all_types[2];
 }
 
 /* One variant that the device might choose. The smallest tiles of a kernel (its last variant) see all types, and on the
@@ -288,10 +288,10 @@ static mica_status check_variant(mica__check *check, const mica__impl *impl, con
   group_of g = {.a_layout = MICA__LAYOUT_K, .b_layout = MICA__LAYOUT_OUTER};
   for (size_t t = 0; last && t < sizeof all_types / sizeof *all_types; t++) {
     g.types = &all_types[t];
-    if (mica__check_has_dtype(check, g.types->a) && takes(impl, g.types))
+    if (mica__check_has_dtype(check, g.types->a) && takes(impl, variant, g.types))
       MICA_TRY(check_group(check, impl, variant, &g));
   }
-  g.types = plain_types(impl);
+  g.types = plain_types(impl, variant);
   for (int l = 0; l < 9; l++) {
     g.a_layout = l / 3, g.b_layout = l % 3;
     bool ordinary = g.a_layout == MICA__LAYOUT_OUTER && g.b_layout == MICA__LAYOUT_K;
@@ -306,14 +306,14 @@ static mica_status check_variant(mica__check *check, const mica__impl *impl, con
  * tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
 static mica_status check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   MICA_TRY(check_group(check, impl, variant,
-                       &(group_of){plain_types(impl), MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
+                       &(group_of){plain_types(impl, variant), MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
   if (impl == &mica__gemm_mma) return MICA_OK;
   for (size_t t = 0; impl == &mica__gemm_amx && t < sizeof all_types / sizeof *all_types; t++)
-    if (takes(impl, &all_types[t]) && all_types[t].d == MICA_I32)
+    if (takes(impl, variant, &all_types[t]) && all_types[t].d == MICA_I32)
       MICA_TRY(check_group(check, impl, variant,
                            &(group_of){&all_types[t], MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
   return check_group(check, impl, variant,
-                     &(group_of){plain_types(impl), MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
+                     &(group_of){plain_types(impl, variant), MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
 }
 
 /* Another library's: on a GPU all types and layouts that it takes. Its kernels take a CPU's compiler many seconds, so
@@ -342,7 +342,7 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
     const mica__variant *variant = &impl->kernel->variants[v];
     if (variant->features & ~device->features || (variant->has_instruction && !variant->has_instruction(device)))
       continue;
-    if (!takes(impl, t) || !mica__check_has_dtype(check, t->a)) continue;
+    if (!takes(impl, variant, t) || !mica__check_has_dtype(check, t->a)) continue;
     /* How k is split has to do with types and with layouts, but not with both at once. */
     if (impl == &mica__gemm_splitk && t != all_types && l != LAYOUT_K_OUTER) continue;
     group_of g = {.types = t, .a_layout = (int)l / 3, .b_layout = (int)l % 3, .number = ++count};
@@ -364,7 +364,7 @@ mica_status mica__gemm_check_variant(mica__check *check, const mica__impl *impl,
   for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++)
     for (int l = 0; l < 9; l++) {
       const group_of g = {.types = &all_types[t], .a_layout = l / 3, .b_layout = l % 3};
-      if (mica__check_has_dtype(check, g.types->a) && takes(impl, g.types) && is_worth_checking(g.types, &g))
+      if (mica__check_has_dtype(check, g.types->a) && takes(impl, variant, g.types) && is_worth_checking(g.types, &g))
         MICA_TRY(check_group(check, impl, variant, &g));
     }
   return MICA_OK;

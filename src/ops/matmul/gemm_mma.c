@@ -9,8 +9,9 @@ static const mica__kernel_param params[] = {
     MICA__MMA_PARAMS,
 };
 static const mica__variant variants[] = {
-    MICA__MMA_PTX_128X128(MICA__GEMM_VALUES),  MICA__MMA_PTX_64X64(MICA__GEMM_VALUES),
-    MICA__MMA_MFMA_128X128(MICA__GEMM_VALUES), MICA__MMA_MFMA_64X64(MICA__GEMM_VALUES),
+    MICA__MMA_PTX_128X128(MICA__GEMM_VALUES),
+    MICA__MMA_PTX_64X64(MICA__GEMM_VALUES),
+    MICA__MMA_OTHERS(MICA__GEMM_VALUES),
     MICA__MMA_EMULATIONS(MICA__GEMM_VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
@@ -37,13 +38,14 @@ static const char *decline_pieces(const mica__gemm *gemm) {
                                                                           : "a or b is not made of pieces of 16 bytes";
 }
 
-/* Tiles of 128 x 128 where there are enough for all units, or else those of 64 x 64, the variant after them. */
+/* The largest tiles where there are enough for all units, or else the variant after them. */
 static const mica__variant *suited(const mica__gemm *gemm, const mica_device_info *device) {
   const mica__kernel_desc *desc = &mica__gemm_mma_kernel;
   const mica__variant *first = mica__kernel_variant(desc, device);
   if (!first) return &variants[desc->variant_count - 1];
-  const bool few = mica__gemm_tiles(gemm, 128, 128) < (int64_t)device->compute_units;
-  return few && mica__mma_tile_of(desc, first->values).m == 128 ? first + 1 : first;
+  const mica__mma_tile tile = mica__mma_tile_of(desc, first->values);
+  const bool few = mica__gemm_tiles(gemm, tile.m, tile.n) < (int64_t)device->compute_units;
+  return few && mica__variant_fits(desc, first + 1, device) ? first + 1 : first;
 }
 
 static const char *decline(const mica__task *task) {

@@ -18,6 +18,9 @@ static struct {
 } known[] = {
     [MICA__MMA_PTX] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
     [MICA__MMA_MFMA] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
+    [MICA__MMA_WMMA] = {.types = TYPE(F16) | TYPE(BF16) | TYPE(I8)},
+    [MICA__MMA_DPAS8] = {.types = TYPE(F16) | TYPE(BF16) | TYPE(I8)},
+    [MICA__MMA_DPAS16] = {.types = TYPE(F16) | TYPE(BF16) | TYPE(I8)},
 };
 
 bool mica__mma_has_ptx(const mica_device_info *device) {
@@ -29,7 +32,7 @@ static int32_t unit_of(const mica__kernel_desc *desc, const int32_t *values) {
 }
 
 bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type) {
-  return known[unit_of(desc, variant->values)].types & 1u << type;
+  return mica__kernel_param_index(desc, "MMA_UNIT") < 0 || known[unit_of(desc, variant->values)].types & 1u << type;
 }
 
 bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant) {

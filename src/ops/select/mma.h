@@ -8,12 +8,20 @@
 #include "runtime/core_model.h"
 
 /* MMA_UNIT of cl/common/mma.clh. */
-typedef enum mica__mma_unit { MICA__MMA_PTX, MICA__MMA_MFMA, MICA__MMA_UNITS } mica__mma_unit;
+typedef enum mica__mma_unit {
+  MICA__MMA_PTX,
+  MICA__MMA_MFMA,
+  MICA__MMA_WMMA,
+  MICA__MMA_DPAS8,
+  MICA__MMA_DPAS16,
+  MICA__MMA_UNITS
+} mica__mma_unit;
 
 /* Rows of a parameter table. In a variant: the unit and whether by its own instructions, warps and elements of a warp
  * along rows and columns, stages. */
 #define MICA__MMA_PARAMS                                                                                               \
-  MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA", MICA__MMA_PTX, MICA__MMA_MFMA),                          \
+  MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA, 2 AMD's WMMA, 3 and 4 Intel's DPAS of 8 and 16", 0, 1, 2, \
+             3, 4),                                                                                                    \
       MICA__CASE("MMA_NATIVE", "0 an emulation, 1 the unit's instructions", 0, 1),                                     \
       MICA__INT("WARPS_M", "warps along the rows of a tile", 1, 2, 4),                                                 \
       MICA__INT("WARPS_N", "warps along its columns", 1, 2, 4),                                                        \
@@ -41,8 +49,28 @@ typedef enum mica__mma_unit { MICA__MMA_PTX, MICA__MMA_MFMA, MICA__MMA_UNITS } m
   MICA__MMA_VARIANT("mfma128x128", mica__gpu_has_mfma, __VA_ARGS__, MICA__MMA_MFMA, 1, 2, 2, 64, 64, 2)
 #define MICA__MMA_MFMA_64X64(...)                                                                                      \
   MICA__MMA_VARIANT("mfma64x64", mica__gpu_has_mfma, __VA_ARGS__, MICA__MMA_MFMA, 1, 2, 2, 32, 32, 2)
+#define MICA__MMA_WMMA_128X128(...)                                                                                    \
+  MICA__MMA_VARIANT("wmma128x128", mica__gpu_has_wmma, __VA_ARGS__, MICA__MMA_WMMA, 1, 2, 4, 64, 32, 2)
+#define MICA__MMA_WMMA_64X64(...)                                                                                      \
+  MICA__MMA_VARIANT("wmma64x64", mica__gpu_has_wmma, __VA_ARGS__, MICA__MMA_WMMA, 1, 2, 2, 32, 32, 2)
+#define MICA__MMA_DPAS8_64X64(...)                                                                                     \
+  MICA__MMA_VARIANT("dpas8.64x64", mica__gpu_has_dpas8, __VA_ARGS__, MICA__MMA_DPAS8, 1, 4, 4, 16, 16, 2)
+#define MICA__MMA_DPAS8_32X32(...)                                                                                     \
+  MICA__MMA_VARIANT("dpas8.32x32", mica__gpu_has_dpas8, __VA_ARGS__, MICA__MMA_DPAS8, 1, 2, 2, 16, 16, 2)
+#define MICA__MMA_DPAS16_64X128(...)                                                                                   \
+  MICA__MMA_VARIANT("dpas16.64x128", mica__gpu_has_dpas16, __VA_ARGS__, MICA__MMA_DPAS16, 1, 4, 4, 16, 32, 2)
+#define MICA__MMA_DPAS16_32X32(...)                                                                                    \
+  MICA__MMA_VARIANT("dpas16.32x32", mica__gpu_has_dpas16, __VA_ARGS__, MICA__MMA_DPAS16, 1, 2, 2, 16, 16, 2)
+/* Variants for the units of others than NVIDIA. */
+#define MICA__MMA_OTHERS(...)                                                                                          \
+  MICA__MMA_MFMA_128X128(__VA_ARGS__), MICA__MMA_MFMA_64X64(__VA_ARGS__), MICA__MMA_WMMA_128X128(__VA_ARGS__),         \
+      MICA__MMA_WMMA_64X64(__VA_ARGS__), MICA__MMA_DPAS8_64X64(__VA_ARGS__), MICA__MMA_DPAS8_32X32(__VA_ARGS__),       \
+      MICA__MMA_DPAS16_64X128(__VA_ARGS__), MICA__MMA_DPAS16_32X32(__VA_ARGS__)
 #define MICA__MMA_EMULATIONS(...)                                                                                      \
   MICA__MMA_EMULATION("emulated_mfma", __VA_ARGS__, MICA__MMA_MFMA, 0, 2, 1, 32, 64, 2),                               \
+      MICA__MMA_EMULATION("emulated_wmma", __VA_ARGS__, MICA__MMA_WMMA, 0, 2, 1, 16, 32, 2),                           \
+      MICA__MMA_EMULATION("emulated_dpas8", __VA_ARGS__, MICA__MMA_DPAS8, 0, 2, 1, 16, 16, 2),                         \
+      MICA__MMA_EMULATION("emulated_dpas16", __VA_ARGS__, MICA__MMA_DPAS16, 0, 2, 1, 16, 32, 2),                       \
       MICA__MMA_EMULATION("emulation", __VA_ARGS__, MICA__MMA_PTX, 0, 2, 1, 16, 32, 2)
 
 /* For variants: compute capability 8.0, with which mma.sync for tf32 and bf16 came, and a driver that takes PTX. */
@@ -62,7 +90,7 @@ mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *v
 /* For has_room: the group is whole copies of a tile, and it and its tiles are within the device's limits. */
 bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device);
 
-/* True if the variant's unit multiplies numbers of the type. */
+/* True if the variant's unit multiplies numbers of the type, or its kernel uses none. */
 bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type);
 
 /* True if the variant's unit rounds f32 to tf32, which the caller must allow. */

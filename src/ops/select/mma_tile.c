@@ -4,7 +4,8 @@
 #define PIECE_BYTES 16
 
 /* MMA_LANES of the unit's file. */
-static const int64_t lanes[] = {[MICA__MMA_PTX] = 32, [MICA__MMA_MFMA] = 64};
+static const int64_t lanes[] = {
+    [MICA__MMA_PTX] = 32, [MICA__MMA_MFMA] = 64, [MICA__MMA_WMMA] = 32, [MICA__MMA_DPAS8] = 8, [MICA__MMA_DPAS16] = 16};
 
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   const int64_t warps_m = mica__kernel_value(desc, values, "WARPS_M"),

@@ -13,12 +13,16 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("A_T", "type of a and b", MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
     MICA__MMA_PARAMS,
 };
+/* One warp. */
 static const mica__variant variants[] = {
-    {.name = "mfma",
-     .classes = MICA__ON_GPU,
-     .has_instruction = mica__gpu_has_mfma,
-     .values = {MICA_F16, MICA__MMA_MFMA, 1, 1, 1, 64, 64, 2}},
-    {.name = "emulated_mfma", .values = {MICA_F16, MICA__MMA_MFMA, 0, 1, 1, 64, 64, 2}},
+    MICA__MMA_VARIANT("mfma", mica__gpu_has_mfma, MICA_F16, MICA__MMA_MFMA, 1, 1, 1, 64, 64, 2),
+    MICA__MMA_VARIANT("wmma", mica__gpu_has_wmma, MICA_F16, MICA__MMA_WMMA, 1, 1, 1, 32, 32, 2),
+    MICA__MMA_VARIANT("dpas8", mica__gpu_has_dpas8, MICA_F16, MICA__MMA_DPAS8, 1, 1, 1, 16, 16, 2),
+    MICA__MMA_VARIANT("dpas16", mica__gpu_has_dpas16, MICA_F16, MICA__MMA_DPAS16, 1, 1, 1, 16, 32, 2),
+    MICA__MMA_EMULATION("emulated_mfma", MICA_F16, MICA__MMA_MFMA, 0, 1, 1, 64, 64, 2),
+    MICA__MMA_EMULATION("emulated_wmma", MICA_F16, MICA__MMA_WMMA, 0, 1, 1, 32, 32, 2),
+    MICA__MMA_EMULATION("emulated_dpas8", MICA_F16, MICA__MMA_DPAS8, 0, 1, 1, 16, 16, 2),
+    MICA__MMA_EMULATION("emulated_dpas16", MICA_F16, MICA__MMA_DPAS16, 0, 1, 1, 16, 32, 2),
 };
 const mica__kernel_desc mica__mma_trial_kernel = {MICA__KERNEL("mma_trial", "matmul/mma_trial.cl", params, variants)};
 

@@ -92,6 +92,30 @@ START_TEST(tensor_cores_are_chosen) {
 }
 END_TEST
 
+START_TEST(units_of_others_are_chosen) {
+  mica_device_info devices[] = {hopper, hopper, hopper, hopper};
+  for (int d = 0; d < 4; d++) {
+    mica_device_info *device = &devices[d];
+    device->local_bytes = 64 << 10;
+    device->max_group = 256;
+    device->compute_capability = 0;
+    device->vendor = d < 2 ? MICA_VENDOR_AMD : MICA_VENDOR_INTEL;
+    device->features = d < 2 ? 0 : MICA_FEATURE_INTEL_MATRIX | MICA_FEATURE_INTEL_SUBGROUPS;
+    device->subgroup_min = d < 2 ? 0 : d == 2 ? 8 : 16;
+    strcpy(device->platform, d < 2 ? "AMD Accelerated Parallel Processing" : "Intel(R) OpenCL Graphics");
+    strcpy(device->name, d == 0 ? "gfx942:sramecc+:xnack-" : d == 1 ? "gfx1101" : "Intel(R) Arc(TM) A770 Graphics");
+    for (int pass = MICA__CONV_FWD; pass <= MICA__CONV_BWD_DATA; pass++) {
+      const mica__conv_pass p = (mica__conv_pass)pass;
+      ck_assert_str_eq(ROUTE(MICA_BF16, device, p, 32, 64, 56, 64, 3, 1, 1, 1), "conv_gpu_mma");
+      ck_assert_str_eq(ROUTE(MICA_F16, device, p, 32, 128, 56, 128, 3, 2, 1, 1), "conv_gpu_mma");
+      ck_assert_str_eq(TF32_ROUTE(device, p, 32, 128, 56, 128, 3, 2, 1, 1),
+                       d == 0 ? "conv_gpu_mma" : "conv_gpu_implicit_gemm");
+    }
+    ck_assert_str_eq(ROUTE(MICA_F16, device, MICA__CONV_BWD_FILTER, 32, 3, 224, 64, 7, 2, 3, 1), "conv_gpu_wgrad_mma");
+  }
+}
+END_TEST
+
 /* What a tuner may try is compiled: a driver that rejects it for its local memory has not rejected the PTX. */
 START_TEST(tiles_have_room) {
   const mica__kernel_desc *const kernels[] = {&mica__conv_gpu_mma_kernel, &mica__conv_gpu_wgrad_mma_kernel};
@@ -114,6 +138,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("conv_mma");
   TCase *chosen = tcase_create("routes");
   tcase_add_test(chosen, tensor_cores_are_chosen);
+  tcase_add_test(chosen, units_of_others_are_chosen);
   tcase_add_test(chosen, tiles_have_room);
   suite_add_tcase(suite, chosen);
   TCase *right = tcase_create("emulation");

@@ -1,4 +1,4 @@
-/* labels: device slow, shards: 3
+/* labels: device slow, shards: 12
  *
  * Convolutions on the matrix units of others than NVIDIA (test_mma.c): the emulation of each in every type, with one
  * epilogue each, over the whole grid of the check. */

@@ -125,6 +125,28 @@ START_TEST(matrix_units_of_amd) {
 }
 END_TEST
 
+/* f32 is none of their types, whether rounding is allowed or not. */
+START_TEST(matrix_units_of_rdna_3_and_intel) {
+  static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
+  mica_device_info devices[] = {amd("gfx1100"), intel(8), intel(16)};
+  for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+    mica_device_info *device = &devices[d];
+    device->local_bytes = 65536;
+    if (device->vendor == MICA_VENDOR_INTEL) device->features |= MICA_FEATURE_INTEL_MATRIX;
+    for (int l = 0; l < 4; l++) {
+      ck_assert_str_eq(choice_of(device, MICA_F16, layouts[l], 512, 512, 64, false), "gemm_mma");
+      ck_assert_str_eq(choice_of(device, MICA_BF16, layouts[l], 512, 512, 64, false), "gemm_mma");
+    }
+    ck_assert_str_eq(choice(device, MICA_I8, 512, 512, 64, false), "gemm_mma");
+    ck_assert_str_eq(choice(device, MICA_F32, 512, 512, 64, true), "gemm_gpu");
+  }
+  /* Subgroups of a size that no kernel is written for. */
+  mica_device_info later = intel(32);
+  later.features |= MICA_FEATURE_INTEL_MATRIX;
+  ck_assert_str_eq(choice(&later, MICA_F16, 512, 512, 64, false), "gemm_gpu");
+}
+END_TEST
+
 /* Elements that are not made of pieces of 16 bytes would be read one by one. */
 START_TEST(tensor_cores_where_pieces_lie_together) {
   static const char *const layouts[] = {"nn", "nt", "tn", "tt"};
@@ -229,6 +251,7 @@ Suite *test_suite(void) {
   tcase_add_test(choices, tensor_cores_where_they_are_and_may_be_used);
   tcase_add_test(choices, tensor_cores_where_pieces_lie_together);
   tcase_add_test(choices, matrix_units_of_amd);
+  tcase_add_test(choices, matrix_units_of_rdna_3_and_intel);
   tcase_add_test(choices, subgroups_of_a_known_size);
   tcase_add_test(choices, clblast_says_what_it_cannot_do);
   tcase_add_test(choices, no_gpu_kernel_on_a_cpu);

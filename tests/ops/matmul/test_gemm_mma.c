@@ -1,4 +1,4 @@
-/* labels: device slow
+/* labels: device slow, shards: 5
  *
  * Products on matrix units: the emulation of each unit in all types and layouts, and the trial product by which a
  * device's own unit is trusted. */
@@ -23,6 +23,7 @@ static void report(void *user, const mica_doctor_line *line) {
 }
 
 START_TEST(emulations_are_right) {
+  if (!test_in_shard((size_t)_i)) return;
   mica__check check = {.engine = test_engine(),
                        .queue = test_queue(),
                        .level = MICA__CHECK_FULL,

@@ -15,8 +15,8 @@ static const mica__kernel_param params[] = {
     MICA__MMA_PARAMS,
 };
 static const mica__variant variants[] = {
-    MICA__MMA_PTX_128X128(VALUES),  MICA__MMA_PTX_64X128(VALUES), MICA__MMA_PTX_64X64(VALUES),
-    MICA__MMA_MFMA_128X128(VALUES), MICA__MMA_MFMA_64X64(VALUES), MICA__MMA_EMULATIONS(VALUES),
+    MICA__MMA_PTX_128X128(VALUES), MICA__MMA_PTX_64X128(VALUES), MICA__MMA_PTX_64X64(VALUES),
+    MICA__MMA_OTHERS(VALUES),      MICA__MMA_EMULATIONS(VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_kernel = {
