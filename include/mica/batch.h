@@ -19,7 +19,8 @@ typedef struct mica_batch {
   mica_tensor *targets; /* (N) i32 classes; or floating: (N, classes) probabilities, (N) or (N, ...) numbers */
   int64_t count;        /* N; 0 at the end of an epoch, where the tensors are NULL */
   double waited;        /* seconds the call was blocked because no batch was ready (queueing not counted) */
-  /* The batch by name, in the order of the source's columns; inputs and targets are among them. */
+  /* The batch by name, in the order of the source's columns; inputs and targets are among them. A trainer reads these
+   * alone. */
   const mica_feed *tensors;
   size_t tensor_count;
 } mica_batch;

@@ -240,7 +240,8 @@ MICA_API uint64_t mica_dataset_count(const mica_dataset *dataset);
 MICA_API mica_dtype mica_dataset_dtype(const mica_dataset *dataset);
 /* The shape of one input: (C, H, W), or (F) for rows of numbers. */
 MICA_API mica_shape mica_dataset_shape(const mica_dataset *dataset);
-/* 0 where labels are numbers. */
+/* Classes of the column "label"; 0 where labels are numbers, and where no column is called so: mica_column.classes has
+ * those of any. */
 MICA_API int32_t mica_dataset_classes(const mica_dataset *dataset);
 /* "sneaker"; the class's number where it has no name. Lives as long as the dataset. NULL for no class. */
 MICA_API const char *mica_dataset_class_name(const mica_dataset *dataset, int32_t class_index);
@@ -341,14 +342,16 @@ typedef struct mica_column_config {
 } mica_column_config;
 
 typedef struct mica_loader_config {
-  int64_t batch;          /* samples of a batch; 0: 64 */
-  bool shuffle;           /* another order each epoch, decided by the seed */
-  bool drop_last;         /* leaves out a last batch that would be smaller */
-  bool probabilities;     /* targets are (N, classes) f32, without mixup too */
-  uint64_t seed;          /* of order and augmentation */
-  mica_dtype dtype;       /* of inputs: f32 (as zero gives), f16 or bf16 */
-  const float *mean;      /* of each channel, or number of a row; with deviation. NULL: measured (training data's are */
-  const float *deviation; /* to be given for test data) */
+  int64_t batch;      /* samples of a batch; 0: 64 */
+  bool shuffle;       /* another order each epoch, decided by the seed */
+  bool drop_last;     /* leaves out a last batch that would be smaller, unless it is the only one */
+  bool probabilities; /* targets are (N, classes) f32, without mixup too */
+  uint64_t seed;      /* of order and augmentation */
+  mica_dtype dtype;   /* of inputs: f32 (as zero gives), f16 or bf16 */
+  /* For each channel, or number of a row, of the inputs: the first column of pictures or rows; with deviation. NULL:
+   * measured (training data's are to be given for test data). Other columns of pictures and rows, a target of several
+   * numbers too, are normalised likewise, by what `columns` says or else is measured; numbers without a shape never. */
+  const float *mean, *deviation;
   mica_augment_config augment;
   /* Pictures and masks come as windows of this size at a random place, drawn as augmentation is and moved with it: what
    * lies beside the window in a picture is seen there, and beyond the picture the mean colour, in masks no class. 0:

@@ -39,7 +39,7 @@ typedef mica_value mica_generator_block(mica_nn *nn, mica_value ids, const mica_
 typedef struct mica_generator_config {
   mica_generator_block *block; /* called several times, each in a graph of its own */
   const void *block_config;
-  mica_session *share; /* has the network's weights, by name; stays in use, and is not changed */
+  mica_session *share; /* has the network's weights, by name; not NULL; stays in use, and is not changed */
   mica_nn_config nn;   /* of the networks that block is given; training is false */
   int64_t batch;       /* sequences; 0: 1 */
   int64_t context;     /* positions of a sequence at most, prompt and continuation */
@@ -93,7 +93,7 @@ typedef mica_value mica_beam_block(mica_nn *nn, const mica_beam_values *values, 
 typedef struct mica_beam_config {
   mica_beam_block *block; /* called twice, each time in a graph of its own */
   const void *block_config;
-  mica_session *share;   /* has the network's weights, by name; stays in use, and is not changed */
+  mica_session *share;   /* has the network's weights, by name; not NULL; stays in use, and is not changed */
   mica_nn_config nn;     /* of the networks that block is given; training is false */
   int64_t batch;         /* sources at once; 0: 1 */
   int64_t beams;         /* hypotheses of each that are kept; 0: 1, which is greedy */

@@ -150,7 +150,7 @@ MICA_API MICA_CHECKED mica_status mica_schedule_find(const char *name, mica_sche
 
 typedef struct mica_schedule_config {
   mica_schedule kind;
-  double rate;    /* the highest learning rate; has no default: 0 learns nothing */
+  double rate;    /* the highest learning rate, not negative; has no default: 0 learns nothing */
   int64_t steps;  /* n: cosine, linear, one_cycle */
   int64_t warmup; /* steps */
   int64_t every;  /* steps: step, exponential; 0: 1 */

@@ -174,8 +174,9 @@ typedef struct mica_trainer_config {
   int64_t report_every; /* steps between readings of the loss at most, which 64 bounds; 0: 32 */
   mica_train_fn *report;
   void *user;
-  /* The folder for last.safetensors and best.safetensors; NULL: none is written. last: after every epoch, every
-   * checkpoint_steps steps (0: never in between) and when stopped; best: after an epoch better than all before it. */
+  /* The folder for last.safetensors and best.safetensors, made where it is missing (MICA_E_IO before the first step
+   * where it cannot be written); NULL: none is written. last: after every epoch, every checkpoint_steps steps (0: never
+   * in between) and when stopped; best: after an epoch better than all before it. */
   const char *folder;
   int64_t checkpoint_steps;
   /* Called by the layers of every network that the trainer builds (mica/nn.h); may be NULL. */

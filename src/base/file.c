@@ -138,6 +138,18 @@ void mica__folder_remove(const char *path, int made) {
   }
 }
 
+mica_status mica__folder_check(const char *path) {
+  struct stat at;
+  int made = 0, refused = 0;
+  MICA_TRY(mica__folder_make(path, &made));
+  if (stat(path, &at) || (S_ISDIR(at.st_mode) && access(path, W_OK | X_OK)))
+    refused = errno;
+  else if (!S_ISDIR(at.st_mode))
+    refused = ENOTDIR;
+  mica__folder_remove(path, made);
+  return refused ? mica__fail(MICA_E_IO, "cannot write to the folder %s: %s", path, strerror(refused)) : MICA_OK;
+}
+
 static bool write_all(int file, const void *data, size_t n) {
   for (const char *at = data; n > 0;) {
     ssize_t put = write(file, at, n);

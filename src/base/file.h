@@ -26,6 +26,8 @@ mica_status mica__file_make_parents(const char *path);
 mica_status mica__folder_make(const char *path, int *made);
 /* Removes an empty directory and so many in all, upwards, until one is not empty. */
 void mica__folder_remove(const char *path, int made);
+/* MICA_E_IO where a directory cannot be made or written; one that is made to find out is gone again. */
+mica_status mica__folder_check(const char *path);
 /* The directories that mica__folder_make would make. */
 int mica__folder_missing(const char *path);
 

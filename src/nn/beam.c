@@ -217,6 +217,8 @@ static mica_status start(mica_beam_search *s) {
 mica_status mica_beam_search_create(mica_engine *engine, const mica_beam_config *config, mica_beam_search **out) {
   if (!engine || !config || !config->block || !out)
     return mica__fail(MICA_E_INVALID, "mica_beam_search_create: a pointer is NULL");
+  if (!config->share)
+    return mica__fail(MICA_E_INVALID, "mica_beam_search_create: share is NULL, and there are no weights");
   mica_beam_config c = *config;
   if (c.batch == 0) c.batch = 1;
   if (c.beams == 0) c.beams = 1;

@@ -195,6 +195,8 @@ static mica_status start(mica_generator *g) {
 mica_status mica_generator_create(mica_engine *engine, const mica_generator_config *config, mica_generator **out) {
   if (!engine || !config || !config->block || !out)
     return mica__fail(MICA_E_INVALID, "mica_generator_create: a pointer is NULL");
+  if (!config->share)
+    return mica__fail(MICA_E_INVALID, "mica_generator_create: share is NULL, and there are no weights");
   mica_generator_config c = *config;
   if (c.batch == 0) c.batch = 1;
   c.nn.training = false;

@@ -1,5 +1,6 @@
 /* A training run: epochs, validation, reports, and the conditions to stop. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "train/train.h"
 
@@ -260,10 +261,17 @@ static mica_status begin(run *r) {
   return MICA_OK;
 }
 
+/* A folder that cannot be written is told before the first step, not behind the first epoch; nothing is left there. */
+static mica_status check_folder(const mica_trainer *t) {
+  const char *folder = t->config.folder;
+  return folder && mica__ranks_speaks(t) ? mica__folder_check(folder) : MICA_OK;
+}
+
 static mica_status fit(run *r) {
   mica_trainer *t = r->t;
   mica__progress *p = &t->progress;
   if (t->schedule.steps == 0) t->schedule.steps = t->config.epochs * (int64_t)r->training->batches;
+  MICA_TRY(check_folder(t));
   MICA_TRY(mica__ranks_begin(t));
   t->unread_from = p->step;
   t->unread_samples = 0;

@@ -3,6 +3,7 @@
 #include "nn/divided.h"
 #include "train/stages.h"
 
+#include <float.h>
 #include <math.h>
 #include <mica/ops.h>
 #include <stdlib.h>
@@ -17,6 +18,10 @@ static mica_status check(const mica_trainer_config *c) {
     return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: parts of layers with sync_norm, like or a hook");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
+  if (!(c->schedule.rate >= 0 && c->schedule.rate <= DBL_MAX))
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: a learning rate of %g", c->schedule.rate);
+  if (c->schedule.steps < 0 || c->schedule.warmup < 0 || c->schedule.every < 0)
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: steps, warmup and every of a schedule are not negative");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is no mica_schedule", (int)c->schedule.kind);
   return MICA_OK;

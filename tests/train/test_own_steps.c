@@ -7,7 +7,10 @@
 
 #include <math.h>
 #include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BATCH 32
 #define BATCHES 8
@@ -258,11 +261,47 @@ START_TEST(wrong_sources_are_named) {
 }
 END_TEST
 
+/* The folder is looked at before the first step, and what was made for that is gone. */
+START_TEST(a_folder_that_cannot_be_written) {
+  static source nothing;
+  char file[] = "/tmp/mica-own-steps-XXXXXX", folder[sizeof file + 8];
+  const mica_batch_source batches = {
+      .user = &nothing, .batches = BATCHES, .samples = SAMPLES, .next = next_fails, .seek = seek};
+  mica_trainer_config config = {.step = takes_the_mean, .columns = rating, .column_count = 1, .folder = folder};
+  int made = mkstemp(file);
+  ck_assert_int_ge(made, 0);
+  close(made);
+  for (int i = 0; i < 3; i++) {
+    mica_trainer *t = NULL;
+    snprintf(folder, sizeof folder, "%s%s", file, i == 0 ? "" : i == 1 ? "/run" : ".d/run");
+    ck_ok(mica_trainer_create(test_engine(), &config, &t));
+    ck_assert_int_eq(mica_trainer_fit(t, &batches, NULL), MICA_E_IO);
+    ck_assert_msg((strstr(mica_error_message(), file) != NULL) == (i < 2), "%s", mica_error_message());
+    mica_trainer_destroy(t);
+  }
+  snprintf(folder, sizeof folder, "%s.d", file);
+  ck_assert_int_ne(access(folder, F_OK), 0);
+  unlink(file);
+}
+END_TEST
+
 START_TEST(a_pattern_that_freezes_nothing) {
   const mica_trainer_config config = {.step = takes_the_mean, .columns = rating, .column_count = 1, .freeze = "fd.*"};
   mica_trainer *t = NULL;
   ck_assert_int_eq(mica_trainer_create(test_engine(), &config, &t), MICA_E_NOT_FOUND);
   ck_assert_msg(strstr(mica_error_message(), "no weight matches \"fd.*\""), "%s", mica_error_message());
+}
+END_TEST
+
+START_TEST(rates_that_are_none) {
+  static const mica_schedule_config schedules[] = {{.rate = -0.1}, {.rate = NAN}, {.rate = INFINITY}, {.every = -3}};
+  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++) {
+    const mica_trainer_config config = {
+        .step = takes_the_mean, .columns = rating, .column_count = 1, .schedule = schedules[i]};
+    mica_trainer *t = NULL;
+    ck_assert_int_eq(mica_trainer_create(test_engine(), &config, &t), MICA_E_INVALID);
+    ck_assert_msg(strstr(mica_error_message(), i < 3 ? "a learning rate of" : "every"), "%s", mica_error_message());
+  }
 }
 END_TEST
 
@@ -275,7 +314,9 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, texts_of_any_length);
   tcase_add_test(tcase, wrong_steps_are_named);
   tcase_add_test(tcase, wrong_sources_are_named);
+  tcase_add_test(tcase, a_folder_that_cannot_be_written);
   tcase_add_test(tcase, a_pattern_that_freezes_nothing);
+  tcase_add_test(tcase, rates_that_are_none);
   suite_add_tcase(suite, tcase);
   return suite;
 }
