@@ -59,8 +59,8 @@ static cut cut_of(const mica__conv_dims *d, int64_t units) {
 }
 
 /* True if that kernel can be used, on a device with so much local memory. */
-static bool suits_cpu(const mica__conv_dims *d, const cut *c, size_t local_bytes) {
-  return d->filter[1] * d->filter[2] <= MOST_TAPS && c->bytes <= (int64_t)local_bytes;
+static bool suits_cpu(const mica__conv_dims *d, const cut *c, uint64_t local_bytes) {
+  return d->filter[1] * d->filter[2] <= MOST_TAPS && (uint64_t)c->bytes <= local_bytes;
 }
 
 static void set_values(const mica__conv_dims *d, const cut *c, int32_t *values) {
