@@ -1,4 +1,5 @@
 #include "compile/fused_split.h"
+#include "compile/without.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,9 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
     if (fused->instrs[k].op->join >= MICA__JOIN_ARGMAX) return false;
     joins++;
   }
-  if (!joins || plan->units == 0 || fused->operand_count + 2 * joins > MICA__FUSED_OPERANDS) return false;
+  if (mica__is_without(MICA__WITHOUT_SPLIT) || !joins || plan->units == 0 ||
+      fused->operand_count + 2 * joins > MICA__FUSED_OPERANDS)
+    return false;
   if (fused->count + 2 * joins > MICA__FUSED_INSTRS) return false;
   *split = outer;
   for (int32_t d = outer; d < fused->rank; d++) {

@@ -1,4 +1,5 @@
 #include "compile/memory.h"
+#include "compile/without.h"
 
 #include "base/checked.h"
 
@@ -107,6 +108,7 @@ static bool may_take_over(const planner *p, const mica__step *step, int32_t from
 /* The block of an operand that dies in step s and that the value may take over; 0 when there is none. */
 static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   const mica__step *step = &p->partition->steps[s];
+  if (mica__is_without(MICA__WITHOUT_IN_PLACE)) return 0;
   for (int32_t i = 0; i < step->read_count; i++) {
     int32_t from = step->reads[i], b = p->block_of[from - 1];
     if (b && p->last_use[from - 1] == s && p->blocks[b - 1].dies == s && may_take_over(p, step, from, id)) return b;
@@ -155,7 +157,7 @@ static size_t find_offset(const planner *p, const block *b, const int32_t *place
   for (int32_t i = 0; i < count; i++) {
     const block *other = &p->blocks[placed[i]];
     if (other->offset >= offset + b->bytes) break; /* and so do all that follow */
-    bool overlaps = other->dies >= b->born && b->dies >= other->born;
+    bool overlaps = (other->dies >= b->born && b->dies >= other->born) || mica__is_without(MICA__WITHOUT_MEMORY);
     if (overlaps && other->offset + other->bytes > offset)
       offset = mica__slabs_fit(&p->memory->arena, other->offset + other->bytes, b->bytes);
   }

@@ -3,6 +3,7 @@
  * before. So a value joins those who need it rather than what it is made of: the slope of an activation is computed
  * where the backward pass uses it, not stored by the forward pass. */
 #include "compile/partition.h"
+#include "compile/without.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -495,7 +496,7 @@ static mica_status find_invariant(work *w, const mica__template *template, mica_
   mica__template_find_invariant(w->graph, w->wanted, invariant);
   for (int32_t s = 0; s < partition->count; s++) {
     mica__step *step = &partition->steps[s];
-    step->invariant = true;
+    step->invariant = !mica__is_without(MICA__WITHOUT_INVARIANT);
     for (int32_t i = 0; i < step->count; i++) step->invariant = step->invariant && invariant[step->members[i] - 1];
   }
   mark_readers(partition);
@@ -549,7 +550,8 @@ mica_status mica__partition_make(const mica__template *template, bool fusion, mi
     if (w.needed[id - 1]) status = visit(&w, id, fusion);
   for (int32_t id = w.count; fusion && status == MICA_OK && id >= 1; id--)
     if (w.user_count[id - 1] > 1 && mica__node_count(node_at(&w, id)) > 1) status = join_readers(&w, id);
-  for (int32_t id = 1; fusion && status == MICA_OK && id <= w.count; id++)
+  const bool inlining = fusion && !mica__is_without(MICA__WITHOUT_AGAIN);
+  for (int32_t id = 1; inlining && status == MICA_OK && id <= w.count; id++)
     if (w.needed[id - 1]) try_inlining(&w, id);
   if (status == MICA_OK) status = make_steps(&w, partition);
   if (status == MICA_OK) status = find_invariant(&w, template, partition);

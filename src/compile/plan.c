@@ -1,5 +1,6 @@
 #include "compile/fused_batch.h"
 #include "compile/recorder.h"
+#include "compile/without.h"
 
 #include "runtime/buffer.h"
 #include "runtime/build_ahead.h"
@@ -39,7 +40,8 @@ static mica_status plan_memory(mica_session *session, mica__plan *v) {
   MICA_TRY(status);
   v->deferred = calloc((size_t)v->template.assignment_count + 1, sizeof *v->deferred);
   if (!v->deferred) return mica__fail_nomem("a session");
-  if (!session->config.no_fusion) MICA_TRY(mica__template_fuse_epilogues(&v->template));
+  if (!session->config.no_fusion && !mica__is_without(MICA__WITHOUT_EPILOGUES))
+    MICA_TRY(mica__template_fuse_epilogues(&v->template));
   MICA_TRY(mica__partition_make(&v->template, !session->config.no_fusion, &v->partition));
   MICA_TRY(mica__partition_schedule(&v->template, &v->partition, v->deferred));
   MICA_TRY(mica__memory_plan(&v->template, &v->partition, v->deferred, session->engine, &v->memory));

@@ -1,6 +1,7 @@
 /* The order of steps. */
 #include "compile/fused_batch.h"
 #include "compile/partition.h"
+#include "compile/without.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -203,7 +204,7 @@ static mica_status insert_assignment(schedule *s, mica__assignment a, bool *defe
   const mica__step *step = &s->partition->steps[writer];
   bool late = false; /* a reader's rank is above the writer's, so that an edge to the writer makes the ranks wrong */
   *deferred = (!update && reads(step, a.parameter) && !(step->fused && mica__step_meets(step, a.parameter, a.value))) ||
-              a_reader_comes_after(s, a.parameter, writer);
+              mica__is_without(MICA__WITHOUT_IN_PLACE) || a_reader_comes_after(s, a.parameter, writer);
   for (int32_t r = s->first_reader[a.parameter - 1]; !*deferred && r < s->first_reader[a.parameter]; r++) {
     int32_t reader = s->readers_of[r];
     if (reader == writer) continue;
@@ -281,7 +282,9 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
                 WAITING_SHARE;
   for (int32_t i = 0; i < s->partition->count; i++) {
     const mica__step *step = &s->partition->steps[i];
-    if (!step->fused || step->fused->reduced || step->invariant || reads_what_has_begun(s, step)) continue;
+    if (mica__is_without(MICA__WITHOUT_TOGETHER) || !step->fused || step->fused->reduced || step->invariant ||
+        reads_what_has_begun(s, step))
+      continue;
     if (!only_updates(s, in_place, i)) continue;
     *s->one = *step->fused;
     mica__fused_simplify(s->one);

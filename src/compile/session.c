@@ -1,4 +1,5 @@
 #include "compile/plan.h"
+#include "compile/without.h"
 
 #include "base/text.h"
 #include "runtime/recording.h"
@@ -100,8 +101,8 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   /* What stands behind these is read now alone. */
   session->config.share = NULL;
   session->config.parameters = NULL;
-  mica_status status =
-      mica__template_clone(graph, outputs, output_count, !session->config.no_simplify, &session->template);
+  bool scale_folding = !session->config.no_simplify && !mica__is_without(MICA__WITHOUT_SCALES);
+  mica_status status = mica__template_clone(graph, outputs, output_count, scale_folding, &session->template);
   mica_dtype dtype = session->config.dtype;
   if (status == MICA_OK && dtype != MICA_F32 && dtype != MICA_F16 && dtype != MICA_BF16)
     status = mica__fail(MICA_E_DTYPE, "mica_session_create: sessions compute in f32, f16 or bf16, not %s",

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "compile/template.h"
+#include "compile/without.h"
 #include "ops/select/registry.h"
 
 #include <math.h>
@@ -260,7 +261,8 @@ static mica_status infer_again(const sweep *s, draft *d) {
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
 
-/* Where only the shape of an input matters it becomes a constant, so that nothing is computed for it. */
+/* Where only the shape of an input matters it becomes a constant, so that nothing is computed for it; also in the graph
+ * as it is: a kernel would read what has no memory. */
 static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);
@@ -277,7 +279,7 @@ static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, i
   d.inputs = inputs;
   MICA_TRY(mica__attrs_copy(d.op->attrs, node->attrs, &d.attrs));
   mica_status status = infer_again(s, &d);
-  if (status == MICA_OK && s->simplify) status = drop_unread(s, d.op, inputs, d.input_count);
+  if (status == MICA_OK) status = drop_unread(s, d.op, inputs, d.input_count);
   if (status == MICA_OK) status = make(s, &d, id);
   free(d.attrs);
   return status;
@@ -366,7 +368,8 @@ mica_status mica__template_specialise(const mica__template *source, const mica_s
       s.table && s.map && template->outputs && template->assignments ? MICA_OK : mica__fail_nomem("a session");
   for (int32_t id = 1; status == MICA_OK && id <= count; id++) status = visit(&s, id, shapes);
   if (status == MICA_OK) status = claim_results(&s, source, template);
-  if (status == MICA_OK && simplify) status = mica__template_rewrite(template);
+  if (status == MICA_OK && simplify && !mica__is_without(MICA__WITHOUT_REWRITE))
+    status = mica__template_rewrite(template);
   free(s.table);
   free(s.map);
   if (status != MICA_OK) mica__template_free(template);

@@ -72,7 +72,7 @@ static double as_integer(mica_dtype dtype, double value) {
   return mica__element_get(dtype, element, 0);
 }
 
-static double stored(mica_dtype dtype, double value) { return is_float(dtype) ? value : as_integer(dtype, value); }
+double test_stored(mica_dtype dtype, double value) { return is_float(dtype) ? value : as_integer(dtype, value); }
 
 /* A node as it is evaluated. */
 typedef struct work {
@@ -82,6 +82,7 @@ typedef struct work {
   double *out, *out_bound;     /* of result 0 */
   double **outs, **out_bounds; /* of each result */
   int64_t count;
+  bool bounded;
 } work;
 
 static void pointwise(const work *w) {
@@ -102,14 +103,16 @@ static void pointwise(const work *w) {
       for (int32_t d = 0; d < space.rank; d++) at += index[d] * stride[k][d];
       if (!w->value[k]) continue;
       x[k] = w->value[k][at];
-      error[k] = w->bound[k][at];
+      error[k] = w->bounded ? w->bound[k][at] : 0;
     }
-    double y = stored(node->type.dtype, node->op->scalar(x, node->attrs));
+    double y = test_stored(node->type.dtype, node->op->scalar(x, node->attrs));
+    w->out[i] = y;
+    if (!w->bounded) continue;
     for (int32_t k = 0; k < node->input_count; k++) {
       double exact = x[k], most = 0;
       for (int sign = -1; sign <= 1 && error[k] > 0; sign += 2) {
         x[k] = exact + sign * error[k];
-        double off = fabs(stored(node->type.dtype, node->op->scalar(x, node->attrs)) - y);
+        double off = fabs(test_stored(node->type.dtype, node->op->scalar(x, node->attrs)) - y);
         most = off > most || isnan(off) ? off : most;
       }
       x[k] = exact;
@@ -119,7 +122,6 @@ static void pointwise(const work *w) {
     if (is_float(node->type.dtype) && isfinite(y))
       bound += mica__tolerance_ulps(compute, node->type.dtype, ulps_of(node->op->name), y) +
                2 * mica__element_roundoff(compute) * cancelled(node, x[0]);
-    w->out[i] = y;
     w->out_bound[i] = isnan(bound) ? (double)INFINITY : bound;
   }
 }
@@ -132,7 +134,7 @@ static void view(const work *w) {
   for (int64_t i = 0; i < w->count; i++, mica__next_index(w->node->type.shape, index)) {
     int64_t at = mica__access_at(&access, w->node->type.shape, index);
     w->out[i] = w->value[0][at];
-    w->out_bound[i] = w->bound[0][at];
+    if (w->bounded) w->out_bound[i] = w->bound[0][at];
   }
 }
 
@@ -191,12 +193,20 @@ static void finish(const work *w, int32_t r, const double *low, const double *hi
   mica_dtype dtype = w->node[r].type.dtype;
   double *out = w->outs[r], *bound = w->out_bounds[r];
   for (int64_t i = 0; i < test_count(w->node[r].type.shape); i++) {
-    out[i] = stored(dtype, out[i]);
+    out[i] = test_stored(dtype, out[i]);
     if (!is_float(dtype)) continue;
     double carried = fabs(high[i]) - fabs(low[i]);
     double own = mica__tolerance_sum(compute_of(dtype), dtype, terms_of(w), magnitude_of(w, out[i], high[i]), out[i]);
     bound[i] = isfinite(out[i]) ? fabs(carried) + own : 0;
   }
+}
+
+/* Elements alone. */
+static void whole_values(const work *w) {
+  evaluate(w, w->value, w->outs);
+  for (int32_t r = 0; r < mica__node_results(w->node); r++)
+    for (int64_t i = 0; i < test_count(w->node[r].type.shape); i++)
+      w->outs[r][i] = test_stored(w->node[r].type.dtype, w->outs[r][i]);
 }
 
 static void whole(const work *w) {
@@ -228,38 +238,78 @@ static void source(const work *w, const double *feed) {
                              : mica__full_value(node);
 }
 
-test_values test_interpret(const mica_graph *graph, double *const *feeds) {
+/* What the node computes of values that are there, into room for its results. */
+static void interpret_node(const mica_graph *graph, double *const *feeds, int32_t id, bool bounded,
+                           test_values *result) {
+  work w = {.node = mica__graph_node(graph, id), .bounded = bounded};
+  ck_assert_int_le(w.node->input_count, MAX_OPERANDS);
+  w.count = test_count(w.node->type.shape);
+  w.outs = &result->value[id - 1];
+  w.out_bounds = &result->bound[id - 1];
+  for (int32_t r = 0; r < mica__node_results(w.node); r++) {
+    w.outs[r] = doubles(test_count(w.node[r].type.shape));
+    if (bounded) w.out_bounds[r] = doubles(test_count(w.node[r].type.shape));
+  }
+  w.out = w.outs[0];
+  w.out_bound = w.out_bounds[0];
+  for (int32_t k = 0; k < w.node->input_count; k++) {
+    int32_t input = w.node->inputs[k];
+    w.types[k] = mica__graph_node(graph, input)->type;
+    w.value[k] = w.node->op->shape_only >> k & 1 ? NULL : result->value[input - 1];
+    w.bound[k] = result->bound[input - 1];
+  }
+  switch (w.node->op->kind) {
+  case MICA__OP_SOURCE: source(&w, feeds[id - 1]); break;
+  case MICA__OP_POINTWISE: pointwise(&w); break;
+  case MICA__OP_VIEW: view(&w); break;
+  default: bounded ? whole(&w) : whole_values(&w); break;
+  }
+}
+
+static test_values begin(const mica_graph *graph) {
   size_t n = (size_t)graph->count + 1;
   test_values result = {.value = calloc(n, sizeof(double *)), .bound = calloc(n, sizeof(double *))};
   result.count = graph->count;
   ck_assert(result.value && result.bound);
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  return result;
+}
+
+test_values test_interpret(const mica_graph *graph, double *const *feeds) {
+  test_values result = begin(graph);
+  for (int32_t id = 1; id <= graph->count; id++)
+    if (!mica__graph_node(graph, id)->result) interpret_node(graph, feeds, id, true, &result);
+  return result;
+}
+
+static void round_values(const mica__node *node, double *values) {
+  unsigned char element[8];
+  for (int64_t i = 0; is_float(node->type.dtype) && i < test_count(node->type.shape); i++) {
+    mica__element_set(node->type.dtype, element, 0, values[i]);
+    values[i] = mica__element_get(node->type.dtype, element, 0);
+  }
+}
+
+test_values test_interpret_values(const mica_graph *graph, double *const *feeds, bool rounded, const bool *kept) {
+  test_values result = begin(graph);
+  int32_t *last = calloc((size_t)graph->count + 1, sizeof *last);
+  ck_assert_ptr_nonnull(last);
+  for (int32_t id = 1; id <= graph->count; id++)
+    for (int32_t k = 0; k < mica__graph_node(graph, id)->input_count; k++)
+      last[mica__graph_node(graph, id)->inputs[k] - 1] = id;
   for (int32_t id = 1; id <= graph->count; id++) {
-    work w = {.node = mica__graph_node(graph, id)};
-    ck_assert_int_le(w.node->input_count, MAX_OPERANDS);
-    if (w.node->result) continue; /* its node has computed it */
-    w.count = test_count(w.node->type.shape);
-    w.outs = &result.value[id - 1];
-    w.out_bounds = &result.bound[id - 1];
-    for (int32_t r = 0; r < mica__node_results(w.node); r++) {
-      w.outs[r] = doubles(test_count(w.node[r].type.shape));
-      w.out_bounds[r] = doubles(test_count(w.node[r].type.shape));
-    }
-    w.out = w.outs[0];
-    w.out_bound = w.out_bounds[0];
-    for (int32_t k = 0; k < w.node->input_count; k++) {
-      int32_t input = w.node->inputs[k];
-      w.types[k] = mica__graph_node(graph, input)->type;
-      w.value[k] = w.node->op->shape_only >> k & 1 ? NULL : result.value[input - 1];
-      w.bound[k] = result.bound[input - 1];
-    }
-    switch (w.node->op->kind) {
-    case MICA__OP_SOURCE: source(&w, feeds[id - 1]); break;
-    case MICA__OP_POINTWISE: pointwise(&w); break;
-    case MICA__OP_VIEW: view(&w); break;
-    default: whole(&w); break;
+    const mica__node *node = mica__graph_node(graph, id);
+    if (node->result) continue; /* its node has computed it */
+    interpret_node(graph, feeds, id, false, &result);
+    for (int32_t r = 0; rounded && r < mica__node_results(node); r++) round_values(&node[r], result.value[id - 1 + r]);
+    for (int32_t k = 0; k < node->input_count; k++) {
+      const int32_t input = node->inputs[k];
+      if (last[input - 1] != id || kept[input - 1]) continue;
+      free(result.value[input - 1]);
+      result.value[input - 1] = NULL;
     }
   }
+  free(last);
   return result;
 }
 

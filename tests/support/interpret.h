@@ -21,11 +21,18 @@ typedef struct test_values {
 test_values test_interpret(const mica_graph *graph, double *const *feeds);
 void test_values_free(test_values *result);
 
+/* Values alone, without bounds, of which only those with kept[id - 1] stay (the others are NULL). `rounded`: every
+ * floating value is rounded to its dtype, as a device stores it that has one kernel an op; how far that is from the
+ * values as they are is what rounding does to them in this graph. */
+test_values test_interpret_values(const mica_graph *graph, double *const *feeds, bool rounded, const bool *kept);
+
 /* Fails the test where an element of the tensor lies further from the value of `output` than its bound. label and what
  * begin the sentence. */
 void test_expect(const test_values *values, mica_value output, const mica_tensor *got, const char *label,
                  const char *what);
 
 int64_t test_count(mica_shape shape);
+/* What a value of the type holds of a number: floating ones as it is; of integers what the op's result becomes. */
+double test_stored(mica_dtype dtype, double value);
 
 #endif

@@ -1,0 +1,40 @@
+/* compile/without.h: parts of the compiler that a test leaves out, to tell which of them makes a result wrong. */
+#ifndef MICA_COMPILE_WITHOUT_H
+#define MICA_COMPILE_WITHOUT_H
+
+#include <stdbool.h>
+
+/* Bit, text. What is left out: MEMORY: values share the arena's memory; IN_PLACE: a result takes over an operand's
+ * memory, a parameter is written where it lies; REWRITE: written-out forms become ops; SCALES: factors move into
+ * weights; EPILOGUES: launches do what pointwise users do; AGAIN: cheap values are computed where they are used;
+ * TOGETHER: updates share launches; INVARIANT: what stays as it is runs once; SPLIT: long rows are walked in pieces. */
+#define MICA__WITHOUT_LIST(X)                                                                                          \
+  X(MEMORY, "memory")                                                                                                  \
+  X(IN_PLACE, "in_place")                                                                                              \
+  X(REWRITE, "rewrite")                                                                                                \
+  X(SCALES, "scales")                                                                                                  \
+  X(EPILOGUES, "epilogues")                                                                                            \
+  X(AGAIN, "again")                                                                                                    \
+  X(TOGETHER, "together")                                                                                              \
+  X(INVARIANT, "invariant")                                                                                            \
+  X(SPLIT, "split")
+
+enum {
+#define MICA__WITHOUT_NUMBER(name, text) MICA__WITHOUT_NUMBER_##name,
+  MICA__WITHOUT_LIST(MICA__WITHOUT_NUMBER)
+#undef MICA__WITHOUT_NUMBER
+      MICA__WITHOUT_COUNT
+};
+typedef enum mica__without {
+#define MICA__WITHOUT_BIT(name, text) MICA__WITHOUT_##name = 1 << MICA__WITHOUT_NUMBER_##name,
+  MICA__WITHOUT_LIST(MICA__WITHOUT_BIT)
+#undef MICA__WITHOUT_BIT
+} mica__without;
+
+/* Sets what sessions and plans that are made from now on do without: bits of mica__without; 0, as it begins, for
+ * nothing. For tests, while no other thread makes sessions. */
+void mica__compile_without(unsigned parts);
+/* True if that part is left out. */
+bool mica__is_without(mica__without part);
+
+#endif

@@ -1,0 +1,174 @@
+#include "support/trained_check.h"
+
+#include "compile/without.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sums of many terms round more often than values, whose roundings the bound is made of. */
+#define TIMES_ROUNDED 16
+/* The least bound, in roundings of the tensor's largest element. */
+#define LEAST_ROUNDINGS 32
+/* What lies on a kink of one data set does not on the kinks of others. */
+#define DATA_SETS 3
+
+typedef struct verdict {
+  double worst; /* of error / bound */
+  char text[300];
+} verdict;
+
+static double unit_of(const random_network *n, mica_dtype dtype) {
+  if (n->dtype == MICA_F16) return 0x1p-11;
+  if (n->dtype == MICA_BF16) return 0x1p-8;
+  return dtype == MICA_F32 ? 0x1p-24 : 0;
+}
+
+/* Adds a tensor's errors to the verdict. */
+static void compare(const random_network *n, const char *way, const trained_tensor *got, const trained_tensor *exact,
+                    const trained_tensor *rounded, verdict *v) {
+  double moved = 0, largest = 0;
+  for (int64_t i = 0; i < exact->count; i++) {
+    moved = fmax(moved, fabs(rounded->values[i] - exact->values[i]));
+    largest = fmax(largest, fabs(exact->values[i]));
+  }
+  double bound = TIMES_ROUNDED * moved + LEAST_ROUNDINGS * unit_of(n, exact->dtype) * largest;
+  for (int64_t i = 0; i < exact->count; i++) {
+    double error = fabs(got->values[i] - exact->values[i]), share = error > 0 ? error / bound : 0;
+    if (isnan(got->values[i])) share = isnan(exact->values[i]) ? 0 : (double)INFINITY;
+    if (!(share > v->worst)) continue;
+    v->worst = share;
+    snprintf(v->text, sizeof v->text, "seed %u, %s: step %s, element %lld of %lld, is %.9g, should be %.9g within %.3g",
+             n->seed, way, got->name, (long long)i, (long long)exact->count, got->values[i], exact->values[i], bound);
+  }
+}
+
+static verdict compare_all(const random_network *n, const char *way, const trained *got, const trained *exact,
+                           const trained *rounded) {
+  verdict v = {0};
+  size_t compared = 0;
+  for (size_t i = 0; i < got->count; i++) {
+    const trained_tensor *is = &got->tensors[i], *want = trained_find(exact, is->name);
+    if (!want) continue; /* initial values */
+    ck_assert_int_eq(is->count, want->count);
+    compare(n, way, is, want, trained_find(rounded, is->name), &v);
+    compared++;
+  }
+  ck_assert_uint_ge(compared, 3 * (size_t)n->steps);
+  return v;
+}
+
+/* The ways to be compared, by number. */
+#define WAYS 3
+static const char *way_of(const random_network *n, int number, trained_way *way) {
+  uint64_t state = n->seed ^ 0x5eed;
+  *way = (trained_way){0};
+  if (number == 1) way->without = random_next(&state) & ((1u << MICA__WITHOUT_COUNT) - 1);
+  if (number == 2) *way = (trained_way){true, true, (1u << MICA__WITHOUT_COUNT) - 1};
+  return (const char *const[]){"as planned", "with parts left out", "with all left out"}[number];
+}
+
+/* The smallest verdict of the way on several data sets. */
+static verdict judge(trained_fn *run, const random_network *n, const char *name, const trained_way *way) {
+  verdict least = {.worst = (double)INFINITY};
+  for (uint32_t data = 0; data < DATA_SETS && least.worst > 1; data++) {
+    trained got = run(n, data, way);
+    trained exact = trained_on_host(n, data, false), rounded = trained_on_host(n, data, true);
+    verdict v = compare_all(n, name, &got, &exact, &rounded);
+    if (data == 0 || v.worst < least.worst) least = v;
+    if (!got.kinks) data = DATA_SETS;
+    trained_free(&got);
+    trained_free(&exact);
+    trained_free(&rounded);
+  }
+  return least;
+}
+
+static bool fails(trained_fn *run, const random_network *n, const trained_way *way) {
+  return judge(run, n, "smaller", way).worst > 1;
+}
+
+/* A network with one thing less; false when there is no such. */
+static bool smaller(const random_network *n, int what, random_network *out) {
+  *out = *n;
+  if (what < n->layer_count) {
+    memmove(&out->layers[what], &out->layers[what + 1], (size_t)(n->layer_count - what - 1) * sizeof *n->layers);
+    out->layer_count--;
+    return true;
+  }
+  switch (what - n->layer_count) {
+  case 0: out->steps = 1; return n->steps > 1;
+  case 1: out->gradients = false; return n->gradients;
+  case 2: out->open = false; return n->open;
+  case 3: out->dtype = MICA_F32, out->how.loss_scale = 0; return n->dtype != MICA_F32;
+  case 4:
+    out->how = mica_optimizer_config_default(MICA_OPTIMIZER_SGD);
+    return memcmp(&out->how, &n->how, sizeof n->how);
+  case 5: out->head = 0; return n->head != 0;
+  case 6:
+    for (int i = 0; i < RANDOM_STEPS; i++) out->batch[i] = 1;
+    return n->batch[0] != 1 || n->batch[1] != 1;
+  case 7: out->dims[1] = (n->dims[1] + 1) / 2; return n->spatial > 0 && n->dims[1] > 1;
+  case 8: out->dims[0] = (n->dims[0] + 1) / 2; return n->spatial >= 0 && n->dims[0] > 1;
+  default: return false;
+  }
+}
+
+static random_network shrink(trained_fn *run, random_network n, const trained_way *way) {
+  for (int what = 0; what < n.layer_count + 9; what++) {
+    random_network less;
+    if (!smaller(&n, what, &less) || !fails(run, &less, way)) continue;
+    n = less;
+    what = -1;
+  }
+  return n;
+}
+
+/* Shows the network, made smaller, and without what it is right. */
+static void explain(trained_fn *run, const random_network *whole, const trained_way *way) {
+  random_network_print(whole);
+  random_network n = shrink(run, *whole, way);
+  printf("smaller ");
+  random_network_print(&n);
+  puts(judge(run, &n, "smaller", way).text);
+  static const char *const names[] = {
+#define WITHOUT_NAME(name, text) text,
+      MICA__WITHOUT_LIST(WITHOUT_NAME)
+#undef WITHOUT_NAME
+  };
+  for (int k = 0; k < MICA__WITHOUT_COUNT; k++) {
+    trained_way other = *way;
+    other.without |= 1u << k;
+    if (other.without != way->without && !fails(run, &n, &other)) printf("right without %s\n", names[k]);
+  }
+  if (!way->no_fusion && !fails(run, &n, &(trained_way){true, false, way->without})) puts("right without fusion");
+  if (!way->no_simplify && !fails(run, &n, &(trained_way){false, true, way->without}))
+    puts("right without simplifying");
+  fflush(stdout);
+}
+
+void trained_check(uint32_t seed, trained_fn *run, bool small) {
+  const random_network n = random_network_of(seed, small);
+  trained exact = trained_on_host(&n, 0, false), rounded = trained_on_host(&n, 0, true);
+  for (int k = 0; k < WAYS; k++) {
+    trained_way way;
+    const char *name = way_of(&n, k, &way);
+    trained got = run(&n, 0, &way);
+    verdict v = compare_all(&n, name, &got, &exact, &rounded);
+    if (getenv("MICA_TEST_VERBOSE")) printf("%u %d %.3g %s\n", n.seed, k, v.worst, v.text), fflush(stdout);
+    if (v.worst > 1 && got.kinks) v = judge(run, &n, name, &way);
+    trained_free(&got);
+    if (v.worst > 1) explain(run, &n, &way);
+    ck_assert_msg(v.worst <= 1, "%s", v.text);
+  }
+  trained_free(&exact);
+  trained_free(&rounded);
+}
+
+void trained_seeds(int count, int *first, int *end) {
+  const char *from = getenv("MICA_TEST_FIRST"), *to = getenv("MICA_TEST_LAST");
+  *first = from ? atoi(from) : 1;
+  *end = 1 + (to ? atoi(to) : count);
+}
