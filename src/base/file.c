@@ -203,9 +203,23 @@ void mica__file_sweep(const char *path) {
   closedir(open_directory);
 }
 
+/* A device or a pipe is written to, not replaced: /dev/stdout. */
+static mica_status write_through(const char *path, const mica__bytes *pieces, size_t count) {
+  int file = open(path, O_WRONLY | O_CLOEXEC);
+  if (file < 0) return fail_io("write", path, errno);
+  bool written = true;
+  for (size_t i = 0; written && i < count; i++) written = write_all(file, pieces[i].data, pieces[i].size);
+  int error = errno;
+  if (close(file) && written) written = false, error = errno;
+  return written ? MICA_OK : fail_io("write", path, error);
+}
+
 mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count) {
   static atomic_uint serial;
   char aside[PATH_MAX];
+  struct stat about;
+  if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+    return write_through(path, pieces, count);
   int n =
       snprintf(aside, sizeof aside, "%s.%ld.%u" MICA__FILE_ASIDE, path, (long)getpid(), atomic_fetch_add(&serial, 1));
   if (n < 0 || (size_t)n >= sizeof aside) return fail_io("write", path, ENAMETOOLONG);

@@ -3,6 +3,8 @@
 #include "cli/ranks.h"
 #include "cli/text.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <mica/device.h>
 #include <mica/status.h>
 #include <stdio.h>
@@ -85,7 +87,15 @@ static bool start_log(void) {
   return true;
 }
 
+/* A file that is opened while 0, 1 or 2 is closed would get its number, and what is printed. What is put there takes no
+ * writes, so that an output that was closed is one that cannot be written. */
+static void hold_standard_files(void) {
+  for (int number = 0; number <= 2; number++)
+    if (fcntl(number, F_GETFD) < 0 && errno == EBADF) (void)open("/dev/null", O_RDONLY);
+}
+
 int main(int argc, char **argv) {
+  hold_standard_files();
   /* Line buffering, so that a log shows how far a run came before a driver ended it. */
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   if (cli_ranks_is_follower()) cli_fail_silently();

@@ -1,11 +1,11 @@
 #include "runtime/profile.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "runtime/kernel_table.h"
 #include "runtime/lost.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -299,8 +299,10 @@ static void write_entries(FILE *file, const mica__profile *profile) {
 mica_status mica_profile_write_trace(mica_engine *engine, const char *path) {
   MICA_TRY(check_stopped(engine, "mica_profile_write_trace"));
   if (!path) return mica__fail(MICA_E_INVALID, "mica_profile_write_trace: path is NULL");
-  FILE *file = fopen(path, "w");
-  if (!file) return mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(errno));
+  char *text = NULL;
+  size_t length = 0;
+  FILE *file = open_memstream(&text, &length);
+  if (!file) return mica__fail_nomem("a trace");
   pthread_mutex_lock(&engine->profile->lock);
   fputs("{\"displayTimeUnit\":\"ns\",", file);
   write_total(file, sum_of(engine->profile));
@@ -308,8 +310,9 @@ mica_status mica_profile_write_trace(mica_engine *engine, const char *path) {
   write_entries(file, engine->profile);
   fputs("\n]}\n", file);
   pthread_mutex_unlock(&engine->profile->lock);
-  bool failed = fflush(file) != 0 || ferror(file) != 0;
-  int error = errno;
-  if (fclose(file) && !failed) failed = true, error = errno;
-  return failed ? mica__fail(MICA_E_IO, "cannot write %s: %s", path, strerror(error)) : MICA_OK;
+  const bool failed = ferror(file) != 0;
+  mica_status status = fclose(file) || failed ? mica__fail_nomem("a trace") : MICA_OK;
+  if (status == MICA_OK) status = mica__file_replace(path, &(mica__bytes){text, length}, 1);
+  free(text);
+  return status;
 }

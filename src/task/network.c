@@ -1,6 +1,8 @@
 /* The network of a run, its optimiser, and weights that it begins with. */
+#include "base/file.h"
 #include "ir/graph.h"
 #include "task/run.h"
+#include "task/units.h"
 
 #include <math.h>
 #include <mica/compress.h>
@@ -284,11 +286,37 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
   return mica__run_note_numbers(run, "pruned", &one, 1);
 }
 
+/* What the run whose weights a file holds has noted beside it: weights know the columns of a table by their place
+ * alone. Files of elsewhere have no such run, or another program's config.json. */
+static mica_status check_columns(mica_run *run, const char *path) {
+  const char *slash = strrchr(path, '/');
+  unsigned char *text = NULL;
+  size_t size = 0;
+  mica__text beside = {0};
+  mica_run *origin = calloc(1, sizeof *origin);
+  mica__text_add_bytes(&beside, path, slash ? (size_t)(slash + 1 - path) : 0);
+  mica__text_add(&beside, "config.json");
+  mica_status status = origin ? mica__text_status(&beside) : mica__fail_nomem("a run");
+  if (origin) origin->lock = -1;
+  mica__attempt_begin();
+  const bool known = status == MICA_OK && mica__file_read(beside.data, &text, &size) == MICA_OK &&
+                     mica__run_parse_config(origin, beside.data, (const char *)text) == MICA_OK;
+  mica__attempt_end();
+  if (known) status = mica__units_check_columns(run, origin, path);
+  if (status == MICA_OK && !known && mica__units_number_name(run, 0))
+    status = mica__run_remark(run, "init: %s does not say which columns it reads: they are taken as they come", path);
+  free(text);
+  mica__text_free(&beside);
+  mica_run_destroy(origin);
+  return status;
+}
+
 static mica_status take_weights(mica_run *run, const char *path) {
   mica_nn *nn = mica_trainer_network(run->trainer);
   mica_session *session = mica_trainer_session(run->trainer);
   mica_safetensors *file = NULL;
   size_t taken = 0, weights = 0, frozen = 0;
+  MICA_TRY(check_columns(run, path));
   MICA_TRY(mica_safetensors_open(path, &file));
   mica_status status = mica_safetensors_metadata(file, "mica.quantized")
                            ? mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path)

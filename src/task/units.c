@@ -85,8 +85,7 @@ static mica_value convert(side from, side to, const unit *u, mica_value x) {
 
 /* --- columns of tables --- */
 
-/* The name of the k-th number of a row; NULL: there is none, or its table has no names. */
-static const char *number_name(const mica_run *run, size_t k) {
+const char *mica__units_number_name(const mica_run *run, size_t k) {
   static const char number[] = "number ";
   size_t count = 0;
   const char *const *texts = mica_run_fact(run, "numbers", &count);
@@ -101,7 +100,7 @@ static const char *number_name(const mica_run *run, size_t k) {
 /* Which of the run's numbers has the name. */
 static bool find_number(const mica_run *run, const char *name, int32_t *at) {
   const char *own;
-  for (*at = 0; (own = number_name(run, (size_t)*at)); ++*at)
+  for (*at = 0; (own = mica__units_number_name(run, (size_t)*at)); ++*at)
     if (!strcmp(own, name)) return true;
   return false;
 }
@@ -109,18 +108,43 @@ static bool find_number(const mica_run *run, const char *name, int32_t *at) {
 const char *mica__units_lacking(const mica_run *run, const mica_run *other) {
   const char *name;
   int32_t at;
-  for (size_t k = 0; number_name(run, 0) && (name = number_name(other, k)); k++)
+  for (size_t k = 0; mica__units_number_name(run, 0) && (name = mica__units_number_name(other, k)); k++)
     if (!find_number(run, name, &at)) return name;
   return NULL;
+}
+
+/* The names of a fact on both sides; true where they are the same ones in the same order, or one side has none. */
+static bool have_same(const mica_run *run, const mica_run *other, const char *fact) {
+  size_t own = 0, others = 0;
+  const char *const *a = mica_run_fact(run, fact, &own), *const *b = mica_run_fact(other, fact, &others);
+  bool same = own == others;
+  for (size_t i = 0; same && i < own; i++) same = !strcmp(a[i], b[i]);
+  return same || !a || !b;
+}
+
+mica_status mica__units_check_columns(const mica_run *run, const mica_run *other, const char *path) {
+  const char *own, *name;
+  for (size_t k = 0; (own = mica__units_number_name(run, k)) && (name = mica__units_number_name(other, k)); k++)
+    if (strcmp(own, name) != 0)
+      return mica__fail(MICA_E_FORMAT,
+                        "init: the weights in %s read '%s' as column %zu of their numbers, where %s has '%s': give it "
+                        "the columns of %s in their order",
+                        path, name, k, run->data, own, other->data ? other->data : "its table");
+  if (have_same(run, other, "categories") && have_same(run, other, "category_names")) return MICA_OK;
+  return mica__fail(
+      MICA_E_FORMAT,
+      "init: the weights in %s read other columns of classes, or other classes, than %s has: give it those "
+      "of %s",
+      path, run->data, other->data ? other->data : "its table");
 }
 
 /* The run's numbers in the order of the other's, noted in `order`; where tables have no names, as they are. */
 static mica_value in_order(const mica_run *run, const mica_run *other, mica_value x, int32_t *order, size_t count) {
   bool moved = false;
   for (size_t k = 0; k < count; k++) {
-    const char *name = number_name(other, k);
+    const char *name = mica__units_number_name(other, k);
     order[k] = (int32_t)k;
-    if (name && number_name(run, 0) && (!find_number(run, name, &order[k]) || (size_t)order[k] >= count))
+    if (name && mica__units_number_name(run, 0) && (!find_number(run, name, &order[k]) || (size_t)order[k] >= count))
       order[k] = (int32_t)k;
     moved = moved || order[k] != (int32_t)k;
   }

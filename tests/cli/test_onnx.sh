@@ -58,6 +58,11 @@ holds median_ms '*'
 run run "$work/relu.onnx" --input "x=$work/x.npy" --profile "$work/trace.json"
 ends 0 '*y * f32 (1, 2)  0 2' ''
 grep -q traceEvents "$work/trace.json" || fault 'no trace'
+if [ -e /dev/full ]; then
+  run run "$work/relu.onnx" --input "x=$work/x.npy" --profile /dev/full
+  ends 1 '*' 'mica run: cannot write /dev/full: No space left on device'
+  [ -c /dev/full ] || fault '/dev/full was replaced'
+fi
 run run "$work/relu.onnx" --input "x=$work/x.npy" --json
 holds outputs.0.min 0
 holds outputs.0.max 2

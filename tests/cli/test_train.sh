@@ -92,6 +92,29 @@ cp "$folder/config.json" "$work/again/config.json"
 sed -i 's/"mlp"/"cnn"/' "$work/again/config.json"
 run train --resume --out "$work/again"
 ends 2 '' '*the network cnn takes pictures*'
+
+# Weights know columns by their place: those of a run are refused where a table has them in another order, or others.
+awk -F, '{ print $2 "," $1 "," $3 "," $4 "," $5 "," $6 }' "$work/trees.csv" >"$work/order.csv"
+sed '1s/^a,b/z,b/' "$work/trees.csv" >"$work/names.csv"
+run train --data "$work/order.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
+ends 1 '' "*read 'a' as column 0 of their numbers, where $work/order.csv has 'b': give it the columns of $work/trees.csv*"
+run train --data "$work/names.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
+ends 1 '' "*read 'a' as column 0 of their numbers, where $work/names.csv has 'z'*"
+run train --data "$work/trees.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/same"
+ends 0 '*' 'mica train: 4 of 4 weights are taken from*'
+cp "$folder/model.safetensors" "$work/away.safetensors"
+run train --data "$work/order.csv" --init "$work/away.safetensors" --epochs 1 --out "$work/away"
+ends 0 '*' "*away.safetensors does not say which columns it reads: they are taken as they come$newline*"
+# Closed outputs are not the numbers of files that are written.
+ran='mica train >&- 2>&-'
+"$mica" train --data "$work/trees.csv" --init "$work/away.safetensors" --epochs 1 --out "$work/closed" >&- 2>&- &&
+  fault 'exit status 0 though nothing could be printed'
+for file in history.csv config.json report.html events*; do
+  ! grep -q 'they are taken as they come\|best$' "$work"/closed/$file || fault "$file has what is printed"
+done
+run eval --model "$work/closed" --json
+ends 0 '*' '*'
+
 run train --data "$work/trees.csv" --model unet --out "$work/none"
 ends 2 '' '*unet answers for every pixel*'
 run train --data "$work/trees.csv" --model resnet18 --out "$work/none"

@@ -50,6 +50,9 @@ if [ -e /dev/full ]; then
   err=$("$mica" version 2>&1 >/dev/full) && fault 'exit status 0 though nothing was written'
   case $err in 'mica: the output cannot be written') ;; *) fault "stderr is: $err" ;; esac
 fi
+ran='mica version >&-'
+err=$("$mica" version 2>&1 >&-) && fault 'exit status 0 though there is no output'
+case $err in 'mica: the output cannot be written') ;; *) fault "stderr is: $err" ;; esac
 
 # A folder that is no run: the file that is missed is named.
 run info "$work"
