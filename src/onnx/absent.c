@@ -77,6 +77,7 @@ mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t 
 bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) { return (void)model, (void)name, false; }
 const char *mica__onnx_before_softmax(const mica_onnx *model) { return (void)model, NULL; }
 const char *mica__onnx_before_shares(const mica_onnx *model) { return (void)model, NULL; }
+bool mica__onnx_ends_in_softmax(const mica_onnx *model) { return (void)model, false; }
 const char *mica__onnx_before_affine(const mica_onnx *model, double scale, double shift) {
   return (void)model, (void)scale, (void)shift, NULL;
 }

@@ -275,10 +275,18 @@ const char *mica__onnx_before_softmax(const mica_onnx *model) {
   return is_softmax(last) ? last->inputs[0] : NULL;
 }
 
-const char *mica__onnx_before_shares(const mica_onnx *model) {
+/* The operator that makes the first output, but for casts. */
+static const mica__onnx_node *find_last(const mica_onnx *model) {
   const mica__onnx_node *last = find_maker(model, mica_onnx_output_port(model, 0).name);
   while (last && (!strcmp(last->op, "Identity") || !strcmp(last->op, "Cast")))
     last = find_maker(model, last->inputs[0]);
+  return last;
+}
+
+bool mica__onnx_ends_in_softmax(const mica_onnx *model) { return is_softmax(find_last(model)); }
+
+const char *mica__onnx_before_shares(const mica_onnx *model) {
+  const mica__onnx_node *last = find_last(model);
   return is_softmax(last) || (last && !strcmp(last->op, "Sigmoid")) ? last->inputs[0] : NULL;
 }
 

@@ -437,6 +437,15 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
   out->output_names[1] = "scores";
 }
 
+static const mica_onnx_text export_docs[] = {
+    {"image",
+     "a picture scaled, its sides in proportion, until it fits, in the middle of grey (114): (u8 / 255 - \"mean\") / "
+     "\"deviation\" of the channel"},
+    {"boxes",
+     "x0 y0 x1 y1 of each point of the network, in pixels of the input; of those that overlap the best is meant"},
+    {"scores", "of each point and each of the \"classes\", from 0 to 1"},
+    {0}};
+
 const mica__task_row mica__task_detect = {
     .name = "detect",
     .text = "boxes of things in pictures, and the class of each",
@@ -451,6 +460,7 @@ const mica__task_row mica__task_detect = {
     .fits = fits,
     .step = step,
     .exports = exports,
+    .export_docs = export_docs,
     .evaluate = mica__detect_evaluate,
     .predict = mica__detect_predict,
     .report = mica__detect_report,

@@ -107,7 +107,7 @@ static bool is_foreign(const mica_run *teacher) { return teacher->model && !teac
 static mica_status check_model(const mica_run *run) {
   const mica_run *teacher = run->teacher.run;
   const mica_onnx_port port = mica_onnx_input(teacher->model, 0);
-  if (!mica__run_find_fact(run, "input") || mica__run_categories(run))
+  if (!mica__run_find_fact(run, "input") || mica__run_find_fact(run, "rate") || mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED, "a teacher in ONNX takes pictures or numbers; the task %s has others here",
                       run->task->name);
   if (mica__onnx_is_quantized(teacher->model))
@@ -115,14 +115,21 @@ static mica_status check_model(const mica_run *run) {
                       teacher->folder);
   if (mica_onnx_input_count(teacher->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s has not one input, of f32", teacher->folder);
-  size_t rank = 0;
+  if (mica__run_find_fact(run, "several") && mica__onnx_ends_in_softmax(teacher->model))
+    return mica__fail(MICA_E_FORMAT,
+                      "the teacher %s ends in a softmax, by which one class is there; several labels are each there or "
+                      "not, which a model that ends in a sigmoid or in logits teaches",
+                      teacher->folder);
+  size_t rank = 0, sides = 0;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   const double *input = mica_run_fact_numbers(run, "input", &rank);
+  /* Segmentation trains on windows of its pictures. */
+  const double *window = mica_run_fact_numbers(run, "window", &sides);
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
   for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
     const int64_t own = port.shape.dim[k + 1];
-    sample.dim[k + 1] = (int64_t)input[k];
+    sample.dim[k + 1] = (int64_t)(rank == 3 && sides == 2 && k > 0 ? window[k - 1] : input[k]);
     fits = fits && (!port.has_shape || own == MICA_DYNAMIC || own == sample.dim[k + 1]);
   }
   if (fits) return MICA_OK;

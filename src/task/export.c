@@ -90,7 +90,10 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
                                       /* ratings */ "users",
                                       "items",
                                       "rating_mean",
-                                      "rating_range"};
+                                      "rating_range",
+                                      "features",
+                                      "feature_numbers",
+                                      "feature_values"};
   mica__run_config_text(run, "", add_text(m, "mica.config"));
   mica__text_add(add_text(m, "task"), run->task->name);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {

@@ -294,6 +294,11 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
   return MICA_OK;
 }
 
+static const mica_onnx_text export_docs[] = {
+    {"tokens", "of the text so far, by the run's tokenizer.json, else its bytes; no more than the setting context"},
+    {"logits", "of each token of the vocabulary to follow, behind each of those read"},
+    {0}};
+
 const mica__task_row mica__task_language = {
     .name = "language",
     .text = "the next byte or token of a text file, for texts to be continued by mica generate",
@@ -309,6 +314,7 @@ const mica__task_row mica__task_language = {
     .step = step,
     .exports = exports,
     .export_columns = export_columns,
+    .export_docs = export_docs,
     .evaluate = evaluate,
     .predict = predict,
     .report = mica__language_report,

@@ -311,6 +311,15 @@ const mica_onnx_text mica__recommend_docs[] = {
      "items that the user had, by their numbers in \"items\", counted from 1 (0: others): the last ones that "
      "there is room for, the oldest first, from the left on; zeros behind them"},
     {"history_length", "how many numbers of history count, from the left"},
+    {"numbers", "of each number of \"features\" in their order (number - mean) / deviation, the last two of its four "
+                "\"feature_numbers\"; 0 for none"},
+    {"categories",
+     "of each category of \"features\" in their order where its value is in \"feature_values\", counted from 1; 0 for "
+     "none of them"},
+    {"sets",
+     "of each set of \"features\" where its values are in \"feature_values\", counted from 1, from the left on; a set "
+     "has as many numbers as the second of its four \"feature_numbers\" says, zeros behind"},
+    {"set_lengths", "how many numbers of each set count, from the left"},
     {"value", "the rating, within \"rating_range\"; of clicks the probability of one"},
     {"scores", "of each item, the k-th of \"items\" at index k, counted from 1 (index 0: others); higher is better"},
     {0}};

@@ -298,6 +298,13 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
       (mica_metric){.name = "accuracy", .sum = sum_all(mica_hits(z, y)), .weight = count_pixels(y, (mica_value){0})};
 }
 
+static const mica_onnx_text export_docs[] = {
+    {"image",
+     "a picture, or a tile of a larger one, of sides that the network can halve: (u8 / 255 - \"mean\") / \"deviation\" "
+     "of the channel"},
+    {"shares", "of each pixel the probability of each of the \"classes\", whose values in masks are \"mask_values\""},
+    {0}};
+
 const mica__task_row mica__task_segment = {
     .name = "segment",
     .text = "the class of each pixel of a picture, from pictures and masks",
@@ -313,6 +320,7 @@ const mica__task_row mica__task_segment = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
+    .export_docs = export_docs,
     .evaluate = mica__segment_evaluate,
     .predict = mica__segment_predict,
     .report = mica__segment_report,

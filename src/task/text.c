@@ -253,6 +253,12 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   return status;
 }
 
+static const mica_onnx_text export_docs[] = {
+    {"tokens", "of the text, by the run's tokenizer.json, no more than the setting length; any behind tokens.length"},
+    {"tokens.length", "how many tokens count, from the left"},
+    {"shares", "the probability of each of the \"classes\""},
+    {0}};
+
 const mica__task_row mica__task_text = {
     .name = "text",
     .text = "the class of a text, of a column of texts in a table",
@@ -267,6 +273,7 @@ const mica__task_row mica__task_text = {
     .derive = derive,
     .fits = fits,
     .step = step,
+    .export_docs = export_docs,
     .evaluate = evaluate,
     .predict = mica__text_predict,
     .report = mica__text_report,

@@ -119,6 +119,53 @@ for model in mf neumf; do
     exports "$work/$model-$objective" u1 u7 u30
   done
 done
+# Features as the doc strings say, in onnxruntime: codes with zeros before them, a number, sets.
+awk 'BEGIN {
+  print "user,zip,age"
+  for (u = 0; u < 60; u++) printf "u%d,%05d,%d\n", u, u % 7 * 37, u % 11
+}' >"$work/users.csv"
+awk 'BEGIN {
+  print "item,tags"
+  for (i = 0; i < 20; i++) print "i" i "," (i % 2 ? "odd|" : "") "t" i % 3
+}' >"$work/items.csv"
+run train --task recommend --data "$work/ratings.csv" --user-features "$work/users.csv" \
+  --item-features "$work/items.csv" --model dlrm --epochs 2 --width 8 --batch 64 --quiet --out "$work/dlrm"
+ends 0 '*' '*'
+run export "$work/dlrm" --onnx "$work/dlrm.onnx"
+ends 0 'written*' ''
+printf 'user,item\nu3,i4\nu7,i12\nu8,i5\n' >"$work/pairs.csv"
+run predict --model "$work/dlrm" "$work/pairs.csv" --json
+ends 0 '*' '*'
+"$python" - "$work/dlrm.onnx" "$work/out" <<'PYTHON' || fault 'the doc strings say something else'
+import json
+import sys
+import numpy as np
+import onnx
+import onnxruntime
+
+model = onnx.load(sys.argv[1])
+meta = {p.key: p.value for p in model.metadata_props}
+users, items, features, about, values = (
+    json.loads(meta[k]) for k in ("users", "items", "features", "feature_numbers", "feature_values"))
+about = dict(zip(features, np.reshape(about, (-1, 4))))
+assert set(features) == {"category user zip", "number user age", "set item tags"}, features
+said = [p["value"] for p in json.load(open(sys.argv[2]))["predictions"]]
+session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
+for (user, item), want in zip(((3, 4), (7, 12), (8, 5)), said):
+    zip_code, age = "%05d" % (user % 7 * 37), user % 11
+    tags = (["odd"] if item % 2 else []) + [f"t{item % 3}"]
+    indices = [values.index(t) + 1 for t in tags]
+    _, most, mean, deviation = about["number user age"]
+    width = int(about["set item tags"][1])
+    got = session.run(None, {
+        "user": np.array([users.index(f"u{user}") + 1], np.int32),
+        "item": np.array([items.index(f"i{item}") + 1], np.int32),
+        "numbers": np.array([[(age - mean) / deviation]], np.float32),
+        "categories": np.array([[values.index(zip_code) + 1]], np.int32),
+        "sets": np.array([indices + [0] * (width - len(indices))], np.int32),
+        "set_lengths": np.array([[len(indices)]], np.int32)})[0][0]
+    assert abs(got - want) < 1e-4, (got, want)
+PYTHON
 run info "$work/sasrec.onnx" --json
 holds inputs.1.doc 'how many numbers of history count, from the left'
 

@@ -97,7 +97,7 @@ ends 2 '' '*the network cnn takes pictures*'
 awk -F, '{ print $2 "," $1 "," $3 "," $4 "," $5 "," $6 }' "$work/trees.csv" >"$work/order.csv"
 sed '1s/^a,b/z,b/' "$work/trees.csv" >"$work/names.csv"
 run train --data "$work/order.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
-ends 1 '' "*read 'a' as column 0 of their numbers, where $work/order.csv has 'b': give it the columns of $work/trees.csv*"
+ends 1 '' "*read 'a' as column 0 of their numbers, where $work/order.csv has 'b': give it the columns of *trees.csv*"
 run train --data "$work/names.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
 ends 1 '' "*read 'a' as column 0 of their numbers, where $work/names.csv has 'z'*"
 run train --data "$work/trees.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/same"
