@@ -394,6 +394,11 @@ static mica_status initialise_one(const mica_nn *nn, mica_session *session, cons
   const mica_nn_parameter_info *info = &p->info;
   mica_tensor *tensor = mica_session_parameter(session, info->name);
   if (!tensor) return MICA_OK;
+  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  if (!mica_shape_equal(mica_tensor_shape(tensor), mica_value_shape(info->value)))
+    return mica__fail(MICA_E_SHAPE, "the session is of another network: '%s' is %s there, and %s here", info->name,
+                      mica_shape_format(mica_tensor_shape(tensor), is),
+                      mica_shape_format(mica_value_shape(info->value), want));
   const mica_shape shape = mica__division_whole(&p->division, mica_tensor_shape(tensor));
   const bool divided = mica__is_divided(&p->division);
   size_t bytes = mica_tensor_bytes(tensor);

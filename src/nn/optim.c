@@ -398,14 +398,33 @@ static void find_rows(optimiser *o) {
   }
 }
 
+static mica_status check_ranges(const mica_optimizer_config *c) {
+  const struct {
+    const char *name;
+    double value;
+    bool share;
+  } rows[] = {{"momentum", c->momentum, true},
+              {"beta1", c->beta1, true},
+              {"beta2", c->beta2, true},
+              {"ema", c->ema, true},
+              {"epsilon", c->epsilon, false},
+              {"weight_decay", c->weight_decay, false},
+              {"clip_norm", c->clip_norm, false},
+              {"clip_value", c->clip_value, false},
+              {"loss_scale", c->loss_scale, false},
+              {"least", c->least, false},
+              {"accumulate", c->accumulate, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    if (!(rows[i].value >= 0) || (rows[i].share && rows[i].value >= 1))
+      return mica__fail(MICA_E_INVALID, "mica_optimize: %s is %g; it is %s", rows[i].name, rows[i].value,
+                        rows[i].share ? "in [0, 1)" : "not negative");
+  return MICA_OK;
+}
+
 static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   if ((size_t)c->optimizer >= KINDS)
     return mica__fail(MICA_E_INVALID, "mica_optimize: an optimiser of kind %d", (int)c->optimizer);
-  bool shares = c->momentum >= 0 && c->momentum < 1 && c->beta1 >= 0 && c->beta1 < 1 && c->beta2 >= 0 && c->beta2 < 1 &&
-                c->ema >= 0 && c->ema < 1;
-  if (!shares || !(c->weight_decay >= 0) || !(c->clip_norm >= 0) || !(c->clip_value >= 0) || !(c->loss_scale >= 0) ||
-      !(c->least >= 0))
-    return mica__fail(MICA_E_INVALID, "mica_optimize: momentum, betas and ema are in [0, 1), the rest not negative");
+  MICA_TRY(check_ranges(c));
   if (c->rows && (c->accumulate > 1 || c->ema != 0))
     return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads all of a table: not where tables are updated by rows",
                       c->ema != 0 ? "a moving average" : "a gradient that is accumulated");

@@ -464,6 +464,29 @@ START_TEST(batch_norm_of_no_momentum) {
 }
 END_TEST
 
+/* The session of one width, the network of another. */
+START_TEST(initial_values_of_another_network) {
+  mica_graph *graphs[2];
+  mica_nn *nets[2];
+  mica_session *sessions[2];
+  for (int i = 0; i < 2; i++) {
+    ck_ok(mica_graph_create(&graphs[i]));
+    ck_ok(mica_nn_create(graphs[i], NULL, &nets[i]));
+    mica_value y = mica_nn_dense(nets[i], "fc", mica_input(graphs[i], "x", MICA_F32, MICA_SHAPE(1, 2)), 8 + i, NULL);
+    ck_ok(mica_session_create(test_engine(), graphs[i], &y, 1, NULL, &sessions[i]));
+  }
+  ck_ok(mica_nn_initialise(nets[0], sessions[0]));
+  ck_assert_int_eq(mica_nn_initialise(nets[1], sessions[0]), MICA_E_SHAPE);
+  ck_assert_msg(strstr(mica_error_message(), "'fc.weight' is (8, 2) there, and (9, 2) here"), "%s",
+                mica_error_message());
+  for (int i = 0; i < 2; i++) {
+    mica_session_destroy(sessions[i]);
+    mica_nn_destroy(nets[i]);
+    mica_graph_destroy(graphs[i]);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("layers");
@@ -482,6 +505,7 @@ Suite *test_suite(void) {
   tcase_add_test(learn, in_sixteen_bits_too);
   tcase_add_loop_test(values, norms_keep_their_numbers_wide, 0, 4);
   tcase_add_test(values, batch_norm_of_one_value);
+  tcase_add_test(values, initial_values_of_another_network);
   tcase_add_test(build, batch_norm_of_no_momentum);
   suite_add_tcase(suite, build);
   suite_add_tcase(suite, values);
