@@ -2,6 +2,7 @@
  * line each; equal on every device but for rounding. The pictures are the first of Fashion-MNIST, or made up where
  * Debian's package of it is not installed. MICA_TEST_LIMITS makes another device of the one there is (see
  * support/limited_api.h): PoCL as a GPU, say. Exit status 77 where there is no device, 2 for a batch that is none. */
+#include "ops/select/choice.h"
 #include "support/limited_api.h"
 
 #include <mica/mica.h>
@@ -81,6 +82,12 @@ static mica_status train(mica_engine *engine, mica_session *session, const mica_
   return status;
 }
 
+/* Where pictures are black the convolution is 0, and ReLU has no gradient. What Winograd's transforms leave there of
+ * their neighbours is rounding, above 0 or below: on rusticl, which has no fused multiply-add, the gradient of
+ * conv2.bias is 0.009 off, and the losses are 1.2e-3 apart instead of 2.2e-7. */
+static const char *const transforms[] = {"winograd_fused", "winograd_wgrad", "winograd_staged",
+                                         "winograd_staged_wgrad"};
+
 int main(int argc, char **argv) {
   mica_engine *engine = NULL;
   mica_graph *graph = NULL;
@@ -95,6 +102,8 @@ int main(int argc, char **argv) {
   }
   const char *limits = getenv("MICA_TEST_LIMITS");
   if (limits && !limited_install(limits)) return 2;
+  for (size_t i = 0; i < sizeof transforms / sizeof *transforms; i++)
+    if (!mica__choice_leave_out(transforms[i])) return 2;
   mica_status status = mica_engine_create(NULL, &engine);
   if (mica_dataset_open("fashion-mnist", NULL, &data)) data = NULL;
   if (!status) status = mica_graph_create(&graph);

@@ -21,9 +21,8 @@
 #   --resume          what was kept of a run that was stopped is not run again
 #
 # Losses are equal when each is within 1e-4 of the other's, relatively: ten steps from the same weights, sums in another
-# order. rusticl and Oclgrind run the kernels of GPUs, and stand beside PoCL made a GPU: Winograd's transforms, which
-# CPUs take for the second convolution of cnn, round more than a sum does, and AdamW's steps of one size make 1e-5 of it
-# at the second loss and 1e-3 at the sixth, on one PoCL too. A process that a driver ends is a failure.
+# order, no Winograd's transforms (losses.c). rusticl and Oclgrind run the kernels of GPUs, and stand beside PoCL made a
+# GPU. A process that a driver ends is a failure.
 #
 # Exit status: 0 good; 1 a check or a loss is wrong; 2 usage; 77 the runtime is not there.
 set -eu
