@@ -192,7 +192,8 @@ static double magnitude_of(const work *w, double value, double of_magnitudes) {
 static void finish(const work *w, int32_t r, const double *low, const double *high) {
   mica_dtype dtype = w->node[r].type.dtype;
   double *out = w->outs[r], *bound = w->out_bounds[r];
-  for (int64_t i = 0; i < test_count(w->node[r].type.shape); i++) {
+  const int64_t count = test_count(w->node[r].type.shape);
+  for (int64_t i = 0; i < count; i++) {
     out[i] = test_stored(dtype, out[i]);
     if (!is_float(dtype)) continue;
     double carried = fabs(high[i]) - fabs(low[i]);
@@ -204,9 +205,10 @@ static void finish(const work *w, int32_t r, const double *low, const double *hi
 /* Elements alone. */
 static void whole_values(const work *w) {
   evaluate(w, w->value, w->outs);
-  for (int32_t r = 0; r < mica__node_results(w->node); r++)
-    for (int64_t i = 0; i < test_count(w->node[r].type.shape); i++)
-      w->outs[r][i] = test_stored(w->node[r].type.dtype, w->outs[r][i]);
+  for (int32_t r = 0; r < mica__node_results(w->node); r++) {
+    const int64_t count = test_count(w->node[r].type.shape);
+    for (int64_t i = 0; i < count; i++) w->outs[r][i] = test_stored(w->node[r].type.dtype, w->outs[r][i]);
+  }
 }
 
 static void whole(const work *w) {
@@ -284,7 +286,8 @@ test_values test_interpret(const mica_graph *graph, double *const *feeds) {
 
 static void round_values(const mica__node *node, double *values) {
   unsigned char element[8];
-  for (int64_t i = 0; is_float(node->type.dtype) && i < test_count(node->type.shape); i++) {
+  const int64_t count = is_float(node->type.dtype) ? test_count(node->type.shape) : 0;
+  for (int64_t i = 0; i < count; i++) {
     mica__element_set(node->type.dtype, element, 0, values[i]);
     values[i] = mica__element_get(node->type.dtype, element, 0);
   }
