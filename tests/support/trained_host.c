@@ -137,14 +137,17 @@ static void run(training *t, trained_model *m, int32_t step, int64_t batch) {
 
 static trained train(training *t) {
   const random_network *n = t->network;
-  trained_model learning = trained_model_of(n, true, MICA_DYNAMIC),
-                predicting = trained_model_of(n, false, MICA_DYNAMIC);
+  trained_model models[RANDOM_STEPS], predicting = trained_model_of(n, false, MICA_DYNAMIC);
+  size_t count = 0;
   /* Launches that do what pointwise users do have no reference on the host. */
   mica__compile_without(t->way ? t->way->without | MICA__WITHOUT_EPILOGUES : 0);
-  trained_begin(&t->state, &learning);
-  t->run.kinks = learning.built.kinks;
   for (int32_t step = 1; step <= n->steps; step++) {
-    run(t, &learning, step, n->batch[step - 1]);
+    const int64_t batch = n->batch[step - 1];
+    /* What dropout draws depends on the graph, and that on its batch being open. */
+    trained_model *m = trained_model_for(n, models, &count, n->open ? MICA_DYNAMIC : batch);
+    if (step == 1) trained_begin(&t->state, m);
+    t->run.kinks = m->built.kinks;
+    run(t, m, step, batch);
     for (size_t i = 0; i < t->state.count; i++) {
       const trained_tensor *value = &t->state.tensors[i];
       trained_note(&t->run, step, value->name + 2, value->dtype, trained_copy(value->values, value->count),
@@ -154,7 +157,7 @@ static trained train(training *t) {
   }
   mica__compile_without(0);
   trained_free(&t->state);
-  trained_model_free(&learning);
+  while (count > 0) trained_model_free(&models[--count]);
   trained_model_free(&predicting);
   return t->run;
 }
