@@ -114,7 +114,7 @@ static void evaluate_instr(kernel *k, int32_t i) {
   case MICA__FUSED_LOAD: {
     const int64_t at = at_index(k, &instr->access);
     if (inside(k, instr)) {
-      /* Of a check that passes a line is written: not one an element. */
+      /* A check that passes writes a line: not one an element. */
       if (at < 0 || at >= k->operands[instr->operand].count) ck_abort_msg("a kernel reads beyond an operand");
       k->value[i] = k->snapshot[instr->operand][at];
     } else {
