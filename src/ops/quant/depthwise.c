@@ -65,12 +65,14 @@ static bool suits_cpu(const mica__conv_dims *d, const cut *c, uint64_t local_byt
 
 static void set_values(const mica__conv_dims *d, const cut *c, int32_t *values) {
   const mica__kernel_desc *desc = &mica__int8_depthwise_cpu_kernel;
-  const int64_t taps = d->filter[1], stride = d->stride[1];
+  /* A last strip of fewer rows than are taken at once would begin before its first. */
+  const int64_t taps = d->filter[1], stride = d->stride[1], left = d->out[1] % c->rows;
   const bool known = taps == d->filter[2] && (taps == 3 || taps == 5) && stride == d->stride[2] && stride <= 2 &&
                      d->dilation[1] == 1 && d->dilation[2] == 1;
   mica__kernel_set(desc, values, "TAPS", known ? (int32_t)taps : 0);
   mica__kernel_set(desc, values, "STRIDE", known ? (int32_t)stride : 1);
-  mica__kernel_set(desc, values, "ROWS", known && !c->flat && c->rows >= ROWS ? ROWS : 1);
+  const bool strips = known && !c->flat && c->rows >= ROWS && (left == 0 || left >= ROWS);
+  mica__kernel_set(desc, values, "ROWS", strips ? ROWS : 1);
 }
 
 mica_status mica__int8_depthwise(const mica__int8 *p) {
