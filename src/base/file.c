@@ -203,9 +203,9 @@ void mica__file_sweep(const char *path) {
   closedir(open_directory);
 }
 
-/* A device or a pipe is written to, not replaced: /dev/stdout. */
+/* A device or a pipe is written to, not replaced, nor is what a name in /dev stands for: /dev/stdout may be a file. */
 static mica_status write_through(const char *path, const mica__bytes *pieces, size_t count) {
-  int file = open(path, O_WRONLY | O_CLOEXEC);
+  int file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
   if (file < 0) return fail_io("write", path, errno);
   bool written = true;
   for (size_t i = 0; written && i < count; i++) written = write_all(file, pieces[i].data, pieces[i].size);
@@ -218,7 +218,7 @@ mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size
   static atomic_uint serial;
   char aside[PATH_MAX];
   struct stat about;
-  if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+  if (stat(path, &about) == 0 && !S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || strncmp(path, "/dev/", 5) == 0))
     return write_through(path, pieces, count);
   int n =
       snprintf(aside, sizeof aside, "%s.%ld.%u" MICA__FILE_ASIDE, path, (long)getpid(), atomic_fetch_add(&serial, 1));

@@ -218,6 +218,7 @@ mica_status mica_trainer_observe(mica_trainer *t, const mica_observer *o, const 
                                  int64_t samples) {
   if (!t || !o || !o->hook || !o->values || !o->note || !source || samples < 0)
     return mica__fail(MICA_E_INVALID, "mica_trainer_observe: a pointer is NULL, or samples are negative");
+  MICA_TRY(mica__train_check_source(source, "mica_trainer_observe"));
   mica__phase phase = {.observer = o};
   const mica_trainer_config *c = &t->config;
   const bool apart = c->test_columns != NULL;

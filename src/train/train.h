@@ -154,11 +154,12 @@ bool mica__train_patience_over(const mica_trainer *trainer);
 /* The learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
 
-/* The metrics of the test network on the source's first batch. Blocks. */
+/* MICA_E_INVALID where the source lacks a call; who is called with it. */
 mica_status mica__train_check_source(const mica_batch_source *source, const char *who);
 /* A source's calls, whose failure has a sentence whether the source gave one or not. */
 mica_status mica__train_next(mica_trainer *trainer, const mica_batch_source *source, mica_batch *batch);
 mica_status mica__train_seek(const mica_batch_source *source, uint64_t epoch, uint64_t batch);
+/* The metrics of the test network on the source's first batch. Blocks. */
 mica_status mica__train_first_batch(mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
 
 /* Queues a readback of all steps that none covers yet. If the maximum is in flight, the oldest is drained first, which
