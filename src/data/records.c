@@ -197,6 +197,7 @@ static mica_status split_comment(mica__records *r, const char *at, const char *e
 /* Old Macs ended lines by CR alone: all of such a file is one record. */
 static mica_status check_line_ends(const mica__records *r, const char *at, const char *next) {
   const char *mark = memchr(at, '\r', (size_t)(next - at));
+  while (mark && mark + 1 < next && mark[1] == '\n') mark = memchr(mark + 2, '\r', (size_t)(next - mark - 2));
   if (r->width || !r->ended || next != r->window + r->filled || next[-1] == '\n' || !mark || mark + 1 == next)
     return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has lines that end in CR alone, as old Macs wrote them; LF or CR LF are read",

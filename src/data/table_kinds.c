@@ -106,7 +106,9 @@ static bool are_no_classes(const mica__inference *in, const mica__column_seen *c
 static void choose_label(mica__inference *in) {
   mica__field *last = &in->schema->fields[in->schema->count - 1];
   size_t found = 0, at = 0;
-  if (!in->label_is_last || in->config->regression || !are_no_classes(in, &in->columns[in->schema->count - 1])) return;
+  if (in->schema->header || !in->label_is_last || in->config->regression ||
+      !are_no_classes(in, &in->columns[in->schema->count - 1]))
+    return;
   for (size_t i = 0; i + 1 < in->schema->count; i++) {
     const mica__column_seen *c = &in->columns[i];
     if (c->numbers || !c->texts.count || c->missing.count || c->seen.count > FEW_TEXTS || c->longest > LONGEST_CLASS)
@@ -200,7 +202,8 @@ static mica_status fail_missing(const mica__inference *in, const mica__field *fi
 }
 
 static mica_status check_label(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
-  const bool own = (size_t)c->seen.count == in->schema->samples || (in->label_is_last && are_no_classes(in, c));
+  const bool own = (size_t)c->seen.count == in->schema->samples ||
+                   (!in->schema->header && in->label_is_last && are_no_classes(in, c));
   if (c->missing.count > 0) return fail_missing(in, field, c, "label");
   if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
   if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c);
@@ -213,10 +216,12 @@ static mica_status check_label(const mica__inference *in, const mica__field *fie
                     each ? "a label of its own" : "few labels that are equal");
 }
 
-/* Sees that the cells are what the kind wants. */
-static mica_status check_kind(mica__inference *in, mica__field *field, const mica__column_seen *c) {
+/* Sees that the cells are what the kind wants. Between commas "1,5" is quoted and may be a list; elsewhere it is a number
+ * of a language that writes it so, unless the kind is stated. */
+static mica_status check_kind(mica__inference *in, mica__field *field, const mica__column_seen *c, bool stated) {
   const char *name = in->records->name;
-  if (c->commas > 0 && c->commas == c->texts.count)
+  const bool fractions = field->kind == MICA_COLUMN_KIND_NUMBER || (!stated && in->records->delimiter != ',');
+  if (fractions && c->commas > 0 && c->commas == c->texts.count)
     return mica__fail(
         MICA_E_FORMAT,
         "%s line %zu: column \"%s\" holds \"%s\"; numbers have a point before their fraction, and no comma", name,
@@ -301,7 +306,7 @@ mica_status mica__schema_decide_kinds(mica__inference *in) {
     MICA_TRY(decide_words(in, field, &in->columns[i]));
     MICA_TRY(stated_kind(in, field->name, &field->kind, &stated));
     if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
-    MICA_TRY(check_kind(in, field, &in->columns[i]));
+    MICA_TRY(check_kind(in, field, &in->columns[i], stated));
     field->classes.texts = field->kind == MICA_COLUMN_KIND_CLASS && in->columns[i].codes > 0;
     if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts.count == 0 &&
         in->columns[i].whole && !field->classes.texts)

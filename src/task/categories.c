@@ -111,8 +111,10 @@ static void add_texts(const mica_run *run, mica__text *kinds) {
 
 mica_status mica__run_note_kinds(mica_run *run) {
   mica__text kinds = {0};
-  size_t count = 0;
+  static const char number[] = "number ";
+  size_t count = 0, lines = 0;
   const char *const *numbers = mica_run_fact(run, "numbers", &count);
+  const char *const *table = mica_run_fact(run, "table", &lines);
   add_texts(run, &kinds);
   for (size_t k = 0; k < mica__run_categories(run); k++) {
     const char *name = mica__run_category(run, k).name;
@@ -121,6 +123,12 @@ mica_status mica__run_note_kinds(mica_run *run) {
   /* A column that was one of numbers stays one, whatever a table's cells look like. */
   for (size_t i = 0; i < count; i++)
     if (!strpbrk(numbers[i], ",=")) mica__text_addf(&kinds, "%s%s=number", kinds.length ? "," : "", numbers[i]);
+  /* Runs without categories note theirs among all columns. */
+  for (size_t i = 0; !numbers && table && i < lines; i++) {
+    const char *name = table[i] + sizeof number - 1;
+    if (!strncmp(table[i], number, sizeof number - 1) && !strpbrk(name, ",="))
+      mica__text_addf(&kinds, "%s%s=number", kinds.length ? "," : "", name);
+  }
   free(run->kinds);
   run->kinds = NULL;
   MICA_TRY(mica__text_status(&kinds));

@@ -145,4 +145,15 @@ holds task classify
 holds stopped true
 holds metrics.samples 12
 
+# A column that was one of numbers stays one where they are written with zeros before them.
+awk 'BEGIN {
+  print "zip,b,kind"
+  for (i = 0; i < 120; i++) printf "%d,%.2f,%s\n", 100 + i * 7, i % 5 / 5, substr("ab", i % 2 + 1, 1)
+}' >"$work/plain.csv"
+awk -F, -v OFS=, 'NR > 1 { $1 = sprintf("%05d", $1) } 1' "$work/plain.csv" >"$work/padded.csv"
+run train --data "$work/plain.csv" --model mlp --epochs 1 --out "$work/zip" --quiet
+ends 0 '' ''
+run train --resume --data "$work/padded.csv" --epochs 2 --out "$work/zip" --quiet
+ends 0 '' ''
+
 exit $failed

@@ -442,6 +442,26 @@ START_TEST(classes_may_stand_before_texts) {
   ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(
       strstr(mica_error_message(), "30 samples have in column \"2\" few labels that are equal: no classes; --label"));
+  strcpy(two, "sex,species\n");
+  for (int i = 0; i < 48; i++) snprintf(two + strlen(two), 32, "%s,kind %d\n", i % 3 ? "f" : "m", i % 24);
+  d = open_table(two, (mica_dataset_config){0});
+  ck_assert_int_eq(mica_dataset_classes(d), 24);
+  mica_dataset_destroy(d);
+}
+END_TEST
+
+/* "0,1" between commas may be a list, between semicolons it is a number written so. */
+START_TEST(lists_between_commas_are_names) {
+  mica_dataset *d = NULL;
+  ck_assert_int_eq(
+      column_of(d = open_table("tags,label\n\"0,1\",x\n\"1,1\",y\n\"0,1\",x\n\"1,1\",y\n", (mica_dataset_config){0}),
+                "tags")
+          ->classes,
+      2);
+  mica_dataset_destroy(d);
+  files_write_text("table.csv", "tags;label\n0,1;x\n1,1;y\n0,1;x\n1,1;y\n");
+  ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "numbers have a point before their fraction"));
 }
 END_TEST
 
@@ -528,6 +548,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, large_negative_numbers_have_a_base_too);
   tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
   tcase_add_test(tcase, classes_may_stand_before_texts);
+  tcase_add_test(tcase, lists_between_commas_are_names);
   tcase_add_test(tcase, lines_with_a_number_sign);
   tcase_add_test(tcase, digits_behind_a_zero_are_names);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
