@@ -2,6 +2,7 @@
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/select/mma.h"
+#include "runtime/build_list.h"
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
 
@@ -99,15 +100,20 @@ static mica_status compare(const product *t, mica_dtype sums) {
   return MICA_OK;
 }
 
-static mica_status run(mica_queue *queue, const mica__variant *variant, mica_dtype dtype, product *t) {
+static mica_status trial_kernel(mica_engine *engine, const mica__variant *variant, mica_dtype dtype, int32_t *values,
+                                mica__kernel **kernel) {
   const mica__kernel_desc *desc = &mica__mma_trial_kernel;
+  mica__kernel_values(desc, variant, values);
+  mica__kernel_set(desc, values, "A_T", (int32_t)dtype);
+  return mica__kernel_get(engine, desc, values, NULL, kernel);
+}
+
+static mica_status run(mica_queue *queue, const mica__variant *variant, mica_dtype dtype, product *t) {
   const mica_dtype sums = dtype == MICA_I8 ? MICA_I32 : MICA_F32;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  mica__kernel_values(desc, variant, values);
-  mica__kernel_set(desc, values, "A_T", (int32_t)dtype);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
-  const mica__mma_tile tile = mica__mma_tile_of(desc, values);
+  MICA_TRY(trial_kernel(mica__queue_engine(queue), variant, dtype, values, &kernel));
+  const mica__mma_tile tile = mica__mma_tile_of(&mica__mma_trial_kernel, values);
   t->rows = tile.m, t->columns = tile.n, t->k = STEPS * STEP_BYTES / (int64_t)mica_dtype_size(dtype);
   MICA_TRY(fill(queue, t, dtype, sums));
   mica__launch launch = mica__launch_of(kernel);
@@ -162,6 +168,12 @@ mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype)
   const mica__kernel_desc *desc = &mica__mma_trial_kernel;
   const mica__variant *variant = mica__kernel_variant(desc, device);
   if (!variant || mica__kernel_value(desc, variant->values, "MMA_UNIT") != unit) return MICA_OK;
+  /* A dry run has no kernels: the trial's is noted there, and tried when launches are recorded. */
+  if (mica__build_list_open()) {
+    int32_t values[MICA__MAX_PARAMS];
+    mica__kernel *noted = NULL;
+    return trial_kernel(engine, variant, dtype, values, &noted);
+  }
   pthread_mutex_lock(&lock);
   const struct verdict *verdict = find(device, unit, dtype);
   mica_status status = MICA_OK;
