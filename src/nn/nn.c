@@ -2,7 +2,6 @@
 
 #include "base/element.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "ir/graph.h"
 #include "nn/init.h"
 
@@ -463,4 +462,16 @@ mica_status mica_nn_share_ema(const mica_nn *nn, mica_session *session, mica_ses
     MICA_TRY(status);
   }
   return MICA_OK;
+}
+
+#define NAMES_SHOWN 12
+
+void mica__nn_list_weights(const mica_nn *nn, mica__text *list) {
+  size_t shown = 0;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    if (info->role != MICA_NN_ROLE_WEIGHT || shown > NAMES_SHOWN) continue;
+    mica__text_addf(list, "%s%s", shown ? ", " : "", shown < NAMES_SHOWN ? info->own_name : "...");
+    shown++;
+  }
 }

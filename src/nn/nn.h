@@ -2,6 +2,7 @@
 #ifndef MICA_NN_NN_H
 #define MICA_NN_NN_H
 
+#include "base/text.h"
 #include "ops/collective/division.h"
 
 #include <mica/nn.h>
@@ -78,6 +79,9 @@ mica_value mica__nn_weight(mica_nn *nn, const char *name);
 
 /* x cast to the network's dtype. */
 mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
+
+/* Adds the names of the weights, the first dozen. */
+void mica__nn_list_weights(const mica_nn *nn, mica__text *list);
 
 /* Which of the names it is; MICA_E_NOT_FOUND lists them: "no optimiser 'sdg'; there are sgd, adam". */
 mica_status mica__name_find(const char *what, const char *name, const char *const *names, size_t count, int32_t *index);

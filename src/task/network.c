@@ -1,6 +1,7 @@
 /* The network of a run, its optimiser, and weights that it begins with. */
 #include "base/file.h"
 #include "ir/graph.h"
+#include "nn/nn.h"
 #include "task/run.h"
 #include "task/units.h"
 
@@ -138,18 +139,6 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   return run->parts[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
 }
 
-/* The names of the weights, at most so many. */
-#define NAMES_SHOWN 12
-static void list_names(const mica_nn *nn, mica__text *list) {
-  size_t shown = 0;
-  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
-    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-    if (info->role != MICA_NN_ROLE_WEIGHT || shown > NAMES_SHOWN) continue;
-    mica__text_addf(list, "%s%s", shown ? ", " : "", shown < NAMES_SHOWN ? info->own_name : "...");
-    shown++;
-  }
-}
-
 /* Weights of the network, and those of them that are frozen. */
 static size_t count_weights(const mica_nn *nn, size_t *frozen) {
   size_t all = 0;
@@ -162,19 +151,13 @@ static size_t count_weights(const mica_nn *nn, size_t *frozen) {
   return all;
 }
 
-/* A pattern that freezes nothing is mistyped. */
-static mica_status check_frozen(mica_run *run, const mica_nn *nn) {
+/* A pattern that freezes nothing was refused by the trainer. */
+static mica_status remark_frozen(mica_run *run, const mica_nn *nn) {
   const char *pattern = run->training.freeze;
-  mica__text names = {0};
   size_t frozen = 0;
   const size_t all = count_weights(nn, &frozen);
   if (!pattern || run->resumed || !run->parts[MICA_PART_TRAIN].loader) return MICA_OK;
-  if (frozen) return mica__run_remark(run, "%zu of %zu weights are frozen by %s", frozen, all, pattern);
-  list_names(nn, &names);
-  mica__fail(MICA_E_NOT_FOUND, "freeze: no weight matches \"%s\"; there are %s", pattern,
-             names.data ? names.data : "none");
-  mica__text_free(&names);
-  return MICA_E_NOT_FOUND;
+  return mica__run_remark(run, "%zu of %zu weights are frozen by %s", frozen, all, pattern);
 }
 
 /* True if the run's network can be built on pictures of so many pixels. */
@@ -265,7 +248,7 @@ mica_status mica__run_make_trainer(mica_run *run) {
   }
   MICA_TRY(check_tables(run));
   MICA_TRY(make_trainer(run, c, &run->trainer));
-  return check_frozen(run, mica_trainer_network(run->trainer));
+  return remark_frozen(run, mica_trainer_network(run->trainer));
 }
 
 /* --- weights to begin with --- */
@@ -337,7 +320,7 @@ static mica_status take_weights(mica_run *run, const char *path) {
   if (taken)
     return mica__run_remark(run, "%zu of %zu weights are taken from %s", weights, count_weights(nn, &frozen), path);
   mica__text names = {0};
-  list_names(nn, &names);
+  mica__nn_list_weights(nn, &names);
   mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path,
              mica_run_setting(run, "model"), names.data ? names.data : "none");
   mica__text_free(&names);

@@ -223,6 +223,15 @@ static mica_status graph_status(const mica_graph *graph) {
   return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
 }
 
+static mica_status fail_freeze(const mica_nn *nn, const char *pattern) {
+  mica__text names = {0};
+  mica__nn_list_weights(nn, &names);
+  const mica_status status = mica__fail(MICA_E_NOT_FOUND, "freeze: no weight matches \"%s\"; there are %s", pattern,
+                                        names.data ? names.data : "none");
+  mica__text_free(&names);
+  return status;
+}
+
 /* The graph, the network and the sums. draws: dropouts so far; outputs: room for an objective's. */
 static mica_status build_graph(const mica_trainer *t, const mica_trainer_config *c, uint64_t draws, mica__phase *phase,
                                mica__phase_kind kind, const mica_batch_column *columns, size_t count,
@@ -253,7 +262,7 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
   if (kind == MICA__PHASE_TRAIN) {
     size_t frozen = 1;
     if (c->freeze) MICA_TRY(mica_nn_freeze(phase->nn, c->freeze, true, &frozen));
-    if (frozen == 0) return mica__fail(MICA_E_NOT_FOUND, "freeze: no weight matches \"%s\"", c->freeze);
+    if (frozen == 0) return fail_freeze(phase->nn, c->freeze);
     if (c->stages.count > 1) {
       phase->loss = made->loss;
       phase->weight = weight_of(phase, made);

@@ -164,7 +164,7 @@ START_TEST(what_is_wrong_is_said) {
       {"t,a\n1,2\n2,-1e38\n", {"horizon", "2"}, "line 3: column 'a' holds -1e+38; values up to 1e+18 are forecast"},
       {"t,a\n1,2\n2,3\n2,4\n", {"horizon", "2"}, "line 4: '2' does not come behind '2'"},
       {"day,a\n2001-02-01,2\n2001-01-31,3\n", {"horizon", "2"}, "'2001-01-31' does not come behind '2001-02-01'"},
-      {"t,a\nnone,1\n2,x\n1,y\n", {"horizon", "2"}, "'1' does not come behind '2' in column 't', which is taken for"},
+      {"t,a\nnone,1\n2,3\n1,4\n", {"horizon", "2"}, "'1' does not come behind '2' in column 't', which is taken for"},
       {"t,a\n9223372036854775808,1\n9223372036854775807,2\n",
        {"horizon", "2"},
        "line 3: '9223372036854775807' does not come behind '9223372036854775808'"},
