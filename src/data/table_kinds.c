@@ -216,8 +216,8 @@ static mica_status check_label(const mica__inference *in, const mica__field *fie
                     each ? "a label of its own" : "few labels that are equal");
 }
 
-/* Sees that the cells are what the kind wants. Between commas "1,5" is quoted and may be a list; elsewhere it is a number
- * of a language that writes it so, unless the kind is stated. */
+/* Sees that the cells are what the kind wants. Between commas "1,5" is quoted and may be a list; elsewhere it is a
+ * number of a language that writes it so, unless the kind is stated. */
 static mica_status check_kind(mica__inference *in, mica__field *field, const mica__column_seen *c, bool stated) {
   const char *name = in->records->name;
   const bool fractions = field->kind == MICA_COLUMN_KIND_NUMBER || (!stated && in->records->delimiter != ',');
