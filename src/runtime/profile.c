@@ -255,64 +255,59 @@ mica_status mica_profile_text(mica_engine *engine, char **out) {
 }
 
 /* Nanoseconds as microseconds with three decimals; without floating point, whose decimal point follows the locale. */
-static void write_microseconds(FILE *file, uint64_t nanoseconds) {
-  fprintf(file, "%" PRIu64 ".%03u", nanoseconds / 1000, (unsigned)(nanoseconds % 1000));
+static void write_microseconds(mica__text *text, uint64_t nanoseconds) {
+  mica__text_addf(text, "%" PRIu64 ".%03u", nanoseconds / 1000, (unsigned)(nanoseconds % 1000));
 }
 
 /* What mica_profile_sum says, with times as in the rest of the trace. */
-static void write_total(FILE *file, mica_profile_total total) {
-  fprintf(file, "\"otherData\":{\"launches\":%" PRIu64 ",\"microseconds\":", total.launches);
-  write_microseconds(file, (uint64_t)llround(1e9 * total.seconds));
-  fputs(",\"span_microseconds\":", file);
-  write_microseconds(file, (uint64_t)llround(1e9 * total.span_seconds));
-  fputs(",\"idle_microseconds\":", file);
-  write_microseconds(file, (uint64_t)llround(1e9 * total.idle_seconds));
-  fprintf(file, ",\"flops\":%.0f,\"bytes\":%.0f},", total.flops, total.bytes);
+static void write_total(mica__text *text, mica_profile_total total) {
+  mica__text_addf(text, "\"otherData\":{\"launches\":%" PRIu64 ",\"microseconds\":", total.launches);
+  write_microseconds(text, (uint64_t)llround(1e9 * total.seconds));
+  mica__text_add(text, ",\"span_microseconds\":");
+  write_microseconds(text, (uint64_t)llround(1e9 * total.span_seconds));
+  mica__text_add(text, ",\"idle_microseconds\":");
+  write_microseconds(text, (uint64_t)llround(1e9 * total.idle_seconds));
+  mica__text_addf(text, ",\"flops\":%.0f,\"bytes\":%.0f},", total.flops, total.bytes);
 }
 
-static void write_entries(FILE *file, const mica__profile *profile) {
+static void write_entries(mica__text *text, const mica__profile *profile) {
   uint64_t origin = profile->count ? profile->entries[0].start : profile->host_count ? profile->host[0].start : 0;
   for (size_t i = 0; i < profile->host_count; i++)
     if (profile->host[i].start < origin) origin = profile->host[i].start;
   for (size_t i = 0; i < profile->count; i++) {
     const mica__profile_entry *e = &profile->entries[i];
     /* Kernel names are C identifiers and need no escaping. */
-    fprintf(file, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%" PRIu64 ",\"ts\":", i ? "," : "", e->kernel,
-            e->queue);
-    write_microseconds(file, e->start - origin);
-    fputs(",\"dur\":", file);
-    write_microseconds(file, e->end - e->start);
-    fprintf(file, ",\"args\":{\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);
+    mica__text_addf(text, "%s\n{\"name\":\"%s\",\"ph\":\"X\",\"pid\":0,\"tid\":%" PRIu64 ",\"ts\":", i ? "," : "",
+                    e->kernel, e->queue);
+    write_microseconds(text, e->start - origin);
+    mica__text_add(text, ",\"dur\":");
+    write_microseconds(text, e->end - e->start);
+    mica__text_addf(text, ",\"args\":{\"flops\":%.0f,\"bytes\":%.0f}}", e->flops, e->bytes);
   }
   for (size_t i = 0; i < profile->host_count; i++) {
     const mica__profile_host *h = &profile->host[i];
-    fprintf(file,
-            "%s\n{\"name\":\"%s%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%" PRIu64 ",\"ts\":", profile->count + i ? "," : "",
-            h->part, h->name, h->queue);
-    write_microseconds(file, h->start - origin);
-    fputs(",\"dur\":", file);
-    write_microseconds(file, h->end - h->start);
-    fputs("}", file);
+    mica__text_addf(text, "%s\n{\"name\":\"%s%s\",\"ph\":\"X\",\"pid\":1,\"tid\":%" PRIu64 ",\"ts\":",
+                    profile->count + i ? "," : "", h->part, h->name, h->queue);
+    write_microseconds(text, h->start - origin);
+    mica__text_add(text, ",\"dur\":");
+    write_microseconds(text, h->end - h->start);
+    mica__text_add(text, "}");
   }
 }
 
 mica_status mica_profile_write_trace(mica_engine *engine, const char *path) {
   MICA_TRY(check_stopped(engine, "mica_profile_write_trace"));
   if (!path) return mica__fail(MICA_E_INVALID, "mica_profile_write_trace: path is NULL");
-  char *text = NULL;
-  size_t length = 0;
-  FILE *file = open_memstream(&text, &length);
-  if (!file) return mica__fail_nomem("a trace");
+  mica__text text = {0};
   pthread_mutex_lock(&engine->profile->lock);
-  fputs("{\"displayTimeUnit\":\"ns\",", file);
-  write_total(file, sum_of(engine->profile));
-  fputs("\"traceEvents\":[", file);
-  write_entries(file, engine->profile);
-  fputs("\n]}\n", file);
+  mica__text_add(&text, "{\"displayTimeUnit\":\"ns\",");
+  write_total(&text, sum_of(engine->profile));
+  mica__text_add(&text, "\"traceEvents\":[");
+  write_entries(&text, engine->profile);
+  mica__text_add(&text, "\n]}\n");
   pthread_mutex_unlock(&engine->profile->lock);
-  const bool failed = ferror(file) != 0;
-  mica_status status = fclose(file) || failed ? mica__fail_nomem("a trace") : MICA_OK;
-  if (status == MICA_OK) status = mica__file_replace(path, &(mica__bytes){text, length}, 1);
-  free(text);
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK) status = mica__file_replace(path, &(mica__bytes){text.data, text.length}, 1);
+  mica__text_free(&text);
   return status;
 }
