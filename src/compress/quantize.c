@@ -50,6 +50,10 @@ static void choose_weight(const mica__choices *all, const mica__layer *layer, mi
   if (s->weights_only && layer->kind == MICA__LAYER_DENSE && group && row % group == 0) c->group = group;
 }
 
+bool mica__layer_is_idle(const mica_calibration_layer *layer) {
+  return layer->count > 0 && layer->finite && layer->low == 0 && layer->high == 0;
+}
+
 /* At 4 bits the first layer and the last keep 8. */
 static void keep_ends(mica__choices *all) {
   mica__choice *first = NULL, *last = NULL;
@@ -85,6 +89,8 @@ mica_status mica__choose_layers(const mica_calibration *c, const mica_quantize_s
       choice->why = "float: its weight is used elsewhere too";
     else
       choose_weight(&all, layer, choice);
+    if (choice->input && mica__layer_is_idle(&layer->shown))
+      choice->bits = 0, choice->input = false, choice->why = "float: all that it was given is 0";
     quantized += choice->bits != 0;
   }
   mica_status status = MICA_OK;

@@ -28,6 +28,9 @@ typedef struct mica__choices {
 mica_status mica__choose_layers(const mica_calibration *calibration, const mica_quantize_settings *settings,
                                 mica__choices *choices);
 
+/* True for a layer whose measured inputs were 0 alone, as behind a dead ReLU: they have no range. */
+bool mica__layer_is_idle(const mica_calibration_layer *layer);
+
 /* Elements of a row of an output. */
 int64_t mica__row_of(mica_shape weight);
 /* The largest step: 127 or 7. Steps are symmetric. */

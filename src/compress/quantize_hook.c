@@ -318,7 +318,8 @@ mica_status mica_quantizer_begin(const mica_quantizer *q, const mica_calibration
     double low = 0, high = 0;
     if (!e) continue;
     MICA_TRY(begin_weight(e, session));
-    if (!e->input) continue;
+    /* The step of an input of zeros stays as it was made. */
+    if (!e->input || mica__layer_is_idle(mica_calibration_layer_at(c, i))) continue;
     MICA_TRY(mica_calibration_range(c, i, MICA_CALIBRATION_METHOD_MSE, 0, 8, &low, &high, NULL));
     const double step = e->never_negative ? high / 255 : fmax(-low, high) / 127;
     const float logarithm = (float)log(step);

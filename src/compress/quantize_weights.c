@@ -93,14 +93,9 @@ static mica_status fold_norm(const mica__given *file, work *k, double **factor) 
 
 static mica_status check_finite(const work *k) {
   const char *name = k->choice->layer->name;
-  double most = 0;
-  for (int64_t i = 0; i < k->outputs * k->row; i++) {
+  for (int64_t i = 0; i < k->outputs * k->row; i++)
     if (!isfinite(k->w[i]))
       return mica__fail(MICA_E_NUMERIC, "the weight of the layer '%s' holds numbers that are not finite", name);
-    most = fmax(most, fabs((double)k->w[i]));
-  }
-  if (most == 0 && k->outputs * k->row > 0)
-    return mica__fail(MICA_E_NUMERIC, "the weight of the layer '%s' is all 0, which is no range", name);
   return MICA_OK;
 }
 

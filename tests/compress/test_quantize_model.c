@@ -25,6 +25,9 @@ static float uniform(uint32_t *state) {
   return (float)(*state >> 8) * 0x1p-23F - 1;
 }
 
+/* Layers that no number passes: one that is given zeros, as behind a dead ReLU, and one whose weight is 0. */
+static bool idle;
+
 /* A convolution with a norm, one of two groups whose input others are given, a product of more axes, one of two values
  * that are computed, a transposed convolution, a last layer. */
 static mica_value network(mica_nn *nn, mica_value x) {
@@ -33,6 +36,12 @@ static mica_value network(mica_nn *nn, mica_value x) {
   mica_value first = mica_named(mica_nn_conv(nn, "conv1", x, WIDTH, 3, &plain), "conv1");
   mica_value h = mica_relu(mica_nn_batch_norm(nn, "bn1", first, NULL));
   mica_value a = mica_nn_conv(nn, "conv2", h, WIDTH, 3, &pairs);
+  if (idle) {
+    const mica_nn_conv_config padded = {.how = {.pad = {1, 1}}};
+    mica_value dead = mica_relu(mica_affine(h, -1, -1));
+    a = mica_add(a, mica_named(mica_nn_conv(nn, "dead", dead, WIDTH, 3, &padded), "dead"));
+    a = mica_add(a, mica_named(mica_nn_conv(nn, "empty", h, WIDTH, 3, &padded), "empty"));
+  }
   mica_value b = mica_nn_dense(nn, "rows", h, 8, NULL);
   mica_value c = mica_matmul(a, b);
   mica_value d = mica_nn_conv_transpose(nn, "up", c, WIDTH, 2, NULL);
@@ -54,8 +63,10 @@ static void write_model(const char *path, int64_t batch) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
+    float numbers[WIDTH * WIDTH * 9] = {0};
+    if (tensor && !strcmp(info->name, "empty.weight"))
+      ck_ok(mica_tensor_upload(test_queue(), tensor, numbers, mica_tensor_bytes(tensor)));
     if (!tensor || mica_value_shape(info->value).rank != 1) continue;
-    float numbers[64];
     for (size_t k = 0; k < mica_tensor_bytes(tensor) / sizeof(float); k++)
       numbers[k] = (strstr(info->name, "bn") ? 1 : 0) + 0.5F * uniform(&state);
     ck_ok(mica_tensor_upload(test_queue(), tensor, numbers, mica_tensor_bytes(tensor)));
@@ -114,11 +125,11 @@ static mica_onnx_quantize_config config_of(const char *data, const char *path) {
   return (mica_onnx_quantize_config){.data = data, .path = path};
 }
 
-/* What the integers answer beside the float model, in decibel. */
-static double decibel(const char *path) {
+/* What the integers answer beside a float model, in decibel. */
+static double decibel_of(const char *floats, const char *path) {
   static float is[ROWS * OUT], want[ROWS * OUT];
   double noise = 0, signal = 0, mean = 0;
-  run_model(float_model, want);
+  run_model(floats, want);
   run_model(path, is);
   for (int i = 0; i < ROWS * OUT; i++) mean += (double)want[i] / (ROWS * OUT);
   for (int i = 0; i < ROWS * OUT; i++) {
@@ -127,6 +138,8 @@ static double decibel(const char *path) {
   }
   return 10 * log10(signal / noise);
 }
+
+static double decibel(const char *path) { return decibel_of(float_model, path); }
 
 START_TEST(pairs_stand_around_products) {
   mica_report *report = NULL;
@@ -192,6 +205,32 @@ START_TEST(methods_and_kept_layers) {
 }
 END_TEST
 
+/* What has no range is no reason to give the other layers up. */
+START_TEST(layers_without_a_range_stay_float) {
+  mica_report *report = NULL;
+  char floats[512];
+  snprintf(floats, sizeof floats, "%s", files_path("idle.onnx"));
+  idle = true;
+  write_model(floats, 0);
+  idle = false;
+  const char *path = files_path("idle8.onnx");
+  mica_onnx_quantize_config config = config_of(files_path("data"), path);
+  ck_ok(mica_onnx_quantize(test_engine(), floats, &config, &report));
+  ck_assert_str_eq(note_of(report, "dead"), "float: all that it was given is 0");
+  ck_assert_str_eq(note_of(report, "empty"), "");
+  /* The inputs of the small model, and the weight of zeros, whose input conv2 has. */
+  ck_assert_uint_eq(nodes_of(path, "QuantizeLinear"), 4);
+  ck_assert_uint_eq(nodes_of(path, "DequantizeLinear"), 9);
+  const double is = decibel_of(floats, path);
+  ck_assert_msg(is > 30, "%.1f dB", is);
+  mica_report_destroy(report);
+  config.path = files_path("idle_weights.onnx");
+  config.how.weights_only = true;
+  ck_ok(mica_onnx_quantize(test_engine(), floats, &config, NULL));
+  ck_assert_uint_eq(nodes_of(config.path, "DequantizeLinear"), 6);
+}
+END_TEST
+
 static void refuses(const char *model, const mica_onnx_quantize_config *config, const char *sentence) {
   ck_assert_int_eq(mica_onnx_quantize(test_engine(), model, config, NULL), MICA_E_FORMAT);
   ck_assert_msg(strstr(mica_error_message(), sentence) != NULL, "%s", mica_error_message());
@@ -235,6 +274,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, pairs_stand_around_products);
   tcase_add_test(all, weights_alone_need_no_data);
   tcase_add_test(all, methods_and_kept_layers);
+  tcase_add_test(all, layers_without_a_range_stay_float);
   tcase_add_test(all, data_that_do_not_fit);
   suite_add_tcase(suite, all);
   return suite;
