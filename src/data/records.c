@@ -177,15 +177,15 @@ static size_t count_lines(const char *at, const char *end) {
 }
 
 /* Splits a line that begins with #: a record if it has as many cells as the first one, else it is passed over, with
- * no cell. */
+ * no cell. A quote that the line does not close is a comment's: it must not take the lines behind it. */
 static mica_status split_comment(mica__records *r, const char *at, const char *end, const char **next, bool *whole) {
   const char *newline = memchr(at, '\n', (size_t)(end - at));
-  if (r->width) {
+  if (r->width && (newline || r->ended)) {
     mica__attempt_begin();
-    const mica_status status = split(r, at, end, r->ended, next, whole);
+    const mica_status status = split(r, at, newline ? newline + 1 : end, true, next, whole);
     if (status != MICA_OK && status != MICA_E_FORMAT) return mica__attempt_pass(status);
     mica__attempt_end();
-    if (status == MICA_OK && (!*whole || r->count == r->width)) return MICA_OK;
+    if (status == MICA_OK && r->count == r->width) return MICA_OK;
   }
   r->count = 0;
   *whole = newline || r->ended;

@@ -31,6 +31,13 @@ void mica__schema_release(void *object) {
   free(schema);
 }
 
+/* True for a number, with a comma before its fraction where cells are not parted by commas: such a one is refused in a
+ * sentence of its own. */
+static bool is_numeric(const mica__records *r, mica__cell cell) {
+  double value;
+  return mica__cell_is_numeric(cell, &value) || (r->delimiter != ',' && mica__cell_has_comma(cell));
+}
+
 /* Sees whether the first record holds names: some text above numbers, and no number above one. */
 static mica_status find_header(mica__inference *in) {
   mica__records *r = in->records;
@@ -46,9 +53,8 @@ static mica_status find_header(mica__inference *in) {
   char *is_text = calloc(n, 1), *is_number = calloc(n, 1);
   mica_status status = in->schema->fields && in->columns && is_text && is_number ? MICA_OK : mica__fail_nomem(r->name);
   for (size_t i = 0; status == MICA_OK && i < n; i++) {
-    double value;
     in->schema->count = i + 1;
-    is_number[i] = mica__cell_is_numeric(r->cells[i], &value);
+    is_number[i] = is_numeric(r, r->cells[i]);
     is_text[i] = !is_number[i] && !mica__cell_is_missing(r->cells[i]);
     char *name = calloc(1, r->cells[i].length + 1);
     if (name) mica__cell_unquote(r->cells[i], name);
@@ -61,8 +67,7 @@ static mica_status find_header(mica__inference *in) {
     status = mica__records_next(r, &found);
     if (status != MICA_OK || !found) break;
     for (size_t i = 0; i < n && i < r->count; i++) {
-      double value;
-      const bool number = mica__cell_is_numeric(r->cells[i], &value);
+      const bool number = is_numeric(r, r->cells[i]);
       named = named || (is_text[i] && number);
       numbered = numbered || (is_number[i] && number);
     }

@@ -462,6 +462,13 @@ START_TEST(lists_between_commas_are_names) {
   files_write_text("table.csv", "tags;label\n0,1;x\n1,1;y\n0,1;x\n1,1;y\n");
   ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "numbers have a point before their fraction"));
+  /* Names above such numbers are names, and the label is found by itself. */
+  char many[1024] = "a;b;y\n";
+  for (int i = 0; i < 30; i++) snprintf(many + strlen(many), 32, "0,%d;0,4%d;-1,%d\n", i, i, i);
+  files_write_text("table.csv", many);
+  ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "line 2: column \"a\" holds \"0,0\"; numbers have a point"), "%s",
+                mica_error_message());
 }
 END_TEST
 
@@ -478,6 +485,22 @@ START_TEST(lines_with_a_number_sign) {
     ck_assert_str_eq(class_at(d, "label", 4), "#1");
     mica_dataset_destroy(d);
   }
+}
+END_TEST
+
+/* An open quote is a comment's own: it neither takes the lines up to the next quote nor those up to the file's end. */
+START_TEST(quotes_of_comments_end_with_them) {
+  static const char *const comments[] = {"#x,\"\n", "# see, \"the list\n"};
+  for (int in_file = 0; in_file < 2; in_file++)
+    for (size_t i = 0; i < sizeof comments / sizeof *comments; i++) {
+      char text[256];
+      snprintf(text, sizeof text, "note,label\n\"a,b\",x\n%sc,y\n\"d\",x\n%se,y\n", comments[i], comments[i]);
+      mica_dataset *d = open_table(text, (mica_dataset_config){.kinds = "note=text", .memory = in_file ? 1 : 0});
+      ck_assert_uint_eq(mica_dataset_count(d), 4);
+      check_text(d, "note", 1, "c");
+      check_text(d, "note", 3, "e");
+      mica_dataset_destroy(d);
+    }
 }
 END_TEST
 
@@ -550,6 +573,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, classes_may_stand_before_texts);
   tcase_add_test(tcase, lists_between_commas_are_names);
   tcase_add_test(tcase, lines_with_a_number_sign);
+  tcase_add_test(tcase, quotes_of_comments_end_with_them);
   tcase_add_test(tcase, digits_behind_a_zero_are_names);
   tcase_add_test(tcase, files_that_change_while_they_are_read);
   suite_add_tcase(suite, tcase);
