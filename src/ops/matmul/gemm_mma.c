@@ -73,7 +73,8 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   /* It reads 16 bytes at a time. */
   const int64_t vector = 16 / (int64_t)mica_dtype_size(mica_tensor_dtype(gemm->a.tensor));
-  MICA_TRY(mica__mma_built(desc, variant, mica__gemm_begin(queue, desc, values, gemm, vector, &launch)));
+  const mica_status status = mica__gemm_begin(queue, desc, values, gemm, vector, &launch);
+  MICA_TRY(mica__mma_built(desc, variant, mica_tensor_dtype(gemm->a.tensor), status));
   mica__launch_range1(&launch, mica__gemm_tiles(gemm, tile.m, tile.n) * (int64_t)tile.threads, tile.threads);
   return mica__gemm_end(queue, &launch, gemm);
 }

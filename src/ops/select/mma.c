@@ -10,11 +10,11 @@
 
 #define TYPE(name) (1u << MICA_##name)
 
-/* What is known of a unit. rejected: set when a driver that should take the instructions does not, so that it is not
- * asked again for every product. One for the process: drivers do not differ within one. */
+/* What is known of a unit, both by 1u << mica_dtype. rejected: set when a driver that should take the instructions does
+ * not, so that it is not asked again for every product. One for the process: drivers do not differ within one. */
 static struct {
-  const unsigned types; /* 1u << mica_dtype bits */
-  atomic_bool rejected;
+  const unsigned types;
+  atomic_uint rejected;
 } known[] = {
     [MICA__MMA_PTX] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
     [MICA__MMA_MFMA] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
@@ -46,8 +46,8 @@ const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, co
   if (!variant) return "no matrix unit of the device is known";
   const int32_t unit = unit_of(desc, variant->values);
   if (!mica__mma_takes(desc, variant, type)) return "its matrix units do not take the type";
-  if (mica__mma_was_wrong(device, unit, type)) return "a trial product on its matrix units was wrong";
-  return atomic_load(&known[unit].rejected) ? "the driver has rejected its instructions" : NULL;
+  if (atomic_load(&known[unit].rejected) & 1u << type) return "the driver has rejected its instructions";
+  return mica__mma_disproved(device, unit, type);
 }
 
 mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
@@ -63,11 +63,12 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
   return mica__mma_prove(engine, unit, type);
 }
 
-mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_status status) {
+mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type,
+                            mica_status status) {
   bool shipped = false;
   for (int i = 0; i < desc->variant_count; i++) shipped = shipped || variant == &desc->variants[i];
   if (status == MICA_E_BUILD && variant->has_instruction && shipped)
-    atomic_store(&known[unit_of(desc, variant->values)].rejected, true);
+    atomic_fetch_or(&known[unit_of(desc, variant->values)].rejected, 1u << type);
   return status;
 }
 

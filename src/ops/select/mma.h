@@ -99,18 +99,20 @@ bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *varian
 /* For `decline`: NULL where the device has a unit that takes the type, as far as is known. */
 const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device);
 /* MICA_E_UNSUPPORTED where a variant cannot be launched with the type, which on units that no GPU here has shown right
- * a trial product decides, once a device; and the status of getting it compiled, passed on: a driver that rejects the
- * instructions of a shipped variant is not asked again. */
+ * a trial product decides, once a device; and the status of getting it compiled, passed on: a driver that rejects a
+ * shipped variant's instructions for the type is not asked again. */
 mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                             mica_dtype type);
-mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_status status);
+mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type,
+                            mica_status status);
 
 /* The trial product, in mma_trial.c. try: MICA_E_NUMERIC where a variant of its kernel does not give the result. prove:
- * tries the device's own variant once, MICA_E_UNSUPPORTED where it was wrong; was_wrong tells what it found. */
+ * tries the device's own variant once, MICA_E_UNSUPPORTED where it was wrong or could not be built; disproved is why,
+ * NULL where it was right or there was no trial yet. */
 extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
-bool mica__mma_was_wrong(const mica_device_info *device, int32_t unit, mica_dtype type);
+const char *mica__mma_disproved(const mica_device_info *device, int32_t unit, mica_dtype type);
 
 /* A variant, and the number of parts of the depth. */
 typedef struct mica__mma_plan {

@@ -137,12 +137,13 @@ mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mic
   return status;
 }
 
-/* What trials found, for the process: devices by their names. A device too many is tried again. */
+/* What trials found, for the process: devices by their names. A device too many is tried again. status: of the trial,
+ * MICA_OK, MICA_E_NUMERIC or MICA_E_BUILD; others tell nothing about the unit. */
 static struct verdict {
   char device[MICA_DEVICE_TEXT];
   int32_t unit;
   mica_dtype dtype;
-  bool right;
+  mica_status status;
 } verdicts[32];
 static size_t verdict_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -155,12 +156,24 @@ static const struct verdict *find(const mica_device_info *device, int32_t unit, 
   return NULL;
 }
 
-bool mica__mma_was_wrong(const mica_device_info *device, int32_t unit, mica_dtype dtype) {
+static const char *reason_of(mica_status trial) {
+  if (trial == MICA_E_NUMERIC) return "a trial product on its matrix units was wrong";
+  return trial == MICA_E_BUILD ? "a trial product on its matrix units could not be built" : NULL;
+}
+
+const char *mica__mma_disproved(const mica_device_info *device, int32_t unit, mica_dtype dtype) {
   pthread_mutex_lock(&lock);
   const struct verdict *verdict = find(device, unit, dtype);
-  const bool wrong = verdict && !verdict->right;
+  const char *reason = verdict ? reason_of(verdict->status) : NULL;
   pthread_mutex_unlock(&lock);
-  return wrong;
+  return reason;
+}
+
+static void keep(const mica_device_info *device, int32_t unit, mica_dtype dtype, mica_status status) {
+  if (verdict_count == sizeof verdicts / sizeof *verdicts) return;
+  struct verdict *made = &verdicts[verdict_count++];
+  *made = (struct verdict){.unit = unit, .dtype = dtype, .status = status};
+  memcpy(made->device, device->name, sizeof made->device);
 }
 
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype) {
@@ -176,19 +189,11 @@ mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype)
   }
   pthread_mutex_lock(&lock);
   const struct verdict *verdict = find(device, unit, dtype);
-  mica_status status = MICA_OK;
-  if (!verdict) {
-    status = mica__mma_try(engine, variant, dtype);
-    const bool told = status == MICA_OK || status == MICA_E_NUMERIC || status == MICA_E_BUILD;
-    if (told && verdict_count < sizeof verdicts / sizeof *verdicts) {
-      struct verdict *made = &verdicts[verdict_count++];
-      *made = (struct verdict){.unit = unit, .dtype = dtype, .right = status == MICA_OK};
-      memcpy(made->device, device->name, sizeof made->device);
-    }
-  } else if (!verdict->right) {
-    status =
-        mica__fail(MICA_E_UNSUPPORTED, "a trial product of %s on the matrix units was wrong", mica_dtype_name(dtype));
-  }
+  const mica_status status = verdict ? verdict->status : mica__mma_try(engine, variant, dtype);
+  const char *reason = reason_of(status);
+  if (!verdict && (reason || status == MICA_OK)) keep(device, unit, dtype, status);
   pthread_mutex_unlock(&lock);
-  return status == MICA_E_NUMERIC ? mica__fail(MICA_E_UNSUPPORTED, "%s", mica_error_message()) : status;
+  if (!reason) return status;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s %s: %s", mica_dtype_name(dtype), variant->name,
+                    verdict ? reason : mica_error_message());
 }

@@ -172,7 +172,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
   mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
   mica_status status = partial ? mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)
                                : mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch);
-  MICA_TRY(mica__mma_built(desc, plan.variant, status));
+  MICA_TRY(mica__mma_built(desc, plan.variant, conv->dtype, status));
   if (partial) launch = mica__launch_of(kernel);
   for (int i = 0; i < phases.count; i++) {
     phases.begins[i] = groups;

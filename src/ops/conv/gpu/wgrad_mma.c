@@ -108,8 +108,8 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buff
   mica__kernel_set(desc, values, "PLAIN", !x);
   mica__kernel_set(desc, values, "DIMS",
                    !x || (d->in[0] == 1 && d->out[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0) ? 2 : 3);
-  MICA_TRY(
-      mica__mma_built(desc, plan->variant, mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)));
+  MICA_TRY(mica__mma_built(desc, plan->variant, conv->dtype,
+                           mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)));
   mica__launch launch = mica__launch_of(kernel);
   mica__conv_push_dims(&launch, d);
   int64_t step = MICA__MMA_STEP * piece_of(conv);
