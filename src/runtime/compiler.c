@@ -58,9 +58,16 @@ static const struct {
     {"rusticl", "", NULL, NULL, "rusticl compiles tiles of vectors for minutes: it gets the kernels of GPUs"},
 };
 
+/* An emulation, which is no device's choice, is for the devices of the kernel's other variants. */
+static bool is_for_cpus(const mica__kernel_desc *kernel, const mica__variant *variant) {
+  unsigned classes = variant->classes;
+  for (int v = 0; !variant->classes && v < kernel->variant_count; v++) classes |= kernel->variants[v].classes;
+  return classes == MICA__ON_CPU;
+}
+
 static const char *fault_of(const mica_device_info *device, const mica__kernel_desc *kernel,
                             const mica__variant *variant) {
-  const bool cpu = device->device_class == MICA_DEVICE_CLASS_CPU && !(variant->classes & MICA__ON_GPU);
+  const bool cpu = device->device_class == MICA_DEVICE_CLASS_CPU && is_for_cpus(kernel, variant);
   for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
     if (strstr(device->platform, faults[i].platform) && strstr(device->driver, faults[i].driver) &&
         (faults[i].kernel ? !strcmp(kernel->name, faults[i].kernel) : cpu) &&

@@ -36,18 +36,24 @@ END_TEST
 START_TEST(a_platform_that_joins_items_gets_the_kernels_of_gpus) {
   static const mica__variant variants[] = {{.name = "cpu", .classes = MICA__ON_CPU},
                                            {.name = "any", .classes = MICA__ON_ANY},
-                                           {.name = "gpu", .classes = MICA__ON_GPU}};
-  const mica__kernel_desc tiles = {.name = "tiles", .variants = variants, .variant_count = 1},
-                          both = {.name = "both", .variants = variants, .variant_count = 3};
+                                           {.name = "gpu", .classes = MICA__ON_GPU},
+                                           {.name = "emulation"}};
+  static const mica__variant tile_variants[] = {{.name = "cpu", .classes = MICA__ON_CPU}, {.name = "emulation"}};
+  const mica__kernel_desc tiles = {.name = "tiles", .variants = tile_variants, .variant_count = 2},
+                          both = {.name = "both", .variants = variants, .variant_count = 4},
+                          unit = {.name = "unit", .variants = &variants[2], .variant_count = 2};
   const mica_device_info llvmpipe = {.platform = "rusticl", .driver = "22.3.6", .device_class = MICA_DEVICE_CLASS_CPU},
                          iris = {.platform = "rusticl", .driver = "22.3.6", .device_class = MICA_DEVICE_CLASS_GPU},
                          pocl = {.platform = "Portable Computing Language", .device_class = MICA_DEVICE_CLASS_CPU};
-  ck_assert_ptr_nonnull(mica__compiler_fault(&llvmpipe, &tiles, &variants[0]));
+  ck_assert_ptr_nonnull(mica__compiler_fault(&llvmpipe, &tiles, &tile_variants[0]));
+  ck_assert_ptr_nonnull(mica__compiler_fault(&llvmpipe, &tiles, &tile_variants[1]));
   ck_assert_ptr_nonnull(mica__compiler_fault(&llvmpipe, &tiles, NULL));
   ck_assert_ptr_null(mica__compiler_fault(&llvmpipe, &both, NULL));
   ck_assert_ptr_null(mica__compiler_fault(&llvmpipe, &both, &variants[1]));
-  ck_assert_ptr_null(mica__compiler_fault(&iris, &tiles, &variants[0]));
-  ck_assert_ptr_null(mica__compiler_fault(&pocl, &tiles, &variants[0]));
+  ck_assert_ptr_null(mica__compiler_fault(&llvmpipe, &both, &variants[3]));
+  ck_assert_ptr_null(mica__compiler_fault(&llvmpipe, &unit, &variants[3]));
+  ck_assert_ptr_null(mica__compiler_fault(&iris, &tiles, &tile_variants[0]));
+  ck_assert_ptr_null(mica__compiler_fault(&pocl, &tiles, &tile_variants[0]));
   ck_assert_int_eq(mica__kernel_class(&llvmpipe), MICA__ON_GPU);
   ck_assert_int_eq(mica__kernel_class(&pocl), MICA__ON_CPU);
   ck_assert_str_eq(mica__kernel_variant(&both, &llvmpipe)->name, "any");
