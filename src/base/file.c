@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -203,12 +204,38 @@ void mica__file_sweep(const char *path) {
   closedir(open_directory);
 }
 
-/* A device or a pipe is written to, not replaced, nor is what a name in /dev stands for: /dev/stdout may be a file. */
-static mica_status write_through(const char *path, const mica__bytes *pieces, size_t count) {
-  int file = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (file < 0) return fail_io("write", path, errno);
+static bool write_pieces(int file, const mica__bytes *pieces, size_t count) {
   bool written = true;
   for (size_t i = 0; written && i < count; i++) written = write_all(file, pieces[i].data, pieces[i].size);
+  return written;
+}
+
+/* A reader that goes away ends no process of the caller's: its SIGPIPE, which is this thread's, is taken here, and the
+ * error is EPIPE. */
+static bool write_pipe(int file, const mica__bytes *pieces, size_t count) {
+  sigset_t pipe, before, pending;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigpending(&pending);
+  const bool waits = sigismember(&pending, SIGPIPE) == 1;
+  if ((errno = pthread_sigmask(SIG_BLOCK, &pipe, &before))) return false;
+  const bool written = write_pieces(file, pieces, count);
+  const int error = errno;
+  int number = 0;
+  sigpending(&pending);
+  if (!waits && sigismember(&pending, SIGPIPE) == 1) sigwait(&pipe, &number);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = error;
+  return written;
+}
+
+/* A device or a pipe is written to, not replaced, nor is what a name in /dev stands for: /dev/stdout may be a file. A
+ * pipe that nobody reads is an error (ENXIO), not waited for. */
+static mica_status write_through(const char *path, const mica__bytes *pieces, size_t count) {
+  int file = open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return fail_io("write", path, errno);
+  const int flags = fcntl(file, F_GETFL);
+  bool written = flags >= 0 && fcntl(file, F_SETFL, flags & ~O_NONBLOCK) == 0 && write_pipe(file, pieces, count);
   int error = errno;
   if (close(file) && written) written = false, error = errno;
   return written ? MICA_OK : fail_io("write", path, error);
@@ -226,9 +253,7 @@ mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size
   MICA_TRY(mica__file_make_parents(path));
   int file = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return fail_io("write", path, errno);
-  bool written = true;
-  for (size_t i = 0; written && i < count; i++) written = write_all(file, pieces[i].data, pieces[i].size);
-  written = written && fsync(file) == 0;
+  bool written = write_pieces(file, pieces, count) && fsync(file) == 0;
   int error = errno;
   if (close(file) && written) written = false, error = errno;
   if (written && rename(aside, path)) written = false, error = errno;

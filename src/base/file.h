@@ -41,7 +41,8 @@ void mica__file_sweep(const char *path);
 
 /* Makes the file hold the pieces one after another: at any moment it is the old file or the new one, also for other
  * processes and after a loss of power. Written beside its place, synced, renamed. Missing directories are made.
- * MICA_E_IO says what went wrong, and nothing is left behind. */
+ * MICA_E_IO says what went wrong, and nothing is left behind. A device, a pipe or a name in /dev is written to instead;
+ * a pipe that nobody reads, or no longer, is MICA_E_IO, without SIGPIPE. */
 mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count);
 
 #endif
