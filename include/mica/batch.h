@@ -25,7 +25,8 @@ typedef struct mica_batch {
   size_t tensor_count;
 } mica_batch;
 
-/* Batches, epoch after epoch. Used by one thread at a time. */
+/* Batches, epoch after epoch. Used by one thread at a time. In calls that a trainer makes, mica_error_status and
+ * mica_error_message begin as where nothing has failed, and tell of the call's own failures. */
 typedef struct mica_batch_source {
   void *user;
   /* Batches and samples of an epoch. All batches have the first one's N, but for a smaller last one. */

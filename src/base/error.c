@@ -8,7 +8,7 @@
  * and the failure to make an engine has no engine to hold it. */
 #define SENTENCE_BYTES 4096
 static _Thread_local char public_sentence[SENTENCE_BYTES], private_sentence[SENTENCE_BYTES];
-static _Thread_local mica_status public_status;
+static _Thread_local mica_status public_status, private_status;
 static _Thread_local unsigned attempts; /* that this thread is inside of */
 
 static char *sentence(void) { return attempts ? private_sentence : public_sentence; }
@@ -42,7 +42,7 @@ const char *mica_status_text(mica_status status) {
 }
 
 const char *mica_error_message(void) { return sentence(); }
-mica_status mica_error_status(void) { return public_status; }
+mica_status mica_error_status(void) { return attempts ? private_status : public_status; }
 
 mica_status(mica__fail)(mica_status status, const char *format, ...) {
   /* Formatted aside first: an argument may be the present sentence itself. */
@@ -52,7 +52,7 @@ mica_status(mica__fail)(mica_status status, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   memcpy(sentence(), text, strlen(text) + 1);
-  if (!attempts) public_status = status;
+  *(attempts ? &private_status : &public_status) = status;
   return status;
 }
 

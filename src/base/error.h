@@ -23,8 +23,8 @@ mica_status mica__fail_nomem(const char *what);
 #endif
 
 /* Between begin and end this thread's failures are private: what is tried may fail and be answered by another way, by a
- * log line or by nothing, and mica_error_message() afterwards is what it was before, as after any call that succeeds.
- * Inside, mica_error_message() is the private sentence. Pairs may be nested. */
+ * log line or by nothing, and mica_error_message() and mica_error_status() afterwards are what they were before, as
+ * after any call that succeeds. Inside they tell of the private failure. Pairs may be nested. */
 void mica__attempt_begin(void);
 void mica__attempt_end(void);
 /* Ends an attempt whose failure is passed on after all: its sentence becomes the public one. Returns status. */

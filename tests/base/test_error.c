@@ -67,7 +67,9 @@ START_TEST(an_attempt_is_private) {
   mica__attempt_end();
   mica__fail_in(MICA_E_NOT_FOUND, "up");
   ck_assert_str_eq(mica_error_message(), "up: deeper");
+  ck_assert_int_eq(mica_error_status(), MICA_E_NOT_FOUND);
   mica__attempt_end();
+  ck_assert_int_eq(mica_error_status(), MICA_E_IO);
   ck_assert_str_eq(mica_error_message(), "of the caller");
   ck_assert_ptr_eq(mica_error_message(), before);
 }

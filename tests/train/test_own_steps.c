@@ -229,7 +229,10 @@ static mica_status next_gives_none(void *user, mica_queue *queue, mica_batch *ba
 
 static mica_status next_says_why(void *user, mica_queue *queue, mica_batch *batch) {
   (void)batch, (void)user;
-  return mica_tensor_upload(queue, NULL, NULL, 0);
+  ck_assert_int_eq(mica_error_status(), MICA_OK);
+  const mica_status status = mica_tensor_upload(queue, NULL, NULL, 0);
+  ck_assert_int_eq(mica_error_status(), MICA_E_INVALID);
+  return status;
 }
 
 static const mica_batch_column rating[] = {{"rating", MICA_F32, {1, {MICA_DYNAMIC}}}};
