@@ -37,9 +37,9 @@
  * Ownership. What create (or open) makes, destroy (or close) releases, and destroy(NULL) does nothing. Pointers that
  * other functions return belong to the object asked and are valid as long as it is, unless they say otherwise; texts
  * and arrays "the caller's to mica_free" are the caller's. Arguments are read during the call, and kept only where the
- * function says so. NULL is MICA_E_INVALID to what returns a status; functions that look at an object want one. What
- * is made from an engine is destroyed before it. Pointers that results are stored through are written on success
- * alone.
+ * function says so. NULL is MICA_E_INVALID to what returns a status, and gives a null value where a value is returned;
+ * functions that look at an object want one. What is made from an engine is destroyed before it. Pointers that results
+ * are stored through are written on success alone.
  *
  * Threads. Each header says which calls may run at the same time on one object. Different objects are independent:
  * several threads may work on one engine, each with queues, graphs, sessions and networks of its own.

@@ -110,8 +110,8 @@ typedef struct mica_optimizer_values {
 } mica_optimizer_values;
 
 /* Differentiates loss, which has one element, with respect to all weights of nn that are not frozen, and adds the
- * assignments of a step. config NULL: sgd by its defaults. values may be NULL. Errors stand in the graph. Once a
- * network. */
+ * assignments of a step. config NULL: sgd by its defaults. values may be NULL. Errors stand in the graph: a second call
+ * on one graph is MICA_E_STATE. */
 MICA_API void mica_optimize(mica_nn *nn, mica_value loss, const mica_optimizer_config *config,
                             mica_optimizer_values *values);
 

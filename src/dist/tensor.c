@@ -60,6 +60,15 @@ static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   p->list[p->count++] = (division){name, axis};
 }
 
+/* Records that there is no network, or no ranks. */
+static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *kind, mica_value x) {
+  char text[64];
+  if (p && nn) return mica_value_is_null(x);
+  snprintf(text, sizeof text, "%s: %s is NULL", kind, nn ? "parallel" : "the network");
+  if (x.graph) mica_graph_fail(x.graph, MICA_E_INVALID, text);
+  return true;
+}
+
 /* Records that the ranks do not divide a count. */
 static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, const char *what, int64_t count) {
   char text[256];
@@ -81,7 +90,7 @@ static mica_value columns(mica_parallel *p, mica_nn *nn, const char *name, mica_
 
 mica_value mica_parallel_columns(mica_parallel *p, mica_nn *nn, const char *name, mica_value x, int64_t units,
                                  const mica_dense_config *config) {
-  if (mica_value_is_null(x) || is_uneven(p, nn, name, "units", units)) return (mica_value){0};
+  if (is_missing(p, nn, "parallel_columns", x) || is_uneven(p, nn, name, "units", units)) return (mica_value){0};
   return columns(p, nn, name, mica_parallel_enter(x, p->communicator, p->channel++), units, config);
 }
 
@@ -89,6 +98,7 @@ mica_value mica_parallel_rows(mica_parallel *p, mica_nn *nn, const char *name, m
                               const mica_dense_config *config) {
   mica_dense_config how = config ? *config : (mica_dense_config){0};
   const bool biased = !how.no_bias;
+  if (is_missing(p, nn, "parallel_rows", x)) return (mica_value){0};
   const size_t first = mica_nn_parameter_count(nn);
   how.no_bias = true; /* it is added once, to the sum */
   mica_value y = mica_nn_dense(nn, name, x, units, &how);
@@ -107,7 +117,7 @@ mica_value mica_parallel_attention(mica_parallel *p, mica_nn *nn, const char *na
   static const char *const names[] = {"q", "k", "v"};
   const mica_shape shape = mica_value_shape(x);
   mica_value parts[3];
-  if (mica_value_is_null(x) || is_uneven(p, nn, name, "heads", heads)) return (mica_value){0};
+  if (is_missing(p, nn, "parallel_attention", x) || is_uneven(p, nn, name, "heads", heads)) return (mica_value){0};
   if (shape.rank != 3 || shape.dim[2] < 1 || shape.dim[2] % heads)
     return mica_graph_fail(x.graph, MICA_E_SHAPE, "parallel_attention: x is (B, T, C), and heads divide C");
   const int64_t channels = shape.dim[2], own = heads / p->communicator->ranks, size = channels / heads;

@@ -8,12 +8,12 @@
 
 static const mica_init_config he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
 
-/* Gets the extent of an axis that a layer's parameters depend on. false if it is open (the error is in the graph) or x
- * is null. */
-static bool find_extent(const char *kind, mica_value x, int32_t axis, int64_t *extent) {
+/* Gets the extent of an axis that a layer's parameters depend on. false if it is open or nn is NULL, with the error in
+ * the graph, or x is null. */
+static bool find_extent(const mica_nn *nn, const char *kind, mica_value x, int32_t axis, int64_t *extent) {
   mica_shape shape = mica_value_shape(x);
   char text[MICA_SHAPE_TEXT];
-  if (mica_value_is_null(x)) return false;
+  if (mica__nn_missing(nn, kind, x) || mica_value_is_null(x)) return false;
   int32_t at = axis < 0 ? axis + shape.rank : axis;
   bool known = at >= 0 && at < shape.rank && shape.dim[at] != MICA_DYNAMIC;
   if (known)
@@ -34,7 +34,7 @@ static mica_value leave(mica_nn *nn, mica_value result) {
 mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t units, const mica_dense_config *config) {
   mica_dense_config c = config ? *config : (mica_dense_config){0};
   int64_t inputs = 0;
-  if (!find_extent("dense", x, -1, &inputs)) return null_value;
+  if (!find_extent(nn, "dense", x, -1, &inputs)) return null_value;
   mica_init_config weight = mica__init_or(c.weight, he), bias = c.bias;
   mica_shape like;
   mica__nn_enter(nn, name, "dense");
@@ -59,9 +59,9 @@ static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t 
   return mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, mica_nn_parameter(nn, "weight", shape, &weight));
 }
 
-static bool find_channels(const char *kind, mica_value x, int64_t groups, int64_t *channels) {
+static bool find_channels(const mica_nn *nn, const char *kind, mica_value x, int64_t groups, int64_t *channels) {
   int32_t rank = mica_value_shape(x).rank;
-  if (!find_extent(kind, x, 1, channels)) return false;
+  if (!find_extent(nn, kind, x, 1, channels)) return false;
   if (rank >= 3 && rank <= 5 && groups > 0 && *channels % groups == 0) return true;
   mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: %lld groups of %lld channels, rank %d", kind, (long long)groups,
                    (long long)*channels, (int)rank);
@@ -97,12 +97,12 @@ static mica_value add_conv(mica_nn *nn, const char *name, mica_value x, int64_t 
   const char *kind = transposed ? "conv_transpose" : "conv";
   int64_t channels = 0;
   if (c.how.groups == 0) c.how.groups = 1;
+  if (!find_extent(nn, kind, x, 1, &channels)) return null_value;
   c.how.allow_tf32 |= nn->config.allow_tf32;
-  if (!find_extent(kind, x, 1, &channels)) return null_value;
   int32_t rank = mica_value_shape(x).rank;
   mica__nn_enter(nn, name, kind);
   take_widths(nn, rank, window_of(&c, size, rank - 2), transposed, channels, &outputs, &c.how.groups);
-  if (!find_channels(kind, x, c.how.groups, &channels)) return mica__nn_leave(nn, null_value);
+  if (!find_channels(nn, kind, x, c.how.groups, &channels)) return mica__nn_leave(nn, null_value);
   x = mica__nn_hooked(nn, MICA_NN_POINT_INPUT, mica__nn_narrow(nn, x));
   int64_t first = transposed ? channels : outputs, second = (transposed ? outputs : channels) / c.how.groups;
   mica_value w = filters_of(nn, &c, first, second, size, rank - 2, transposed);
@@ -123,7 +123,7 @@ mica_value mica_nn_conv_transpose(mica_nn *nn, const char *name, mica_value x, i
 mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
                              const mica_embedding_config *config) {
   mica_embedding_config c = config ? *config : (mica_embedding_config){0};
-  if (mica_value_is_null(indices)) return indices;
+  if (mica__nn_missing(nn, "embedding", indices) || mica_value_is_null(indices)) return null_value;
   mica_init_config weight = mica__init_or(c.weight, (mica_init_config){.kind = MICA_INIT_NORMAL, .value = 1});
   mica_shape shape = MICA_SHAPE(count, width);
   mica__nn_enter(nn, name, "embedding");
@@ -134,6 +134,7 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
 }
 
 mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate) {
+  if (mica__nn_missing(nn, "dropout", x)) return null_value;
   if (!mica_value_is_null(x) && !(rate >= 0 && rate < 1))
     return mica__graph_fail(x.graph, MICA_E_INVALID, "dropout: a rate of %g is not in [0, 1)", rate);
   if (!nn->config.training || mica_value_is_null(x)) return x;
@@ -162,7 +163,7 @@ static mica_norm_config norm_config(const mica_norm_config *config) {
 mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
   mica_norm_config c = norm_config(config);
   int64_t channels = 0;
-  if (!find_extent("layer_norm", x, -1, &channels)) return null_value;
+  if (!find_extent(nn, "layer_norm", x, -1, &channels)) return null_value;
   mica__nn_enter(nn, name, "layer_norm");
   affine a = norm_parameters(nn, &c, channels);
   return leave(nn, mica_layer_norm(mica__nn_narrow(nn, x), -1, a.scale, a.bias, c.epsilon));
@@ -171,7 +172,7 @@ mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const
 mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
   mica_norm_config c = norm_config(config);
   int64_t channels = 0;
-  if (!find_extent("rms_norm", x, -1, &channels)) return null_value;
+  if (!find_extent(nn, "rms_norm", x, -1, &channels)) return null_value;
   c.no_bias = true;
   mica__nn_enter(nn, name, "rms_norm");
   affine a = norm_parameters(nn, &c, channels);
@@ -209,7 +210,7 @@ static mica_value unbiased(mica_value x, const mica_batch_statistics *s, mica_va
 mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config) {
   mica_norm_config c = norm_config(config);
   int64_t channels = 0;
-  if (!find_extent("batch_norm", x, 1, &channels)) return null_value;
+  if (!find_extent(nn, "batch_norm", x, 1, &channels)) return null_value;
   if (!(c.momentum >= 0 && c.momentum <= 1))
     return mica__graph_fail(x.graph, MICA_E_INVALID, "batch_norm '%s': a momentum of %g is not in [0, 1]",
                             name ? name : "", c.momentum);
@@ -230,7 +231,7 @@ mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64
                               const mica_norm_config *config) {
   mica_norm_config c = norm_config(config);
   int64_t channels = 0;
-  if (!find_channels("group_norm", x, groups, &channels)) return null_value;
+  if (!find_channels(nn, "group_norm", x, groups, &channels)) return null_value;
   mica__nn_enter(nn, name, "group_norm");
   affine a = norm_parameters(nn, &c, channels);
   return leave(nn, mica_group_norm(mica__nn_narrow(nn, x), a.scale, a.bias, groups, c.epsilon));

@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "ir/graph.h"
 #include "nn/init.h"
+#include "ops/common/build.h"
 
 #include <fnmatch.h>
 #include <mica/dist.h>
@@ -73,6 +74,11 @@ static void *grow(mica_nn *nn, void *array, size_t count, size_t *capacity, size
   return grown;
 }
 
+bool mica__nn_missing(const mica_nn *nn, const char *kind, mica_value x) {
+  if (!nn) mica__builder_fail(kind, x, MICA_E_INVALID, "the network is NULL");
+  return !nn;
+}
+
 /* --- scopes and layers --- */
 
 char *mica__nn_name(mica_nn *nn, const char *name) {
@@ -87,6 +93,7 @@ char *mica__nn_name(mica_nn *nn, const char *name) {
 
 void mica_nn_push(mica_nn *nn, const char *name) {
   mica__text text = {0};
+  if (!nn) return;
   if (nn->depth >= MICA__NN_DEPTH || !name) {
     mica__graph_fail(nn->graph, MICA_E_INVALID, "mica_nn_push: %s",
                      name ? "too many scopes inside each other" : "a scope without a name");
@@ -104,6 +111,7 @@ void mica_nn_push(mica_nn *nn, const char *name) {
 }
 
 void mica_nn_pop(mica_nn *nn) {
+  if (!nn) return;
   if (nn->depth > 0)
     nn->prefix[nn->cut[--nn->depth]] = '\0';
   else
@@ -142,6 +150,7 @@ mica_value mica__nn_leave(mica_nn *nn, mica_value result) {
 }
 
 mica_value mica_nn_apply(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block, const void *config) {
+  if (mica__nn_missing(nn, "apply", x)) return (mica_value){0};
   mica_nn_push(nn, name);
   mica_value y = block(nn, x, config);
   mica_nn_pop(nn);
@@ -153,6 +162,7 @@ mica_value mica_nn_residual(mica_nn *nn, const char *name, mica_value x, mica_nn
 }
 
 mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value x, const mica_nn_stage *stages, size_t count) {
+  if (mica__nn_missing(nn, "sequential", x)) return (mica_value){0};
   mica_nn_push(nn, name);
   for (size_t i = 0; i < count; i++) {
     char index[24];
@@ -285,6 +295,7 @@ mica_value mica__nn_narrow(const mica_nn *nn, mica_value x) {
 }
 
 mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init) {
+  if (!nn) return (mica_value){0};
   return mica__nn_narrow(nn, mica__nn_add(nn, name, MICA_F32, shape, init, MICA_NN_ROLE_WEIGHT));
 }
 
@@ -294,6 +305,7 @@ mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double
 
 mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, double value) {
   mica_init_config init = {.kind = MICA_INIT_CONSTANT, .value = value};
+  if (!nn) return (mica_value){0};
   return mica__nn_add(nn, name, dtype, shape, &init, MICA_NN_ROLE_STATE);
 }
 
@@ -308,6 +320,7 @@ mica_value mica__nn_weight(mica_nn *nn, const char *name) {
 }
 
 mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
+  if (!nn) return (mica_value){0};
   mica_value weight = mica__nn_weight(nn, name);
   if (!mica_value_is_null(weight)) return mica__nn_narrow(nn, weight);
   return mica__graph_fail(nn->graph, MICA_E_NOT_FOUND, "mica_nn_weight_of: no layer made a weight '%s'",
@@ -315,6 +328,7 @@ mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
 }
 
 mica_value mica_nn_step(mica_nn *nn) {
+  if (!nn) return (mica_value){0};
   if (!mica_value_is_null(nn->step)) return nn->step;
   /* The step stands outside of all scopes. */
   char *prefix = nn->prefix, none[] = "";

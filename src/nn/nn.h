@@ -45,6 +45,9 @@ struct mica_nn {
 /* "prefix.name" (without name_prefix) on the heap; NULL, with the error in the graph, when memory is short. */
 char *mica__nn_name(mica_nn *nn, const char *name);
 
+/* True, with the error in x's graph, where nn is NULL: layers then give a null value, as of a null x. */
+bool mica__nn_missing(const mica_nn *nn, const char *kind, mica_value x);
+
 /* Between enter and leave, parameters are those of the layer `name` ("name.weight"), and the layer is recorded for
  * the summary. leave returns the result. */
 void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);

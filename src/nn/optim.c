@@ -442,6 +442,11 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
                       c->other_count);
   if (c->other_count && c->loss_scale > 0)
     return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: gradients of other values with a loss scale");
+  if (mica__name_table_find(&nn->graph->names, MICA_LEARNING_RATE) > 0)
+    return mica__fail(MICA_E_STATE,
+                      "mica_optimize: it was called before, or something else is named %s: a graph has "
+                      "one optimiser",
+                      MICA_LEARNING_RATE);
   return mica_graph_status(nn->graph);
 }
 
@@ -490,12 +495,13 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
 
 static void optimize(mica_nn *nn, mica_value loss, const mica__gradients *given, const mica_optimizer_config *config,
                      mica_optimizer_values *values) {
+  if (values) *values = (mica_optimizer_values){0};
+  if (mica__nn_missing(nn, "optimize", loss)) return;
   optimiser o = {.nn = nn, .c = config ? *config : (mica_optimizer_config){0}, .given = given};
   mica_optimizer_config defaults = mica_optimizer_config_default(o.c.optimizer);
   o.c.beta1 = mica__or_default(o.c.beta1, defaults.beta1);
   o.c.beta2 = mica__or_default(o.c.beta2, defaults.beta2);
   o.c.epsilon = mica__or_default(o.c.epsilon, defaults.epsilon);
-  if (values) *values = (mica_optimizer_values){0};
   mica_status status = check(nn, &o.c);
   if (status == MICA_OK) status = build(&o, loss, values);
   if (status != MICA_OK) mica__graph_fail_with(nn->graph, status);

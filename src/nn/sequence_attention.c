@@ -153,7 +153,7 @@ static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
 static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
   const char *wrong = NULL;
   mica_shape shape = mica_value_shape(x);
-  if (mica_value_is_null(x)) return false;
+  if (mica__nn_missing(nn, "attention", x) || mica_value_is_null(x)) return false;
   if (c->heads == 0) c->heads = 1;
   if (c->groups == 0) c->groups = c->heads;
   if (shape.rank != 3 || shape.dim[2] < 1)

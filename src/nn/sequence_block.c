@@ -61,7 +61,7 @@ mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica
   static const char *const norms[] = {"norm1", "norm2", "norm3"};
   mica_transformer_config c = config ? *config : (mica_transformer_config){0};
   mica_shape shape = mica_value_shape(x);
-  if (mica_value_is_null(x)) return x;
+  if (mica__nn_missing(nn, "transformer", x) || mica_value_is_null(x)) return null_value;
   if (shape.rank != 3 || shape.dim[2] < 1)
     return mica__builder_fail("transformer", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
   const int64_t width = shape.dim[2];

@@ -61,7 +61,7 @@ static const char *wrong_of(mica_shape shape, const mica_conformer_config *c) {
 mica_value mica_nn_conformer(mica_nn *nn, const char *name, mica_value x, const mica_conformer_config *config) {
   mica_conformer_config c = config ? *config : (mica_conformer_config){0};
   const mica_shape shape = mica_value_shape(x);
-  if (mica_value_is_null(x)) return x;
+  if (mica__nn_missing(nn, "conformer", x) || mica_value_is_null(x)) return null_value;
   if (c.kernel == 0) c.kernel = 15;
   if (c.hidden == 0) c.hidden = 4 * shape.dim[2];
   const char *wrong = wrong_of(shape, &c);

@@ -124,7 +124,8 @@ static mica_value sinusoids(mica_value positions, int64_t width) {
 mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value x, mica_value positions, int64_t length,
                              mica_positions_kind kind) {
   mica_shape shape = mica_value_shape(x);
-  if (mica_value_is_null(x) || mica_value_is_null(positions)) return (mica_value){0};
+  if (mica__nn_missing(nn, "positions", x) || mica_value_is_null(x) || mica_value_is_null(positions))
+    return (mica_value){0};
   if (shape.rank != 3 || shape.dim[2] < 1)
     return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
   if (kind == MICA_POSITIONS_KIND_SINUSOIDAL)

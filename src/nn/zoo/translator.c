@@ -27,6 +27,7 @@ static mica_value run_blocks(mica_nn *nn, const char *scope, mica_value x, mica_
 
 mica_value mica_translator_encode(mica_nn *nn, mica_value ids, const mica_model_config *config) {
   mica_model_config c = with_defaults(config);
+  if (mica__nn_missing(nn, "translator_encode", ids)) return null_value;
   /* A source is read whole: the cache is the decoder's. */
   c.sequence.cache = NULL;
   const mica_transformer_config block = mica__sequence_block(&c, false);
@@ -40,6 +41,7 @@ mica_value mica_translator_decode(mica_nn *nn, mica_value ids, mica_value memory
   const mica_model_config c = with_defaults(config);
   const mica_sequence_sizes *s = &c.sequence;
   mica_transformer_config block = mica__sequence_block(&c, true);
+  if (mica__nn_missing(nn, "translator_decode", ids)) return null_value;
   block.cross = block.self;
   block.cross.causal = false;
   block.cross.positions = MICA_POSITIONS_KIND_NONE;

@@ -71,7 +71,7 @@ mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config) {
   mica_model_config c = config ? *(const mica_model_config *)config : (mica_model_config){0};
   mica_shape shape = mica_value_shape(x);
   int32_t found = 0;
-  if (mica_value_is_null(x)) return x;
+  if (mica__nn_missing(nn, "model", x) || mica_value_is_null(x)) return (mica_value){0};
   mica_status status = mica__name_find("model", c.name ? c.name : "", names, ENTRIES, &found);
   if (status != MICA_OK) return mica__graph_fail_with(x.graph, status);
   if (!takes(&entries[found], x)) return (mica_value){0};
