@@ -25,6 +25,8 @@ mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double
 mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *box, const char *where);
 /* Counts a box that is left out since it has no area; the summary says how many there were. */
 void mica__boxed_count_flat(mica__boxed *b);
+/* Counts a category that has the name of another one, whose class it is; the summary says how many there were. */
+void mica__boxed_count_merged(mica__boxed *b);
 /* The class of a name, which is a new one where it has not come before. */
 mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_index);
 /* Pictures that are there, and were left out for they have no annotations: the summary says so. */

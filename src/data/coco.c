@@ -1,4 +1,5 @@
 /* COCO: one file of JSON with pictures, categories and annotations. Boxes are x, y, width, height. */
+#include "base/name_table.h"
 #include "base/text.h"
 #include "data/boxed.h"
 #include "data/source.h"
@@ -67,6 +68,14 @@ static const char *text(const cJSON *item, const char *key) {
   return cJSON_IsString(value) ? value->valuestring : NULL;
 }
 
+/* An id; NaN where there is none. From 2^53 on numbers of JSON are no longer told apart. */
+static mica_status take_id(const reading *r, const cJSON *item, const char *key, double *id) {
+  *id = number(item, key);
+  if (!(fabs(*id) >= 0x1p53)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: \"%s\" is about %.17g: ids are below 2^53, above which they are not told apart",
+                    r->name, key, *id);
+}
+
 /* The members of a list by rising id. */
 static mica_status sort(const reading *r, const cJSON *list, const char *what, entry **out, size_t *count) {
   const cJSON *item;
@@ -75,7 +84,8 @@ static mica_status sort(const reading *r, const cJSON *list, const char *what, e
   *out = entries;
   if (!entries) return mica__fail_nomem("boxes");
   cJSON_ArrayForEach(item, list) {
-    const double id = number(item, "id");
+    double id;
+    MICA_TRY(take_id(r, item, "id", &id));
     if (isnan(id)) return mica__fail(MICA_E_FORMAT, "%s: number %zu of \"%s\" has no id", r->name, *count, what);
     entries[*count] = (entry){id, *count, item};
     ++*count;
@@ -93,8 +103,9 @@ static const entry *find(const entry *entries, size_t count, double id) {
   return isnan(id) ? NULL : bsearch(&key, entries, count, sizeof *entries, compare_entries);
 }
 
-/* Classes in the order of their ids. */
+/* Classes in the order of their ids. Several ids of one name are one class, which the summary says. */
 static mica_status take_categories(reading *r, mica__boxed *b) {
+  int32_t classes = 0;
   for (size_t i = 0; i < r->category_count; i++) {
     const char *name = text(r->categories[i].item, "name");
     int32_t class_index = 0;
@@ -102,6 +113,10 @@ static mica_status take_categories(reading *r, mica__boxed *b) {
       return mica__fail(MICA_E_FORMAT, "%s: the category of id %.15g has no name", r->name, r->categories[i].id);
     MICA_TRY(mica__boxed_class(b, name, &class_index));
     r->categories[i].index = (size_t)class_index;
+    if (class_index == classes)
+      classes++;
+    else
+      mica__boxed_count_merged(b);
   }
   return MICA_OK;
 }
@@ -111,7 +126,8 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
   r->annotations = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *r->annotations);
   if (!r->annotations) return mica__fail_nomem("boxes");
   cJSON_ArrayForEach(item, list) {
-    const double id = number(item, "image_id");
+    double id;
+    MICA_TRY(take_id(r, item, "image_id", &id));
     const entry *picture = find(r->pictures, r->picture_count, id);
     if (!picture)
       return mica__fail(MICA_E_FORMAT, "%s: annotation %zu is of the picture of id %.15g, which is not there", r->name,
@@ -125,9 +141,9 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
 
 static mica_status take_box(const reading *r, const annotation *a, mica__boxed *b) {
   const cJSON *list = list_of(a->item, "bbox"), *side;
-  const double category = number(a->item, "category_id");
+  double sides[4], category;
+  MICA_TRY(take_id(r, a->item, "category_id", &category));
   const entry *of = find(r->categories, r->category_count, category);
-  double sides[4];
   int count = 0;
   char where[600];
   snprintf(where, sizeof where, "%.500s: annotation %zu", r->name, a->index);
@@ -162,7 +178,15 @@ static bool is_inside(const char *name) {
   return true;
 }
 
-static mica_status take_pictures(const reading *r, mica__boxed *b) {
+/* A file that is listed twice would count twice, and on both sides of a split. */
+static mica_status note_file(const reading *r, mica__name_table *files, const char *name, size_t i) {
+  const int32_t first = mica__name_table_find(files, name);
+  if (first < 0) return mica__name_table_add(files, name, (int32_t)i);
+  return mica__fail(MICA_E_FORMAT, "%s: the pictures of the ids %.16g and %.16g are one file, %s", r->name,
+                    r->pictures[first].id, r->pictures[i].id, name);
+}
+
+static mica_status take_pictures(const reading *r, mica__name_table *files, mica__boxed *b) {
   size_t next = 0;
   for (size_t i = 0; i < r->picture_count; i++) {
     const entry *picture = &r->pictures[i];
@@ -174,6 +198,7 @@ static mica_status take_pictures(const reading *r, mica__boxed *b) {
                         r->name, picture->id);
     if (isnan(width) || isnan(height))
       return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g has no width and height", r->name, picture->id);
+    MICA_TRY(note_file(r, files, name, i));
     mica__text_addf(&path, "%s%s", r->folder, name);
     MICA_TRY(mica__text_status(&path));
     MICA_TRY(mica__boxed_picture(b, path.data, floor(width), floor(height)));
@@ -193,7 +218,10 @@ static mica_status take_root(reading *r, const cJSON *root, mica__boxed *b) {
   MICA_TRY(sort(r, lists[1], keys[1], &r->categories, &r->category_count));
   MICA_TRY(take_categories(r, b));
   MICA_TRY(take_annotations(r, lists[2]));
-  return take_pictures(r, b);
+  mica__name_table files = {0};
+  mica_status status = take_pictures(r, &files, b);
+  mica__name_table_free(&files);
+  return status;
 }
 
 static long line_of(const char *content, const char *at) {

@@ -1,5 +1,6 @@
 /* Pascal VOC: a file of XML a picture, lists of the pictures of each part. Boxes count pixels from 1 and include the
  * last one. */
+#include "base/name_table.h"
 #include "base/text.h"
 #include "data/boxed.h"
 #include "data/image.h"
@@ -33,6 +34,7 @@ typedef struct reading {
   size_t length;
   bool cut; /* the text is longer than `text` holds */
   bool began, has_class;
+  int names, boxes; /* of the object so far */
   char class_name[MOST_TEXT];
   double size[2], sides[4]; /* NaN: not there */
   int difficult;
@@ -97,8 +99,11 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
     memcpy(r->path[r->depth], n < sizeof r->path[0] ? name : "?", (n < sizeof r->path[0] ? n : 1) + 1);
   }
   r->depth++;
+  if (IN(r, "annotation", "object", "name") && r->names++ > 0) fail(r, "an object has two names");
+  if (IN(r, "annotation", "object", "bndbox") && r->boxes++ > 0) fail(r, "an object has two boxes");
   if (!IN(r, "annotation", "object")) return;
   r->has_class = false;
+  r->names = r->boxes = 0;
   r->difficult = 0;
   for (int k = 0; k < 4; k++) r->sides[k] = NAN;
 }
@@ -169,8 +174,11 @@ static void XMLCALL close_element(void *user, const XML_Char *name) {
     r->has_class = *text != '\0';
     memcpy(r->class_name, text, strlen(text) + 1);
   }
-  for (int k = 0; k < 4; k++)
-    if (IN(r, "annotation", "object", "bndbox", sides[k])) r->sides[k] = number(r, sides[k]);
+  for (int k = 0; k < 4; k++) {
+    if (!IN(r, "annotation", "object", "bndbox", sides[k])) continue;
+    if (!isnan(r->sides[k])) fail(r, "a box has two %s", sides[k]);
+    if (r->status == MICA_OK) r->sides[k] = number(r, sides[k]);
+  }
   if (r->status == MICA_OK && IN(r, "annotation", "object")) end_object(r);
   r->depth--;
   r->length = 0;
@@ -312,12 +320,13 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   return status;
 }
 
-/* Reads those that a list names, one a line; a number behind a name, which says whether a class is there, is passed
- * over. */
+/* Reads those that a list names, one a line, each once; a number behind a name, which says whether a class is there, is
+ * passed over. */
 static mica_status read_list(const char *root, const char *path, mica__boxed *b) {
   uint8_t *content = NULL;
   size_t size = 0;
-  long line = 0;
+  int32_t line = 0;
+  mica__name_table lines = {0};
   MICA_TRY(mica__content_read(path, &content, &size));
   mica_status status = MICA_OK;
   for (char *at = (char *)content, *next; status == MICA_OK && at; at = next) {
@@ -327,11 +336,17 @@ static mica_status read_list(const char *root, const char *path, mica__boxed *b)
     const size_t n = strcspn(at, " \t\r");
     at[n] = '\0';
     if (!n) continue;
+    const int32_t before = mica__name_table_find(&lines, at);
     if (strchr(at, '/') || *at == '.')
-      status = mica__fail(MICA_E_FORMAT, "%s, line %ld: no name of a picture", path, line);
+      status = mica__fail(MICA_E_FORMAT, "%s, line %d: no name of a picture", path, (int)line);
+    else if (before >= 0)
+      status = mica__fail(MICA_E_FORMAT, "%s, line %d: the picture %s stands in line %d already", path, (int)line, at,
+                          (int)before);
     else
-      status = read_one(root, at, b);
+      status = mica__name_table_add(&lines, at, line);
+    if (status == MICA_OK) status = read_one(root, at, b);
   }
+  mica__name_table_free(&lines);
   free(content);
   return status;
 }

@@ -192,12 +192,25 @@ void mica__interactions_free(void *interactions) {
   free(x);
 }
 
+/* The larger MovieLens files have "::" between their columns. */
+static mica_status check_colons(const mica__records *r) {
+  const mica__cell first = r->cells[0];
+  for (size_t i = 0; r->count == 1 && i + 1 < first.length; i++)
+    if (first.text[i] == ':' && first.text[i + 1] == ':')
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu: columns between \"::\" are not read; between tabs they are: "
+                        "sed 's/::/\\t/g' ratings.dat >ratings.tsv",
+                        r->name, r->line);
+  return MICA_OK;
+}
+
 /* Reads the first line; *more: there is a line to read. */
 static mica_status read_head(table *t, const mica__interaction_columns *columns, mica__interactions *x, bool *more) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(t->records));
   MICA_TRY(mica__records_next(t->records, &found));
   if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", t->records->name);
+  MICA_TRY(check_colons(t->records));
   MICA_TRY(find_columns(t, columns));
   x->rated = t->at[RATING] != SIZE_MAX;
   x->timed = t->at[TIME] != SIZE_MAX;
@@ -408,7 +421,8 @@ static mica_status open_sides(const mica_run *run, mica__interactions *x) {
 static mica_status open_file(reading r, const char *path) {
   const mica_run *run = r.run;
   mica__interactions *out = r.out;
-  static const char *const names[] = {"ratings.csv", "ratings.tsv", "interactions.csv", "interactions.tsv", NULL};
+  static const char *const names[] = {"ratings.csv", "ratings.tsv", "interactions.csv", "interactions.tsv", "u.data",
+                                      "ratings.dat", NULL};
   struct stat about;
   mica__text file = {0};
   if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
@@ -418,7 +432,8 @@ static mica_status open_file(reading r, const char *path) {
   else if (status == MICA_OK && find_file(path, names, &file))
     status = walk(file.data, read_interactions, &r);
   else if (status == MICA_OK)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s holds neither ratings.csv nor interactions.csv (or .tsv)", path);
+    status =
+        mica__fail(MICA_E_NOT_FOUND, "%s holds neither ratings.csv nor interactions.csv (or .tsv), nor u.data", path);
   mica__text_free(&file);
   /* Lines in parts have what the run knows of users and items. */
   if (status != MICA_OK || r.each || !takes_features(run) || !mica__recommend_owns(run, path)) return status;
@@ -463,7 +478,10 @@ static mica_status read_title_lines(titles *user, table *t) {
       MICA_TRY(cell_text(t, r->cells[item]));
       const int32_t id = mica__id_names_find(user->items, t->text);
       MICA_TRY(cell_text(t, r->cells[title]));
-      if (id) free(user->list[id - 1]), user->list[id - 1] = mica__strdup(t->text);
+      if (id && user->list[id - 1] && strcmp(user->list[id - 1], t->text) != 0)
+        return mica__fail(MICA_E_FORMAT, "%s line %zu: '%s' came in an earlier line already, with the title '%s'",
+                          r->name, r->line, user->items->names[id - 1], user->list[id - 1]);
+      if (id && !user->list[id - 1]) user->list[id - 1] = mica__strdup(t->text);
       if (id && !user->list[id - 1]) return mica__fail_nomem(r->name);
     }
     MICA_TRY(mica__records_next(t->records, &found));

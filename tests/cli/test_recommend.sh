@@ -139,6 +139,18 @@ done
 printf 'user,item\nu,i\nu,j\n' >"$work/wrong.csv"
 run train --task recommend --data "$work/wrong.csv" --out "$work/wrong"
 ends 1 '' "mica train: $work/wrong.csv has no column of ratings*"
+# What the larger MovieLens have, and a title of two.
+mkdir "$work/dat" "$work/tabs" "$work/twice"
+printf '1::10::5::3\n2::11::4::6\n' >"$work/dat/ratings.dat"
+run train --task recommend --data "$work/dat" --out "$work/wrong"
+ends 1 '' "mica train: $work/dat/ratings.dat line 1: columns between \"::\" are not read*>ratings.tsv"
+awk 'BEGIN { for (n = 0; n < 90; n++) print n % 9 "\t" n % 10 "\t" 1 + n % 5 "\t" n }' >"$work/tabs/u.data"
+run train --task recommend --data "$work/tabs" --epochs 1 --width 4 --quiet --out "$work/tabs.run"
+[ "$status" = 0 ] || fault "u.data: $err"
+cp "$work/data/ratings.csv" "$work/twice"
+printf 'item,title\ni3,Three\ni4,Four\ni3,Three\ni4,Vier\n' >"$work/twice/items.csv"
+run train --task recommend --data "$work/twice" --out "$work/wrong"
+ends 1 '' "mica train: $work/twice/items.csv line 5: 'i4' came in an earlier line already, with the title 'Four'"
 run train --task recommend --data "$work/data" --model cnn --out "$work/wrong"
 ends 2 '' 'mica train: the task recommend with the objective rating trains mf, neumf or dlrm, not cnn'
 

@@ -138,6 +138,10 @@ START_TEST(parts_by_lists) {
   files_write_text("parts/inner/ImageSets/Main/val.txt", "../a\n");
   ck_assert_int_eq(mica_dataset_open(files_path("parts"), &config, &other), MICA_E_FORMAT);
   ck_assert_msg(strstr(mica_error_message(), "val.txt, line 1"), "%s", mica_error_message());
+  files_write_text("parts/inner/ImageSets/Main/train.txt", "a\nb 1\n\na -1\n");
+  ck_assert_int_eq(mica_dataset_open(files_path("parts"), NULL, &other), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "train.txt, line 4: the picture a stands in line 1 already"), "%s",
+                mica_error_message());
   mica_dataset_destroy(train);
 }
 END_TEST
@@ -184,6 +188,10 @@ START_TEST(voc_that_is_wrong) {
       {VOC(OBJECT("dog", "1", "nan", "8", "20", "")), "line 5: ymin is \"nan\", no number"},
       {VOC(OBJECT("", "1", "1", "8", "20", "")), "an object has no name"},
       {VOC("<object><name>dog</name></object>"), "an object has no box"},
+      {VOC(OBJECT("dog", "1", "1", "8", "20", "\n<name>cat</name>")), "one.xml, line 5: an object has two names"},
+      {VOC(OBJECT("dog", "1", "1", "8", "20", "<bndbox><xmin>3</xmin></bndbox>\n")),
+       "one.xml, line 5: an object has two boxes"},
+      {VOC(OBJECT("dog", "1", "1</ymin>\n<ymin>2", "8", "20", "")), "one.xml, line 6: a box has two ymin"},
       {"<annotation>" OBJECT("dog", "1", "1", "8", "20", ""), "line 2: a box comes before the picture's size"},
       {"<annotation></annotation>", "has no size of the picture"},
       {"<html></html>", "line 1: the element is \"html\", not \"annotation\""},
@@ -285,6 +293,22 @@ START_TEST(coco_with_boxes_without_area) {
 }
 END_TEST
 
+/* Exporters list a class beside its group, by one name. */
+START_TEST(coco_with_categories_of_one_name) {
+  write_picture("merged/a.png", 64, 32, 1);
+  files_write_text("merged/boxes.json",
+                   "{\"images\": [{\"id\": 4, \"width\": 64, \"height\": 32, \"file_name\": \"a.png\"}],\n"
+                   "\"categories\": [{\"id\": 0, \"name\": \"fish\"}, {\"id\": 1, \"name\": \"fish\"}, {\"id\": 2, "
+                   "\"name\": \"crab\"}],\n\"annotations\": [" NOTE("4", "1", "0,0,64,32",
+                                                                    "") "," NOTE("4", "2", "0,0,9,9", "") "]}");
+  mica_dataset *data = open_data("merged/boxes.json", (mica_dataset_config){0});
+  ck_assert_str_eq(mica_dataset_summary(data), "1 pictures, 2 boxes, 2 classes: fish, crab; 1 categories have the name "
+                                               "of another one, and are it");
+  BOX(data, 0, 1, "crab", 0, 81, 0, 0, 9, 9);
+  mica_dataset_destroy(data);
+}
+END_TEST
+
 /* images and one file, beside it or in annotations, called as one likes. */
 START_TEST(coco_without_parts_is_read) {
   static const char *const files[] = {"plain1/annotations.json", "plain2/annotations/labels.json"};
@@ -318,6 +342,12 @@ START_TEST(coco_that_is_wrong) {
       {COCO(NOTE("9", "18", "6, 3, null, 4", "")), "annotation 0 has no \"bbox\" of four numbers"},
       {COCO(NOTE("9", "8", "6, 3, 9, 9", "")), "annotation 0 is of the category 8, which is unknown"},
       {COCO(NOTE("3", "18", "6, 3, 9, 9", "")), "annotation 0 is of the picture of id 3, which is not there"},
+      {COCO(NOTE("9007199254740993", "18", "6, 3, 9, 9", "")),
+       "\"image_id\" is about 9007199254740992: ids are below 2^53"},
+      {"{\"images\": [{\"id\": 1e17}], \"categories\": [], \"annotations\": []}", "\"id\" is about 1e+17: ids are"},
+      {"{\"images\": [{\"id\": 1, \"width\": 9, \"height\": 9, \"file_name\": \"x.png\"}, {\"id\": 3, \"width\": 9, "
+       "\"height\": 9, \"file_name\": \"x.png\"}], \"categories\": [], \"annotations\": []}",
+       "the pictures of the ids 1 and 3 are one file, x.png"},
       {"{\"images\": [],\n\"categories\": [}", "boxes.json, line 2: no JSON"},
       {"{\"images\": [], \"categories\": []}", "has no list \"annotations\""},
       {"{\"images\": [], \"categories\": [], \"annotations\": []}", "holds no pictures with boxes"},
@@ -386,6 +416,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, voc_that_is_deep);
   tcase_add_test(all, coco_is_read);
   tcase_add_test(all, coco_with_boxes_without_area);
+  tcase_add_test(all, coco_with_categories_of_one_name);
   tcase_add_test(all, coco_without_parts_is_read);
   tcase_add_test(all, coco_that_is_wrong);
   tcase_add_test(all, coco_that_is_huge);
