@@ -54,6 +54,11 @@ static mica_status decode(reader *r, const uint8_t *content, size_t size, int32_
     snprintf(r->message, sizeof r->message, "a picture of %u x %u pixels", jpeg->image_width, jpeg->image_height);
     return MICA_E_FORMAT;
   }
+  if (jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK) {
+    snprintf(r->message, sizeof r->message,
+             "its colours are CMYK, those of print; convert it to RGB, as magick IN -colorspace sRGB OUT does");
+    return MICA_E_UNSUPPORTED;
+  }
   if (channels == 0) channels = jpeg->jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
   jpeg->out_color_space = channels == 3 ? JCS_RGB : JCS_GRAYSCALE;
   jpeg->scale_num = 1;

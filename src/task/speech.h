@@ -71,6 +71,7 @@ typedef struct mica__speech_list {
   char **files, **texts;
   int32_t *lines;
   size_t count, room;
+  size_t again; /* lines that come again as they are */
 } mica__speech_list;
 /* Reads a list from a file's content; name is for sentences, folder what files are relative to. MICA_E_FORMAT names the
  * line. The list is to be freed after a failure too. */

@@ -100,15 +100,19 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   return MICA_OK;
 }
 
-/* A recording with two texts would be learned as both. */
-static mica_status check_files(const char *name, const mica__speech_list *list) {
+/* A recording with two texts would be learned as both; one that comes again with its text is counted. */
+static mica_status check_files(const char *name, mica__speech_list *list) {
   mica__name_table files = {0};
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < list->count; i++) {
     const int32_t first = mica__name_table_find(&files, list->files[i]);
-    status = first < 0 ? mica__name_table_add(&files, list->files[i], (int32_t)i)
-                       : mica__fail(MICA_E_FORMAT, "%s:%d: the recording %s stands in line %d already", name,
-                                    (int)list->lines[i], list->files[i], (int)list->lines[first]);
+    if (first < 0)
+      status = mica__name_table_add(&files, list->files[i], (int32_t)i);
+    else if (!strcmp(list->texts[first], list->texts[i]))
+      list->again++;
+    else
+      status = mica__fail(MICA_E_FORMAT, "%s:%d: the recording %s stands in line %d already, with another text", name,
+                          (int)list->lines[i], list->files[i], (int)list->lines[first]);
   }
   mica__name_table_free(&files);
   return status;
@@ -238,6 +242,11 @@ mica_status mica__speech_list_open(const char *path, int32_t rate, mica_dataset 
     return status;
   }
   made->store->rate = l->rate;
+  if (l->list.again) {
+    mica__text summary = {0};
+    mica__text_addf(&summary, "%zu recordings, of which %zu come again", l->list.count, l->list.again);
+    made->store->summary = summary.data;
+  }
   status = mica__store_own(made->store, l, release);
   if (status == MICA_OK)
     *data = made;

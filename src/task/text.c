@@ -180,10 +180,8 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "text_column"));
   MICA_TRY(mica__tokens_derive(run, data, column, "tokens", (int64_t)mica_run_number(run, "length"), &made, &about));
   *out = made;
-  if (part != MICA_PART_TRAIN || !run->whole) return MICA_OK;
-  if (about.cut)
-    MICA_TRY(mica__run_remark(run, "%zu of %zu texts are longer than %s tokens: the rest of them is not read",
-                              about.cut, about.texts, mica_run_setting(run, "length")));
+  if (part != MICA_PART_TRAIN && run->whole) return MICA_OK;
+  MICA_TRY(mica__run_remark_cut(run, about.cut, about.texts, (int64_t)mica_run_number(run, "length")));
   return about.empty ? mica__run_remark(run, "%zu of %zu texts are empty", about.empty, about.texts) : MICA_OK;
 }
 

@@ -290,6 +290,8 @@ mica_status mica__text_predict(mica_run *run, const mica_run_input *input, mica_
   prediction p = {report, input->top > 0 ? input->top : 3};
   texts t = {0};
   mica_status status = add_input(run, input, &t);
+  if (status == MICA_OK)
+    status = mica__run_remark_cut(run, t.ids.cut, t.count, (int64_t)mica_run_number(run, "length"));
   if (status == MICA_OK) status = each(run, &t, add_prediction, &p);
   free_texts(&t);
   return status;

@@ -173,6 +173,12 @@ mica_status mica__ids_add(const mica_run *run, const char *name, const char *tex
   return MICA_OK;
 }
 
+mica_status mica__run_remark_cut(mica_run *run, size_t cut, size_t texts, int64_t most) {
+  if (!cut) return MICA_OK;
+  return mica__run_remark(run, "%zu of %zu texts are longer than %lld tokens: the rest of them is not read", cut, texts,
+                          (long long)most);
+}
+
 void mica__ids_free(mica__ids *ids) {
   free(ids->ids);
   free(ids->offsets);

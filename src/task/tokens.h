@@ -63,4 +63,8 @@ void mica__ids_free(mica__ids *ids);
 mica_status mica__tokens_derive(const mica_run *run, const mica_dataset *data, size_t column, const char *name,
                                 int64_t most, mica_dataset **out, mica__ids *about);
 
+/* Remarks where texts are longer than the network takes: their ends are not read, in training as in evaluation and
+ * prediction. */
+mica_status mica__run_remark_cut(mica_run *run, size_t cut, size_t texts, int64_t most);
+
 #endif

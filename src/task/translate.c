@@ -201,7 +201,7 @@ static mica_status encode_all(const mica_run *run, const mica_dataset *data, con
     status = mica__texts_read(&texts);
     mica__text_addf(&name, "%s: line %llu of '%s'", mica_dataset_name(data), (unsigned long long)i + 1, column);
     if (status == MICA_OK) status = mica__text_status(&name);
-    if (status == MICA_OK) status = mica__translate_add(run, name.data, texts.text, texts.bytes, true, &work, ids);
+    if (status == MICA_OK) status = mica__translate_add(run, name.data, texts.text, texts.bytes, &work, ids);
     mica__text_free(&name);
   }
   mica_encoding_free(&work);
@@ -263,9 +263,7 @@ static mica_status derive_of(const mica_run *run, const mica_dataset *data, mica
 
 static mica_status remark(mica_run *run, const mica__ids *sources, const mica__ids *targets) {
   const size_t cut = sources->cut + targets->cut, empty = sources->empty + targets->empty;
-  if (cut)
-    MICA_TRY(mica__run_remark(run, "%zu of %zu texts are longer than %lld tokens: the rest of them is not read", cut,
-                              sources->texts + targets->texts, (long long)whole(run, "length") - 1));
+  MICA_TRY(mica__run_remark_cut(run, cut, sources->texts + targets->texts, whole(run, "length") - 1));
   return empty ? mica__run_remark(run, "%zu of %zu lines are empty", empty, sources->texts + targets->texts) : MICA_OK;
 }
 
@@ -273,7 +271,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   mica__ids sources = {0}, targets = {0};
   mica_dataset *made = NULL;
   mica_status status = derive_of(run, data, &sources, &targets, &made);
-  if (status == MICA_OK && part == MICA_PART_TRAIN && run->whole) status = remark(run, &sources, &targets);
+  if (status == MICA_OK && (part == MICA_PART_TRAIN || !run->whole)) status = remark(run, &sources, &targets);
   mica__ids_free(&sources);
   mica__ids_free(&targets);
   if (status == MICA_OK)

@@ -15,9 +15,9 @@ const char *mica__translate_name(const mica_dataset *data, const mica_column *co
 /* The column of that name in data that fit the run; "label" stands for that of answers. */
 size_t mica__translate_column(const mica_dataset *data, const char *name);
 
-/* Adds a text's ids with the end behind them. Longer ones than the context lose what is too much (`cuts`), or are
- * MICA_E_FORMAT; texts are UTF-8. name stands in sentences. */
-mica_status mica__translate_add(const mica_run *run, const char *name, const char *text, size_t bytes, bool cuts,
+/* Adds a text's ids with the end behind them. Longer ones than the context lose what is too much; texts are UTF-8. name
+ * stands in sentences. */
+mica_status mica__translate_add(const mica_run *run, const char *name, const char *text, size_t bytes,
                                 mica_encoding *work, mica__ids *ids);
 
 /* Makes *texts, which is NULL before, of the translations of all ids, and their scores; a text that is its end alone

@@ -125,9 +125,9 @@ mica_status mica__translate_show_attention(mica_run *run, const char *source, co
                                            mica_report *report) {
   mica_encoding work = {0};
   mica__ids ids = {0};
-  mica_status status = mica__translate_add(run, "the source", source, strlen(source), true, &work, &ids);
+  mica_status status = mica__translate_add(run, "the source", source, strlen(source), &work, &ids);
   if (status == MICA_OK)
-    status = mica__translate_add(run, "the translation", translation, strlen(translation), true, &work, &ids);
+    status = mica__translate_add(run, "the translation", translation, strlen(translation), &work, &ids);
   mica_encoding_free(&work);
   const size_t all = status == MICA_OK ? ids.count : 0;
   int32_t *read = calloc(all + 1, sizeof *read);

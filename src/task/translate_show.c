@@ -48,10 +48,9 @@ static mica_status make_room(texts *t) {
   return MICA_OK;
 }
 
-/* Adds a text; "WHERE WHAT NUMBER" is its name in sentences, "WHAT NUMBER" in what is shown. Ones that are too long for
- * the network lose their end (`cuts`), or are MICA_E_FORMAT. */
+/* Adds a text; "WHERE WHAT NUMBER" is its name in sentences, "WHAT NUMBER" in what is shown. */
 static mica_status add_text(const mica_run *run, texts *t, const char *where, const char *what, uint64_t number,
-                            const char *text, size_t bytes, const char *truth, bool cuts) {
+                            const char *text, size_t bytes, const char *truth) {
   mica__text name = {0}, source = {0};
   MICA_TRY(make_room(t));
   mica__text_addf(&name, "%s %s %llu", where, what, (unsigned long long)number);
@@ -59,7 +58,7 @@ static mica_status add_text(const mica_run *run, texts *t, const char *where, co
   mica__text_add(&source, "");
   mica_status status = mica__text_status(&name);
   if (status == MICA_OK) status = mica__text_status(&source);
-  if (status == MICA_OK) status = mica__translate_add(run, name.data, text, bytes, cuts, &t->work, &t->ids);
+  if (status == MICA_OK) status = mica__translate_add(run, name.data, text, bytes, &t->work, &t->ids);
   char *shown = status == MICA_OK ? mica__strdup(name.data + strlen(where) + 1) : NULL;
   char *meant = status == MICA_OK && truth ? mica__strdup(truth) : NULL;
   mica__text_free(&name);
@@ -92,7 +91,7 @@ static mica_status add_pairs(const mica_run *run, const mica_dataset *data, uint
     status = mica__texts_read(&from);
     if (status == MICA_OK) status = mica__texts_read(&to);
     if (status == MICA_OK)
-      status = add_text(run, t, mica_dataset_name(data), "line", number, from.text, from.bytes, to.text, true);
+      status = add_text(run, t, mica_dataset_name(data), "line", number, from.text, from.bytes, to.text);
   }
   mica__texts_free(&from);
   mica__texts_free(&to);
@@ -168,7 +167,7 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
     const size_t stop = end ? (size_t)(end - content) : size;
     const size_t length = stop - at - (stop > at && content[stop - 1] == '\r');
     if (line == MOST_LINES) return mica__fail(MICA_E_FORMAT, "%s has more than %d lines", name, MOST_LINES);
-    MICA_TRY(add_text(run, t, name, "line", ++line, content + at, length, NULL, false));
+    MICA_TRY(add_text(run, t, name, "line", ++line, content + at, length, NULL));
     any = any || length;
     at = stop + 1;
   }
@@ -207,6 +206,8 @@ mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, 
   mica__translations made = {0};
   texts t = {.count = 0};
   mica_status status = add_input(run, input, &t);
+  const int64_t most = (int64_t)mica_run_number(run, "length") - 1;
+  if (status == MICA_OK) status = mica__run_remark_cut(run, t.ids.cut, t.count, most);
   if (status == MICA_OK) status = mica__translate(run, &t.ids, input->beams ? input->beams : 1, penalty, &made);
   for (size_t i = 0; status == MICA_OK && i < t.count; i++) status = add_translation(p, &t, &made, i);
   mica__translations_free(&made);

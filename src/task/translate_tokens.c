@@ -37,16 +37,12 @@ int32_t mica__translate_end(const mica_run *run) {
   return id < 0 ? mica_tokenizer_id(run->tokenizer, "[SEP]") : id;
 }
 
-mica_status mica__translate_add(const mica_run *run, const char *name, const char *text, size_t bytes, bool cuts,
+mica_status mica__translate_add(const mica_run *run, const char *name, const char *text, size_t bytes,
                                 mica_encoding *work, mica__ids *ids) {
   const int64_t most = whole(run, "length") - 1;
-  const size_t valid = mica__utf8_prefix(text, bytes), before = ids->cut;
+  const size_t valid = mica__utf8_prefix(text, bytes);
   if (valid < bytes) return mica__fail(MICA_E_FORMAT, "%s is not UTF-8: byte %zu of it", name, valid + 1);
   MICA_TRY(mica__ids_add(run, name, text, bytes, false, most, false, work, ids));
-  if (ids->cut > before && !cuts)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s has %zu tokens, the network takes %lld (its setting length is these and the end)", name,
-                      work->count, (long long)most);
   /* mica__ids_add has left room. */
   ids->ids[ids->count++] = mica__translate_end(run);
   ids->offsets[ids->texts] = (int64_t)ids->count;

@@ -7,6 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A JPEG file of four components, whose header alone is right. */
+START_TEST(print_is_named) {
+  static const uint8_t file[] = {0xff, 0xd8, 0xff, 0xc0, 0,    20, 8, 0,    3,  0,    2,    4, 1,    0x11, 0,
+                                 2,    0x11, 0,    3,    0x11, 0,  4, 0x11, 0,  0xff, 0xda, 0, 14,   4,    1,
+                                 0,    2,    0,    3,    0,    4,  0, 0,    63, 0,    0,    0, 0xff, 0xd9};
+  mica__image image = {0};
+  const mica_status status = mica__jpeg_decode("print.jpg", file, sizeof file, 3, 0, 0, &image);
+  ck_assert_int_eq(status, MICA_E_UNSUPPORTED);
+  const bool none = strstr(mica_error_message(), "no libjpeg") != NULL; /* in a build without it */
+  ck_assert_msg(none || strstr(mica_error_message(), "print.jpg: its colours are CMYK, those of print; convert it"),
+                "%s", mica_error_message());
+}
+END_TEST
+
 /* The beginning of a JPEG file: EXIF with that orientation, then a frame of 3 rows and 2 columns. Returns its size. */
 static size_t make_jpeg(uint8_t *file, int orientation, bool little) {
   static const uint8_t exif[2][26] = {
@@ -84,6 +98,7 @@ END_TEST
 Suite *test_suite(void) {
   Suite *suite = suite_create("image");
   TCase *sideways = tcase_create("sideways");
+  tcase_add_test(sideways, print_is_named);
   tcase_add_test(sideways, sides_are_found_behind_filling_bytes);
   tcase_add_test(sideways, orientation_is_read);
   tcase_add_test(sideways, broken_exif_is_upright);

@@ -49,8 +49,14 @@ START_TEST(wrong_lines_are_named) {
       {"a.wav\t\xed\xa0\x80\n", "list.tsv:1: the text is no UTF-8 at byte 1"},
       {"\n\n", "list.tsv names no recordings"},
       {"a.wav\tb\n\nc.wav\td\te\n", "list.tsv:3: the line has 3 columns, the first one 2; a text holds no tab"},
-      {"file\ttext\na.wav\tb\nc.wav\td\na.wav\te\n", "list.tsv:4: the recording folder/a.wav stands in line 2 already"},
+      {"file\ttext\na.wav\tb\nc.wav\td\na.wav\te\n",
+       "list.tsv:4: the recording folder/a.wav stands in line 2 already, with another text"},
       {"file\ttext\n", "list.tsv names no recordings"}};
+  mica__speech_list twice = {0};
+  ck_ok(read_list("file\ttext\na.wav\tb\nc.wav\td\na.wav\tb\n", &twice));
+  ck_assert_uint_eq(twice.count, 3);
+  ck_assert_uint_eq(twice.again, 1);
+  mica__speech_list_free(&twice);
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     mica__speech_list list = {0};
     ck_assert_int_eq(read_list(wrong[i][0], &list), MICA_E_FORMAT);
