@@ -5,18 +5,11 @@
  * One dimension of images * filters * P * Q work-items. */
 #include "quant/product.clh"
 
-DEFINE_PACKED(FINISH_VALUES + 19);
+DEFINE_PACKED(DEPTHWISE_VALUES);
 
 RANGE_KERNEL int8_depthwise(__global const uchar *w, __global const uchar *x, FINISH_BUFFERS,
                             const mica_packed packed) {
-  UNPACK_BEGIN;
-  w += UNPACK(i64);
-  x += UNPACK(i64);
-  UNPACK_FINISH;
-  const int images = UNPACK(i32), filters = UNPACK(i32), each = UNPACK(i32), H = UNPACK(i32), W = UNPACK(i32);
-  const int P = UNPACK(i32), Q = UNPACK(i32), R = UNPACK(i32), S = UNPACK(i32), dh = UNPACK(i32), dw = UNPACK(i32);
-  const int sh = UNPACK(i32), sw = UNPACK(i32), pad_h = UNPACK(i32), pad_w = UNPACK(i32);
-  const uchar w_mask = UNPACK(i32), x_mask = UNPACK(i32);
+  UNPACK_DEPTHWISE;
   const long item = get_global_id(0);
   const int q = (int)(item % Q);
   long rest = item / Q;

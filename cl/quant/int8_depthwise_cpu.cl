@@ -9,12 +9,12 @@
  *   stage[y][x % sw][x / sw] = pixel (y, x) of the padded strip, in lines of `wide`
  *
  *   TAPS, STRIDE   height and width of filters, stride of both dimensions, without dilation; TAPS 0: as arguments say
- *   ROWS           rows of a result that share what they read; the strip has as many
+ *   ROWS           rows of a result that share what they read; every strip has as many
  *   flat           1, with ROWS 1 and stride 1: the strip is one row of rows * wide pixels, of which those beyond q are
  *                  dropped, since rows fill no vector. It is whole and has FLAT pixels at most
  *
- * A group, which is a work-item, makes `rows` rows, or what is left of P, for `planes` consecutive channels:
- * ceil(images * channels / planes) x ceil(P / rows) of them. stage has LANES floats behind its last line. */
+ * A group, which is a work-item, makes a strip of rows for `planes` consecutive channels: ceil(images * channels /
+ * planes) x strips of them. stage has LANES floats behind its last line. P * Q and images * channels are below 2^31. */
 #include "common/simd.clh"
 #include "quant/product.clh"
 
@@ -30,8 +30,9 @@
 
 #define LANES 16
 #define FLAT 256
+#define STRIP_ROWS 4
 
-DEFINE_PACKED(FINISH_VALUES + 23);
+DEFINE_PACKED(DEPTHWISE_VALUES + 4);
 
 #if TAPS
 #define STEP STRIDE
@@ -82,22 +83,17 @@ INLINE void multiply(float16 *sum, __local const float *x, const int wide, const
   }
 #endif
 
+/* The first row of strip i, a multiple of the rows that are taken at once; the last strip has what is left of P. */
+#define STRIP(i) ((i) == strips ? P : (int)((long)(P / STRIP_ROWS) * (i) / strips) * STRIP_ROWS)
 /* A vector at `at`; what it has beyond a row the next row overwrites, but behind `end` nothing is written. */
 #define PUT(v, at, end) STORE_SOME(v, y_plane, at, (end) - (at))
 
 CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, FINISH_BUFFERS, __local float *stage,
                               const mica_packed packed) {
-  UNPACK_BEGIN;
-  w += UNPACK(i64);
-  x += UNPACK(i64);
-  UNPACK_FINISH;
-  const int images = UNPACK(i32), filters = UNPACK(i32), each = UNPACK(i32), H = UNPACK(i32), W = UNPACK(i32);
-  const int P = UNPACK(i32), Q = UNPACK(i32), R = UNPACK(i32), S = UNPACK(i32), dh = UNPACK(i32), dw = UNPACK(i32);
-  const int sh = UNPACK(i32), sw = UNPACK(i32), pad_h = UNPACK(i32), pad_w = UNPACK(i32);
-  const uchar w_mask = UNPACK(i32), x_mask = UNPACK(i32);
-  const int planes = UNPACK(i32), most_rows = UNPACK(i32), wide = UNPACK(i32), flat = UNPACK(i32);
-  const int channels = filters / each, first = (int)get_group_id(0) * planes, p0 = (int)get_group_id(1) * most_rows;
-  const int rows = min(most_rows, P - p0), lines = (rows - 1) * sh + (R - 1) * dh + 1;
+  UNPACK_DEPTHWISE;
+  const int planes = UNPACK(i32), strips = UNPACK(i32), wide = UNPACK(i32), flat = UNPACK(i32);
+  const int channels = filters / each, first = (int)get_group_id(0) * planes, strip = get_group_id(1);
+  const int p0 = STRIP(strip), rows = STRIP(strip + 1) - p0, lines = (rows - 1) * sh + (R - 1) * dh + 1;
   const long area = (long)H * W, all = images * channels * area;
   const float x_zero = COL_ZERO(0);
   for (int plane = first; plane < min(first + planes, images * channels); plane++) {

@@ -113,8 +113,9 @@ static mica_status check_channels(mica__check *check, const mica__op *op) {
        SCALES | ZEROS | RELU,
        {.groups = 2, .pad = {2, 1}, .stride = {1, 2}, .dilation = {1, 2}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 4, 8, 5}}, {4, {4, 1, 2, 2}}, I32_ZEROS | ZEROS, {.groups = 4}},
-      /* Strips of a picture, the last of one row. */
+      /* Strips of a picture, of unequal rows. */
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 1, 9, 600}}, {4, {1, 1, 3, 3}}, ZEROS, {.groups = 1, .pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 2, 28, 601}}, {4, {2, 1, 3, 3}}, ZEROS, {.groups = 2, .stride = {2, 2}}},
       /* Lines shorter than a vector, whose neighbours in memory are no neighbours. */
       {MICA_U8,
        MICA_I8,

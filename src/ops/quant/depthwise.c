@@ -21,7 +21,8 @@ const mica__kernel_desc mica__int8_depthwise_cpu_kernel = {
 #define LANES 16
 #define ROWS 4
 #define FLAT 256
-/* Products of bytes less their zero points of which a float holds the sum. */
+/* Products of bytes less their zero points, which are bytes of the same sign (match.c), of which a float holds the sum:
+ * 256 * 255^2 < 2^24. */
 #define MOST_TAPS 256
 /* A row strip that is read three times should lie in the first level cache, beside what is written. */
 #define STRIP_BYTES (24 << 10)
@@ -30,9 +31,9 @@ const mica__kernel_desc mica__int8_depthwise_cpu_kernel = {
 
 bool mica__int8_is_depthwise(const mica__int8 *p) { return p->conv && p->depth == 1; }
 
-/* How int8_depthwise_cpu.cl divides the work. */
+/* How int8_depthwise_cpu.cl divides the work. rows: of the highest strip. */
 typedef struct cut {
-  int64_t planes, rows, wide, bytes;
+  int64_t planes, strips, rows, wide, bytes;
   bool flat;
 } cut;
 
@@ -41,38 +42,40 @@ static int64_t bytes_of(const mica__conv_dims *d, int64_t rows, int64_t wide) {
   return (lines * d->stride[2] * wide + LANES) * (int64_t)sizeof(float);
 }
 
+/* Rows of the highest of so many strips, the last: all begin at multiples of ROWS. */
+static int64_t highest(int64_t rows, int64_t strips) {
+  return mica__ceil_div(rows / ROWS, strips) * ROWS + rows % ROWS;
+}
+
 static cut cut_of(const mica__conv_dims *d, int64_t units) {
   const int64_t span = (d->filter[2] - 1) * d->dilation[2] / d->stride[2], planes = d->n * d->groups;
-  cut c = {.rows = d->out[1], .wide = d->out[2] + span};
+  cut c = {.strips = 1, .rows = d->out[1], .wide = d->out[2] + span};
   /* A vector across rows reads again what one of four rows has, and costs 1.6 times as much. */
   const double across = 1.6 * (double)mica__ceil_div((c.rows - 1) * c.wide + d->out[2], LANES);
   c.flat = d->stride[1] == 1 && d->stride[2] == 1 && c.rows * c.wide <= FLAT && across < (double)c.rows;
   if (!c.flat) c.wide = mica__ceil_div(c.wide, LANES) * LANES;
-  if (!c.flat) {
-    while (c.rows > ROWS && bytes_of(d, c.rows, c.wide) > STRIP_BYTES)
-      c.rows = mica__ceil_div(mica__ceil_div(c.rows, 2), ROWS) * ROWS;
-  }
+  while (!c.flat && c.strips < d->out[1] / ROWS && bytes_of(d, c.rows, c.wide) > STRIP_BYTES)
+    c.rows = highest(d->out[1], ++c.strips);
   c.bytes = bytes_of(d, c.rows, c.wide);
-  const int64_t groups = planes * mica__ceil_div(d->out[1], c.rows);
+  const int64_t groups = planes * c.strips;
   c.planes = mica__min(planes, mica__max(1, groups / (GROUPS * units)));
   return c;
 }
 
 /* True if that kernel can be used, on a device with so much local memory. */
 static bool suits_cpu(const mica__conv_dims *d, const cut *c, uint64_t local_bytes) {
-  return d->filter[1] * d->filter[2] <= MOST_TAPS && (uint64_t)c->bytes <= local_bytes;
+  return d->filter[1] * d->filter[2] <= MOST_TAPS && (uint64_t)c->bytes <= local_bytes &&
+         d->out[1] * d->out[2] <= INT32_MAX && d->n * d->groups <= INT32_MAX;
 }
 
 static void set_values(const mica__conv_dims *d, const cut *c, int32_t *values) {
   const mica__kernel_desc *desc = &mica__int8_depthwise_cpu_kernel;
-  /* A last strip of fewer rows than are taken at once would begin before its first. */
-  const int64_t taps = d->filter[1], stride = d->stride[1], left = d->out[1] % c->rows;
+  const int64_t taps = d->filter[1], stride = d->stride[1];
   const bool known = taps == d->filter[2] && (taps == 3 || taps == 5) && stride == d->stride[2] && stride <= 2 &&
                      d->dilation[1] == 1 && d->dilation[2] == 1;
   mica__kernel_set(desc, values, "TAPS", known ? (int32_t)taps : 0);
   mica__kernel_set(desc, values, "STRIDE", known ? (int32_t)stride : 1);
-  const bool strips = known && !c->flat && c->rows >= ROWS && (left == 0 || left >= ROWS);
-  mica__kernel_set(desc, values, "ROWS", strips ? ROWS : 1);
+  mica__kernel_set(desc, values, "ROWS", known && !c->flat && d->out[1] >= ROWS ? ROWS : 1);
 }
 
 mica_status mica__int8_depthwise(const mica__int8 *p) {
@@ -99,10 +102,10 @@ mica_status mica__int8_depthwise(const mica__int8 *p) {
   mica__launch_int(&launch, mica__int8_mask(first[1], MICA_U8));
   if (cpu) {
     mica__launch_size(&launch, c.planes);
-    mica__launch_size(&launch, c.rows);
+    mica__launch_size(&launch, c.strips);
     mica__launch_size(&launch, c.wide);
     mica__launch_int(&launch, c.flat);
-    const int64_t groups[] = {mica__ceil_div(d->n * d->groups, c.planes), mica__ceil_div(d->out[1], c.rows), 1};
+    const int64_t groups[] = {mica__ceil_div(d->n * d->groups, c.planes), c.strips, 1};
     mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   } else {
     mica__launch_range1(&launch, d->n * filters * d->out[1] * d->out[2], MICA__RANGE_GROUP);
