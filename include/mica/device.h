@@ -2,8 +2,9 @@
  *
  * Threads: functions of an engine and of a queue may be called from several threads at once. What several threads give
  * one queue is done in the order of their calls; the engine's own queue is also what tensors, sessions, networks and
- * trainers are made on. Threads that are to work side by side have a queue each. mica_device_prepare_drivers is called
- * while there is one thread. */
+ * trainers are made on. mica_tensor_download and mica_tensor_map have the queue to themselves while they wait for the
+ * device, and other threads' calls on it wait as long. Threads that are to work side by side have a queue each.
+ * mica_device_prepare_drivers is called while there is one thread. */
 #ifndef MICA_DEVICE_H
 #define MICA_DEVICE_H
 
