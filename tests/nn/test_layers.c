@@ -443,6 +443,11 @@ START_TEST(batch_norm_of_one_value) {
     ck_assert_double_eq_tol((double)variance[1], steps[i].second, 1e-6);
     mica_tensor_destroy(x);
   }
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(0, 2), &x));
+  ck_assert_int_eq(mica_session_run(session, test_queue(), (mica_feed[]){{"x", x}, {MICA_LEARNING_RATE, r}}, 2),
+                   MICA_E_SHAPE);
+  ck_assert_msg(strstr(mica_error_message(), "batch norm in training: "), "%s", mica_error_message());
+  mica_tensor_destroy(x);
   mica_tensor_destroy(r);
   mica_session_destroy(session);
   mica_nn_destroy(net);

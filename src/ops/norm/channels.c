@@ -56,10 +56,13 @@ static MICA__ATTR_TABLE(channel, CHANNEL_ATTRS);
 
 static mica_status infer_first(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   const mica__channel_attrs *a = attrs;
+  char text[MICA_SHAPE_TEXT];
   (void)input_count;
   *out = inputs[0];
   for (int32_t i = 0; i < out->shape.rank; i++) {
-    if (out->shape.dim[i] == 0) return mica__fail(MICA_E_SHAPE, "there are no statistics of no elements");
+    if (out->shape.dim[i] == 0)
+      return mica__fail(MICA_E_SHAPE, "batch norm in training: there are no statistics of no elements, %s",
+                        mica_shape_format(inputs[0].shape, text));
     if (a->axes >> i & 1) out->shape.dim[i] = 1;
   }
   return MICA_OK;
