@@ -364,27 +364,72 @@ static mica_value rows_at(mica_value x, mica_value index) {
   return mica_gather_elements(x, mica_concat((mica_value[]){wide, wide, wide, wide}, 4, 2), 1);
 }
 
+/* Where pictures of these sizes (N, 2) lie in their frames, as mica__placement_of says: left, top, right and bottom,
+ * (N, 1) each. */
+static void find_room(const points *p, mica_value sizes, mica_value room[4]) {
+  const double frame[2] = {(double)p->width, (double)p->height};
+  mica_value side[2], scale[2];
+  for (int k = 0; k < 2; k++) {
+    side[k] = mica_cast(mica_slice(sizes, 1, k, k + 1, 1), MICA_F32);
+    scale[k] = mica_div(number(side[k], frame[k]), side[k]);
+  }
+  mica_value least = mica_minimum(scale[0], scale[1]);
+  for (int k = 0; k < 2; k++) {
+    mica_value length = mica_clip(mica_floor(mica_affine(mica_mul(side[k], least), 1, 0.5)), 1, frame[k]);
+    room[k] = mica_floor(mica_affine(length, -0.5, frame[k] / 2));
+    room[k + 2] = mica_add(room[k], length);
+  }
+}
+
+/* The score of what is no box. */
+#define NO_BOX (-1)
+
+/* Boxes (N, points, 4) cut where the picture ends; sizes (N, 2) are those of the files, null: pictures fill their
+ * frames. *scores (N, points, classes) of those without area, which lie beside the picture, become NO_BOX. */
+static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes, mica_value *scores) {
+  mica_value side[4], room[4];
+  if (sizes.graph) find_room(p, sizes, room);
+  for (int k = 0; k < 4; k++) {
+    const double most = (double)(k & 1 ? p->height : p->width);
+    side[k] = part(boxes, k);
+    side[k] =
+        sizes.graph ? mica_minimum(mica_maximum(side[k], room[k & 1]), room[2 + (k & 1)]) : mica_clip(side[k], 0, most);
+  }
+  mica_value has_area = mica_logical_and(mica_greater(side[2], side[0]), mica_greater(side[3], side[1]));
+  *scores = mica_where(mica_unsqueeze(has_area, MICA_AXES(2)), *scores, number(*scores, NO_BOX));
+  for (int k = 0; k < 4; k++) side[k] = mica_unsqueeze(side[k], MICA_AXES(2));
+  return mica_concat(side, 4, 2);
+}
+
 /* The best boxes: (N, MICA__DETECT_MOST, 4), their scores and classes, and how many there are. */
-static void add_outputs(const mica_run *run, const points *p, mica_value z, int32_t classes, mica_objective *out) {
+static void add_outputs(const mica_run *run, const points *p, mica_value z, mica_value sizes, int32_t classes,
+                        mica_objective *out) {
   static const char *const names[] = {"boxes", "scores", "classes", "count"};
   const int64_t all = p->count * classes, n = all < CANDIDATES ? all : CANDIDATES;
   mica_value shares = mica_sigmoid(mica_slice(z, 2, 0, classes, 1));
   mica_value centre = mica_sigmoid(mica_slice(z, 2, classes, classes + 1, 1));
   mica_value scores = mica_sqrt(mica_mul(shares, centre));
-  mica_value found_at = corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1));
+  mica_value found_at = cut_boxes(p, corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1)), sizes, &scores);
   mica_top_k_results best = mica_top_k(mica_reshape(scores, MICA_SHAPE(MICA_DYNAMIC, all)), n, 1, false);
   mica_value point = mica_div(best.indices, number(best.indices, classes));
   mica_value kind = mica_cast(mica_sub(best.indices, mica_mul(point, number(best.indices, classes))), MICA_I32);
-  mica_value boxes = rows_at(found_at, point), limit[4];
-  for (int k = 0; k < 4; k++)
-    limit[k] = mica_unsqueeze(mica_clip(part(boxes, k), 0, (double)(k & 1 ? p->height : p->width)), MICA_AXES(2));
-  boxes = mica_concat(limit, 4, 2);
+  mica_value boxes = rows_at(found_at, point);
   const mica_nms_results kept = mica_nms(
       boxes, best.values,
-      &(mica_nms_config){.threshold = mica_run_number(run, "overlap"), .most = MICA__DETECT_MOST, .classes = kind});
+      &(mica_nms_config){
+          .threshold = mica_run_number(run, "overlap"), .least = NO_BOX, .most = MICA__DETECT_MOST, .classes = kind});
   mica_value index = mica_maximum(kept.kept, number(kept.kept, 0));
   const mica_value values[] = {rows_at(boxes, index), rows_at(best.values, index), rows_at(kind, index), kept.count};
   for (int k = 0; k < 4; k++) out->outputs[k] = values[k], out->output_names[k] = names[k];
+}
+
+/* The sizes of the files' pictures; null where a batch has none, or another column of that name. */
+static mica_value sizes_of(const mica_batch_values *batch) {
+  if (!mica_batch_has(batch, "size")) return (mica_value){0};
+  mica_value sizes = mica_batch_value(batch, "size");
+  const mica_shape shape = mica_value_shape(sizes);
+  const bool is = shape.rank == 2 && shape.dim[1] == 2 && mica_value_dtype(sizes) == MICA_I32;
+  return is ? sizes : (mica_value){0};
 }
 
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
@@ -409,7 +454,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value z = mica_model_build(nn, b.x, &model);
   if (!z.graph) return;
   const points p = make_points(run, z.graph);
-  if (!training) add_outputs(run, &p, z, (int32_t)classes, out);
+  if (!training) add_outputs(run, &p, z, sizes_of(batch), (int32_t)classes, out);
   if (!b.boxes.graph) {
     add_answers(&p, z, (int32_t)classes, NULL, (mica_value){0}, out);
     return;

@@ -46,17 +46,21 @@ static mica_status download(mica_run *run, const char *name, int64_t count, size
   return mica_tensor_download(mica_engine_queue(run->engine), tensor, *out, bytes);
 }
 
-/* Finds the boxes of a batch of pictures alone. */
-static mica_status find(mica_run *run, const mica_tensor *pictures, int64_t count, found *f) {
-  const mica_feed feed = {mica__run_fact_text(run, "input_column"), (mica_tensor *)pictures};
+/* Finds the boxes of a batch of pictures of these sizes; tensors that the network does not take are passed over. */
+static mica_status find(mica_run *run, const mica_tensor *pictures, const int32_t *sizes, int64_t count, found *f) {
+  mica_tensor *shapes = NULL;
   *f = (found){0};
-  MICA_TRY(mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = &feed, .tensor_count = 1}));
-  mica_status status = download(run, "boxes", count, 4 * MOST, (void **)&f->boxes);
+  MICA_TRY(mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(count, 2), sizes, &shapes));
+  const mica_feed feeds[] = {{mica__run_fact_text(run, "input_column"), (mica_tensor *)pictures}, {"size", shapes}};
+  mica_status status =
+      mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = feeds, .tensor_count = 2});
+  if (status == MICA_OK) status = download(run, "boxes", count, 4 * MOST, (void **)&f->boxes);
   if (status == MICA_OK) status = download(run, "scores", count, MOST, (void **)&f->scores);
   if (status == MICA_OK) status = download(run, "classes", count, MOST, (void **)&f->classes);
   if (status == MICA_OK) status = download(run, "count", count, 1, (void **)&f->counts);
   for (int64_t i = 0; status == MICA_OK && i < count; i++)
     if (f->counts[i] < 0 || f->counts[i] > MOST) f->counts[i] = 0;
+  mica_tensor_destroy(shapes);
   return status;
 }
 
@@ -79,7 +83,7 @@ static bool grow(void *array, size_t wanted, size_t size, size_t *capacity) {
   return grown != NULL;
 }
 
-/* The columns of a batch that say what is true, downloaded; those that it lacks stay NULL. */
+/* The columns of a batch that say what is true, downloaded; those that it lacks stay NULL, but for sizes. */
 typedef struct truths {
   int64_t rows; /* of boxes of a picture, padded */
   float *boxes, *areas;
@@ -122,14 +126,21 @@ static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t
   MICA_TRY(take_column(run, batch, label, MICA_I32, t->rows, &t->labels));
   MICA_TRY(take_column(run, batch, "ignored", MICA_I32, t->rows, &t->ignored));
   MICA_TRY(take_column(run, batch, "area", MICA_F32, t->rows, &t->areas));
-  return take_column(run, batch, "size", MICA_I32, 2, &t->sizes);
+  MICA_TRY(take_column(run, batch, "size", MICA_I32, 2, &t->sizes));
+  if (t->sizes) return MICA_OK;
+  /* Pictures that fill their frames. */
+  t->sizes = malloc((size_t)batch->count * 2 * sizeof *t->sizes + 1);
+  for (int64_t i = 0; t->sizes && i < batch->count; i++) {
+    t->sizes[2 * i] = (int32_t)dimension(run, 2);
+    t->sizes[2 * i + 1] = (int32_t)dimension(run, 1);
+  }
+  return t->sizes ? MICA_OK : mica__fail_nomem("boxes");
 }
 
 /* Adds one picture of a batch. Boxes are those of the file, so that sizes are as COCO means them. */
 static mica_status add_picture(const mica_run *run, collected *c, const truths *t, const found *f, int64_t i) {
-  const int32_t *size = t->sizes ? t->sizes + 2 * i : NULL;
-  const mica__placement p = size ? mica__placement_of(size[0], size[1], dimension(run, 2), dimension(run, 1))
-                                 : (mica__placement){.scale = {1, 1}};
+  const int32_t *size = t->sizes + 2 * i;
+  const mica__placement p = mica__placement_of(size[0], size[1], dimension(run, 2), dimension(run, 1));
   if (!grow(&c->truths, c->truth_count + (size_t)t->rows, sizeof *c->truths, &c->truth_capacity) ||
       !grow(&c->found, c->found_count + MOST, sizeof *c->found, &c->found_capacity))
     return mica__fail_nomem("boxes");
@@ -160,7 +171,7 @@ static mica_status add_batch(mica_run *run, const mica_batch *batch, collected *
   if (!pictures) return mica__fail(MICA_E_STATE, "a batch has no pictures");
   mica_status status = take_truths(run, batch, &t);
   if (status == MICA_OK && (!t.boxes || !t.labels)) status = mica__fail(MICA_E_STATE, "a batch has no boxes");
-  if (status == MICA_OK) status = find(run, pictures, batch->count, &f);
+  if (status == MICA_OK) status = find(run, pictures, t.sizes, batch->count, &f);
   for (int64_t i = 0; status == MICA_OK && i < batch->count; i++) status = add_picture(run, c, &t, &f, i);
   free_truths(&t);
   free_found(&f);
@@ -321,10 +332,11 @@ static mica_status find_shown(mica_run *run, const picture *p, shown *s) {
   const char *const *names = mica_run_fact(run, "classes", NULL);
   const double least = mica_run_number(run, "least-score");
   const mica_shape shape = MICA_SHAPE(1, dimension(run, 0), dimension(run, 1), dimension(run, 2));
+  const int32_t size[2] = {(int32_t)p->width, (int32_t)p->height};
   mica_tensor *x = NULL;
   found f = {0};
   MICA_TRY(mica_tensor_create_from(run->engine, MICA_F32, shape, p->input, &x));
-  mica_status status = find(run, x, 1, &f);
+  mica_status status = find(run, x, size, 1, &f);
   s->count = 0;
   for (int32_t k = 0; status == MICA_OK && k < f.counts[0]; k++) {
     if (!((double)f.scores[k] >= least) || f.classes[k] < 0 || (size_t)f.classes[k] >= classes_of(run)) continue;
@@ -334,6 +346,7 @@ static mica_status find_shown(mica_run *run, const picture *p, shown *s) {
           ((double)f.boxes[4 * k + i] - (i & 1 ? p->placed.top : p->placed.left)) / p->placed.scale[i & 1];
       row[i] = fmin(fmax(at, 0), (double)(i & 1 ? p->height : p->width));
     }
+    if (!(row[2] > row[0] && row[3] > row[1])) continue;
     row[4] = (double)f.scores[k];
     s->classes[s->count] = f.classes[k];
     s->names[s->count++] = names[f.classes[k]];

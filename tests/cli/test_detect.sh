@@ -37,7 +37,7 @@ run predict --model "$work/run" --data "$work/voc" --count 2
 ends 0 '*JPEGImages/*.png*high*% *JPEGImages/*' ''
 # Boxes are in the pixels of the file, whichever way it is named and scaled.
 run train --data "$work/voc" --size 96 --width 8 --batch 4 --epochs 1 --lr 1e-9 --validation 0 --ema 0 --augment none \
-  --least-score 0.05 --init "$work/run/model.safetensors" --out "$work/scaled" --json
+  --least-score 0 --init "$work/run/model.safetensors" --out "$work/scaled" --json
 [ "$status" = 0 ] || fault "$err"
 run predict --model "$work/scaled" --data "$work/voc" --count 1 --json
 of_data=$(json predictions.0.boxes.0.box)
@@ -45,6 +45,15 @@ run predict --model "$work/scaled" "$(json predictions.0.name)" --json
 [ "$of_data" ] && [ "$of_data" = "$(json predictions.0.boxes.0.box)" ] || fault "boxes $of_data, not $out"
 run predict --model "$work/run" "$work/voc/JPEGImages"
 ends 0 '*high0.png*low5.png*' ''
+
+# What lies beside the picture, in its frame, is no box, and takes no place of one: as many are found as there may be.
+wide='iVBORw0KGgoAAAANSUhEUgAAAEAAAAAYCAAAAABv36SYAAAAIUlEQVR42mPQoBAwUM2AOzjAqAGjBowaMGrASDRgwEpl
+ANIZQZ+EsPBUAAAAAElFTkSuQmCC'
+echo "$wide" | base64 -d >"$work/wide.png"
+run predict --model "$work/scaled" "$work/wide.png" --json
+flat=$(tr -d ' \n' <"$work/out" | sed 's/"box":/\n/g' | awk -F '[][,]' 'NR > 1 && !($4 > $2 && $5 > $3)' | wc -l)
+[ "$flat" -eq 0 ] || fault "$flat boxes without area"
+[ "$(grep -o '"box":' "$work/out" | wc -l)" -eq 100 ] || fault "not 100 boxes: $out"
 
 # Half precision; what makes no sense is said.
 for precision in f16 bf16; do
