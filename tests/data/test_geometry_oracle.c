@@ -6,20 +6,15 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/oracle.h"
 
 #include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { SAMPLES = 16, CHANNELS = 2, HEIGHT = 23, WIDTH = 30, PLANE = CHANNELS * HEIGHT * WIDTH };
 
 static float pictures[SAMPLES * PLANE], changed[SAMPLES * PLANE];
-
-static const char *python(void) {
-  const char *named = getenv("MICA_ORACLE_PYTHON");
-  return named ? named : "python3";
-}
 
 START_TEST(pictures_are_torchvisions) {
   const mica_augment_config augment = {.crop = 3, .flip = true, .rotate = 40, .scale = 0.3f};
@@ -51,22 +46,19 @@ START_TEST(pictures_are_torchvisions) {
   ck_ok(mica_npy_write(files_path("x.npy"), MICA_F32, shape, pictures));
   ck_ok(mica_npy_write(files_path("y.npy"), MICA_F32, shape, changed));
   ck_ok(mica_npy_write(files_path("draws.npy"), MICA_F32, MICA_SHAPE(SAMPLES, 5), draws));
-  char command[1024];
-  const char *source_folder = getenv("MICA_SOURCE_DIR");
+  char arguments[64];
   /* Coordinates in f32 are off by some 2^-19 of a picture's side; pixels differ by 2 at most. */
-  snprintf(command, sizeof command, "%s %s/tests/data/test_geometry_oracle.py %s 1e-4", python(),
-           source_folder ? source_folder : ".", files_folder());
-  ck_assert_int_eq(system(command), 0);
+  snprintf(arguments, sizeof arguments, "%s 1e-4", files_folder());
+  oracle_run("data/test_geometry_oracle.py", arguments);
   mica_loader_destroy(loader);
   mica_dataset_destroy(dataset);
 }
 END_TEST
 
 Suite *test_suite(void) {
-  char command[512];
   if (!test_engine()) return test_skip("no device");
-  snprintf(command, sizeof command, "%s -c 'import numpy, torch, torchvision' 2>/dev/null", python());
-  if (system(command)) return test_skip("MICA_ORACLE_PYTHON has no numpy, torch and torchvision");
+  if (!oracle_has("numpy, torch, torchvision"))
+    return test_skip("MICA_ORACLE_PYTHON has no numpy, torch and torchvision");
   Suite *suite = suite_create("geometry oracle");
   TCase *tcase = tcase_create("oracle");
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);

@@ -4,31 +4,12 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/oracle.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum { IMAGES = 32, PLANES = 3, SIDE = 16, CLASSES = 10, PIXELS = IMAGES * PLANES * SIDE * SIDE, MOST = 16 };
-
-/* What is compared: a file's entries, and the room that they are in. */
-typedef struct values {
-  mica_safetensors_entry entries[3 * MOST + 2];
-  char names[3 * MOST][64];
-  size_t count;
-} values;
-
-/* Adds what the tensor holds as KIND.NAME. */
-static void add(values *v, const char *kind, const char *name, const mica_tensor *tensor) {
-  char *as = v->names[v->count];
-  const size_t bytes = mica_tensor_bytes(tensor);
-  void *data = malloc(bytes);
-  ck_assert(data && v->count < 3 * MOST);
-  snprintf(as, sizeof v->names[0], "%s.%s", kind, name);
-  ck_ok(mica_tensor_download(test_queue(), tensor, data, bytes));
-  v->entries[v->count++] = (mica_safetensors_entry){
-      .name = as, .dtype = MICA_F32, .shape = mica_tensor_shape(tensor), .data = data, .bytes = bytes};
-}
 
 static mica_value convolved(mica_nn *nn, const char *name, mica_value x, int64_t filters) {
   const mica_nn_conv_config how = {.how = {.pad = {1, 1}}, .no_bias = true};
@@ -46,7 +27,7 @@ static mica_value network(mica_nn *nn, mica_value x) {
 }
 
 /* The gradients in one type, and with those in f32 the weights. */
-static void differentiate(mica_dtype dtype, const mica_tensor *x, const mica_tensor *y, values *v) {
+static void differentiate(mica_dtype dtype, const mica_tensor *x, const mica_tensor *y, oracle_values *v) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
   mica_session *session = NULL;
@@ -67,8 +48,8 @@ static void differentiate(mica_dtype dtype, const mica_tensor *x, const mica_ten
   ck_ok(mica_nn_initialise(nn, session));
   ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", x}, {"y", y}}, 2));
   for (size_t i = 0; i < count; i++) {
-    add(v, dtype == MICA_F32 ? "wide" : "narrow", names[i], mica_session_output(session, i));
-    if (dtype == MICA_F32) add(v, "p", names[i], mica_session_parameter(session, names[i]));
+    oracle_add_tensor(v, dtype == MICA_F32 ? "wide." : "narrow.", names[i], mica_session_output(session, i));
+    if (dtype == MICA_F32) oracle_add_tensor(v, "p.", names[i], mica_session_parameter(session, names[i]));
   }
   mica_session_destroy(session);
   mica_nn_destroy(nn);
@@ -77,10 +58,8 @@ static void differentiate(mica_dtype dtype, const mica_tensor *x, const mica_ten
 
 START_TEST(as_autocast) {
   static float pixels[PIXELS];
-  static values v;
   int32_t classes[IMAGES];
-  const char *python = getenv("MICA_ORACLE_PYTHON"), *tests = getenv("MICA_SOURCE_DIR");
-  char path[512], command[2048];
+  oracle_values values = {0};
   mica_tensor *x = NULL, *y = NULL;
   uint32_t state = 3;
   for (int i = 0; i < PIXELS; i++) {
@@ -90,33 +69,23 @@ START_TEST(as_autocast) {
   for (int i = 0; i < IMAGES; i++) classes[i] = i * 7 % CLASSES;
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(IMAGES, PLANES, SIDE, SIDE), pixels, &x));
   ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(IMAGES), classes, &y));
-  differentiate(MICA_F32, x, y, &v);
-  differentiate(MICA_BF16, x, y, &v);
-  const size_t numbers = v.count;
-  v.entries[v.count++] = (mica_safetensors_entry){
-      .name = "x", .dtype = MICA_F32, .shape = mica_tensor_shape(x), .data = pixels, .bytes = sizeof pixels};
-  v.entries[v.count++] = (mica_safetensors_entry){
-      .name = "y", .dtype = MICA_I32, .shape = mica_tensor_shape(y), .data = classes, .bytes = sizeof classes};
-  snprintf(path, sizeof path, "%s", files_path("narrow.safetensors"));
-  ck_ok(mica_safetensors_write(path, v.entries, v.count, NULL, 0));
-  for (size_t i = 0; i < numbers; i++) free((void *)v.entries[i].data);
+  differentiate(MICA_F32, x, y, &values);
+  differentiate(MICA_BF16, x, y, &values);
+  oracle_add_tensor(&values, "", "x", x);
+  oracle_add_tensor(&values, "", "y", y);
   mica_tensor_destroy(x);
   mica_tensor_destroy(y);
-  snprintf(command, sizeof command, "'%s' '%s/tests/nn/narrow_torch.py' '%s'", python ? python : "python3",
-           tests ? tests : ".", path);
-  ck_assert_msg(system(command) == 0, "%s", command); /* NOLINT(cert-env33-c): a test's own command */
+  oracle_run("nn/narrow_torch.py", oracle_write(&values, "narrow.safetensors"));
 }
 END_TEST
 
 Suite *test_suite(void) {
-  const char *python = getenv("MICA_ORACLE_PYTHON");
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -c 'import torch, safetensors' 2>/dev/null", python ? python : "python3");
   if (!test_engine()) return test_skip("no device");
-  if (system(command) != 0) return test_skip("no PyTorch"); /* NOLINT(cert-env33-c) */
+  if (!oracle_has("torch, safetensors")) return test_skip("MICA_ORACLE_PYTHON has no torch and safetensors");
   Suite *suite = suite_create("narrow_torch");
   TCase *all = tcase_create("narrow");
   tcase_set_timeout(all, 300);
+  tcase_add_unchecked_fixture(all, NULL, files_remove);
   tcase_add_test(all, as_autocast);
   suite_add_tcase(suite, all);
   return suite;

@@ -4,10 +4,9 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/oracle.h"
 
 #include <mica/mica.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { V = 50, D = 7, N = 24, STEPS = 40 };
 
@@ -53,37 +52,26 @@ START_TEST(rules) {
   static const char *const names[] = {"sgd", "adagrad", "adam"};
   static const mica_optimizer kinds[] = {MICA_OPTIMIZER_SGD, MICA_OPTIMIZER_ADAGRAD, MICA_OPTIMIZER_ADAM};
   static int32_t ids[STEPS * N];
-  static float begun[V * D], got[3][V * D];
-  const char *python = getenv("MICA_ORACLE_PYTHON"), *tests = getenv("MICA_SOURCE_DIR");
-  char path[512], command[2048];
-  mica_safetensors_entry entries[5];
+  static float begun[V * D], got[V * D];
+  oracle_values values = {0};
   for (int i = 0; i < STEPS * N; i++) ids[i] = (i * 37 + i / N * 11 + i * i % 5) % (V - 3);
   for (int k = 0; k < 3; k++) {
-    train(names[k], kinds[k], ids, begun, got[k]);
-    entries[k] = (mica_safetensors_entry){
-        .name = names[k], .dtype = MICA_F32, .shape = MICA_SHAPE(V, D), .data = got[k], .bytes = sizeof got[k]};
+    train(names[k], kinds[k], ids, begun, got);
+    oracle_add(&values, "", names[k], MICA_F32, MICA_SHAPE(V, D), got);
   }
-  entries[3] = (mica_safetensors_entry){
-      .name = "begun", .dtype = MICA_F32, .shape = MICA_SHAPE(V, D), .data = begun, .bytes = sizeof begun};
-  entries[4] = (mica_safetensors_entry){
-      .name = "ids", .dtype = MICA_I32, .shape = MICA_SHAPE(STEPS, N), .data = ids, .bytes = sizeof ids};
-  snprintf(path, sizeof path, "%s", files_path("rows.safetensors"));
-  ck_ok(mica_safetensors_write(path, entries, 5, NULL, 0));
-  snprintf(command, sizeof command, "'%s' '%s/tests/nn/rows_torch.py' '%s'", python ? python : "python3",
-           tests ? tests : ".", path);
-  ck_assert_msg(system(command) == 0, "%s", command); /* NOLINT(cert-env33-c): a test's own command */
+  oracle_add(&values, "", "begun", MICA_F32, MICA_SHAPE(V, D), begun);
+  oracle_add(&values, "", "ids", MICA_I32, MICA_SHAPE(STEPS, N), ids);
+  oracle_run("nn/rows_torch.py", oracle_write(&values, "rows.safetensors"));
 }
 END_TEST
 
 Suite *test_suite(void) {
-  const char *python = getenv("MICA_ORACLE_PYTHON");
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -c 'import torch, safetensors' 2>/dev/null", python ? python : "python3");
   if (!test_engine()) return test_skip("no device");
-  if (system(command) != 0) return test_skip("no PyTorch"); /* NOLINT(cert-env33-c) */
+  if (!oracle_has("torch, safetensors")) return test_skip("MICA_ORACLE_PYTHON has no torch and safetensors");
   Suite *suite = suite_create("rows_torch");
   TCase *all = tcase_create("rows");
   tcase_set_timeout(all, 300);
+  tcase_add_unchecked_fixture(all, NULL, files_remove);
   tcase_add_test(all, rules);
   suite_add_tcase(suite, all);
   return suite;

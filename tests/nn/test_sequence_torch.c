@@ -2,9 +2,11 @@
  *
  * Layers and networks of sequences beside PyTorch's with the same weights: results and gradients of all weights and
  * inputs, compared by sequence_torch.py. */
+#include "base/text.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/oracle.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
@@ -168,34 +170,6 @@ static const struct {
 /* --- a case is run, and all that it was made of and came to is written down --- */
 
 #define MOST 96
-typedef struct record {
-  mica_safetensors_entry entries[3 * MOST];
-  char *names[3 * MOST];
-  size_t count;
-} record;
-
-static void note(record *r, const char *prefix, const char *name, const mica_tensor *tensor) {
-  const size_t bytes = mica_tensor_bytes(tensor);
-  void *data = malloc(bytes + 1);
-  char *full = malloc(strlen(prefix) + strlen(name) + 1);
-  ck_assert(data && full && r->count < 3 * MOST);
-  strcat(strcpy(full, prefix), name);
-  ck_ok(mica_tensor_download(test_queue(), tensor, data, bytes));
-  r->names[r->count] = full;
-  r->entries[r->count++] = (mica_safetensors_entry){.name = full,
-                                                    .dtype = mica_tensor_dtype(tensor),
-                                                    .shape = mica_tensor_shape(tensor),
-                                                    .data = data,
-                                                    .bytes = bytes};
-}
-
-static void forget(record *r) {
-  for (size_t i = 0; i < r->count; i++) {
-    free((void *)r->entries[i].data);
-    free(r->names[i]);
-  }
-  r->count = 0;
-}
 
 static double noise(uint64_t *state) {
   *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -229,15 +203,15 @@ static const fed feds[] = {{"x", {3, {B, T, C}}, NULL},      {"ids", {2, {B, T}}
                            {"lengths", {1, {B}}, lengths},   {"memory_lengths", {1, {B}}, memory_lengths}};
 #define FEDS (sizeof feds / sizeof *feds)
 
-/* open: B and T are known to the session alone. */
-static void run_case(size_t which, bool open, const char *path) {
+/* Returns the path of what was written. open: B and T are known to the session alone. */
+static const char *run_case(size_t which, bool open, const char *file) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
   mica_session *session = NULL;
   mica_value in[FEDS], wrt[MOST], grads[MOST];
   mica_tensor *tensors[FEDS + 1];
   mica_feed feeds[FEDS + 1];
-  record r = {.count = 0};
+  oracle_values values = {0};
   uint64_t state = which + 1;
   ck_ok(mica_graph_create(&graph));
   ck_ok(mica_nn_create(graph, NULL, &nn));
@@ -271,48 +245,44 @@ static void run_case(size_t which, bool open, const char *path) {
   ck_ok(mica_session_create(test_engine(), graph, grads, count + 2, NULL, &session));
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     mica_tensor *p = mica_session_parameter(session, mica_nn_parameter_at(nn, i)->name);
-    mica_tensor *values = tensor_of(mica_tensor_shape(p), NULL, &state);
+    mica_tensor *drawn = tensor_of(mica_tensor_shape(p), NULL, &state);
     float *copy = malloc(mica_tensor_bytes(p) + 1);
     ck_assert(copy);
-    ck_ok(mica_tensor_download(test_queue(), values, copy, mica_tensor_bytes(p)));
+    ck_ok(mica_tensor_download(test_queue(), drawn, copy, mica_tensor_bytes(p)));
     /* A variance is above 0. */
     for (size_t k = 0; strstr(mica_nn_parameter_at(nn, i)->name, "running_var") && k < mica_tensor_bytes(p) / 4; k++)
       copy[k] = 1.5f + copy[k];
     ck_ok(mica_tensor_upload(test_queue(), p, copy, mica_tensor_bytes(p)));
     free(copy);
-    mica_tensor_destroy(values);
-    note(&r, "p.", mica_nn_parameter_at(nn, i)->name, p);
+    mica_tensor_destroy(drawn);
+    oracle_add_tensor(&values, "p.", mica_nn_parameter_at(nn, i)->name, p);
   }
   ck_ok(mica_session_run(session, test_queue(), feeds, FEDS + 1));
-  for (size_t i = 0; i <= FEDS; i++) note(&r, "in.", feeds[i].name, tensors[i]);
-  note(&r, "d.", "x", mica_session_output(session, 0));
-  note(&r, "d.", "memory", mica_session_output(session, 1));
+  for (size_t i = 0; i <= FEDS; i++) oracle_add_tensor(&values, "in.", feeds[i].name, tensors[i]);
+  oracle_add_tensor(&values, "d.", "x", mica_session_output(session, 0));
+  oracle_add_tensor(&values, "d.", "memory", mica_session_output(session, 1));
   for (size_t i = 2; i < count; i++)
-    note(&r, "d.", mica_nn_parameter_at(nn, i - 2)->name, mica_session_output(session, i));
-  note(&r, "", "y", mica_session_output(session, count));
-  ck_ok(mica_safetensors_write(path, r.entries, r.count, NULL, 0));
-  forget(&r);
+    oracle_add_tensor(&values, "d.", mica_nn_parameter_at(nn, i - 2)->name, mica_session_output(session, i));
+  oracle_add_tensor(&values, "", "y", mica_session_output(session, count));
+  const char *path = oracle_write(&values, file);
   for (size_t i = 0; i <= FEDS; i++) mica_tensor_destroy(tensors[i]);
   mica_session_destroy(session);
   mica_nn_destroy(nn);
   mica_graph_destroy(graph);
+  return path;
 }
 
 /* Each case with sizes that are known and with open ones. */
 START_TEST(layers_and_networks) {
-  const char *python = getenv("MICA_ORACLE_PYTHON"), *tests = getenv("MICA_SOURCE_DIR");
-  static char command[32768], path[512];
-  size_t length = (size_t)snprintf(command, sizeof command, "'%s' '%s/tests/nn/sequence_torch.py'",
-                                   python ? python : "python3", tests ? tests : ".");
+  mica__text arguments = {0};
   for (size_t i = 0; i < 2 * CASES; i++) {
-    char name[64];
-    snprintf(name, sizeof name, "%zu.safetensors", i);
-    snprintf(path, sizeof path, "%s", files_path(name));
-    run_case(i / 2, i % 2, path);
-    length += (size_t)snprintf(command + length, sizeof command - length, " %s '%s'", cases[i / 2].name, path);
-    ck_assert(length < sizeof command);
+    char file[64];
+    snprintf(file, sizeof file, "%zu.safetensors", i);
+    mica__text_addf(&arguments, " %s %s", cases[i / 2].name, run_case(i / 2, i % 2, file));
   }
-  ck_assert_msg(system(command) == 0, "%s", command); /* NOLINT(cert-env33-c): a test's own command */
+  ck_ok(mica__text_status(&arguments));
+  oracle_run("nn/sequence_torch.py", arguments.data);
+  mica__text_free(&arguments);
 }
 END_TEST
 
@@ -353,12 +323,10 @@ START_TEST(a_loss_curve) {
   static float losses[STEPS];
   const float rate = 3e-3f;
   const size_t bytes = sizeof batches / STEPS;
-  const char *python = getenv("MICA_ORACLE_PYTHON"), *tests = getenv("MICA_SOURCE_DIR");
-  char path[512], command[2048];
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
   mica_tensor *tokens = NULL, *rates = NULL;
-  record r = {.count = 0};
+  oracle_values values = {0};
   make_batches(batches);
   ck_ok(mica_graph_create(&graph));
   ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = true, .seed = 3}, &nn));
@@ -367,7 +335,8 @@ START_TEST(a_loss_curve) {
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SCALAR, &rate, &rates));
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-    if (info->role == MICA_NN_ROLE_WEIGHT) note(&r, "p.", info->name, mica_session_parameter(session, info->name));
+    if (info->role == MICA_NN_ROLE_WEIGHT)
+      oracle_add_tensor(&values, "p.", info->name, mica_session_parameter(session, info->name));
   }
   const mica_feed feeds[] = {{"tokens", tokens}, {MICA_LEARNING_RATE, rates}};
   for (size_t i = 0; i < STEPS; i++) {
@@ -383,20 +352,9 @@ START_TEST(a_loss_curve) {
     }
     ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), &losses[i], sizeof losses[i]));
   }
-  r.entries[r.count++] = (mica_safetensors_entry){.name = "ids",
-                                                  .dtype = MICA_I32,
-                                                  .shape = MICA_SHAPE(STEPS, ROWS, CONTEXT + 1),
-                                                  .data = batches,
-                                                  .bytes = sizeof batches};
-  r.entries[r.count++] = (mica_safetensors_entry){
-      .name = "losses", .dtype = MICA_F32, .shape = MICA_SHAPE(STEPS), .data = losses, .bytes = sizeof losses};
-  snprintf(path, sizeof path, "%s", files_path("curve.safetensors"));
-  ck_ok(mica_safetensors_write(path, r.entries, r.count, NULL, 0));
-  r.count -= 2;
-  forget(&r);
-  snprintf(command, sizeof command, "'%s' '%s/tests/nn/curve_torch.py' '%s'", python ? python : "python3",
-           tests ? tests : ".", path);
-  ck_assert_msg(system(command) == 0, "%s", command); /* NOLINT(cert-env33-c): a test's own command */
+  oracle_add(&values, "", "ids", MICA_I32, MICA_SHAPE(STEPS, ROWS, CONTEXT + 1), batches);
+  oracle_add(&values, "", "losses", MICA_F32, MICA_SHAPE(STEPS), losses);
+  oracle_run("nn/curve_torch.py", oracle_write(&values, "curve.safetensors"));
   mica_tensor_destroy(rates);
   mica_tensor_destroy(tokens);
   mica_session_destroy(session);
@@ -406,18 +364,17 @@ START_TEST(a_loss_curve) {
 END_TEST
 
 Suite *test_suite(void) {
-  const char *python = getenv("MICA_ORACLE_PYTHON");
-  char command[1024];
-  snprintf(command, sizeof command, "'%s' -c 'import torch, safetensors' 2>/dev/null", python ? python : "python3");
   if (!test_engine()) return test_skip("no device");
-  if (system(command) != 0) return test_skip("no PyTorch"); /* NOLINT(cert-env33-c) */
+  if (!oracle_has("torch, safetensors")) return test_skip("MICA_ORACLE_PYTHON has no torch and safetensors");
   Suite *suite = suite_create("sequence_torch");
   TCase *all = tcase_create("layers");
   tcase_set_timeout(all, 600);
+  tcase_add_unchecked_fixture(all, NULL, files_remove);
   tcase_add_test(all, layers_and_networks);
   suite_add_tcase(suite, all);
   TCase *training = tcase_create("training");
   tcase_set_timeout(training, 300);
+  tcase_add_unchecked_fixture(training, NULL, files_remove);
   tcase_add_test(training, a_loss_curve);
   suite_add_tcase(suite, training);
   return suite;

@@ -4,12 +4,11 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/oracle.h"
 
 #include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 /* Every weight of the network is in the file and the other way round; results are equal within 1e-4 of the largest. */
 static void compare(const char *name) {
@@ -40,20 +39,8 @@ static void compare(const char *name) {
   mica_safetensors_close(file);
 }
 
-/* The exit status of python with these arguments; -1 where it has none. */
-static int run_python(const char *arguments) {
-  const char *python = getenv("MICA_ORACLE_PYTHON");
-  char command[8192];
-  snprintf(command, sizeof command, "'%s' %s >/dev/null 2>&1", python ? python : "", arguments);
-  const int status = python && *python ? system(command) : -1;
-  return status == -1 || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
-}
-
 START_TEST(results_are_torchvisions) {
-  const char *root = getenv("MICA_SOURCE_DIR");
-  char arguments[4096];
-  snprintf(arguments, sizeof arguments, "'%s/tests/nn/zoo_oracle.py' '%s'", root ? root : ".", files_folder());
-  ck_assert_int_eq(run_python(arguments), 0);
+  oracle_run("nn/zoo_oracle.py", files_folder());
   compare("densenet121");
   compare("efficientnetb0");
 }
@@ -61,8 +48,8 @@ END_TEST
 
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
-  if (run_python("-c 'import torch, torchvision, safetensors'") != 0)
-    return test_skip("no MICA_ORACLE_PYTHON with torch, torchvision and safetensors");
+  if (!oracle_has("torch, torchvision, safetensors"))
+    return test_skip("MICA_ORACLE_PYTHON has no torch, torchvision and safetensors");
   Suite *suite = suite_create("zoo_oracle");
   TCase *all = tcase_create("zoo_oracle");
   tcase_set_timeout(all, 300);

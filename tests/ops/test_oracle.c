@@ -4,14 +4,14 @@
  * gradients, determinants, products of integers, sorted and different elements. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/files.h"
+#include "support/oracle.h"
 
 #include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static mica_safetensors *file;
 static mica_graph *graph;
@@ -188,37 +188,23 @@ START_TEST(orders) {
 }
 END_TEST
 
-static char values[2048]; /* the file */
-static int status_of_python;
-
 START_TEST(values_are_there) {
-  ck_assert_int_eq(status_of_python, 0);
-  ck_ok(mica_safetensors_open(values, &file));
+  const char *path = files_path("values.safetensors");
+  oracle_run("ops/oracle.py", path);
+  ck_ok(mica_safetensors_open(path, &file));
 }
 END_TEST
 
-/* False where python or one of its packages is missing; values_are_there sees whether it went well. */
-static bool ask_python(void) {
-  const char *python = getenv("MICA_ORACLE_PYTHON"), *root = getenv("MICA_SOURCE_DIR");
-  const char *build = getenv("MICA_BUILD_DIR");
-  char command[8192];
-  if (!python || !*python || !root || !build) return false;
-  snprintf(values, sizeof values, "%s/ops_oracle.%ld.safetensors", build, (long)getpid());
-  snprintf(command, sizeof command, "'%s' '%s/tests/ops/oracle.py' '%s'", python, root, values);
-  int status = system(command);
-  status_of_python = status == -1 || !WIFEXITED(status) ? -1 : WEXITSTATUS(status);
-  return status_of_python != 77 && status_of_python != 127;
-}
-
 static void close_file(void) {
   mica_safetensors_close(file);
-  remove(values);
+  files_remove();
 }
 
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   if (!(mica_engine_device(test_engine())->features & MICA_FEATURE_FP64)) return test_skip("no doubles");
-  if (!ask_python()) return test_skip("no MICA_ORACLE_PYTHON with torch, torchvision and safetensors");
+  if (!oracle_has("numpy, torch, torchvision, safetensors"))
+    return test_skip("MICA_ORACLE_PYTHON has no numpy, torch, torchvision and safetensors");
   Suite *suite = suite_create("ops_oracle");
   TCase *all = tcase_create("ops_oracle");
   tcase_set_timeout(all, 240);
