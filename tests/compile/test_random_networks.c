@@ -9,17 +9,7 @@
 
 #define NETWORKS 8
 
-START_TEST(networks_are_trained_alike_in_every_way) { trained_check((uint32_t)_i, trained_on_device, false); }
-END_TEST
-
 Suite *test_suite(void) {
-  int first = 0, end = 0;
   if (!test_engine()) return test_skip("no device");
-  trained_seeds(NETWORKS, &first, &end);
-  Suite *suite = suite_create("random_networks");
-  TCase *tests = tcase_create("random");
-  tcase_set_timeout(tests, 0);
-  tcase_add_loop_test(tests, networks_are_trained_alike_in_every_way, first, end);
-  suite_add_tcase(suite, tests);
-  return suite;
+  return trained_suite("random_networks", NETWORKS, trained_on_device, false);
 }

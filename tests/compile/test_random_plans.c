@@ -10,17 +10,7 @@
 
 #define NETWORKS 24
 
-START_TEST(networks_are_trained_alike_in_every_way) { trained_check((uint32_t)_i, trained_by_plan, true); }
-END_TEST
-
 Suite *test_suite(void) {
-  int first = 0, end = 0;
   if (!limited_install("null")) return NULL;
-  trained_seeds(NETWORKS, &first, &end);
-  Suite *suite = suite_create("random_plans");
-  TCase *tests = tcase_create("random");
-  tcase_set_timeout(tests, 0);
-  tcase_add_loop_test(tests, networks_are_trained_alike_in_every_way, first, end);
-  suite_add_tcase(suite, tests);
-  return suite;
+  return trained_suite("random_plans", NETWORKS, trained_by_plan, true);
 }

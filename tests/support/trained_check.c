@@ -2,7 +2,6 @@
 
 #include "compile/without.h"
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,7 +148,7 @@ static void explain(trained_fn *run, const random_network *whole, const trained_
   fflush(stdout);
 }
 
-void trained_check(uint32_t seed, trained_fn *run, bool small) {
+static void check_network(uint32_t seed, trained_fn *run, bool small) {
   random_network n = random_network_of(seed, small);
   n.open = n.open || small;
   trained exact = trained_on_host(&n, 0, false), rounded = trained_on_host(&n, 0, true);
@@ -168,8 +167,22 @@ void trained_check(uint32_t seed, trained_fn *run, bool small) {
   trained_free(&rounded);
 }
 
-void trained_seeds(int count, int *first, int *end) {
+/* What the suite checks. */
+static trained_fn *suite_run;
+static bool suite_small;
+
+START_TEST(networks_are_trained_alike_in_every_way) { check_network((uint32_t)_i, suite_run, suite_small); }
+END_TEST
+
+Suite *trained_suite(const char *name, int count, trained_fn *run, bool small) {
   const char *from = getenv("MICA_TEST_FIRST"), *to = getenv("MICA_TEST_LAST");
-  *first = from ? atoi(from) : 1;
-  *end = 1 + (to ? atoi(to) : count);
+  Suite *suite = suite_create(name);
+  TCase *tests = tcase_create("random");
+  suite_run = run;
+  suite_small = small;
+  tcase_set_timeout(tests, 0);
+  tcase_add_loop_test(tests, networks_are_trained_alike_in_every_way, from ? atoi(from) : 1,
+                      1 + (to ? atoi(to) : count));
+  suite_add_tcase(suite, tests);
+  return suite;
 }
