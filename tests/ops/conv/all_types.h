@@ -16,16 +16,26 @@ static void report_failure(void *user, const mica_doctor_line *line) {
          line->message);
 }
 
+/* A pass of a convolution, and an implementation of it. */
+typedef struct impl_pass {
+  const mica__impl *impl;
+  mica__conv_pass pass;
+} impl_pass;
+
+/* The last variant, which is the smallest or, on matrix units, NVIDIA's emulation. */
+static inline const mica__variant *last_variant(const mica__impl *impl) {
+  return &impl->kernel->variants[impl->kernel->variant_count - 1];
+}
+
 /* A variant in every type over the whole grid of the check; once: with one epilogue a type. */
-static void expect_all_types_right(const mica__impl *impl, const mica__variant *variant, mica__conv_pass pass,
-                                   bool once) {
+static void expect_all_types_right(const impl_pass *p, const mica__variant *variant, bool once) {
   mica__check check = {.engine = test_engine(),
                        .queue = test_queue(),
                        .level = MICA__CHECK_FULL,
                        .op = "conv",
                        .fn = report_failure,
                        .random = 1};
-  ck_ok(mica__conv_check_variant(&check, impl, variant, pass, once));
+  ck_ok(mica__conv_check_variant(&check, p->impl, variant, p->pass, once));
   ck_assert_uint_eq(check.summary.failed, 0);
   ck_assert_uint_gt(check.summary.passed, 0);
   mica__text_free(&check.run);

@@ -2,7 +2,7 @@
  *
  * Convolutions on matrix units: the emulation of NVIDIA's in every type over the whole grid of the check, and which
  * devices, types and shapes they are chosen for. */
-#include "ops/conv/all_types.h"
+#include "ops/conv/mma_passes.h"
 #include "ops/select/mma.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -11,18 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-  const mica__impl *impl;
-  mica__conv_pass pass;
-} passes[] = {{&mica__conv_gpu_mma, MICA__CONV_FWD},
-              {&mica__conv_gpu_mma, MICA__CONV_BWD_DATA},
-              {&mica__conv_gpu_wgrad_mma, MICA__CONV_BWD_FILTER}};
-
-/* NVIDIA's, the last variant. */
-START_TEST(emulation_is_right) {
-  const mica__kernel_desc *kernel = passes[_i].impl->kernel;
-  expect_all_types_right(passes[_i].impl, &kernel->variants[kernel->variant_count - 1], passes[_i].pass, false);
-}
+START_TEST(emulation_is_right) { expect_all_types_right(&mma_passes[_i], last_variant(mma_passes[_i].impl), false); }
 END_TEST
 
 static const mica_device_info hopper = {.device_class = MICA_DEVICE_CLASS_GPU,
@@ -143,7 +132,7 @@ Suite *test_suite(void) {
   suite_add_tcase(suite, chosen);
   TCase *right = tcase_create("emulation");
   tcase_set_timeout(right, 0);
-  tcase_add_loop_test(right, emulation_is_right, 0, sizeof passes / sizeof *passes);
+  tcase_add_loop_test(right, emulation_is_right, 0, MMA_PASSES);
   suite_add_tcase(suite, right);
   return suite;
 }

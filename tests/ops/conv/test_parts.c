@@ -17,17 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct {
-  const mica__impl *impl;
-  mica__conv_pass pass;
-} passes[] = {{&mica__winograd_staged, MICA__CONV_FWD},
-              {&mica__winograd_staged, MICA__CONV_BWD_DATA},
-              {&mica__winograd_staged_wgrad, MICA__CONV_BWD_FILTER}};
+static const impl_pass passes[] = {{&mica__winograd_staged, MICA__CONV_FWD},
+                                   {&mica__winograd_staged, MICA__CONV_BWD_DATA},
+                                   {&mica__winograd_staged_wgrad, MICA__CONV_BWD_FILTER}};
 
-START_TEST(all_types_are_right) {
-  const mica__kernel_desc *kernel = passes[_i].impl->kernel;
-  expect_all_types_right(passes[_i].impl, &kernel->variants[kernel->variant_count - 1], passes[_i].pass, false);
-}
+START_TEST(all_types_are_right) { expect_all_types_right(&passes[_i], last_variant(passes[_i].impl), false); }
 END_TEST
 
 static const mica_device_info large = {.device_class = MICA_DEVICE_CLASS_GPU,
