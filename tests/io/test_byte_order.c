@@ -18,19 +18,11 @@
 
 #define ELEMENTS 2
 
-/* Two elements of each type, as the host holds them and as files do. */
-static const double f64[] = {3.141592653589793, -2};
-static const float f32[] = {1.5F, -2};
-static const uint64_t u64[] = {1, 0x0102030405060708};
-static const int64_t i64[] = {-2, 258};
-static const uint32_t u32[] = {1, 0xfffffffe};
-static const int32_t i32[] = {-2, 0x01020304};
-static const uint16_t u16[] = {1, 0xfffe}, f16[] = {0x3e00, 0xc000}, bf16[] = {0x3fc0, 0xc000};
-static const int16_t i16[] = {-2, 258};
-static const int8_t i8[] = {-2, 127};
-static const uint8_t u8[] = {1, 254};
-static const bool flags[] = {true, false};
+static const float f32[ELEMENTS] = {1.5F, -2};
 
+/* Two elements of each type, as the host holds them and as files do. */
+#define TYPE(name, onnx, type, first, second, file)                                                                    \
+  { #name, MICA_##name, onnx, (const type[ELEMENTS]){first, second }, file }
 static const struct {
   const char *name; /* of the type in safetensors */
   mica_dtype dtype;
@@ -38,19 +30,19 @@ static const struct {
   const void *host;
   const char *file;
 } types[] = {
-    {"F64", MICA_F64, 11, f64, "\x18\x2d\x44\x54\xfb\x21\x09\x40\x00\x00\x00\x00\x00\x00\x00\xc0"},
-    {"U64", MICA_U64, 13, u64, "\x01\x00\x00\x00\x00\x00\x00\x00\x08\x07\x06\x05\x04\x03\x02\x01"},
-    {"I64", MICA_I64, 7, i64, "\xfe\xff\xff\xff\xff\xff\xff\xff\x02\x01\x00\x00\x00\x00\x00\x00"},
-    {"F32", MICA_F32, 1, f32, "\x00\x00\xc0\x3f\x00\x00\x00\xc0"},
-    {"U32", MICA_U32, 12, u32, "\x01\x00\x00\x00\xfe\xff\xff\xff"},
-    {"I32", MICA_I32, 6, i32, "\xfe\xff\xff\xff\x04\x03\x02\x01"},
-    {"F16", MICA_F16, 10, f16, "\x00\x3e\x00\xc0"},
-    {"BF16", MICA_BF16, 16, bf16, "\xc0\x3f\x00\xc0"},
-    {"U16", MICA_U16, 4, u16, "\x01\x00\xfe\xff"},
-    {"I16", MICA_I16, 5, i16, "\xfe\xff\x02\x01"},
-    {"I8", MICA_I8, 3, i8, "\xfe\x7f"},
-    {"U8", MICA_U8, 2, u8, "\x01\xfe"},
-    {"BOOL", MICA_BOOL, 9, flags, "\x01\x00"},
+    TYPE(F64, 11, double, 3.141592653589793, -2, "\x18\x2d\x44\x54\xfb\x21\x09\x40\x00\x00\x00\x00\x00\x00\x00\xc0"),
+    TYPE(U64, 13, uint64_t, 1, 0x0102030405060708, "\x01\x00\x00\x00\x00\x00\x00\x00\x08\x07\x06\x05\x04\x03\x02\x01"),
+    TYPE(I64, 7, int64_t, -2, 258, "\xfe\xff\xff\xff\xff\xff\xff\xff\x02\x01\x00\x00\x00\x00\x00\x00"),
+    TYPE(F32, 1, float, 1.5F, -2, "\x00\x00\xc0\x3f\x00\x00\x00\xc0"),
+    TYPE(U32, 12, uint32_t, 1, 0xfffffffe, "\x01\x00\x00\x00\xfe\xff\xff\xff"),
+    TYPE(I32, 6, int32_t, -2, 0x01020304, "\xfe\xff\xff\xff\x04\x03\x02\x01"),
+    TYPE(F16, 10, uint16_t, 0x3e00, 0xc000, "\x00\x3e\x00\xc0"),
+    TYPE(BF16, 16, uint16_t, 0x3fc0, 0xc000, "\xc0\x3f\x00\xc0"),
+    TYPE(U16, 4, uint16_t, 1, 0xfffe, "\x01\x00\xfe\xff"),
+    TYPE(I16, 5, int16_t, -2, 258, "\xfe\xff\x02\x01"),
+    TYPE(I8, 3, int8_t, -2, 127, "\xfe\x7f"),
+    TYPE(U8, 2, uint8_t, 1, 254, "\x01\xfe"),
+    TYPE(BOOL, 9, bool, true, false, "\x01\x00"),
 };
 #define TYPES (sizeof types / sizeof *types)
 
