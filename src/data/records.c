@@ -257,6 +257,23 @@ static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, s
   return MICA_OK;
 }
 
+/* True where the first records are numbers with commas between semicolons, the last cell perhaps an answer: 0,1;0,2;x.
+ * Commas are as even in them. */
+static mica_status has_decimal_commas(mica__records *r, bool *has) {
+  bool found = true;
+  r->delimiter = ';';
+  mica__records_rewind(r);
+  *has = false;
+  for (int i = 0; i < JUDGED_RECORDS; i++) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) return MICA_OK;
+    *has = r->count >= 3;
+    for (size_t k = 0; *has && k + 1 < r->count; k++) *has = mica__cell_has_comma(r->cells[k]);
+    if (!*has) return MICA_OK;
+  }
+  return MICA_OK;
+}
+
 /* True for *.tsv, and such a file gzipped. */
 static bool has_tabs(const char *name) {
   size_t n = strlen(name);
@@ -266,7 +283,7 @@ static bool has_tabs(const char *name) {
 
 mica_status mica__records_find_delimiter(mica__records *r) {
   static const char delimiters[] = {',', ';', '\t'};
-  size_t most = 1, most_first = 0;
+  size_t most = 1, most_first = 0, semicolons = 0;
   char best = ',', best_first = ',';
   if (has_tabs(r->name)) {
     r->delimiter = '\t';
@@ -277,7 +294,11 @@ mica_status mica__records_find_delimiter(mica__records *r) {
     MICA_TRY(even_cells(r, delimiters[i], &cells, &first));
     if (cells > most) most = cells, best = delimiters[i];
     if (first > most_first) most_first = first, best_first = delimiters[i];
+    if (delimiters[i] == ';') semicolons = cells;
   }
+  bool commas = false;
+  if (best == ',' && semicolons > 1) MICA_TRY(has_decimal_commas(r, &commas));
+  if (commas) best = ';';
   r->delimiter = most > 1 ? best : best_first;
   mica__records_rewind(r);
   return MICA_OK;

@@ -462,6 +462,15 @@ START_TEST(lists_between_commas_are_names) {
   files_write_text("table.csv", "tags;label\n0,1;x\n1,1;y\n0,1;x\n1,1;y\n");
   ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "numbers have a point before their fraction"));
+  /* Without names commas are as even as semicolons. */
+  files_write_text("table.csv", "0,1;0,25;0\n1,5;0,75;1\n-0,5;2,0;0\n");
+  ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "line 1: column \"0\" holds \"0,1\"; numbers have a point"), "%s",
+                mica_error_message());
+  d = open_table("5,1;2,x\n6,3;1,y\n5,2;4,x\n", (mica_dataset_config){0});
+  ck_assert_uint_eq(mica_dataset_count(d), 3);
+  ck_assert_str_eq(class_at(d, "label", 1), "y");
+  mica_dataset_destroy(d);
   /* Names above such numbers are names, and the label is found by itself. */
   char many[1024] = "a;b;y\n";
   for (int i = 0; i < 30; i++) snprintf(many + strlen(many), 32, "0,%d;0,4%d;-1,%d\n", i, i, i);
