@@ -403,10 +403,8 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 /* --- sessions --- */
 
 /* A session has only the parameters that its outputs need. */
-static mica_status initialise_one(const mica_nn *nn, mica_session *session, const mica__nn_parameter *p) {
+static mica_status initialise_one(const mica_nn *nn, mica_tensor *tensor, const mica__nn_parameter *p) {
   const mica_nn_parameter_info *info = &p->info;
-  mica_tensor *tensor = mica_session_parameter(session, info->name);
-  if (!tensor) return MICA_OK;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   if (!mica_shape_equal(mica_tensor_shape(tensor), mica_value_shape(info->value)))
     return mica__fail(MICA_E_SHAPE, "the session is of another network: '%s' is %s there, and %s here", info->name,
@@ -440,9 +438,10 @@ mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session) {
   if (!nn || !session) return mica__fail(MICA_E_INVALID, "mica_nn_initialise: a pointer is NULL");
   mica_queue *queue = NULL;
   for (size_t i = 0; i < nn->parameter_count; i++) {
-    const mica_tensor *tensor = mica_session_parameter(session, nn->parameters[i].info.name);
-    MICA_TRY(initialise_one(nn, session, &nn->parameters[i]));
-    if (tensor) queue = mica_engine_queue(mica_tensor_engine(tensor));
+    mica_tensor *tensor = mica_session_parameter(session, nn->parameters[i].info.name);
+    if (!tensor) continue;
+    MICA_TRY(initialise_one(nn, tensor, &nn->parameters[i]));
+    queue = mica_engine_queue(mica_tensor_engine(tensor));
   }
   /* The values must be there before another queue runs the session. */
   return queue ? mica_queue_finish(queue) : MICA_OK;
