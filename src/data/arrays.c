@@ -101,6 +101,9 @@ static mica_status add_labels(mica__store *store, const mica__array *labels, con
       labels->shape.dim[0] == (int64_t)store->count && labels->shape.dim[1] <= MICA__MAX_CLASSES)
     return add_several(store, labels);
   bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
+  if (!column && config->regression)
+    return mica__fail(MICA_E_FORMAT, "%s has labels of shape %s: one number a sample is predicted, (%lld)", store->name,
+                      mica_shape_format(labels->shape, text), (long long)store->count);
   if (!column || labels->shape.dim[0] != (int64_t)store->count)
     return mica__fail(MICA_E_FORMAT,
                       "%s holds %lld inputs and labels of shape %s: as many, (%lld), or several of each, (%lld, K)",

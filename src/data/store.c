@@ -165,8 +165,8 @@ mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t 
   }
   if (classes == 0 && most >= FEW_CLASSES && (uint64_t)most / CLASSES_PER_SAMPLE > store->count)
     return mica__fail(MICA_E_FORMAT,
-                      "%s: the label %d would make %d classes of %llu samples; is it a number to be"
-                      " predicted (regression)?",
+                      "%s: the label %d would make %d classes of %llu samples; the task regress"
+                      " predicts numbers",
                       store->name, most, most + 1, (unsigned long long)store->count);
   mica__column *column = NULL;
   const mica_column about = {
@@ -203,8 +203,8 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
     if (value != floor(value)) {
       free(converted);
       return mica__fail(MICA_E_FORMAT,
-                        "%s: the label %g of sample %" PRIu64 " is no whole number, and so no class; is it a number to"
-                        " be predicted (regression)?",
+                        "%s: the label %g of sample %" PRIu64 " is no whole number, and so no class; the task regress"
+                        " predicts numbers",
                         store->name, value, i);
     }
     converted[i] = (int32_t)value;

@@ -294,6 +294,13 @@ START_TEST(npy_files) {
   mica_dataset_destroy(dataset);
   write_npy("npy/y_train.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", wrong, sizeof wrong);
   refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "label 1 of sample 1 is 2; several labels are of 0 and 1");
+  refuse("npy/x_train.npy", &(mica_dataset_config){.regression = true}, MICA_E_FORMAT,
+         "has labels of shape (2, 3): one number a sample is predicted, (2)");
+}
+END_TEST
+
+START_TEST(npy_files_that_are_wrong) {
+  static const double x[6];
   write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", x, sizeof x);
   refuse("x1.npy", NULL, MICA_E_FORMAT, "Fortran");
   write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 4), }", x, sizeof x);
@@ -565,6 +572,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, csv_files);
   tcase_add_test(tcase, csv_files_that_are_wrong);
   tcase_add_test(tcase, npy_files);
+  tcase_add_test(tcase, npy_files_that_are_wrong);
   tcase_add_test(tcase, large_numbers_of_arrays_have_bases);
   tcase_add_test(tcase, npy_files_of_the_other_byte_order);
   tcase_add_test(tcase, samples_in_memory_are_split_by_seed);
