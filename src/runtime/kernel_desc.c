@@ -85,6 +85,8 @@ char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values)
     else
       mica__text_addf(&text, "%s-D%s=%d", text.length ? " " : "", param->macro, (int)values[i]);
   }
+  for (int i = 0; i < desc->param_count; i++)
+    if (desc->params[i].kind == MICA__PARAM_EMULATED && !values[i]) mica__text_add(&text, " -cl-opt-disable");
   if (text.failed) mica__text_free(&text);
   return text.data;
 }

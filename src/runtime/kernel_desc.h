@@ -18,6 +18,9 @@ typedef enum mica__param_kind {
   MICA__PARAM_INT,   /* -DMR=8; the value is the number */
   MICA__PARAM_CASE,  /* likewise, but decided by the problem, as a type is: nothing to tune */
   MICA__PARAM_DTYPE, /* -DX_T=f16; the value is a mica_dtype */
+  /* A CASE; a kernel of which it is 0 emulates instructions and is compiled without optimisation: PoCL takes longer to
+   * optimise a product on matrix units than to run all that checks ask of it. */
+  MICA__PARAM_EMULATED,
 } mica__param_kind;
 
 /* One parameter: a macro, its legal values (the first `choice_count` of choices) and what it means. */
@@ -38,6 +41,10 @@ typedef struct mica__kernel_param {
 #define MICA__CASE(macro, help, ...)                                                                                   \
   {                                                                                                                    \
     macro, help, MICA__PARAM_CASE, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                        \
+  }
+#define MICA__EMULATED(macro, help, ...)                                                                               \
+  {                                                                                                                    \
+    macro, help, MICA__PARAM_EMULATED, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                    \
   }
 #define MICA__DTYPE(macro, help, ...)                                                                                  \
   {                                                                                                                    \

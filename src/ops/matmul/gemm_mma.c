@@ -6,7 +6,7 @@
 
 static const mica__kernel_param params[] = {
     MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
-    MICA__MMA_PARAMS,
+    MICA__MMA_PARAMS(MICA__EMULATED),
 };
 static const mica__variant variants[] = {
     MICA__MMA_PTX_128X128(MICA__GEMM_VALUES),

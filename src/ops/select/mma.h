@@ -17,12 +17,13 @@ typedef enum mica__mma_unit {
   MICA__MMA_UNITS
 } mica__mma_unit;
 
-/* Rows of a parameter table. In a variant: the unit and whether by its own instructions, warps and elements of a warp
- * along rows and columns, stages. */
-#define MICA__MMA_PARAMS                                                                                               \
+/* Rows of a parameter table. native: MICA__EMULATED; MICA__CASE for convolutions, whose emulations run for longer over
+ * the grid of the check than it takes to optimise them. In a variant: the unit and whether by its own instructions,
+ * warps and elements of a warp along rows and columns, stages. */
+#define MICA__MMA_PARAMS(native)                                                                                       \
   MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA, 2 AMD's WMMA, 3 and 4 Intel's DPAS of 8 and 16", 0, 1, 2, \
              3, 4),                                                                                                    \
-      MICA__CASE("MMA_NATIVE", "0 an emulation, 1 the unit's instructions", 0, 1),                                     \
+      native("MMA_NATIVE", "0 an emulation, 1 the unit's instructions", 0, 1),                                         \
       MICA__INT("WARPS_M", "warps along the rows of a tile", 1, 2, 4),                                                 \
       MICA__INT("WARPS_N", "warps along its columns", 1, 2, 4),                                                        \
       MICA__INT("WARP_M", "rows a warp computes", 16, 32, 64),                                                         \

@@ -12,7 +12,7 @@
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("A_T", "type of a and b", MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
-    MICA__MMA_PARAMS,
+    MICA__MMA_PARAMS(MICA__EMULATED),
 };
 /* One warp. */
 static const mica__variant variants[] = {

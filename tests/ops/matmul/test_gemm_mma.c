@@ -11,6 +11,7 @@
 
 #include <mica/mica.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const mica_dtype types[] = {MICA_F32, MICA_F16, MICA_BF16, MICA_I8};
@@ -39,6 +40,19 @@ START_TEST(emulations_are_right) {
 }
 END_TEST
 
+/* What is compiled for a device that has the unit is optimised. */
+START_TEST(emulations_alone_are_not_optimised) {
+  const mica__kernel_desc *desc = &mica__gemm_mma_kernel;
+  for (int v = 0; v < desc->variant_count; v++) {
+    const bool native = mica__kernel_value(desc, desc->variants[v].values, "MMA_NATIVE") == 1;
+    char *options = mica__kernel_options(desc, desc->variants[v].values);
+    ck_assert_ptr_nonnull(options);
+    ck_assert_msg(!strstr(options, "-cl-opt-disable") == native, "%s: %s", desc->variants[v].name, options);
+    free(options);
+  }
+}
+END_TEST
+
 START_TEST(trials_are_right) {
   const mica__variant *variant = test_emulation(&mica__mma_trial_kernel, _i);
   ck_assert_ptr_nonnull(variant);
@@ -54,6 +68,7 @@ Suite *test_suite(void) {
   TCase *right = tcase_create("emulation");
   tcase_set_timeout(right, 0);
   tcase_add_loop_test(right, emulations_are_right, 0, MICA__MMA_UNITS);
+  tcase_add_test(right, emulations_alone_are_not_optimised);
   tcase_add_loop_test(right, trials_are_right, 0, MICA__MMA_UNITS - 1);
   suite_add_tcase(suite, right);
   return suite;

@@ -17,7 +17,7 @@ static const mica__kernel_param params[] = {
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
     MICA__CASE("PHASES", "phases of a launch: 1, or up to 4", 1, 4),
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
-    MICA__MMA_PARAMS,
+    MICA__MMA_PARAMS(MICA__CASE),
 };
 static const mica__variant variants[] = {
     MICA__MMA_PTX_128X128(VALUES), MICA__MMA_PTX_64X128(VALUES), MICA__MMA_PTX_64X64(VALUES),

@@ -12,7 +12,7 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x and y", MICA__CONV_TYPES),
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
     MICA__CASE("PLAIN", "1: a filter of one element, channels first", 0, 1),
-    MICA__MMA_PARAMS,
+    MICA__MMA_PARAMS(MICA__CASE),
 };
 static const mica__variant variants[] = {
     MICA__MMA_PTX_128X128(VALUES), MICA__MMA_PTX_64X128(VALUES), MICA__MMA_PTX_64X64(VALUES),
