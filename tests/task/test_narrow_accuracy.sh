@@ -11,9 +11,9 @@ need_device
 
 # near NAME: the mean of the differences in the file, in points.
 near() {
-  awk -v name="$1" '{ sum += 100 * ($2 - $1) }
+  awk -v name="$1" '{ sum += 100 * ($2 - $1) } NF != 2 { lacks = 1 }
     END {
-      if (!NR) exit 1
+      if (!NR || lacks) exit 1
       bound = 3 * 0.16 / sqrt(NR)
       printf "%s: %+.2f points of %d runs, %.2f at most\n", name, sum / NR, NR, bound
       exit !(sum / NR > -bound && sum / NR < bound)
