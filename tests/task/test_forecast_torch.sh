@@ -7,7 +7,8 @@
 need_device
 table=$(dirname "$0")/../../../shared/golden/forecast/co2_monthly.csv
 [ -r "$table" ] || { echo 'SKIP: no golden/forecast'; exit 77; }
-"${MICA_ORACLE_PYTHON:-python3}" -c 'import torch, numpy' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }
+python=${MICA_ORACLE_PYTHON:-python3}
+"$python" -c 'import torch, numpy' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }
 
 errors=''
 for seed in 0 1 2; do
@@ -19,7 +20,7 @@ for seed in 0 1 2; do
   awk -v s="$(json metrics.mae_season)" -v l="$(json metrics.mae_last)" \
     'BEGIN { exit !((s - 1.7127) ^ 2 < 1e-8 && (l - 2.6699) ^ 2 < 1e-8) }' || fault "other baselines: $out"
 done
-peers=$("$MICA_ORACLE_PYTHON" "$(dirname "$0")/forecast_torch.py" "$table" 12 12 40 3 | tr '\n' ' ')
+peers=$("$python" "$(dirname "$0")/forecast_torch.py" "$table" 12 12 40 3 | tr '\n' ' ')
 echo "errors $errors; PyTorch's $peers"
 echo "$errors / $peers" | awk '{
   for (i = 1; i <= 3; i++) { own += $i / 3; peer += $(i + 4) / 3 }

@@ -7,7 +7,8 @@
 need_device
 data="$MICA_SOURCE_DIR/../shared/data/isbi_membrane"
 [ -d "$data" ] || { echo 'SKIP: no pictures beside the project'; exit 77; }
-"${MICA_ORACLE_PYTHON:-python3}" -c 'import torch, numpy, PIL' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }
+python=${MICA_ORACLE_PYTHON:-python3}
+"$python" -c 'import torch, numpy, PIL' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }
 
 # at_least METRIC VALUE
 at_least() {
@@ -29,7 +30,7 @@ for picture in "$data"/train/image/*.png; do
 done
 run train --task segment --data "$work/split" --width 16 --epochs 60 --json --quiet --out "$work/narrow"
 ends 0 '{"task":"segment","part":"validation"*' ''
-"$MICA_ORACLE_PYTHON" "$(dirname "$0")/segment_torch.py" "$work/split" 60 >"$work/peer" || fault 'PyTorch failed'
+"$python" "$(dirname "$0")/segment_torch.py" "$work/split" 60 >"$work/peer" || fault 'PyTorch failed'
 { read -r membranes && read -r cells; } <"$work/peer"
 echo "membranes $(json metrics.dice_0), PyTorch's $membranes; cells $(json metrics.dice_255), PyTorch's $cells"
 at_least dice_0 "$(awk -v d="$membranes" 'BEGIN { print d - 0.01 }')"

@@ -5,7 +5,8 @@
 # shellcheck source-path=SCRIPTDIR/../cli source=cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 need_device
-"${MICA_ORACLE_PYTHON:-python3}" -c 'import torch, numpy' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }
+python=${MICA_ORACLE_PYTHON:-python3}
+"$python" -c 'import torch, numpy' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }
 
 # 4,000 rows of a function of six numbers and noise of a fiftieth of the variance: no model's R2 is above 0.98.
 mkdir "$work/table"
@@ -35,7 +36,7 @@ for seed in 0 1 2; do
   awk -v r="$r2" 'BEGIN { exit !(r >= 0.97) }' || fault "R2 $r2 with seed $seed"
   errors="$errors $(json metrics.rmse)"
 done
-peers=$("$MICA_ORACLE_PYTHON" "$(dirname "$0")/regress_torch.py" "$work/table" 3 | tr '\n' ' ')
+peers=$("$python" "$(dirname "$0")/regress_torch.py" "$work/table" 3 | tr '\n' ' ')
 echo "errors $errors; PyTorch's $peers"
 echo "$errors / $peers" | awk '{
   for (i = 1; i <= 3; i++) { own += $i / 3; peer += $(i + 4) / 3 }
