@@ -317,13 +317,26 @@ static bool is_taken_in(const rewriting *r, const Onnx__NodeProto *node) {
   return false;
 }
 
+/* The product gives the norm's result: each takes the name of the other, which the table borrows, and the norm goes. */
+static void take_result(const rewriting *r, Onnx__NodeProto *node, const char *norm) {
+  for (size_t i = 0; i < r->graph->n_node; i++) {
+    char **result = r->graph->node[i]->output;
+    if (!r->gone[i] || strcmp(result[0], norm) != 0) continue;
+    char *own = node->output[0];
+    node->output[0] = result[0];
+    result[0] = own;
+    return;
+  }
+}
+
 static mica_status take(rewriting *r, Onnx__NodeProto *node) {
   const mica__onnx_integers *q = NULL;
   const mica__onnx_product *p = product_of(r, node, &q);
   if (!p) return MICA_OK;
   if (q->source >= 0) MICA_TRY(take_input(r, p, q, node));
   MICA_TRY(take_bias(r, p, q, node));
-  return q->norm ? replace_text(&node->output[0], q->norm) : MICA_OK;
+  if (q->norm) take_result(r, node, q->norm);
+  return MICA_OK;
 }
 
 /* Weights first, then the pairs of inputs. */
