@@ -3,11 +3,23 @@
 set -u
 mica=$MICA_BUILD_DIR/bin/mica
 work=$(mktemp -d "$MICA_BUILD_DIR/cli.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
+trap 'reports; rm -rf "$work"' EXIT
 unset MICA_DEVICE MICA_VERBOSE NO_COLOR
 failed=0
 newline='
 '
+
+# What sanitizers say of any process lies in files of their own, since what it wrote to stderr is overwritten or lost.
+for tool in ASAN LSAN TSAN UBSAN; do
+  eval "export ${tool}_OPTIONS=\"\${${tool}_OPTIONS:+\$${tool}_OPTIONS:}log_path=\$work/sanitizer\""
+done
+
+# reports: prints them, at the end of the test, so that they stand in its log.
+reports() {
+  for report in "$work"/sanitizer.*; do
+    [ -s "$report" ] && cat "$report"
+  done
+}
 
 # run ARGUMENT...: runs mica; $status, $out and $err are how it ended and what it wrote.
 run() {
@@ -25,7 +37,7 @@ fault() {
 
 # ends STATUS OUT ERR: what the last run gave; OUT and ERR are patterns of `case`.
 ends() {
-  [ "$status" = "$1" ] || fault "exit status $status instead of $1"
+  [ "$status" = "$1" ] || fault "exit status $status instead of $1; stderr: $err"
   # shellcheck disable=SC2254
   case $out in $2) ;; *) fault "stdout is not '$2': $out" ;; esac
   # shellcheck disable=SC2254
@@ -56,7 +68,7 @@ json() { "$MICA_BUILD_DIR/bin/tests/json_value" "$1" <"$work/out"; }
 
 # holds PATH VALUE: so it is; VALUE is a pattern.
 holds() {
-  got=$(json "$1") || fault "no JSON, or nothing at $1"
+  got=$(json "$1") || fault "no JSON, or nothing at $1; exit status ${status-}; stderr: ${err-}"
   # shellcheck disable=SC2254
   case $got in $2) ;; *) fault "$1 is $got instead of $2" ;; esac
 }
