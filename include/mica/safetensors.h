@@ -31,8 +31,8 @@ typedef struct mica_safetensors_pair {
 typedef struct mica_safetensors mica_safetensors;
 
 /* Maps the file and checks all of its header: MICA_E_FORMAT, naming file and reason, for whatever is not as the format
- * demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name used twice, a header that is no UTF-8
- * or has U+0000 in a text, more than MICA_MAX_RANK dimensions), and for a BOOL that is neither 0 nor 1.
+ * demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name or key used twice, a header that is no
+ * UTF-8 or has U+0000 in a text, more than MICA_MAX_RANK dimensions), and for a BOOL that is neither 0 nor 1.
  * MICA_E_NOT_FOUND, MICA_E_IO. A file that is replaced by renaming, as mica_safetensors_write does, stays readable
  * here; it must not be cut short in place while it is open. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
@@ -61,7 +61,7 @@ MICA_API const char *mica_safetensors_metadata(const mica_safetensors *file, con
  * renamed. What killed writers left beside it goes. Equal input gives equal bytes. Wider types come first, so that each
  * tensor is aligned to its elements; otherwise the order is the caller's. Missing directories are made. MICA_E_IO says
  * what was in the way (a full disk, a directory that cannot be written); then the old file stays. MICA_E_INVALID: a
- * name given twice or "__metadata__", bytes that do not match, a type that the format lacks. */
+ * name or key given twice, a name "__metadata__", bytes that do not match, a type that the format lacks. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries,
                                                          size_t count, const mica_safetensors_pair *metadata,
                                                          size_t metadata_count);

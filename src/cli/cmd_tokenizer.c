@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct values {
   int action, kind;
@@ -21,7 +22,7 @@ enum { TRAIN, ENCODE, DECODE, INFO };
 static const cli_choice actions[] = {
     [TRAIN] = {"train", "make one from the texts of --data, as --out"},
     [ENCODE] = {"encode", "print the ids of texts, or of each line of standard input"},
-    [DECODE] = {"decode", "print the text of ids, or of the ids in each line of standard input"},
+    [DECODE] = {"decode", "print the text of ids, or of each line of ids of standard input"},
     [INFO] = {"info", "say what FILE is"},
     {0},
 };
@@ -208,16 +209,23 @@ static int train(const cli_command *self, const struct values *v) {
 
 /* --- encode and decode --- */
 
+/* ended: a line feed follows the text. */
 typedef int each_text(const cli_command *self, const struct values *v, const mica_tokenizer *tokenizer,
-                      const char *text, size_t bytes, mica_encoding *encoding);
+                      const char *text, size_t bytes, bool ended, mica_encoding *encoding);
+
+/* A last line without an end stays without one, so that the bytes of a file come back; a terminal's next prompt begins
+ * a line in any case. */
+static void end_line(bool ended) {
+  if (ended || isatty(STDOUT_FILENO)) putchar('\n');
+}
 
 static int encode_one(const cli_command *self, const struct values *v, const mica_tokenizer *tokenizer,
-                      const char *text, size_t bytes, mica_encoding *encoding) {
+                      const char *text, size_t bytes, bool ended, mica_encoding *encoding) {
   if (mica_tokenizer_encode(tokenizer, text, bytes, &(mica_encode_config){.special = v->frame}, encoding) != MICA_OK)
     return cli_fail_library(self);
   if (!v->json) {
     for (size_t i = 0; i < encoding->count; i++) printf(i ? " %d" : "%d", encoding->ids[i]);
-    putchar('\n');
+    end_line(ended);
     return CLI_OK;
   }
   cli_json json;
@@ -249,7 +257,7 @@ static int add_id(const cli_command *self, const char *word, int32_t **ids, size
 }
 
 static int decode_ids(const cli_command *self, const struct values *v, const mica_tokenizer *tokenizer,
-                      const int32_t *ids, size_t count) {
+                      const int32_t *ids, size_t count, bool ended) {
   char *text = NULL;
   size_t bytes = 0;
   if (mica_tokenizer_decode(tokenizer, ids, count, v->skip, &text, &bytes) != MICA_OK) return cli_fail_library(self);
@@ -261,14 +269,14 @@ static int decode_ids(const cli_command *self, const struct values *v, const mic
     status = cli_json_print_line(&json, self);
   } else {
     fwrite(text, 1, bytes, stdout);
-    putchar('\n');
+    end_line(ended);
   }
   mica_free(text);
   return status;
 }
 
 static int decode_one(const cli_command *self, const struct values *v, const mica_tokenizer *tokenizer,
-                      const char *text, size_t bytes, mica_encoding *encoding) {
+                      const char *text, size_t bytes, bool ended, mica_encoding *encoding) {
   int32_t *ids = NULL;
   size_t count = 0, room = 0;
   int status = CLI_OK;
@@ -280,7 +288,7 @@ static int decode_one(const cli_command *self, const struct values *v, const mic
   for (char *save = NULL, *word = strtok_r(words, " \t\r", &save); word && status == CLI_OK;
        word = strtok_r(NULL, " \t\r", &save))
     status = add_id(self, word, &ids, &count, &room);
-  if (status == CLI_OK) status = decode_ids(self, v, tokenizer, ids, count);
+  if (status == CLI_OK) status = decode_ids(self, v, tokenizer, ids, count, ended);
   free(words);
   free(ids);
   return status;
@@ -293,8 +301,8 @@ static int each_line(const cli_command *self, const struct values *v, const mica
   ssize_t got;
   int status = CLI_OK;
   while (status == CLI_OK && (got = getline(&line, &room, stdin)) >= 0) {
-    if (got > 0 && line[got - 1] == '\n') got--;
-    status = one(self, v, tokenizer, line, (size_t)got, encoding);
+    const bool ended = got > 0 && line[got - 1] == '\n';
+    status = one(self, v, tokenizer, line, (size_t)got - ended, ended, encoding);
   }
   if (status == CLI_OK && ferror(stdin)) status = cli_fail(self, "standard input cannot be read");
   free(line);
@@ -308,10 +316,10 @@ static int each_word(const cli_command *self, const struct values *v, const mica
   int status = CLI_OK;
   for (size_t i = 0; i < v->words.count && status == CLI_OK; i++) {
     const char *word = v->words.words[i];
-    status = v->action == ENCODE ? encode_one(self, v, tokenizer, word, strlen(word), encoding)
+    status = v->action == ENCODE ? encode_one(self, v, tokenizer, word, strlen(word), true, encoding)
                                  : add_id(self, word, &ids, &count, &room);
   }
-  if (status == CLI_OK && v->action == DECODE) status = decode_ids(self, v, tokenizer, ids, count);
+  if (status == CLI_OK && v->action == DECODE) status = decode_ids(self, v, tokenizer, ids, count, false);
   free(ids);
   return status;
 }
@@ -366,7 +374,11 @@ const cli_command cli_command_tokenizer = {
     .name = "tokenizer",
     .summary = "train a tokeniser, and turn texts into ids and back",
     .details = "\nFILE is a tokenizer.json as Hugging Face's package tokenizers writes and reads\n"
-               "it.\n",
+               "it.\n"
+               "\n"
+               "A line of ids is a line of text: what encode makes of a file decode makes that\n"
+               "file again, to its bytes where the model takes any. Ids that are named are\n"
+               "decoded to their bytes alone; a terminal gets the end of a line besides.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,27 @@ struct mica_safetensors {
   const mica_safetensors_entry **by_name; /* the entries, sorted */
   size_t count;
 };
+
+static int by_key(const void *a, const void *b) {
+  const cJSON *const *x = a, *const *y = b;
+  return strcmp((*x)->string, (*y)->string);
+}
+
+/* MICA_E_FORMAT where a key of the object is there twice. what: the object, in the sentence. */
+static mica_status check_keys(const char *path, const char *what, const cJSON *object) {
+  const size_t count = (size_t)cJSON_GetArraySize(object);
+  const cJSON **items = malloc((count + 1) * sizeof *items);
+  size_t at = 0;
+  if (!items) return mica__fail_nomem(path);
+  for (const cJSON *item = object->child; item; item = item->next) items[at++] = item;
+  qsort(items, count, sizeof *items, by_key);
+  mica_status status = MICA_OK;
+  for (size_t i = 1; status == MICA_OK && i < count; i++)
+    if (!strcmp(items[i - 1]->string, items[i]->string))
+      status = mica__fail(MICA_E_FORMAT, "%s: %s has \"%.200s\" twice", path, what, items[i]->string);
+  free(items);
+  return status;
+}
 
 /* Reads a size from the header; doubles are exact up to 2^53, and no file is larger. */
 static bool read_size(const cJSON *item, uint64_t *out) {
@@ -70,6 +92,12 @@ static mica_status check_bools(const char *path, const mica_safetensors_entry *e
   return MICA_OK;
 }
 
+static mica_status check_fields(const char *path, const cJSON *item) {
+  char what[256];
+  snprintf(what, sizeof what, "tensor \"%.200s\"", item->string);
+  return check_keys(path, what, item);
+}
+
 static mica_status read_entry(const char *path, const cJSON *item, const unsigned char *data, size_t data_size,
                               mica_safetensors_entry *entry) {
   const char *name = item->string;
@@ -77,6 +105,7 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
   const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
   if (!cJSON_IsObject(item) || !cJSON_IsString(dtype))
     return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no dtype", path, name);
+  MICA_TRY(check_fields(path, item));
   const mica__safetensors_type *type = mica__safetensors_type_named(dtype->valuestring);
   if (!type)
     return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is of the unknown dtype \"%.40s\"", path, name,
@@ -112,24 +141,25 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*x)->name, (*y)->name);
 }
 
-/* Sorts the entries; MICA_E_FORMAT if tensors leave gaps, overlap or share a name. */
+/* Sorts the entries; MICA_E_FORMAT if tensors leave gaps, overlap or share a name, which is looked for first: what is
+ * there twice overlaps itself. */
 static mica_status check_entries(const char *path, mica_safetensors *file, const unsigned char *data, size_t size) {
   const unsigned char *end = data;
   qsort(file->entries, file->count, sizeof *file->entries, by_offset);
+  for (size_t i = 0; i < file->count; i++) file->by_name[i] = &file->entries[i];
+  qsort(file->by_name, file->count, sizeof *file->by_name, by_name);
+  for (size_t i = 1; i < file->count; i++)
+    if (!strcmp(file->by_name[i - 1]->name, file->by_name[i]->name))
+      return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%.200s\" is there twice", path, file->by_name[i]->name);
   for (size_t i = 0; i < file->count; i++) {
     const mica_safetensors_entry *entry = &file->entries[i];
     if (entry->data != end)
       return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" %s before it", path, entry->name,
                         (const unsigned char *)entry->data < end ? "overlaps the one" : "leaves a gap");
     end += entry->bytes;
-    file->by_name[i] = entry;
   }
   if (end != data + size)
     return mica__fail(MICA_E_FORMAT, "%s: %zu bytes after the last tensor", path, (size_t)(data + size - end));
-  qsort(file->by_name, file->count, sizeof *file->by_name, by_name);
-  for (size_t i = 1; i < file->count; i++)
-    if (!strcmp(file->by_name[i - 1]->name, file->by_name[i]->name))
-      return mica__fail(MICA_E_FORMAT, "%s: two tensors are named \"%.200s\"", path, file->by_name[i]->name);
   return MICA_OK;
 }
 
@@ -138,6 +168,7 @@ static mica_status read_metadata(const char *path, mica_safetensors *file, const
     return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " is no single object", path);
   for (const cJSON *at = item->child; at; at = at->next)
     if (!cJSON_IsString(at)) return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is no text", path, at->string);
+  MICA_TRY(check_keys(path, MICA__SAFETENSORS_METADATA, item));
   file->metadata = item;
   file->pairs = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pairs);
   if (!file->pairs) return mica__fail_nomem(path);

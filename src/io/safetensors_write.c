@@ -53,6 +53,27 @@ static mica_status check_names(item *items, size_t count) {
   return MICA_OK;
 }
 
+static int by_key(const void *a, const void *b) {
+  return strcmp(((const mica_safetensors_pair *)a)->key, ((const mica_safetensors_pair *)b)->key);
+}
+
+static mica_status check_metadata(const mica_safetensors_pair *metadata, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!metadata[i].key || !metadata[i].value)
+      return mica__fail(MICA_E_INVALID, "mica_safetensors_write: metadata %zu is NULL", i);
+  if (count < 2) return MICA_OK;
+  mica_safetensors_pair *sorted = calloc(count, sizeof *sorted);
+  if (!sorted) return mica__fail_nomem("metadata");
+  memcpy(sorted, metadata, count * sizeof *sorted);
+  qsort(sorted, count, sizeof *sorted, by_key);
+  mica_status status = MICA_OK;
+  for (size_t i = 1; status == MICA_OK && i < count; i++)
+    if (!strcmp(sorted[i - 1].key, sorted[i].key))
+      status = mica__fail(MICA_E_INVALID, "safetensors: the metadata has \"%s\" twice", sorted[i].key);
+  free(sorted);
+  return status;
+}
+
 /* Adds the number to the array; false when memory is short. */
 static bool add_number(cJSON *array, size_t value) {
   return cJSON_AddItemToArray(array, cJSON_CreateNumber((double)value));
@@ -129,9 +150,7 @@ mica_status mica_safetensors_write(const char *path, const mica_safetensors_entr
                                    const mica_safetensors_pair *metadata, size_t metadata_count) {
   if (!path || (!entries && count) || (!metadata && metadata_count))
     return mica__fail(MICA_E_INVALID, "mica_safetensors_write: a pointer is NULL");
-  for (size_t i = 0; i < metadata_count; i++)
-    if (!metadata[i].key || !metadata[i].value)
-      return mica__fail(MICA_E_INVALID, "mica_safetensors_write: metadata %zu is NULL", i);
+  MICA_TRY(check_metadata(metadata, metadata_count));
   item *items = calloc(count + 1, sizeof *items);
   if (!items) return mica__fail_nomem(path);
   char *text = NULL;

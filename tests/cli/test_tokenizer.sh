@@ -40,9 +40,19 @@ run tokenizer info "$file"
 ends 0 '*BPE*2 of them special: <pad> </s>*' ''
 run tokenizer info "$file" "$work/first.json"
 ends 2 '' "mica tokenizer: info takes one FILE; '$work/first.json' is too much"
-printf 'the\n\377 \303\n\nend' >"$work/bytes"
+# Bytes come back, a missing end of the last line and lines of nothing too; named ids are their bytes alone.
+for bytes in '' '\n' '\n\n' 'end' 'the\n\377 \303\n\nend' 'the\r\n\r\n a \r' '\t a\000b  \n' '  the </s> cat\n\n'; do
+  # shellcheck disable=SC2059
+  printf "$bytes" >"$work/bytes"
+  "$mica" tokenizer encode "$file" <"$work/bytes" | "$mica" tokenizer decode "$file" >"$work/back"
+  cmp -s "$work/bytes" "$work/back" || fault "'$bytes' does not come back"
+done
+head -c 65536 /dev/urandom >"$work/bytes"
 "$mica" tokenizer encode "$file" <"$work/bytes" | "$mica" tokenizer decode "$file" >"$work/back"
-{ cat "$work/bytes"; echo; } | cmp -s - "$work/back" || fault 'bytes do not come back'
+cmp -s "$work/bytes" "$work/back" || fault 'random bytes do not come back'
+# shellcheck disable=SC2086
+"$mica" tokenizer decode "$file" $ids >"$work/back"
+[ "$(wc -c <"$work/back")" = 7 ] || fault "the bytes of 'the cat' are others"
 
 for kind in wordpiece unigram word character byte; do
   run tokenizer train --data "$work/lines.txt" --kind $kind --out "$work/$kind.json"

@@ -121,7 +121,12 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
       {"{" TENSOR("a", "F31", "[2]", 0, 8) "}", 8, "unknown dtype"},
       {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("b", "U8", "[1]", 0, 1) "}", 1, "overlaps"},
       {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("b", "U8", "[1]", 2, 3) "}", 3, "gap"},
-      {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("a", "U8", "[1]", 1, 2) "}", 2, "two tensors"},
+      {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("a", "U8", "[1]", 1, 2) "}", 2, "tensor \"a\" is there twice"},
+      {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("b", "U8", "[1]", 1, 2) "," TENSOR("a", "U8", "[1]", 0, 1) "}", 2,
+       "tensor \"a\" is there twice"},
+      {"{\"a\":{\"dtype\":\"U8\",\"dtype\":\"I8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1,
+       "tensor \"a\" has \"dtype\" twice"},
+      {"{\"__metadata__\":{\"k\":\"1\",\"a\":\"\",\"k\":\"2\"}}", 0, "__metadata__ has \"k\" twice"},
       {"{" TENSOR("a\\u0000b", "U8", "[1]", 0, 1) "}", 1, "U+0000"},
       {"{" TENSOR("a\\\\u0000b", "U8", "[1]", 0, 1) "}", 1, NULL},
       {"{\"__metadata__\":{\"a\":\"\\u0000\"}}", 0, "U+0000"},
@@ -196,6 +201,9 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
   ck_assert_int_eq(mica_safetensors_write(path, twice, 2, NULL, 0), MICA_E_INVALID);
   ck_assert_int_eq(mica_safetensors_write(path, &odd, 1, NULL, 0), MICA_E_INVALID);
   ck_assert_int_eq(mica_safetensors_write(path, &reserved, 1, NULL, 0), MICA_E_INVALID);
+  const mica_safetensors_pair pairs[] = {{"k", "1"}, {"a", "2"}, {"k", "3"}};
+  ck_assert_int_eq(mica_safetensors_write(path, entries, ENTRIES, pairs, 3), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "\"k\" twice"));
   ck_assert_int_eq(access(path, F_OK), -1);
 }
 END_TEST
