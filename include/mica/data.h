@@ -123,7 +123,8 @@ typedef struct mica_dataset_config {
  *   a COCO file                     NAME.json, with its pictures in its folder, one above or NAME, images in these
  *   folder of folders of pictures   PNG or JPEG, a folder a class, in the order of their names; parted by folders
  *                                   train, val or validation, test above them, or not at all. Any JPEG is rotated
- *                                   upright as its EXIF says, so boxes and masks are those of the upright picture
+ *                                   upright as its EXIF says, so boxes and masks are those of the upright picture.
+ *                                   Black is behind what is transparent; the summary counts pictures with alpha
  *   folder of pictures and masks    images/NAME.png (or .jpg) and masks/NAME.png, also NAME_mask.png: see mask_values.
  *                                   The folders are called image, img or picture, and mask, label or segmentation, each
  *                                   with or without an s; parted as above, where a part without masks is none
@@ -395,6 +396,7 @@ typedef struct mica_loader_stats {
   double wait_seconds; /* the caller waited in `next` because a batch was not ready */
   double seconds;      /* the caller spent in `next` altogether */
   bool resident;       /* on the device */
+  uint64_t left_out;   /* samples of an epoch, others in each where it is shuffled, that are in no shard's batch */
   uint64_t device_bytes;
 } mica_loader_stats;
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
@@ -406,7 +408,8 @@ MICA_API const float *mica_loader_deviation(const mica_loader *loader);
 /* --- pictures --- */
 
 /* A picture file as (C, H, W) u8, *pixels the caller's to mica_free. size gives channels, height and width to bring it
- * to, 0 for those it has; *shape says what came out. */
+ * to, 0 for those it has; *shape says what came out. Where a PNG has an alpha channel black is behind what is
+ * transparent (PIL's convert("RGB") takes the colours as they are stored). JPEG in CMYK is MICA_E_UNSUPPORTED. */
 MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels,
                                                   mica_shape *shape);
 

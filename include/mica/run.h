@@ -359,6 +359,13 @@ MICA_API const char *const *mica_run_fact(const mica_run *run, const char *name,
 MICA_API const double *mica_run_fact_numbers(const mica_run *run, const char *name, size_t *count);
 /* The data of a part, NULL where there is none or the run was opened; engine and trainer. They are the run's. */
 MICA_API const mica_dataset *mica_run_data(const mica_run *run, mica_part part);
+/* What an epoch of training is: batches of `batch` samples on all ranks together, fewer than the setting says where
+ * there are no more. What makes no whole batch is left out, other samples in each epoch. Zeros for a run that was
+ * opened. */
+typedef struct mica_run_epoch {
+  uint64_t batches, batch, left_out;
+} mica_run_epoch;
+MICA_API mica_run_epoch mica_run_epoch_of(const mica_run *run);
 MICA_API mica_engine *mica_run_engine(const mica_run *run);
 MICA_API mica_trainer *mica_run_trainer(const mica_run *run);
 

@@ -85,6 +85,17 @@ static void print_columns(FILE *out, const mica_run *run, const char *fact, cons
   for (size_t i = 0; i < count; i++) fprintf(out, "%s%s", cli_clean(names[i]), i + 1 < count ? ", " : "\n");
 }
 
+/* Samples that no step of an epoch sees, and batches that are smaller than was asked for. */
+static void print_epoch(FILE *out, const mica_run *run) {
+  const mica_run_epoch epoch = mica_run_epoch_of(run);
+  if (epoch.batch && (double)epoch.batch < mica_run_number(run, "batch"))
+    fprintf(out, "          one batch of %" PRIu64 ": there are no more samples\n", epoch.batch);
+  if (epoch.left_out)
+    fprintf(out,
+            "          an epoch leaves out %" PRIu64 " of %" PRIu64 " samples, other ones each time: no whole batch\n",
+            epoch.left_out, epoch.batch * epoch.batches + epoch.left_out);
+}
+
 void cli_train_summary(FILE *out, mica_run *run) {
   const mica_device_info *device = mica_engine_device(mica_run_engine(run));
   const mica_dataset *data = mica_run_data(run, MICA_PART_TRAIN);
@@ -109,6 +120,7 @@ void cli_train_summary(FILE *out, mica_run *run) {
           mica_run_setting(run, "schedule"), mica_run_setting(run, "weight-decay"));
   fprintf(out, "          batch %s, %s, augmentation %s, seed %s\n", mica_run_setting(run, "batch"),
           mica_run_setting(run, "precision"), mica_run_setting(run, "augment"), mica_run_setting(run, "seed"));
+  print_epoch(out, run);
   if (mica_nn_summary(mica_trainer_network(mica_run_trainer(run)), &text) == MICA_OK) fprintf(out, "\n%s\n", text);
   mica_free(text);
 }

@@ -104,6 +104,9 @@ mica_status mica__column_name_classes(mica__column *column, const char *const *n
  * as names. */
 mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
 
+/* Adds to the summary how many of the files of pictures have an alpha channel, and what becomes of it. */
+mica_status mica__store_note_alpha(mica__store *store);
+
 /* The column of that name; NULL when there is none. */
 mica__column *mica__store_find(const mica__store *store, const char *name);
 /* The columns that stand for inputs and labels; NULL when there is none. */

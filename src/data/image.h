@@ -47,4 +47,11 @@ mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t hei
 /* The sides of a PNG or upright JPEG picture by the beginning of its file; false where it does not tell them. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
 
+/* True if a PNG file that begins so has an alpha channel, or a transparent colour. */
+bool mica__png_has_alpha(const uint8_t *bytes, size_t size);
+/* How many of the files, those that are named as PNG, are such. */
+size_t mica__pictures_with_alpha(const char *const *files, size_t count);
+/* What is said of them: how many, of how many. */
+#define MICA__ALPHA_SENTENCE "%zu of %zu pictures have an alpha channel: black is behind what is transparent"
+
 #endif

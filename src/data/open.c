@@ -249,6 +249,7 @@ mica_status mica_dataset_open(const char *path, const mica_dataset_config *confi
   mica_status status = S_ISDIR(about.st_mode) ? read_folder(found, config, store) : read_file(found, config, store);
   if (status == MICA_OK) status = check_like(store, config);
   if (status == MICA_OK) status = name_classes(found, store, config);
+  if (status == MICA_OK) status = mica__store_note_alpha(store);
   if (status == MICA_OK) return mica__dataset_of(store, dataset);
   mica__store_release(store);
   return status;

@@ -72,9 +72,11 @@ mica_status mica__loader_set_batches(mica_loader *loader) {
   const uint64_t rest = count % loader->span;
   loader->batches = count / loader->span;
   loader->samples = loader->batches * (uint64_t)c->batch;
+  loader->stats.left_out = rest;
   /* A rest that not every shard has a sample of is left out, since all make as many steps. */
   if (rest < shards || (c->drop_last && loader->batches)) return MICA_OK;
   loader->batches++;
+  loader->stats.left_out = 0;
   loader->samples += (uint64_t)mica__loader_count(loader, loader->batches - 1);
   return MICA_OK;
 }

@@ -392,6 +392,15 @@ static mica_status make_training_loader(mica_run *run) {
   return note_scaling(run, p->loader);
 }
 
+mica_run_epoch mica_run_epoch_of(const mica_run *run) {
+  const mica__part *p = &run->parts[MICA_PART_TRAIN];
+  if (!p->loader) return (mica_run_epoch){0};
+  const uint64_t left_out = mica_loader_describe(p->loader).left_out;
+  const uint64_t batches = mica_loader_source(p->loader).batches;
+  const uint64_t samples = mica_dataset_count(p->shown ? p->shown : p->data) - left_out;
+  return (mica_run_epoch){.batches = batches, .batch = batches ? samples / batches : 0, .left_out = left_out};
+}
+
 /* Tests see labels as they are, where training may mix them. */
 static mica_status find_columns(mica_run *run) {
   mica_dataset *shown = NULL;

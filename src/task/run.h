@@ -355,12 +355,12 @@ mica_status mica__rows_read(mica_run *run, const char *name, char *text, mica__r
 void mica__rows_free(mica__rows *rows);
 
 /* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a
- * failure too. */
+ * failure too, and remarks pictures with an alpha channel. */
 typedef struct mica__paths {
   char **list;
   size_t count, capacity;
 } mica__paths;
-mica_status mica__paths_find(const mica_run *run, const mica_run_input *input, mica__paths *paths);
+mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths);
 /* True if the run takes recordings, which are what is found in folders then, in place of pictures. */
 bool mica__run_hears(const mica_run *run);
 void mica__paths_free(mica__paths *paths);

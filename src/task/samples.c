@@ -1,4 +1,5 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
+#include "data/image.h"
 #include "data/source.h"
 #include "data/table.h"
 #include "task/run.h"
@@ -150,7 +151,7 @@ static mica_status add_folder(const kind *k, mica__paths *p, const char *folder,
 
 bool mica__run_hears(const mica_run *run) { return mica__run_fact_number(run, "rate", 0) > 0; }
 
-mica_status mica__paths_find(const mica_run *run, const mica_run_input *input, mica__paths *paths) {
+mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths) {
   const kind *k = mica__run_hears(run) ? &sounds_kind : &pictures_kind;
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
@@ -158,7 +159,9 @@ mica_status mica__paths_find(const mica_run *run, const mica_run_input *input, m
     const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
     status = folder ? add_folder(k, paths, input->files[i], true) : add_path(paths, NULL, input->files[i]);
   }
-  return status;
+  if (status != MICA_OK || k != &pictures_kind) return status;
+  const size_t alpha = mica__pictures_with_alpha((const char *const *)paths->list, paths->count);
+  return alpha ? mica__run_remark(run, MICA__ALPHA_SENTENCE, alpha, paths->count) : MICA_OK;
 }
 
 void mica__paths_free(mica__paths *paths) {

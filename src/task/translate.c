@@ -192,7 +192,17 @@ static mica_status prepare(mica_run *run) {
 
 /* --- tokens --- */
 
-static mica_status encode_all(const mica_run *run, const mica_dataset *data, const char *column, mica__ids *ids) {
+/* What pairs lack, a bit a side; a text of blanks is none. */
+enum { NO_SOURCE = 1, NO_TARGET = 2 };
+
+static bool is_blank(const char *text, size_t bytes) {
+  while (bytes && strchr(" \t\r\n", text[bytes - 1])) bytes--;
+  return !bytes;
+}
+
+/* Sets the bit `lack` of each pair that has no text in the column. */
+static mica_status encode_all(const mica_run *run, const mica_dataset *data, const char *column, uint8_t lack,
+                              uint8_t *lacks, mica__ids *ids) {
   mica__texts texts = texts_of(data, column);
   mica_encoding work = {0};
   mica_status status = MICA_OK;
@@ -202,6 +212,7 @@ static mica_status encode_all(const mica_run *run, const mica_dataset *data, con
     mica__text_addf(&name, "%s: line %llu of '%s'", mica_dataset_name(data), (unsigned long long)i + 1, column);
     if (status == MICA_OK) status = mica__text_status(&name);
     if (status == MICA_OK) status = mica__translate_add(run, name.data, texts.text, texts.bytes, &work, ids);
+    if (status == MICA_OK && is_blank(texts.text, texts.bytes)) lacks[i] |= lack;
     mica__text_free(&name);
   }
   mica_encoding_free(&work);
@@ -241,10 +252,11 @@ static mica_status own(mica_dataset *data, void *const *arrays, size_t count) {
   return status;
 }
 
-static mica_status derive_of(const mica_run *run, const mica_dataset *data, mica__ids *sources, mica__ids *targets,
-                             mica_dataset **out) {
-  MICA_TRY(encode_all(run, data, mica__run_fact_text(run, "from"), sources));
-  MICA_TRY(encode_all(run, data, mica__run_fact_text(run, "to"), targets));
+static mica_status derive_of(const mica_run *run, const mica_dataset *data, uint8_t *lacks, mica__ids *sources,
+                             mica__ids *targets, mica_dataset **out) {
+  if (!lacks) return mica__fail_nomem("pairs");
+  MICA_TRY(encode_all(run, data, mica__run_fact_text(run, "from"), NO_SOURCE, lacks, sources));
+  MICA_TRY(encode_all(run, data, mica__run_fact_text(run, "to"), NO_TARGET, lacks, targets));
   int32_t *read = shift(run, targets);
   if (!read) return mica__fail_nomem("tokens");
   const mica_column_data added[] = {column_of(run, SOURCE, sources->ids, sources->offsets),
@@ -261,17 +273,43 @@ static mica_status derive_of(const mica_run *run, const mica_dataset *data, mica
   return own(*out, arrays, 5);
 }
 
-static mica_status remark(mica_run *run, const mica__ids *sources, const mica__ids *targets) {
-  const size_t cut = sources->cut + targets->cut, empty = sources->empty + targets->empty;
-  MICA_TRY(mica__run_remark_cut(run, cut, sources->texts + targets->texts, whole(run, "length") - 1));
-  return empty ? mica__run_remark(run, "%zu of %zu lines are empty", empty, sources->texts + targets->texts) : MICA_OK;
+/* Says what pairs lack. A few that lack a side are learnt from as they are; where that is most of them the files do not
+ * belong together. */
+static mica_status remark_empty(mica_run *run, const char *name, const uint8_t *lacks, size_t pairs) {
+  const char *from = mica__run_fact_text(run, "from"), *to = mica__run_fact_text(run, "to");
+  const bool learns = run->whole != NULL;
+  size_t counts[4] = {0};
+  for (size_t i = 0; i < pairs; i++) counts[lacks[i]]++;
+  const size_t half = counts[NO_SOURCE] + counts[NO_TARGET];
+  if (learns && half > pairs / 2)
+    return mica__fail(MICA_E_FORMAT, "%s: %zu of %zu lines have a text in one of '%s' and '%s' alone: no translations",
+                      name, half, pairs, from, to);
+  if (counts[NO_TARGET])
+    MICA_TRY(mica__run_remark(run, "%zu of %zu lines have a text in '%s' and none in '%s'%s", counts[NO_TARGET], pairs,
+                              from, to, learns ? ": the network learns to translate into nothing" : ""));
+  if (counts[NO_SOURCE])
+    MICA_TRY(mica__run_remark(run, "%zu of %zu lines have a text in '%s' and none in '%s'%s", counts[NO_SOURCE], pairs,
+                              to, from, learns ? ": the network learns to translate nothing into texts" : ""));
+  const size_t none = counts[NO_SOURCE | NO_TARGET];
+  return none ? mica__run_remark(run, "%zu of %zu lines are empty in both '%s' and '%s'", none, pairs, from, to)
+              : MICA_OK;
+}
+
+static mica_status remark(mica_run *run, const char *name, const uint8_t *lacks, const mica__ids *sources,
+                          const mica__ids *targets) {
+  MICA_TRY(mica__run_remark_cut(run, sources->cut + targets->cut, sources->texts + targets->texts,
+                                whole(run, "length") - 1));
+  return remark_empty(run, name, lacks, sources->texts);
 }
 
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
   mica__ids sources = {0}, targets = {0};
   mica_dataset *made = NULL;
-  mica_status status = derive_of(run, data, &sources, &targets, &made);
-  if (status == MICA_OK && (part == MICA_PART_TRAIN || !run->whole)) status = remark(run, &sources, &targets);
+  uint8_t *lacks = calloc((size_t)mica_dataset_count(data) + 1, sizeof *lacks);
+  mica_status status = derive_of(run, data, lacks, &sources, &targets, &made);
+  if (status == MICA_OK && (part == MICA_PART_TRAIN || !run->whole))
+    status = remark(run, mica_dataset_name(data), lacks, &sources, &targets);
+  free(lacks);
   mica__ids_free(&sources);
   mica__ids_free(&targets);
   if (status == MICA_OK)

@@ -1,9 +1,12 @@
 /* labels: null
  *
- * Pictures that are stored sideways: EXIF's orientation in both byte orders, all eight of them, and what is no EXIF. */
+ * Pictures that are stored sideways: EXIF's orientation in both byte orders, all eight of them, and what is no EXIF;
+ * colours of print; alpha channels. */
 #include "data/image.h"
 #include "support/check_main.h"
+#include "support/files.h"
 
+#include <mica/mica.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +98,63 @@ START_TEST(pictures_are_rotated) {
 }
 END_TEST
 
+/* Two pixels as Pillow writes them: (200, 100, 50) half opaque beside white that is transparent; opaque ones; and a
+ * palette of which one colour is transparent. */
+static const uint8_t rgba[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0,    0,    0,    0x0d, 0x49, 0x48, 0x44, 0x52, 0,    0,    0,
+    2,    0,    0,    0,    1,    8,    6,    0,    0,    0,    0xf4, 0x22, 0x7f, 0x8a, 0,    0,    0,    0x11, 0x49,
+    0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x38, 0x91, 0x62, 0xd4, 0xf0, 0xff, 0xff, 0x7f, 6,    0,    0x15, 0xa8, 4,
+    0xdc, 0x7f, 0xa4, 0x2c, 7,    0,    0,    0,    0,    0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+static const uint8_t rgb[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0,    0,    0,    0x0d, 0x49, 0x48, 0x44, 0x52, 0,    0,
+    0,    2,    0,    0,    0,    1,    8,    2,    0,    0,    0,    0x7b, 0x40, 0xe8, 0xdd, 0,    0,    0,
+    0x0f, 0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x3c, 0x91, 0x62, 0xc4, 0xc0, 0xc0, 0,    0,    7,    0x7a,
+    1,    0x60, 0x94, 0x16, 0x59, 0x32, 0,    0,    0,    0,    0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+static const uint8_t palette[] = {
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0,    0,    0,    0x0d, 0x49, 0x48, 0x44, 0x52, 0,
+    0,    0,    2,    0,    0,    0,    1,    1,    3,    0,    0,    0,    0xce, 0xec, 0xed, 0xc9, 0,
+    0,    0,    6,    0x50, 0x4c, 0x54, 0x45, 0x0a, 0x14, 0x1e, 0xc8, 0x64, 0x32, 0x77, 0xa0, 0xb3, 0x9c,
+    0,    0,    0,    1,    0x74, 0x52, 0x4e, 0x53, 0,    0x40, 0xe6, 0xd8, 0x66, 0,    0,    0,    0x0a,
+    0x49, 0x44, 0x41, 0x54, 0x78, 0x9c, 0x63, 0x70, 0,    0,    0,    0x42, 0,    0x41, 0x29, 0x37, 0xf4,
+    0xef, 0,    0,    0,    0,    0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+};
+
+START_TEST(alpha_is_found) {
+  ck_assert(mica__png_has_alpha(rgba, sizeof rgba));
+  ck_assert(mica__png_has_alpha(palette, sizeof palette));
+  ck_assert(!mica__png_has_alpha(rgb, sizeof rgb));
+  for (size_t cut = 0; cut <= sizeof palette; cut++)
+    ck_assert_int_eq(mica__png_has_alpha(palette, cut), cut >= 63); /* tRNS begins at byte 51, with its sum at 64 */
+  uint8_t wide[sizeof palette];
+  memcpy(wide, palette, sizeof wide);
+  memset(wide + 33, 0xff, 4); /* PLTE of 4 GiB */
+  ck_assert(!mica__png_has_alpha(wide, sizeof wide));
+}
+END_TEST
+
+#if MICA_WITH_PNG
+START_TEST(pictures_with_alpha_are_counted) {
+  static const uint8_t on_black[2][3] = {{100, 50, 25}, {0, 0, 0}};
+  mica_dataset *dataset = NULL;
+  uint8_t *pixels = NULL;
+  mica_shape shape;
+  files_write("data/a/1.png", rgba, sizeof rgba);
+  files_write("data/a/2.png", rgb, sizeof rgb);
+  files_write("data/b/1.PNG", palette, sizeof palette);
+  ck_assert_int_eq(mica_dataset_open(files_path("data"), NULL, &dataset), MICA_OK);
+  ck_assert_str_eq(mica_dataset_summary(dataset),
+                   "2 of 3 pictures have an alpha channel: black is behind what is transparent");
+  mica_dataset_destroy(dataset);
+  ck_assert_int_eq(mica_image_read(files_path("data/a/1.png"), MICA_SHAPE(3, 0, 0), &pixels, &shape), MICA_OK);
+  for (int i = 0; i < 6; i++) ck_assert_int_eq(pixels[i], on_black[i % 2][i / 2]);
+  mica_free(pixels);
+  files_remove();
+}
+END_TEST
+#endif
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("image");
   TCase *sideways = tcase_create("sideways");
@@ -104,5 +164,11 @@ Suite *test_suite(void) {
   tcase_add_test(sideways, broken_exif_is_upright);
   tcase_add_test(sideways, pictures_are_rotated);
   suite_add_tcase(suite, sideways);
+  TCase *alpha = tcase_create("alpha");
+  tcase_add_test(alpha, alpha_is_found);
+#if MICA_WITH_PNG
+  tcase_add_test(alpha, pictures_with_alpha_are_counted);
+#endif
+  suite_add_tcase(suite, alpha);
   return suite;
 }

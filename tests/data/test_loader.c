@@ -70,6 +70,7 @@ START_TEST(every_sample_comes_once_an_epoch) {
   mica_batch_source source;
   mica_loader *loader = make_loader(dataset, config, &source);
   ck_assert_uint_eq(source.batches, 5);
+  ck_assert_uint_eq(mica_loader_describe(loader).left_out, 0);
   for (int epoch = 0; epoch < 2; epoch++) {
     bool seen[SAMPLES] = {false};
     int at = 0;
@@ -205,6 +206,7 @@ START_TEST(mixup_makes_probabilities) {
   mica_loader *loader =
       make_loader(dataset, (mica_loader_config){.batch = 8, .augment.mixup = 1, .drop_last = true}, &source);
   ck_assert_uint_eq(source.batches, 4);
+  ck_assert_uint_eq(mica_loader_describe(loader).left_out, SAMPLES - 4 * 8);
   int mixed = 0;
   for (int k = 0; k < 4; k++) {
     fetch(&source, &batch);

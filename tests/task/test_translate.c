@@ -59,7 +59,7 @@ START_TEST(pairs_become_columns) {
   ck_assert_str_eq(mica_run_fact(run, "from", NULL)[0], "de");
   ck_assert_str_eq(mica_run_fact(run, "to", NULL)[0], "en");
   ck_assert_ptr_nonnull(strstr(mica_run_remark(run, 0), "2 of 192 texts are longer than 31 tokens"));
-  ck_assert_ptr_nonnull(strstr(mica_run_remark(run, 1), "2 of 192 lines are empty"));
+  ck_assert_ptr_nonnull(strstr(mica_run_remark(run, 1), "1 of 96 lines are empty in both 'de' and 'en'"));
   for (uint64_t i = 0; i < PAIRS; i++) {
     int32_t reads[32], targets[32];
     int64_t length = 0, same = 0;
@@ -131,6 +131,33 @@ START_TEST(what_is_wrong_is_said) {
 }
 END_TEST
 
+/* The first `count` lines of the file have no text, one of them but blanks. */
+static void empty_some(const char *name, int count) {
+  files_write_text(name, "");
+  FILE *file = fopen(files_path(name), "wb");
+  ck_assert_ptr_nonnull(file);
+  for (int i = 0; i < PAIRS; i++) fputs(i == 0 ? " \t\n" : i < count ? "\n" : "a dog\n", file);
+  fclose(file);
+}
+
+/* Line 8 is the one of 'de' without a text. */
+START_TEST(pairs_that_lack_a_side_are_counted) {
+  empty_some("data/train.en", 6);
+  mica_run *run = make((const mica_setting[]){{"validation", "0"}}, 1);
+  ck_assert_str_eq(mica_run_remark(run, 1),
+                   "6 of 96 lines have a text in 'de' and none in 'en': the network learns to translate into nothing");
+  mica_run_destroy(run);
+  run = make((const mica_setting[]){{"validation", "0"}, {"from", "en"}}, 2);
+  ck_assert_str_eq(mica_run_remark(run, 1),
+                   "1 of 96 lines have a text in 'en' and none in 'de': the network learns to translate into nothing");
+  ck_assert_ptr_nonnull(strstr(mica_run_remark(run, 2), "6 of 96 lines have a text in 'de' and none in 'en': the "
+                                                        "network learns to translate nothing into texts"));
+  mica_run_destroy(run);
+  empty_some("data/train.en", 60);
+  refuse("validation", "0", "59 of 96 lines have a text in one of 'de' and 'en' alone: no translations");
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("task.translate");
@@ -140,6 +167,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, pairs_become_columns);
   tcase_add_test(all, a_step_costs_launches_alone);
   tcase_add_test(all, what_is_wrong_is_said);
+  tcase_add_test(all, pairs_that_lack_a_side_are_counted);
   suite_add_tcase(suite, all);
   return suite;
 }
