@@ -1,5 +1,6 @@
 #include "support/random_network.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 
 #define TAPS 24
@@ -358,6 +359,28 @@ static void end(building *b) {
   b->built->y = mica_cast(b->x, MICA_F32);
   mica_value last = loss_of(b, b->network->head);
   b->built->loss = mica_value_is_null(b->built->loss) ? last : mica_add(b->built->loss, last);
+  if (b->network->fault) b->built->loss = mica_mul(b->built->loss, input(b, RANDOM_FACTOR, MICA_F32, MICA_SCALAR, 0));
+}
+
+/* Patterns may match nothing. */
+static void set_weights(const random_network *n, mica_nn *nn) {
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_status status = MICA_OK;
+    if (n->frozen && !fnmatch(n->frozen, info->name, 0)) status = mica_nn_freeze(nn, info->name, true, NULL);
+    if (status == MICA_OK && n->decay && !fnmatch(n->decay, info->name, 0))
+      status = mica_nn_set_decay(nn, info->name, !info->decay, NULL);
+    if (status != MICA_OK) mica_graph_fail(mica_nn_graph(nn), status, mica_error_message());
+  }
+}
+
+/* A gradient that is 0 but for rounding must not become a step of its sign. */
+static void push(const random_network *n, mica_nn *nn, mica_value *loss) {
+  for (size_t i = 0; n->how.optimizer == MICA_OPTIMIZER_LION && i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    if (info->role != MICA_NN_ROLE_WEIGHT || (n->how.rows && !fnmatch(n->how.rows, info->name, 0))) continue;
+    *loss = mica_add(*loss, mica_affine(mica_sum(info->value, MICA_ALL_AXES, false), 0.1, 0));
+  }
 }
 
 random_built random_network_build(const random_network *network, mica_nn *nn, int64_t batch) {
@@ -371,6 +394,9 @@ random_built random_network_build(const random_network *network, mica_nn *nn, in
     if (b.tap_count < TAPS) b.taps[b.tap_count++] = b.x;
   }
   end(&b);
+  push(network, nn, &built.loss);
+  set_weights(network, nn);
+  built.kinks = built.kinks || network->how.optimizer == MICA_OPTIMIZER_LION;
   return built;
 }
 
@@ -422,6 +448,24 @@ static void draw_optimizer(random_network *n, uint64_t *s) {
   n->how.rows = n->spatial < 0 && !n->how.accumulate && n->how.ema == 0 && e / 40 % 2 ? "embedding*" : NULL;
 }
 
+/* What a training step has beside layers and formula. */
+static void draw_training(random_network *n, uint64_t *s) {
+  static const char *const patterns[] = {"l0.*", "*.bias", "*.weight", "l[1-3].*", "head.*"};
+  uint32_t d = random_next(s), e = random_next(s);
+  if (d % 6 == 0) {
+    n->how.optimizer = MICA_OPTIMIZER_LION;
+    n->how.beta1 = d / 6 % 2 ? 0.5 : 0.9, n->how.beta2 = 0.99;
+    n->how.momentum = 0, n->how.nesterov = false;
+  }
+  if (d / 12 % 4 == 0) n->how.accumulate = n->how.accumulate ? 3 : 0;
+  if (d / 48 % 4 == 0) n->how.loss_scale = 64;
+  if (n->how.loss_scale > 0 && d / 192 % 3) n->fault = 1 + (int32_t)(d / 576 % (uint32_t)n->steps);
+  n->averages = n->how.ema != 0 && e % 3;
+  n->how.decay_all = e / 3 % 3 == 0;
+  if (n->how.weight_decay != 0 && e / 9 % 2) n->decay = patterns[e / 18 % 5];
+  if (e / 90 % 6 == 0) n->frozen = patterns[e / 540 % 4];
+}
+
 random_network random_network_of(uint32_t seed, bool small) {
   random_network n = {.seed = seed};
   uint64_t s = seed;
@@ -437,6 +481,7 @@ random_network random_network_of(uint32_t seed, bool small) {
   n.head = random_next(&s);
   draw_layers(&n, &s);
   draw_optimizer(&n, &s);
+  draw_training(&n, &s);
   return n;
 }
 
@@ -453,7 +498,9 @@ void random_network_print(const random_network *n) {
   printf("%s\n ", n->gradients ? ", gradients" : "");
   for (int32_t i = 0; i < n->layer_count; i++) printf(" %s", names[n->layers[i].kind]);
   const mica_optimizer_config *how = &n->how;
-  printf(", head %u\n  %s momentum %g%s decay %g clip %g %g accumulate %d ema %g loss_scale %g%s\n", n->head % 8,
+  printf(", head %u\n  %s momentum %g%s decay %g%s but %s clip %g %g accumulate %d ema %g%s loss_scale %g", n->head % 8,
          mica_optimizer_name(how->optimizer), how->momentum, how->nesterov ? " nesterov" : "", how->weight_decay,
-         how->clip_norm, how->clip_value, (int)how->accumulate, how->ema, how->loss_scale, how->rows ? " rows" : "");
+         how->decay_all ? " all" : "", n->decay ? n->decay : "none", how->clip_norm, how->clip_value,
+         (int)how->accumulate, how->ema, n->averages ? " predicts" : "", how->loss_scale);
+  printf(", fault %d frozen %s%s\n", (int)n->fault, n->frozen ? n->frozen : "none", how->rows ? " rows" : "");
 }

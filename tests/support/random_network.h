@@ -9,6 +9,7 @@
 #define RANDOM_STEPS 4
 #define RANDOM_DRAWS 5
 #define RANDOM_FEEDS 8
+#define RANDOM_FACTOR "factor" /* an input, 1 but in the step that is left out: infinite */
 
 /* A layer that the shape at its position does not suit does nothing. */
 #define RANDOM_LAYER_LIST(X)                                                                                           \
@@ -56,8 +57,11 @@ typedef struct random_network {
   int64_t elements; /* a sample's, at most */
   int64_t batch[RANDOM_STEPS];
   int32_t steps;
-  bool open;      /* one session whose batch is open; else a session a size, which share their parameters */
-  bool gradients; /* of all weights are outputs */
+  bool open;                  /* one session whose batch is open; else a session a size, which share their parameters */
+  bool gradients;             /* of all weights are outputs */
+  int32_t fault;              /* the step whose loss is infinite, so that it is left out (loss_scale); 0: none */
+  bool averages;              /* predicts with the averages of the weights (ema) */
+  const char *frozen, *decay; /* patterns of weights that are not trained, and whose decay changes; NULL for none */
   mica_dtype dtype;
   uint32_t head;
   random_layer layers[RANDOM_LAYERS];
@@ -65,7 +69,7 @@ typedef struct random_network {
   mica_optimizer_config how;
 } random_network;
 
-/* What a network is fed: integers below a bound, or numbers in -1 .. 1 where that is 0. */
+/* What a network is fed: integers below a bound, or numbers in -1 .. 1 where that is 0; RANDOM_FACTOR of its loss. */
 typedef struct random_feed {
   char name[16];
   int64_t below;

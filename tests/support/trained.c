@@ -112,6 +112,7 @@ trained trained_on_device(const random_network *n, uint32_t data, const trained_
     if (!m->session) make_session(m, way, count > 1 ? models[0].session : NULL);
     if (step == 1) {
       make_session(&predicting, way, m->session);
+      if (n->averages) ck_ok(mica_nn_share_ema(predicting.nn, predicting.session, m->session));
       trained_begin(&run, m);
       put_initial(m, &run);
       run_on_device(n, &predicting, data, 1, batch);

@@ -18,10 +18,16 @@ typedef struct training {
   trained state, run;     /* state: parameters, as of step 0 */
 } training;
 
-static trained_tensor *state_of(trained *state, const char *name) {
+/* What the parameter of the model is. */
+static trained_tensor *state_of(training *t, const trained_model *m, const char *name) {
   char full[80];
+  const trained_tensor *found = NULL;
+  snprintf(full, sizeof full, "0 ema.%s", name);
+  if (m->averages) found = trained_find(&t->state, full);
   snprintf(full, sizeof full, "0 %s", name);
-  return (trained_tensor *)(uintptr_t)trained_find(state, full);
+  if (!found) found = trained_find(&t->state, full);
+  ck_assert_msg(found, "no parameter %s", name);
+  return (trained_tensor *)(uintptr_t)found;
 }
 
 /* The shapes of the inputs of a graph for one batch size. */
@@ -46,15 +52,14 @@ static double **memory_of(training *t, const trained_model *m, const mica_graph 
     const mica__node *node = mica__graph_node(graph, id);
     if (node->op == &mica__op_input) memory[id - 1] = fed(t, m, node, step);
     if (node->op != &mica__op_parameter) continue;
-    const trained_tensor *value = state_of(&t->state, node->name);
-    ck_assert_msg(value, "no parameter %s", node->name);
+    const trained_tensor *value = state_of(t, m, node->name);
     memory[id - 1] = trained_copy(value->values, value->count);
   }
   return memory;
 }
 
-static void set_state(training *t, const mica__node *parameter, const double *values) {
-  trained_tensor *to = state_of(&t->state, parameter->name);
+static void set_state(training *t, const trained_model *m, const mica__node *parameter, const double *values) {
+  trained_tensor *to = state_of(t, m, parameter->name);
   memcpy(to->values, values, (size_t)to->count * sizeof *to->values);
 }
 
@@ -86,7 +91,8 @@ static void run_as_built(training *t, const trained_model *m, int32_t step, int6
                  count);
   }
   for (int32_t i = 0; i < one.assignment_count; i++)
-    set_state(t, mica__graph_node(one.graph, one.assignments[i].parameter), values.value[one.assignments[i].value - 1]);
+    set_state(t, m, mica__graph_node(one.graph, one.assignments[i].parameter),
+              values.value[one.assignments[i].value - 1]);
   release_memory(memory, one.graph->count);
   test_values_free(&values);
   free(kept);
@@ -112,7 +118,7 @@ static void run_plan(training *t, const trained_model *m, const mica__plan *plan
   }
   for (int32_t id = 1; id <= template->graph->count; id++)
     if (mica__graph_node(template->graph, id)->op == &mica__op_parameter)
-      set_state(t, mica__graph_node(template->graph, id), memory[id - 1]);
+      set_state(t, m, mica__graph_node(template->graph, id), memory[id - 1]);
   release_memory(memory, template->graph->count);
 }
 

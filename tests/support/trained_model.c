@@ -5,6 +5,7 @@
 #include "support/interpret.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ static void add_gradients(trained_model *m) {
 }
 
 trained_model trained_model_of(const random_network *n, bool training, int64_t batch) {
-  trained_model m = {.batch = batch};
+  trained_model m = {.batch = batch, .averages = !training && n->averages};
   mica_nn_config config = {.training = training, .dtype = n->dtype, .seed = n->seed};
   ck_ok(mica_graph_create(&m.graph));
   ck_ok(mica_nn_create(m.graph, &config, &m.nn));
@@ -93,6 +94,7 @@ double *trained_feed(const random_network *n, const random_feed *feed, uint32_t 
     uint32_t drawn = random_next(&state);
     values[i] = feed->below ? (double)(drawn % (uint64_t)feed->below) : (float)((double)drawn * 0x1p-31 - 1);
   }
+  if (!strncmp(feed->name, RANDOM_FACTOR, strlen(RANDOM_FACTOR))) values[0] = step == n->fault ? (double)INFINITY : 1;
   return values;
 }
 

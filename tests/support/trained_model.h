@@ -16,6 +16,7 @@ typedef struct trained_model {
   char names[TRAINED_OUTPUTS][64];
   size_t output_count;
   int64_t batch;
+  bool averages; /* weights are their moving averages, where there are any */
   mica_session *session;
 } trained_model;
 
