@@ -166,6 +166,11 @@ typedef struct mica_engine_config {
    * command that cannot be started or fails costs time, never success. Not for an engine on the caller's context, nor
    * with `tune`; with PoCL only together with mica_device_prepare_drivers, or what was built is not what it runs. */
   const char *builder;
+  /* Where it is given, it is told how many programs more are being compiled or wait for that, or how many fewer (below
+   * 0), and returns at once; their sum is 0 when nothing is compiled. It is called by the thread that compiles, several
+   * at once perhaps, and must not call Mica. Programs that are taken from the disk cache are not told. */
+  void (*compiling)(void *user, int programs);
+  void *compiling_user;
 } mica_engine_config;
 
 MICA_API mica_engine_config mica_engine_config_default(void);

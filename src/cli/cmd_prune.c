@@ -1,6 +1,8 @@
+#include "cli/compiling.h"
 #include "cli/number.h"
 #include "cli/ranks.h"
 #include "cli/result.h"
+#include "cli/stop.h"
 #include "cli/training.h"
 
 #include <stdlib.h>
@@ -55,7 +57,7 @@ static int prune(const cli_command *self, const struct values *v, const mica_pru
                  cli_progress_state *progress, mica_engine **engine, mica_run **run) {
   mica_engine_config how = mica_engine_config_default();
   how.device = v->device;
-  how.builder = CLI_ITSELF;
+  cli_compile_with(self, &how);
   if (mica_engine_create(&how, engine) != MICA_OK) return cli_fail_library(self);
   mica_status made = mica_run_prune(*engine, config, run);
   if (made == MICA_E_STATE && *config->stop) {
@@ -114,7 +116,9 @@ static int run_prune(const cli_command *self, const void *given) {
                               .user = &progress};
   int status = check(self, v, &config);
   if (status != CLI_OK) return status;
-  config.stop = cli_train_catch();
+  if (v->quiet) cli_compile_silently();
+  config.stop = cli_stop_flag();
+  cli_stop_catch();
   status = prune(self, v, &config, out, &progress, &engine, &run);
   mica_run_destroy(run);
   mica_engine_destroy(engine);

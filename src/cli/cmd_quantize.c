@@ -1,3 +1,4 @@
+#include "cli/compiling.h"
 #include "cli/ranks.h"
 #include "cli/result.h"
 
@@ -213,6 +214,7 @@ static int quantize_model(const cli_command *self, const struct values *v, const
   int status = take_model(self, v, scale, &config);
   if (status == CLI_OK) status = cli_refuse_null(self, v->device);
   how.device = v->device;
+  cli_compile_with(self, &how);
   if (status == CLI_OK && mica_engine_create(&how, &engine) != MICA_OK) status = cli_fail_library(self);
   if (status == CLI_OK && mica_onnx_quantize(engine, v->run, &config, &report) != MICA_OK)
     status = cli_fail_library(self);

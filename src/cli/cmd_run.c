@@ -1,3 +1,4 @@
+#include "cli/compiling.h"
 #include "cli/json.h"
 #include "cli/number.h"
 #include "cli/onnx_check.h"
@@ -247,6 +248,7 @@ static int run(const cli_command *self, const void *given) {
   mica_onnx *model = NULL;
   mica_engine_config config = mica_engine_config_default();
   config.device = v->device;
+  cli_compile_with(self, &config);
   if (!v->model && !v->check) {
     cli_fail(self, "MODEL is missing; mica run --help shows the usage");
     return CLI_USAGE;

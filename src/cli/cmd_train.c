@@ -1,14 +1,15 @@
+#include "cli/compiling.h"
 #include "cli/energy.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/report_page.h"
 #include "cli/result.h"
 #include "cli/speeds.h"
+#include "cli/stop.h"
 #include "cli/terminal.h"
 #include "cli/training.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,26 +50,6 @@ static const cli_option options[] = {
             .help = "several ranks: end where one says nothing for so long; 300"),
     {0},
 };
-
-/* --- signals --- */
-
-static volatile int stop; /* the signal that asked for it */
-static void ask_to_stop(int number) {
-  stop = number;
-  /* A second signal ends the process; a reader that has gone away goes on being written to, for nothing. */
-  if (number != SIGPIPE) signal(number, SIG_DFL);
-}
-
-const volatile int *cli_train_catch(void) {
-  static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-  struct sigaction action = {.sa_handler = ask_to_stop}, before;
-  sigemptyset(&action.sa_mask);
-  /* What nohup, or a shell for its background, has the program ignore stays ignored. */
-  for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
-    if (sigaction(caught[i], NULL, &before) == 0 && (before.sa_handler != SIG_IGN || caught[i] == SIGINT))
-      sigaction(caught[i], &action, NULL);
-  return &stop;
-}
 
 /* --- what is shown --- */
 
@@ -139,7 +120,7 @@ static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, 
     fprintf(out ? out : stderr, "stopped: %s; the checkpoint is written, and mica train --resume --out %s goes on\n",
             mica_run_stopped(run), folder);
   if (last && speaks) status = cli_print_stopped(self, run, last);
-  return status == CLI_OK && stop ? 128 + stop : status;
+  return status == CLI_OK && *cli_stop_flag() ? 128 + *cli_stop_flag() : status;
 }
 
 /* What failed, and where the device is lost, or another rank, how the run goes on. */
@@ -191,9 +172,10 @@ int cli_train_fit(const cli_command *self, bool json, FILE *out, mica_run *run, 
   cli_energy energy;
   double joules = 0;
   char spent[64] = "not available";
-  cli_train_catch();
+  cli_stop_catch();
   cli_energy_begin(&energy, mica_engine_device(mica_run_engine(run)));
   mica_status status = mica_run_fit(run);
+  cli_stop_in_order();
   if (cli_energy_end(&energy, &joules) && joules > 0)
     snprintf(spent, sizeof spent, "%.0f J, %.1f samples a joule", joules, (double)progress->samples / joules);
   if (speaks) cli_progress_end();
@@ -245,6 +227,22 @@ typedef struct job {
   double batch;
 } job;
 
+/* Behind the first step there is something to save. */
+static bool report(void *progress, const mica_train_progress *event) {
+  if (event->event == MICA_TRAIN_EVENT_STEPS) cli_stop_in_order();
+  return cli_progress_report(progress, event);
+}
+
+/* Until there is, a signal ends the process at once, which may be compiling for minutes: the folder holds the settings,
+ * and the checkpoint that it held before. Processes of mpirun agree to stop. */
+static void stop_at_once(FILE *out, bool json, const mica_run *run, const char *folder) {
+  char said[4352], last[128];
+  if (mica_communicator_mpi_asked()) return;
+  snprintf(said, sizeof said, "stopped before the first step; mica train --resume --out %s goes on\n", folder);
+  snprintf(last, sizeof last, "{\"task\":\"%s\",\"stopped\":true}\n", mica_run_task(run));
+  cli_stop_at_once(fileno(out ? out : stderr), said, json ? last : NULL);
+}
+
 /* With --elastic a run that is there is gone on with, as rank 0 sees it. */
 static bool resumes(const job *j, mica_communicator *communicator) {
   char path[4096];
@@ -265,9 +263,9 @@ static mica_run_config configure(const job *j, const cli_ranks *ranks, size_t in
                            .settings = v->settings.list,
                            .setting_count = v->settings.count,
                            .resume = resumes(j, ranks->communicator[index]),
-                           .report = cli_progress_report,
+                           .report = report,
                            .user = progress,
-                           .stop = &stop,
+                           .stop = cli_stop_flag(),
                            .engine = engine,
                            .communicator = ranks->communicator[index],
                            .parallel = v->parallel,
@@ -299,7 +297,7 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
   mica_engine_config engine = mica_engine_config_default();
   mica_run *run = NULL;
   engine.device = ranks->device[index];
-  engine.builder = CLI_ITSELF;
+  cli_compile_with(j->self, &engine);
   const mica_run_config config = configure(j, ranks, index, &engine, &progress);
   int status = create(j, &config, &run);
   if (status != CLI_OK) return status;
@@ -311,6 +309,7 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
     fprintf(out, "ranks     %d%s%s\n", (int)communicator->ranks, v->parallel ? ", " : "",
             v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
+  if (speaks) stop_at_once(out, v->json, run, config.folder);
   status = cli_train_fit(self, v->json, out, run, config.folder, speaks, &progress);
   /* A device that has failed in part is left out, too. */
   const mica_status failed = status == CLI_OK ? MICA_OK : mica_error_status();
@@ -327,7 +326,7 @@ static int measure(cli_ranks *ranks, size_t index, void *user) {
   double speeds[MICA_TRAIN_RANKS];
   mica_run_speeds found;
   engine.device = ranks->device[index];
-  engine.builder = CLI_ITSELF;
+  cli_compile_with(j->self, &engine);
   mica_run_config config = configure(j, ranks, index, &engine, NULL);
   config.report = NULL;
   config.speeds = NULL;
@@ -385,12 +384,13 @@ static int run_train(const cli_command *self, const void *given) {
   static job j;
   double watchdog = 0;
   j = (job){.self = self, .v = v};
+  if (v->quiet) cli_compile_silently();
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK) status = take_watchdog(self, v->watchdog, &watchdog);
-  if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, &stop, &ranks);
+  if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, cli_stop_flag(), &ranks);
   if (status == CLI_OK) status = find_speeds(self, &ranks, &j);
   if (status == CLI_OK) status = cli_ranks_run(self, &ranks, train, &j);
-  if (status != CLI_OK && v->elastic && !stop) cli_ranks_restart(self, &ranks);
+  if (status != CLI_OK && v->elastic && !*cli_stop_flag()) cli_ranks_restart(self, &ranks);
   if (ranks.hangs) {
     fflush(NULL);
     _exit(status);

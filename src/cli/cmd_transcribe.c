@@ -1,3 +1,4 @@
+#include "cli/compiling.h"
 #include "cli/number.h"
 #include "cli/result.h"
 #include "cli/search.h"
@@ -214,6 +215,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   config.rate = (int32_t)rate;
+  if (v->quiet) cli_compile_silently();
   status = cli_open_run(self, v->model, v->device, &engine, &trained);
   if (status == CLI_OK) status = write_all(self, v, trained, config, (int32_t)channels);
   mica_run_destroy(trained);

@@ -1,5 +1,6 @@
 /* The command `mica`: finds the subcommand, lets the parser read its words, and runs it. */
 #include "cli/command.h"
+#include "cli/compiling.h"
 #include "cli/ranks.h"
 #include "cli/text.h"
 
@@ -98,7 +99,10 @@ int main(int argc, char **argv) {
   hold_standard_files();
   /* Line buffering, so that a log shows how far a run came before a driver ended it. */
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
-  if (cli_ranks_is_follower()) cli_fail_silently();
+  if (cli_ranks_is_follower()) {
+    cli_fail_silently();
+    cli_compile_silently();
+  }
   if (!start_log()) {
     cli_fail(NULL, "MICA_VERBOSE is 0, 1 or 2, not \"%s\"", getenv("MICA_VERBOSE"));
     return CLI_USAGE;

@@ -1,4 +1,5 @@
 /* Trained runs opened for a command. */
+#include "cli/compiling.h"
 #include "cli/result.h"
 
 #include <mica/device.h>
@@ -23,7 +24,7 @@ int cli_open_run_as(const cli_command *self, const char *folder, const char *pre
   int status = cli_refuse_null(self, device);
   if (status != CLI_OK) return status;
   config.device = device;
-  config.builder = CLI_ITSELF;
+  cli_compile_with(self, &config);
   if (mica_engine_create(&config, engine) != MICA_OK) return cli_fail_library(self);
   const mica_run_open_config how = {.precision = precision};
   if (mica_run_open_as(*engine, folder, &how, run) == MICA_OK) return CLI_OK;

@@ -4,8 +4,6 @@
 
 #include "cli/progress.h"
 
-/* Lets SIGINT and SIGTERM stop a run. Returns the flag that they set, for mica_run_config.stop. */
-const volatile int *cli_train_catch(void);
 /* Says what is trained on what. */
 void cli_train_summary(FILE *out, mica_run *run);
 /* Trains, tests and reports; out NULL: without a word; speaks: false of ranks behind the first, which write nothing.

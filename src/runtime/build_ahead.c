@@ -33,8 +33,11 @@ static void *build_elsewhere(void *arg) {
   crew *c = arg;
   mica__builder builder;
   if (!mica__builder_start(&builder, c->engine)) return NULL;
-  for (const mica__build_item *item; (item = take(c));)
-    if (!mica__builder_make(&builder, item)) break;
+  for (const mica__build_item *item; (item = take(c));) {
+    const bool serves = mica__builder_make(&builder, item);
+    mica__program_tell(c->engine, -1);
+    if (!serves) break;
+  }
   mica__builder_stop(&builder);
   return NULL;
 }
@@ -44,6 +47,7 @@ static void build_here(crew *c) {
     mica__attempt_begin();
     mica__program_make(c->engine, &item->request);
     mica__attempt_end();
+    mica__program_tell(c->engine, -1);
   }
 }
 
@@ -52,6 +56,7 @@ void mica__build_ahead(mica_engine *engine, const mica__build_list *list) {
   pthread_t threads[MAX_BUILDERS];
   size_t cores = mica__usable_cores(), wanted = list->count < cores ? list->count : cores, count = 0;
   size_t most = mica__kernel_class(&engine->device.info) == MICA__ON_GPU ? MAX_BUILDERS_ON_GPU : MAX_BUILDERS;
+  mica__program_tell(engine, (int)list->count);
   while (count + 1 < wanted && count < most && !pthread_create(&threads[count], NULL, build_elsewhere, &c)) count++;
   build_here(&c);
   for (size_t i = 0; i < count; i++) pthread_join(threads[i], NULL);

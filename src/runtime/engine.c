@@ -91,6 +91,8 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   engine->device = *device;
   engine->split_limits = mica__split_limits_of(&device->info);
   engine->tunes = config->tune;
+  engine->compiling = config->compiling;
+  engine->compiling_user = config->compiling_user;
   engine->cache_bytes = config->cache_bytes ? config->cache_bytes : DEFAULT_CACHE_BYTES;
   if (pthread_mutex_init(&engine->lock, NULL)) {
     free(engine);

@@ -42,7 +42,9 @@ struct mica_engine {
   uint64_t cache_bytes;
   char *cache_dir; /* "" for none */
   char *builder;   /* mica_engine_config.builder; "" for none */
-  void *attached;  /* see attachment.h */
+  void (*compiling)(void *user, int programs);
+  void *compiling_user;
+  void *attached; /* see attachment.h */
   void (*detach)(void *attached);
   mica_engine *next; /* see at_exit.h */
 };

@@ -156,7 +156,11 @@ static void keep_program(mica_engine *engine, mica__program *program) {
   *bucket = program;
 }
 
-static mica_status make_program(mica_engine *engine, const request *r, mica__hash key, mica__text *key_text,
+void mica__program_tell(const mica_engine *engine, int programs) {
+  if (engine->compiling && programs) engine->compiling(engine->compiling_user, programs);
+}
+
+static mica_status make_program(mica_engine *engine, const request *r, mica__hash key, bool tells, mica__text *key_text,
                                 mica__program **out) {
   mica__program *program = calloc(1, sizeof *program);
   if (!program) return mica__fail_nomem("a program");
@@ -174,7 +178,9 @@ static mica_status make_program(mica_engine *engine, const request *r, mica__has
   bool loaded = status == MICA_OK && load_binary(engine, program, r);
   mica__attempt_end();
   if (status == MICA_OK && !loaded) {
+    if (tells) mica__program_tell(engine, 1);
     status = build_source(engine, r, &program->handle);
+    if (tells) mica__program_tell(engine, -1);
     if (status == MICA_OK) atomic_fetch_add(&engine->stats.kernel_builds, 1);
   }
   if (status != MICA_OK) {
@@ -192,16 +198,20 @@ static mica__program *find_program(const mica_engine *engine, mica__hash key) {
   return program;
 }
 
-mica_status mica__program_get(mica_engine *engine, const mica__program_request *r, mica__program **out) {
+static mica_status get_program(mica_engine *engine, const request *r, bool tells, mica__program **out) {
   mica__text key_text = {0};
   mica_status status = write_key(engine, r, &key_text);
   if (status == MICA_OK) {
     mica__hash key = mica__hash_text((mica__hash){0}, key_text.data);
     *out = find_program(engine, key);
-    if (!*out) status = make_program(engine, r, key, &key_text, out);
+    if (!*out) status = make_program(engine, r, key, tells, &key_text, out);
   }
   mica__text_free(&key_text);
   return status;
+}
+
+mica_status mica__program_get(mica_engine *engine, const mica__program_request *r, mica__program **out) {
+  return get_program(engine, r, true, out);
 }
 
 /* From the disk cache, by one of its kernels. */
@@ -347,7 +357,7 @@ void mica__programs_store_last(mica_engine *engine) { store_programs(engine, tru
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *r) {
   mica__program *program = NULL;
   pthread_mutex_lock(&engine->programs->lock);
-  mica_status status = mica__program_get(engine, r, &program);
+  mica_status status = get_program(engine, r, false, &program);
   if (status == MICA_OK && stores_programs(engine) && !program->stored_bytes) {
     atomic_store(&program->used, UINT64_MAX);
     mica__attempt_begin();

@@ -39,7 +39,10 @@ void mica__programs_destroy(mica_engine *engine);
 
 /* Decides whether a binary made earlier, by another process or here, is of the program that is wanted. */
 mica_status mica__program_key(const mica_engine *engine, const mica__program_request *request, mica__hash *key);
-/* Makes the program with all of its machine code, and leaves both in memory and on disk. Blocks while compiling. */
+/* Tells mica_engine_config.compiling of so many programs more, or fewer. */
+void mica__program_tell(const mica_engine *engine, int programs);
+/* Makes the program with all of its machine code, and leaves both in memory and on disk. Blocks while compiling, and
+ * tells nobody: the caller has. */
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *request);
 
 /* The next two are called with programs.lock held. The first gives the program that was asked for, from memory, disk or

@@ -9,6 +9,7 @@
 #include "support/files.h"
 
 #include <mica/mica.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,6 +50,14 @@ static void serve(const char *cache) {
   exit(status == MICA_OK ? 0 : 1);
 }
 
+static atomic_int left, told; /* programs, by mica_engine_config.compiling: those not compiled yet, and all */
+
+static void count_programs(void *user, int programs) {
+  ck_assert_ptr_eq(user, &left);
+  atomic_fetch_add(&left, programs);
+  if (programs > 0) atomic_fetch_add(&told, programs);
+}
+
 /* A session of several programs on an engine of its own, begun in an empty cache. */
 static mica_stats compute(const char *builder, const char *cache, float result[N * N]) {
   mica_engine *engine;
@@ -57,7 +66,10 @@ static mica_stats compute(const char *builder, const char *cache, float result[N
   mica_tensor *x;
   static float values[N * N];
   for (int i = 0; i < N * N; i++) values[i] = (float)(i * 7919 % 1009) / 500.0f - 1.0f;
-  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = cache, .builder = builder}, &engine));
+  const mica_engine_config config = {
+      .cache_dir = cache, .builder = builder, .compiling = count_programs, .compiling_user = &left};
+  atomic_store(&told, 0);
+  ck_ok(mica_engine_create(&config, &engine));
   ck_ok(mica_graph_create(&graph));
   mica_value a = mica_input(graph, "a", MICA_F32, MICA_SHAPE(N, N));
   mica_value image = mica_reshape(mica_matmul(a, mica_exp(a)), MICA_SHAPE(1, 1, N, N));
@@ -74,6 +86,7 @@ static mica_stats compute(const char *builder, const char *cache, float result[N
   mica_tensor_destroy(x);
   mica_session_destroy(session);
   mica_engine_destroy(engine);
+  ck_assert_int_eq(atomic_load(&left), 0);
   return stats;
 }
 
@@ -83,6 +96,7 @@ static uint64_t all_builds;
 static void compute_alone(void) {
   all_builds = compute(NULL, files_path("plain"), wanted).kernel_builds;
   ck_assert_uint_ge(all_builds, PROGRAMS);
+  ck_assert_uint_eq((unsigned)atomic_load(&told), all_builds);
 }
 
 static void check_same(const char *builder, const char *cache, mica_stats *stats) {
@@ -102,12 +116,14 @@ START_TEST(several_processes_build) {
     check_same(working_builder(), cache, &stats);
     ck_assert_uint_gt(stats.kernel_builds, 0);
     ck_assert_uint_eq(stats.kernel_builds + stats.cache_hits, all_builds);
+    ck_assert_uint_ge((unsigned)atomic_load(&told), all_builds);
     if (access(files_path("started"), R_OK)) break;
   }
   ck_assert(stats.cache_hits > 0 || access(files_path("started"), R_OK));
   /* All of it is on disk now. */
   check_same(working_builder(), cache, &stats);
   ck_assert_uint_eq(stats.kernel_builds, 0);
+  ck_assert_int_eq(atomic_load(&told), 0);
 }
 END_TEST
 

@@ -1,0 +1,47 @@
+#include "cli/compiling.h"
+
+#include "cli/terminal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Seconds of compiling that are told, and between two looks at how far it is. */
+#define PATIENCE 2.0
+#define LOOK 0.1
+
+static atomic_int left;        /* programs that are being compiled or wait for it */
+static atomic_bool is_watched; /* or nobody is to be told */
+
+/* Tells it once, and ends. The command may be over before: a thread that nobody waits for ends with it. */
+static void *watch(void *user) {
+  const cli_command *self = user;
+  const struct timespec look = {.tv_nsec = (long)(LOOK * 1e9)};
+  double seconds = 0;
+  while (seconds < PATIENCE) {
+    nanosleep(&look, NULL);
+    if (atomic_load(&left) > 0) seconds += LOOK;
+  }
+  cli_progress_end();
+  fprintf(stderr, "mica %s: compiling kernels for this device, as a first start does\n", self->name);
+  return NULL;
+}
+
+static void note(void *user, int programs) {
+  pthread_t thread;
+  atomic_fetch_add(&left, programs);
+  if (!atomic_exchange(&is_watched, true) && !pthread_create(&thread, NULL, watch, user)) pthread_detach(thread);
+}
+
+void cli_compile_silently(void) { atomic_store(&is_watched, true); }
+
+void cli_compile_with(const cli_command *self, mica_engine_config *config) {
+  const char *verbose = getenv("MICA_VERBOSE");
+  config->builder = CLI_ITSELF;
+  if (!isatty(STDERR_FILENO) && !(verbose && atoi(verbose) > 0)) return;
+  config->compiling = note;
+  config->compiling_user = (void *)self;
+}

@@ -1,0 +1,55 @@
+#include "cli/stop.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile int stop;
+/* What a signal that ends the process at once writes; the flag is set while they are whole. */
+static volatile sig_atomic_t at_once;
+static char said_text[4352], json_text[128];
+static int said_file;
+
+static void write_all(int file, const char *text) {
+  for (size_t left = strlen(text); left > 0;) {
+    const ssize_t written = write(file, text, left);
+    if (written <= 0) return;
+    text += written;
+    left -= (size_t)written;
+  }
+}
+
+static void ask_to_stop(int number) {
+  stop = number;
+  if (at_once) {
+    write_all(said_file, said_text);
+    write_all(STDOUT_FILENO, json_text);
+    _exit(128 + number);
+  }
+  /* A second signal ends the process; a reader that has gone away goes on being written to, for nothing. */
+  if (number != SIGPIPE) signal(number, SIG_DFL);
+}
+
+const volatile int *cli_stop_flag(void) { return &stop; }
+
+void cli_stop_catch(void) {
+  static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+  struct sigaction action = {.sa_handler = ask_to_stop}, before;
+  sigemptyset(&action.sa_mask);
+  /* What nohup, or a shell for its background, has the program ignore stays ignored. */
+  for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
+    if (sigaction(caught[i], NULL, &before) == 0 && (before.sa_handler != SIG_IGN || caught[i] == SIGINT))
+      sigaction(caught[i], &action, NULL);
+}
+
+void cli_stop_at_once(int file, const char *said, const char *json) {
+  cli_stop_in_order();
+  said_file = file;
+  snprintf(said_text, sizeof said_text, "%s", said);
+  snprintf(json_text, sizeof json_text, "%s", json ? json : "");
+  at_once = 1;
+}
+
+void cli_stop_in_order(void) { at_once = 0; }

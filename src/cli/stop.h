@@ -1,0 +1,16 @@
+/* cli/stop.h: signals that stop a training run. */
+#ifndef MICA_CLI_STOP_H
+#define MICA_CLI_STOP_H
+
+/* The signal that asked for a stop, 0 as long as none has: for mica_run_config.stop. */
+const volatile int *cli_stop_flag(void);
+/* Has SIGINT, SIGTERM, SIGHUP and SIGPIPE set the flag; a second one ends the process. */
+void cli_stop_catch(void);
+
+/* Nothing has to be saved from now on: already the first signal ends the process, while a driver compiles too, having
+ * written said to the file descriptor, and json, unless it is NULL, to standard output. */
+void cli_stop_at_once(int file, const char *said, const char *json);
+/* Until now: a signal only sets the flag again. */
+void cli_stop_in_order(void);
+
+#endif
