@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/common/tolerance.h"
+#include "runtime/compiler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -211,13 +212,20 @@ static bool is_long(const attention_case *c) {
   return s.b * s.h * s.tq * s.tk * (s.d + s.e) > 65000;
 }
 
+#define CASES "masks, heads, sizes"
+
 static mica_status check_op(mica__check *check, const subject *s, unsigned classes, const char *name) {
   const mica_device_info *device = mica_engine_device(check->engine);
   int most = check->level == MICA__CHECK_FULL ? 2 : 1; /* of `mixed` */
   /* A device of the tests' that only says to be a GPU compiles as slowly as the CPU that it is. */
   bool imitated = check->level == MICA__CHECK_OWN || check->level == MICA__CHECK_SMALL;
   bool mixed = classes == MICA__ON_GPU && (imitated || mica__kernel_class(device) != classes);
-  mica__check_group group = mica__check_begin(check, s->op->name, name, "masks, heads, sizes");
+  const mica__kernel_desc *kernel = classes == MICA__ON_CPU ? &mica__attention_cpu_kernel : NULL;
+  if (kernel && mica__compiler_fault(device, kernel, NULL)) {
+    mica__check_skip(check, s->op->name, kernel, NULL, CASES, false);
+    return MICA_OK;
+  }
+  mica__check_group group = mica__check_begin(check, s->op->name, name, CASES);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     if (!mica__check_has_dtype(check, cases[i].dtype)) continue;
     if (mixed ? !cases[i].mixed || cases[i].mixed > most : imitated && is_long(&cases[i])) continue;
