@@ -108,8 +108,11 @@ static mica_status check_model(const mica_run *run) {
   const mica_run *teacher = run->teacher.run;
   const mica_onnx_port port = mica_onnx_input(teacher->model, 0);
   if (!mica__run_find_fact(run, "input") || mica__run_find_fact(run, "rate") || mica__run_categories(run))
-    return mica__fail(MICA_E_UNSUPPORTED, "a teacher in ONNX takes pictures or numbers; the task %s has others here",
-                      run->task->name);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "a teacher in ONNX takes pictures or numbers, and the task %s has other inputs here: it is taught by "
+        "a run, --teacher RUN",
+        run->task->name);
   if (mica__onnx_is_quantized(teacher->model))
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is quantised; the model that it was made of can teach",
                       teacher->folder);

@@ -50,8 +50,27 @@ mica_status mica__interactions_open(const mica_run *run, const char *path, mica_
 typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
 mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
                                     mica__interactions_fn *each, void *user);
-/* Titles by the names of items, from the table that the setting "titles" names, or the file movies.csv or items.csv of
- * the data's folder; *titles (items->count texts, "" for none) stays NULL where there is no such table. */
+/* What stands between the columns of a file without names or quotes, as MovieLens has some: "|" (u.item) or "::"
+ * (ratings.dat, movies.dat), by its first line; CELLS: it is none of these, or cannot be read. */
+typedef enum mica__between { MICA__BETWEEN_CELLS, MICA__BETWEEN_BARS, MICA__BETWEEN_COLONS } mica__between;
+mica__between mica__lines_between(const char *path);
+
+/* Titles of items, a text each; NULL: none so far. */
+typedef struct mica__titles {
+  const mica__id_names *items;
+  char **list;
+} mica__titles;
+/* The title of the item `id`, 0: of none. MICA_E_FORMAT names the line of a second one that is another. */
+mica_status mica__titles_take(mica__titles *titles, const char *name, size_t line, int32_t id, const char *title);
+/* Takes the titles of a text that has an item and its title first in each line, in UTF-8 or else Latin-1; a NUL ends
+ * the text, which changes. Then those of a file. */
+mica_status mica__titles_parse(const char *name, char *content, size_t size, mica__between between,
+                               mica__titles *titles);
+mica_status mica__titles_read_lines(const char *path, mica__between between, mica__titles *titles);
+
+/* Titles by the names of items, from the table that the setting "titles" names, or the file movies.csv, items.csv,
+ * u.item or movies.dat of the data's folder; *titles (items->count texts, "" for none) stays NULL where there is no
+ * such table. */
 mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, char ***titles);
 
 /* What a new user thinks of items. */

@@ -1,5 +1,6 @@
 /* Tables of interactions: users, items, ratings and times. */
 #include "base/file.h"
+#include "data/dataset.h"
 #include "task/recommend.h"
 
 #include <ctype.h>
@@ -192,25 +193,12 @@ void mica__interactions_free(void *interactions) {
   free(x);
 }
 
-/* The larger MovieLens files have "::" between their columns. */
-static mica_status check_colons(const mica__records *r) {
-  const mica__cell first = r->cells[0];
-  for (size_t i = 0; r->count == 1 && i + 1 < first.length; i++)
-    if (first.text[i] == ':' && first.text[i + 1] == ':')
-      return mica__fail(MICA_E_FORMAT,
-                        "%s line %zu: columns between \"::\" are not read; between tabs they are: "
-                        "sed 's/::/\\t/g' ratings.dat >ratings.tsv",
-                        r->name, r->line);
-  return MICA_OK;
-}
-
 /* Reads the first line; *more: there is a line to read. */
 static mica_status read_head(table *t, const mica__interaction_columns *columns, mica__interactions *x, bool *more) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(t->records));
   MICA_TRY(mica__records_next(t->records, &found));
   if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", t->records->name);
-  MICA_TRY(check_colons(t->records));
   MICA_TRY(find_columns(t, columns));
   x->rated = t->at[RATING] != SIZE_MAX;
   x->timed = t->at[TIME] != SIZE_MAX;
@@ -260,7 +248,28 @@ static bool find_file(const char *folder, const char *const *names, mica__text *
   return false;
 }
 
-static mica_status walk(const char *path, mica_status (*read)(void *user, mica__records *records), void *user) {
+typedef mica_status read_fn(void *user, mica__records *records);
+
+/* A table with "::" between its columns, as one between tabs, in memory. */
+static mica_status walk_colons(const char *path, read_fn *read, void *user) {
+  uint8_t *content = NULL;
+  size_t size = 0, to = 0;
+  MICA_TRY(mica__content_read(path, &content, &size));
+  for (size_t i = 0; i < size; i++) {
+    const bool colons = content[i] == ':' && content[i + 1] == ':';
+    content[to++] = colons ? '\t' : content[i];
+    i += colons;
+  }
+  content[to] = '\0';
+  mica__records records = mica__records_in(path, (char *)content, to);
+  mica_status status = read(user, &records);
+  mica__records_free(&records);
+  free(content);
+  return status;
+}
+
+static mica_status walk(const char *path, read_fn *read, void *user) {
+  if (mica__lines_between(path) == MICA__BETWEEN_COLONS) return walk_colons(path, read, user);
   const int file = open(path, O_RDONLY);
   if (file < 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file, or it cannot be read", path);
   mica__records records = mica__records_of(path, file);
@@ -432,8 +441,8 @@ static mica_status open_file(reading r, const char *path) {
   else if (status == MICA_OK && find_file(path, names, &file))
     status = walk(file.data, read_interactions, &r);
   else if (status == MICA_OK)
-    status =
-        mica__fail(MICA_E_NOT_FOUND, "%s holds neither ratings.csv nor interactions.csv (or .tsv), nor u.data", path);
+    status = mica__fail(MICA_E_NOT_FOUND,
+                        "%s holds neither ratings.csv nor interactions.csv (or .tsv), nor u.data or ratings.dat", path);
   mica__text_free(&file);
   /* Lines in parts have what the run knows of users and items. */
   if (status != MICA_OK || r.each || !takes_features(run) || !mica__recommend_owns(run, path)) return status;
@@ -451,11 +460,6 @@ mica_status mica__interactions_each(const mica_run *run, const char *path, mica_
 
 /* --- titles --- */
 
-typedef struct titles {
-  const mica__id_names *items;
-  char **list;
-} titles;
-
 /* The column of titles: "title" or "name", else the second. */
 static size_t title_column(const mica__records *r, size_t item) {
   for (size_t i = 0; i < r->count; i++)
@@ -463,7 +467,7 @@ static size_t title_column(const mica__records *r, size_t item) {
   return item == 1 ? 0 : 1;
 }
 
-static mica_status read_title_lines(titles *user, table *t) {
+static mica_status read_title_lines(mica__titles *titles, table *t) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(t->records));
   MICA_TRY(mica__records_next(t->records, &found));
@@ -476,13 +480,9 @@ static mica_status read_title_lines(titles *user, table *t) {
     const mica__records *r = t->records;
     if (item < r->count && title < r->count) {
       MICA_TRY(cell_text(t, r->cells[item]));
-      const int32_t id = mica__id_names_find(user->items, t->text);
+      const int32_t id = mica__id_names_find(titles->items, t->text);
       MICA_TRY(cell_text(t, r->cells[title]));
-      if (id && user->list[id - 1] && strcmp(user->list[id - 1], t->text) != 0)
-        return mica__fail(MICA_E_FORMAT, "%s line %zu: '%s' came in an earlier line already, with the title '%s'",
-                          r->name, r->line, user->items->names[id - 1], user->list[id - 1]);
-      if (id && !user->list[id - 1]) user->list[id - 1] = mica__strdup(t->text);
-      if (id && !user->list[id - 1]) return mica__fail_nomem(r->name);
+      MICA_TRY(mica__titles_take(titles, r->name, r->line, id, t->text));
     }
     MICA_TRY(mica__records_next(t->records, &found));
   }
@@ -497,7 +497,8 @@ static mica_status read_titles(void *user, mica__records *records) {
 }
 
 mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, char ***out) {
-  static const char *const names[] = {"movies.csv", "items.csv", "titles.csv", "items.tsv", NULL};
+  static const char *const names[] = {"movies.csv", "items.csv",  "titles.csv", "items.tsv",
+                                      "u.item",     "movies.dat", NULL};
   const char *given = mica_run_setting(run, "titles");
   mica__text path = {0};
   struct stat about;
@@ -507,9 +508,13 @@ mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, 
     mica__text_free(&path);
     return MICA_OK;
   }
-  titles t = {items, calloc((size_t)items->count + 1, sizeof(char *))};
+  mica__titles t = {items, calloc((size_t)items->count + 1, sizeof(char *))};
   mica_status status = t.list ? mica__text_status(&path) : mica__fail_nomem("titles");
-  if (status == MICA_OK) status = walk(path.data, read_titles, &t);
+  const mica__between between = status == MICA_OK ? mica__lines_between(path.data) : MICA__BETWEEN_CELLS;
+  if (status == MICA_OK && between != MICA__BETWEEN_CELLS)
+    status = mica__titles_read_lines(path.data, between, &t);
+  else if (status == MICA_OK)
+    status = walk(path.data, read_titles, &t);
   for (int32_t i = 0; status == MICA_OK && i < items->count; i++)
     if (!t.list[i] && !(t.list[i] = mica__strdup(""))) status = mica__fail_nomem("titles");
   mica__text_free(&path);

@@ -116,6 +116,10 @@ awk -v folder="$work" 'BEGIN { print "a,b,y" >folder "/n.csv"
 run train --task regress --data "$work/n.csv" --epochs 1 --quiet --out "$work/numbers"
 ends 0 '' ''
 refused 'learned the task regress, the run forecast' numbers
+# A model in ONNX is no teacher of windows, nor of recordings: the run that it was made of is.
+if "$mica" export "$work/forecasts" --onnx "$work/forecasts.onnx" >/dev/null 2>&1; then
+  refused 'the task forecast has other inputs here: it is taught by a run, --teacher RUN' forecasts.onnx
+fi
 # A model in ONNX answers in the target's own units.
 train="--task regress --data $work/n.csv --quiet"
 agrees numbers 1e-12

@@ -139,14 +139,28 @@ done
 printf 'user,item\nu,i\nu,j\n' >"$work/wrong.csv"
 run train --task recommend --data "$work/wrong.csv" --out "$work/wrong"
 ends 1 '' "mica train: $work/wrong.csv has no column of ratings*"
-# What the larger MovieLens have, and a title of two.
+# Files of the older MovieLens, and a title of two.
 mkdir "$work/dat" "$work/tabs" "$work/twice"
-printf '1::10::5::3\n2::11::4::6\n' >"$work/dat/ratings.dat"
-run train --task recommend --data "$work/dat" --out "$work/wrong"
-ends 1 '' "mica train: $work/dat/ratings.dat line 1: columns between \"::\" are not read*>ratings.tsv"
 awk 'BEGIN { for (n = 0; n < 90; n++) print n % 9 "\t" n % 10 "\t" 1 + n % 5 "\t" n }' >"$work/tabs/u.data"
-run train --task recommend --data "$work/tabs" --epochs 1 --width 4 --quiet --out "$work/tabs.run"
-[ "$status" = 0 ] || fault "u.data: $err"
+sed 's/\t/::/g' "$work/tabs/u.data" >"$work/dat/ratings.dat"
+# Titles in Latin-1 with quotes and colons, of items that are rated and of another one.
+awk 'BEGIN { for (n = 0; n < 12; n++)
+  printf "%d|%s (1995)|01-Jan-1995||http://x/?a|0|1\n", n, n == 3 ? "Caf\351 \"3\"" : "M: " n }' >"$work/tabs/u.item"
+sed 's/|01-Jan.*/::Drama|War/; s/|/::/' "$work/tabs/u.item" >"$work/dat/movies.dat"
+for form in tabs dat; do
+  run train --task recommend --data "$work/$form" --epochs 1 --width 4 --quiet --out "$work/$form.run"
+  ends 0 '' '*'
+  run recommend --model "$work/$form.run" --user 4 --json
+  for title in 'Café \"3\" (1995)' 'M: 7 (1995)'; do
+    case $out in *"\"title\": \"$title\""*) ;; *) fault "titles of $form: $out" ;; esac
+  done
+done
+cmp -s "$work/tabs.run/model.safetensors" "$work/dat.run/model.safetensors" || fault 'between "::" ratings are others'
+printf '1::One::x\n\n2\n' >"$work/dat/movies.dat"
+run train --task recommend --data "$work/dat" --out "$work/wrong"
+ends 1 '' "mica train: $work/dat/movies.dat line 3 has no title: there is no \"::\" in it"
+run train --task recommend --data "$work/dat" --titles "$work/tabs/u.item" --epochs 1 --quiet --out "$work/dat2.run"
+ends 0 '' '*'
 cp "$work/data/ratings.csv" "$work/twice"
 printf 'item,title\ni3,Three\ni4,Four\ni3,Three\ni4,Vier\n' >"$work/twice/items.csv"
 run train --task recommend --data "$work/twice" --out "$work/wrong"

@@ -61,7 +61,6 @@ START_TEST(refuses) {
   static const char *const wrong[][2] = {
       {"", "t.csv is empty"},
       {"user,item,rating\n", "no line below"},
-      {"1::1193::5::978300760\n", "t.csv line 1: columns between \"::\" are not read; between tabs they are: sed"},
       {"who,item\na,b\n", "line 1: there is no column of users"},
       {"user,rating\na,3\n", "line 1: there is no column of items"},
       {"user,item,rating\na,,3\n", "line 2, column 2: the item is missing"},
