@@ -22,6 +22,7 @@
  *   ROWS_U, COLUMNS_U    of TILES: packed rows and columns are u8, not i8
  *   RAW         1: B are the images themselves, whose pixels are columns (filters of one pixel): a group packs its own
  *               columns, of at most MOST_DEPTH channels, into private memory
+ *   ALIKE       1: columns have one scale and one zero point for all, and no bias of their own
  *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
  *   MR          rows of a tile; with TILES 16 or 32
  *   rows_are_offset      row zero points are not known to be 0
@@ -48,6 +49,9 @@
 
 #ifndef RAW
 #define RAW 0
+#endif
+#ifndef ALIKE
+#define ALIKE 0
 #endif
 
 #define NR 32
@@ -148,10 +152,9 @@ static inline void add_columns(COLUMN_SPACE const uint *B, const walk *w, int *c
 
 /* sums = products of a panel of rows and a tile of columns. */
 static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, const walk *w, const int words,
-                            int (*sums)[NR]) {
+                            int (*sums)[NR] TILES_PARAM) {
   const long row = 4l * words, column = 4l * w->step_step;
-  TILES_STORAGE;
-  TILES_BEGIN(words);
+  BLOCK_ZERO;
   for (int r = 0; r < w->R; r++)
     for (int s = 0; s < w->S; s++) {
       COLUMN_SPACE const uint *b = B + tap_at(w, r, s);
@@ -176,10 +179,13 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
   TILE_STORE(2, to + 16 * NR, 4 * NR);
   TILE_STORE(3, to + 16 * NR + 16, 4 * NR);
 #endif
-  TILES_END;
 }
 
 #else
+#define TILES_STORAGE
+#define TILES_BEGIN(words)
+#define TILES_END
+#define TILES_ARGUMENT
 #define NV (NR / LANES)
 #define VSTORE_SUMS MICA_PASTE(vstore, LANES)
 #define VLOAD_SUMS MICA_PASTE(vload, LANES)
@@ -271,6 +277,41 @@ static inline void pack_columns(B_TYPE *to, __global const uchar *x, const long 
 #define B_PARAM B_TYPE
 #endif
 
+/* What becomes of the columns of a tile; sizes bound that of their scales and biases. */
+#if ALIKE
+#define READ_COLUMNS                                                                                                   \
+  const int zero_of_all = COL_ZERO(0);                                                                                 \
+  const float scale_of_all = COL_SCALE(0), scales_size = fabs(scale_of_all), biases_size = 0
+#define COL_ZEROS(v) zero_of_all
+#define COL_SCALES(v) scale_of_all
+#define COL_BIASES(v) 0.0f
+#else
+#define READ_COLUMNS                                                                                                   \
+  int col_zeros[NR];                                                                                                   \
+  float col_scales[NR], col_biases[NR], scales_size = 0, biases_size = 0;                                              \
+  for (int l = 0; l < NR; l++) {                                                                                       \
+    const int j = min(j0 + l, columns - 1);                                                                            \
+    col_zeros[l] = COL_ZERO(j);                                                                                        \
+    col_scales[l] = COL_SCALE(j);                                                                                      \
+    col_biases[l] = COL_BIAS(j);                                                                                       \
+    scales_size += fabs(col_scales[l]);                                                                                \
+    biases_size += fabs(col_biases[l]);                                                                                \
+  }
+#define COL_ZEROS(v) vload16(v, col_zeros)
+#define COL_SCALES(v) vload16(v, col_scales)
+#define COL_BIASES(v) vload16(v, col_biases)
+#endif
+
+/* Stores finished columns from j0 on of a row whose pixels beyond q are no results. */
+static inline void put_kept(__global STORAGE(Y_T) *y, const COMPUTE(Y_T) *done, const int j0, const int lanes,
+                            const int wq, const int q) {
+  for (int l = 0; l < lanes;) {
+    const int p = (j0 + l) / wq, at = j0 + l - p * wq, run = min(lanes - l, wq - at), kept = min(run, q - at);
+    for (int k = 0; k < kept; k++) STORE(Y_T, done[l + k], y + (long)p * q + at, k);
+    l += run;
+  }
+}
+
 DEFINE_PACKED(PRODUCT_VALUES + 1);
 
 CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global const int *row_sums, FINISH_BUFFERS,
@@ -291,47 +332,52 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
   row_sums += (long)a_batch * m;
   y += (long)batch * m * pixels;
 
-  int col_sums[NR], col_zeros[NR];
-  float col_scales[NR], col_biases[NR];
-  for (int l = 0; l < NR; l++) {
-    const int j = min(j0 + l, columns - 1);
-    col_sums[l] = 0;
-    col_zeros[l] = COL_ZERO(j);
-    col_scales[l] = COL_SCALE(j);
-    col_biases[l] = COL_BIAS(j);
-  }
+  int col_sums[NR];
+  for (int l = 0; l < NR; l++) col_sums[l] = 0;
+  READ_COLUMNS;
   const walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
   if (rows_are_offset) add_columns(tile, &w, col_sums);
+  UNPACK_QUICK;
+  TILES_STORAGE;
+  TILES_BEGIN(words);
   const int first = get_global_id(1) * block, end = min(first + block, panels);
   for (int panel = first; panel < end; panel++) {
     int sums[MR][NR] __attribute__((aligned(64)));
-    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, tile, &w, words, sums);
-    for (int i = 0; i < min(MR, m - panel * MR); i++) {
-      const int row = panel * MR + i, of_all = a_batch * row_batch + row;
-      const int zero = ROW_ZERO(of_all);
-      const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);
-      const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;
-      __global STORAGE(Y_T) *to = y + row * pixels + j0;
-      COMPUTE(Y_T) done[NR];
-      UNROLL for (int v = 0; v < NR / 16; v++) {
-        int16 t = vload16(v, sums[i]);
-        if (rows_are_offset) t -= zero * vload16(v, col_sums);
-        t -= rest * vload16(v, col_zeros);
-        const COMPUTEV(Y_T, 16) finished =
-            FINISHED(16, t, scale * vload16(v, col_scales), add + vload16(v, col_biases));
-        if (!plain)
-          vstore16(finished, v, done);
-        else if (lanes == NR)
-          STORE16(finished, to, 16 * v);
-        else
-          STORE_SOME(finished, to, 16 * v, lanes - 16 * v);
+    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, tile, &w, words, sums TILES_ARGUMENT);
+    bool exact = !CAN_BE_QUICK, again;
+    do {
+      uint16 doubt = 0;
+      float unsure = 0; /* no number once a factor or an addend is not finite */
+      for (int i = 0; i < min(MR, m - panel * MR); i++) {
+        const int row = panel * MR + i, of_all = a_batch * row_batch + row;
+        const int zero = ROW_ZERO(of_all);
+        const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);
+        const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;
+        __global STORAGE(Y_T) *to = y + row * pixels + j0;
+        COMPUTE(Y_T) done[NR];
+        unsure = fma(fma(scale * scales_size, 0.0f, fabs(add) + biases_size), 0.0f, unsure);
+        UNROLL for (int v = 0; v < NR / 16; v++) {
+          int16 t = vload16(v, sums[i]);
+          if (rows_are_offset) t -= zero * vload16(v, col_sums);
+          t -= rest * COL_ZEROS(v);
+          const float16 factors = scale * COL_SCALES(v), adds = add + COL_BIASES(v);
+          COMPUTEV(Y_T, 16) finished;
+          if (exact)
+            finished = FINISHED(16, t, factors, adds);
+          else
+            finished = QUICK(convert_float16(t), factors, adds, &doubt);
+          if (!plain)
+            vstore16(finished, v, done);
+          else if (lanes == NR)
+            STORE16(finished, to, 16 * v);
+          else
+            STORE_SOME(finished, to, 16 * v, lanes - 16 * v);
+        }
+        if (!plain) put_kept(y + row * pixels, done, j0, lanes, wq, q);
       }
-      if (plain) continue;
-      for (int l = 0; l < lanes;) {
-        const int p = (j0 + l) / wq, at = j0 + l - p * wq, run = min(lanes - l, wq - at), kept = min(run, q - at);
-        for (int k = 0; k < kept; k++) STORE(Y_T, done[l + k], y + row * pixels + (long)p * q + at, k);
-        l += run;
-      }
-    }
+      again = !exact && (unsure != 0 || mica_any(doubt));
+      exact = true;
+    } while (again);
   }
+  TILES_END;
 }

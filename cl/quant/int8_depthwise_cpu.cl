@@ -88,6 +88,18 @@ INLINE void multiply(float16 *sum, __local const float *x, const int wide, const
 /* A vector at `at`; what it has beyond a row the next row overwrites, but behind `end` nothing is written. */
 #define PUT(v, at, end) STORE_SOME(v, y_plane, at, (end) - (at))
 
+/* done[i] = what becomes of sum[i]. */
+#define FINISH(done)                                                                                                   \
+  {                                                                                                                    \
+    uint16 doubt = 0;                                                                                                  \
+    if (quick) {                                                                                                       \
+      UNROLL for (int i = 0; i < ROWS; i++) (done)[i] = QUICK(sum[i], factor, add, &doubt);                            \
+    }                                                                                                                  \
+    if (!quick || mica_any(doubt)) {                                                                                   \
+      UNROLL for (int i = 0; i < ROWS; i++) (done)[i] = FINISHED_REAL(16, sum[i], factor, add);                        \
+    }                                                                                                                  \
+  }
+
 CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, FINISH_BUFFERS, __local float *stage,
                               const mica_packed packed) {
   UNPACK_DEPTHWISE;
@@ -96,6 +108,7 @@ CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, 
   const int p0 = STRIP(strip), rows = STRIP(strip + 1) - p0, lines = (rows - 1) * sh + (R - 1) * dh + 1;
   const long area = (long)H * W, all = images * channels * area;
   const float x_zero = COL_ZERO(0);
+  UNPACK_QUICK;
   for (int plane = first; plane < min(first + planes, images * channels); plane++) {
     __local float *to = stage;
     for (int i = 0; i < lines; i++) {
@@ -109,6 +122,7 @@ CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, 
       __global const uchar *filter = w + (long)f * R * S;
       __global STORAGE(Y_T) *y_plane = y + ((long)plane * each + e) * P * Q;
       const float16 factor = ROW_SCALE(f) * COL_SCALE(0), add = ROW_BIAS(f);
+      const bool quick = CAN_BE_QUICK && IS_FINITE(factor.x) && IS_FINITE(add.x);
       float16 sum[ROWS];
 #if TAPS
       float taps[TAPS * TAPS];
@@ -118,8 +132,10 @@ CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, 
       if (flat) {
         COMPUTE(Y_T) done[FLAT + LANES];
         for (int at = 0; at < (rows - 1) * wide + Q; at += LANES) {
+          COMPUTEV(Y_T, 16) finished[1];
           MULTIPLY(sum, stage + at);
-          vstore16(FINISHED_REAL(16, sum[0], factor, add), 0, done + at);
+          FINISH(finished);
+          vstore16(finished[0], 0, done + at);
         }
         for (int p = 0; p < rows; p++) PUT(vload16(0, done + p * wide), p * Q, P * Q);
         continue;
@@ -129,11 +145,10 @@ CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, 
         const int p = min(row, rows - ROWS);
         for (int column = 0; column < Q; column += LANES) {
           const int q = min(column, max(0, Q - LANES)), at = (p0 + p) * Q + q;
+          COMPUTEV(Y_T, 16) finished[ROWS];
           MULTIPLY(sum, stage + p * sh * sw * wide + q);
-          UNROLL for (int i = 0; i < ROWS; i++) {
-            const COMPUTEV(Y_T, 16) done = FINISHED_REAL(16, sum[i], factor, add);
-            PUT(done, at + i * Q, (p0 + rows) * Q);
-          }
+          FINISH(finished);
+          UNROLL for (int i = 0; i < ROWS; i++) PUT(finished[i], at + i * Q, (p0 + rows) * Q);
         }
       }
     }

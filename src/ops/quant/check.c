@@ -16,6 +16,7 @@ enum {
   STANDARD = 1 << 23, /* without a processor's own instructions */
   I32_ZEROS = 1 << 24,
   TILES = 1 << 25, /* on tiles that are emulated */
+  TIES = 1 << 26,  /* few sums, over a whole scale: many quotients end in a half */
 };
 
 typedef struct int8_case {
@@ -56,8 +57,12 @@ static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs
     if (i <= MICA__INT8_SECOND) shape = i ? c->b : c->a;
     made.inputs[made.input_count].dtype = i == 0 ? c->first : i == 1 ? c->second : zero ? zeros : MICA_F32;
     made.inputs[made.input_count].shape = shape;
-    made.whole |= (uint32_t)(zero || i == MICA__INT8_Y_ZERO) << made.input_count;
-    made.bound[made.input_count++] = i < 2 && (i ? c->second : c->first) == MICA_I8 ? 128 : bounds[i];
+    const bool ties = c->with & TIES, whole = zero || i == MICA__INT8_Y_ZERO || (ties && i == MICA__INT8_Y_SCALE);
+    double bound = i < 2 && (i ? c->second : c->first) == MICA_I8 ? 128 : bounds[i];
+    if (ties && i == MICA__INT8_SECOND) bound = 2;
+    if (ties && i == MICA__INT8_Y_SCALE) bound = 9;
+    made.whole |= (uint32_t)whole << made.input_count;
+    made.bound[made.input_count++] = bound;
   }
   return made;
 }
@@ -91,6 +96,8 @@ mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op) {
       {MICA_I8, MICA_I8, MICA_F32, {2, {16, 130}}, {2, {130, 40}}, SCALES | ZEROS | PER_COLUMN | BIAS | TILES, {0}},
       {MICA_I8, MICA_U8, MICA_U8, {3, {3, 7, 20}}, {3, {3, 20, 34}}, SCALES | ZEROS | Y | TILES, {0}},
       {MICA_U8, MICA_U8, MICA_I8, {2, {40, 21}}, {2, {45, 21}}, SCALES | ZEROS | Y | TILES, TRANSPOSED},
+      {MICA_U8, MICA_I8, MICA_U8, {2, {19, 3}}, {2, {3, 37}}, Y | TIES, {0}},
+      {MICA_U8, MICA_I8, MICA_I8, {2, {19, 4}}, {2, {4, 64}}, BIAS | Y | TIES | STANDARD, {0}},
   };
   return check_cases(check, op, false, list, sizeof list / sizeof *list);
 }
@@ -163,6 +170,9 @@ static mica_status check_channels(mica__check *check, const mica__op *op) {
        ZEROS | I32_ZEROS,
        {.groups = 1, .pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_I32, {4, {2, 3, 5, 7}}, {4, {6, 1, 5, 3}}, ZEROS, {.groups = 3, .pad = {2, 1}}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 5, 8, 41}}, {4, {5, 1, 3, 3}}, Y | TIES, {.groups = 5, .pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_I8, {4, {1, 5, 6, 6}}, {4, {5, 1, 3, 3}}, Y | TIES, {.groups = 5, .pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 9, 20}}, {4, {3, 1, 2, 2}}, Y | TIES, {.groups = 3}},
       {MICA_U8,
        MICA_U8,
        MICA_I32,
@@ -210,6 +220,8 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 1030, 2, 3}}, {4, {5, 1030, 1, 1}}, ZEROS, {0}},
       /* What tiles are for, on whatever the processor has. */
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 40, 5, 9}}, {4, {40, 40, 3, 3}}, SCALES | ZEROS | Y, {.pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 11}}, {4, {17, 3, 1, 1}}, Y | TIES, {0}},
+      {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | TILES | RELU, {0}},
   };
   MICA_TRY(check_cases(check, op, true, list, sizeof list / sizeof *list));
   return check_channels(check, op);

@@ -55,9 +55,21 @@ static bool fits_in(const mica_graph *graph, int32_t zero, mica_dtype dtype) {
   }
 }
 
-static void drop_zero(const mica_graph *graph, operand *o) {
+/* True if it is known and all of it is 0: exporters write a zero point for each filter, which mostly are none. */
+static bool is_zero(const mica_graph *graph, int32_t zero) {
   double number = 0;
-  if (o->zero && mica__pattern_number(graph, o->zero, &number) && number == 0) o->zero = 0;
+  int64_t count = 0;
+  if (mica__pattern_number(graph, zero, &number)) return number == 0;
+  const mica__node *node = node_of(graph, zero);
+  while (node->op == &mica__op_cast || (node->op && node->op->kind == MICA__OP_VIEW))
+    node = node_of(graph, node->inputs[0]);
+  bool all = node->op == &mica__op_constant && mica_shape_count(node->type.shape, &count) == MICA_OK;
+  for (int64_t i = 0; all && i < count; i++) all = mica__element_get(node->type.dtype, node->data, i) == 0;
+  return all;
+}
+
+static void drop_zero(const mica_graph *graph, operand *o) {
+  if (o->zero && is_zero(graph, o->zero)) o->zero = 0;
 }
 
 /* dequantize (q, scale, zero) of bytes. */

@@ -18,22 +18,23 @@ static const mica__kernel_param cpu_params[] = {
     MICA__CASE("TILES", "1: a matrix unit", 0, 1),
     MICA__CASE("MICA_HAS_AMX", "its instructions, 0: an emulation", 0, 1),
     MICA__CASE("RAW", "1: columns are packed by their group", 0, 1),
+    MICA__CASE("ALIKE", "1: columns have no numbers of their own", 0, 1),
     MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
 enum { STANDARD, VNNI, AMX, EMULATED };
 static const mica__variant cpu_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 6),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 6),
     {.name = "vnni",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_vnni,
-     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 12}},
+     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 12}},
     {.name = "amx",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_tiles,
-     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 32}},
-    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 32),
+     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 32}},
+    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 32),
 };
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
@@ -194,6 +195,12 @@ static void push_problem(const mica__int8 *p, const mica__int8_form *form, const
   mica__launch_long(launch, pixels);
 }
 
+/* True if one number is for all columns. */
+static bool columns_are_alike(const mica__int8 *p) {
+  const mica__int8_operand scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
+  return !step_of(p->in[scale]) && !step_of(p->in[scale + 1]) && (p->conv || !has(p, MICA__INT8_BIAS));
+}
+
 /* Channels of which a group of int8_cpu.cl can pack its columns. */
 #define MOST_DEPTH 1024
 
@@ -230,6 +237,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (cpu && mica__kernel_value(desc, values, "TILES")) mica__kernel_set(desc, values, "ROWS_U", form->rows == MICA_U8);
   const bool raw = cpu && is_raw(p, form), offset = columns_are_offset(p, form);
   if (cpu) mica__kernel_set(desc, values, "RAW", raw);
+  if (cpu) mica__kernel_set(desc, values, "ALIKE", columns_are_alike(p));
   if (raw) lie_raw(p, form, &packed);
   mica_status status = raw ? mica__int8_pack_rows(p, form, offset, &packed) : mica__int8_pack(p, form, offset, &packed);
   const mica_tensor *const first[] = {packed.rows, raw ? p->in[MICA__INT8_FIRST] : packed.columns, packed.sums};

@@ -70,7 +70,7 @@ const mica__op mica__op_quantize = {.name = "quantize",
                                     .attrs = &mica__quantize_attr_list,
                                     .dtypes = "f00",
                                     .infer = infer_quantize,
-                                    .expression = "CONVERT(mica_min(mica_max(rint(" QUOTIENT ") + c, low), high))",
+                                    .expression = "CONVERT(mica_min(mica_max(mica_rint(" QUOTIENT ") + c, low), high))",
                                     .scalar = scalar_quantize,
                                     .kept = true,
                                     .cost = 8};
