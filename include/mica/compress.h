@@ -15,7 +15,8 @@
  *   mica_nn_create(graph, &(mica_nn_config){.hook = mica_quantize_hook, .hook_user = quantizer}, &nn);
  *   mica_value z = network(nn, x);                                  the same function; mica_nn_load fills it
  *
- * mica_run_quantize does this for a run of any task.
+ * mica_run_quantize does this for a run of any task. What has no layers needs neither hooks nor a network: a model in
+ * ONNX, or a graph that mica_onnx_write writes as one, is quantised by mica_onnx_quantize.
  *
  * Threads: an object here is used by one thread at a time. */
 #ifndef MICA_COMPRESS_H

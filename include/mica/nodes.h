@@ -249,7 +249,8 @@ MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value
  * beside it both have one shape. Like every scatter it writes only what changes where its result is assigned to the
  * parameter that it reads. */
 MICA_API mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int64_t start, int64_t step);
-/* A new axis of `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both scalars of one type. */
+/* A new axis of `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both scalars of one type. Indices
+ * of i32 or i64; negative ones count from the end, and those outside have no `on`. */
 MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);
 /* The k largest (smallest) along an axis in order; of equals the first comes first, a NaN is the largest (smallest).
  * The indices are i64. */

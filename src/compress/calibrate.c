@@ -85,6 +85,10 @@ static int32_t find_source(mica_calibration *c, mica_value value) {
 
 mica_value mica_calibration_hook(void *user, mica_nn *nn, mica_nn_point point, const char *name, mica_value value) {
   mica_calibration *c = user;
+  if (!value.graph) return value;
+  if (!c || !nn || !name)
+    return mica__graph_fail(value.graph, MICA_E_INVALID,
+                            "mica_calibration_hook: the calibration (hook_user) or the network is NULL");
   mica__layer *layer = find_layer(c, name);
   if (c->nn && c->nn != nn)
     return mica__graph_fail(value.graph, MICA_E_STATE, "mica_calibration_hook: it was called of another network");

@@ -267,6 +267,11 @@ static mica_value rounded(const entry *e, mica_nn *nn, mica_nn_point point, mica
 
 mica_value mica_quantize_hook(void *user, mica_nn *nn, mica_nn_point point, const char *layer, mica_value value) {
   const mica_quantizer *q = user;
+  if (!value.graph) return value;
+  if (!q || !nn || !layer)
+    return mica__graph_fail(value.graph, MICA_E_INVALID,
+                            "mica_quantize_hook: the quantizer (hook_user) or the network "
+                            "is NULL");
   const entry *e = find_entry(q, layer);
   if (q->training) return e ? rounded(e, nn, point, value) : value;
   if (mica_nn_is_training(nn)) return value;

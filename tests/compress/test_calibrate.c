@@ -173,6 +173,31 @@ START_TEST(transposed) {
 }
 END_TEST
 
+/* A network whose hook has no object, and a hook that is called without a network, fail their graph. */
+START_TEST(hooks_without_their_objects) {
+  mica_nn_hook *const hooks[] = {mica_calibration_hook, mica_quantize_hook};
+  static const char *const names[] = {"mica_calibration_hook: ", "mica_quantize_hook: "};
+  for (size_t i = 0; i < 2; i++)
+    for (int direct = 0; direct < 2; direct++) {
+      mica_graph *own = NULL;
+      mica_nn *layers = NULL;
+      ck_ok(mica_graph_create(&own));
+      mica_value x = mica_input(own, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, 4)), y = {0};
+      if (direct) {
+        y = hooks[i](calibration, NULL, MICA_NN_POINT_INPUT, "fc", x);
+      } else {
+        ck_ok(mica_nn_create(own, &(mica_nn_config){.hook = hooks[i]}, &layers));
+        y = mica_nn_dense(layers, "fc", x, 2, NULL);
+      }
+      ck_assert(mica_value_is_null(y));
+      ck_assert_int_eq(mica_graph_status(own), MICA_E_INVALID);
+      ck_assert_msg(strstr(mica_graph_message(own), names[i]), "%s", mica_graph_message(own));
+      mica_nn_destroy(layers);
+      mica_graph_destroy(own);
+    }
+}
+END_TEST
+
 START_TEST(without_a_network) {
   const mica_value *values = NULL;
   size_t count = 0;
@@ -193,6 +218,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, entropy);
   tcase_add_test(all, no_range);
   tcase_add_test(all, transposed);
+  tcase_add_test(all, hooks_without_their_objects);
   tcase_add_test(all, without_a_network);
   suite_add_tcase(suite, all);
   return suite;

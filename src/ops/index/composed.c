@@ -118,6 +118,9 @@ mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_va
   int32_t rank = mica_value_shape(indices).rank + 1;
   int64_t k = axis < 0 ? axis + rank : axis;
   if (!indices.graph) return (mica_value){0};
+  if (dtype != MICA_I32 && dtype != MICA_I64)
+    return mica__builder_fail("one_hot", indices, MICA_E_DTYPE, "operand 0 is %s; it takes indices of i32 or i64",
+                              mica_dtype_name(dtype));
   if (k < 0 || k >= rank || depth < 0)
     return mica__builder_fail("one_hot", indices, MICA_E_SHAPE, "axis %d, depth %lld", (int)axis, (long long)depth);
   mica_value zero = mica_scalar(indices.graph, dtype, 0), extent = mica_scalar(indices.graph, dtype, (double)depth);
