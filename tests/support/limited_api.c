@@ -16,7 +16,7 @@ static struct {
   cl_ulong local, buffer, memory;
   cl_uint bits, vectors, vendor_id;
   char vendor[32];
-  bool nofp64, kernel_writes, null;
+  bool nofp64, unoptimised, kernel_writes, null;
 } limit;
 
 /* What is allocated, where `memory` limits it. */
@@ -51,8 +51,24 @@ static cl_int text_info(const char *text, size_t size, void *out, size_t *used) 
   return CL_SUCCESS;
 }
 
+static bool is_unoptimised(cl_device_id device) {
+  cl_device_type type = 0;
+  return limit.unoptimised && below.GetDeviceInfo(device, CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS &&
+         type & CL_DEVICE_TYPE_CPU;
+}
+
+/* Another version than the driver's own, so that no cache takes an optimised program for one that is not. */
+static cl_int unoptimised_driver(cl_device_id device, size_t size, void *out, size_t *used) {
+  char driver[256];
+  cl_int error = below.GetDeviceInfo(device, CL_DRIVER_VERSION, sizeof driver - 16, driver, NULL);
+  if (error != CL_SUCCESS) return error;
+  strcat(driver, ", unoptimised");
+  return text_info(driver, size, out, used);
+}
+
 static cl_int limited_device_info(cl_device_id device, cl_device_info what, size_t size, void *out, size_t *used) {
   if (what == CL_DEVICE_VENDOR && *limit.vendor) return text_info(limit.vendor, size, out, used);
+  if (what == CL_DRIVER_VERSION && is_unoptimised(device)) return unoptimised_driver(device, size, out, used);
   cl_int error = below.GetDeviceInfo(device, what, size, out, used);
   if (error != CL_SUCCESS || !out) return error;
   switch (what) {
@@ -98,6 +114,15 @@ static cl_program limited_source(cl_context context, cl_uint count, const char *
   static const char without[] = "#undef cl_khr_fp64\n";
   return below.CreateProgramWithSource(context, 2, (const char *[]){without, texts[0]},
                                        (const size_t[]){0, sizes ? sizes[0] : 0}, error);
+}
+
+static cl_int unoptimised_build(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+                                void (*notify)(cl_program, void *), void *user) {
+  char all[4096];
+  if (!is_unoptimised(devices[0])) return below.BuildProgram(program, count, devices, options, notify, user);
+  if ((size_t)snprintf(all, sizeof all, "%s -cl-opt-disable", options ? options : "") >= sizeof all)
+    return CL_INVALID_BUILD_OPTIONS;
+  return below.BuildProgram(program, count, devices, all, notify, user);
 }
 
 static cl_mem limited_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error) {
@@ -230,6 +255,8 @@ static bool take_word(const char *word) {
     limit.type = CL_DEVICE_TYPE_GPU;
   else if (!strcmp(word, "nofp64"))
     limit.nofp64 = true;
+  else if (!strcmp(word, "unoptimised"))
+    limit.unoptimised = true;
   else if (!strcmp(word, "null"))
     limit.null = true;
   else if (!strcmp(word, "writes=kernel"))
@@ -277,6 +304,7 @@ bool limited_install(const char *limits) {
   api.CreateProgramWithSource = limited_source;
   api.CreateBuffer = limited_buffer;
   api.EnqueueNDRangeKernel = limited_launch;
+  if (limit.unoptimised) api.BuildProgram = unoptimised_build;
   if (limit.memory) api.RetainMemObject = retain_memory, api.ReleaseMemObject = release_memory;
   if (limit.kernel_writes)
     api.EnqueueWriteBuffer = kernel_write, api.EnqueueFillBuffer = kernel_fill, api.ReleaseMemObject = keep_memory;

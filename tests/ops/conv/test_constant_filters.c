@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Filters that no run changes, on an imitated GPU: Winograd's transform of them is made once, made again when they are
  * uploaded, and what runs compute with it is right. */

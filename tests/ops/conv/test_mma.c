@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Convolutions on matrix units: the emulation of NVIDIA's in every type over the whole grid of the check, and which
  * devices, types and shapes they are chosen for. */

@@ -1,4 +1,4 @@
-/* labels: device
+/* labels: device single
  *
  * Convolutions whose sums a large GPU divides among groups, as it cuts them: gradients of filters by Winograd's
  * transforms, of whose parts the last one has more room than tiles, and products on tensor cores, emulated. The check
