@@ -218,6 +218,27 @@ START_TEST(zeros_are_quantised) {
 END_TEST
 
 /* A function that calls another, and an initial value larger than what is a constant. */
+/* Numbers of the host that stay the same are sent once, and again when they change where they are. */
+START_TEST(small_feeds_are_sent_when_they_change) {
+  mica__text graph = graph_of((const char *[]){"Add x x > y", NULL}), file = wire_model(&graph);
+  program p = start(&file, NULL);
+  float given[8], want[8];
+  memcpy(given, numbers, sizeof given);
+  mica_onnx_feed x = feed_x(2);
+  x.data = given;
+  for (int run = 0; run < 4; run++) {
+    const uint64_t before = mica_engine_stats(test_engine()).bytes_uploaded;
+    if (run == 2) given[7] = 100;
+    for (int i = 0; i < 8; i++) want[i] = 2 * given[i];
+    ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+    expect(&p, MICA_SHAPE(2, 4), want);
+    const uint64_t sent = mica_engine_stats(test_engine()).bytes_uploaded - before;
+    if (run > 0) ck_assert_uint_eq(sent, run == 2 ? sizeof given : 0);
+  }
+  end(&p);
+}
+END_TEST
+
 START_TEST(functions_are_inlined) {
   float w[64];
   for (int i = 0; i < 64; i++) w[i] = (float)(i % 4);
@@ -400,6 +421,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, inputs_that_shapes_need_are_bound);
   tcase_add_test(tests, lowerings_are_limited);
   tcase_add_test(tests, zeros_are_quantised);
+  tcase_add_test(tests, small_feeds_are_sent_when_they_change);
   tcase_add_test(tests, functions_are_inlined);
   tcase_add_test(tests, loops_of_known_conditions_end);
   tcase_add_test(tests, branches_are_of_known_conditions);

@@ -41,11 +41,13 @@ static void destroy_program(mica__function *f, mica__program *p) {
   for (size_t i = 0; i < f->input_count; i++) {
     if (p->inputs && p->inputs[i].data != f->inputs[i].data) free((void *)p->inputs[i].data);
     if (p->uploads) mica_tensor_destroy(p->uploads[i]);
+    if (p->sent) free(p->sent[i]);
   }
   for (size_t i = 0; p->copies && i < f->output_count; i++) mica_tensor_destroy(p->copies[i]);
   mica__stage_destroy(f, p->root);
   free(p->inputs);
   free(p->uploads);
+  free(p->sent);
   free(p->path);
   free(p->outputs);
   free(p->wanted);
@@ -133,11 +135,12 @@ mica_status mica__function_program(mica__function *f, const mica__lower_input *i
                        .fresh = true,
                        .inputs = calloc(f->input_count + 1, sizeof *p->inputs),
                        .uploads = calloc(f->input_count + 1, sizeof(mica_tensor *)),
+                       .sent = calloc(f->input_count + 1, sizeof(void *)),
                        .outputs = calloc(f->output_count + 1, sizeof(mica_tensor *)),
                        .wanted = calloc(f->output_count + 1, sizeof(mica_tensor *)),
                        .copies = calloc(f->output_count + 1, sizeof(mica_tensor *)),
                        .written = calloc(f->output_count + 1, sizeof *p->written)};
-  if (!p->inputs || !p->uploads || !p->outputs || !p->wanted || !p->copies || !p->written) {
+  if (!p->inputs || !p->uploads || !p->sent || !p->outputs || !p->wanted || !p->copies || !p->written) {
     destroy_program(f, p);
     return mica__fail_nomem("a runner");
   }

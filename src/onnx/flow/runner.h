@@ -72,6 +72,7 @@ typedef struct mica__program {
   struct mica__function *function;
   mica__lower_input *inputs; /* data is owned: the elements of bound ones */
   mica_tensor **uploads;     /* for inputs whose elements the host has; NULL until they are used */
+  void **sent;               /* what small ones of these hold; NULL where that is not known */
   bool fresh; /* just made: it has taken the bound elements over, which mica__function_program's caller notes */
   mica__stage *root;
   mica__stage **path; /* of the last run */
