@@ -52,7 +52,8 @@ typedef mica_value mica_nn_hook(void *user, mica_nn *nn, mica_nn_point point, co
 
 typedef struct mica_nn_config {
   bool training;      /* dropout drops, batch norms take the batch's statistics and note them for inference */
-  mica_dtype dtype;   /* what layers compute in: f32, f16 or bf16. Parameters are f32 all the same (mixed precision) */
+  mica_dtype dtype;   /* what layers compute in: f32, f16 or bf16. Parameters are f32 all the same (mixed precision), as
+                         are norms and the sums of transformers' and conformers' blocks */
   bool allow_tf32;    /* of f32: mica_conv_config.allow_tf32 of every convolution */
   uint64_t seed;      /* of initial values and of dropout */
   mica_nn_hook *hook; /* called by every layer at its points, in the order in which the layers are built; may be NULL */

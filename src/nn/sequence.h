@@ -16,6 +16,12 @@ mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
 mica_value mica__join_heads(mica_value x, int64_t width);
 
+/* x + y in f32, rounded to x's type but for norms and further sums (mica__widen): in 16 bits a stream of blocks would
+ * lose what is small beside it. */
+static inline mica_value mica__residual_sum(mica_value x, mica_value y) {
+  return mica__narrow(mica_add(mica__widen(x), mica__widen(y)), x);
+}
+
 /* Indices [from, from + count) of an axis of what a layer computes in parts: heads of one kind, gates. */
 mica_value mica__section(mica_value x, int32_t axis, int64_t from, int64_t count);
 

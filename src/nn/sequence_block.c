@@ -74,7 +74,7 @@ mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica
     if (which == CROSS && !crosses) continue;
     mica_value y = c.post_norm ? x : norm(nn, norms[normed], x, &c);
     y = mica_nn_dropout(nn, compute(nn, which, y, memory, &c, width), c.dropout);
-    x = mica_add(x, y);
+    x = mica__residual_sum(x, y);
     if (c.post_norm) x = norm(nn, norms[normed], x, &c);
     normed++;
   }

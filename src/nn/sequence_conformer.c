@@ -16,7 +16,7 @@ static mica_value half_step(mica_nn *nn, const char *name, mica_value x, const m
   y = mica_nn_dropout(nn, y, c->dropout);
   mica_nn_pop(nn);
   mica_nn_pop(nn);
-  return mica_add(x, mica_affine(y, 0.5, 0));
+  return mica__residual_sum(x, mica_affine(y, 0.5, 0));
 }
 
 /* The filter of each channel of x (B, C, T). What it sees before x are zeros, or of a stream the positions there were,
@@ -47,7 +47,7 @@ static mica_value convolution(mica_nn *nn, mica_value x, const mica_conformer_co
   y = mica_nn_dropout(nn, mica_nn_dense(nn, "5", y, width, &dense), c->dropout);
   mica_nn_pop(nn);
   mica_nn_pop(nn);
-  return mica_add(x, y);
+  return mica__residual_sum(x, y);
 }
 
 static const char *wrong_of(mica_shape shape, const mica_conformer_config *c) {
@@ -71,7 +71,7 @@ mica_value mica_nn_conformer(mica_nn *nn, const char *name, mica_value x, const 
   x = half_step(nn, "ffn1", x, &c);
   mica_value y = mica_nn_layer_norm(nn, "self_attn_layer_norm", x, NULL);
   y = mica_nn_attention(nn, "self_attn", y, null_value, &c.self);
-  x = mica_add(x, mica_nn_dropout(nn, y, c.dropout));
+  x = mica__residual_sum(x, mica_nn_dropout(nn, y, c.dropout));
   x = half_step(nn, "ffn2", convolution(nn, x, &c), &c);
   x = mica_nn_layer_norm(nn, "final_layer_norm", x, NULL);
   mica_nn_pop(nn);

@@ -128,11 +128,10 @@ mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value x, mica_v
     return (mica_value){0};
   if (shape.rank != 3 || shape.dim[2] < 1)
     return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
-  if (kind == MICA_POSITIONS_KIND_SINUSOIDAL)
-    return mica_add(x, mica_cast(sinusoids(positions, shape.dim[2]), mica_value_dtype(x)));
+  if (kind == MICA_POSITIONS_KIND_SINUSOIDAL) return mica__residual_sum(x, sinusoids(positions, shape.dim[2]));
   if (kind != MICA_POSITIONS_KIND_LEARNED) return x;
   const mica_embedding_config config = {.weight = {.kind = MICA_INIT_NORMAL, .value = 0.02}};
-  return mica_add(x, mica_nn_embedding(nn, name, positions, length, shape.dim[2], &config));
+  return mica__residual_sum(x, mica_nn_embedding(nn, name, positions, length, shape.dim[2], &config));
 }
 
 /* --- rows --- */

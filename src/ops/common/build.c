@@ -84,7 +84,12 @@ mica_value mica__number(mica_value like, double number) {
 
 mica_value mica__widen(mica_value x) {
   mica_dtype dtype = mica_value_dtype(x);
-  return dtype == MICA_F16 || dtype == MICA_BF16 ? mica_cast(x, MICA_F32) : x;
+  if (dtype != MICA_F16 && dtype != MICA_BF16) return x;
+  const mica__node *node = mica__graph_node(x.graph, x.id);
+  if (node->op != &mica__op_cast) return mica_cast(x, MICA_F32);
+  /* What is computed again from a checkpoint is computed from that. */
+  const mica_value from = {x.graph, node->inputs[0]};
+  return !node->checkpoint && mica_value_dtype(from) == MICA_F32 ? from : mica_cast(x, MICA_F32);
 }
 
 mica_value mica__narrow(mica_value value, mica_value x) {

@@ -8,7 +8,7 @@
 
 /* Descriptors that other ops build on directly. */
 extern const mica__op mica__op_reshape, mica__op_transpose, mica__op_expand, mica__op_sum, mica__op_cumsum,
-    mica__op_cumprod, mica__op_top_k, mica__op_random;
+    mica__op_cumprod, mica__op_top_k, mica__op_random, mica__op_cast;
 
 #define MICA__TRANSPOSE_ATTRS(X, S) X(S, PER_AXIS, axes, 0, "the operand's axis that becomes this one")
 MICA__ATTR_STRUCT(transpose, MICA__TRANSPOSE_ATTRS);
@@ -56,7 +56,8 @@ mica_value mica__count_along(mica_value x, mica_axes axes);
 /* A scalar of a value's graph and dtype. */
 mica_value mica__number(mica_value like, double number);
 
-/* f16 and bf16 as f32, so that no intermediate is rounded to 16 bits; and a result back in x's type. */
+/* f16 and bf16 as f32, so that no intermediate is rounded to 16 bits, as what it was before a cast where it is one of
+ * f32; and a result back in x's type. */
 mica_value mica__widen(mica_value x);
 mica_value mica__narrow(mica_value value, mica_value x);
 
