@@ -5,6 +5,7 @@
 #include "support/engine.h"
 #include "support/wire.h"
 
+#include <math.h>
 #include <mica/onnx.h>
 #include <string.h>
 
@@ -189,6 +190,43 @@ START_TEST(inputs_that_shapes_need_are_bound) {
 END_TEST
 
 /* What was used longest ago goes, and comes back. */
+static float itself(float x) { return x; }
+static float square(float x) { return x * x; }
+
+/* A reduction over no axes: each element's own. */
+START_TEST(reductions_of_no_axes_take_elements) {
+  static const struct {
+    const char *node;
+    float (*of)(float x);
+  } cases[] = {{"ReduceSum x > y", itself},      {"ReduceMax x > y", itself}, {"ReduceLogSumExp x > y", itself},
+               {"ReduceL1 x > y", fabsf},        {"ReduceL2 x > y", fabsf},   {"ReduceLogSum x > y", logf},
+               {"ReduceSumSquare x > y", square}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    mica__text graph = graph_of((const char *[]){NULL}), node = wire_node(cases[c].node), noop = {0};
+    wire_text(&noop, 1, "noop_with_empty_axes");
+    wire_int(&noop, 3, 1);
+    wire_inside(&node, WIRE_NODE_ATTRIBUTE, &noop);
+    wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+    mica__text file = wire_model(&graph);
+    program p = start(&file, NULL);
+    mica_onnx_feed x = feed_x(2);
+    ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+    const mica_tensor *y = mica_onnx_output(p.runner, 0);
+    float got[8];
+    ck_assert(mica_shape_equal(mica_tensor_shape(y), MICA_SHAPE(2, 4)));
+    ck_ok(mica_tensor_download(test_queue(), y, got, sizeof got));
+    for (int i = 0; i < 8; i++) {
+      const float want = cases[c].of(numbers[i]);
+      if (isnan(want))
+        ck_assert_float_nan(got[i]);
+      else
+        ck_assert_float_eq_tol(got[i], want, 1e-6F * (1 + fabsf(want)));
+    }
+    end(&p);
+  }
+}
+END_TEST
+
 START_TEST(lowerings_are_limited) {
   mica__text graph = graph_of((const char *[]){"Relu x > y", NULL}), file = wire_model(&graph);
   program p = start(&file, &(mica_onnx_runner_config){.most_lowerings = 2});
@@ -419,6 +457,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, constant_indices_lie_inside);
   tcase_add_test(tests, rising_indices_are_a_part);
   tcase_add_test(tests, inputs_that_shapes_need_are_bound);
+  tcase_add_test(tests, reductions_of_no_axes_take_elements);
   tcase_add_test(tests, lowerings_are_limited);
   tcase_add_test(tests, zeros_are_quantised);
   tcase_add_test(tests, small_feeds_are_sent_when_they_change);

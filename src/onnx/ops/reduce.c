@@ -55,7 +55,9 @@ MICA__LOWER(reduce) {
   mica_value x = x_of(l, node);
   while (at < sizeof reductions / sizeof *reductions && strcmp(reductions[at].op, node->op)) at++;
   if (!x.graph || !axes_of(l, node, mica_value_shape(x).rank, &axes, &given)) return MICA_OK;
-  if (!given && mica__onnx_int(node, "noop_with_empty_axes", 0)) return give(l, node, x);
+  /* What is done to an element is done (its square, size, logarithm): over an axis of one. */
+  if (!given && mica__onnx_int(node, "noop_with_empty_axes", 0))
+    x = mica_unsqueeze(x, MICA_AXES(0)), axes = MICA_AXES(0), keep = false;
   mica_dtype dtype = mica_value_dtype(x);
   if (!reductions[at].of_nothing && reduces_nothing(mica_value_shape(x), axes))
     return give(
