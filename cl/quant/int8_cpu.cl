@@ -106,16 +106,30 @@
 #endif
 
 /* Where the values of a tile stand. */
+#define MOST_KNOWN 49
 typedef struct walk {
   int R, S, dh, dw, sh, sw, wq, steps;
-  long step_step, plane;
+  long step_step, plane, known[MOST_KNOWN]; /* of taps, the first values of so many */
 } walk;
 
 /* The first value of a tap. */
-static inline long tap_at(const walk *w, const int r, const int s) {
+static inline long find_tap(const walk *w, const int r, const int s) {
   return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
          s * w->dw / w->sw;
 }
+#if RAW
+#define FIND_TAPS(w)
+#define tap_at(w, r, s) 0
+#else
+/* Four divisions a tap, once a group. */
+#define FIND_TAPS(w)                                                                                                   \
+  for (int tap = 0; tap < min((w).R * (w).S, MOST_KNOWN); tap++)                                                       \
+    (w).known[tap] = find_tap(&(w), tap / (w).S, tap % (w).S);
+static inline long tap_at(const walk *w, const int r, const int s) {
+  const int tap = r * w->S + s;
+  return tap < MOST_KNOWN ? w->known[tap] : find_tap(w, r, s);
+}
+#endif
 
 #if TILES
 #if ROWS_U && COLUMNS_U
@@ -335,7 +349,8 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
   int col_sums[NR];
   for (int l = 0; l < NR; l++) col_sums[l] = 0;
   READ_COLUMNS;
-  const walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
+  walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
+  FIND_TAPS(w);
   if (rows_are_offset) add_columns(tile, &w, col_sums);
   UNPACK_QUICK;
   TILES_STORAGE;

@@ -32,6 +32,15 @@
 #define ELEMENT ushort
 #endif
 #define ELEMENTS MICA_PASTE(ELEMENT, VW)
+#define BYTES MICA_PASTE(uchar, VW)
+
+#if VW > 1
+/* VW pixels that stand sw apart, 1 or 2. */
+static inline BYTES row_of(__global const uchar *x, const int sw) {
+  if (sw == 1) return MICA_VLOAD(VW, x, 0);
+  return (BYTES)(MICA_VLOAD(VW, x, 0).even, MICA_VLOAD(VW, x, VW).even);
+}
+#endif
 
 RANGE_KERNEL int8_image(__global const uchar *x, const long x_at, __global const float *zero, const long zero_at,
                         __global ELEMENT *packed, const long packed_at, const int images, const int channels,
@@ -58,14 +67,13 @@ RANGE_KERNEL int8_image(__global const uchar *x, const long x_at, __global const
   if (item + 1 == (long)images * steps * sh * sw * rows * chunks)
     for (int i = 0; i < slack; i++) packed[lanes + i] = 0;
 #if VW > 1
-  const int first = w0 + wide;
-  if (inside && sw == 1 && first >= 0 && first + VW <= width && lanes == VW) {
+  const int first = w0 * sw + wide;
+  if (inside && sw <= 2 && first >= 0 && first + VW * sw <= width && lanes == VW) {
     ELEMENTS pixels = 0;
 #pragma unroll
     for (int d = 0; d < PER; d++)
       if (c0 + d < channels)
-        pixels |= MICA_AS(ELEMENT, VW, MICA_VLOAD(VW, x, d * plane + first) ^ (MICA_PASTE(uchar, VW))((uchar)mask))
-                  << (ELEMENTS)(8 * d);
+        pixels |= MICA_AS(ELEMENT, VW, row_of(x + d * plane + first, sw) ^ (BYTES)((uchar)mask)) << (ELEMENTS)(8 * d);
     MICA_VSTORE(VW, pixels, packed, 0);
     return;
   }

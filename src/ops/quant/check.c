@@ -221,6 +221,9 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       /* What tiles are for, on whatever the processor has. */
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 40, 5, 9}}, {4, {40, 40, 3, 3}}, SCALES | ZEROS | Y, {.pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 11}}, {4, {17, 3, 1, 1}}, Y | TIES, {0}},
+      /* Rows of several vectors by two, and more taps than are remembered. */
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 5, 71}}, {4, {4, 3, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},
+      {MICA_I8, MICA_I8, MICA_I32, {4, {1, 2, 9, 12}}, {4, {3, 2, 8, 7}}, ZEROS, {.stride = {1, 2}, .pad = {3, 3}}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | TILES | RELU, {0}},
   };
   MICA_TRY(check_cases(check, op, true, list, sizeof list / sizeof *list));
