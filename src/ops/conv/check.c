@@ -95,6 +95,8 @@ static const geometry full[] = {
     {35, 33, 34, {5, 7}, {3, 3}, {.stride = {1, 2}, .pad = {1, 2}, .dilation = {1, 2}}, 0},
     {32, 66, 32, {6, 3}, {1, 1}, {.groups = 1}, 0},
     {70, 20, 36, {2, 2}, {3, 3}, {.pad = ALL(1)}, 0},
+    {1, 18, 50, {30, 31}, {1, 1}, {.groups = 1}, 0},
+    {1, 20, 67, {29, 30}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
 };
 
 /* What becomes part of a kernel's text, or is prepacked (constant); a group of cases shares it. With constant

@@ -1,0 +1,214 @@
+/* conv/cpu/direct_kw.cl: direct convolution vectorised over the filters, for results of many pixels, any phase of one
+ * or two dimensions whose pixels are adjacent in D (conv/problem.clh), for the CPU class.
+ *
+ * Lanes are filters, whose weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in one block). A
+ * register tile is two segments of SEG adjacent pixels of a row, each with its own place in the source, by NV vectors
+ * of filters: each step reads NV vectors of weights and broadcasts 2 SEG pixels. Widths of 7, 14, 28, 56 and 112 pixels
+ * leave no lane and no row of a tile empty; the last segment of any other row is moved back.
+ *
+ * A work-item, which is a work-group, takes a strip of an image and PANELS panels of NV vectors of filters. The strip's
+ * pixels are adjacent in D: ROWS whole rows, or SEGMENTS segments of a grid of one row. What they read of the source is
+ * packed into local memory: rows of PITCH elements for each of PHASES2 phases of the stride, zeros outside (PHASES2 1:
+ * those columns that are read alone); with PHASES2 0, for a filter of one tap that reads nothing but the source, what
+ * each tile reads, from channel to channel. Sums of a panel are transposed into local memory, where they are rows of
+ * the strip's pixels, and finished from there.
+ *
+ * blocking: ROWS, SEGMENTS, PANELS, PITCH, PHASES2, ROW_STEP (packed rows from a row of the grid to the next),
+ * ROW_DELTA (from a tap to the next), floats of a channel that are packed. NDRange: strips, ceil(ceil(KG / 16) / (NV
+ * PANELS)), images times groups of the convolution; work-group (1, 1, 1). scratch: what is packed of CG channels, 16
+ * floats, then NV 16 rows of the strip's pixels and 1, rounded up to whole vectors. At most 64 taps. */
+#include "common/epilogue.clh"
+#include "common/register_tile.clh"
+#include "common/transpose.clh"
+#include "conv/input_tile.clh"
+
+#ifndef SEG /* pixels of a segment */
+#define SEG 7
+#endif
+#ifndef NV /* vectors of filters of a register tile */
+#define NV 2
+#endif
+
+#define PANEL (NV * VW) /* filters */
+#define MOST_TAPS 64
+#define AHEAD 16 /* steps whose weights are prefetched, from a second or third level cache */
+
+typedef __local const float *pixels;
+
+DEFINE_INTERLEAVE(float16)
+
+/* Where a tile reads: its segments' pixels in the first channel, the channels' distance, the taps' offsets. */
+typedef struct tile_source {
+  pixels segment[2];
+  long channel;
+  const int *offset;
+  int channels, taps;
+} tile_source;
+
+/* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]. */
+#define DEFINE_MULTIPLY(segments, vectors)                                                                             \
+  static inline void multiply_##segments##_##vectors(__global const float *w, tile_source from, vec *sums) {           \
+    vec sum[(segments)*SEG][vectors];                                                                                  \
+    const long next = (long)from.channels * from.taps * VW;                                                            \
+    pixels x = from.segment[0], y = from.segment[1];                                                                   \
+    TILE_CLEAR(sum, (segments)*SEG, vectors);                                                                          \
+    for (int c = 0; c < from.channels; c++, x += from.channel, y += from.channel)                                      \
+      for (int t = 0; t < from.taps; t++, w += VW) {                                                                   \
+        vec filters[vectors];                                                                                          \
+        pixels first = x + from.offset[t], second = y + from.offset[t];                                                \
+        UNROLL for (int j = 0; j < vectors; j++) PREFETCH_READ(w + j * next + AHEAD * VW);                             \
+        UNROLL for (int j = 0; j < vectors; j++) filters[j] = MICA_VLOAD(VW, w, j * next);                             \
+        TILE_MULTIPLY_ADD(sum, (segments)*SEG, vectors, i < SEG ? first[i] : second[i - SEG], filters)                 \
+      }                                                                                                                \
+    TILE_EACH((segments)*SEG, vectors) sums[i * NV + j] = sum[i][j];                                                   \
+  }
+DEFINE_MULTIPLY(1, 1)
+DEFINE_MULTIPLY(2, 1)
+#if NV > 1
+#define DEFINE_WIDE(vectors) DEFINE_MULTIPLY(1, vectors) DEFINE_MULTIPLY(2, vectors)
+DEFINE_WIDE(NV)
+#endif
+#define MULTIPLY(segments, vectors) MICA_PASTE(MICA_PASTE(multiply_##segments, _), vectors)
+
+/* rows[k][i] = lane k of sums[i], for SEG pixels i; the element after a row's last may be written too, which segments
+ * further on overwrite. */
+static inline void store_segment(const vec *sums, const int pitch, __local float *rows) {
+  float16 x[8];
+  UNROLL for (int i = 0; i < 8; i++) x[i] = i < SEG ? sums[i * NV] : (float16)(0.0f);
+  INTERLEAVE(float16, x, 8)
+  UNROLL for (int i = 0; i < 8; i++) {
+    STOREV(f32, 8, x[i].lo, rows, 2 * i * pitch);
+    STOREV(f32, 8, x[i].hi, rows, (2 * i + 1) * pitch);
+  }
+}
+
+/* Finishes `count` adjacent sums into D. A last vector overlaps the one before, unless C is read, which may be D. */
+#define FINISH_WHILE(W)                                                                                                \
+  for (; i < count && (i + W <= count || (beta == 0 && count >= W)); i += W) {                                         \
+    i = min(i, count - W);                                                                                             \
+    FINISH(W, MICA_VLOAD(W, row, i), n, channel, at + i);                                                              \
+  }
+
+/* From a channel to the next, where tiles are packed one by one. */
+#define TILE_PITCH 16
+/* Segments of a channel that are packed one after another. */
+#define PACKED_TOGETHER 32
+
+/* x[tile][c][TILE_PITCH] of the strip's segments, from segment `first` of the grid's row row0 on. */
+static void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int first, const int segments, source S,
+                       const long image, __local float *x) {
+  PHASE_UNPACK
+  for (int begin = 0; begin < segments; begin += PACKED_TOGETHER) {
+    const int count = min(PACKED_TOGETHER, segments - begin);
+    int reads[PACKED_TOGETHER];
+    for (int s = 0; s < count; s++) {
+      const int segment = first + begin + s, row = row0 + segment / a_row;
+      reads[s] = (row * STEP1 + FIRST1) * IN2 + min(segment % a_row * SEG, OUT2 - SEG) * STEP2 + FIRST2;
+    }
+    for (int c = 0; c < CG; c++) {
+      const long channel = image + (long)c * IN1 * IN2;
+      __local float *to = x + (begin / 2 * CG + c) * TILE_PITCH;
+      for (int s = 0; s < count; s += 2, to += CG * TILE_PITCH)
+        if (STEP2 == 1 && s + 1 < count && reads[s + 1] == reads[s] + SEG) {
+          const float8 low = READ(8, S, channel + reads[s]), high = READ(8, S, channel + reads[s] + 2 * SEG - 8);
+          STOREV(f32, 8, low, to, 0);
+          STOREV(f32, 8, high, to, 2 * SEG - 8);
+        } else {
+          for (int h = 0; h < min(2, count - s); h++) pack_row(S, channel + reads[s + h], STEP2, SEG, to + h * SEG);
+        }
+    }
+  }
+}
+
+/* x[c][row][phase][PITCH], from row `top` of the source on. */
+static void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long image, const int top, const int rows,
+                      __local float *x) {
+  PHASE_UNPACK
+  const int PITCH = blocking.s3, PHASES2 = blocking.s4, step = PHASES2 > 1 ? STEP2 : 1, every = STEP2 / step;
+  const int row_every = TAPS1 > 1 ? 1 : STEP1, channel = blocking.s7;
+  const int pad = max(0, -FIRST2), begin = max(0, FIRST2), width = PHASES2 * PITCH - pad;
+  const int count = min(every > 1 ? (IN2 - begin + every - 1) / every : IN2 - begin, width);
+  for (int i = 0; i < CG * channel; i += VW) STOREV(f32, VW, (float16)(0.0f), x, i);
+  for (int c = 0; c < CG; c++)
+    for (int r = 0; r < rows; r++) {
+      const int i1 = top + r * row_every;
+      const long at = image + ((long)c * IN1 + i1) * IN2 + begin;
+      __local float *row = x + c * channel + r * PHASES2 * PITCH;
+      if (i1 < 0 || i1 >= IN1 || count <= 0) continue;
+      if (PHASES2 > 1)
+        pack_phases(S, at, count, pad, step, PITCH, row);
+      else
+        pack_row(S, at, every, count, row + pad);
+    }
+}
+
+CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const long S_at, __global const float *P,
+                              const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  PHASE_UNPACK
+  const int ROWS = blocking.s0, SEGMENTS = blocking.s1, PANELS = blocking.s2, PITCH = blocking.s3;
+  const int PHASES2 = blocking.s4, ROW_STEP = blocking.s5, ROW_DELTA = blocking.s6;
+  const int g = (int)get_group_id(2) % G, n = (int)get_group_id(2) / G, vectors = (KG + VW - 1) / VW;
+  const int begin = (int)get_group_id(1) * PANELS * NV, end = min(vectors, begin + PANELS * NV);
+  const int strip = (int)get_group_id(0), taps = TAPS1 * TAPS2, depth = CG * taps;
+  const int row0 = OUT1 > 1 ? strip * ROWS : 0, height = min(ROWS, OUT1 - row0), a_row = (OUT2 + SEG - 1) / SEG;
+  const int first = OUT1 > 1 ? 0 : strip * SEGMENTS, segments = min(SEGMENTS, height * a_row - first);
+  const int column0 = first * SEG, at = row0 * OUT2 + column0;
+  const int count = OUT1 > 1 ? height * OUT2 : min(OUT2 - column0, segments * SEG);
+  const long image = ((long)n * G + g) * CG * IN1 * IN2;
+  const int line = PHASES2 * PITCH, rows = (height - 1) * ROW_STEP + (TAPS1 - 1) * ROW_DELTA + 1;
+  __local float *x = scratch, *sums = scratch + CG * blocking.s7 + VW;
+  const bool one_tap = PHASES2 == 0;
+  tile_source from;
+  int offset[MOST_TAPS] = {0};
+  for (int t = 0; t < (one_tap ? 0 : taps); t++) {
+    const int column = t % TAPS2 * DELTA2, phase = PHASES2 > 1 ? column % STEP2 : 0;
+    offset[t] = t / TAPS2 * ROW_DELTA * line + phase * PITCH + (PHASES2 > 1 ? column / STEP2 : column);
+  }
+  if (one_tap)
+    pack_tiles(PHASE, a_row, row0, first, segments, S + S_at, image, x);
+  else
+    pack_rows(PHASE, blocking, S + S_at, image, row0 * STEP1 + FIRST1, rows, x);
+  from.channel = one_tap ? TILE_PITCH : blocking.s7;
+  from.offset = offset;
+  from.channels = CG;
+  from.taps = taps;
+  /* Room for the element after the last of each row. */
+  const int pitch = (count + VW) / VW * VW;
+  P += P_at + (long)g * vectors * depth * VW;
+  for (int v = begin; v < end; v += NV) {
+    __global const float *w = P + (long)v * depth * VW;
+    const bool whole = v + NV <= end;
+    for (int s = 0; s < segments; s += 2) {
+      vec tile[2 * SEG * NV];
+      int pixel[2];
+      const bool both = s + 1 < segments;
+      for (int h = 0; h < 2; h++) {
+        const int segment = first + min(s + h, segments - 1), row = segment / a_row;
+        const int column = min(segment % a_row * SEG, OUT2 - SEG);
+        from.segment[h] = one_tap ? x + s / 2 * CG * TILE_PITCH + h * SEG : x + row * ROW_STEP * line + column;
+        pixel[h] = row * OUT2 + column - column0;
+      }
+      if (whole && both)
+        MULTIPLY(2, NV)(w, from, tile);
+      else if (whole)
+        MULTIPLY(1, NV)(w, from, tile);
+      else
+        for (int j = 0; j < end - v; j++)
+          if (both)
+            MULTIPLY(2, 1)(w + (long)j * depth * VW, from, tile + j);
+          else
+            MULTIPLY(1, 1)(w + (long)j * depth * VW, from, tile + j);
+      for (int h = 0; h < 1 + both; h++)
+        for (int j = 0; j < min(NV, end - v); j++)
+          store_segment(tile + h * SEG * NV + j, pitch, sums + j * VW * pitch + pixel[h]);
+    }
+    for (int k = 0; k < min(PANEL, KG - v * VW); k++) {
+      __local const float *row = sums + k * pitch;
+      const long channel = (long)g * KG + v * VW + k;
+      int i = 0;
+      FINISH_WHILE(VW)
+      FINISH_WHILE(4)
+      FINISH_WHILE(1)
+    }
+  }
+}

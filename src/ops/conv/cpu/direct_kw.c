@@ -1,0 +1,201 @@
+/* Direct convolution vectorised over the filters, for results of many pixels (cl/conv/cpu/direct_kw.cl), on CPUs. */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/window.h"
+#include "runtime/core_model.h"
+#include "runtime/workspace.h"
+
+#include <math.h>
+
+static const mica__kernel_param params[] = {
+    MICA__CONV_PARAMS(MICA__CONV_TYPES),
+    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 8),
+    MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
+};
+/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512. */
+static const mica__variant variants[] = {MICA__VARIANT("cpu.14x32", MICA__ON_CPU, MICA__CONV_VALUES, 7, 2)};
+const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
+    MICA__KERNEL("conv_cpu_direct_kw", "conv/cpu/direct_kw.cl", params, variants)};
+
+#define VW 16
+#define MOST_TAPS 64
+/* Floats of a tile and a channel, with one tap. */
+#define TILE_PITCH 16
+/* Pixels of a strip, whose sums of a panel of filters then take half of a first level cache. */
+#define STRIP 196
+/* Parts of the filters, the share of the time by which more of them are to be faster, and multiply-adds of a vector
+ * that a group is worth: a core that sleeps takes some 20 us to wake. */
+#define MOST_PARTS 64
+#define GAIN 0.02
+#define GROUP_WORK (1 << 15)
+
+/* How the work is cut; see the kernel's contract. */
+typedef struct plan {
+  mica__conv_window window;
+  const mica__variant *variant;
+  int64_t seg, nv;
+  bool one_tap;
+  int64_t rows, segments, panels, pitch, phases, row_step, row_delta, channel;
+  int64_t strips, pixels; /* pixels of a strip */
+} plan;
+MICA__TASK_PLAN(plan)
+
+static int32_t value(const mica__variant *variant, const char *macro) {
+  return mica__kernel_value(&mica__conv_cpu_direct_kw_kernel, variant->values, macro);
+}
+
+/* Source elements from a pixel's first to the last that `pixels` of them read. */
+static int64_t reach(const mica__conv_window *w, int i, int64_t pixels) {
+  return (pixels - 1) * w->step[i] + (w->taps[i] - 1) * w->delta[i] + 1;
+}
+
+static bool reads_padding(const mica__conv_window *w, int i) {
+  return w->first[i] < 0 || w->first[i] + reach(w, i, w->out[i]) > w->in[i];
+}
+
+static int64_t packed_floats(const plan *p) { return p->window.c * p->channel + VW; }
+
+static size_t scratch_bytes(const plan *p) {
+  return (size_t)(packed_floats(p) + p->nv * VW * (p->pixels + VW)) * sizeof(float);
+}
+
+/* What is packed of a channel for so many rows of the grid, or segments of its only one. */
+static void plan_packing(plan *p) {
+  const mica__conv_window *w = &p->window;
+  const bool sparse = w->taps[2] == 1 && !reads_padding(w, 2); /* of one tap only what is read */
+  p->phases = sparse ? 1 : w->step[2];
+  p->pitch = sparse ? w->out[2] : mica__ceil_div(reach(w, 2, w->out[2]), w->step[2]);
+  p->row_step = w->taps[1] > 1 ? w->step[1] : 1;
+  p->row_delta = w->taps[1] > 1 ? w->delta[1] : 0;
+  if (p->one_tap) {
+    p->phases = 0;
+    p->channel = mica__ceil_div(p->segments, 2) * TILE_PITCH;
+  } else {
+    p->channel = ((p->rows - 1) * p->row_step + (w->taps[1] - 1) * p->row_delta + 1) * p->phases * p->pitch;
+  }
+}
+
+/* The longest strips of which all channels stay in a part of a second level cache; rows 0: there is none. */
+static void choose_strips(const mica_device_info *device, plan *p) {
+  const mica__conv_window *w = &p->window;
+  const int64_t room = mica__core_model_of(device)->l2_floats / 2, a_row = mica__ceil_div(w->out[2], p->seg);
+  const bool flat = w->out[1] == 1;
+  const int64_t all = flat ? a_row : w->out[1];
+  int64_t most = flat ? STRIP / p->seg : mica__max(1, mica__min(w->out[1], STRIP / mica__max(1, w->out[2])));
+  do {
+    p->strips = mica__ceil_div(all, most);
+    most = mica__max(1, mica__ceil_div(all, mica__max(1, p->strips)));
+    p->rows = flat ? 1 : most;
+    p->segments = flat ? most : most * a_row;
+    plan_packing(p);
+  } while (packed_floats(p) > room && --most > 0);
+  if (most == 0) p->rows = 0;
+  p->pixels = flat ? p->segments * p->seg : p->rows * w->out[2];
+}
+
+/* Multiply-adds of a vector in whose time a packed element is read and written. */
+#define PACKING 0.25
+
+/* Panels a group: units take equal shares of all groups, each of which packs its strip for itself. */
+static void choose_panels(const mica_device_info *device, plan *p) {
+  const mica__conv_window *w = &p->window;
+  const int64_t strips = mica__max(1, p->strips * w->n * w->groups), panels = mica__ceil_div(w->k, p->nv * VW);
+  const double panel = (double)(p->pixels * w->c * mica__product3(w->taps) * p->nv);
+  double least = INFINITY;
+  for (int64_t parts = 1; parts <= mica__min(panels, MOST_PARTS); parts++) {
+    const int64_t each = mica__ceil_div(panels, parts), groups = strips * mica__ceil_div(panels, each);
+    const double group = (double)each * panel + PACKING * (double)packed_floats(p);
+    const double time = (double)mica__ceil_div(groups, (int64_t)device->compute_units) * group;
+    if (parts > 1 && (group < GROUP_WORK || time > (1 - GAIN) * least)) continue;
+    least = time;
+    p->panels = each;
+  }
+}
+
+static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
+  plan p = {.window = mica__conv_window_used(mica__conv_window_at(conv, 0)),
+            .variant = variant ? variant : &variants[0]};
+  p.seg = value(p.variant, "SEG");
+  p.nv = value(p.variant, "NV");
+  p.one_tap = mica__product3(p.window.taps) == 1 && !reads_padding(&p.window, 1) && !reads_padding(&p.window, 2);
+  choose_strips(device, &p);
+  choose_panels(device, &p);
+  return p;
+}
+
+static const char *unable(const void *problem) {
+  const mica__conv *conv = problem;
+  const mica__conv_dims *d = &conv->dims;
+  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->pass != MICA__CONV_FWD) return "it is for the forward pass";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  if (mica__product3(d->filter) > MOST_TAPS) return "a filter is too large";
+  const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR, .compute_units = 1};
+  const plan p = make_plan(conv, &variants[0], &any);
+  if (p.window.out[2] < p.seg) return "rows are shorter than a segment";
+  const size_t room = (size_t)mica__core_model_of(&any)->l2_floats * sizeof(float);
+  return p.rows == 0 || scratch_bytes(&p) > room ? "a row of an image is too long" : NULL;
+}
+
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->variant, task->device)); }
+
+/* Fewer products by minimal filtering (winograd_fused) pay where images are large. */
+static bool is_filtered_minimally(const mica__task *task) {
+  mica__task filtering = {.problem = task->problem, .device = task->device};
+  if (mica__winograd_fused.unable(task->problem)) return false;
+  mica__winograd_fused.plan(&filtering);
+  return !mica__winograd_fused.decline(&filtering);
+}
+
+static const char *decline(const mica__task *task) {
+  const plan *p = plan_of(task);
+  if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
+  if (task->device->vector_bytes < MICA__LONG_VECTOR) return "vectors are short";
+  if (p->window.out[2] < p->seg) return "rows are shorter than a segment";
+  if (p->window.n > 1) return "there are many images";
+  if (p->window.k < VW) return "there are few filters";
+  if (is_filtered_minimally(task)) return "minimal filtering needs fewer products";
+  return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take a strip" : NULL;
+}
+
+static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica_buffer *packed) {
+  const mica__kernel_desc *desc = &mica__conv_cpu_direct_kw_kernel;
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
+  const mica__conv_window *w = &p->window;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  mica__kernel_values(desc, p->variant, values);
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
+  mica__conv_push_window(&launch, w);
+  mica__launch_int8(&launch,
+                    (int32_t[]){(int32_t)p->rows, (int32_t)p->segments, (int32_t)p->panels, (int32_t)p->pitch,
+                                (int32_t)p->phases, (int32_t)p->row_step, (int32_t)p->row_delta, (int32_t)p->channel});
+  mica__launch_tensor(&launch, mica__conv_source(conv));
+  mica__launch_buffer(&launch, packed, 0);
+  mica__launch_local(&launch, scratch_bytes(p));
+  const int64_t groups[] = {p->strips, mica__ceil_div(mica__ceil_div(w->k, VW), p->nv * p->panels), w->n * w->groups};
+  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
+  return mica__conv_end(queue, &launch, conv);
+}
+
+static mica_status launch(mica_queue *queue, const mica__task *task) {
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
+  mica_queue *packer = mica__conv_packer(conv, queue);
+  int64_t count = mica__conv_packed_count(&p->window, VW);
+  mica_buffer *packed = NULL;
+  MICA_TRY(mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), &packed));
+  mica_status status = MICA_OK;
+  if (count > 0) status = mica__conv_cpu_pack_weights(packer, conv, &p->window, VW, p->window.c, packed, 0);
+  if (status == MICA_OK) status = launch_strips(queue, task, packed);
+  mica_buffer_destroy(packed);
+  return status;
+}
+
+const mica__impl mica__conv_cpu_direct_kw = {.name = "conv_cpu_direct_kw",
+                                             .kernel = &mica__conv_cpu_direct_kw_kernel,
+                                             .unable = unable,
+                                             .plan = plan_task,
+                                             .decline = decline,
+                                             .launch = launch};
