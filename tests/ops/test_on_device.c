@@ -4,7 +4,8 @@
  * bound that rounding allows (tests/support/interpret.h), of an op with a formula written out the formula's. With
  * gradients in f32 for all cases, and in f16, bf16 and f64 in turn, one of them a case; without, in every type that
  * the op takes: a sixth of the cases, or all of them where MICA_TEST_ALL is set, since a CPU's driver compiles each of
- * these kernels for about half a second. */
+ * these kernels for about half a second. MICA_TEST_TYPES=f32 leaves out all but gradients in f32,
+ * MICA_TEST_TYPES=others those. */
 #include "base/element.h"
 #include "ir/graph.h"
 #include "support/check_main.h"
@@ -16,6 +17,7 @@
 #include <mica/session.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SEED UINT64_C(2026)
 #define EVERY_TYPE_OF 6
@@ -116,6 +118,12 @@ static void check_case(const test_case *c, mica_dtype dtype) {
   compare_all(c, &r);
 }
 
+static bool is_wanted(const char *types) {
+  const char *wanted = getenv("MICA_TEST_TYPES");
+  ck_assert(!wanted || !strcmp(wanted, "f32") || !strcmp(wanted, "others"));
+  return !wanted || !strcmp(wanted, types);
+}
+
 static bool has_f64(void) { return (mica_engine_device(test_engine())->features & MICA_FEATURE_FP64) != 0; }
 
 START_TEST(agrees_with_the_host) {
@@ -124,8 +132,8 @@ START_TEST(agrees_with_the_host) {
   const test_case *c = &test_cases(&count)[_i];
   if (!test_in_range((size_t)_i, count)) return;
   mica_dtype other = others[_i % 3];
-  check_case(c, MICA_F32);
-  if (other != MICA_F64 || has_f64()) check_case(c, other);
+  if (is_wanted("f32")) check_case(c, MICA_F32);
+  if (is_wanted("others") && (other != MICA_F64 || has_f64())) check_case(c, other);
 }
 END_TEST
 
@@ -133,7 +141,8 @@ START_TEST(agrees_in_every_type) {
   static const mica_dtype fed[] = {MICA_BF16, MICA_F32, MICA_F16};
   size_t count = 0;
   const test_case *c = &test_cases(&count)[_i];
-  if (!test_in_range((size_t)_i, count) || (_i % EVERY_TYPE_OF && !getenv("MICA_TEST_ALL"))) return;
+  if (!is_wanted("others") || !test_in_range((size_t)_i, count)) return;
+  if (_i % EVERY_TYPE_OF && !getenv("MICA_TEST_ALL")) return;
   test_variants variants = test_variants_make(c, fed[_i % 3], has_f64(), SEED);
   run r = {.instance = variants.instance};
   for (size_t v = 0; v < variants.count; v++)
