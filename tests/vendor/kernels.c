@@ -80,8 +80,11 @@ static bool print_line(const mica__kernel_desc *desc, const int32_t *values, con
   return printed;
 }
 
-/* True for what no launch takes: attention's two chunks of sums are too many registers for a thread of Intel's. */
+/* True for what no launch takes: attention's two chunks of sums are too many registers for a thread of Intel's, and so
+ * are its heads on matrix units from a size on. */
 static bool is_never(const mica__kernel_desc *desc, const int32_t *values) {
+  const mica_device_info roomy = {.max_group = 1024, .local_bytes = 65536};
+  if (mica__kernel_param_index(desc, "HEAD") >= 0 && !desc->has_room(values, &roomy)) return true;
   int demanded = mica__kernel_param_index(desc, "REQD_SUBGROUP");
   return demanded >= 0 && values[demanded] != 0 && is_set(desc, values, "CHUNKS", 2);
 }

@@ -83,7 +83,8 @@ typedef struct mica__attention {
   const mica__attention_attrs *attrs;
   const mica_tensor *in[MICA__ATTENTION_OPERANDS];
   mica__attention_sizes size;
-  mica_dtype dtype, wide; /* of the elements, of sums */
+  mica_dtype dtype, wide;       /* of the elements, of sums */
+  const mica__variant *variant; /* of a way that has several, for checks; NULL: its own choice */
 } mica__attention;
 
 /* problem.c: what kernels of the family have in common: parameters and arguments (cl/attention/problem.clh). */
@@ -111,21 +112,40 @@ mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta)
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
 extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
 
-/* The ways to compute them, each forward and backward. `unable`: NULL when it can on this device, else why not. */
+/* Operations of so many products over D and E. */
+double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
+
+/* The ways to compute them, each forward and backward (NULL: not that pass). `unable`: NULL when it can on this device,
+ * else why not. A pass that ends in MICA_E_UNSUPPORTED is left to the next way. */
 typedef struct mica__attention_way {
-  unsigned classes; /* MICA__ON_... whose choice it is */
+  const char *name;
+  unsigned classes;    /* MICA__ON_... whose choice it is */
+  bool rounds_weights; /* to the operands' type, before they are multiplied */
   const char *(*unable)(const mica__attention *a);
+  /* The variant that it would take, if a small attention is to be right with it first; else NULL. May be NULL. */
+  const mica__variant *(*untried)(const mica__attention *a);
   mica_status (*forward)(const mica__attention *a), (*backward)(const mica__attention *a);
 } mica__attention_way;
-/* cpu.c, gpu.c: by tiles, a class each. naive.c: a row a work-item, for f64 and whatever the others decline. */
-extern const mica__attention_way mica__attention_cpu, mica__attention_gpu, mica__attention_naive;
+/* cpu.c, gpu.c: by tiles, a class each. mma.c: on matrix units of GPUs. naive.c: a row a work-item, for f64 and what
+ * the others decline. */
+extern const mica__attention_way mica__attention_cpu, mica__attention_mma, mica__attention_gpu, mica__attention_naive;
 extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_row_kernel,
     mica__attention_cpu_grad_kernel, mica__attention_sum_kernel, mica__attention_gpu_kernel,
-    mica__attention_gpu_grad_kernel, mica__attention_naive_kernel, mica__attention_naive_grad_kernel;
+    mica__attention_gpu_grad_kernel, mica__attention_mma_kernel, mica__attention_naive_kernel,
+    mica__attention_naive_grad_kernel;
 
 /* check.c: checks `op`, which is that pass; forward is the op whose results the gradients get. */
 mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,
                                   mica__attention_pass pass);
+
+/* Likewise a variant of a way, in the cases that are for it. */
+mica_status mica__attention_check_variant(mica__check *check, const mica__op *forward, const mica__op *op,
+                                          mica__attention_pass pass, const mica__attention_way *way,
+                                          const mica__variant *variant);
+/* Compares a small attention with the reference: MICA_E_NUMERIC where the variant has it wrong. */
+mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, const mica__op *op,
+                                mica__attention_pass pass, const mica__attention_way *way, const mica__variant *variant,
+                                mica_dtype type);
 
 extern const mica__op mica__op_attention, mica__op_attention_grad, mica__op_attention_mask_grad;
 

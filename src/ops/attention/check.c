@@ -1,5 +1,6 @@
 /* The checks of attention and its gradients: every kind of mask, of heads and of sizes, for the kernels of both
  * classes. The gradients get y and logsum as the reference has them, rounded. */
+#include "base/element.h"
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "ops/common/tolerance.h"
@@ -18,6 +19,7 @@ typedef struct attention_case {
   bool lengths, offset;
   int mixed;    /* what GPU kernels run on CPUs, whose drivers compile one of them for ten seconds: 1 always, 2 in full
                    checks; 0 not there */
+  bool units;   /* for matrix units, whose emulations take seconds too; the others of its kind are for full checks */
   double bound; /* of q and k; 0 stands for 1 */
 } attention_case;
 
@@ -56,6 +58,13 @@ static const attention_case cases[] = {
     {"dropout, window, offset, large heads", MICA_BF16, SIZES(1, 4, 2, 9, 70, 40, 150),
      .attrs = {.causal = true, .window = 30, .dropout = 0.2, .key = 99, .soft_cap = 2}, .mask = {4, {1, 1, 9, 70}},
      .mask_type = MICA_F32, .offset = true, .mixed = 1},
+    {"units: causal, shared heads", MICA_F16, SIZES(1, 2, 1, 70, 70, 40, 64), .attrs = {.causal = true}, .units = true},
+    {"units: boolean mask, lengths, soft cap", MICA_BF16, SIZES(2, 2, 2, 19, 45, 64, 24), .attrs = {.soft_cap = 2},
+     .mask = {4, {2, 1, 19, 45}}, .mask_type = MICA_BOOL, .lengths = true, .units = true},
+    {"units: window, offset, added mask, dropout", MICA_F16, SIZES(1, 2, 2, 35, 80, 16, 8),
+     .attrs = {.causal = true, .window = 25, .dropout = 0.2, .key = 99}, .mask = {4, {1, 1, 35, 80}},
+     .mask_type = MICA_F32, .offset = true, .units = true},
+    {"units: large heads, large scores", MICA_BF16, SIZES(1, 1, 1, 33, 65, 96, 128), .units = true, .bound = 4},
     {"f64", MICA_F64, SIZES(1, 2, 1, 21, 19, 9, 11), .attrs = {.causal = true}},
 };
 
@@ -143,7 +152,32 @@ static double terms_of(const mica__attention_sizes s) {
   return keys + (double)(s.d > s.e ? s.d : s.e);
 }
 
-static mica_status launch_and_compare(mica__check_group *group, unsigned classes, run *r) {
+/* What is added to a bound where weights, or the gradients of scores, are rounded to the operands' type before they are
+ * multiplied: each to half a unit, subnormals to half of the smallest. */
+static double rounding_of(mica_dtype dtype, double terms, double magnitude) {
+  return mica__element_roundoff(dtype) * magnitude + (dtype == MICA_F16 ? terms * 0x1p-25 : 0);
+}
+
+/* Who computes a run: the op's choice for a class; or a way, with a variant or its own choice, and the last one what it
+ * is unable to. */
+typedef struct author {
+  unsigned classes;
+  const mica__attention_way *way;
+  const mica__variant *variant;
+} author;
+
+static bool is_for_units(const author *by) { return by->way && by->way->rounds_weights; }
+
+static mica_status launch_run(const mica__exec *exec, const run *r, const author *by) {
+  const bool backward = r->pass == MICA__ATTENTION_BACKWARD;
+  if (!by->way) return r->op->launch(exec);
+  mica__attention a = mica__attention_of(exec, backward);
+  a.variant = by->variant;
+  const mica__attention_way *way = !is_for_units(by) && by->way->unable(&a) ? &mica__attention_naive : by->way;
+  return backward ? way->backward(&a) : way->forward(&a);
+}
+
+static mica_status launch_and_compare(mica__check_group *group, const author *by, run *r) {
   const mica_tensor *inputs[MICA__CHECK_INPUTS] = {0};
   mica_tensor *outputs[MICA__MAX_RESULTS] = {0};
   for (int32_t k = 0; k < r->input_count; k++) inputs[k] = r->in[k].tensor;
@@ -154,12 +188,16 @@ static mica_status launch_and_compare(mica__check_group *group, unsigned classes
                      .input_count = r->input_count,
                      .output = outputs[0],
                      .outputs = outputs,
-                     .classes = classes};
-  MICA_TRY(r->op->launch(&exec));
+                     .classes = by->classes};
+  const bool rounds = is_for_units(by);
+  MICA_TRY(launch_run(&exec, r, by));
   for (int32_t k = 0; k < r->result_count; k++) {
     mica_dtype dtype = r->results[k].dtype, compute = dtype == MICA_F64 ? MICA_F64 : MICA_F32;
-    for (int64_t i = 0; i < r->out[k].count; i++)
-      r->bound[k][i] = mica__tolerance_sum(compute, dtype, terms_of(r->c->s), r->bound[k][i], r->want[k][i]);
+    for (int64_t i = 0; i < r->out[k].count; i++) {
+      const double magnitude = r->bound[k][i];
+      r->bound[k][i] = mica__tolerance_sum(compute, dtype, terms_of(r->c->s), magnitude, r->want[k][i]);
+      if (rounds && dtype == r->c->dtype) r->bound[k][i] += rounding_of(dtype, terms_of(r->c->s), magnitude);
+    }
     MICA_TRY(mica__check_compare(group, &r->out[k], r->want[k], r->bound[k]));
   }
   return MICA_OK;
@@ -195,12 +233,12 @@ typedef struct subject {
   mica__attention_pass pass;
 } subject;
 
-static mica_status run_case(mica__check_group *group, const attention_case *c, const subject *s, unsigned classes) {
+static mica_status run_case(mica__check_group *group, const attention_case *c, const subject *s, const author *by) {
   run forward = {0}, gradient = {0};
   bool is_forward = s->pass == MICA__ATTENTION_FORWARD;
   mica_status status = make_forward(group->check, c, s->forward, &forward);
   if (status == MICA_OK && !is_forward) status = make_gradient(group->check, &forward, s->op, s->pass, &gradient);
-  if (status == MICA_OK) status = launch_and_compare(group, classes, is_forward ? &forward : &gradient);
+  if (status == MICA_OK) status = launch_and_compare(group, by, is_forward ? &forward : &gradient);
   free_run(&gradient);
   free_run(&forward);
   return status;
@@ -214,14 +252,14 @@ static bool is_long(const attention_case *c) {
 
 #define CASES "masks, heads, sizes"
 
-static mica_status check_op(mica__check *check, const subject *s, unsigned classes, const char *name) {
+static mica_status check_op(mica__check *check, const subject *s, const author *by, const char *name) {
   const mica_device_info *device = mica_engine_device(check->engine);
   /* The greatest `mixed`: both cases run where the device is a CPU that takes the kernels of GPUs. */
-  int most = check->level == MICA__CHECK_FULL || mica__kernel_class(device) == classes ? 2 : 1;
+  int most = check->level == MICA__CHECK_FULL || mica__kernel_class(device) == by->classes ? 2 : 1;
   /* A device of the tests' that only says to be a GPU compiles as slowly as the CPU that it is. */
   bool imitated = check->level == MICA__CHECK_OWN || check->level == MICA__CHECK_SMALL;
-  bool mixed = classes == MICA__ON_GPU && (imitated || device->device_class == MICA_DEVICE_CLASS_CPU);
-  const mica__kernel_desc *kernel = classes == MICA__ON_CPU ? &mica__attention_cpu_kernel : NULL;
+  bool mixed = by->classes == MICA__ON_GPU && (imitated || device->device_class == MICA_DEVICE_CLASS_CPU);
+  const mica__kernel_desc *kernel = by->classes == MICA__ON_CPU ? &mica__attention_cpu_kernel : NULL;
   if (kernel && mica__compiler_fault(device, kernel, NULL)) {
     mica__check_skip(check, s->op->name, kernel, NULL, CASES, false);
     return MICA_OK;
@@ -229,8 +267,13 @@ static mica_status check_op(mica__check *check, const subject *s, unsigned class
   mica__check_group group = mica__check_begin(check, s->op->name, name, CASES);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     if (!mica__check_has_dtype(check, cases[i].dtype)) continue;
-    if (mixed ? !cases[i].mixed || cases[i].mixed > most : imitated && is_long(&cases[i])) continue;
-    if (!mica__check_note(&group, run_case(&group, &cases[i], s, classes), "%s", cases[i].name)) break;
+    if (is_for_units(by) ? !cases[i].units
+        : mixed          ? !cases[i].mixed || cases[i].mixed > most
+                         : cases[i].units || (imitated && is_long(&cases[i])))
+      continue;
+    const mica_status status = run_case(&group, &cases[i], s, by);
+    if (is_for_units(by) && status == MICA_E_UNSUPPORTED) continue; /* no room for heads of the size */
+    if (!mica__check_note(&group, status, "%s", cases[i].name)) break;
   }
   return mica__check_end(&group);
 }
@@ -238,7 +281,36 @@ static mica_status check_op(mica__check *check, const subject *s, unsigned class
 mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,
                                   mica__attention_pass pass) {
   const subject s = {forward, op, pass};
-  if (pass == MICA__ATTENTION_OF_SCORES) return check_op(check, &s, MICA__ON_ANY, "any");
-  MICA_TRY(check_op(check, &s, MICA__ON_CPU, "cpu"));
-  return check_op(check, &s, MICA__ON_GPU, "gpu");
+  const bool has_units = mica__kernel_variant(&mica__attention_mma_kernel, mica_engine_device(check->engine));
+  if (pass == MICA__ATTENTION_OF_SCORES) return check_op(check, &s, &(author){.classes = MICA__ON_ANY}, "any");
+  MICA_TRY(check_op(check, &s, &(author){.classes = MICA__ON_CPU}, "cpu"));
+  MICA_TRY(check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = &mica__attention_gpu}, "gpu"));
+  if (!has_units || pass == MICA__ATTENTION_BACKWARD) return MICA_OK;
+  return check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = &mica__attention_mma}, "mma");
+}
+
+mica_status mica__attention_check_variant(mica__check *check, const mica__op *forward, const mica__op *op,
+                                          mica__attention_pass pass, const mica__attention_way *way,
+                                          const mica__variant *variant) {
+  const subject s = {forward, op, pass};
+  return check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = way, .variant = variant}, variant->name);
+}
+
+static void ignore(void *user, const mica_doctor_line *line) {
+  (void)user;
+  (void)line;
+}
+
+mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, const mica__op *op,
+                                mica__attention_pass pass, const mica__attention_way *way, const mica__variant *variant,
+                                mica_dtype type) {
+  const attention_case c = {"trial", type, SIZES(1, 2, 1, 70, 90, 40, 64), .attrs = {.causal = true}};
+  const subject s = {forward, op, pass};
+  const author by = {.classes = MICA__ON_GPU, .way = way, .variant = variant};
+  mica__check check = {.engine = engine, .level = MICA__CHECK_QUICK, .op = op->name, .fn = ignore, .random = 1};
+  MICA_TRY(mica_queue_create(engine, &check.queue));
+  mica__check_group group = mica__check_begin(&check, op->name, variant->name, c.name);
+  const mica_status status = run_case(&group, &c, &s, &by);
+  mica_queue_destroy(check.queue);
+  return status;
 }

@@ -113,12 +113,6 @@ static void set_range(mica__launch *launch, int64_t x, int64_t y, int64_t z) {
   mica__launch_range3(launch, (const int64_t[]){x, y, z}, (const size_t[]){1, 1, 1});
 }
 
-static double cost(const mica__attention *a, double over_d, double over_e) {
-  const mica__attention_sizes s = a->size;
-  double seen = a->attrs->causal ? 0.5 : 1;
-  return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
-}
-
 /* Up to so many queries the lanes of a tile would be mostly empty. */
 #define MOST_ROWS 3
 
@@ -136,7 +130,7 @@ static mica_status forward(const mica__attention *a) {
   mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
   mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
   set_range(&launch, rows ? s.tq : mica__ceil_div(s.tq, tile_of(desc, values)), s.h, s.b);
-  mica__launch_cost(&launch, cost(a, 1, 1), 0);
+  mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
@@ -168,7 +162,7 @@ static mica_status launch_pass(const mica__attention *a, const int32_t *values, 
   mica__launch_buffer(&launch, p->buffer, 0);
   mica__launch_size(&launch, p->rows);
   set_range(&launch, p->splits, a->size.g, a->size.b);
-  mica__launch_cost(&launch, cost(a, 3, 2), 0);
+  mica__launch_cost(&launch, mica__attention_cost(a, 3, 2), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
@@ -213,4 +207,4 @@ static mica_status backward(const mica__attention *a) {
 }
 
 const mica__attention_way mica__attention_cpu = {
-    .classes = MICA__ON_CPU, .unable = unable, .forward = forward, .backward = backward};
+    .name = "cpu", .classes = MICA__ON_CPU, .unable = unable, .forward = forward, .backward = backward};

@@ -106,13 +106,6 @@ static int64_t splits_of(const mica__kernel_desc *desc, const int32_t *values, i
   return splits > 0 ? splits : 1;
 }
 
-/* Operations of so many products over D and E. */
-static double cost(const mica__attention *a, double over_d, double over_e) {
-  const mica__attention_sizes s = a->size;
-  double seen = a->attrs->causal ? 0.5 : 1;
-  return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
-}
-
 static mica_status forward(const mica__attention *a) {
   const mica__kernel_desc *desc = &mica__attention_gpu_kernel;
   int32_t values[MICA__MAX_PARAMS];
@@ -125,7 +118,7 @@ static mica_status forward(const mica__attention *a) {
   mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
   mica__launch_size(&launch, splits);
   set_range(a, desc, values, a->size.tq, a->size.h, splits, &launch);
-  mica__launch_cost(&launch, cost(a, 1, 1), 0);
+  mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
@@ -149,7 +142,7 @@ static mica_status launch_grad(const mica__attention *a, const mica_tensor *delt
   mica__launch_optional(&launch, dv);
   mica__launch_size(&launch, splits);
   set_range(a, desc, values, rows, of_keys ? s.g : s.h, splits, &launch);
-  mica__launch_cost(&launch, of_keys ? cost(a, 2, 2) : cost(a, 2, 1), 0);
+  mica__launch_cost(&launch, of_keys ? mica__attention_cost(a, 2, 2) : mica__attention_cost(a, 2, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
@@ -163,4 +156,4 @@ static mica_status backward(const mica__attention *a) {
 }
 
 const mica__attention_way mica__attention_gpu = {
-    .classes = MICA__ON_GPU, .unable = unable, .forward = forward, .backward = backward};
+    .name = "gpu", .classes = MICA__ON_GPU, .unable = unable, .forward = forward, .backward = backward};

@@ -28,6 +28,12 @@ mica__attention_range mica__attention_range_of(const mica__attention_attrs *attr
   return (mica__attention_range){.before = window, .after = attrs->causal ? 0 : window};
 }
 
+double mica__attention_cost(const mica__attention *a, double over_d, double over_e) {
+  const mica__attention_sizes s = a->size;
+  double seen = a->attrs->causal ? 0.5 : 1;
+  return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
+}
+
 /* --- launches --- */
 
 mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient) {

@@ -86,6 +86,8 @@ typedef struct mica__mma_tile {
   size_t threads;
 } mica__mma_tile;
 
+/* Work-items of a warp. */
+int64_t mica__mma_lanes(int32_t unit);
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values);
 
 /* For has_room: the group is whole copies of a tile, and it and its tiles are within the device's limits. */
@@ -114,6 +116,12 @@ extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
 const char *mica__mma_disproved(const mica_device_info *device, int32_t unit, mica_dtype type);
+/* Likewise for a kernel that does more than multiply, by a trial of its own: MICA_E_NUMERIC where the variant's results
+ * are wrong. */
+typedef mica_status mica__mma_trial(mica_engine *engine, const mica__variant *variant, mica_dtype type);
+mica_status mica__mma_prove_by(mica_engine *engine, const mica__variant *variant, mica_dtype type,
+                               mica__mma_trial *trial);
+const char *mica__mma_failed(const mica_device_info *device, const mica__variant *variant, mica_dtype type);
 
 /* A variant, and the number of parts of the depth. */
 typedef struct mica__mma_plan {

@@ -7,6 +7,8 @@
 static const int64_t lanes[] = {
     [MICA__MMA_PTX] = 32, [MICA__MMA_MFMA] = 64, [MICA__MMA_WMMA] = 32, [MICA__MMA_DPAS8] = 8, [MICA__MMA_DPAS16] = 16};
 
+int64_t mica__mma_lanes(int32_t unit) { return lanes[unit]; }
+
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   const int64_t warps_m = mica__kernel_value(desc, values, "WARPS_M"),
                 warps_n = mica__kernel_value(desc, values, "WARPS_N");

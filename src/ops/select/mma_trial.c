@@ -141,7 +141,7 @@ mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mic
  * MICA_OK, MICA_E_NUMERIC or MICA_E_BUILD; others tell nothing about the unit. */
 static struct verdict {
   char device[MICA_DEVICE_TEXT];
-  int32_t unit;
+  const mica__variant *variant;
   mica_dtype dtype;
   mica_status status;
 } verdicts[32];
@@ -149,51 +149,71 @@ static size_t verdict_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* NULL where there was no trial. To be called with the lock. */
-static const struct verdict *find(const mica_device_info *device, int32_t unit, mica_dtype dtype) {
+static const struct verdict *find(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
   for (size_t i = 0; i < verdict_count; i++)
-    if (verdicts[i].unit == unit && verdicts[i].dtype == dtype && !strcmp(verdicts[i].device, device->name))
+    if (verdicts[i].variant == variant && verdicts[i].dtype == dtype && !strcmp(verdicts[i].device, device->name))
       return &verdicts[i];
   return NULL;
 }
 
 static const char *reason_of(mica_status trial) {
-  if (trial == MICA_E_NUMERIC) return "a trial product on its matrix units was wrong";
-  return trial == MICA_E_BUILD ? "a trial product on its matrix units could not be built" : NULL;
+  if (trial == MICA_E_NUMERIC) return "a trial on its matrix units was wrong";
+  return trial == MICA_E_BUILD ? "a trial on its matrix units could not be built" : NULL;
+}
+
+/* The product that the device's unit is tried by; NULL where it needs no trial. */
+static const mica__variant *product_of(const mica_device_info *device, int32_t unit) {
+  const mica__variant *variant = mica__kernel_variant(&mica__mma_trial_kernel, device);
+  return variant && mica__kernel_value(&mica__mma_trial_kernel, variant->values, "MMA_UNIT") == unit ? variant : NULL;
 }
 
 const char *mica__mma_disproved(const mica_device_info *device, int32_t unit, mica_dtype dtype) {
+  const mica__variant *variant = product_of(device, unit);
+  return variant ? mica__mma_failed(device, variant, dtype) : NULL;
+}
+
+const char *mica__mma_failed(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
   pthread_mutex_lock(&lock);
-  const struct verdict *verdict = find(device, unit, dtype);
+  const struct verdict *verdict = find(device, variant, dtype);
   const char *reason = verdict ? reason_of(verdict->status) : NULL;
   pthread_mutex_unlock(&lock);
   return reason;
 }
 
-static void keep(const mica_device_info *device, int32_t unit, mica_dtype dtype, mica_status status) {
-  if (verdict_count == sizeof verdicts / sizeof *verdicts) return;
-  struct verdict *made = &verdicts[verdict_count++];
-  *made = (struct verdict){.unit = unit, .dtype = dtype, .status = status};
-  memcpy(made->device, device->name, sizeof made->device);
+static void keep(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype, mica_status status) {
+  pthread_mutex_lock(&lock);
+  if (!find(device, variant, dtype) && verdict_count < sizeof verdicts / sizeof *verdicts) {
+    struct verdict *made = &verdicts[verdict_count++];
+    *made = (struct verdict){.variant = variant, .dtype = dtype, .status = status};
+    memcpy(made->device, device->name, sizeof made->device);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+/* A kernel's trial may ask for that of its unit, and so runs without the lock: threads that begin together each try. */
+mica_status mica__mma_prove_by(mica_engine *engine, const mica__variant *variant, mica_dtype dtype,
+                               mica__mma_trial *trial) {
+  const mica_device_info *device = mica_engine_device(engine);
+  pthread_mutex_lock(&lock);
+  const struct verdict *verdict = find(device, variant, dtype);
+  const mica_status known = verdict ? verdict->status : MICA_OK;
+  pthread_mutex_unlock(&lock);
+  const mica_status status = verdict ? known : trial(engine, variant, dtype);
+  const char *reason = reason_of(status);
+  if (!verdict && (reason || status == MICA_OK)) keep(device, variant, dtype, status);
+  if (!reason) return status;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s %s: %s", mica_dtype_name(dtype), variant->name,
+                    verdict ? reason : mica_error_message());
 }
 
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype) {
-  const mica_device_info *device = mica_engine_device(engine);
-  const mica__kernel_desc *desc = &mica__mma_trial_kernel;
-  const mica__variant *variant = mica__kernel_variant(desc, device);
-  if (!variant || mica__kernel_value(desc, variant->values, "MMA_UNIT") != unit) return MICA_OK;
+  const mica__variant *variant = product_of(mica_engine_device(engine), unit);
+  if (!variant) return MICA_OK;
   /* A dry run has no kernels: the trial's is noted there, and tried when launches are recorded. */
   if (mica__build_list_open()) {
     int32_t values[MICA__MAX_PARAMS];
     mica__kernel *noted = NULL;
     return trial_kernel(engine, variant, dtype, values, &noted);
   }
-  pthread_mutex_lock(&lock);
-  const struct verdict *verdict = find(device, unit, dtype);
-  const mica_status status = verdict ? verdict->status : mica__mma_try(engine, variant, dtype);
-  const char *reason = reason_of(status);
-  if (!verdict && (reason || status == MICA_OK)) keep(device, unit, dtype, status);
-  pthread_mutex_unlock(&lock);
-  if (!reason) return status;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s %s: %s", mica_dtype_name(dtype), variant->name,
-                    verdict ? reason : mica_error_message());
+  return mica__mma_prove_by(engine, variant, dtype, mica__mma_try);
 }

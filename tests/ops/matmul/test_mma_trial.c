@@ -108,14 +108,14 @@ static void check_declined(const char *why) {
 
 START_TEST(a_wrong_unit_is_declined) {
   open_as("gfx90a:sramecc+:xnack-", true);
-  check_declined("a trial product on its matrix units was wrong");
+  check_declined("a trial on its matrix units was wrong");
   close_engine();
 }
 END_TEST
 
 START_TEST(a_unit_that_cannot_be_built_is_declined) {
   open_as("gfx942", false);
-  check_declined("a trial product on its matrix units could not be built");
+  check_declined("a trial on its matrix units could not be built");
   close_engine();
 }
 END_TEST
