@@ -23,13 +23,6 @@
 
 DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
 
-/* Weights are 2^(unit (s - most)): without cap and mask products are scaled there alone. */
-#if MASK || SOFT_CAP
-#define SCORES_SCALED 1
-#else
-#define SCORES_SCALED 0
-#endif
-
 #if KEEPS_ROWS
 #define P_TILE
 #define p_tile q_tile
@@ -101,21 +94,10 @@ DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
       UNROLL for (int e = 0; e < MMA_SUMS; e++) {                                                                      \
         s[i][j][e] = MMA_EXP2(fma(s[i][j][e], unit, from[MMA_ROW(e)]));                                                \
         sum[i][MMA_ROW(e)] += s[i][j][e];                                                                              \
+        if (!IS_KEPT(bits, i, j, e)) s[i][j][e] = 0;                                                                   \
       }                                                                                                                \
     }                                                                                                                  \
   }
-/* What lies there and is dropped becomes 0. */
-#if DROPOUT
-#define DROP_WEIGHTS                                                                                                   \
-  _Pragma("unroll 1") for (int n = lane; n < WARP_M * WARP_N; n += MMA_LANES) {                                        \
-    const int r = row_warp + n / WARP_N, c = n % WARP_N;                                                               \
-    if (KEPT(i0 + r, j0 + c) == 0) SPOT_16(ushort, p_tile, r, c) = 0;                                                  \
-  }                                                                                                                    \
-  barrier(CLK_LOCAL_MEM_FENCE);
-#else
-#define DROP_WEIGHTS
-#endif
-
 /* y by its row's sum of weights, and L. */
 #define FINISH_ROWS                                                                                                    \
   UNROLL for (int i = 0; i < BLOCKS_M; i++) {                                                                          \
@@ -151,6 +133,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   const int all_begin = first_seen(i1 - 1 + offset, before, keys), all_end = end_seen(i0 + offset, after, keys);
   elements q = Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, k_rows = K + K_at + b * K_b + of * K_h,
            v_rows = V + V_at + b * V_b + of * V_h;
+  /* Weights are 2^(unit (s - most)): without cap and mask products are scaled there alone. */
   const real unit = SCORES_SCALED ? 1 : product_scale;
   mma_block_t y[BLOCKS_M][BLOCKS_E], s[BLOCKS_M][BLOCKS_N];
   real most[BLOCKS_M][MMA_ROWS], sum[BLOCKS_M][MMA_ROWS];
@@ -185,9 +168,9 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
       MMA_SELDOM;
       SCORES
     }
+    KEPT_BITS(bits, i0 + row, j0 + column)
     WEIGHTS
     PUT_WEIGHTS(p_tile, s)
-    DROP_WEIGHTS
     MULTIPLY_COLUMNS(y, WEIGHTS_OF(p_tile, s), b_tiles[0])
     if (j0 + WARP_N < end) {
       MMA_FLUSH

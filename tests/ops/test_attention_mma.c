@@ -1,7 +1,7 @@
 /* labels: device slow, shards: 5
  *
- * Attention on matrix units: the emulation of each unit against the reference in double, under masks, lengths, windows,
- * dropout and for shared heads; and what the choice for a GPU with such units takes and declines. */
+ * Attention and its gradients on matrix units: the emulation of each unit against the reference in double, under masks,
+ * lengths, windows, dropout and for shared heads. */
 #include "ops/attention/attention.h"
 #include "ops/emulation.h"
 #include "ops/select/check.h"
@@ -18,21 +18,29 @@ static void report(void *user, const mica_doctor_line *line) {
          line->status == MICA_OK ? "" : line->message);
 }
 
-START_TEST(emulations_are_right) {
-  if (!test_in_shard((size_t)_i)) return;
+static void check_emulation(const mica__kernel_desc *desc, int n, mica__attention_pass pass) {
+  const mica__op *op = pass == MICA__ATTENTION_FORWARD ? &mica__op_attention : &mica__op_attention_grad;
   mica__check check = {.engine = test_engine(),
                        .queue = test_queue(),
                        .level = MICA__CHECK_FULL,
-                       .op = "attention",
+                       .op = op->name,
                        .fn = report,
                        .random = 1};
-  const mica__variant *variant = test_emulation(&mica__attention_mma_kernel, _i);
+  const mica__variant *variant = test_emulation(desc, n);
   ck_assert_ptr_nonnull(variant);
-  ck_ok(mica__attention_check_variant(&check, &mica__op_attention, &mica__op_attention, MICA__ATTENTION_FORWARD,
-                                      &mica__attention_mma, variant));
+  ck_ok(mica__attention_check_variant(&check, &mica__op_attention, op, pass, &mica__attention_mma, variant));
   ck_assert_uint_eq(check.summary.failed, 0);
   ck_assert_uint_eq(check.summary.passed, 1);
-  ck_assert_uint_ge(check.cases, 3);
+  ck_assert_uint_eq(check.cases, 4);
+}
+
+START_TEST(emulations_are_right) {
+  if (test_in_shard((size_t)_i)) check_emulation(&mica__attention_mma_kernel, _i, MICA__ATTENTION_FORWARD);
+}
+END_TEST
+
+START_TEST(gradients_are_right) {
+  if (test_in_shard((size_t)_i)) check_emulation(&mica__attention_mma_grad_kernel, _i, MICA__ATTENTION_BACKWARD);
 }
 END_TEST
 
@@ -42,6 +50,7 @@ Suite *test_suite(void) {
   TCase *right = tcase_create("emulation");
   tcase_set_timeout(right, 0);
   tcase_add_loop_test(right, emulations_are_right, 0, MICA__MMA_UNITS);
+  tcase_add_loop_test(right, gradients_are_right, 0, 3);
   suite_add_tcase(suite, right);
   return suite;
 }

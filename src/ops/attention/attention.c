@@ -168,40 +168,46 @@ static mica_status grad_attention(const mica__grad *grad) {
 
 /* --- launches --- */
 
-static mica_status try_units(mica_engine *engine, const mica__variant *variant, mica_dtype type) {
+static mica_status try_forward(mica_engine *engine, const mica__variant *variant, mica_dtype type) {
   return mica__attention_try(engine, &mica__op_attention, &mica__op_attention, MICA__ATTENTION_FORWARD,
+                             &mica__attention_mma, variant, type);
+}
+static mica_status try_backward(mica_engine *engine, const mica__variant *variant, mica_dtype type) {
+  return mica__attention_try(engine, &mica__op_attention, &mica__op_attention_grad, MICA__ATTENTION_BACKWARD,
                              &mica__attention_mma, variant, type);
 }
 
 /* MICA_E_UNSUPPORTED where a trial was wrong. A dry run has no kernels: they are tried when launches are recorded. */
 static mica_status prove(const mica__attention *a, const mica__attention_way *way) {
   const mica__variant *variant = way->untried && !mica__build_list_open() ? way->untried(a) : NULL;
-  return variant ? mica__mma_prove_by(mica__queue_engine(a->exec->queue), variant, a->dtype, try_units) : MICA_OK;
+  if (!variant) return MICA_OK;
+  return mica__mma_prove_by(mica__queue_engine(a->exec->queue), variant, a->dtype,
+                            a->of_gradient ? try_backward : try_forward);
 }
 
 /* The first that is able of those for the class and does not end in "unsupported": naive declines nothing. */
-static mica_status launch(const mica__attention *a, bool backward) {
+static mica_status launch(const mica__attention *a) {
   static const mica__attention_way *const ways[] = {&mica__attention_cpu, &mica__attention_mma, &mica__attention_gpu};
   unsigned classes = a->exec->classes;
   if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(a->exec->queue)));
   for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-    mica_status (*pass)(const mica__attention *a) = backward ? ways[k]->backward : ways[k]->forward;
+    mica_status (*pass)(const mica__attention *a) = a->of_gradient ? ways[k]->backward : ways[k]->forward;
     if (!pass || ways[k]->classes != classes || ways[k]->unable(a)) continue;
     mica_status status = prove(a, ways[k]);
     if (status == MICA_OK) status = pass(a);
     if (status != MICA_E_UNSUPPORTED) return status;
   }
-  return backward ? mica__attention_naive.backward(a) : mica__attention_naive.forward(a);
+  return a->of_gradient ? mica__attention_naive.backward(a) : mica__attention_naive.forward(a);
 }
 
 static mica_status launch_attention(const mica__exec *exec) {
   const mica__attention a = mica__attention_of(exec, false);
-  return a.size.b * a.size.h * a.size.tq == 0 ? MICA_OK : launch(&a, false);
+  return a.size.b * a.size.h * a.size.tq == 0 ? MICA_OK : launch(&a);
 }
 
 static mica_status launch_grad(const mica__exec *exec) {
   const mica__attention a = mica__attention_of(exec, true);
-  return a.size.b * a.size.h == 0 ? MICA_OK : launch(&a, true);
+  return a.size.b * a.size.h == 0 ? MICA_OK : launch(&a);
 }
 
 /* --- descriptors --- */
@@ -221,9 +227,13 @@ static double flops_grad(const mica__node *node, const mica__type *in) { return 
 static const mica__kernel_desc *const kernels[] = {&mica__attention_cpu_kernel,   &mica__attention_cpu_row_kernel,
                                                    &mica__attention_mma_kernel,   &mica__attention_gpu_kernel,
                                                    &mica__attention_naive_kernel, NULL};
-static const mica__kernel_desc *const grad_kernels[] = {
-    &mica__attention_delta_kernel,    &mica__attention_cpu_grad_kernel,   &mica__attention_sum_kernel,
-    &mica__attention_gpu_grad_kernel, &mica__attention_naive_grad_kernel, NULL};
+static const mica__kernel_desc *const grad_kernels[] = {&mica__attention_delta_kernel,
+                                                        &mica__attention_cpu_grad_kernel,
+                                                        &mica__attention_sum_kernel,
+                                                        &mica__attention_mma_grad_kernel,
+                                                        &mica__attention_gpu_grad_kernel,
+                                                        &mica__attention_naive_grad_kernel,
+                                                        NULL};
 static const mica__kernel_desc *const mask_grad_kernels[] = {&mica__attention_mask_grad_kernel, NULL};
 
 /* All but y and logsum, which are this family's own results. */

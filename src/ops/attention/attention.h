@@ -83,7 +83,8 @@ typedef struct mica__attention {
   const mica__attention_attrs *attrs;
   const mica_tensor *in[MICA__ATTENTION_OPERANDS];
   mica__attention_sizes size;
-  mica_dtype dtype, wide;       /* of the elements, of sums */
+  mica_dtype dtype, wide; /* of the elements, of sums */
+  bool of_gradient;
   const mica__variant *variant; /* of a way that has several, for checks; NULL: its own choice */
 } mica__attention;
 
@@ -131,8 +132,8 @@ typedef struct mica__attention_way {
 extern const mica__attention_way mica__attention_cpu, mica__attention_mma, mica__attention_gpu, mica__attention_naive;
 extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_row_kernel,
     mica__attention_cpu_grad_kernel, mica__attention_sum_kernel, mica__attention_gpu_kernel,
-    mica__attention_gpu_grad_kernel, mica__attention_mma_kernel, mica__attention_naive_kernel,
-    mica__attention_naive_grad_kernel;
+    mica__attention_gpu_grad_kernel, mica__attention_mma_kernel, mica__attention_mma_grad_kernel,
+    mica__attention_naive_kernel, mica__attention_naive_grad_kernel;
 
 /* check.c: checks `op`, which is that pass; forward is the op whose results the gradients get. */
 mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,

@@ -285,7 +285,7 @@ mica_status mica__attention_check(mica__check *check, const mica__op *forward, c
   if (pass == MICA__ATTENTION_OF_SCORES) return check_op(check, &s, &(author){.classes = MICA__ON_ANY}, "any");
   MICA_TRY(check_op(check, &s, &(author){.classes = MICA__ON_CPU}, "cpu"));
   MICA_TRY(check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = &mica__attention_gpu}, "gpu"));
-  if (!has_units || pass == MICA__ATTENTION_BACKWARD) return MICA_OK;
+  if (!has_units) return MICA_OK;
   return check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = &mica__attention_mma}, "mma");
 }
 

@@ -1,4 +1,5 @@
-/* Attention on matrix units of GPUs (cl/attention/attention_mma.cl), in f16 and bf16. */
+/* Attention and its gradients on matrix units of GPUs (cl/attention/attention_mma.cl, attention_mma_grad.cl), in f16
+ * and bf16. */
 #include "ops/attention/attention.h"
 
 #include "base/error.h"
@@ -9,73 +10,101 @@
 #define FEWEST_QUERIES 16
 #define PIECE 8 /* elements of 16 bytes */
 
-static const mica__kernel_param params[] = {
-    MICA__ATTENTION_PARAMS_OF(MICA_F16, MICA_BF16),
-    MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA, 2 AMD's WMMA, 3 and 4 Intel's DPAS of 8 and 16", 0, 1, 2,
-               3, 4),
-    MICA__EMULATED("MMA_NATIVE", "0 an emulation, 1 the unit's instructions", 0, 1),
-    MICA__INT("WARPS_M", "warps of a group", 1, 2, 4, 8),
-    MICA__INT("WARP_M", "queries of a warp", 8, 16, 32),
-    MICA__INT("WARP_N", "keys of a step", 32, 64),
-    MICA__CASE("HEAD", "elements that a head has room for", 32, 64, 96, 128),
-};
+#define UNIT_PARAMS                                                                                                    \
+  MICA__ATTENTION_PARAMS_OF(MICA_F16, MICA_BF16),                                                                      \
+      MICA__CASE("MMA_UNIT", "0 NVIDIA's mma.sync, 1 AMD's MFMA, 2 AMD's WMMA, 3 and 4 Intel's DPAS of 8 and 16", 0,   \
+                 1, 2, 3, 4),                                                                                          \
+      MICA__EMULATED("MMA_NATIVE", "0 an emulation, 1 the unit's instructions", 0, 1),                                 \
+      MICA__INT("WARPS_M", "warps of a group", 1, 2, 4, 8), MICA__INT("WARP_M", "rows of a warp", 8, 16, 32),          \
+      MICA__INT("WARP_N", "columns of a step", 16, 32, 64),                                                            \
+      MICA__CASE("HEAD", "elements that a head has room for", 32, 64, 96, 128)
+static const mica__kernel_param params[] = {UNIT_PARAMS};
+static const mica__kernel_param grad_params[] = {
+    UNIT_PARAMS, MICA__CASE("OF_KEYS", "1: the gradients of keys and values, 0: of queries", 0, 1)};
 
 /* From the largest tiles of a unit to the smallest; at the end the emulations. On NVIDIA's 32 queries a warp would read
  * half as much of k and v from local memory, but spill (ptxas 13.0, heads of 64, a mask). */
 #define HEADS_OF MICA_F16, 0, MICA_F16, 0, 0, MICA_I32
-#define VARIANT(label, predicate, ...) MICA__MMA_VARIANT(label, predicate, HEADS_OF, __VA_ARGS__, 64)
-#define EMULATION(label, ...) MICA__MMA_EMULATION(label, HEADS_OF, __VA_ARGS__, 64)
+#define VARIANT(label, predicate, ...) MICA__MMA_VARIANT(label, predicate, HEADS_OF, __VA_ARGS__)
+#define EMULATION(label, ...) MICA__MMA_EMULATION(label, HEADS_OF, __VA_ARGS__)
 static const mica__variant variants[] = {
-    VARIANT("ptx64x64", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 64),
-    VARIANT("ptx64x32", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 32),
-    VARIANT("mfma128x64", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 4, 32, 64),
-    VARIANT("mfma64x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 2, 32, 32),
-    VARIANT("wmma64x64", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 64),
-    VARIANT("wmma32x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 2, 16, 32),
-    VARIANT("dpas8.64x32", mica__gpu_has_dpas8, MICA__MMA_DPAS8, 1, 8, 8, 32),
-    VARIANT("dpas16.64x32", mica__gpu_has_dpas16, MICA__MMA_DPAS16, 1, 8, 8, 32),
-    EMULATION("emulated_mfma", MICA__MMA_MFMA, 0, 1, 32, 32),
-    EMULATION("emulated_wmma", MICA__MMA_WMMA, 0, 2, 16, 32),
-    EMULATION("emulated_dpas8", MICA__MMA_DPAS8, 0, 2, 8, 32),
-    EMULATION("emulated_dpas16", MICA__MMA_DPAS16, 0, 2, 8, 32),
-    EMULATION("emulation", MICA__MMA_PTX, 0, 2, 16, 32),
+    VARIANT("ptx64x64", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 64, 64),
+    VARIANT("ptx64x32", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 32, 64),
+    VARIANT("mfma128x64", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 4, 32, 64, 64),
+    VARIANT("mfma64x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 2, 32, 32, 64),
+    VARIANT("wmma64x64", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 64, 64),
+    VARIANT("wmma32x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 2, 16, 32, 64),
+    VARIANT("dpas8.64x32", mica__gpu_has_dpas8, MICA__MMA_DPAS8, 1, 8, 8, 32, 64),
+    VARIANT("dpas16.64x32", mica__gpu_has_dpas16, MICA__MMA_DPAS16, 1, 8, 8, 32, 64),
+    EMULATION("emulated_mfma", MICA__MMA_MFMA, 0, 1, 32, 32, 64),
+    EMULATION("emulated_wmma", MICA__MMA_WMMA, 0, 2, 16, 32, 64),
+    EMULATION("emulated_dpas8", MICA__MMA_DPAS8, 0, 2, 8, 32, 64),
+    EMULATION("emulated_dpas16", MICA__MMA_DPAS16, 0, 2, 8, 32, 64),
+    EMULATION("emulation", MICA__MMA_PTX, 0, 2, 16, 32, 64),
+};
+/* Intel's units want columns in two arrangements, of which there is room for one. */
+static const mica__variant grad_variants[] = {
+    VARIANT("ptx64x32", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 32, 64, 1),
+    VARIANT("ptx64x16", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 16, 64, 1),
+    VARIANT("mfma128x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 4, 32, 32, 64, 1),
+    VARIANT("mfma64x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 2, 32, 32, 64, 1),
+    VARIANT("wmma64x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 32, 64, 1),
+    VARIANT("wmma32x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 2, 16, 32, 64, 1),
+    EMULATION("emulated_mfma", MICA__MMA_MFMA, 0, 1, 32, 32, 64, 1),
+    EMULATION("emulated_wmma", MICA__MMA_WMMA, 0, 2, 16, 32, 64, 1),
+    EMULATION("emulation", MICA__MMA_PTX, 0, 2, 16, 16, 64, 1),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
+static bool grad_has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__attention_mma_kernel = {
     MICA__KERNEL("attention_mma", "attention/attention_mma.cl", params, variants), .has_room = has_room};
+const mica__kernel_desc mica__attention_mma_grad_kernel = {
+    MICA__KERNEL("attention_mma_grad", "attention/attention_mma_grad.cl", grad_params, grad_variants),
+    .has_room = grad_has_room};
 
-static int64_t value(const int32_t *values, const char *macro) {
-  return mica__kernel_value(&mica__attention_mma_kernel, values, macro);
+/* What a kernel's values say. */
+typedef struct tile {
+  int32_t unit;
+  bool native;
+  int64_t warps, warp, columns, head; /* rows of a warp, columns of a step, elements of a head */
+  int64_t rows;                       /* of a group */
+  size_t threads;
+} tile;
+static tile tile_of(const mica__kernel_desc *desc, const int32_t *values) {
+  tile t = {.unit = mica__kernel_value(desc, values, "MMA_UNIT"),
+            .native = mica__kernel_value(desc, values, "MMA_NATIVE") == 1,
+            .warps = mica__kernel_value(desc, values, "WARPS_M"),
+            .warp = mica__kernel_value(desc, values, "WARP_M"),
+            .columns = mica__kernel_value(desc, values, "WARP_N"),
+            .head = mica__kernel_value(desc, values, "HEAD")};
+  t.rows = t.warps * t.warp;
+  t.threads = (size_t)(t.warps * mica__mma_lanes(t.unit));
+  return t;
 }
 
-/* Work-items of a group, and positions that it owns. */
-typedef struct tile {
-  size_t threads;
-  int64_t rows;
-} tile;
-static tile tile_of(const int32_t *values) {
-  const int64_t warps = value(values, "WARPS_M");
-  return (tile){.threads = (size_t)(warps * mica__mma_lanes((int32_t)value(values, "MMA_UNIT"))),
-                .rows = warps * value(values, "WARP_M")};
+static bool is_dpas(const tile *t) { return t->unit == MICA__MMA_DPAS8 || t->unit == MICA__MMA_DPAS16; }
+
+/* elements: of local memory, of 16 bits. */
+static bool fits(const tile *t, int64_t elements, const mica_device_info *device) {
+  return t->columns * t->head / PIECE % (int64_t)t->threads == 0 && t->threads <= device->max_group &&
+         (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;
 }
 
 /* What compilers found registers for, with any mask and dropout. A thread of Intel's has 128 for scores and sums. */
-static bool has_registers(const int32_t *values) {
-  const int64_t rows = value(values, "WARP_M"), keys = value(values, "WARP_N"), head = value(values, "HEAD");
-  const int32_t unit = (int32_t)value(values, "MMA_UNIT");
-  if (unit == MICA__MMA_DPAS8 || unit == MICA__MMA_DPAS16) return rows * (keys + head) / mica__mma_lanes(unit) <= 100;
-  return head <= 64 || keys <= 32;
-}
-
 static bool has_room(const int32_t *values, const mica_device_info *device) {
-  const tile t = tile_of(values);
-  const int64_t keys = value(values, "WARP_N"), head = value(values, "HEAD");
-  const int32_t unit = (int32_t)value(values, "MMA_UNIT");
-  const bool rereads = unit == MICA__MMA_DPAS8 || unit == MICA__MMA_DPAS16;
-  const int64_t rows = t.rows * (rereads ? head + keys : head > keys ? head : keys);
-  const bool whole = keys * head / PIECE % (int64_t)t.threads == 0;
-  return whole && has_registers(values) && t.threads <= device->max_group &&
-         (uint64_t)(rows + 2 * keys * head) * sizeof(uint16_t) <= device->local_bytes;
+  const tile t = tile_of(&mica__attention_mma_kernel, values);
+  const int64_t wide = t.head > t.columns ? t.head : t.columns,
+                rows = t.rows * (is_dpas(&t) ? t.head + t.columns : wide);
+  const bool registers =
+      is_dpas(&t) ? t.warp * (t.columns + t.head) / mica__mma_lanes(t.unit) <= 100 : t.head <= 64 || t.columns <= 32;
+  return (registers || !t.native) && fits(&t, rows + 2 * t.columns * t.head, device);
+}
+static bool grad_has_room(const int32_t *values, const mica_device_info *device) {
+  const tile t = tile_of(&mica__attention_mma_grad_kernel, values);
+  const bool ptx = t.unit == MICA__MMA_PTX;
+  const int64_t tiles = ptx && t.head <= 64 ? 4 : 2, weights = ptx ? 0 : t.rows * t.columns;
+  const bool registers = !ptx || t.head <= 64 || t.columns <= 16;
+  return (registers || !t.native) && fits(&t, 2 * t.rows * t.head + tiles * t.columns * t.head + weights, device);
 }
 
 /* Pieces of 16 bytes from the first element to the last. */
@@ -87,61 +116,62 @@ static bool is_aligned(const mica_tensor *tensor, int64_t size) {
   return aligned;
 }
 
+static bool are_aligned(const mica__attention *a) {
+  const int results = a->of_gradient ? MICA__ATTENTION_GRAD_RESULTS : 1; /* logsum is of floats */
+  bool aligned = is_aligned(a->in[MICA__ATTENTION_OF_Q], a->size.d) &&
+                 is_aligned(a->in[MICA__ATTENTION_OF_K], a->size.d) &&
+                 is_aligned(a->in[MICA__ATTENTION_OF_V], a->size.e);
+  if (a->of_gradient) aligned = aligned && is_aligned(a->in[MICA__ATTENTION_OF_DY], a->size.e);
+  for (int k = 0; k < results; k++) {
+    const mica_tensor *result = a->exec->outputs[k];
+    aligned = aligned && (!result || mica__tensor_first(result) % PIECE == 0);
+  }
+  return aligned;
+}
+
 static const char *unsuited(const mica__attention *a) {
   const mica__attention_sizes s = a->size;
-  const mica_tensor *y = a->exec->outputs[MICA__ATTENTION_Y];
   if (a->dtype != MICA_F16 && a->dtype != MICA_BF16) return "matrix units take heads of 16 bits";
   if (s.d > MOST_HEAD || s.e > MOST_HEAD) return "the heads are larger than 128";
-  if (s.d == 0 || s.e == 0 || s.tk == 0) return "there is nothing to multiply";
+  if (s.d == 0 || s.e == 0 || s.tq == 0 || s.tk == 0) return "there is nothing to multiply";
   if (!(mica__attention_scale(a->attrs, s.d) > 0)) return "the scale is not positive";
-  const bool aligned = is_aligned(a->in[MICA__ATTENTION_OF_Q], s.d) && is_aligned(a->in[MICA__ATTENTION_OF_K], s.d) &&
-                       is_aligned(a->in[MICA__ATTENTION_OF_V], s.e) && mica__tensor_first(y) % PIECE == 0;
-  return aligned ? NULL : "the heads are not made of pieces of 16 bytes";
+  return are_aligned(a) ? NULL : "the heads are not made of pieces of 16 bytes";
+}
+
+static const mica__kernel_desc *kernel_of(const mica__attention *a) {
+  return a->of_gradient ? &mica__attention_mma_grad_kernel : &mica__attention_mma_kernel;
 }
 
 static const char *unable(const mica__attention *a) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
   const char *reason = unsuited(a);
-  if (!reason) reason = mica__mma_missing(&mica__attention_mma_kernel, a->dtype, device);
+  if (!reason) reason = mica__mma_missing(kernel_of(a), a->dtype, device);
   return reason || a->size.tq >= FEWEST_QUERIES ? reason : "the queries are fewer than an instruction's";
 }
 
 static void set_values(const mica__attention *a, const mica__variant *variant, int32_t *values) {
   const int64_t size = a->size.d > a->size.e ? a->size.d : a->size.e;
-  mica__kernel_values(&mica__attention_mma_kernel, variant, values);
-  mica__attention_set(&mica__attention_mma_kernel, values, a);
-  mica__kernel_set(&mica__attention_mma_kernel, values, "HEAD", (int32_t)((size + 31) / 32 * 32));
+  mica__kernel_values(kernel_of(a), variant, values);
+  mica__attention_set(kernel_of(a), values, a);
+  /* A step of the gradients' copies is no whole number of pieces of 96 for each work-item. */
+  const int64_t head = a->of_gradient && size > 64 ? MOST_HEAD : (size + 31) / 32 * 32;
+  mica__kernel_set(kernel_of(a), values, "HEAD", (int32_t)head);
 }
 
 /* The largest tiles that there is room for, unless they are mostly outside or too few for the device's units. */
 static const mica__variant *choose(const mica__attention *a, int32_t *values) {
-  const mica__kernel_desc *desc = &mica__attention_mma_kernel;
+  const mica__kernel_desc *desc = kernel_of(a);
   const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
   const mica__variant *chosen = a->variant;
   for (int v = 0; v < desc->variant_count && !a->variant; v++) {
     set_values(a, &desc->variants[v], values);
-    if (!mica__variant_fits(desc, &desc->variants[v], device) || !has_room(values, device)) continue;
+    if (!mica__variant_fits(desc, &desc->variants[v], device) || !desc->has_room(values, device)) continue;
     chosen = &desc->variants[v];
-    const int64_t rows = tile_of(values).rows, tiles = (a->size.tq + rows - 1) / rows;
+    const int64_t rows = tile_of(desc, values).rows, tiles = (a->size.tq + rows - 1) / rows;
     if (a->size.tq > rows / 2 && tiles * a->size.h * a->size.b >= (int64_t)device->compute_units) break;
   }
   if (chosen) set_values(a, chosen, values);
-  return chosen && has_room(values, device) ? chosen : NULL;
-}
-
-static mica_status launch(const mica__attention *a, const int32_t *values) {
-  const mica__attention_sizes s = a->size;
-  const tile t = tile_of(values);
-  const size_t group[] = {t.threads, 1, 1};
-  const int64_t range[] = {(s.tq + t.rows - 1) / t.rows * (int64_t)t.threads, s.h, s.b};
-  mica__launch launch;
-  MICA_TRY(mica__attention_begin(a, &mica__attention_mma_kernel, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
-  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
-  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
-  mica__launch_range3(&launch, range, group);
-  mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
-  return mica__queue_submit(a->exec->queue, &launch);
+  return chosen && desc->has_room(values, device) ? chosen : NULL;
 }
 
 static const mica__variant *untried(const mica__attention *a) {
@@ -150,13 +180,68 @@ static const mica__variant *untried(const mica__attention *a) {
   return variant && variant->has_instruction ? variant : NULL;
 }
 
+/* The values of the variant, if it can be launched. */
+static mica_status prepare(const mica__attention *a, int32_t *values) {
+  const mica__kernel_desc *desc = kernel_of(a);
+  if (unsuited(a)) return mica__fail(MICA_E_UNSUPPORTED, "%s: %s", desc->name, unsuited(a));
+  const mica__variant *variant = choose(a, values);
+  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant has room for the heads", desc->name);
+  return mica__mma_check(mica__queue_engine(a->exec->queue), desc, variant, a->dtype);
+}
+
+static mica_status begin(const mica__attention *a, const int32_t *values, int last, mica__launch *launch) {
+  MICA_TRY(mica__attention_begin(a, kernel_of(a), values, launch));
+  for (int k = MICA__ATTENTION_OF_Q; k <= last; k++) mica__attention_tensor(launch, a->in[k]);
+  return MICA_OK;
+}
+
+/* Groups of (tiles of rows, heads, batch). */
+static void set_range(const mica__attention *a, const int32_t *values, int64_t rows, int64_t heads,
+                      mica__launch *launch) {
+  const tile t = tile_of(kernel_of(a), values);
+  const size_t group[] = {t.threads, 1, 1};
+  const int64_t range[] = {(rows + t.rows - 1) / t.rows * (int64_t)t.threads, heads, a->size.b};
+  mica__launch_range3(launch, range, group);
+}
+
 static mica_status forward(const mica__attention *a) {
   int32_t values[MICA__MAX_PARAMS];
-  if (unsuited(a)) return mica__fail(MICA_E_UNSUPPORTED, "attention_mma: %s", unsuited(a));
-  const mica__variant *variant = choose(a, values);
-  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "attention_mma: no variant has room for the heads");
-  MICA_TRY(mica__mma_check(mica__queue_engine(a->exec->queue), &mica__attention_mma_kernel, variant, a->dtype));
-  return launch(a, values);
+  mica__launch launch;
+  MICA_TRY(prepare(a, values));
+  MICA_TRY(begin(a, values, MICA__ATTENTION_OF_V, &launch));
+  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
+  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
+  set_range(a, values, a->size.tq, a->size.h, &launch);
+  mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+static mica_status launch_grad(const mica__attention *a, int32_t *values, const mica_tensor *delta, bool of_keys) {
+  const mica__attention_sizes s = a->size;
+  mica_tensor *const *out = a->exec->outputs, *dx = out[of_keys ? MICA__ATTENTION_DK : MICA__ATTENTION_DQ],
+                     *dv = of_keys ? out[MICA__ATTENTION_DV] : NULL;
+  mica__launch launch;
+  if (!dx && !dv) return MICA_OK;
+  mica__kernel_set(kernel_of(a), values, "OF_KEYS", of_keys);
+  MICA_TRY(begin(a, values, MICA__ATTENTION_OF_DY, &launch));
+  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
+  mica__launch_tensor(&launch, delta);
+  mica__launch_optional(&launch, dx);
+  mica__launch_optional(&launch, dv);
+  set_range(a, values, of_keys ? s.tk : s.tq, of_keys ? s.g : s.h, &launch);
+  mica__launch_cost(&launch, of_keys ? mica__attention_cost(a, 2, 2) : mica__attention_cost(a, 2, 1), 0);
+  return mica__queue_submit(a->exec->queue, &launch);
+}
+
+static mica_status backward(const mica__attention *a) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica_tensor *delta = NULL;
+  MICA_TRY(prepare(a, values));
+  MICA_TRY(mica__attention_delta(a, &delta));
+  mica_status status = launch_grad(a, values, delta, true);
+  if (status == MICA_OK) status = launch_grad(a, values, delta, false);
+  mica_tensor_destroy(delta);
+  return status;
 }
 
 const mica__attention_way mica__attention_mma = {.name = "mma",
@@ -164,4 +249,5 @@ const mica__attention_way mica__attention_mma = {.name = "mma",
                                                  .rounds_weights = true,
                                                  .unable = unable,
                                                  .untried = untried,
-                                                 .forward = forward};
+                                                 .forward = forward,
+                                                 .backward = backward};

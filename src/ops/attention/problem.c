@@ -37,7 +37,7 @@ double mica__attention_cost(const mica__attention *a, double over_d, double over
 /* --- launches --- */
 
 mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient) {
-  mica__attention a = {.exec = exec, .attrs = exec->attrs};
+  mica__attention a = {.exec = exec, .attrs = exec->attrs, .of_gradient = of_gradient};
   for (int32_t k = 0; k < MICA__ATTENTION_OPERANDS; k++) {
     int32_t input = mica__attention_input(a.attrs, of_gradient, (mica__attention_operand)k);
     a.in[k] = input >= 0 ? exec->inputs[input] : NULL;
