@@ -151,7 +151,7 @@ static trained train(training *t) {
     const int64_t batch = n->batch[step - 1];
     /* What dropout draws depends on the graph, and that on its batch being open. */
     trained_model *m = trained_model_for(n, models, &count, n->open ? MICA_DYNAMIC : batch);
-    if (step == 1) trained_begin(&t->state, m);
+    if (step == 1) trained_begin(&t->state, m), trained_begin(&t->run, m);
     t->run.kinks = m->built.kinks;
     run(t, m, step, batch);
     for (size_t i = 0; i < t->state.count; i++) {
