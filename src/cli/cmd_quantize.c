@@ -1,4 +1,5 @@
 #include "cli/compiling.h"
+#include "cli/number.h"
 #include "cli/ranks.h"
 #include "cli/result.h"
 
@@ -69,7 +70,7 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
 
 /* What runs and models have in common. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
-  double group = 0, samples = 0;
+  double group = 0;
   *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
   c->how.weights_only = v->weights_only;
   c->how.no_correction = v->no_correction;
@@ -100,13 +101,12 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
     return CLI_USAGE;
   }
   if (!take_number(self, "group", v->group, 1, 128, &group) ||
-      !take_number(self, "samples", v->samples, 1, 1e9, &samples) ||
+      cli_integer(self, "samples", v->samples, 1, 1000000000, &c->samples) != CLI_OK ||
       !take_number(self, "percentile", v->percentile, 0.5, 1, &c->how.percentile) ||
       !take_method(self, v->method, &c->how.method))
     return CLI_USAGE;
   c->how.bits = v->bits ? atoi(v->bits) : 0;
   c->how.group = (int64_t)group;
-  c->samples = (int64_t)samples;
   return CLI_OK;
 }
 

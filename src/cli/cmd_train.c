@@ -350,7 +350,11 @@ static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   bool keeps[CLI_MOST_DEVICES];
   static double given[MICA_TRAIN_RANKS];
   const bool measured = text ? !strcmp(text, "measured") : c && ranks->differ && !j->v->parallel;
-  if (!c && text) fprintf(stderr, "mica train: speeds does nothing: there is one rank\n");
+  if (!c && text) {
+    const int status = measured ? CLI_OK : cli_speeds_parse(self, text, 0, NULL);
+    if (status == CLI_OK && !j->v->quiet) fprintf(stderr, "mica train: speeds does nothing: there is one rank\n");
+    return status;
+  }
   if (!c || (!text && !measured)) return CLI_OK;
   if (c->ranks > MICA_TRAIN_RANKS) return cli_fail(self, "--speeds is for %d ranks at most", MICA_TRAIN_RANKS);
   if (!measured) {

@@ -117,7 +117,11 @@ static int refuse_word(const cli_command *self, const mica_onnx *model, const ch
                            port.has_shape ? mica_shape_format(port.shape, shape) : "of any shape", last ? ", ..." : "");
     if (last) break;
   }
-  cli_fail(self, "--%s \"%s\" names no input of the model; it has%s", option, word, at ? list : " none");
+  const char *wrong = strchr(word, '=') ? "names no input of the model"
+                      : !strcmp(option, "shape")
+                          ? "is not NAME=1x3, an input of the model and its extents with an x between"
+                          : "is not NAME=FILE, an input of the model and its values";
+  cli_fail(self, "--%s \"%s\" %s; it has%s", option, word, wrong, at ? list : " none");
   return CLI_USAGE;
 }
 

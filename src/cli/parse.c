@@ -162,7 +162,10 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
       parsed = parse_option(self, &words[i], i + 1 < count ? words[i + 1] : NULL, &used_next, values);
       i += used_next;
     } else if (!(option = find_operand(self, operands++))) {
-      cli_fail(self, "\"%s\" is one word too many; mica %s --help shows the usage", words[i], self->name);
+      if (!only_operands && words[i][0] == '-' && words[i][1])
+        cli_fail(self, "there is no option %s; mica %s --help lists them", words[i], self->name);
+      else
+        cli_fail(self, "\"%s\" is one word too many; mica %s --help shows the usage", words[i], self->name);
       parsed = CLI_PARSED_WRONG;
     } else {
       parsed = store(self, option, &words[i], words[i], values);

@@ -8,14 +8,15 @@ int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, d
   char *end = NULL;
   for (const char *word = text; word; word = *end == ',' ? end + 1 : NULL) {
     const double speed = strtod(word, &end);
-    if (end == word || (*end && *end != ',') || !(speed > 0 && speed < 1e18) || read == count) {
-      cli_fail(self, "--speeds takes measured, or a number above 0 for each of %d ranks as in 3,1, not %s", (int)count,
-               text);
+    if (end == word || (*end && *end != ',') || !(speed > 0 && speed < 1e18) || (count && read == count)) {
+      char ranks[32] = "each rank";
+      if (count) snprintf(ranks, sizeof ranks, "each of %d ranks", (int)count);
+      cli_fail(self, "--speeds takes measured, or a number above 0 for %s as in 3,1, not %s", ranks, text);
       return CLI_USAGE;
     }
-    speeds[read++] = speed;
+    if (count) speeds[read++] = speed;
   }
-  if (read == count) return CLI_OK;
+  if (!count || read == count) return CLI_OK;
   cli_fail(self, "--speeds %s has %d numbers for %d ranks", text, (int)read, (int)count);
   return CLI_USAGE;
 }

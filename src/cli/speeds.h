@@ -7,7 +7,8 @@
 #include <mica/run.h>
 #include <stdio.h>
 
-/* Reads "3,1", a number a rank. Returns an exit status; what is wrong has been said. */
+/* Reads "3,1", a number a rank; count 0: any number of them is looked at alone. Returns an exit status; what is wrong
+ * has been said. */
 int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, double *speeds);
 
 /* Decides by what was measured which devices are worth their part: keeps[r] is false of one that would get no whole

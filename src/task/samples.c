@@ -363,6 +363,10 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
   if (input->file_count == 1 && mica__name_ends(input->files[0], ".npy")) return read_array(run, input->files[0], s);
   if (!pictures) {
+    if (mica__is_folder(input->files[0]))
+      return mica__fail(MICA_E_INVALID,
+                        "%s is a folder: the network was trained on rows of numbers, as a table has them",
+                        input->files[0]);
     if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "one table at a time is predicted from");
     return is_of(&pictures_kind, input->files[0])
                ? mica__fail(MICA_E_INVALID, "%s: the network was not trained on pictures", input->files[0])

@@ -435,6 +435,12 @@ static mica_status bench_case(const bench *b, const char *text, summary all[PEER
  * stay as they are; backward to the data as one that trains, which transforms them each time. The peer has its blocked
  * formats in both, and reorders outside its timing. Figures are medians over the rounds. */
 int bench_conv(const bench *b) {
+  bool known = !b->pass || !strcmp(b->pass, "all");
+  for (int pass = 0; pass < PEER_CONV_PASSES; pass++) known = known || !strcmp(b->pass, pass_names[pass]);
+  if (!known) {
+    fprintf(stderr, "mica-bench: there is no --pass '%s'; there are fwd, bwd_data, bwd_filter, all\n", b->pass);
+    return 2;
+  }
   if (!peer_conv_version()) bench_peer_missing("oneDNN", BENCH_NOT_LINKED);
   summary all[PEER_CONV_PASSES] = {{.count = 0}};
   char *cases = strdup(b->cases ? b->cases : default_cases), *rest = NULL;

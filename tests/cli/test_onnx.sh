@@ -101,7 +101,11 @@ ends 2 '' "mica run: --shape \"x=4x2\": the input 'x' has a file or a shape alre
 run run "$work/relu.onnx" --input "x=$work/x.npy" --shape x=1x2
 ends 2 '' "mica run: --shape \"x=1x2\": the input 'x' has a file or a shape already"
 run run "$work/relu.onnx" --shape x=3x2,
-ends 2 '' 'mica run: --shape "" names no input of the model; it has x float (?, 2)'
+ends 2 '' 'mica run: --shape "" is not NAME=1x3, an input of the model and its extents *; it has x float (?, 2)'
+run run "$work/relu.onnx" --shape x=3,2
+ends 2 '' 'mica run: --shape "2" is not NAME=1x3, an input of the model and its extents *; it has x float (?, 2)'
+run run "$work/relu.onnx" --input x
+ends 2 '' 'mica run: --input "x" is not NAME=FILE, an input of the model and its values; it has x float (?, 2)'
 for option in input shape seed out repeat profile; do
   run run "$work/relu.onnx" --check "$work" "--$option" 1
   ends 2 '' "mica run: --$option is for a run, and --check runs on what was recorded: one of the two"

@@ -8,7 +8,7 @@ ends 2 '' '*RUN*'
 run quantize "$work/run"
 ends 2 '' 'mica quantize: --out is missing*'
 for wrong in '--bits 5' '--bits x' '--method most' '--group 48 --weights-only' '--group 32' '--samples 0' \
-  '--percentile 3 --method percentile' '--percentile 0.9' '--method minmax --weights-only'; do
+  '--samples 1.5' '--percentile 3 --method percentile' '--percentile 0.9' '--method minmax --weights-only'; do
   # shellcheck disable=SC2086
   run quantize "$work/run" --out "$work/none" $wrong
   name=${wrong%% *}

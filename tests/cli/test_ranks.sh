@@ -41,6 +41,10 @@ for list in 0:0,0:0 0:0/2,0:0 0:0,7:7 0:0,, 0:0/0; do
 done
 run train --data "$work/data.csv" --devices 0:0 --device 0:0 --out "$work/wrong"
 ends 2 '' 'mica train: --device and --devices: one of the two'
+for speeds in fast -1 3, 0; do
+  run train --data "$work/data.csv" --speeds=$speeds --out "$work/wrong"
+  ends 2 '' "mica train: --speeds takes measured, or a number above 0 for each rank as in 3,1, not $speeds"
+done
 run train --data "$work/data.csv" --watchdog soon --out "$work/wrong"
 ends 2 '' 'mica train: --watchdog takes seconds, not soon'
 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet \
@@ -50,6 +54,10 @@ run train --task classify --model mlp --data "$work/data.csv" --epochs 1 --out "
 for word in shard compress watchdog; do
   printf '%s\n' "$err" | grep -q "^mica train: $word does nothing: there is one rank" || fault "--$word alone: $err"
 done
+run train --task classify --model mlp --data "$work/data.csv" --epochs 1 --out "$work/alone2" --speeds 3,1
+ends 0 '*' 'mica train: speeds does nothing: there is one rank'
+run train --task classify --model mlp --data "$work/data.csv" --epochs 1 --out "$work/alone3" --speeds 3,1 --quiet
+ends 0 '' ''
 # A device of one compute unit is not cut.
 if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then
   run train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --devices 0:0/2 \

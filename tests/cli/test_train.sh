@@ -139,5 +139,8 @@ run predict --model "$folder" --data "$work/trees.csv" "$work/picture.png"
 ends 2 '' '*one of them*'
 run predict --model "$folder" "$work/picture.png"
 ends 1 '' '*not trained on pictures*'
+mkdir "$work/pictures"
+run predict --model "$folder" "$work/pictures"
+ends 1 '' '*pictures is a folder: the network was trained on rows of numbers*'
 
 exit $failed

@@ -33,6 +33,10 @@ run train --data '' --out "$work/run"
 ends 2 '' 'mica train: --data is empty'
 run train --data "$work" --out=
 ends 2 '' 'mica train: --out is empty'
+run train -q
+ends 2 '' 'mica train: there is no option -q; mica train --help lists them'
+run train -- -q
+ends 2 '' 'mica train: "-q" is one word too many; mica train --help shows the usage'
 run info resnt18
 ends 1 '' 'mica info: there is no file resnt18, nor such a network; did you mean resnet18?'
 run info ''
