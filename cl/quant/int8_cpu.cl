@@ -23,6 +23,8 @@
  *   RAW         1: B are the images themselves, whose pixels are columns (filters of one pixel): a group packs its own
  *               columns, of at most MOST_DEPTH channels, into private memory
  *   ALIKE       1: columns have one scale and one zero point for all, and no bias of their own
+ *   OTHER       1: bytes of results are added to others, and the sums are bytes again (int8_add.cl). Columns are the
+ *               pixels of a result then, all of them
  *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
  *   MR          rows of a tile; with TILES 16 or 32
  *   rows_are_offset      row zero points are not known to be 0
@@ -52,6 +54,9 @@
 #endif
 #ifndef ALIKE
 #define ALIKE 0
+#endif
+#ifndef OTHER
+#define OTHER 0
 #endif
 
 #define NR 32
@@ -291,47 +296,15 @@ static inline void pack_columns(B_TYPE *to, __global const uchar *x, const long 
 #define B_PARAM B_TYPE
 #endif
 
-/* What becomes of the columns of a tile; sizes bound that of their scales and biases. */
-#if ALIKE
-#define READ_COLUMNS                                                                                                   \
-  const int zero_of_all = COL_ZERO(0);                                                                                 \
-  const float scale_of_all = COL_SCALE(0), scales_size = fabs(scale_of_all), biases_size = 0
-#define COL_ZEROS(v) zero_of_all
-#define COL_SCALES(v) scale_of_all
-#define COL_BIASES(v) 0.0f
-#else
-#define READ_COLUMNS                                                                                                   \
-  int col_zeros[NR];                                                                                                   \
-  float col_scales[NR], col_biases[NR], scales_size = 0, biases_size = 0;                                              \
-  for (int l = 0; l < NR; l++) {                                                                                       \
-    const int j = min(j0 + l, columns - 1);                                                                            \
-    col_zeros[l] = COL_ZERO(j);                                                                                        \
-    col_scales[l] = COL_SCALE(j);                                                                                      \
-    col_biases[l] = COL_BIAS(j);                                                                                       \
-    scales_size += fabs(col_scales[l]);                                                                                \
-    biases_size += fabs(col_biases[l]);                                                                                \
-  }
-#define COL_ZEROS(v) vload16(v, col_zeros)
-#define COL_SCALES(v) vload16(v, col_scales)
-#define COL_BIASES(v) vload16(v, col_biases)
-#endif
+#include "quant/int8_tile.clh"
 
-/* Stores finished columns from j0 on of a row whose pixels beyond q are no results. */
-static inline void put_kept(__global STORAGE(Y_T) *y, const COMPUTE(Y_T) *done, const int j0, const int lanes,
-                            const int wq, const int q) {
-  for (int l = 0; l < lanes;) {
-    const int p = (j0 + l) / wq, at = j0 + l - p * wq, run = min(lanes - l, wq - at), kept = min(run, q - at);
-    for (int k = 0; k < kept; k++) STORE(Y_T, done[l + k], y + (long)p * q + at, k);
-    l += run;
-  }
-}
+DEFINE_PACKED(PRODUCT_VALUES + 1 + SUM_VALUES);
 
-DEFINE_PACKED(PRODUCT_VALUES + 1);
-
-CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global const int *row_sums, FINISH_BUFFERS,
-                    const mica_packed packed) {
+CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global const int *row_sums,
+                    FINISH_BUFFERS OTHER_BUFFERS, const mica_packed packed) {
   UNPACK_PRODUCT;
   const int mask = UNPACK(i32);
+  UNPACK_OTHER;
   const int j0 = get_global_id(0) * NR, batch = get_global_id(2), panels = (m + MR - 1) / MR;
   const int lanes = min(NR, columns - j0), a_batch = batch % a_count;
   const bool plain = wq == q;
@@ -359,7 +332,7 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
   for (int panel = first; panel < end; panel++) {
     int sums[MR][NR] __attribute__((aligned(64)));
     multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, tile, &w, words, sums TILES_ARGUMENT);
-    bool exact = !CAN_BE_QUICK, again;
+    bool exact = !CAN_BE_QUICK || !SUM_CAN_BE_QUICK, again;
     do {
       uint16 doubt = 0;
       float unsure = 0; /* no number once a factor or an addend is not finite */
@@ -381,6 +354,7 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
             finished = FINISHED(16, t, factors, adds);
           else
             finished = QUICK(convert_float16(t), factors, adds, &doubt);
+          ADD_OTHER(finished, row * pixels + j0 + 16 * v, lanes - 16 * v);
           if (!plain)
             vstore16(finished, v, done);
           else if (lanes == NR)

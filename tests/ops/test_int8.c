@@ -170,6 +170,41 @@ START_TEST(convolutions_are_found) {
 }
 END_TEST
 
+/* quantize(relu(dequantize(bytes of a convolution) + dequantize(other))) in no launch but the integers' own: filters of
+ * one pixel, of nine, and, in the last, bytes that are wanted themselves, where the sum is computed behind them. */
+START_TEST(residuals_are_found) {
+  enum { C = 10, H = 7, W = 13, F = 8 };
+  static uint8_t x[C * H * W], w[F * C * 9], other[F * H * W], y[2][F * H * W];
+  const int side = _i == 1 ? 3 : 1;
+  const mica_quantize_config u8 = {.dtype = MICA_U8};
+  const mica_conv_config config = {.pad = {side / 2, side / 2}};
+  mica_value q = bytes(MICA_U8, MICA_SHAPE(1, C, H, W), x);
+  mica_value filters = bytes(MICA_I8, MICA_SHAPE(F, C, side, side), w);
+  mica_value beside = real(bytes(MICA_U8, MICA_SHAPE(1, F, H, W), other), 0.03, 120);
+  mica_value made = mica_conv(real(q, 0.05, 131), real(filters, 0.002, 0), (mica_value){0}, &config);
+  mica_value inner = mica_quantize(made, mica_scalar(graph, MICA_F32, 0.11), mica_scalar(graph, MICA_U8, 77), &u8);
+  mica_value sum = mica_relu(mica_add(beside, real(inner, 0.11, 77)));
+  mica_value outputs[] = {mica_quantize(sum, mica_scalar(graph, MICA_F32, 0.07), mica_scalar(graph, MICA_U8, 3), &u8),
+                          inner};
+  uint64_t found = run(outputs, _i == 2 ? 2 : 1, (void *[]){y[0], y[1]}, (size_t[]){sizeof y[0], sizeof y[1]}, "fused");
+  ck_assert_uint_eq(found, _i == 2);
+  for (int at = 0; at < F * H * W; at++) {
+    int32_t total = 0;
+    for (int c = 0; c < C; c++)
+      for (int t = 0; t < side * side; t++) {
+        int h = at / W % H - side / 2 + t / side, l = at % W - side / 2 + t % side;
+        if (h < 0 || h >= H || l < 0 || l >= W) continue;
+        total += (x[(c * H + h) * W + l] - 131) * (int8_t)w[(at / (H * W) * C + c) * side * side + t];
+      }
+    uint8_t byte = requantized(total, 0.05F * 0.002F, 0, -INFINITY, 0.11F, 77);
+    float own = (float)(byte - 77) * 0.11F, also = (float)(other[at] - 120) * 0.03F, real_sum = own + also;
+    uint8_t want = requantized(0, 0, real_sum < 0 ? 0 : real_sum, -INFINITY, 0.07F, 3);
+    ck_assert_msg(y[0][at] == want, "%d: element %d is %d, not %d", _i, at, y[0][at], want);
+    if (_i == 2) ck_assert_uint_eq(y[1][at], byte);
+  }
+}
+END_TEST
+
 /* A layer of a transformer: (batch, steps, features) by a weight stored row by row, a scale a row. */
 START_TEST(layers_are_found) {
   enum { B = 2, T = 3, K = 64, N = 17 };
@@ -241,6 +276,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, sums_wrap);
   tcase_add_loop_test(tcase, sums_keep_their_activation, 0, 2);
   tcase_add_test(tcase, convolutions_are_found);
+  tcase_add_loop_test(tcase, residuals_are_found, 0, 3);
   tcase_add_test(tcase, layers_are_found);
   tcase_add_loop_test(tcase, weights_stay_as_they_are_stored, 0, 9);
   suite_add_tcase(suite, tcase);

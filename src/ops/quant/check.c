@@ -16,6 +16,7 @@ enum {
   STANDARD = 1 << 23, /* without a processor's own instructions */
   I32_ZEROS = 1 << 24,
   TILES = 1 << 25, /* on tiles that are emulated */
+  SUM = 1 << 27,   /* all that is added */
   TIES = 1 << 26,  /* few sums, over a whole scale: many quotients end in a half */
 };
 
@@ -28,9 +29,20 @@ typedef struct int8_case {
 
 #define MOST_CASES 32
 
+/* The shape of a convolution's result. */
+static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
+  mica_shape y = c->a;
+  y.dim[1] = c->b.dim[0];
+  for (int32_t i = 2; i < y.rank; i++) {
+    const int64_t padded = c->a.dim[i] + 2 * attrs->pad[i - 2] + attrs->pad_more[i - 2];
+    y.dim[i] = (padded - (c->b.dim[i] - 1) * attrs->dilation[i - 2] - 1) / attrs->stride[i - 2] + 1;
+  }
+  return y;
+}
+
 /* A case as the check of launches takes it; *attrs keeps what it points to. */
 static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs *attrs) {
-  static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50};
+  static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50, 250, 2, 90, 3, 50};
   mica__launch_case made = {.attrs = attrs};
   int64_t rows = c->a.dim[c->a.rank - 2];
   int64_t columns = conv ? c->b.dim[0] : c->b.dim[c->b.rank - 1 - c->window.transposed];
@@ -45,7 +57,10 @@ static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs
     if (!attrs->dilation[i]) attrs->dilation[i] = 1;
   }
   if (!attrs->groups) attrs->groups = 1;
-  attrs->present = 3 | (c->with & ((1 << MICA__INT8_OPERANDS) - 1));
+  attrs->present = 3 | (c->with & ((1 << MICA__INT8_OTHER) - 1));
+  if (c->with & SUM) attrs->present |= (1 << MICA__INT8_OPERANDS) - (1 << MICA__INT8_OTHER);
+  attrs->sum_to = c->first;
+  attrs->sum_low = c->with & RELU ? 0 : -INFINITY;
   for (int32_t i = 0; i < MICA__INT8_OPERANDS; i++) {
     if (!(attrs->present >> i & 1)) continue;
     bool of_first = i == MICA__INT8_FIRST_SCALE || i == MICA__INT8_FIRST_ZERO;
@@ -55,10 +70,15 @@ static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs
                        : of_first && c->with & PER_ROW                             ? MICA_SHAPE(rows)
                                                                                    : MICA_SCALAR;
     if (i <= MICA__INT8_SECOND) shape = i ? c->b : c->a;
-    made.inputs[made.input_count].dtype = i == 0 ? c->first : i == 1 ? c->second : zero ? zeros : MICA_F32;
+    if (i == MICA__INT8_OTHER) shape = result_of(c, attrs);
+    const mica_dtype bytes = i == MICA__INT8_SECOND ? c->second : c->first;
+    const bool is_bytes = i <= MICA__INT8_SECOND || i == MICA__INT8_OTHER;
+    made.inputs[made.input_count].dtype = is_bytes ? bytes : zero ? zeros : MICA_F32;
     made.inputs[made.input_count].shape = shape;
-    const bool ties = c->with & TIES, whole = zero || i == MICA__INT8_Y_ZERO || (ties && i == MICA__INT8_Y_SCALE);
-    double bound = i < 2 && (i ? c->second : c->first) == MICA_I8 ? 128 : bounds[i];
+    const bool ties = c->with & TIES,
+               whole_zero = zero || i == MICA__INT8_Y_ZERO || i == MICA__INT8_OTHER_ZERO || i == MICA__INT8_SUM_ZERO;
+    const bool whole = whole_zero || (ties && (i == MICA__INT8_Y_SCALE || i > MICA__INT8_OTHER));
+    double bound = is_bytes && bytes == MICA_I8 ? 128 : bounds[i];
     if (ties && i == MICA__INT8_SECOND) bound = 2;
     if (ties && i == MICA__INT8_Y_SCALE) bound = 9;
     made.whole |= (uint32_t)whole << made.input_count;
@@ -221,6 +241,14 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       /* What tiles are for, on whatever the processor has. */
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 40, 5, 9}}, {4, {40, 40, 3, 3}}, SCALES | ZEROS | Y, {.pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 11}}, {4, {17, 3, 1, 1}}, Y | TIES, {0}},
+      /* Others added: where they are, behind the last column, in a launch of their own, ties. */
+      {MICA_U8, MICA_I8, MICA_U8, {4, {2, 9, 8, 34}}, {4, {13, 9, 1, 1}}, SCALES | ZEROS | Y | BIAS | SUM, {0}},
+      {MICA_I8, MICA_I8, MICA_I8, {4, {1, 38, 6, 11}}, {4, {36, 19, 1, 1}}, SCALES | Y | SUM | TILES, {.groups = 2}},
+      {MICA_U8, MICA_I8, MICA_I8, {4, {1, 7, 5, 9}}, {4, {9, 7, 1, 1}}, SCALES | Y | SUM | RELU | STANDARD, {0}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 6, 9, 13}}, {4, {7, 6, 3, 3}}, SCALES | Y | SUM, {.pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 4, 9, 13}}, {4, {4, 1, 3, 3}}, SCALES | Y | SUM, {.groups = 4}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {3, 21, 1, 1}}, {4, {18, 21, 1, 1}}, SCALES | Y | SUM, {0}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 11}}, {4, {17, 3, 1, 1}}, Y | SUM | TIES, {0}},
       /* Rows of several vectors by two, and more taps than are remembered. */
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 5, 71}}, {4, {4, 3, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 2, 9, 12}}, {4, {3, 2, 8, 7}}, ZEROS, {.stride = {1, 2}, .pad = {3, 3}}},

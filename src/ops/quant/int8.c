@@ -17,7 +17,12 @@ static const char *const operand_names[] = {"the first",
                                             "the second's zero point",
                                             "the bias",
                                             "the result's scale",
-                                            "the result's zero point"};
+                                            "the result's zero point",
+                                            "the other",
+                                            "the other's scale",
+                                            "the other's zero point",
+                                            "the sum's scale",
+                                            "the sum's zero point"};
 
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
@@ -74,6 +79,7 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, v
   if (!fits || k < 1 || k > INT32_MAX || n > INT32_MAX || b.dim[b.rank - 2 + attrs->transposed] != k)
     return mica__fail(MICA_E_SHAPE, "%s and %s are no matrices of a product", mica_shape_format(a, ta),
                       mica_shape_format(b, tb));
+  if (mica__int8_input(attrs, MICA__INT8_OTHER) >= 0) return mica__fail(MICA_E_SHAPE, "matrices have nothing added");
   *out = (mica__type){attrs->to, a};
   out->shape.dim[a.rank - 1] = n;
   return check_operands(attrs, inputs, a.rank == 2 ? a.dim[0] : 1, n);
@@ -90,6 +96,23 @@ static mica_conv_config config_of(const mica__int8_attrs *attrs) {
   return config;
 }
 
+/* What a convolution's bytes are added to, and the type that the sums give the result. */
+static mica_status check_other(const mica__int8_attrs *attrs, const mica__type *inputs, mica__type *out) {
+  const int32_t at = mica__int8_input(attrs, MICA__INT8_OTHER);
+  for (int32_t i = MICA__INT8_OTHER_SCALE; i < MICA__INT8_OPERANDS; i++) {
+    if (at < 0 && mica__int8_input(attrs, (mica__int8_operand)i) >= 0)
+      return mica__fail(MICA_E_SHAPE, "%s has nothing beside it", operand_names[i]);
+    MICA_TRY(expect(attrs, inputs, (mica__int8_operand)i, MICA_F32, 1));
+  }
+  if (at < 0) return MICA_OK;
+  if (!is_byte(inputs[at].dtype) || !is_byte(attrs->to) || !is_byte(attrs->sum_to))
+    return mica__fail(MICA_E_DTYPE, "what is added must be i8 or u8, as the sums");
+  if (!mica_shape_equal(inputs[at].shape, out->shape))
+    return mica__fail(MICA_E_SHAPE, "what is added must have the shape of the result");
+  out->dtype = attrs->sum_to;
+  return MICA_OK;
+}
+
 static mica_status infer_conv(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   (void)input_count;
   const mica__int8_attrs *attrs = attributes;
@@ -103,7 +126,8 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   *out = (mica__type){attrs->to, x};
   out->shape.dim[1] = w.dim[0];
   for (int32_t i = 2; i < x.rank; i++) out->shape.dim[i] = dims.out[i + 3 - x.rank];
-  return check_operands(attrs, inputs, 1, w.dim[0]);
+  MICA_TRY(check_operands(attrs, inputs, 1, w.dim[0]));
+  return check_other(attrs, inputs, out);
 }
 
 /* --- references --- */
@@ -132,6 +156,33 @@ static double number(const reference *r, mica__int8_operand operand, int64_t ind
 
 static uint32_t bits_of(double value) { return (uint32_t)(int32_t)value; }
 
+/* Steps as a byte of the type. */
+static double byte_of(float step, mica_dtype to) {
+  float low = to == MICA_I8 ? -128 : 0, high = to == MICA_I8 ? 127 : 255;
+  return isnan(step) ? 0 : (double)(step < low ? low : step > high ? high : step);
+}
+
+static float within(float v, double low, double high) {
+  return v < (float)low ? (float)low : v > (float)high ? (float)high : v;
+}
+
+/* A byte as a real number: number `operand` less the zero point behind its scale. */
+static float real_of(const reference *r, double value, mica__int8_operand scale) {
+  return ((float)value - (float)number(r, scale + 1, 0, 0)) * (float)number(r, scale, 0, 1);
+}
+
+/* The byte with the other of that index added. */
+static double add_other(const reference *r, double byte, int64_t index) {
+  const mica__int8_attrs *attrs = r->attrs;
+  if (!r->in[MICA__INT8_OTHER]) return byte;
+  const float x = real_of(r, byte, MICA__INT8_Y_SCALE),
+              other = real_of(r, r->in[MICA__INT8_OTHER][index], MICA__INT8_OTHER_SCALE);
+  const float sum = within(x + other, attrs->sum_low, attrs->sum_high);
+  const float step =
+      rintf(sum / (float)number(r, MICA__INT8_SUM_SCALE, 0, 1)) + (float)number(r, MICA__INT8_SUM_ZERO, 0, 0);
+  return byte_of(step, attrs->sum_to);
+}
+
 /* In f32, as a device does it. */
 static double finish(const reference *r, uint32_t bits, int64_t first, int64_t second) {
   const mica__int8_attrs *attrs = r->attrs;
@@ -140,11 +191,10 @@ static double finish(const reference *r, uint32_t bits, int64_t first, int64_t s
   float factor =
       (float)number(r, MICA__INT8_FIRST_SCALE, first, 1) * (float)number(r, MICA__INT8_SECOND_SCALE, second, 1);
   float v = fmaf((float)sum, factor, (float)number(r, MICA__INT8_BIAS, second, 0));
-  v = v < (float)attrs->low ? (float)attrs->low : v > (float)attrs->high ? (float)attrs->high : v;
+  v = within(v, attrs->low, attrs->high);
   if (attrs->to == MICA_F32) return (double)v;
   float step = rintf(v / (float)number(r, MICA__INT8_Y_SCALE, 0, 1)) + (float)number(r, MICA__INT8_Y_ZERO, 0, 0);
-  float low = attrs->to == MICA_I8 ? -128 : 0, high = attrs->to == MICA_I8 ? 127 : 255;
-  return isnan(step) ? 0 : (double)(step < low ? low : step > high ? high : step);
+  return byte_of(step, attrs->to);
 }
 
 static mica_status evaluate_matmul(const mica__eval *eval) {
@@ -190,10 +240,10 @@ static mica_status evaluate_conv(const mica__eval *eval) {
   mica__conv_dims d;
   MICA_TRY(mica__conv_dims_of(&config, eval->types[0].shape, eval->types[1].shape, NULL, &d));
   double *y = eval->output;
-  for (int64_t image = 0; image < d.n; image++)
+  for (int64_t image = 0, i = 0; image < d.n; image++)
     for (int64_t f = 0; f < d.groups * d.k; f++)
-      for (int64_t pixel = 0; pixel < d.out[1] * d.out[2]; pixel++)
-        *y++ = finish(&r, conv_sum(&r, &d, image, f, pixel / d.out[2], pixel % d.out[2]), 0, f);
+      for (int64_t pixel = 0; pixel < d.out[1] * d.out[2]; pixel++, i++)
+        y[i] = add_other(&r, finish(&r, conv_sum(&r, &d, image, f, pixel / d.out[2], pixel % d.out[2]), 0, f), i);
   return MICA_OK;
 }
 
@@ -241,16 +291,18 @@ static mica_status launch_conv(const mica__exec *exec) {
   MICA_TRY(mica__conv_dims_of(&config, mica_tensor_shape(exec->inputs[0]), mica_tensor_shape(exec->inputs[1]), NULL,
                               &p.dims));
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  if (is_matrix(&p.dims)) {
+  const bool matrix = is_matrix(&p.dims);
+  p.depth = p.dims.c;
+  if (p.in[MICA__INT8_OTHER] && (matrix || mica__int8_is_depthwise(&p) || !mica__int8_product_adds(&p)))
+    return mica__int8_conv_then_add(&p, launch_conv);
+  if (matrix) {
     p.conv = false;
     p.transposed = true;
     p.m = p.dims.n;
     p.n = p.dims.k;
-    p.depth = p.dims.c;
     return mica__int8_product(&p);
   }
   join_rows(&p.dims);
-  p.depth = p.dims.c;
   p.m = p.dims.k;
   p.row_batches = p.dims.groups;
   p.batches = p.dims.n * p.dims.groups;
@@ -274,7 +326,7 @@ static mica_status check_conv(mica__check *check) { return mica__int8_conv_check
 static const mica__kernel_desc *const matmul_kernels[] = {&mica__int8_pack_kernel, &mica__int8_cpu_kernel,
                                                           &mica__int8_gpu_kernel, NULL};
 static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel, &mica__int8_depthwise_kernel,
-                                                        &mica__int8_depthwise_cpu_kernel, NULL};
+                                                        &mica__int8_depthwise_cpu_kernel, &mica__int8_add_kernel, NULL};
 
 const mica__op mica__op_int8_matmul = {.name = "int8_matmul",
                                        .kernels = matmul_kernels,

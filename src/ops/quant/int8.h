@@ -1,7 +1,8 @@
 /* ops/quant/int8.h: products of 8-bit values as data, and the kernels that compute them.
  *
  *   int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
- *   int8_conv (x, w, ...)     the same of a convolution, whose padding is x's zero point
+ *   int8_conv (x, w, ...)     the same of a convolution, whose padding is x's zero point; with OTHER its bytes stand
+ *                             for real numbers, others are added, and the sums are bytes (cl/quant/int8_add.cl)
  *
  * No builder makes them: match.c finds them. cl/quant/product.clh says what `finish` is. */
 #ifndef MICA_OPS_QUANT_INT8_H
@@ -16,7 +17,8 @@
 
 /* Operands by position; from FIRST_SCALE on they may be absent. FIRST is a or x, SECOND b or w. Scales are f32: a
  * scalar, or of a matrix one a row of a or a column of b, of filters one a filter. Zero points are whole numbers, both
- * f32 or both i32, that of the result f32. BIAS is f32, one a column of a matrix, one a filter. */
+ * f32 or both i32, that of the result f32. BIAS is f32, one a column of a matrix, one a filter. Numbers of OTHER and of
+ * the sum are f32, scalars. */
 typedef enum mica__int8_operand {
   MICA__INT8_FIRST,
   MICA__INT8_SECOND,
@@ -27,6 +29,11 @@ typedef enum mica__int8_operand {
   MICA__INT8_BIAS,
   MICA__INT8_Y_SCALE,
   MICA__INT8_Y_ZERO,
+  MICA__INT8_OTHER, /* of a convolution, with all that follow: bytes in the shape of the result */
+  MICA__INT8_OTHER_SCALE,
+  MICA__INT8_OTHER_ZERO,
+  MICA__INT8_SUM_SCALE,
+  MICA__INT8_SUM_ZERO,
   MICA__INT8_OPERANDS
 } mica__int8_operand;
 
@@ -35,6 +42,9 @@ typedef enum mica__int8_operand {
   X(S, DTYPE, to, MICA_I32, "I32: sums; F32: times scales, with bias; I8, U8: quantized again")                        \
   X(S, REAL, low, -INFINITY, "real results are cut to this")                                                           \
   X(S, REAL, high, INFINITY, "and this")                                                                               \
+  X(S, DTYPE, sum_to, MICA_U8, "of sums with others, I8 or U8")                                                        \
+  X(S, REAL, sum_low, -INFINITY, "they are cut to this")                                                               \
+  X(S, REAL, sum_high, INFINITY, "and this")                                                                           \
   X(S, BOOL, transposed, false, "of a matrix: b is (n, k)")                                                            \
   X(S, SPATIAL, stride, 1, "of a convolution, as all that follow")                                                     \
   X(S, SPATIAL, pad, 0, "before the first element, and as many after the last")                                        \
@@ -107,12 +117,19 @@ bool mica__int8_int_zeros(const mica__int8 *p);
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to);
 mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch);
 
+/* add.c: what is left of the operands in a packed launch: those from OTHER on, in this order, and the attributes. */
+void mica__int8_push_sum(const mica__int8 *p, mica__launch *launch);
+/* A convolution whose kernel adds nothing: its bytes, then their sums with others. */
+mica_status mica__int8_conv_then_add(const mica__int8 *p, mica_status (*conv)(const mica__exec *exec));
+/* True if the product's own kernel adds others. */
+bool mica__int8_product_adds(const mica__int8 *p);
+
 /* product.c and depthwise.c: the launches. */
 mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
-    mica__int8_gpu_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel;
+    mica__int8_gpu_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
 
 /* match.c. */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);

@@ -210,9 +210,20 @@ static void give_ids(const int32_t ids[MICA__INT8_OPERANDS], mica__int8_attrs *a
 
 static void give(const operand *first, const operand *second, const above *t, int32_t *inputs, int32_t *count) {
   bool scaled = t->attrs->to != MICA_I32;
-  const int32_t ids[MICA__INT8_OPERANDS] = {
-      first->q,   second->q, scaled ? first->scale : 0, first->zero, scaled ? second->scale : 0, second->zero, t->bias,
-      t->y_scale, t->y_zero};
+  const int32_t ids[MICA__INT8_OPERANDS] = {first->q,
+                                            second->q,
+                                            scaled ? first->scale : 0,
+                                            first->zero,
+                                            scaled ? second->scale : 0,
+                                            second->zero,
+                                            t->bias,
+                                            t->y_scale,
+                                            t->y_zero,
+                                            0,
+                                            0,
+                                            0,
+                                            0,
+                                            0};
   give_ids(ids, t->attrs, inputs, count);
 }
 
@@ -317,9 +328,9 @@ static bool copy_window(const mica__node *node, mica__int8_attrs *attrs) {
          copy_spatial(node, "pad_more", attrs->pad_more) && copy_spatial(node, "dilation", attrs->dilation);
 }
 
-bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
+static bool match_plain(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count,
+                        mica__int8_attrs *attrs) {
   const mica_graph *graph = match->graph;
-  mica__int8_attrs *attrs = attributes;
   above t = {.attrs = attrs, .product = mica__pattern_behind(graph, root)};
   operand x, w;
   int32_t in[4];
@@ -342,4 +353,82 @@ bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inpu
   if (sums && (!is_one(graph, x.scale) || !is_one(graph, w.scale))) return false;
   give(&x, &w, &t, inputs, count);
   return true;
+}
+
+/* True if operand k of the node alone needs `id`, which stands behind a dequantisation there. */
+static bool alone_needs(const mica__match *match, int32_t node, int32_t k, int32_t id) {
+  for (int32_t at = node_of(match->graph, node)->inputs[k];; at = node_of(match->graph, at)->inputs[0]) {
+    if (match->users[at - 1] != 1) return false;
+    if (at == id) return true;
+    if (node_of(match->graph, at)->input_count == 0) return false;
+  }
+}
+
+/* True if both are one value, or one number, 0 where they are absent. */
+static bool same_number(const mica_graph *graph, int32_t a, int32_t b) {
+  double x = 0, y = 0;
+  return a == b || ((!a || mica__pattern_number(graph, a, &x)) && (!b || mica__pattern_number(graph, b, &y)) && x == y);
+}
+
+/* The convolution that ends in these bytes, as operands by their names. */
+static bool conv_of_bytes(const mica__match *match, int32_t bytes, int32_t ids[MICA__INT8_OPERANDS],
+                          mica__int8_attrs *attrs) {
+  const mica__node *node = node_of(match->graph, bytes);
+  int32_t found[MICA__INT8_OPERANDS], count = 0;
+  const int32_t *inputs = found;
+  if (node->op->match == mica__int8_match_conv) {
+    *attrs = *(const mica__int8_attrs *)node->attrs;
+    inputs = node->inputs;
+  } else if (!match_plain(match, bytes, found, &count, attrs)) {
+    return false;
+  }
+  for (int32_t i = 0; i < MICA__INT8_OPERANDS; i++) {
+    const int32_t at = mica__int8_input(attrs, (mica__int8_operand)i);
+    ids[i] = at >= 0 ? inputs[at] : 0;
+  }
+  return is_byte(attrs->to) && ids[MICA__INT8_Y_SCALE] && !ids[MICA__INT8_OTHER];
+}
+
+/* A residual connection of integers: a convolution's bytes, which nothing else needs, and others stand for real numbers
+ * that are added and quantized again. */
+static bool match_sum(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count,
+                      mica__int8_attrs *attrs) {
+  const mica_graph *graph = match->graph;
+  mica__int8_attrs outer = *attrs;
+  above t = {.attrs = &outer, .product = mica__pattern_behind(graph, root)};
+  int32_t in[4];
+  operand own, other;
+  if (!match->users || !peel_quantize(graph, &t)) return false;
+  peel_activation(graph, &t);
+  if (!mica__pattern_op(graph, t.product, &mica__op_add, in)) return false;
+  for (int32_t k = 0; k < 2; k++) {
+    int32_t ids[MICA__INT8_OPERANDS];
+    if (!dequantized(graph, in[k], &own) || !dequantized(graph, in[1 - k], &other)) return false;
+    const int32_t bytes = mica__pattern_behind(graph, own.q);
+    if (own.reshaped || other.reshaped || !mica_shape_equal(shape_of(graph, own.q), shape_of(graph, other.q)) ||
+        !mica_shape_equal(shape_of(graph, own.q), shape_of(graph, root)) || !is_one_number(graph, other.scale) ||
+        !is_one_number(graph, other.zero) || !alone_needs(match, t.product, k, bytes))
+      continue;
+    mica__int8_attrs inner = *attrs;
+    if (!conv_of_bytes(match, bytes, ids, &inner)) continue;
+    if (!same_number(graph, own.scale, ids[MICA__INT8_Y_SCALE]) ||
+        !same_number(graph, own.zero, ids[MICA__INT8_Y_ZERO]))
+      continue;
+    *attrs = inner;
+    attrs->sum_to = outer.to;
+    attrs->sum_low = outer.low;
+    attrs->sum_high = outer.high;
+    ids[MICA__INT8_OTHER] = other.q;
+    ids[MICA__INT8_OTHER_SCALE] = other.scale;
+    ids[MICA__INT8_OTHER_ZERO] = other.zero;
+    ids[MICA__INT8_SUM_SCALE] = t.y_scale;
+    ids[MICA__INT8_SUM_ZERO] = t.y_zero;
+    give_ids(ids, attrs, inputs, count);
+    return true;
+  }
+  return false;
+}
+
+bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
+  return match_sum(match, root, inputs, count, attributes) || match_plain(match, root, inputs, count, attributes);
 }

@@ -19,22 +19,23 @@ static const mica__kernel_param cpu_params[] = {
     MICA__CASE("MICA_HAS_AMX", "its instructions, 0: an emulation", 0, 1),
     MICA__CASE("RAW", "1: columns are packed by their group", 0, 1),
     MICA__CASE("ALIKE", "1: columns have no numbers of their own", 0, 1),
+    MICA__CASE("OTHER", "1: others are added to results", 0, 1),
     MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
 enum { STANDARD, VNNI, AMX, EMULATED };
 static const mica__variant cpu_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 6),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 6),
     {.name = "vnni",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_vnni,
-     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 12}},
+     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 12}},
     {.name = "amx",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_tiles,
-     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 32}},
-    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 32),
+     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 0, 32}},
+    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 0, 32),
 };
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
@@ -78,7 +79,7 @@ static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
 mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values,
                              const mica__int8_form *form, const mica_tensor *const *first, int32_t count,
                              mica__launch *launch) {
-  mica_dtype to = mica_tensor_dtype(p->exec->output);
+  const mica_dtype to = p->attrs->to;
   mica__kernel_set(desc, values, "Y_T", (int32_t)(to == MICA_I8 ? MICA_U8 : to));
   mica__int8_operand row_scale = p->conv ? MICA__INT8_SECOND_SCALE : MICA__INT8_FIRST_SCALE;
   mica__int8_operand row_zero = row_scale + 1;
@@ -238,6 +239,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   const bool raw = cpu && is_raw(p, form), offset = columns_are_offset(p, form);
   if (cpu) mica__kernel_set(desc, values, "RAW", raw);
   if (cpu) mica__kernel_set(desc, values, "ALIKE", columns_are_alike(p));
+  if (cpu) mica__kernel_set(desc, values, "OTHER", has(p, MICA__INT8_OTHER));
   if (raw) lie_raw(p, form, &packed);
   mica_status status = raw ? mica__int8_pack_rows(p, form, offset, &packed) : mica__int8_pack(p, form, offset, &packed);
   const mica_tensor *const first[] = {packed.rows, raw ? p->in[MICA__INT8_FIRST] : packed.columns, packed.sums};
@@ -252,6 +254,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
                               p->batches};
     push_problem(p, form, &packed, columns, mica__int8_steps(p, form), block, &launch);
     if (cpu) mica__launch_int(&launch, mica__int8_mask(p->in[MICA__INT8_FIRST], form->columns));
+    if (cpu && has(p, MICA__INT8_OTHER)) mica__int8_push_sum(p, &launch);
     mica__launch_range3(&launch, groups, cpu ? (size_t[]){1, 1, 1} : (size_t[]){GPU_SIDE, GPU_SIDE, 1});
     status = mica__int8_end(p, &launch);
   }
@@ -299,9 +302,13 @@ static mica_status run_on_gpu(const mica__int8 *p) {
   return run(p, &mica__int8_gpu_kernel, NULL, &form, 0);
 }
 
-mica_status mica__int8_product(const mica__int8 *p) {
+static bool runs_on_cpu(const mica__int8 *p) {
   unsigned classes = p->exec->classes;
   if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(p->exec->queue)));
-  bool cpu = classes & MICA__ON_CPU && (p->exec->classes || mica__exec_takes(p->exec, &mica__int8_cpu_kernel));
-  return cpu ? run_on_cpu(p) : run_on_gpu(p);
+  return classes & MICA__ON_CPU && (p->exec->classes || mica__exec_takes(p->exec, &mica__int8_cpu_kernel));
 }
+
+/* Rows of images that are wider than those of results hold columns that are dropped, to which nothing is added. */
+bool mica__int8_product_adds(const mica__int8 *p) { return p->conv && p->dims.filter[2] == 1 && runs_on_cpu(p); }
+
+mica_status mica__int8_product(const mica__int8 *p) { return runs_on_cpu(p) ? run_on_cpu(p) : run_on_gpu(p); }
