@@ -37,6 +37,26 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
                     desc->name, device->name, desc->name);
 }
 
+void mica__kernels_imitate_gpu(mica_engine *engine, bool on) {
+  engine->imitates_gpu = on && mica__kernel_class(&engine->device.info) == MICA__ON_CPU;
+}
+
+static bool is_variant(const mica__kernel_desc *desc, const mica__variant *variant, const int32_t *values) {
+  for (int i = 0; i < desc->param_count; i++)
+    if (desc->params[i].kind == MICA__PARAM_INT && values[i] != variant->values[i]) return false;
+  return true;
+}
+
+static bool is_for_gpus(const mica__kernel_desc *desc, const int32_t *values) {
+  bool found = false;
+  for (int v = 0; v < desc->variant_count; v++) {
+    if (!is_variant(desc, &desc->variants[v], values)) continue;
+    if (desc->variants[v].classes & MICA__ON_CPU) return false;
+    found = true;
+  }
+  return found;
+}
+
 mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
                              const char *prelude, mica__kernel **kernel) {
   MICA_TRY(mica__kernel_check_values(desc, values));
@@ -44,9 +64,11 @@ mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc,
   if (desc->options) key = mica__hash_text(key, desc->options);
   key = mica__hash_bytes(key, values, (size_t)desc->param_count * sizeof *values);
   if (prelude) key = mica__hash_text(key, prelude);
+  const bool unoptimised = engine->imitates_gpu && is_for_gpus(desc, values);
+  if (unoptimised) key = mica__hash_text(key, MICA__UNOPTIMISED);
   /* Most launches find it; the text of the options, which takes longer than they do, is for the others. */
   if ((*kernel = mica__kernel_find_key(engine, key))) return MICA_OK;
-  char *options = mica__kernel_options(desc, values);
+  char *options = mica__kernel_options(desc, values, unoptimised);
   if (!options) return mica__fail_nomem("the options of a kernel");
   mica_status status = mica__kernel_find(engine, key, desc->name, desc->file, desc->file, prelude, options, kernel);
   free(options);

@@ -14,6 +14,10 @@ bool mica__variant_is_bad(mica_engine *engine, const mica__kernel_desc *desc, co
  * MICA_E_UNSUPPORTED when none is left. */
 mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant **variant);
 
+/* While it is on, a CPU compiles variants that are for GPUs alone without optimisation: a check does as on a GPU then,
+ * and PoCL takes seconds to optimise what the check runs for milliseconds. Nothing on other devices. */
+void mica__kernels_imitate_gpu(mica_engine *engine, bool on);
+
 /* The compiled kernel for these values, from the engine's table, the disk cache or the compiler. prelude is source text
  * put before the file (macro definitions of a fused expression); NULL for none. The kernel belongs to the engine.
  * Blocks while compiling. MICA_E_BUILD carries the driver's log, the kernel's name and the options. */

@@ -75,7 +75,7 @@ void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char
   if (index >= 0) values[index] = value;
 }
 
-char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values) {
+char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values, bool unoptimised) {
   mica__text text = {0};
   mica__text_add(&text, desc->options ? desc->options : "");
   for (int i = 0; i < desc->param_count; i++) {
@@ -85,8 +85,8 @@ char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values)
     else
       mica__text_addf(&text, "%s-D%s=%d", text.length ? " " : "", param->macro, (int)values[i]);
   }
-  for (int i = 0; i < desc->param_count; i++)
-    if (desc->params[i].kind == MICA__PARAM_EMULATED && !values[i]) mica__text_add(&text, " -cl-opt-disable");
+  for (int i = 0; i < desc->param_count; i++) unoptimised |= desc->params[i].kind == MICA__PARAM_EMULATED && !values[i];
+  if (unoptimised) mica__text_add(&text, MICA__UNOPTIMISED);
   if (text.failed) mica__text_free(&text);
   return text.data;
 }

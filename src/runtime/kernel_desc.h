@@ -132,8 +132,9 @@ void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *var
 int32_t mica__kernel_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro);
 void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value);
 
-/* Writes the build options of a parameter assignment, "-DMR=8 -DX_T=f16"; the result belongs to the caller (free). NULL
- * when memory is short. */
-char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values);
+#define MICA__UNOPTIMISED " -cl-opt-disable"
+/* Writes the build options of a parameter assignment, "-DMR=8 -DX_T=f16", with MICA__UNOPTIMISED where it is wanted or
+ * the kernel is an emulation; the result belongs to the caller (free). NULL when memory is short. */
+char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values, bool unoptimised);
 
 #endif

@@ -36,7 +36,8 @@ struct mica_engine {
   struct mica__derivations *derivations;
   struct mica__loss *loss;
   mica__split_limits split_limits;
-  bool tunes; /* mica_engine_config.tune */
+  bool tunes;        /* mica_engine_config.tune */
+  bool imitates_gpu; /* see mica__kernels_imitate_gpu */
   atomic_bool has_run_clblast;
   mica__counters stats;
   uint64_t cache_bytes;

@@ -1,6 +1,7 @@
 /* labels: device
  *
  * Kernels from the compiler to the launch: what a failure says, and what is refused before the driver sees it. */
+#include "base/text.h"
 #include "runtime/kernel.h"
 #include "runtime/launch.h"
 #include "runtime/recording.h"
@@ -190,7 +191,7 @@ START_TEST(parameters_are_checked) {
   ck_assert_int_eq(mica__kernel_get(test_engine(), &count_desc, (int32_t[]){4, MICA_F16}, NULL, &kernel),
                    MICA_E_INVALID);
   says("X_T");
-  char *options = mica__kernel_options(&count_desc, (int32_t[]){4, MICA_F32});
+  char *options = mica__kernel_options(&count_desc, (int32_t[]){4, MICA_F32}, false);
   ck_assert_str_eq(options, "-cl-mad-enable -DSTEP=4 -DX_T=f32");
   free(options);
   ck_assert_int_eq(mica__kernel_param_index(&count_desc, "X_T"), 1);
@@ -211,6 +212,31 @@ START_TEST(a_device_takes_the_first_variant_that_fits) {
   few.variant_count = 2;
   device.vendor = MICA_VENDOR_AMD;
   ck_assert_ptr_null(mica__kernel_variant(&few, &device));
+}
+END_TEST
+
+static bool is_optimised(const mica__kernel_desc *desc, const int32_t *values, bool imitating) {
+  mica__kernel *kernel;
+  mica__text text = {0};
+  mica__kernels_imitate_gpu(test_engine(), imitating);
+  mica_status status = mica__kernel_get(test_engine(), desc, values,
+                                        "__kernel void imitated(__global int *x) { x[0] = STEP; }", &kernel);
+  mica__kernels_imitate_gpu(test_engine(), false);
+  ck_ok(status);
+  ck_ok(mica__kernel_text(kernel, &text));
+  bool optimised = !strstr(text.data, MICA__UNOPTIMISED);
+  mica__text_free(&text);
+  return optimised;
+}
+
+START_TEST(a_gpu_that_is_imitated_is_not_optimised_for) {
+  static const mica__kernel_desc desc = {MICA__KERNEL("imitated", "common/dtype.clh", params, variants)};
+  const int32_t for_cpus[] = {2, MICA_I32}, for_gpus[] = {4, MICA_I32}, for_any[] = {1, MICA_I32};
+  const bool cpu = mica__kernel_class(mica_engine_device(test_engine())) == MICA__ON_CPU;
+  ck_assert_int_eq(is_optimised(&desc, for_gpus, true), !cpu);
+  ck_assert(is_optimised(&desc, for_gpus, false));
+  ck_assert(is_optimised(&desc, for_cpus, true));
+  ck_assert(is_optimised(&desc, for_any, true)); /* no variant's */
 }
 END_TEST
 
@@ -298,6 +324,7 @@ Suite *test_suite(void) {
   suite_add_tcase(suite, launch);
   TCase *table = tcase_create("parameters");
   tcase_add_test(table, parameters_are_checked);
+  tcase_add_test(table, a_gpu_that_is_imitated_is_not_optimised_for);
   tcase_add_test(table, a_device_takes_the_first_variant_that_fits);
   suite_add_tcase(suite, table);
   return suite;

@@ -73,7 +73,7 @@ static bool is_declined(const mica__kernel_desc *desc, const int32_t *values) {
 
 /* Returns whether the line could be printed. */
 static bool print_line(const mica__kernel_desc *desc, const int32_t *values, const char *vendors) {
-  char *options = mica__kernel_options(desc, values);
+  char *options = mica__kernel_options(desc, values, false);
   const char *use = is_declined(desc, values) ? "variant" : "default";
   bool printed = options && printf("%s\t%s\t%s\t%s\t%s\n", desc->name, desc->file, options, vendors, use) > 0;
   free(options);

@@ -383,7 +383,10 @@ static mica_status check_impl(mica__check *check, const mica__impl *impl, bool *
   for (int v = 0; v < kernel->variant_count; v++)
     if (mica__variant_fits(kernel, &kernel->variants[v], device)) last = &kernel->variants[v];
   *tried = last || foreign;
-  if (!last && foreign) MICA_TRY(check_foreign(check, impl, smallest));
+  mica__kernels_imitate_gpu(check->engine, true);
+  mica_status status = !last && foreign ? check_foreign(check, impl, smallest) : MICA_OK;
+  mica__kernels_imitate_gpu(check->engine, false);
+  MICA_TRY(status);
   for (const mica__variant *variant = kernel->variants; last && variant <= last; variant++)
     if (mica__variant_fits(kernel, variant, device)) MICA_TRY(check_variant(check, impl, variant, variant == last));
   return MICA_OK;

@@ -244,7 +244,9 @@ mica_status mica__check_launches(mica__check *check, const mica__op *op, const c
     char text[96];
     snprintf(text, sizeof text, "%s as on a %s", cases, classes[k].name);
     groups.list[0] = mica__check_begin(check, op->name, classes[k].name, text);
+    mica__kernels_imitate_gpu(check->engine, classes[k].bit == MICA__ON_GPU);
     status = check_class(check, op, list, count, classes[k].bit, &groups);
+    mica__kernels_imitate_gpu(check->engine, false);
     for (size_t g = 0; g < groups.count; g++) {
       mica_status ended = mica__check_end(&groups.list[g]);
       if (status == MICA_OK) status = ended;

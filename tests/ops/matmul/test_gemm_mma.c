@@ -45,7 +45,7 @@ START_TEST(emulations_alone_are_not_optimised) {
   const mica__kernel_desc *desc = &mica__gemm_mma_kernel;
   for (int v = 0; v < desc->variant_count; v++) {
     const bool native = mica__kernel_value(desc, desc->variants[v].values, "MMA_NATIVE") == 1;
-    char *options = mica__kernel_options(desc, desc->variants[v].values);
+    char *options = mica__kernel_options(desc, desc->variants[v].values, false);
     ck_assert_ptr_nonnull(options);
     ck_assert_msg(!strstr(options, "-cl-opt-disable") == native, "%s: %s", desc->variants[v].name, options);
     free(options);
