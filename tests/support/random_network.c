@@ -374,12 +374,13 @@ static void set_weights(const random_network *n, mica_nn *nn) {
   }
 }
 
-/* A gradient that is 0 but for rounding must not become a step of its sign. */
+/* A gradient that is 0 but for rounding must not become a step of its sign, nor one that this makes 0: losses have
+ * slopes of tenths. */
 static void push(const random_network *n, mica_nn *nn, mica_value *loss) {
   for (size_t i = 0; n->how.optimizer == MICA_OPTIMIZER_LION && i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     if (info->role != MICA_NN_ROLE_WEIGHT || (n->how.rows && !fnmatch(n->how.rows, info->name, 0))) continue;
-    *loss = mica_add(*loss, mica_affine(mica_sum(info->value, MICA_ALL_AXES, false), 0.1, 0));
+    *loss = mica_add(*loss, mica_affine(mica_sum(info->value, MICA_ALL_AXES, false), 0.0731, 0));
   }
 }
 
