@@ -64,7 +64,8 @@ mica_status mica__titles_parse(const char *name, char *content, size_t size, mic
     *title = '\0';
     title += strlen(mark);
     const char *behind = strstr(title, mark);
-    const size_t bytes = behind ? (size_t)(behind - title) : strlen(title);
+    size_t bytes = behind ? (size_t)(behind - title) : strlen(title);
+    while (bytes && title[bytes - 1] == ' ') bytes--;
     MICA_TRY(take_line(titles, name, number, line, title, bytes, latin));
   }
   return MICA_OK;

@@ -145,7 +145,7 @@ awk 'BEGIN { for (n = 0; n < 90; n++) print n % 9 "\t" n % 10 "\t" 1 + n % 5 "\t
 sed 's/\t/::/g' "$work/tabs/u.data" >"$work/dat/ratings.dat"
 # Titles in Latin-1 with quotes and colons, of items that are rated and of another one.
 awk 'BEGIN { for (n = 0; n < 12; n++)
-  printf "%d|%s (1995)|01-Jan-1995||http://x/?a|0|1\n", n, n == 3 ? "Caf\351 \"3\"" : "M: " n }' >"$work/tabs/u.item"
+  printf "%d|%s (1995) |01-Jan-1995||http://x/?a|0|1\n", n, n == 3 ? "Caf\351 \"3\"" : "M: " n }' >"$work/tabs/u.item"
 sed 's/|01-Jan.*/::Drama|War/; s/|/::/' "$work/tabs/u.item" >"$work/dat/movies.dat"
 for form in tabs dat; do
   run train --task recommend --data "$work/$form" --epochs 1 --width 4 --quiet --out "$work/$form.run"
