@@ -8,7 +8,7 @@
 #include "support/limited_api.h"
 #include "support/trained_check.h"
 
-#define NETWORKS 32
+#define NETWORKS 64
 
 Suite *test_suite(void) {
   if (!limited_install("null")) return NULL;
