@@ -29,6 +29,7 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 /* Parts of the filters, the share of the time by which more of them are to be faster, and multiply-adds of a vector
  * that a group is worth: a core that sleeps takes some 20 us to wake. */
 #define MOST_PARTS 64
+#define MOST_STRIPS 8
 #define GAIN 0.02
 #define GROUP_WORK (1 << 15)
 
@@ -78,13 +79,15 @@ static void plan_packing(plan *p) {
   }
 }
 
-/* The longest strips of which all channels stay in a part of a second level cache; rows 0: there is none. */
-static void choose_strips(const mica_device_info *device, plan *p) {
+/* The longest strips, at least so many of them, of which all channels stay in a part of a second level cache; rows 0:
+ * there are none. */
+static void choose_strips(const mica_device_info *device, int64_t least, plan *p) {
   const mica__conv_window *w = &p->window;
   const int64_t room = mica__core_model_of(device)->l2_floats / 2, a_row = mica__ceil_div(w->out[2], p->seg);
   const bool flat = w->out[1] == 1;
   const int64_t all = flat ? a_row : w->out[1];
   int64_t most = flat ? STRIP / p->seg : mica__max(1, mica__min(w->out[1], STRIP / mica__max(1, w->out[2])));
+  most = mica__max(1, mica__min(most, mica__ceil_div(all, least)));
   do {
     p->strips = mica__ceil_div(all, most);
     most = mica__max(1, mica__ceil_div(all, mica__max(1, p->strips)));
@@ -96,14 +99,19 @@ static void choose_strips(const mica_device_info *device, plan *p) {
   p->pixels = flat ? p->segments * p->seg : p->rows * w->out[2];
 }
 
-/* Multiply-adds of a vector in whose time a packed element is read and written. */
-#define PACKING 0.25
+/* Multiply-adds of a vector in whose time an element is packed, a weight comes to a group that reads it first, and a
+ * tile's sums are transposed and finished. */
+#define PACKING 0.5
+#define WEIGHT 0.2
+#define TILE 400.0
 
-/* Panels a group: units take equal shares of all groups, each of which packs its strip for itself. */
-static void choose_panels(const mica_device_info *device, plan *p) {
+/* Panels a group: units take equal shares of all groups, each of which packs its strip for itself. Returns when they
+ * are done, in multiply-adds of a vector. */
+static double choose_panels(const mica_device_info *device, plan *p) {
   const mica__conv_window *w = &p->window;
   const int64_t strips = mica__max(1, p->strips * w->n * w->groups), panels = mica__ceil_div(w->k, p->nv * VW);
-  const double panel = (double)(p->pixels * w->c * mica__product3(w->taps) * p->nv);
+  const double depth = (double)(w->c * mica__product3(w->taps)), tiles = (double)mica__ceil_div(p->segments, 2);
+  const double panel = tiles * (2 * depth * (double)(p->seg * p->nv) + TILE) + WEIGHT * depth * (double)(p->nv * VW);
   double least = INFINITY;
   for (int64_t parts = 1; parts <= mica__min(panels, MOST_PARTS); parts++) {
     const int64_t each = mica__ceil_div(panels, parts), groups = strips * mica__ceil_div(panels, each);
@@ -113,6 +121,7 @@ static void choose_panels(const mica_device_info *device, plan *p) {
     least = time;
     p->panels = each;
   }
+  return least;
 }
 
 static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
@@ -121,8 +130,16 @@ static plan make_plan(const mica__conv *conv, const mica__variant *variant, cons
   p.seg = value(p.variant, "SEG");
   p.nv = value(p.variant, "NV");
   p.one_tap = mica__product3(p.window.taps) == 1 && !reads_padding(&p.window, 1) && !reads_padding(&p.window, 2);
-  choose_strips(device, &p);
-  choose_panels(device, &p);
+  choose_strips(device, 1, &p);
+  double least = choose_panels(device, &p);
+  for (int64_t strips = 2; strips <= MOST_STRIPS; strips *= 2) {
+    plan cut = p;
+    choose_strips(device, strips, &cut);
+    const double time = choose_panels(device, &cut);
+    if (cut.rows == 0 || time > (1 - GAIN) * least) continue;
+    least = time;
+    p = cut;
+  }
   return p;
 }
 
