@@ -83,6 +83,16 @@ static bool goes_on(const char *name) {
   return false;
 }
 
+/* Weights and the optimiser's state stay finite, also where the step that is left out is one of several runs. */
+static void check_finite(const random_network *n, const trained *run) {
+  for (size_t i = 0; n->fault && i < run->count; i++) {
+    const trained_tensor *t = &run->tensors[i];
+    bool finite = true, kept = is_parameter(run, t->name + 2) && !goes_on(t->name + 2);
+    for (int64_t k = 0; kept && k < t->count; k++) finite = finite && isfinite(t->values[k]);
+    ck_assert_msg(finite, "seed %u: step %s is not finite", n->seed, t->name);
+  }
+}
+
 /* The graph that all ways carry out leaves a step with infinite gradients out: weights, averages and the optimiser's
  * state stay to the last bit, and the factor of the loss is halved. */
 static void check_left_out(const random_network *n, const trained *run) {
@@ -204,6 +214,7 @@ static void check_network(uint32_t seed, trained_fn *run, bool small) {
   n.open = n.open || small;
   trained exact = trained_on_host(&n, 0, false), rounded = trained_on_host(&n, 0, true);
   check_left_out(&n, &exact);
+  check_finite(&n, &exact);
   for (int k = 0; k < WAYS; k++) {
     trained_way way;
     const char *name = way_of(&n, k, &way);
