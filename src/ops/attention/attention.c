@@ -195,7 +195,8 @@ static mica_status launch(const mica__attention *a) {
     if (!pass || ways[k]->classes != classes || ways[k]->unable(a)) continue;
     mica_status status = prove(a, ways[k]);
     if (status == MICA_OK) status = pass(a);
-    if (status != MICA_E_UNSUPPORTED) return status;
+    const bool rejected = status == MICA_E_BUILD && ways[k]->untried; /* a driver's matter */
+    if (status != MICA_E_UNSUPPORTED && !rejected) return status;
   }
   return a->of_gradient ? mica__attention_naive.backward(a) : mica__attention_naive.forward(a);
 }

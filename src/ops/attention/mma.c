@@ -34,7 +34,7 @@ static const mica__variant variants[] = {
     VARIANT("mfma64x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 2, 32, 32, 64),
     VARIANT("wmma64x64", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 64, 64),
     VARIANT("wmma32x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 2, 16, 32, 64),
-    VARIANT("dpas8.64x32", mica__gpu_has_dpas8, MICA__MMA_DPAS8, 1, 8, 8, 32, 64),
+    VARIANT("dpas8.64x32", mica__gpu_has_dpas8, MICA__MMA_DPAS8, 1, 8, 8, 32, 32),
     VARIANT("dpas16.64x32", mica__gpu_has_dpas16, MICA__MMA_DPAS16, 1, 8, 8, 32, 64),
     EMULATION("emulated_mfma", MICA__MMA_MFMA, 0, 1, 32, 32, 64),
     EMULATION("emulated_wmma", MICA__MMA_WMMA, 0, 2, 16, 32, 64),
@@ -90,13 +90,12 @@ static bool fits(const tile *t, int64_t elements, const mica_device_info *device
          (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;
 }
 
-/* What compilers found registers for, with any mask and dropout. A thread of Intel's has 128 for scores and sums. */
+/* What compilers found registers for, with any mask and dropout. A thread of Intel's has few. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   const tile t = tile_of(&mica__attention_mma_kernel, values);
   const int64_t wide = t.head > t.columns ? t.head : t.columns,
                 rows = t.rows * (is_dpas(&t) ? t.head + t.columns : wide);
-  const bool registers =
-      is_dpas(&t) ? t.warp * (t.columns + t.head) / mica__mma_lanes(t.unit) <= 100 : t.head <= 64 || t.columns <= 32;
+  const bool registers = is_dpas(&t) ? t.head <= 4 * mica__mma_lanes(t.unit) : t.head <= 64 || t.columns <= 32;
   return (registers || !t.native) && fits(&t, rows + 2 * t.columns * t.head, device);
 }
 static bool grad_has_room(const int32_t *values, const mica_device_info *device) {

@@ -324,7 +324,7 @@ static mica_status check_matmul(mica__check *check) { return mica__int8_matmul_c
 static mica_status check_conv(mica__check *check) { return mica__int8_conv_check(check, &mica__op_int8_conv); }
 
 static const mica__kernel_desc *const matmul_kernels[] = {&mica__int8_pack_kernel, &mica__int8_cpu_kernel,
-                                                          &mica__int8_gpu_kernel, NULL};
+                                                          &mica__int8_gpu_kernel, &mica__int8_mma_kernel, NULL};
 static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel, &mica__int8_depthwise_kernel,
                                                         &mica__int8_depthwise_cpu_kernel, &mica__int8_add_kernel, NULL};
 

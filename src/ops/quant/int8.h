@@ -51,7 +51,7 @@ typedef enum mica__int8_operand {
   X(S, SPATIAL, pad_more, 0, "after the last so many more")                                                            \
   X(S, SPATIAL, dilation, 1, "from one element of a filter to the next")                                               \
   X(S, INT, groups, 1, "of channels and filters")                                                                      \
-  X(S, INT, way, 0, "of checks: 1 without a processor's own instructions, 2 on emulated tiles")
+  X(S, INT, way, 0, "of checks: 1 without a processor's own instructions, 2 on emulated tiles or matrix units")
 MICA__ATTR_STRUCT(int8, MICA__INT8_ATTRS);
 extern const mica__attr_list mica__int8_attr_list;
 extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_weights;
@@ -129,7 +129,8 @@ mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
-    mica__int8_gpu_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
+    mica__int8_gpu_kernel, mica__int8_mma_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel,
+    mica__int8_add_kernel;
 
 /* match.c. */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);

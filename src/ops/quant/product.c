@@ -2,10 +2,13 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/quant/int8.h"
+#include "ops/select/mma.h"
+#include "runtime/build_list.h"
 #include "runtime/device.h"
 #include "runtime/host_cpu.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 /* dp4a came with compute capability 6.1. */
 static bool has_dp4a(const mica_device_info *device) { return device->compute_capability >= 61; }
@@ -55,6 +58,25 @@ static const mica__variant gpu_variants[] = {
 };
 const mica__kernel_desc mica__int8_gpu_kernel = {
     MICA__KERNEL("int8_gpu", "quant/int8_gpu.cl", gpu_params, gpu_variants)};
+
+static const mica__kernel_param mma_params[] = {
+    MICA__INT8_PARAMS,
+    MICA__CASE("ALIGNED", "1: four columns begin at a multiple of 16 bytes", 0, 1),
+    MICA__MMA_PARAMS(MICA__EMULATED),
+};
+#define MMA_VALUES MICA__INT8_VALUES, 1
+/* Units that read words of operands that lie. */
+static const mica__variant mma_variants[] = {
+    MICA__MMA_PTX_64X64(MMA_VALUES),
+    MICA__MMA_MFMA_64X64(MMA_VALUES),
+    MICA__MMA_EMULATION("emulated_mfma", MMA_VALUES, MICA__MMA_MFMA, 0, 1, 1, 32, 32, 2),
+    MICA__MMA_EMULATION("emulation", MMA_VALUES, MICA__MMA_PTX, 0, 2, 1, 16, 32, 3),
+};
+static bool mma_has_room(const int32_t *values, const mica_device_info *device) {
+  return mica__mma_has_room(&mica__int8_mma_kernel, values, device);
+}
+const mica__kernel_desc mica__int8_mma_kernel = {
+    MICA__KERNEL("int8_mma", "quant/int8_mma.cl", mma_params, mma_variants), .has_room = mma_has_room};
 
 #define CPU_COLUMNS 32
 #define GPU_TILE 64
@@ -221,6 +243,12 @@ static void lie_raw(const mica__int8 *p, const mica__int8_form *form, mica__int8
   packed->b_batch = p->depth * packed->wide;
 }
 
+/* True if four words of columns in a row begin at a multiple of 16 bytes, in every batch, step and tap. */
+static bool are_aligned(const mica__int8 *p, const mica__int8_packed *packed) {
+  return packed->step_step % 4 == 0 && packed->b_batch % 4 == 0 && (!p->conv || mica__product3(p->dims.filter) == 1);
+}
+
+/* height: the rows of a CPU's tile; 0 for a GPU. */
 static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
                        const mica__int8_form *form, int32_t height) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
@@ -242,6 +270,10 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (cpu) mica__kernel_set(desc, values, "OTHER", has(p, MICA__INT8_OTHER));
   if (raw) lie_raw(p, form, &packed);
   mica_status status = raw ? mica__int8_pack_rows(p, form, offset, &packed) : mica__int8_pack(p, form, offset, &packed);
+  const bool units = desc == &mica__int8_mma_kernel;
+  if (units) mica__kernel_set(desc, values, "ALIGNED", are_aligned(p, &packed));
+  const size_t side = cpu ? 1 : GPU_SIDE, threads = units ? mica__mma_tile_of(desc, values).threads : 0;
+  const size_t group[] = {units ? threads : side, units ? 1 : side, 1};
   const mica_tensor *const first[] = {packed.rows, raw ? p->in[MICA__INT8_FIRST] : packed.columns, packed.sums};
   if (status == MICA_OK) status = mica__int8_begin(p, desc, values, form, first, 3, &launch);
   int64_t columns = p->conv ? (d->out[1] - 1) * packed.wide + d->out[2] : p->n;
@@ -250,12 +282,12 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   int64_t wanted = 4 * (int64_t)device->compute_units, parts = mica__ceil_div(wanted, tiles * p->batches);
   int64_t block = mica__ceil_div(panels, parts < panels ? parts : panels);
   if (status == MICA_OK) {
-    const int64_t groups[] = {tiles * (cpu ? 1 : GPU_SIDE), cpu ? mica__ceil_div(panels, block) : panels * GPU_SIDE,
-                              p->batches};
+    const int64_t groups[] = {tiles * (int64_t)group[0],
+                              (cpu ? mica__ceil_div(panels, block) : panels) * (int64_t)group[1], p->batches};
     push_problem(p, form, &packed, columns, mica__int8_steps(p, form), block, &launch);
     if (cpu) mica__launch_int(&launch, mica__int8_mask(p->in[MICA__INT8_FIRST], form->columns));
     if (cpu && has(p, MICA__INT8_OTHER)) mica__int8_push_sum(p, &launch);
-    mica__launch_range3(&launch, groups, cpu ? (size_t[]){1, 1, 1} : (size_t[]){GPU_SIDE, GPU_SIDE, 1});
+    mica__launch_range3(&launch, groups, group);
     status = mica__int8_end(p, &launch);
   }
   mica__int8_packed_free(&packed);
@@ -291,7 +323,94 @@ static mica_status run_on_cpu(const mica__int8 *p) {
   return run(p, &mica__int8_cpu_kernel, &cpu_variants[STANDARD], &form, (int32_t)form.row_width);
 }
 
+static mica_status run_on_units(const mica__int8 *p, const mica__variant *variant) {
+  const mica__mma_tile tile = mica__mma_tile_of(&mica__int8_mma_kernel, variant->values);
+  const mica__int8_form form = {
+      .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = tile.m, .column_width = tile.n, .run = 1};
+  return run(p, &mica__int8_mma_kernel, variant, &form, 0);
+}
+
+/* The trial: a (TRIAL_M, TRIAL_K) times b (TRIAL_K, TRIAL_N), no tile or step of which is whole. */
+enum { TRIAL_M = 70, TRIAL_K = 133, TRIAL_N = 75 };
+static int8_t trial_a(int i, int k) { return (int8_t)((i * 37 + k * 11 + i * k) % 256 - 128); }
+static int8_t trial_b(int k, int j) { return (int8_t)((j * 53 + k * 29 + j * k) % 256 - 128); }
+
+static mica_status compare_trial(const int32_t *y) {
+  for (int i = 0; i < TRIAL_M; i++)
+    for (int j = 0; j < TRIAL_N; j++) {
+      int32_t sum = 0;
+      for (int k = 0; k < TRIAL_K; k++) sum += trial_a(i, k) * trial_b(k, j);
+      if (sum != y[i * TRIAL_N + j])
+        return mica__fail(MICA_E_NUMERIC, "element (%d, %d) of a trial product of bytes is %ld, not %ld", i, j,
+                          (long)y[i * TRIAL_N + j], (long)sum);
+    }
+  return MICA_OK;
+}
+
+static mica_status run_trial(mica_queue *queue, const mica__variant *variant, mica_tensor *const *t) {
+  static int8_t a[TRIAL_M * TRIAL_K], b[TRIAL_K * TRIAL_N]; /* of one content whoever writes them */
+  static const mica__int8_attrs attrs = {.present = 3, .to = MICA_I32, .low = -INFINITY, .high = INFINITY};
+  for (int n = 0; n < TRIAL_M * TRIAL_K; n++) a[n] = trial_a(n / TRIAL_K, n % TRIAL_K);
+  for (int n = 0; n < TRIAL_K * TRIAL_N; n++) b[n] = trial_b(n / TRIAL_N, n % TRIAL_N);
+  const mica_tensor *const in[] = {t[0], t[1]};
+  const mica__exec exec = {
+      .queue = queue, .attrs = &attrs, .inputs = in, .input_count = 2, .output = t[2], .classes = MICA__ON_GPU};
+  const mica__int8 p = {.exec = &exec,
+                        .attrs = &attrs,
+                        .in = {t[0], t[1]},
+                        .batches = 1,
+                        .row_batches = 1,
+                        .m = TRIAL_M,
+                        .n = TRIAL_N,
+                        .depth = TRIAL_K};
+  int32_t *y = malloc(mica_tensor_bytes(t[2]));
+  if (!y) return mica__fail_nomem("a trial product");
+  mica_status status = mica_tensor_upload(queue, t[0], a, sizeof a);
+  if (status == MICA_OK) status = mica_tensor_upload(queue, t[1], b, sizeof b);
+  if (status == MICA_OK) status = run_on_units(&p, variant);
+  if (status == MICA_OK) status = mica_tensor_download(queue, t[2], y, mica_tensor_bytes(t[2]));
+  if (status == MICA_OK) status = compare_trial(y);
+  free(y);
+  return status;
+}
+
+static mica_status try_units(mica_engine *engine, const mica__variant *variant, mica_dtype type) {
+  mica_queue *queue = NULL;
+  mica_tensor *t[3] = {NULL};
+  mica_status status = mica_queue_create(engine, &queue);
+  if (status == MICA_OK) status = mica_tensor_create(engine, type, MICA_SHAPE(TRIAL_M, TRIAL_K), &t[0]);
+  if (status == MICA_OK) status = mica_tensor_create(engine, type, MICA_SHAPE(TRIAL_K, TRIAL_N), &t[1]);
+  if (status == MICA_OK) status = mica_tensor_create(engine, MICA_I32, MICA_SHAPE(TRIAL_M, TRIAL_N), &t[2]);
+  if (status == MICA_OK) status = run_trial(queue, variant, t);
+  for (int k = 0; k < 3; k++) mica_tensor_destroy(t[k]);
+  mica_queue_destroy(queue);
+  return status;
+}
+
+/* The device's matrix unit for the product; NULL where it has none, it is wrong, or the product is smaller than its
+ * tiles are good for. */
+static const mica__variant *unit_for(const mica__int8 *p) {
+  const mica__kernel_desc *desc = &mica__int8_mma_kernel;
+  mica_engine *engine = mica__queue_engine(p->exec->queue);
+  const mica_device_info *device = mica_engine_device(engine);
+  /* Checks have both emulations in turn. */
+  if (p->attrs->way == 2) return &mma_variants[desc->variant_count - 1 - p->m % 2];
+  if (p->attrs->way || p->m < 16 || mica__mma_missing(desc, MICA_I8, device)) return NULL;
+  const mica__variant *variant = mica__kernel_variant(desc, device);
+  if (mica__variant_is_bad(engine, desc, variant) || mica__mma_check(engine, desc, variant, MICA_I8) != MICA_OK)
+    return NULL;
+  /* A dry run has no kernels: it is tried when launches are recorded. */
+  const bool dry = mica__build_list_open();
+  return dry || mica__mma_prove_by(engine, variant, MICA_I8, try_units) == MICA_OK ? variant : NULL;
+}
+
 static mica_status run_on_gpu(const mica__int8 *p) {
+  const mica__variant *unit = unit_for(p);
+  if (unit) {
+    const mica_status status = run_on_units(p, unit);
+    const bool rejected = mica__mma_built(&mica__int8_mma_kernel, unit, MICA_I8, status) == MICA_E_BUILD;
+    if (!rejected || p->attrs->way) return status;
+  }
   const mica__int8_form form = {
       .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = GPU_TILE, .column_width = GPU_TILE, .run = 1};
   if (takes_instruction(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &ptx_rejected)) {

@@ -1,0 +1,105 @@
+/* ops/units_device.h: a GPU with matrix units for tests of choices: PoCL under an AMD GPU's name, whose driver takes
+ * the unit's instructions for their emulation, counts programs and may spoil one. */
+#ifndef MICA_TESTS_OPS_UNITS_DEVICE_H
+#define MICA_TESTS_OPS_UNITS_DEVICE_H
+
+#include "runtime/opencl_api.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A program is known by what its source has. spoil: becomes `with` there, of the same length; NULL: it stays right. */
+typedef struct units_program {
+  const char *has, *spoil, *with;
+  int made;
+} units_program;
+
+static struct {
+  mica__cl_api api, below;
+  const char *name;
+  units_program *programs;
+  size_t count;
+} units;
+
+static cl_int text(const char *is, size_t size, void *out, size_t *used) {
+  if (used) *used = strlen(is) + 1;
+  if (out && size > strlen(is)) strcpy(out, is);
+  return CL_SUCCESS;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL platform_info(cl_platform_id platform, cl_platform_info what, size_t size,
+                                                     void *out, size_t *used) {
+  if (what == CL_PLATFORM_NAME) return text("AMD Accelerated Parallel Processing", size, out, used);
+  return units.below.GetPlatformInfo(platform, what, size, out, used);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *out,
+                                                   size_t *used) {
+  if (what == CL_DEVICE_NAME) return text(units.name, size, out, used);
+  if (what == CL_DEVICE_VENDOR) return text("Advanced Micro Devices, Inc.", size, out, used);
+  const cl_int error = units.below.GetDeviceInfo(device, what, size, out, used);
+  if (out && what == CL_DEVICE_TYPE) *(cl_device_type *)out = CL_DEVICE_TYPE_GPU;
+  if (out && what == CL_DEVICE_LOCAL_MEM_TYPE) *(cl_device_local_mem_type *)out = CL_LOCAL;
+  if (out && what == CL_DEVICE_VENDOR_ID) *(cl_uint *)out = 0x1002;
+  return error;
+}
+
+static CL_API_ENTRY cl_program CL_API_CALL program_of(cl_context context, cl_uint count, const char **texts,
+                                                      const size_t *sizes, cl_int *error) {
+  char *copy = malloc(strlen(texts[0]) + 1), *at = NULL;
+  (void)sizes; /* texts end in 0 */
+  ck_assert_uint_eq(count, 1);
+  ck_assert_ptr_nonnull(copy);
+  strcpy(copy, texts[0]);
+  for (size_t k = 0; k < units.count; k++) {
+    units_program *program = &units.programs[k];
+    if (!strstr(copy, program->has)) continue;
+    program->made++;
+    if (!program->spoil) continue;
+    ck_assert_ptr_nonnull((at = strstr(copy, program->spoil)));
+    memcpy(at, program->with, strlen(program->with));
+  }
+  const cl_program made = units.below.CreateProgramWithSource(context, 1, (const char **)&copy, NULL, error);
+  free(copy);
+  return made;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id *devices,
+                                             const char *options,
+                                             void(CL_CALLBACK *done)(cl_program program, void *user), void *user) {
+  static const char native[] = "-DMMA_NATIVE=1";
+  char own[4096], *at = NULL;
+  /* As the platform is called, PoCL's own macros are not there. */
+  snprintf(own, sizeof own, "%s -DMICA_HAS_UNALIGNED_VECTORS -DMICA_HAS_HALF_VECTOR_BITS -cl-opt-disable", options);
+  ck_assert_uint_lt(strlen(own), sizeof own - 1);
+  if ((at = strstr(own, native))) at[strlen(native) - 1] = '0';
+  return units.below.BuildProgram(program, count, devices, own, done, user);
+}
+
+/* An engine on the device of that name. Verdicts on units are kept for the process, by the name. */
+static mica_engine *units_open(const char *name, units_program *programs, size_t count) {
+  mica_engine *engine = NULL;
+  if (!units.below.GetDeviceInfo) units.below = *mica__cl_loader();
+  units.api = units.below;
+  units.api.GetPlatformInfo = platform_info;
+  units.api.GetDeviceInfo = device_info;
+  units.api.CreateProgramWithSource = program_of;
+  units.api.BuildProgram = build;
+  units.name = name;
+  units.programs = programs;
+  units.count = count;
+  mica__cl_install(&units.api);
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  return engine;
+}
+
+static void units_close(mica_engine *engine) {
+  mica_engine_destroy(engine);
+  mica__cl_install(NULL);
+}
+
+#endif
