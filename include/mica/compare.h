@@ -42,7 +42,8 @@ typedef struct mica_compared {
 
 /* Evaluates and times the runs on the data. They are timed in turns, a row of predictions each, so that a change of the
  * machine's speed hits all alike. results has `count` elements. MICA_E_INVALID: no run, or runs of different tasks or,
- * without data, of different data, which are named; else as mica_run_evaluate. Blocks. */
+ * without data, of different data or with other samples held out, which are named; else as mica_run_evaluate.
+ * Blocks. */
 MICA_API MICA_CHECKED mica_status mica_runs_compare(mica_run *const *runs, size_t count,
                                                     const mica_compare_config *config, mica_compared *results);
 

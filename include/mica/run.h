@@ -168,12 +168,16 @@ MICA_API const char *mica_run_remark(const mica_run *run, size_t index);
 
 /* The metrics of a part of data, NULL: of the training's, where validation may be a share of what was trained on. By
  * all ranks together, which end where one fails. MICA_E_FORMAT names both sides where columns, sizes or classes do not
- * fit the run's; MICA_E_NOT_FOUND: there is no such part; MICA_E_NUMERIC: the loss is not a number. */
+ * fit the run's; MICA_E_NOT_FOUND: there is no such part; MICA_E_STATE: the part is a share of the training's data,
+ * which have changed since; MICA_E_NUMERIC: the loss is not a number. */
 MICA_API MICA_CHECKED mica_status mica_run_evaluate(mica_run *run, const char *data, mica_part part,
                                                     mica_metrics *metrics);
 /* What was evaluated last: "train", "validation", "test", or "all" where a test part was wanted of data that are in no
  * parts: the whole is taken. "" before. Changes with the next evaluation. */
 MICA_API const char *mica_run_evaluated(const mica_run *run);
+/* True if that was a part of the run's own data, these have changed since it was trained, and its task parts them: the
+ * part may hold what was trained on, as a remark says. */
+MICA_API bool mica_run_evaluated_changed(const mica_run *run);
 
 /* How a run of the task speech finds texts in what its network hears. */
 typedef struct mica_text_search {

@@ -139,6 +139,7 @@ static int print_json(const comparison *c) {
   cli_json_begin(&json);
   cli_json_text(&json, json.root, "task", mica_run_task(c->runs[0]));
   cli_json_text(&json, json.root, "part", mica_run_evaluated(c->runs[0]));
+  if (mica_run_evaluated_changed(c->runs[0])) cli_json_bool(&json, json.root, "data_changed", true);
   cJSON *list = cli_json_array(&json, json.root, "runs");
   for (size_t i = 0; i < c->count; i++) add_run(c, i, &json, cli_json_object(&json, list, NULL));
   return cli_json_print_line(&json, c->self);
@@ -217,8 +218,7 @@ static int compare(comparison *c, const struct values *v, mica_compare_config *c
     compared = mica_runs_compare(c->runs, c->count, config, c->results);
   }
   if (compared != MICA_OK) return cli_fail_library(c->self);
-  if (!v->data && !strcmp(mica_run_evaluated(c->runs[0]), "all"))
-    fprintf(stderr, "mica compare: what the runs were trained on has no test part: they are tested on all of it\n");
+  cli_print_remarks(c->self, c->runs[0]);
   int status = v->report ? write_report(c, v->report) : CLI_OK;
   if (status == CLI_OK && v->json) return print_json(c);
   if (status == CLI_OK) print_table(c);

@@ -142,6 +142,7 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
   cli_json_begin(&json);
   cli_json_text(&json, json.root, "task", mica_run_task(run));
   cli_json_text(&json, json.root, "part", part);
+  if (mica_run_evaluated_changed(run)) cli_json_bool(&json, json.root, "data_changed", true);
   add_metrics(&json, m);
   for (size_t s = 0; s < mica_report_count(report); s++)
     for (size_t i = 0; i < mica_report_item_count(report, s); i++) {

@@ -134,8 +134,13 @@ static mica_status note_costs(contender *c, mica_compared *result) {
 /* --- answers --- */
 
 static mica_status answer(mica_run *run, const mica_compare_config *config, mica_report **report) {
-  const mica_run_input input = {.data = config->data, .part = config->part, .count = config->samples, .top = 1};
-  return mica_run_predict(run, &input, report);
+  const char *data = config->data ? config->data : run->data;
+  const mica_run_input input = {.data = data, .part = config->part, .count = config->samples, .top = 1};
+  /* Without data that are named the samples are those of the test. */
+  run->predicts_own = !config->data;
+  mica_status status = mica_run_predict(run, &input, report);
+  run->predicts_own = false;
+  return status;
 }
 
 static mica_status compare_predictions(mica_run *const *runs, size_t count, const mica_compare_config *config,
@@ -164,15 +169,27 @@ static mica_status compare_answers(mica_run *const *runs, size_t count, const mi
   return MICA_OK;
 }
 
-/* The data that all runs were trained on. */
-static mica_status find_data(mica_run *const *runs, size_t count, const char **data) {
+/* Without data that are named all runs were trained on the same. */
+static mica_status check_data(mica_run *const *runs, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (!runs[i]->data) return mica__fail(MICA_E_INVALID, "%s does not say what it was trained on", runs[i]->folder);
     if (strcmp(runs[i]->data, runs[0]->data) != 0)
       return mica__fail(MICA_E_INVALID, "%s was trained on %s, %s on %s: what both are tested on must be said",
                         runs[0]->folder, runs[0]->data, runs[i]->folder, runs[i]->data);
   }
-  *data = runs[0]->data;
+  return MICA_OK;
+}
+
+/* What one run split off to be tested on another may have been trained on. */
+static mica_status check_split(const mica_run *first, const mica_run *other) {
+  static const char *const splits[] = {"seed", "validation"};
+  for (size_t i = 0; i < 2 && first->judged_split; i++) {
+    const char *a = mica_run_setting(first, splits[i]), *b = mica_run_setting(other, splits[i]);
+    if (strcmp(a, b) != 0)
+      return mica__fail(MICA_E_INVALID,
+                        "%s and %s hold out other samples of %s (%s %s and %s): what both are tested on must be said",
+                        first->folder, other->folder, first->data, splits[i], a, b);
+  }
   return MICA_OK;
 }
 
@@ -198,13 +215,14 @@ mica_status mica_runs_compare(mica_run *const *runs, size_t count, const mica_co
   mica_compare_config how = *given;
   const mica_compare_config *const config = &how;
   if (!how.samples) how.samples = USUAL_SAMPLES;
-  if (!how.data) MICA_TRY(find_data(runs, count, &how.data));
+  if (!how.data) MICA_TRY(check_data(runs, count));
   contender *list = calloc(count, sizeof *list);
   mica_status status = list ? MICA_OK : mica__fail_nomem("a comparison");
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     results[i] = (mica_compared){0};
     list[i].run = runs[i];
     status = mica_run_evaluate(runs[i], config->data, config->part, &results[i].metrics);
+    if (status == MICA_OK) status = check_split(runs[0], runs[i]);
   }
   if (status == MICA_OK) status = compare_answers(runs, count, config, results);
   for (size_t i = 0; status == MICA_OK && i < count; i++) status = take_sample(&list[i], config->part);

@@ -100,8 +100,9 @@ static mica_status open_part_or_all(const mica_run *run, const char *path, mica_
   return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), instead);
 }
 
-mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all,
-                                 mica_dataset **data) {
+mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data) {
+  *all = false;
+  if (run->predicts_own) return mica__run_open_own(run, part, data);
   return open_part_or_all(run, path, part, "files that are no test part are given as inputs", all, data);
 }
 
@@ -163,6 +164,60 @@ mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica
   *part = *rest = NULL;
   if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
   return mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), part, rest);
+}
+
+/* True if the run's data have a validation part of their own, or their task makes one. */
+static mica_status has_validation(const mica_run *run, bool *has) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_VALIDATION);
+  mica_dataset *data = NULL;
+  *has = true;
+  if (run->task->open) return MICA_OK;
+  mica_status status = mica_dataset_open(run->data, &config, &data);
+  mica_dataset_destroy(data);
+  *has = status == MICA_OK;
+  return status == MICA_E_NOT_FOUND ? MICA_OK : status;
+}
+
+/* The samples that the run trained on, or kept out of training, where its data have no validation part. */
+static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **data) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  const bool validation = wanted == MICA_PART_VALIDATION;
+  mica_dataset *whole = NULL, *part = NULL, *rest = NULL;
+  if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
+  if (mica__run_data_changed(run))
+    return mica__fail(MICA_E_STATE,
+                      "%s has changed since %s was trained: its %s part would be another now, with samples of the "
+                      "other; --data FILE tests on what is named",
+                      run->data, run->folder, mica_part_name(wanted));
+  run->judged_split = true;
+  MICA_TRY(mica_dataset_open(run->data, &config, &whole));
+  mica_status status = mica__run_split(run, whole, &part, &rest);
+  if (status == MICA_OK && !part && validation)
+    status = mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
+  if (status == MICA_OK) *data = validation ? part : rest ? rest : whole;
+  if (*data != part) mica_dataset_destroy(part);
+  if (*data != rest) mica_dataset_destroy(rest);
+  if (*data != whole) mica_dataset_destroy(whole);
+  return status;
+}
+
+/* Says that a task's own parts may be others now: some of its data only grow, which leaks nothing. */
+static mica_status remark_changed(mica_run *run, mica_part part) {
+  run->judged_changed = run->task->open && mica__run_data_changed(run);
+  if (!run->judged_changed) return MICA_OK;
+  return mica__run_remark(run, "%s has changed since %s was trained: its %s part may hold what was trained on",
+                          run->data, run->folder, mica_part_name(part));
+}
+
+mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data) {
+  const mica_dataset_config config = mica__run_opening(run, part);
+  bool has = true;
+  if (part == MICA_PART_TRAIN) MICA_TRY(has_validation(run, &has));
+  if (!has) return split_again(run, part, data);
+  mica_status status = mica__run_open_part(run, run->data, &config, data);
+  if (status == MICA_E_NOT_FOUND && part == MICA_PART_VALIDATION) return split_again(run, part, data);
+  if (status == MICA_OK && part != MICA_PART_TRAIN) status = remark_changed(run, part);
+  return status;
 }
 
 /* The part to train on, the one to validate on, and the task. */

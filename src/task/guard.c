@@ -118,6 +118,12 @@ static bool print_data(const char *path, char text[MICA__HASH_TEXT]) {
   return there;
 }
 
+bool mica__run_data_changed(const mica_run *run) {
+  char text[MICA__HASH_TEXT];
+  const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
+  return !run->config.dataset && *before && print_data(run->data, text) && strcmp(before, text) != 0;
+}
+
 mica_status mica__run_check_data(mica_run *run) {
   char text[MICA__HASH_TEXT];
   if (run->config.dataset || !print_data(run->data, text)) return MICA_OK;

@@ -270,6 +270,11 @@ static mica_status prune(work *w, mica_run **out) {
   const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
   MICA_TRY(mica_run_open(w->engine, c->run, &w->base));
   MICA_TRY(check_run(w->base));
+  if (!c->data && mica__run_data_changed(w->base))
+    return mica__fail(MICA_E_STATE,
+                      "%s has changed since %s was trained: what would validate may be what it was trained on; --data "
+                      "FILE goes on with what is named",
+                      w->base->data, c->run);
   MICA_TRY(check_network(w));
   MICA_TRY(take_settings(w));
   w->begin = mica__run_path(w->base, MODEL_FILE);

@@ -297,49 +297,11 @@ mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
 
 /* --- evaluating --- */
 
-/* True if the run's data have a validation part of their own, or their task makes one. */
-static mica_status has_validation(const mica_run *run, bool *has) {
-  const mica_dataset_config config = mica__run_opening(run, MICA_PART_VALIDATION);
-  mica_dataset *data = NULL;
-  *has = true;
-  if (run->task->open) return MICA_OK;
-  mica_status status = mica_dataset_open(run->data, &config, &data);
-  mica_dataset_destroy(data);
-  *has = status == MICA_OK;
-  return status == MICA_E_NOT_FOUND ? MICA_OK : status;
-}
-
-/* The samples that the run trained on, or kept out of training, where its data have no validation part. */
-static mica_status split_again(const mica_run *run, mica_part wanted, mica_dataset **data) {
-  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
-  const bool validation = wanted == MICA_PART_VALIDATION;
-  mica_dataset *whole = NULL, *part = NULL, *rest = NULL;
-  if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
-  MICA_TRY(mica_dataset_open(run->data, &config, &whole));
-  mica_status status = mica__run_split(run, whole, &part, &rest);
-  if (status == MICA_OK && !part && validation)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
-  if (status == MICA_OK) *data = validation ? part : rest ? rest : whole;
-  if (*data != part) mica_dataset_destroy(part);
-  if (*data != rest) mica_dataset_destroy(rest);
-  if (*data != whole) mica_dataset_destroy(whole);
-  return status;
-}
-
-/* Opens a part of the run's own data as training parted them. */
-static mica_status open_own(const mica_run *run, mica_part part, mica_dataset **data) {
-  const mica_dataset_config config = mica__run_opening(run, part);
-  bool has = true;
-  if (part == MICA_PART_TRAIN) MICA_TRY(has_validation(run, &has));
-  if (!has) return split_again(run, part, data);
-  mica_status status = mica__run_open_part(run, run->data, &config, data);
-  return status == MICA_E_NOT_FOUND && part == MICA_PART_VALIDATION ? split_again(run, part, data) : status;
-}
-
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
   mica_dataset *data = NULL;
   bool all = false;
-  mica_status status = path ? mica__run_open_judged(run, path, part, &all, &data) : open_own(run, part, &data);
+  mica_status status =
+      path ? mica__run_open_judged(run, path, part, &all, &data) : mica__run_open_own(run, part, &data);
   if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
     status = mica__run_no_test();
@@ -364,6 +326,7 @@ static mica_status evaluate(mica_run *run, const char *path, mica_part part, mic
   mica_loader *loader = NULL;
   mica_dataset_destroy(run->judged_own);
   run->judged = run->judged_own = NULL;
+  run->judged_split = run->judged_changed = false;
   snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));
   if (!path && run->parts[part].data && part != MICA_PART_TRAIN) {
     run->judged = run->parts[part].data;
@@ -549,6 +512,7 @@ bool mica_run_is_complete(const mica_run *run) {
 
 const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
 const char *mica_run_evaluated(const mica_run *run) { return run->judged_part; }
+bool mica_run_evaluated_changed(const mica_run *run) { return run && run->judged_changed; }
 const char *mica_run_task(const mica_run *run) { return run->task->name; }
 mica_engine *mica_run_engine(const mica_run *run) { return run->engine; }
 mica_trainer *mica_run_trainer(const mica_run *run) { return run->trainer; }

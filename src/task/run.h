@@ -88,6 +88,9 @@ struct mica_run {
   char *kinds;              /* of columns that are inputs, as mica_dataset_config takes them; NULL: nothing to say */
   mica_metrics metrics;
   char judged_part[16];
+  bool judged_split;   /* it was split off by the seed */
+  bool judged_changed; /* the run's own data, parted by its task, are not those that it was trained on */
+  bool predicts_own;   /* mica__run_open_given opens parts of the run's own data as training parted them */
 };
 
 /* --- making and opening --- */
@@ -109,6 +112,8 @@ mica_status mica__run_lock(mica_run *run);
 void mica__run_unlock(mica_run *run);
 /* Notes how the data look: MICA_E_STATE where a run that is resumed began with others, and none are named now. */
 mica_status mica__run_check_data(mica_run *run);
+/* True if they look otherwise now. */
+bool mica__run_data_changed(const mica_run *run);
 
 /* --- settings and facts --- */
 
@@ -226,12 +231,15 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
                                 mica_dataset **data);
 /* Opens a part of data that were given, to predict it. Of data that are in no parts the whole is the test part, and
  * *all is true. MICA_E_NOT_FOUND says what to do about data that have parts, and no test part. */
-mica_status mica__run_open_given(const mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
+mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data);
 /* Reads the setting "size" as height and width: the run's where its task is found, else what the caller gave. False
  * where nothing was given, where it is no size, and of a task that brings pictures to none (mica__task_row.sized). */
 bool mica__run_size(const mica_run *run, int32_t sides[2]);
 /* MICA_E_INVALID where the data that are trained on are of another size than the setting says. */
 mica_status mica__run_check_size(const mica_run *run);
+/* Opens a part of the run's own data as training parted them. MICA_E_STATE where it was split off by the seed and they
+ * have changed since: other samples would be in it. */
+mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data);
 /* As mica__run_open_given, to evaluate it. */
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
                                   mica_dataset **data);

@@ -245,7 +245,7 @@ static mica_status add_samples(const mica_run *run, const mica_dataset *data, ui
   return status;
 }
 
-static mica_status add_part(const mica_run *run, const mica_run_input *input, texts *t) {
+static mica_status add_part(mica_run *run, const mica_run_input *input, texts *t) {
   mica_dataset *data = NULL;
   bool all = false;
   MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
@@ -258,7 +258,7 @@ static mica_status add_part(const mica_run *run, const mica_run_input *input, te
   return status;
 }
 
-static mica_status add_input(const mica_run *run, const mica_run_input *input, texts *t) {
+static mica_status add_input(mica_run *run, const mica_run_input *input, texts *t) {
   if (input->data) return add_part(run, input, t);
   if (!input->text) {
     for (size_t i = 0; i < input->file_count; i++) MICA_TRY(add_file(run, input->files[i], t));

@@ -183,7 +183,7 @@ static mica_status add_file(const mica_run *run, const char *path, texts *t) {
   return status;
 }
 
-static mica_status add_data(const mica_run *run, const mica_run_input *input, texts *t) {
+static mica_status add_data(mica_run *run, const mica_run_input *input, texts *t) {
   mica_dataset *data = NULL;
   bool whole = false;
   MICA_TRY(mica__run_open_given(run, input->data, input->part, &whole, &data));
@@ -193,7 +193,7 @@ static mica_status add_data(const mica_run *run, const mica_run_input *input, te
   return status;
 }
 
-static mica_status add_input(const mica_run *run, const mica_run_input *input, texts *t) {
+static mica_status add_input(mica_run *run, const mica_run_input *input, texts *t) {
   if (input->data) return add_data(run, input, t);
   if (input->text) return add_lines(run, input->name ? input->name : "the text", input->text, strlen(input->text), t);
   for (size_t i = 0; i < input->file_count; i++) MICA_TRY(add_file(run, input->files[i], t));

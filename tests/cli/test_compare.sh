@@ -48,12 +48,61 @@ awk -v m="$(json runs.1.latency_median)" -v p="$(json runs.1.latency_p95)" -v f=
 grep -q 'size of the file' "$work/k.html" || fault 'the page has no picture of the sizes'
 [ "$(grep -c '<circle class=a' "$work/k.html")" = 4 ] || fault 'the pictures have not two points each'
 
-# Without data they are tested on what all were trained on, which has no part for that, and only that.
+# Without data they are tested on what validated, as mica eval tests each, where that is the same of all.
+run train --data "$work/k.csv" --epochs 1 --batch 40 --seed 1 --quiet --out "$work/k4"
+ends 0 '' ''
+run compare "$work/k1" "$work/k4" --repeats 20 --json
+ends 0 '{"task":"classify","part":"validation","runs":*' ''
+holds runs.1.metrics.samples 12
+holds runs.1.answers 12
+loss=$(json runs.1.metrics.loss)
+run eval --model "$work/k4" --json
+holds metrics.loss "$loss"
 run compare "$work/k1" "$work/k2" --repeats 20 --json
-ends 0 '{"task":"classify","part":"all","runs":*' '*has no test part: they are tested on all of it'
-holds runs.1.metrics.samples 120
-run compare "$work/k1" "$work/k2" --part validation --repeats 20 --json
-ends 1 '' '*k.csv is not in parts: there is no validation one'
+ends 1 '' '*k1 and *k2 hold out other samples of *k.csv (seed 1 and 2): what both are tested on must be said'
+
+# Data that changed since: other samples would be taken for those that validated.
+cp "$work/k.csv" "$work/before.csv"
+sed 2d "$work/before.csv" >"$work/k.csv"
+for part in '' '--part validation' '--part train'; do
+  # shellcheck disable=SC2086
+  run eval --model "$work/k1" $part --json
+  ends 1 '' '*k.csv has changed since *k1 was trained: *; --data FILE tests on what is named'
+done
+run compare "$work/k1" "$work/k4" --repeats 20
+ends 1 '' '*k.csv has changed since *k1 was trained: *'
+run prune "$work/k1" --steps 1 --epochs 1 --out "$work/less"
+ends 1 '' '*k.csv has changed since *k1 was trained: *; --data FILE goes on with what is named'
+run eval --model "$work/k1" --data "$work/k.csv" --json
+ends 0 '{"task":"classify","part":"all",*' ''
+cp "$work/before.csv" "$work/k.csv"
+run eval --model "$work/k1" --json
+ends 0 '{"task":"classify","part":"validation",*' ''
+
+# A part that is a file of its own is what it was, and may be another: nothing is said.
+mkdir "$work/own"
+cp "$work/k.csv" "$work/own/train.csv"
+head -n 31 "$work/k.csv" >"$work/own/test.csv"
+run train --data "$work/own" --epochs 1 --batch 40 --quiet --out "$work/o"
+ends 0 '' ''
+head -n 21 "$work/k.csv" >"$work/own/test.csv"
+run eval --model "$work/o" --json
+ends 0 '{"task":"classify","part":"test",*' ''
+holds metrics.samples 20
+
+# A forecast's parts are the ends of its rows, which may grow: they are tested, and it is said.
+awk 'BEGIN { print "v"; for (i = 0; i < 200; i++) printf "%.4f\n", sin(i / 3) }' >"$work/f.csv"
+run train --task forecast --data "$work/f.csv" --window 8 --horizon 2 --epochs 1 --quiet --out "$work/f"
+ends 0 '' ''
+run eval --model "$work/f" --json
+ends 0 '{"task":"forecast","part":"test","metrics":*' ''
+sed -i '2,21d' "$work/f.csv"
+run eval --model "$work/f" --json
+ends 0 '{"task":"forecast","part":"test","data_changed":true,*' \
+  '*f.csv has changed since *f was trained: its test part may hold what was trained on'
+run compare "$work/f" "$work/f" --repeats 20 --json
+ends 0 '{"task":"forecast","part":"test","data_changed":true,*' '*f.csv has changed since *'
+
 sed '2,9d' "$work/k.csv" >"$work/fewer.csv"
 run train --data "$work/fewer.csv" --epochs 1 --batch 40 --quiet --out "$work/k3"
 run compare "$work/k1" "$work/k3" --repeats 20
