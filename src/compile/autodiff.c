@@ -121,8 +121,28 @@ static mica_status visit(backward *b, int32_t id) {
   return status;
 }
 
+/* The operand that stands for the node's value where it is read unrounded; 0 for none. */
+static int32_t behind(const backward *b, int32_t id) {
+  const mica__node *node = node_at(b, id);
+  return node->op->is_stream && node->op->is_stream(node->attrs) ? node->inputs[0] : 0;
+}
+
+/* What arrived at the value, and, of a stream, at what stands for it, before the stream's own share comes there. */
+static mica_value arrived_at(const backward *b, int32_t id) {
+  mica_value d = b->grads[id - 1];
+  const int32_t source = behind(b, id);
+  if (!source || !b->grads[source - 1].graph) return d;
+  const mica_value unrounded = mica_cast(b->grads[source - 1], node_at(b, id)->type.dtype);
+  return d.graph ? mica_add(d, unrounded) : unrounded;
+}
+
 static mica_status run(backward *b, mica_value loss, const mica_value *wrt, size_t count, mica_value *grads) {
-  for (size_t i = 0; i < count; i++) b->depends[wrt[i].id - 1] = true;
+  for (size_t i = 0; i < count; i++) {
+    const int32_t source = behind(b, wrt[i].id);
+    b->depends[wrt[i].id - 1] = true;
+    if (source) b->depends[source - 1] = true;
+    grads[i] = (mica_value){0};
+  }
   for (int32_t id = 1; id <= b->count; id++) {
     const mica__node *node = node_at(b, id);
     b->pass = node->pass > b->pass ? node->pass : b->pass;
@@ -133,9 +153,12 @@ static mica_status run(backward *b, mica_value loss, const mica_value *wrt, size
   find_again(b, loss.id);
   b->grads[loss.id - 1] = mica_full_like(loss, 1);
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): check() has seen the graph. */
-  for (int32_t id = loss.id; id >= 1 && b->graph->status == MICA_OK; id--) MICA_TRY(visit(b, id));
+  for (int32_t id = loss.id; id >= 1 && b->graph->status == MICA_OK; id--) {
+    for (size_t i = 0; i < count; i++)
+      if (wrt[i].id == id) grads[i] = arrived_at(b, id);
+    MICA_TRY(visit(b, id));
+  }
   for (size_t i = 0; i < count; i++) {
-    grads[i] = b->grads[wrt[i].id - 1];
     if (!grads[i].graph) grads[i] = mica_full_like(wrt[i], 0);
   }
   return b->graph->status; /* NOLINT(clang-analyzer-core.NullDereference) */

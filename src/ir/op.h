@@ -188,6 +188,9 @@ typedef struct mica__op {
   /* POINTWISE: the reference in double, which also folds constants. Others but views: evaluate whole tensors.
    * The caller cuts integer results towards zero, wraps them and takes 0 for what is not finite; floating ones stay. */
   double (*scalar)(const double *inputs, const void *attrs);
+  /* POINTWISE of one operand: whether that stands for the result where it is read wider, so that gradients with
+   * respect to the result are also those that arrive at the operand from elsewhere. NULL: it does not. */
+  bool (*is_stream)(const void *attrs);
   mica_status (*evaluate)(const mica__eval *eval);
   /* VIEW: how the output reads input 0 when that is accessed row-major; strides may be negative. node has the types and
    * attributes of known shapes. */

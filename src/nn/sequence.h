@@ -19,7 +19,9 @@ mica_value mica__join_heads(mica_value x, int64_t width);
 /* x + y in f32, rounded to x's type but for norms and further sums (mica__widen): in 16 bits a stream of blocks would
  * lose what is small beside it. */
 static inline mica_value mica__residual_sum(mica_value x, mica_value y) {
-  return mica__narrow(mica_add(mica__widen(x), mica__widen(y)), x);
+  const mica_value wide = mica__widen(x), other = mica__widen(y);
+  const mica_dtype dtype = mica_value_dtype(wide);
+  return mica__stream(mica_add(wide, mica_value_dtype(other) == dtype ? other : mica_cast(other, dtype)), x);
 }
 
 /* Indices [from, from + count) of an axis of what a layer computes in parts: heads of one kind, gates. */

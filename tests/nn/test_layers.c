@@ -492,6 +492,47 @@ START_TEST(initial_values_of_another_network) {
 }
 END_TEST
 
+#define STREAM_SHAPE MICA_SHAPE(1, 4, 16)
+#define STREAM 64
+
+/* d loss / d h for what a block gives, of which norms and another block read what its cast has rounded. */
+static void gradient_behind_a_block(mica_dtype dtype, float *got) {
+  float x[STREAM];
+  mica_tensor *fed = NULL;
+  setup_as(&(mica_nn_config){.dtype = dtype, .seed = 5});
+  mica_value far = mica_input(graph, "x", MICA_F32, STREAM_SHAPE), in = mica_cast(far, dtype), none = {0};
+  const mica_transformer_config config = {.self = {.heads = 2}, .hidden = 24};
+  mica_value h = mica_nn_transformer(nn, "first", in, none, &config), dh = none;
+  mica_value norm = mica_cast(mica_nn_layer_norm(nn, "norm", h, NULL), MICA_F32);
+  mica_value next = mica_cast(mica_nn_transformer(nn, "next", h, none, &config), MICA_F32);
+  mica_value read = mica_affine(mica_cast(h, MICA_F32), 0.25, 0);
+  mica_value all = mica_mul(mica_add(mica_add(norm, next), read), far);
+  ck_ok(mica_gradients(mica_sum(all, MICA_ALL_AXES, false), &h, 1, &dh));
+  ck_assert_int_eq(mica_value_dtype(dh), dtype);
+  mica_session *session = session_of(mica_cast(dh, MICA_F32));
+  for (int i = 0; i < STREAM; i++) x[i] = sinf((float)(i * i));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, STREAM_SHAPE, x, &fed));
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", fed}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), got, STREAM * sizeof *got));
+  mica_tensor_destroy(fed);
+  mica_session_destroy(session);
+  teardown();
+}
+
+START_TEST(gradients_of_blocks_are_whole) {
+  float wide[STREAM], narrow[STREAM];
+  double apart = 0, size = 0;
+  gradient_behind_a_block(MICA_F32, wide);
+  gradient_behind_a_block(MICA_BF16, narrow);
+  for (int i = 0; i < STREAM; i++) {
+    apart += pow((double)narrow[i] - wide[i], 2);
+    size += pow(wide[i], 2);
+  }
+  ck_assert_double_gt(size, 0);
+  ck_assert_double_lt(sqrt(apart / size), 0.02);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("layers");
@@ -509,6 +550,7 @@ Suite *test_suite(void) {
   tcase_add_test(learn, a_classifier_learns);
   tcase_add_test(learn, in_sixteen_bits_too);
   tcase_add_loop_test(values, norms_keep_their_numbers_wide, 0, 4);
+  tcase_add_test(values, gradients_of_blocks_are_whole);
   tcase_add_test(values, batch_norm_of_one_value);
   tcase_add_test(values, initial_values_of_another_network);
   tcase_add_test(build, batch_norm_of_no_momentum);

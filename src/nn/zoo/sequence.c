@@ -41,7 +41,7 @@ mica_value mica__sequence_locate(mica_nn *nn, const char *name, mica_value x, co
   const mica_kv_cache *cache = c->sequence.cache;
   mica_value positions = mica_positions(x, cache ? cache->offset : (mica_value){0});
   x = mica_nn_positions(nn, name, x, positions, c->sequence.context, c->sequence.positions);
-  return mica__narrow(mica_nn_dropout(nn, mica__widen(x), c->dropout), x);
+  return mica__stream(mica_nn_dropout(nn, mica__widen(x), c->dropout), x);
 }
 
 mica_value mica__sequence_logits(mica_nn *nn, mica_value x, const mica_model_config *c) {

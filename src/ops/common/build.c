@@ -86,14 +86,20 @@ mica_value mica__widen(mica_value x) {
   mica_dtype dtype = mica_value_dtype(x);
   if (dtype != MICA_F16 && dtype != MICA_BF16) return x;
   const mica__node *node = mica__graph_node(x.graph, x.id);
-  if (node->op != &mica__op_cast) return mica_cast(x, MICA_F32);
   /* What is computed again from a checkpoint is computed from that. */
-  const mica_value from = {x.graph, node->inputs[0]};
-  return !node->checkpoint && mica_value_dtype(from) == MICA_F32 ? from : mica_cast(x, MICA_F32);
+  if (node->op != &mica__op_cast || !node->op->is_stream(node->attrs) || node->checkpoint)
+    return mica_cast(x, MICA_F32);
+  return (mica_value){x.graph, node->inputs[0]};
 }
 
 mica_value mica__narrow(mica_value value, mica_value x) {
   return mica_value_dtype(value) == mica_value_dtype(x) ? value : mica_cast(value, mica_value_dtype(x));
+}
+
+mica_value mica__stream(mica_value value, mica_value x) {
+  const mica_dtype dtype = mica_value_dtype(x);
+  if (mica_value_dtype(value) == dtype) return value;
+  return mica__graph_add(&mica__op_cast, &value, 1, &(mica__cast_attrs){.to = dtype, .stream = true});
 }
 
 bool mica__shape_is_known(mica_shape shape) {

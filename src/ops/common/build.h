@@ -53,13 +53,22 @@ mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t af
 /* How many elements x has along the axes, as a scalar of x's dtype; a constant as soon as the shape is known. */
 mica_value mica__count_along(mica_value x, mica_axes axes);
 
+#define MICA__CAST_ATTRS(X, S)                                                                                         \
+  X(S, DTYPE, to, MICA_F32, "the result's dtype")                                                                      \
+  X(S, DTYPE, from, MICA_F32, "the operand's, set by infer")                                                           \
+  X(S, BOOL, stream, false, "norms and further sums read the operand instead (mica__stream)")
+MICA__ATTR_STRUCT(cast, MICA__CAST_ATTRS);
+
 /* A scalar of a value's graph and dtype. */
 mica_value mica__number(mica_value like, double number);
 
-/* f16 and bf16 as f32, so that no intermediate is rounded to 16 bits, as what it was before a cast where it is one of
- * f32; and a result back in x's type. */
+/* f16 and bf16 as f32, so that no intermediate is rounded to 16 bits, of a stream as it was before its cast; and a
+ * result back in x's type. */
 mica_value mica__widen(mica_value x);
 mica_value mica__narrow(mica_value value, mica_value x);
+/* mica__narrow of what nobody else reads: this cast is looked through by mica__widen, and no other is. Gradients that
+ * arrive at the value are those of the cast (mica__op.is_stream), with respect to which users may differentiate. */
+mica_value mica__stream(mica_value value, mica_value x);
 
 /* An axis of a tensor, which is seen as (outer, n, inner). */
 typedef struct mica__rows {

@@ -1,5 +1,6 @@
 #include "base/element.h"
 #include "ir/graph.h"
+#include "ops/common/build.h"
 #include "ops/common/operand.h"
 #include "ops/elementwise/pointwise.h"
 
@@ -92,11 +93,7 @@ static const mica__kernel_desc *const kernels[] = {&mica__cast_kernel, NULL};
 
 /* --- in graphs --- */
 
-#define CAST_ATTRS(X, S)                                                                                               \
-  X(S, DTYPE, to, MICA_F32, "the result's dtype")                                                                      \
-  X(S, DTYPE, from, MICA_F32, "the operand's, set by infer")
-MICA__ATTR_STRUCT(cast, CAST_ATTRS);
-static MICA__ATTR_TABLE(cast, CAST_ATTRS);
+static MICA__ATTR_TABLE(cast, MICA__CAST_ATTRS);
 
 static mica_status infer_cast(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
@@ -121,6 +118,11 @@ static double scalar_cast(const double *inputs, const void *attrs) {
   return floating ? inputs[0] : reference(types->from, types->to, inputs[0]);
 }
 
+static bool is_stream(const void *attrs) {
+  const mica__cast_attrs *cast_attrs = attrs;
+  return cast_attrs->stream;
+}
+
 const mica__op mica__op_cast = {.name = "cast",
                                 .kernels = kernels,
                                 .check = check_cast,
@@ -132,6 +134,7 @@ const mica__op mica__op_cast = {.name = "cast",
                                 .grad = grad_cast,
                                 .expression = "CONVERT(a)",
                                 .scalar = scalar_cast,
+                                .is_stream = is_stream,
                                 .identity = true,
                                 .cost = 1,
                                 .may_alias = 1};
