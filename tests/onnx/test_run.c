@@ -189,7 +189,6 @@ START_TEST(inputs_that_shapes_need_are_bound) {
 }
 END_TEST
 
-/* What was used longest ago goes, and comes back. */
 static float itself(float x) { return x; }
 static float square(float x) { return x * x; }
 
@@ -227,6 +226,34 @@ START_TEST(reductions_of_no_axes_take_elements) {
 }
 END_TEST
 
+/* An identity needs no axis of one, which is one too many for an array of the highest rank. */
+START_TEST(identities_over_no_axes_take_any_rank) {
+  static const char *const nodes[] = {"ReduceSum x > y", "ReduceMean x > y", "ReduceMax x > y", "ReduceMin x > y",
+                                      "ReduceProd x > y"};
+  mica_shape shape = {.rank = MICA_MAX_RANK};
+  int64_t extents[MICA_MAX_RANK + 1];
+  for (int i = 0; i < MICA_MAX_RANK; i++) shape.dim[i] = i < 2 ? 2 : 1, extents[i] = shape.dim[i];
+  extents[MICA_MAX_RANK] = -1;
+  for (size_t c = 0; c < sizeof nodes / sizeof *nodes; c++) {
+    mica__text graph = {0}, node = wire_node(nodes[c]), noop = {0};
+    wire_text(&noop, 1, "noop_with_empty_axes");
+    wire_int(&noop, 3, 1);
+    wire_inside(&node, WIRE_NODE_ATTRIBUTE, &noop);
+    wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+    mica__text in = wire_port("x", 1, extents), out = wire_port("y", 1, extents);
+    wire_inside(&graph, WIRE_GRAPH_INPUT, &in);
+    wire_inside(&graph, WIRE_GRAPH_OUTPUT, &out);
+    mica__text file = wire_model(&graph);
+    program p = start(&file, NULL);
+    mica_onnx_feed x = {.name = "x", .shape = shape, .dtype = MICA_F32, .data = numbers};
+    ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
+    expect(&p, shape, numbers);
+    end(&p);
+  }
+}
+END_TEST
+
+/* What was used longest ago goes, and comes back. */
 START_TEST(lowerings_are_limited) {
   mica__text graph = graph_of((const char *[]){"Relu x > y", NULL}), file = wire_model(&graph);
   program p = start(&file, &(mica_onnx_runner_config){.most_lowerings = 2});
@@ -255,7 +282,6 @@ START_TEST(zeros_are_quantised) {
 }
 END_TEST
 
-/* A function that calls another, and an initial value larger than what is a constant. */
 /* Numbers of the host that stay the same are sent once, and again when they change where they are. */
 START_TEST(small_feeds_are_sent_when_they_change) {
   mica__text graph = graph_of((const char *[]){"Add x x > y", NULL}), file = wire_model(&graph);
@@ -277,6 +303,7 @@ START_TEST(small_feeds_are_sent_when_they_change) {
 }
 END_TEST
 
+/* A function that calls another, and an initial value larger than what is a constant. */
 START_TEST(functions_are_inlined) {
   float w[64];
   for (int i = 0; i < 64; i++) w[i] = (float)(i % 4);
@@ -458,6 +485,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, rising_indices_are_a_part);
   tcase_add_test(tests, inputs_that_shapes_need_are_bound);
   tcase_add_test(tests, reductions_of_no_axes_take_elements);
+  tcase_add_test(tests, identities_over_no_axes_take_any_rank);
   tcase_add_test(tests, lowerings_are_limited);
   tcase_add_test(tests, zeros_are_quantised);
   tcase_add_test(tests, small_feeds_are_sent_when_they_change);

@@ -12,16 +12,17 @@ static const struct {
   bool floating;   /* of floats alone */
   bool of_nothing; /* gives a number over no elements */
   double nothing;  /* that number where Mica's own refuses */
-} reductions[] = {{"ReduceSum", mica_sum, false, true, 0},
-                  {"ReduceMean", mica_mean, true, true, 0},
-                  {"ReduceMax", mica_max, false, false, -(double)INFINITY},
-                  {"ReduceMin", mica_min, false, false, (double)INFINITY},
-                  {"ReduceProd", mica_prod, false, true, 0},
-                  {"ReduceL1", mica_l1, false, true, 0},
-                  {"ReduceL2", mica_l2, true, true, 0},
-                  {"ReduceLogSum", mica_logsum, true, true, 0},
-                  {"ReduceLogSumExp", mica_logsumexp, true, false, -(double)INFINITY},
-                  {"ReduceSumSquare", mica_sum_square, false, true, 0}};
+  bool identity;   /* gives an element over itself alone */
+} reductions[] = {{"ReduceSum", mica_sum, false, true, 0, true},
+                  {"ReduceMean", mica_mean, true, true, 0, true},
+                  {"ReduceMax", mica_max, false, false, -(double)INFINITY, true},
+                  {"ReduceMin", mica_min, false, false, (double)INFINITY, true},
+                  {"ReduceProd", mica_prod, false, true, 0, true},
+                  {"ReduceL1", mica_l1, false, true, 0, false},
+                  {"ReduceL2", mica_l2, true, true, 0, false},
+                  {"ReduceLogSum", mica_logsum, true, true, 0, false},
+                  {"ReduceLogSumExp", mica_logsumexp, true, false, -(double)INFINITY, false},
+                  {"ReduceSumSquare", mica_sum_square, false, true, 0, false}};
 
 /* The axes of an attribute or of operand 1; false where they are not known. */
 static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes, bool *given) {
@@ -55,9 +56,10 @@ MICA__LOWER(reduce) {
   mica_value x = x_of(l, node);
   while (at < sizeof reductions / sizeof *reductions && strcmp(reductions[at].op, node->op)) at++;
   if (!x.graph || !axes_of(l, node, mica_value_shape(x).rank, &axes, &given)) return MICA_OK;
+  const bool none = !given && mica__onnx_int(node, "noop_with_empty_axes", 0);
+  if (none && reductions[at].identity) return give(l, node, x);
   /* What is done to an element is done (its square, size, logarithm): over an axis of one. */
-  if (!given && mica__onnx_int(node, "noop_with_empty_axes", 0))
-    x = mica_unsqueeze(x, MICA_AXES(0)), axes = MICA_AXES(0), keep = false;
+  if (none) x = mica_unsqueeze(x, MICA_AXES(0)), axes = MICA_AXES(0), keep = false;
   mica_dtype dtype = mica_value_dtype(x);
   if (!reductions[at].of_nothing && reduces_nothing(mica_value_shape(x), axes))
     return give(
