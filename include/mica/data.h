@@ -396,8 +396,8 @@ typedef struct mica_loader_stats {
   double wait_seconds; /* the caller waited in `next` because a batch was not ready */
   double seconds;      /* the caller spent in `next` altogether */
   bool resident;       /* on the device */
-  uint64_t left_out;   /* samples of an epoch, others in each where it is shuffled, that are in no shard's batch */
   uint64_t device_bytes;
+  uint64_t left_out; /* samples of an epoch, others in each where it is shuffled, that are in no shard's batch */
 } mica_loader_stats;
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
 

@@ -104,7 +104,8 @@ mica_status mica__column_name_classes(mica__column *column, const char *const *n
  * as names. */
 mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
 
-/* Adds to the summary how many of the files of pictures have an alpha channel, and what becomes of it. */
+/* Adds to the summary how many of the files of pictures, or of 200 of them, have an alpha channel, and what becomes of
+ * it. */
 mica_status mica__store_note_alpha(mica__store *store);
 
 /* The column of that name; NULL when there is none. */

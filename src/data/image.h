@@ -3,6 +3,7 @@
 #define MICA_DATA_IMAGE_H
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,9 +50,8 @@ bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_
 
 /* True if a PNG file that begins so has an alpha channel, or a transparent colour. */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size);
-/* How many of the files, those that are named as PNG, are such. */
-size_t mica__pictures_with_alpha(const char *const *files, size_t count);
-/* What is said of them: how many, of how many. */
-#define MICA__ALPHA_SENTENCE "%zu of %zu pictures have an alpha channel: black is behind what is transparent"
+/* Looks at up to 200 of the files, evenly spaced, at those that are named as PNG. Where some are such: true, with a
+ * sentence of how many they are, of how many. */
+bool mica__pictures_with_alpha(const char *const *files, size_t count, mica__text *sentence);
 
 #endif

@@ -160,8 +160,12 @@ mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__p
     status = folder ? add_folder(k, paths, input->files[i], true) : add_path(paths, NULL, input->files[i]);
   }
   if (status != MICA_OK || k != &pictures_kind) return status;
-  const size_t alpha = mica__pictures_with_alpha((const char *const *)paths->list, paths->count);
-  return alpha ? mica__run_remark(run, MICA__ALPHA_SENTENCE, alpha, paths->count) : MICA_OK;
+  mica__text sentence = {0};
+  if (mica__pictures_with_alpha((const char *const *)paths->list, paths->count, &sentence))
+    status = mica__text_status(&sentence);
+  if (status == MICA_OK && sentence.length) status = mica__run_remark(run, "%s", sentence.data);
+  mica__text_free(&sentence);
+  return status;
 }
 
 void mica__paths_free(mica__paths *paths) {

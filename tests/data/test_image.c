@@ -7,6 +7,7 @@
 #include "support/files.h"
 
 #include <mica/mica.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,22 @@ START_TEST(pictures_with_alpha_are_counted) {
   files_remove();
 }
 END_TEST
+
+/* Every fourth of 400 has one. Every second is looked at, so that 100 are found. */
+START_TEST(many_pictures_are_looked_at_evenly) {
+  mica_dataset *dataset = NULL;
+  for (int i = 0; i < 400; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "data/%c/%03d.png", i < 200 ? 'a' : 'b', i);
+    files_write(name, i % 4 ? rgb : rgba, i % 4 ? sizeof rgb : sizeof rgba);
+  }
+  ck_assert_int_eq(mica_dataset_open(files_path("data"), NULL, &dataset), MICA_OK);
+  ck_assert_str_eq(mica_dataset_summary(dataset),
+                   "100 of the 200 pictures looked at have an alpha channel: black is behind what is transparent");
+  mica_dataset_destroy(dataset);
+  files_remove();
+}
+END_TEST
 #endif
 
 Suite *test_suite(void) {
@@ -168,6 +185,7 @@ Suite *test_suite(void) {
   tcase_add_test(alpha, alpha_is_found);
 #if MICA_WITH_PNG
   tcase_add_test(alpha, pictures_with_alpha_are_counted);
+  tcase_add_test(alpha, many_pictures_are_looked_at_evenly);
 #endif
   suite_add_tcase(suite, alpha);
   return suite;
