@@ -51,7 +51,8 @@ typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
 mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
                                     mica__interactions_fn *each, void *user);
 /* What stands between the columns of a file without names or quotes, as MovieLens has some: "|" (u.item) or "::"
- * (ratings.dat, movies.dat), by its first line; CELLS: it is none of these, or cannot be read. */
+ * (ratings.dat, movies.dat), by its first line; CELLS: it is none of these, is not named so (*.dat, *.item), or cannot
+ * be read. Cells of other tables may hold both. */
 typedef enum mica__between { MICA__BETWEEN_CELLS, MICA__BETWEEN_BARS, MICA__BETWEEN_COLONS } mica__between;
 mica__between mica__lines_between(const char *path);
 

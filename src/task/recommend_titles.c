@@ -1,6 +1,7 @@
 /* Titles of items, in tables and in the files of the older MovieLens, which are lines without names or quotes. */
 #include "base/utf8.h"
 #include "data/dataset.h"
+#include "data/source.h"
 #include "task/recommend.h"
 
 #include <stdio.h>
@@ -12,6 +13,7 @@
 
 mica__between mica__lines_between(const char *path) {
   char first[512];
+  if (!mica__name_ends(path, ".dat") && !mica__name_ends(path, ".item")) return MICA__BETWEEN_CELLS;
   FILE *file = fopen(path, "rb");
   const size_t size = file ? fread(first, 1, sizeof first - 1, file) : 0;
   if (file) fclose(file);
@@ -51,8 +53,9 @@ mica_status mica__titles_parse(const char *name, char *content, size_t size, mic
   const char *mark = between == MICA__BETWEEN_BARS ? "|" : "::";
   const bool latin = mica__utf8_prefix(content, size) < size;
   size_t number = 0;
+  char *begin = content + (size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3) ? 3 : 0); /* the mark of UTF-8 */
   if (memchr(content, 0, size)) return mica__fail(MICA_E_FORMAT, "%s is no text: it holds a NUL", name);
-  for (char *line = content, *end; *line; line = end) {
+  for (char *line = begin, *end; *line; line = end) {
     end = line + strcspn(line, "\n");
     if (*end) *end++ = '\0';
     line[strcspn(line, "\r")] = '\0';

@@ -4,6 +4,7 @@
  * and ordered. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/files.h"
 #include "task/recommend.h"
 
 #include <math.h>
@@ -229,6 +230,44 @@ START_TEST(areas) {
 }
 END_TEST
 
+/* Cells of a table may begin with what parts lines of MovieLens's files: the name tells them apart. */
+START_TEST(lines_are_known_by_names) {
+  static const struct {
+    const char *name, *text;
+    mica__between between;
+  } files[] = {{"ratings.csv", "us::er,item,rating\na,b,1\n", MICA__BETWEEN_CELLS},
+               {"items.tsv", "a|b\tOne\n", MICA__BETWEEN_CELLS},
+               {"dat", "1::2::3\n", MICA__BETWEEN_CELLS},
+               {"ratings.dat", "1::2::3\n", MICA__BETWEEN_COLONS},
+               {"u.item", "1|One|1995\n", MICA__BETWEEN_BARS},
+               {"table.dat", "1\t2::3\n", MICA__BETWEEN_CELLS}};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    files_write(files[i].name, files[i].text, strlen(files[i].text));
+    ck_assert_int_eq(mica__lines_between(files_path(files[i].name)), files[i].between);
+  }
+  files_remove();
+}
+END_TEST
+
+START_TEST(a_mark_before_titles_is_none_of_the_item) {
+  char text[] = "\xef\xbb\xbf"
+                "7|Sept|1995\n8|Huit\n";
+  mica__id_names items = {0};
+  int32_t id = 0;
+  ck_ok(mica__id_names_add(&items, "7", &id));
+  ck_ok(mica__id_names_add(&items, "8", &id));
+  char *list[3] = {NULL};
+  mica__titles titles = {&items, list};
+  ck_ok(mica__titles_parse("u.item", text, sizeof text - 1, MICA__BETWEEN_BARS, &titles));
+  ck_assert_ptr_nonnull(list[0]);
+  ck_assert_str_eq(list[0], "Sept");
+  ck_assert_str_eq(list[1], "Huit");
+  free(list[0]);
+  free(list[1]);
+  mica__id_names_free(&items);
+}
+END_TEST
+
 START_TEST(rankings) {
   const int32_t ranked[] = {4, 9, 2}, held[] = {2, 0, 4};
   mica__ranking sums = {0};
@@ -251,6 +290,8 @@ Suite *test_suite(void) {
   tcase_add_test(all, features);
   tcase_add_test(all, features_refused);
   tcase_add_test(all, areas);
+  tcase_add_test(all, lines_are_known_by_names);
+  tcase_add_test(all, a_mark_before_titles_is_none_of_the_item);
   tcase_add_test(all, rankings);
   suite_add_tcase(suite, all);
   return suite;
