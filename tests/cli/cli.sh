@@ -3,7 +3,7 @@
 set -u
 mica=$MICA_BUILD_DIR/bin/mica
 work=$(mktemp -d "$MICA_BUILD_DIR/cli.XXXXXX") || exit 1
-trap 'reports; rm -rf "$work"' EXIT
+trap 'ended=$?; reports || ended=1; rm -rf "$work"; exit $ended' EXIT
 unset MICA_DEVICE MICA_VERBOSE NO_COLOR
 failed=0
 newline='
@@ -14,11 +14,15 @@ for tool in ASAN LSAN TSAN UBSAN; do
   eval "export ${tool}_OPTIONS=\"\${${tool}_OPTIONS:+\$${tool}_OPTIONS:}log_path=\$work/sanitizer\""
 done
 
-# reports: prints them, at the end of the test, so that they stand in its log.
+# reports: prints them, at the end of the test, so that they stand in its log; with one of them it has failed.
 reports() {
+  found=0
   for report in "$work"/sanitizer.*; do
-    [ -s "$report" ] && cat "$report"
+    [ -s "$report" ] || continue
+    cat "$report"
+    found=1
   done
+  return $found
 }
 
 # run ARGUMENT...: runs mica; $status, $out and $err are how it ended and what it wrote.
