@@ -181,7 +181,7 @@ rm -rf "$work/killed"
 train "$work/killed" >"$work/out" 2>&1 &
 pid=$!
 tries=0
-until grep -q '^epoch' "$work/out" || [ $tries -gt 200 ]; do sleep 0.05; tries=$((tries + 1)); done
+until grep -q '^epoch' "$work/out" || [ $tries -gt 1800 ]; do sleep 0.05; tries=$((tries + 1)); done
 kill -INT $pid 2>/dev/null
 wait $pid
 status=$?

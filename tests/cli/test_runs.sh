@@ -147,7 +147,7 @@ ran='an interrupted mica train --json'
   2>"$work/err" &
 pid=$!
 tries=0
-until grep -q '^epoch' "$work/err" || [ $tries -gt 400 ]; do sleep 0.05; tries=$((tries + 1)); done
+until grep -q '^epoch' "$work/err" || [ $tries -gt 1800 ]; do sleep 0.05; tries=$((tries + 1)); done
 kill -INT $pid
 wait $pid
 status=$?
