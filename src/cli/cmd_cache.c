@@ -12,6 +12,10 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <signal.h>
+#include <sys/prctl.h>
+#endif
 
 struct values {
   int action;
@@ -119,12 +123,21 @@ static int run_clear(const cli_command *self, const char *path, cli_json *json) 
   return CLI_OK;
 }
 
+/* Nobody asks any longer for what a driver is compiling once the process has ended that asked for it. The kernel
+ * watches the thread that started this one: it waits for the end of this process. */
+static void end_with_asker(void) {
+#ifdef __linux__
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
+}
+
 /* Serves an engine whose config.builder this command is. */
 static int run_build(const cli_command *self, const char *path, const char *device) {
   mica_engine_config config = mica_engine_config_default();
   mica_engine *engine = NULL;
   config.device = device;
   config.cache_dir = path;
+  end_with_asker();
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
   int status = mica__engine_serve_builds(engine, STDIN_FILENO) == MICA_OK ? CLI_OK : cli_fail_library(self);
   mica_engine_destroy(engine);
@@ -143,6 +156,7 @@ static int run_doctor(const cli_command *self, const char *path, const char *dev
   mica_engine *engine = NULL;
   config.device = device;
   config.cache_dir = path;
+  end_with_asker();
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
   int status = mica_doctor_ahead(engine, end_with_parent, NULL) == MICA_OK ? CLI_OK : cli_fail_library(self);
   mica_engine_destroy(engine);

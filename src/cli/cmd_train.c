@@ -227,20 +227,24 @@ typedef struct job {
   double batch;
 } job;
 
-/* Behind the first step there is something to save. */
+/* Behind the first step there is something to save; the first event may be that of an epoch whose steps were done. */
 static bool report(void *progress, const mica_train_progress *event) {
-  if (event->event == MICA_TRAIN_EVENT_STEPS) cli_stop_in_order();
+  if (event->event != MICA_TRAIN_EVENT_BEGIN) cli_stop_in_order();
   return cli_progress_report(progress, event);
 }
 
-/* Until there is, a signal ends the process at once, which may be compiling for minutes: the folder holds the settings,
- * and the checkpoint that it held before. Processes of mpirun agree to stop. */
+/* Until there is, a signal ends the process at once, which may be compiling for minutes: the folder holds the
+ * checkpoint that it held before, and the settings, without which --resume refuses it, once they are written. Processes
+ * of mpirun agree to stop; where all epochs are done there is no step to come, and the weights are written at once. */
 static void stop_at_once(FILE *out, bool json, const mica_run *run, const char *folder) {
-  char said[4352], last[128];
-  if (mica_communicator_mpi_asked()) return;
+  char path[4352], said[4352], last[128];
+  if (mica_communicator_mpi_asked() ||
+      (double)mica_trainer_epoch(mica_run_trainer(run)) >= mica_run_number(run, "epochs"))
+    return;
+  snprintf(path, sizeof path, "%s/config.json", folder);
   snprintf(said, sizeof said, "stopped before the first step; mica train --resume --out %s goes on\n", folder);
   snprintf(last, sizeof last, "{\"task\":\"%s\",\"stopped\":true}\n", mica_run_task(run));
-  cli_stop_at_once(fileno(out ? out : stderr), said, json ? last : NULL);
+  cli_stop_at_once(fileno(out ? out : stderr), path, said, "stopped before the first step\n", json ? last : NULL);
 }
 
 /* With --elastic a run that is there is gone on with, as rank 0 sees it. */

@@ -1,6 +1,8 @@
 #include "cli/stop.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,12 +11,14 @@
 static volatile int stop;
 /* What a signal that ends the process at once writes; the flag is set while they are whole. */
 static volatile sig_atomic_t at_once;
-static char said_text[4352], json_text[128];
+static char said_text[4352], other_text[128], json_text[128], awaited_path[4096];
 static int said_file;
+static atomic_flag ends = ATOMIC_FLAG_INIT;
 
 static void write_all(int file, const char *text) {
   for (size_t left = strlen(text); left > 0;) {
     const ssize_t written = write(file, text, left);
+    if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return;
     text += written;
     left -= (size_t)written;
@@ -24,7 +28,9 @@ static void write_all(int file, const char *text) {
 static void ask_to_stop(int number) {
   stop = number;
   if (at_once) {
-    write_all(said_file, said_text);
+    /* Another thread is at it, with another signal: once is enough. */
+    if (atomic_flag_test_and_set(&ends)) return;
+    write_all(said_file, access(awaited_path, F_OK) == 0 ? said_text : other_text);
     write_all(STDOUT_FILENO, json_text);
     _exit(128 + number);
   }
@@ -37,17 +43,19 @@ const volatile int *cli_stop_flag(void) { return &stop; }
 void cli_stop_catch(void) {
   static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
   struct sigaction action = {.sa_handler = ask_to_stop}, before;
-  sigemptyset(&action.sa_mask);
+  sigfillset(&action.sa_mask);
   /* What nohup, or a shell for its background, has the program ignore stays ignored. */
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
     if (sigaction(caught[i], NULL, &before) == 0 && (before.sa_handler != SIG_IGN || caught[i] == SIGINT))
       sigaction(caught[i], &action, NULL);
 }
 
-void cli_stop_at_once(int file, const char *said, const char *json) {
+void cli_stop_at_once(int file, const char *path, const char *said, const char *otherwise, const char *json) {
   cli_stop_in_order();
   said_file = file;
+  snprintf(awaited_path, sizeof awaited_path, "%s", path);
   snprintf(said_text, sizeof said_text, "%s", said);
+  snprintf(other_text, sizeof other_text, "%s", otherwise);
   snprintf(json_text, sizeof json_text, "%s", json ? json : "");
   at_once = 1;
 }

@@ -6,6 +6,7 @@
 #include "runtime/serve_builds.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -48,6 +49,14 @@ static bool receive_all(int socket, void *data, size_t bytes) {
   return true;
 }
 
+/* Whoever reads what this process writes is to see its end with it, and not with that of a compiler. What fails there
+ * fails here again, and is told. */
+static bool redirect(posix_spawn_file_actions_t *actions, int socket) {
+  return posix_spawn_file_actions_adddup2(actions, socket, STDIN_FILENO) == 0 &&
+         posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
+         posix_spawn_file_actions_addopen(actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0;
+}
+
 static bool start(mica__builder *builder, const mica_engine *engine, const char *action) {
   int ends[2];
   char *words[] = {
@@ -57,7 +66,7 @@ static bool start(mica__builder *builder, const mica_engine *engine, const char 
   posix_spawn_file_actions_t actions;
   bool started = posix_spawn_file_actions_init(&actions) == 0;
   if (started) {
-    started = posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO) == 0 &&
+    started = redirect(&actions, ends[1]) &&
               posix_spawn(&builder->process, engine->builder, &actions, NULL, words, environ) == 0;
     posix_spawn_file_actions_destroy(&actions);
   }

@@ -10,7 +10,7 @@
 
 typedef struct mica__builder {
   pid_t process;
-  int socket; /* its standard input and output */
+  int socket; /* its standard input, through which it answers too; what it writes elsewhere is lost */
 } mica__builder;
 
 /* Starts mica_engine_config.builder for the engine's device and cache. */
