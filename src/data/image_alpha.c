@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* How many files are looked at, evenly spaced: opening each takes minutes where pictures are many and far away. */
+/* How many files are looked at, evenly spaced: opening a folder is not to touch every file in it. */
 #define LOOKED_AT 200
 /* What stands before a file's pixels is nearly always within so many bytes. */
 #define HEADER 16384
