@@ -144,9 +144,10 @@ static mica_status stated_kind(const mica__inference *in, const char *name, mica
   return MICA_OK;
 }
 
-static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
-  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number", in->records->name,
-                    c->texts.line, field->name, c->texts.first);
+static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
+                             const char *instead) {
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number%s", in->records->name,
+                    c->texts.line, field->name, c->texts.first, instead);
 }
 
 /* Digits that begin with a zero (007, a postal code) are names, and so are the others of their column. */
@@ -206,7 +207,7 @@ static mica_status check_label(const mica__inference *in, const mica__field *fie
                    (!in->schema->header && in->label_is_last && are_no_classes(in, c));
   if (c->missing.count > 0) return fail_missing(in, field, c, "label");
   if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
-  if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c);
+  if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c, "");
   if (!own) return MICA_OK;
   const bool each = (size_t)c->seen.count == in->schema->samples;
   return mica__fail(MICA_E_FORMAT,
@@ -228,7 +229,10 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
         c->texts.line, field->name, c->texts.first);
   switch (field->kind) {
   case MICA_COLUMN_KIND_NUMBER:
-    if (c->texts.count > 0) return fail_text(in, field, c);
+    if (c->texts.count > 0)
+      return fail_text(
+          in, field, c,
+          field->label || in->config->label_column ? "" : "; if these are the classes, --label names the column");
     if (c->missing.count > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
       return fail_missing(in, field, c, "number");
     if (c->missing.count > 0) in->schema->fills = true;

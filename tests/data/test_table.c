@@ -418,6 +418,14 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
   files_write_text("table.csv", many);
   ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "line 21: column \"1\" holds \"unknown\" instead of a number"));
+  /* Names of classes some of which are numbers: the label, once that is said. */
+  files_write_text("table.csv", "kind,a,text\n9,1,x\n10,2,y\nham,3,z\n9,4,v\n10,5,w\n");
+  ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), NULL, &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "\"ham\" instead of a number; if these are the classes, --label"));
+  const mica_dataset_config stated = {.label_column = "kind"};
+  ck_ok(mica_dataset_open(files_path("table.csv"), &stated, &d));
+  ck_assert_uint_eq(mica_dataset_count(d), 5);
+  mica_dataset_destroy(d);
 }
 END_TEST
 
