@@ -2,6 +2,7 @@
 
 #include "base/arith.h"
 #include "base/error.h"
+#include "runtime/workspace.h"
 
 static int64_t gcd(int64_t x, int64_t y) { return y == 0 ? x : gcd(y, x % y); }
 
@@ -192,4 +193,14 @@ mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *con
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   mica__launch_cost(&launch, 0, 2 * (double)mica__conv_packed_count(w, rows) * sizeof(float));
   return mica__queue_submit(queue, &launch);
+}
+
+mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, int32_t rows,
+                                  mica_buffer **packed) {
+  mica_queue *packer = mica__conv_packer(conv, queue);
+  const int64_t count = mica__conv_packed_count(w, rows);
+  MICA_TRY(mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), packed));
+  const mica_status status = count > 0 ? mica__conv_cpu_pack_weights(packer, conv, w, rows, w->c, *packed, 0) : MICA_OK;
+  if (status != MICA_OK) mica_buffer_destroy(*packed);
+  return status;
 }

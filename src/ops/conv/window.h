@@ -51,5 +51,8 @@ const mica_tensor *mica__conv_source(const mica__conv *conv);
 int64_t mica__conv_packed_count(const mica__conv_window *window, int64_t rows);
 mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_window *window,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
+/* Packs the weights of one phase in one block into a new workspace, which the caller destroys. */
+mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_window *window,
+                                  int32_t rows, mica_buffer **packed);
 
 #endif

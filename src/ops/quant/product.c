@@ -348,7 +348,7 @@ static mica_status compare_trial(const int32_t *y) {
 }
 
 static mica_status run_trial(mica_queue *queue, const mica__variant *variant, mica_tensor *const *t) {
-  static int8_t a[TRIAL_M * TRIAL_K], b[TRIAL_K * TRIAL_N]; /* of one content whoever writes them */
+  int8_t a[TRIAL_M * TRIAL_K], b[TRIAL_K * TRIAL_N];
   static const mica__int8_attrs attrs = {.present = 3, .to = MICA_I32, .low = -INFINITY, .high = INFINITY};
   for (int n = 0; n < TRIAL_M * TRIAL_K; n++) a[n] = trial_a(n / TRIAL_K, n % TRIAL_K);
   for (int n = 0; n < TRIAL_K * TRIAL_N; n++) b[n] = trial_b(n / TRIAL_N, n % TRIAL_N);

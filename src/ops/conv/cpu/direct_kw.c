@@ -3,7 +3,6 @@
 #include "base/error.h"
 #include "ops/conv/window.h"
 #include "runtime/core_model.h"
-#include "runtime/workspace.h"
 
 #include <math.h>
 
@@ -202,15 +201,9 @@ static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica
 }
 
 static mica_status launch(mica_queue *queue, const mica__task *task) {
-  const mica__conv *conv = task->problem;
-  const plan *p = plan_of(task);
-  mica_queue *packer = mica__conv_packer(conv, queue);
-  int64_t count = mica__conv_packed_count(&p->window, VW);
   mica_buffer *packed = NULL;
-  MICA_TRY(mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), &packed));
-  mica_status status = MICA_OK;
-  if (count > 0) status = mica__conv_cpu_pack_weights(packer, conv, &p->window, VW, p->window.c, packed, 0);
-  if (status == MICA_OK) status = launch_strips(queue, task, packed);
+  MICA_TRY(mica__conv_cpu_packed(queue, task->problem, &plan_of(task)->window, VW, &packed));
+  const mica_status status = launch_strips(queue, task, packed);
   mica_buffer_destroy(packed);
   return status;
 }

@@ -3,7 +3,6 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/window.h"
-#include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
@@ -72,10 +71,6 @@ static const char *decline(const mica__task *task) {
   return plan_of(task)->scratch > task->device->local_bytes ? "local memory does not take the source" : NULL;
 }
 
-static size_t packed_bytes(const plan *p) {
-  return (size_t)(mica__conv_packed_count(&p->window, MR) + 1) * sizeof(float);
-}
-
 static mica_status launch_images(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *packed,
                                  int32_t *values) {
   const mica__kernel_desc *desc = &mica__conv_cpu_direct_n_kernel;
@@ -97,15 +92,11 @@ static mica_status launch_images(mica_queue *queue, const mica__conv *conv, cons
 static mica_status launch(mica_queue *queue, const mica__task *task) {
   const mica__conv *conv = task->problem;
   const plan *p = plan_of(task);
-  mica_queue *packer = mica__conv_packer(conv, queue);
   int32_t values[MICA__MAX_PARAMS];
   mica_buffer *packed = NULL;
   mica__kernel_values(&mica__conv_cpu_direct_n_kernel, task->variant ? task->variant : &variants[0], values);
-  MICA_TRY(mica__workspace_create(packer, packed_bytes(p), &packed));
-  mica_status status = MICA_OK;
-  if (mica__conv_packed_count(&p->window, MR) > 0)
-    status = mica__conv_cpu_pack_weights(packer, conv, &p->window, MR, p->window.c, packed, 0);
-  if (status == MICA_OK) status = launch_images(queue, conv, p, packed, values);
+  MICA_TRY(mica__conv_cpu_packed(queue, conv, &p->window, MR, &packed));
+  const mica_status status = launch_images(queue, conv, p, packed, values);
   mica_buffer_destroy(packed);
   return status;
 }
