@@ -3,7 +3,7 @@
 #ifndef MICA_TESTS_OPS_UNITS_DEVICE_H
 #define MICA_TESTS_OPS_UNITS_DEVICE_H
 
-#include "runtime/opencl_api.h"
+#include "ops/amd_device.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -20,33 +20,9 @@ typedef struct units_program {
 
 static struct {
   mica__cl_api api, below;
-  const char *name;
   units_program *programs;
   size_t count;
 } units;
-
-static cl_int text(const char *is, size_t size, void *out, size_t *used) {
-  if (used) *used = strlen(is) + 1;
-  if (out && size > strlen(is)) strcpy(out, is);
-  return CL_SUCCESS;
-}
-
-static CL_API_ENTRY cl_int CL_API_CALL platform_info(cl_platform_id platform, cl_platform_info what, size_t size,
-                                                     void *out, size_t *used) {
-  if (what == CL_PLATFORM_NAME) return text("AMD Accelerated Parallel Processing", size, out, used);
-  return units.below.GetPlatformInfo(platform, what, size, out, used);
-}
-
-static CL_API_ENTRY cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *out,
-                                                   size_t *used) {
-  if (what == CL_DEVICE_NAME) return text(units.name, size, out, used);
-  if (what == CL_DEVICE_VENDOR) return text("Advanced Micro Devices, Inc.", size, out, used);
-  const cl_int error = units.below.GetDeviceInfo(device, what, size, out, used);
-  if (out && what == CL_DEVICE_TYPE) *(cl_device_type *)out = CL_DEVICE_TYPE_GPU;
-  if (out && what == CL_DEVICE_LOCAL_MEM_TYPE) *(cl_device_local_mem_type *)out = CL_LOCAL;
-  if (out && what == CL_DEVICE_VENDOR_ID) *(cl_uint *)out = 0x1002;
-  return error;
-}
 
 static CL_API_ENTRY cl_program CL_API_CALL program_of(cl_context context, cl_uint count, const char **texts,
                                                       const size_t *sizes, cl_int *error) {
@@ -85,11 +61,12 @@ static mica_engine *units_open(const char *name, units_program *programs, size_t
   mica_engine *engine = NULL;
   if (!units.below.GetDeviceInfo) units.below = *mica__cl_loader();
   units.api = units.below;
-  units.api.GetPlatformInfo = platform_info;
-  units.api.GetDeviceInfo = device_info;
+  units.api.GetPlatformInfo = amd_platform_info;
+  units.api.GetDeviceInfo = amd_device_info;
   units.api.CreateProgramWithSource = program_of;
   units.api.BuildProgram = build;
-  units.name = name;
+  amd.below = &units.below;
+  amd.name = name;
   units.programs = programs;
   units.count = count;
   mica__cl_install(&units.api);

@@ -2,9 +2,9 @@
  *
  * A GPU whose matrix units are known by name and fail their trial product: the units are declined, and products are
  * left to other kernels. The GPU is the null device under another name; its kernels do nothing, which is wrong. */
+#include "ops/amd_device.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/mma.h"
-#include "runtime/opencl_api.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -14,32 +14,9 @@
 #define SIDE 64
 
 static mica__cl_api api;
-static const char *name;
 static bool builds; /* the trial's kernel */
 static int trials;
 static cl_program trial;
-
-static cl_int text(const char *is, size_t size, void *out, size_t *used) {
-  if (used) *used = strlen(is) + 1;
-  if (out && size > strlen(is)) strcpy(out, is);
-  return CL_SUCCESS;
-}
-
-static CL_API_ENTRY cl_int CL_API_CALL platform_info(cl_platform_id platform, cl_platform_info what, size_t size,
-                                                     void *out, size_t *used) {
-  if (what == CL_PLATFORM_NAME) return text("AMD Accelerated Parallel Processing", size, out, used);
-  return mica__cl_null()->GetPlatformInfo(platform, what, size, out, used);
-}
-
-static CL_API_ENTRY cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *out,
-                                                   size_t *used) {
-  if (what == CL_DEVICE_NAME) return text(name, size, out, used);
-  if (what == CL_DEVICE_VENDOR) return text("Advanced Micro Devices, Inc.", size, out, used);
-  const cl_int error = mica__cl_null()->GetDeviceInfo(device, what, size, out, used);
-  if (out && what == CL_DEVICE_TYPE) *(cl_device_type *)out = CL_DEVICE_TYPE_GPU;
-  if (out && what == CL_DEVICE_VENDOR_ID) *(cl_uint *)out = 0x1002;
-  return error;
-}
 
 static CL_API_ENTRY cl_program CL_API_CALL program_of(cl_context context, cl_uint count, const char **texts,
                                                       const size_t *sizes, cl_int *error) {
@@ -60,11 +37,12 @@ static mica_engine *engine;
 /* Verdicts are kept for the process, by the name. */
 static void open_as(const char *device, bool trial_builds) {
   api = *mica__cl_null();
-  api.GetPlatformInfo = platform_info;
-  api.GetDeviceInfo = device_info;
+  api.GetPlatformInfo = amd_platform_info;
+  api.GetDeviceInfo = amd_device_info;
   api.CreateProgramWithSource = program_of;
   api.BuildProgram = build;
-  name = device;
+  amd.below = mica__cl_null();
+  amd.name = device;
   builds = trial_builds;
   trials = 0;
   mica__cl_install(&api);
