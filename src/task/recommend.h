@@ -79,10 +79,11 @@ typedef struct mica__rated {
   char **items;
   double *ratings;
   size_t count, capacity;
+  mica__id_names users; /* where there is a column of them: one */
 } mica__rated;
-/* Reads a table of items and ratings: the columns that are called so, else the first two; a first line whose rating is
- * no number names the columns. MICA_E_FORMAT names file, line and what is wrong. *out is to be freed after a failure
- * too. */
+/* Reads a table of items and ratings: the columns that are called so, else the first two, of three numbers or more the
+ * second and third behind the user; a first line whose rating is no number names the columns. MICA_E_FORMAT names file,
+ * line and what is wrong. *out is to be freed after a failure too. */
 mica_status mica__rated_read(mica__records *records, mica__rated *out);
 mica_status mica__rated_open(const char *path, mica__rated *out);
 void mica__rated_free(mica__rated *rated);

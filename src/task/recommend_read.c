@@ -533,6 +533,7 @@ void mica__rated_free(mica__rated *rated) {
   for (size_t i = 0; i < rated->count; i++) free(rated->items[i]);
   free(rated->items);
   free(rated->ratings);
+  mica__id_names_free(&rated->users);
   *rated = (mica__rated){0};
 }
 
@@ -544,6 +545,11 @@ static mica_status add_rated(table *t, mica__rated *out) {
       return mica__fail(MICA_E_FORMAT, "%s line %zu: the %s is missing", r->name, r->line, what[k]);
   if (mica__cell_is_missing(r->cells[t->at[ITEM]])) return bad_cell(t, ITEM, "is missing");
   MICA_TRY(read_rating(t, &rating));
+  if (t->at[USER] < r->count) {
+    int32_t user = 0;
+    MICA_TRY(read_id(t, USER, &out->users, &user));
+    if (user > 1) return bad_cell(t, USER, "is another than before: one is recommended to");
+  }
   MICA_TRY(cell_text(t, r->cells[t->at[ITEM]]));
   if (out->count == out->capacity) {
     const size_t capacity = 2 * out->capacity + 16;
@@ -566,9 +572,11 @@ static mica_status read_rated_lines(table *t, mica__rated *out) {
   MICA_TRY(mica__records_find_delimiter(t->records));
   MICA_TRY(mica__records_next(t->records, &found));
   for (int k = 0; k < COLUMNS; k++) t->at[k] = SIZE_MAX;
-  for (int k = ITEM; found && k <= RATING; k++) MICA_TRY(find_column(t, k, NULL));
+  for (int k = USER; found && k <= RATING; k++) MICA_TRY(find_column(t, k, NULL));
   const bool named = t->at[ITEM] != SIZE_MAX && t->at[RATING] != SIZE_MAX;
-  if (!named) t->at[ITEM] = 0, t->at[RATING] = 1;
+  /* Numbers alone, and more than two: the order of tables to train on. */
+  const size_t first = found && !named && t->records->count > 2 && has_no_names(t) ? USER : ITEM;
+  for (int k = USER; k <= RATING && !named; k++) t->at[k] = (size_t)k >= first ? (size_t)k - first : SIZE_MAX;
   if (found && (named || (t->records->count > 1 && !mica__cell_is_numeric(t->records->cells[1], &value))))
     MICA_TRY(mica__records_next(t->records, &found));
   while (found) {

@@ -156,6 +156,15 @@ for form in tabs dat; do
   done
 done
 cmp -s "$work/tabs.run/model.safetensors" "$work/dat.run/model.safetensors" || fault 'between "::" ratings are others'
+# A new user's ratings, with the user before them as in the files that are trained on; of two users none are taken.
+run recommend --model "$work/tabs.run" --rate 3=5 --rate 7=1 --json
+rated=$out
+printf '99\t3\t5\t8\n99\t7\t1\t9\n' >"$work/own.tsv"
+run recommend --model "$work/tabs.run" --ratings "$work/own.tsv" --json
+[ "$status $out" = "0 $rated" ] || fault "other ratings than --rate gives: $out"
+printf '98\t4\t5\t8\n' >>"$work/own.tsv"
+run recommend --model "$work/tabs.run" --ratings "$work/own.tsv"
+ends 1 '' '*own.tsv line 3, column 1: the user is another than before*'
 printf '1::One::x\n\n2\n' >"$work/dat/movies.dat"
 run train --task recommend --data "$work/dat" --out "$work/wrong"
 ends 1 '' "mica train: $work/dat/movies.dat line 3 has no title: there is no \"::\" in it"
