@@ -1,6 +1,7 @@
 /* A run's data: opened, parted, and on their way to the device. */
 #include "task/run.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,8 +167,7 @@ mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica
   return mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), part, rest);
 }
 
-/* True if the run's data have a validation part of their own, or their task makes one. */
-static mica_status has_validation(const mica_run *run, bool *has) {
+mica_status mica__run_has_validation(const mica_run *run, bool *has) {
   const mica_dataset_config config = mica__run_opening(run, MICA_PART_VALIDATION);
   mica_dataset *data = NULL;
   *has = true;
@@ -212,7 +212,7 @@ static mica_status remark_changed(mica_run *run, mica_part part) {
 mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data) {
   const mica_dataset_config config = mica__run_opening(run, part);
   bool has = true;
-  if (part == MICA_PART_TRAIN) MICA_TRY(has_validation(run, &has));
+  if (part == MICA_PART_TRAIN) MICA_TRY(mica__run_has_validation(run, &has));
   if (!has) return split_again(run, part, data);
   mica_status status = mica__run_open_part(run, run->data, &config, data);
   if (status == MICA_E_NOT_FOUND && part == MICA_PART_VALIDATION) return split_again(run, part, data);
@@ -456,6 +456,20 @@ mica_run_epoch mica_run_epoch_of(const mica_run *run) {
   return (mica_run_epoch){.batches = batches, .batch = batches ? samples / batches : 0, .left_out = left_out};
 }
 
+/* A step takes `accumulate` batches, over the ends of epochs: where all of them are fewer nothing is learnt. */
+static mica_status check_accumulation(mica_run *run) {
+  const double each = mica_run_number(run, "accumulate"), epochs = mica_run_number(run, "epochs");
+  const double batches = (double)mica_run_epoch_of(run).batches, all = batches * epochs, rest = fmod(all, each);
+  if (each <= 1 || batches == 0) return MICA_OK;
+  if (all < each)
+    return mica__fail(
+        MICA_E_INVALID,
+        "accumulate: a step takes %.0f batches, and %.0f epoch%s of %.0f ha%s fewer: nothing would be learnt", each,
+        epochs, epochs == 1 ? "" : "s", batches, epochs == 1 ? "s" : "ve");
+  if (rest == 0) return MICA_OK;
+  return mica__run_remark(run, "accumulate: the last %.0f of %.0f batches make no step of %.0f", rest, all, each);
+}
+
 /* Tests see labels as they are, where training may mix them. */
 static mica_status find_columns(mica_run *run) {
   mica_dataset *shown = NULL;
@@ -500,6 +514,7 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(end_reading(&test, status));
   for (int i = 0; i < MICA__PARTS; i++)
     if (run->parts[i].data) MICA_TRY(mica__run_check_elements(run, run->parts[i].data));
+  MICA_TRY(check_accumulation(run));
   MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts[MICA_PART_TEST].data));
   MICA_TRY(make_loader(run, MICA_PART_TEST));
   return find_columns(run);

@@ -74,15 +74,32 @@ static bool is_run(const char *folder) {
   return is;
 }
 
+/* Names of a part: train.csv, x_train.npy, train-images, instances_test.json. */
+static bool is_of_part(const char *name, const char *part) {
+  const char *at = strstr(name, part);
+  return at && (at == name || at[-1] == '_' || at[-1] == '-');
+}
+static bool is_test(const char *name) { return is_of_part(name, "test") || !strncmp(name, "t10k", 4); }
+static bool is_training(const char *name) { return is_of_part(name, "train") || !strncmp(name, "data_batch", 10); }
+
+/* True if tests lie beside what is trained on: they may grow without a change of what is held out. */
+static bool has_tests_apart(struct dirent *const *entries, int count) {
+  bool apart = false;
+  for (int i = 0; i < count; i++) apart = apart || is_training(entries[i]->d_name);
+  return apart;
+}
+
 static void add_folder(print *p, const char *folder, int depth) {
   struct dirent **entries = NULL;
   const int count = scandir(folder, &entries, NULL, alphasort);
+  const bool apart = has_tests_apart(entries, count);
   for (int i = 0; i < count; i++) {
     mica__text path = {0};
     struct stat about;
     const char *name = entries[i]->d_name;
     mica__text_addf(&path, "%s/%s", folder, name);
-    if (*name != '.' && p->files < MOST_FILES && mica__text_status(&path) == MICA_OK && stat(path.data, &about) == 0) {
+    const bool counts = *name != '.' && !(apart && is_test(name));
+    if (counts && p->files < MOST_FILES && mica__text_status(&path) == MICA_OK && stat(path.data, &about) == 0) {
       const bool inner = S_ISDIR(about.st_mode);
       if (inner && depth < MOST_DEPTH && !is_run(path.data)) {
         p->hash = mica__hash_text(p->hash, name);

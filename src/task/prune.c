@@ -270,7 +270,9 @@ static mica_status prune(work *w, mica_run **out) {
   const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
   MICA_TRY(mica_run_open(w->engine, c->run, &w->base));
   MICA_TRY(check_run(w->base));
-  if (!c->data && mica__run_data_changed(w->base))
+  bool apart = false;
+  if (!c->data) MICA_TRY(mica__run_has_validation(w->base, &apart));
+  if (!c->data && (!apart || w->base->task->open) && mica__run_data_changed(w->base))
     return mica__fail(MICA_E_STATE,
                       "%s has changed since %s was trained: what would validate may be what it was trained on; --data "
                       "FILE goes on with what is named",

@@ -105,8 +105,8 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
 
 /* --- the folder's and the data's guard --- */
 
-/* The fact by which data are known again. */
-#define MICA__DATA_PRINT "data_print"
+/* The fact by which data are known again, all but a test part beside the training's. */
+#define MICA__DATA_PRINT "parts_print"
 /* Keeps other processes from training in the folder, until the run is destroyed: MICA_E_STATE where one does. */
 mica_status mica__run_lock(mica_run *run);
 void mica__run_unlock(mica_run *run);
@@ -237,6 +237,8 @@ mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part
 bool mica__run_size(const mica_run *run, int32_t sides[2]);
 /* MICA_E_INVALID where the data that are trained on are of another size than the setting says. */
 mica_status mica__run_check_size(const mica_run *run);
+/* True if the run's data have a validation part of their own, or their task makes one. */
+mica_status mica__run_has_validation(const mica_run *run, bool *has);
 /* Opens a part of the run's own data as training parted them. MICA_E_STATE where it was split off by the seed and they
  * have changed since: other samples would be in it. */
 mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data);

@@ -89,6 +89,15 @@ head -n 21 "$work/k.csv" >"$work/own/test.csv"
 run eval --model "$work/o" --json
 ends 0 '{"task":"classify","part":"test",*' ''
 holds metrics.samples 20
+# What is held out of train.csv is what it was, too, as is a validation part that is a file.
+run eval --model "$work/o" --part validation --json
+ends 0 '{"task":"classify","part":"validation",*' ''
+head -n 41 "$work/k.csv" >"$work/own/val.csv"
+run train --data "$work/own" --epochs 1 --batch 40 --quiet --out "$work/v"
+ends 0 '' ''
+sed -i 2d "$work/own/train.csv"
+run prune "$work/v" --steps 1 --epochs 1 --quiet --out "$work/less"
+ends 0 '' ''
 
 # A forecast's parts are the ends of its rows, which may grow: they are tested, and it is said.
 awk 'BEGIN { print "v"; for (i = 0; i < 200; i++) printf "%.4f\n", sin(i / 3) }' >"$work/f.csv"

@@ -131,6 +131,12 @@ run train --resume --seed 8 --out "$folder"
 ends 2 '' '*seed is "7" in the run that is resumed*'
 run train --data "$work/trees.csv" --device null --out "$work/none"
 ends 2 '' '*null computes nothing*'
+# Batches that make no step: none at all, or the last ones.
+run train --data "$work/trees.csv" --batch 200 --epochs 1 --accumulate 5 --out "$work/none"
+ends 2 '' '*accumulate: a step takes 5 batches, and 1 epoch of 4 has fewer: nothing would be learnt'
+[ ! -e "$work/none" ] || fault 'a run that learnt nothing'
+run train --data "$work/trees.csv" --batch 200 --epochs 2 --accumulate 5 --out "$work/steps"
+ends 0 '*' '*accumulate: the last 3 of 8 batches make no step of 5*'
 mkfifo "$work/fifo"
 run train --data "$work/fifo" --out "$work/none"
 ends 1 '' '*fifo is neither a file nor a folder*'
