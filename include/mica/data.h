@@ -122,8 +122,8 @@ typedef struct mica_dataset_config {
  *                                   Not in parts: images and one NAME.json beside it or in annotations
  *   a COCO file                     NAME.json, with its pictures in its folder, one above or NAME, images in these
  *   folder of folders of pictures   PNG or JPEG, a folder a class, in the order of their names; parted by folders
- *                                   train, val or validation, test above them, or not at all. Any JPEG is rotated
- *                                   upright as its EXIF says, so boxes and masks are those of the upright picture.
+ *                                   train, val or validation, test above them, or not at all. All are rotated
+ *                                   upright as their EXIF says, so boxes and masks are those of the upright picture.
  *                                   Black is behind what is transparent; the summary counts pictures with alpha
  *   folder of pictures and masks    images/NAME.png (or .jpg) and masks/NAME.png, also NAME_mask.png: see mask_values.
  *                                   The folders are called image, img or picture, and mask, label or segmentation, each

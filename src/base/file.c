@@ -84,6 +84,24 @@ void mica__file_unmap(const unsigned char *data, size_t size) {
   if (size > 0) munmap((void *)(uintptr_t)data, size);
 }
 
+bool mica__file_find(const char *at, const char *const *names, mica__text *path) {
+  struct stat about;
+  if (stat(at, &about) != 0) return false;
+  const bool folder = S_ISDIR(about.st_mode);
+  const char *slash = strrchr(at, '/');
+  for (; *names; names++) {
+    mica__text_free(path);
+    *path = (mica__text){0};
+    if (folder)
+      mica__text_addf(path, "%s/%s", at, *names);
+    else
+      mica__text_addf(path, "%.*s%s", slash ? (int)(slash + 1 - at) : 0, at, *names);
+    if (mica__text_status(path) != MICA_OK) return false;
+    if (stat(path->data, &about) == 0 && S_ISREG(about.st_mode) && strcmp(path->data, at) != 0) return true;
+  }
+  return false;
+}
+
 mica_status mica__file_make_parents(const char *path) {
   char copy[PATH_MAX];
   size_t n = strlen(path);

@@ -3,7 +3,9 @@
 #define MICA_BASE_FILE_H
 
 #include "base/error.h"
+#include "base/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* How names end under which mica__file_replace writes aside; a file of such a name was left by a killed process. */
@@ -18,6 +20,10 @@ mica_status mica__file_read(const char *path, unsigned char **data, size_t *size
  * even for an empty file. */
 mica_status mica__file_map(const char *path, const unsigned char **data, size_t *size);
 void mica__file_unmap(const unsigned char *data, size_t size);
+
+/* Sets *path, empty before, to the first of the names, which NULL ends, that is a regular file in the directory `at`,
+ * or another one beside it where that is a file itself; false where there is none. The caller frees *path. */
+bool mica__file_find(const char *at, const char *const *names, mica__text *path);
 
 /* Makes the directory that path stands in, and those above it, where they are missing. */
 mica_status mica__file_make_parents(const char *path);

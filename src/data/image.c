@@ -18,19 +18,17 @@ bool mica__image_is_named(const char *name) {
 
 mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                                int32_t width, mica__image *image) {
-  if (size >= 8 && !memcmp(content, "\x89PNG\r\n\x1a\n", 8))
-    return mica__png_decode(name, content, size, channels, image);
-  if (size >= 3 && !memcmp(content, "\xff\xd8\xff", 3)) {
-    const int orientation = mica__jpeg_orientation(content, size);
-    const bool swap = orientation >= 5;
-    MICA_TRY(mica__jpeg_decode(name, content, size, channels, swap ? width : height, swap ? height : width, image));
-    mica_status status = mica__image_rotate(name, image, orientation);
-    if (status == MICA_OK) return MICA_OK;
-    free(image->pixels);
-    image->pixels = NULL;
-    return status;
-  }
-  return mica__fail(MICA_E_FORMAT, "%s is neither PNG nor JPEG", name);
+  const bool png = mica__image_is_png(content, size), jpeg = size >= 3 && !memcmp(content, "\xff\xd8\xff", 3);
+  if (!png && !jpeg) return mica__fail(MICA_E_FORMAT, "%s is neither PNG nor JPEG", name);
+  const int orientation = mica__image_orientation(content, size);
+  const bool swap = orientation >= 5;
+  MICA_TRY(png ? mica__png_decode(name, content, size, channels, image)
+               : mica__jpeg_decode(name, content, size, channels, swap ? width : height, swap ? height : width, image));
+  mica_status status = mica__image_rotate(name, image, orientation);
+  if (status == MICA_OK) return MICA_OK;
+  free(image->pixels);
+  image->pixels = NULL;
+  return status;
 }
 
 /* The filter of one axis: each pixel of the result is a weighted sum of `taps` pixels of the picture from first on. */
@@ -133,9 +131,10 @@ static int32_t big_endian(const uint8_t *at, int bytes) {
 
 /* A JPEG file is segments of a marker, a length and bytes; a frame's (C0 to CF but for three) begins with its sides. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width) {
-  if (size >= 24 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8)) {
-    *width = big_endian(bytes + 16, 4);
-    *height = big_endian(bytes + 20, 4);
+  const bool swap = mica__image_orientation(bytes, size) >= 5;
+  if (size >= 24 && mica__image_is_png(bytes, size)) {
+    *(swap ? height : width) = big_endian(bytes + 16, 4);
+    *(swap ? width : height) = big_endian(bytes + 20, 4);
     return true;
   }
   if (size < 3 || memcmp(bytes, "\xff\xd8\xff", 3) != 0) return false;
@@ -144,7 +143,6 @@ bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_
     while (at + 9 < size && bytes[at + 1] == 0xff) at++;
     const uint8_t marker = bytes[at + 1];
     if (marker >> 4 != 0xc || marker == 0xc4 || marker == 0xc8 || marker == 0xcc) continue;
-    const bool swap = mica__jpeg_orientation(bytes, size) >= 5;
     *(swap ? width : height) = big_endian(bytes + at + 5, 2);
     *(swap ? height : width) = big_endian(bytes + at + 7, 2);
     return true;

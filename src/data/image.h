@@ -24,18 +24,20 @@ bool mica__image_is_named(const char *name);
 /* In place of channels: PNG as it is stored, grey levels and indices of palettes as they stand, without opacity. */
 #define MICA__CHANNELS_STORED (-1)
 
-/* Decodes a file's content as PNG or JPEG. channels 1 or 3, or 0 for grey pictures grey and others in colour. JPEG may
- * be decoded smaller, though not below height and width (0 for the full size), and is rotated upright as its EXIF
- * says. */
+/* Decodes a file's content as PNG or JPEG. channels 1 or 3, 0 for grey pictures grey and others in colour, or, for PNG,
+ * MICA__CHANNELS_STORED. JPEG may be decoded smaller, though not below height and width (0 for the full size). The
+ * picture is rotated upright as EXIF in its file says. */
 mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                                int32_t width, mica__image *image);
+/* The parts of it: pictures as they are stored. */
 mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
                              mica__image *image);
 mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                               int32_t width, mica__image *image);
 
-/* How EXIF in a JPEG file wants the picture rotated: 1, as it is stored, to 8; 1 where it does not say. */
-int mica__jpeg_orientation(const uint8_t *bytes, size_t size);
+/* How EXIF in a file of JPEG or, before the pixels, of PNG wants the picture rotated: 1, as it is stored, to 8; 1 where
+ * it does not say. */
+int mica__image_orientation(const uint8_t *bytes, size_t size);
 /* Rotates and mirrors a picture that is stored in this orientation, so that it is upright. */
 mica_status mica__image_rotate(const char *name, mica__image *image, int orientation);
 
@@ -45,8 +47,13 @@ mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t wi
 /* Reads a file so. */
 mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes);
 
-/* The sides of a PNG or upright JPEG picture by the beginning of its file; false where it does not tell them. */
+/* The sides of an upright picture by the beginning of its file; false where it does not tell them. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
+
+bool mica__image_is_png(const uint8_t *bytes, size_t size);
+/* What the first chunk of that type holds before the pixels of a PNG file, or its beginning, and how many bytes it says
+ * that are, perhaps more than there are; NULL: there is none. */
+const uint8_t *mica__png_find_chunk(const uint8_t *bytes, size_t size, const char *type, size_t *length);
 
 /* True if a PNG file that begins so has an alpha channel, or a transparent colour. */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size);

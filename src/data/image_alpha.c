@@ -14,19 +14,11 @@
 /* What stands before a file's pixels is nearly always within so many bytes. */
 #define HEADER 16384
 
-/* A PNG file is chunks of a length, a type, so many bytes and a sum. Types 4 and 6 of colour have opacity, others may
- * have it in a chunk tRNS, which comes before the pixels. */
+/* Types 4 and 6 of colour have opacity, others may have it in a chunk tRNS. */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size) {
-  if (size < 33 || memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) != 0) return false;
-  if (bytes[25] & 4) return true;
-  for (size_t at = 8; size - at >= 12;) {
-    const size_t length =
-        (size_t)bytes[at] << 24 | (size_t)bytes[at + 1] << 16 | (size_t)bytes[at + 2] << 8 | bytes[at + 3];
-    if (!memcmp(bytes + at + 4, "tRNS", 4)) return true;
-    if (!memcmp(bytes + at + 4, "IDAT", 4) || length > size - at - 12) return false;
-    at += 12 + length;
-  }
-  return false;
+  size_t length = 0;
+  return size >= 33 && mica__image_is_png(bytes, size) &&
+         (bytes[25] & 4 || mica__png_find_chunk(bytes, size, "tRNS", &length));
 }
 
 static bool has_alpha(const char *name, uint8_t *header) {

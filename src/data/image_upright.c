@@ -1,4 +1,4 @@
-/* Pictures that a camera took sideways: JPEG files say in EXIF how they are to be rotated, and every viewer does it. */
+/* Pictures that a camera took sideways: EXIF in their files says how they are to be rotated, and all viewers do it. */
 #include "base/checked.h"
 #include "data/image.h"
 
@@ -32,7 +32,15 @@ static int tiff_orientation(const uint8_t *tiff, size_t size) {
   return 1;
 }
 
-int mica__jpeg_orientation(const uint8_t *bytes, size_t size) {
+/* A PNG file's is a chunk. */
+static int png_orientation(const uint8_t *bytes, size_t size) {
+  size_t length = 0;
+  const uint8_t *exif = mica__png_find_chunk(bytes, size, "eXIf", &length);
+  return exif && length <= size - (size_t)(exif - bytes) ? tiff_orientation(exif, length) : 1;
+}
+
+/* A JPEG file's is a segment behind the name Exif. */
+static int jpeg_orientation(const uint8_t *bytes, size_t size) {
   for (size_t at = 2; at + 4 <= size && bytes[at] == 0xff && bytes[at + 1] != 0xda;) {
     const size_t length = number(bytes + at + 2, 2, false), end = at + 2 + length;
     if (length < 2 || end > size) break;
@@ -41,6 +49,10 @@ int mica__jpeg_orientation(const uint8_t *bytes, size_t size) {
     at = end;
   }
   return 1;
+}
+
+int mica__image_orientation(const uint8_t *bytes, size_t size) {
+  return mica__image_is_png(bytes, size) ? png_orientation(bytes, size) : jpeg_orientation(bytes, size);
 }
 
 mica_status mica__image_rotate(const char *name, mica__image *image, int orientation) {

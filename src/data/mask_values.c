@@ -214,9 +214,8 @@ mica_status mica__mask_guess(const mica__mask_census *census, const char *const 
 /* --- masks --- */
 
 mica_status mica__mask_decode(const char *name, const uint8_t *content, size_t size, mica__image *mask) {
-  if (size >= 8 && !memcmp(content, "\x89PNG\r\n\x1a\n", 8))
-    return mica__png_decode(name, content, size, MICA__CHANNELS_STORED, mask);
-  return mica__image_decode(name, content, size, 0, 0, 0, mask);
+  const int32_t channels = mica__image_is_png(content, size) ? MICA__CHANNELS_STORED : 0;
+  return mica__image_decode(name, content, size, channels, 0, 0, mask);
 }
 
 static int64_t distance(uint32_t a, uint32_t b) {

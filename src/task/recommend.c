@@ -49,7 +49,7 @@ static const mica_setting_row settings[] = {
     ROW("clicks-from", REAL, "", "RATING", "click: ratings from this one on are clicks, others none", .low = -1e9,
         .high = 1e9),
     ROW("titles", PATH, "", "FILE",
-        "a table of items and titles; movies.csv, items.csv, or MovieLens's u.item or movies.dat, in DATA by default"),
+        "a table of items and titles; by default movies.csv, items.csv, u.item or movies.dat, in DATA or beside it"),
     ROW("item-features", PATH, "", "FILE", "dlrm: a table of items; movies.csv or items.csv in DATA by default",
         .of = "model=dlrm"),
     ROW("user-features", PATH, "", "FILE", "dlrm: a table of users; users.csv in DATA by default", .of = "model=dlrm"),

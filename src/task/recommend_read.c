@@ -233,21 +233,6 @@ mica_status mica__interactions_read(mica__records *records, const mica__interact
 
 /* --- files --- */
 
-static bool join_path(mica__text *path, const char *folder, const char *name) {
-  struct stat about;
-  mica__text_free(path);
-  *path = (mica__text){0};
-  mica__text_addf(path, "%s/%s", folder, name);
-  return mica__text_status(path) == MICA_OK && stat(path->data, &about) == 0 && S_ISREG(about.st_mode);
-}
-
-/* The first of the names that is a file of the folder. */
-static bool find_file(const char *folder, const char *const *names, mica__text *path) {
-  for (; *names; names++)
-    if (join_path(path, folder, *names)) return true;
-  return false;
-}
-
 typedef mica_status read_fn(void *user, mica__records *records);
 
 /* A table with "::" between its columns, as one between tabs, in memory. */
@@ -399,7 +384,7 @@ static bool find_side(const mica_run *run, mica__side side, mica__text *path) {
   struct stat about;
   if (!*given)
     return !stat(run->data, &about) && S_ISDIR(about.st_mode) &&
-           find_file(run->data, side == MICA__SIDE_USER ? users : items, path);
+           mica__file_find(run->data, side == MICA__SIDE_USER ? users : items, path);
   mica__text_add(path, given);
   return true;
 }
@@ -438,7 +423,7 @@ static mica_status open_file(reading r, const char *path) {
   mica_status status = takes_features(run) ? mica__features_recall(run, &out->features) : MICA_OK;
   if (status == MICA_OK && !S_ISDIR(about.st_mode))
     status = walk(path, read_interactions, &r);
-  else if (status == MICA_OK && find_file(path, names, &file))
+  else if (status == MICA_OK && mica__file_find(path, names, &file))
     status = walk(file.data, read_interactions, &r);
   else if (status == MICA_OK)
     status = mica__fail(MICA_E_NOT_FOUND,
@@ -501,10 +486,9 @@ mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, 
                                       "u.item",     "movies.dat", NULL};
   const char *given = mica_run_setting(run, "titles");
   mica__text path = {0};
-  struct stat about;
   if (*given)
     mica__text_add(&path, given);
-  else if (stat(run->data, &about) != 0 || !S_ISDIR(about.st_mode) || !find_file(run->data, names, &path)) {
+  else if (!mica__file_find(run->data, names, &path)) {
     mica__text_free(&path);
     return MICA_OK;
   }

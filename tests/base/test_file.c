@@ -1,6 +1,7 @@
 /* labels: null
  *
- * Files that are written through: pipes with a reader, without one, and with one that goes away. */
+ * Files that are written through: pipes with a reader, without one, and with one that goes away; files by one of some
+ * names. */
 #include "base/file.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -10,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,6 +84,30 @@ START_TEST(a_reader_that_goes_ends_no_process) {
 }
 END_TEST
 
+/* The first name that there is in a folder, or beside a file, which is not found itself, nor are folders. */
+START_TEST(a_file_is_found_by_its_names) {
+  static const char *const names[] = {"none.csv", "folder", "ratings.csv", "items.csv", NULL}, *const none[] = {NULL};
+  mica__text path = {0};
+  char ratings[4096];
+  files_write_text("ratings.csv", "");
+  files_write_text("items.csv", "");
+  ck_assert_int_eq(mkdir(files_path("folder"), 0700), 0);
+  snprintf(ratings, sizeof ratings, "%s/ratings.csv", files_folder());
+  ck_assert(mica__file_find(files_folder(), names, &path));
+  ck_assert_str_eq(path.data, ratings);
+  ck_assert(mica__file_find(ratings, names, &path));
+  ck_assert_str_eq(path.data, files_path("items.csv"));
+  ck_assert(!mica__file_find(files_folder(), none, &path));
+  ck_assert(!mica__file_find(files_path("no"), names, &path));
+  ck_assert_int_eq(chdir(files_folder()), 0);
+  ck_assert(mica__file_find("items.csv", names, &path));
+  ck_assert_str_eq(path.data, "ratings.csv");
+  ck_assert_int_eq(chdir("/"), 0);
+  mica__text_free(&path);
+  files_remove();
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("file");
   TCase *pipes = tcase_create("pipes");
@@ -89,5 +115,8 @@ Suite *test_suite(void) {
   tcase_add_test(pipes, a_pipe_without_a_reader_is_not_waited_for);
   tcase_add_test(pipes, a_reader_that_goes_ends_no_process);
   suite_add_tcase(suite, pipes);
+  TCase *found = tcase_create("found");
+  tcase_add_test(found, a_file_is_found_by_its_names);
+  suite_add_tcase(suite, found);
   return suite;
 }

@@ -40,6 +40,11 @@ ends 0 'new user*' ''
 case $out in *i[02468]*) fault "of the other taste: $out" ;; esac
 run recommend --model "$work/rate" --like i3 --top 3
 ends 0 'i3*' ''
+# Titles lie in a folder of data, or beside its table where that is named itself.
+(cd "$work/data" && "$mica" train --task recommend --data ratings.csv --quiet --epochs 1 --width 8 --batch 64 \
+  --out "$work/file") || fault 'training on a file'
+run recommend --model "$work/file" --user u1 --top 20
+ends 0 'u1*Three, the third*' ''
 printf 'item,rating\ni2,5\ni1,1\ni6,4\n' >"$work/new.csv"
 run recommend --model "$work/rate" --ratings "$work/new.csv" --top 2 --json
 case $(json recommendations.0.items.0.item) in i*[02468]) ;; *) fault "of the other taste: $out" ;; esac

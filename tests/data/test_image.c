@@ -25,11 +25,12 @@ START_TEST(print_is_named) {
 }
 END_TEST
 
+static const uint8_t exif[2][26] = {
+    {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0},
+    {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+
 /* The beginning of a JPEG file: EXIF with that orientation, then a frame of 3 rows and 2 columns. Returns its size. */
 static size_t make_jpeg(uint8_t *file, int orientation, bool little) {
-  static const uint8_t exif[2][26] = {
-      {'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, 3, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0},
-      {'I', 'I', 42, 0, 8, 0, 0, 0, 1, 0, 0x12, 1, 3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
   static const uint8_t start[] = {0xff, 0xd8, 0xff, 0xe1, 0, 34, 'E', 'x', 'i', 'f', 0, 0};
   static const uint8_t frame[] = {0xff, 0xc0, 0, 11, 8, 0, 3, 0, 2, 1, 1, 0x11, 0};
   memcpy(file, start, sizeof start);
@@ -45,7 +46,7 @@ START_TEST(orientation_is_read) {
     for (int little = 0; little < 2; little++) {
       int32_t height = 0, width = 0;
       size_t size = make_jpeg(file, orientation, little);
-      ck_assert_int_eq(mica__jpeg_orientation(file, size), orientation);
+      ck_assert_int_eq(mica__image_orientation(file, size), orientation);
       ck_assert(mica__image_size(file, size, &height, &width));
       ck_assert_int_eq(height, orientation >= 5 ? 2 : 3);
       ck_assert_int_eq(width, orientation >= 5 ? 3 : 2);
@@ -70,12 +71,12 @@ START_TEST(broken_exif_is_upright) {
   static const int others[] = {0, 9, 255};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     size_t size = make_jpeg(file, others[i], true);
-    ck_assert_int_eq(mica__jpeg_orientation(file, size), 1);
+    ck_assert_int_eq(mica__image_orientation(file, size), 1);
   }
   size_t size = make_jpeg(file, 6, true);
-  for (size_t cut = 0; cut < 38; cut++) ck_assert_int_eq(mica__jpeg_orientation(file, cut), 1);
+  for (size_t cut = 0; cut < 38; cut++) ck_assert_int_eq(mica__image_orientation(file, cut), 1);
   file[16] = 255; /* the directory lies beyond the end */
-  ck_assert_int_eq(mica__jpeg_orientation(file, size), 1);
+  ck_assert_int_eq(mica__image_orientation(file, size), 1);
 }
 END_TEST
 
@@ -135,6 +136,60 @@ START_TEST(alpha_is_found) {
 }
 END_TEST
 
+/* The PNG file of an opaque picture with EXIF before its pixels. Returns its size. */
+static size_t make_sideways_png(uint8_t *file, int orientation) {
+  /* The sums of the chunk, by zlib's crc32. */
+  static const uint8_t sums[9][4] = {
+      [1] = {0x13, 0xc0, 0x75, 0xe7}, [2] = {0x22, 0x28, 0x6f, 0x7a}, [3] = {0x84, 0x5f, 0x64, 0xce},
+      [4] = {0x41, 0xf8, 0x5a, 0x40}, [5] = {0xe7, 0x8f, 0x51, 0xf4}, [6] = {0xd6, 0x67, 0x4b, 0x69},
+      [7] = {0x70, 0x10, 0x40, 0xdd}, [8] = {0x86, 0x58, 0x30, 0x34}};
+  uint8_t *at = file + 33;
+  memcpy(file, rgb, 33); /* the signature and IHDR */
+  memcpy(at, (const uint8_t[]){0, 0, 0, sizeof exif[0], 'e', 'X', 'I', 'f'}, 8);
+  memcpy(at + 8, exif[0], sizeof exif[0]);
+  at[8 + 19] = (uint8_t)orientation;
+  memcpy(at + 8 + sizeof exif[0], sums[orientation], 4);
+  memcpy(at + 12 + sizeof exif[0], rgb + 33, sizeof rgb - 33);
+  return sizeof rgb + 12 + sizeof exif[0];
+}
+
+START_TEST(orientation_of_png_is_read) {
+  uint8_t file[sizeof rgb + 64];
+  for (int orientation = 1; orientation <= 8; orientation++) {
+    const size_t size = make_sideways_png(file, orientation);
+    int32_t height = 0, width = 0;
+    ck_assert_int_eq(mica__image_orientation(file, size), orientation);
+    ck_assert(mica__image_size(file, size, &height, &width));
+    ck_assert_int_eq(height, orientation >= 5 ? 2 : 1);
+    ck_assert_int_eq(width, orientation >= 5 ? 1 : 2);
+    for (size_t cut = 0; cut < 33 + 8 + sizeof exif[0]; cut++) ck_assert_int_eq(mica__image_orientation(file, cut), 1);
+  }
+}
+END_TEST
+
+#if MICA_WITH_PNG
+/* Two pixels side by side: the second comes first, or below, or above. */
+START_TEST(png_is_rotated) {
+  uint8_t file[sizeof rgb + 64], *upright = NULL, *pixels = NULL;
+  mica_shape shape;
+  files_write("rgb.png", rgb, sizeof rgb);
+  ck_assert_int_eq(mica_image_read(files_path("rgb.png"), MICA_SHAPE(3, 0, 0), &upright, &shape), MICA_OK);
+  for (int orientation = 1; orientation <= 8; orientation++) {
+    const bool swap = orientation >= 5;
+    const bool second_first = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+    files_write("rgb.png", file, make_sideways_png(file, orientation));
+    ck_assert_int_eq(mica_image_read(files_path("rgb.png"), MICA_SHAPE(3, 0, 0), &pixels, &shape), MICA_OK);
+    ck_assert_int_eq(shape.dim[1], swap ? 2 : 1);
+    ck_assert_int_eq(shape.dim[2], swap ? 1 : 2);
+    for (int i = 0; i < 6; i++) ck_assert_int_eq(pixels[i], upright[second_first ? i ^ 1 : i]);
+    mica_free(pixels);
+  }
+  mica_free(upright);
+  files_remove();
+}
+END_TEST
+#endif
+
 #if MICA_WITH_PNG
 START_TEST(pictures_with_alpha_are_counted) {
   static const uint8_t on_black[2][3] = {{100, 50, 25}, {0, 0, 0}};
@@ -180,6 +235,10 @@ Suite *test_suite(void) {
   tcase_add_test(sideways, orientation_is_read);
   tcase_add_test(sideways, broken_exif_is_upright);
   tcase_add_test(sideways, pictures_are_rotated);
+  tcase_add_test(sideways, orientation_of_png_is_read);
+#if MICA_WITH_PNG
+  tcase_add_test(sideways, png_is_rotated);
+#endif
   suite_add_tcase(suite, sideways);
   TCase *alpha = tcase_create("alpha");
   tcase_add_test(alpha, alpha_is_found);
