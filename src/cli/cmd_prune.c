@@ -3,6 +3,7 @@
 #include "cli/ranks.h"
 #include "cli/result.h"
 #include "cli/stop.h"
+#include "cli/text.h"
 #include "cli/training.h"
 
 #include <stdlib.h>
@@ -53,6 +54,59 @@ static int check(const cli_command *self, const struct values *v, mica_prune_con
   return CLI_USAGE;
 }
 
+/* The task of a run, which is opened without a device that computes; "" where that fails, as pruning will. */
+static void find_task(const char *folder, char task[64]) {
+  mica_engine *engine = NULL;
+  mica_run *run = NULL;
+  *task = '\0';
+  if (mica_engine_create(&(mica_engine_config){.device = "null"}, &engine) == MICA_OK &&
+      mica_run_open(engine, folder, &run) == MICA_OK)
+    snprintf(task, 64, "%s", mica_run_task(run));
+  mica_run_destroy(run);
+  mica_engine_destroy(engine);
+}
+
+/* What a signal says before the first step of training: as soon as channels have gone there is a file of what is left,
+ * which was not trained on, and which no run is there to resume. */
+static void describe_cut(const struct values *v, char text[CLI_STOP_TEXT]) {
+  snprintf(text, CLI_STOP_TEXT,
+           CLI_STOP_EARLY "; %s/pruned.safetensors has the weights that are left, and mica train --init takes them\n",
+           v->out);
+}
+
+/* Until a step is taken there is nothing to wait for. */
+static void stop_at_once(const struct values *v, FILE *out, const char *task) {
+  char path[4352], said[CLI_STOP_TEXT], json[128];
+  snprintf(path, sizeof path, "%s/pruned.safetensors", v->out);
+  describe_cut(v, said);
+  snprintf(json, sizeof json, CLI_STOP_JSON, task);
+  cli_stop_at_once(fileno(out ? out : stderr), path, said, CLI_STOP_EARLY "\n", v->json ? json : NULL);
+}
+
+/* Between the steps there is no run yet: what was measured last is of the weights in the file. */
+static int say_stopped(const cli_command *self, const struct values *v, FILE *out, int number,
+                       const cli_progress_state *progress) {
+  fprintf(out ? out : stderr, "stopped: %s\n", mica_error_message());
+  const int status = v->json ? cli_print_stopped(self, progress->task, progress->part, &progress->last) : CLI_OK;
+  return status == CLI_OK ? 128 + number : status;
+}
+
+/* The last training, which mica train resumes. */
+static int fit(const cli_command *self, const struct values *v, FILE *out, mica_run *run,
+               cli_progress_state *progress) {
+  char again[CLI_AGAIN_TEXT] = "mica train --resume --out", cut[CLI_STOP_TEXT];
+  cli_add_word(again, sizeof again, v->out);
+  if (v->device) cli_add_word(cli_add_word(again, sizeof again, "--device"), sizeof again, v->device);
+  const cli_training how = {.json = v->json, .out = out, .folder = v->out, .again = again, .speaks = true};
+  progress->task = mica_run_task(run);
+  progress->last = (mica_metrics){0};
+  progress->samples = 0;
+  if (out) cli_train_summary(out, run);
+  describe_cut(v, cut);
+  cli_train_stop_at_once(&how, run, cut);
+  return cli_train_fit(self, &how, run, progress);
+}
+
 static int prune(const cli_command *self, const struct values *v, const mica_prune_config *config, FILE *out,
                  cli_progress_state *progress, mica_engine **engine, mica_run **run) {
   mica_engine_config how = mica_engine_config_default();
@@ -60,17 +114,11 @@ static int prune(const cli_command *self, const struct values *v, const mica_pru
   cli_compile_with(self, &how);
   if (mica_engine_create(&how, engine) != MICA_OK) return cli_fail_library(self);
   mica_status made = mica_run_prune(*engine, config, run);
-  if (made == MICA_E_STATE && *config->stop) {
-    fprintf(out ? out : stderr, "stopped: %s\n", mica_error_message());
-    return 128 + *config->stop;
-  }
-  if (made != MICA_OK) {
-    cli_fail_library(self);
-    return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
-  }
-  progress->task = mica_run_task(*run);
-  if (out) cli_train_summary(out, *run);
-  return cli_train_fit(self, v->json, out, *run, v->out, true, progress);
+  cli_stop_in_order();
+  if (made == MICA_E_STATE && *config->stop) return say_stopped(self, v, out, *config->stop, progress);
+  if (made == MICA_OK) return fit(self, v, out, *run, progress);
+  cli_fail_library(self);
+  return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
 /* Zeros in place of weights. */
@@ -112,12 +160,16 @@ static int run_prune(const cli_command *self, const void *given) {
                               .flops = 0.5,
                               .settings = v->settings.list,
                               .setting_count = v->settings.count,
-                              .report = cli_progress_report,
+                              .report = cli_train_report,
                               .user = &progress};
   int status = check(self, v, &config);
   if (status != CLI_OK) return status;
   if (v->quiet) cli_compile_silently();
+  char task[64] = "";
+  if (v->json) find_task(v->run, task);
+  if (*task) progress.task = task;
   config.stop = cli_stop_flag();
+  stop_at_once(v, out, task);
   cli_stop_catch();
   status = prune(self, v, &config, out, &progress, &engine, &run);
   mica_run_destroy(run);

@@ -378,7 +378,8 @@ const cli_command cli_command_tokenizer = {
                "\n"
                "A line of ids is a line of text: what encode makes of a file decode makes that\n"
                "file again, to its bytes where the model takes any. Ids that are named are\n"
-               "decoded to their bytes alone; a terminal gets the end of a line besides.\n",
+               "decoded to their bytes alone; a terminal gets the end of a line besides. In\n"
+               "JSON, bytes that are no UTF-8 are U+FFFD.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -7,6 +7,7 @@
 #include "cli/speeds.h"
 #include "cli/stop.h"
 #include "cli/terminal.h"
+#include "cli/text.h"
 #include "cli/training.h"
 
 #include <inttypes.h>
@@ -113,24 +114,23 @@ static double rss_mib(void) {
 
 /* --- the run --- */
 
-static int say_stopped(const cli_command *self, FILE *out, const mica_run *run, const char *folder, bool speaks,
-                       const mica_metrics *last) {
+static int say_stopped(const cli_command *self, const cli_training *how, const mica_run *run,
+                       const cli_progress_state *progress) {
   int status = CLI_OK;
-  if (speaks)
-    fprintf(out ? out : stderr, "stopped: %s; the checkpoint is written, and mica train --resume --out %s goes on\n",
-            mica_run_stopped(run), folder);
-  if (last && speaks) status = cli_print_stopped(self, run, last);
+  if (how->speaks)
+    fprintf(how->out ? how->out : stderr, "stopped: %s; the checkpoint is written, and %s goes on\n",
+            mica_run_stopped(run), how->again);
+  if (how->json && how->speaks) status = cli_print_stopped(self, mica_run_task(run), progress->part, &progress->last);
   return status == CLI_OK && *cli_stop_flag() ? 128 + *cli_stop_flag() : status;
 }
 
 /* What failed, and where the device is lost, or another rank, how the run goes on. */
-static int say_failed(const cli_command *self, const char *folder) {
+static int say_failed(const cli_command *self, const cli_training *how) {
   char path[4096];
   const bool lost = mica_error_status() == MICA_E_DEVICE_LOST;
   if (!lost && mica_error_status() != MICA_E_STATE) return cli_fail_library(self);
-  if (snprintf(path, sizeof path, "%s/last.safetensors", folder) < (int)sizeof path && access(path, R_OK) == 0)
-    return cli_fail(self, "%s; mica train --resume --out %s goes on from the last checkpoint", mica_error_message(),
-                    folder);
+  if (snprintf(path, sizeof path, "%s/last.safetensors", how->folder) < (int)sizeof path && access(path, R_OK) == 0)
+    return cli_fail(self, "%s; %s goes on from the last checkpoint", mica_error_message(), how->again);
   return lost ? cli_fail(self, "%s; there was no checkpoint yet to go on from", mica_error_message())
               : cli_fail_library(self);
 }
@@ -146,29 +146,30 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
 }
 
 /* Tests the weights that are kept, and writes the report. */
-static int finish(const cli_command *self, bool json, FILE *out, mica_run *run, const char *folder, bool speaks,
-                  const char *energy) {
+static int finish(const cli_command *self, const cli_training *how, mica_run *run, const char *energy) {
+  FILE *out = how->out;
   const mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
                          : mica_run_data(run, MICA_PART_VALIDATION) ? MICA_PART_VALIDATION
                                                                     : MICA_PART_TRAIN;
   mica_metrics metrics;
   mica_report *report = NULL;
   if (mica_run_evaluate(run, NULL, part, &metrics) != MICA_OK || mica_run_report(run, &report) != MICA_OK)
-    return say_failed(self, folder);
+    return say_failed(self, how);
   if (out) {
     cli_print_tables(out, report);
     cli_print_metrics(out, mica_part_name(part), run, &metrics);
   }
-  int status = speaks ? write_report(self, run, folder, report, energy) : CLI_OK;
+  int status = how->speaks ? write_report(self, run, how->folder, report, energy) : CLI_OK;
   if (status == CLI_OK && out)
-    fprintf(out, "\nmodel     %s/model.safetensors\nreport    %s/report.html\n", folder, folder);
+    fprintf(out, "\nmodel     %s/model.safetensors\nreport    %s/report.html\n", how->folder, how->folder);
   mica_report_destroy(report);
-  if (status == CLI_OK && json && speaks) status = cli_print_json(self, run, mica_part_name(part), &metrics, NULL);
+  if (status == CLI_OK && how->json && how->speaks)
+    status = cli_print_json(self, run, mica_part_name(part), &metrics, NULL);
   return status;
 }
 
-int cli_train_fit(const cli_command *self, bool json, FILE *out, mica_run *run, const char *folder, bool speaks,
-                  const cli_progress_state *progress) {
+int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *run, const cli_progress_state *progress) {
+  FILE *out = how->out;
   cli_energy energy;
   double joules = 0;
   char spent[64] = "not available";
@@ -178,17 +179,37 @@ int cli_train_fit(const cli_command *self, bool json, FILE *out, mica_run *run, 
   cli_stop_in_order();
   if (cli_energy_end(&energy, &joules) && joules > 0)
     snprintf(spent, sizeof spent, "%.0f J, %.1f samples a joule", joules, (double)progress->samples / joules);
-  if (speaks) cli_progress_end();
-  if (status != MICA_OK) return say_failed(self, folder);
+  if (how->speaks) cli_progress_end();
+  if (status != MICA_OK) return say_failed(self, how);
   if (out) {
     fprintf(out, "energy    %s\n", spent);
     fprintf(out, "memory    %.0f MiB resident at most, %.0f MiB on the device\n", rss_mib(),
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
   /* Patience leaves a network to be used; a signal, at whichever rank, leaves a checkpoint. */
-  if (!mica_run_is_complete(run)) return say_stopped(self, out, run, folder, speaks, json ? &progress->last : NULL);
+  if (!mica_run_is_complete(run)) return say_stopped(self, how, run, progress);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
-  return finish(self, json, out, run, folder, speaks, spent);
+  return finish(self, how, run, spent);
+}
+
+/* Behind the first step there is something to save; the first event may be that of an epoch whose steps were done. */
+bool cli_train_report(void *progress, const mica_train_progress *event) {
+  if (event->event != MICA_TRAIN_EVENT_BEGIN) cli_stop_in_order();
+  return cli_progress_report(progress, event);
+}
+
+/* The folder holds the checkpoint that it held before, and the settings, without which --resume refuses it, once they
+ * are written. Processes of mpirun agree to stop; where all epochs are done there is no step to come, and the weights
+ * are written at once. */
+void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise) {
+  char path[4352], said[CLI_STOP_TEXT], json[128];
+  if (mica_communicator_mpi_asked() ||
+      (double)mica_trainer_epoch(mica_run_trainer(run)) >= mica_run_number(run, "epochs"))
+    return;
+  snprintf(path, sizeof path, "%s/config.json", how->folder);
+  snprintf(said, sizeof said, CLI_STOP_EARLY "; %s goes on\n", how->again);
+  snprintf(json, sizeof json, CLI_STOP_JSON, mica_run_task(run));
+  cli_stop_at_once(fileno(how->out ? how->out : stderr), path, said, otherwise, how->json ? json : NULL);
 }
 
 static bool is_given(const mica_run_config *config, const char *name) {
@@ -220,31 +241,36 @@ static int check(const cli_command *self, const mica_run_config *config) {
 typedef struct job {
   const cli_command *self;
   const struct values *v;
-  const double *speeds; /* of the ranks; NULL: the same */
+  const double *speeds;       /* of the ranks; NULL: the same */
+  char again[CLI_AGAIN_TEXT]; /* the command line that goes on */
   /* What was measured, on every rank of this process the same. */
   double measured[MICA_TRAIN_RANKS];
   mica_run_speeds found;
   double batch;
 } job;
 
-/* Behind the first step there is something to save; the first event may be that of an epoch whose steps were done. */
-static bool report(void *progress, const mica_train_progress *event) {
-  if (event->event != MICA_TRAIN_EVENT_BEGIN) cli_stop_in_order();
-  return cli_progress_report(progress, event);
-}
-
-/* Until there is, a signal ends the process at once, which may be compiling for minutes: the folder holds the
- * checkpoint that it held before, and the settings, without which --resume refuses it, once they are written. Processes
- * of mpirun agree to stop; where all epochs are done there is no step to come, and the weights are written at once. */
-static void stop_at_once(FILE *out, bool json, const mica_run *run, const char *folder) {
-  char path[4352], said[4352], last[128];
-  if (mica_communicator_mpi_asked() ||
-      (double)mica_trainer_epoch(mica_run_trainer(run)) >= mica_run_number(run, "epochs"))
-    return;
-  snprintf(path, sizeof path, "%s/config.json", folder);
-  snprintf(said, sizeof said, "stopped before the first step; mica train --resume --out %s goes on\n", folder);
-  snprintf(last, sizeof last, "{\"task\":\"%s\",\"stopped\":true}\n", mica_run_task(run));
-  cli_stop_at_once(fileno(out ? out : stderr), path, said, "stopped before the first step\n", json ? last : NULL);
+/* What is not in the folder: where the run computes, and how its ranks share the work. */
+static void write_again(const struct values *v, const cli_ranks *ranks, char text[CLI_AGAIN_TEXT]) {
+  const struct {
+    const char *name, *value;
+  } words[] = {{"--out", v->out ? v->out : DEFAULT_FOLDER},
+               {"--device", v->device},
+               {"--devices", v->devices},
+               {"--parallel", v->parallel},
+               {"--speeds", v->speeds},
+               {"--watchdog", v->watchdog},
+               {"--shard", v->shard ? "" : NULL},
+               {"--elastic", v->elastic ? "" : NULL}};
+  *text = '\0';
+  if (mica_communicator_mpi_asked() && ranks->communicator[0])
+    snprintf(text, CLI_AGAIN_TEXT, "mpirun -n %d", (int)ranks->communicator[0]->ranks);
+  cli_add_word(text, CLI_AGAIN_TEXT, "mica");
+  cli_add_word(text, CLI_AGAIN_TEXT, "train");
+  cli_add_word(text, CLI_AGAIN_TEXT, "--resume");
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    if (words[i].value) cli_add_word(text, CLI_AGAIN_TEXT, words[i].name);
+    if (words[i].value && *words[i].value) cli_add_word(text, CLI_AGAIN_TEXT, words[i].value);
+  }
 }
 
 /* With --elastic a run that is there is gone on with, as rank 0 sees it. */
@@ -267,7 +293,7 @@ static mica_run_config configure(const job *j, const cli_ranks *ranks, size_t in
                            .settings = v->settings.list,
                            .setting_count = v->settings.count,
                            .resume = resumes(j, ranks->communicator[index]),
-                           .report = report,
+                           .report = cli_train_report,
                            .user = progress,
                            .stop = cli_stop_flag(),
                            .engine = engine,
@@ -313,8 +339,9 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
     fprintf(out, "ranks     %d%s%s\n", (int)communicator->ranks, v->parallel ? ", " : "",
             v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
-  if (speaks) stop_at_once(out, v->json, run, config.folder);
-  status = cli_train_fit(self, v->json, out, run, config.folder, speaks, &progress);
+  const cli_training how = {.json = v->json, .out = out, .folder = config.folder, .again = j->again, .speaks = speaks};
+  if (speaks) cli_train_stop_at_once(&how, run, CLI_STOP_EARLY "\n");
+  status = cli_train_fit(self, &how, run, &progress);
   /* A device that has failed in part is left out, too. */
   const mica_status failed = status == CLI_OK ? MICA_OK : mica_error_status();
   ranks->lost[index] = failed == MICA_E_DEVICE_LOST || failed == MICA_E_DEVICE || failed == MICA_E_DEVICE_MEMORY;
@@ -396,6 +423,7 @@ static int run_train(const cli_command *self, const void *given) {
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK) status = take_watchdog(self, v->watchdog, &watchdog);
   if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, cli_stop_flag(), &ranks);
+  if (status == CLI_OK) write_again(v, &ranks, j.again);
   if (status == CLI_OK) status = find_speeds(self, &ranks, &j);
   if (status == CLI_OK) status = cli_ranks_run(self, &ranks, train, &j);
   if (status != CLI_OK && v->elastic && !*cli_stop_flag()) cli_ranks_restart(self, &ranks);

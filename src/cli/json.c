@@ -40,7 +40,7 @@ static size_t utf8_length(const unsigned char *s) {
   return length;
 }
 
-/* A valid UTF-8 copy without NULs of a text, which one follows, on the heap: a driver may name its device in any
+/* A valid UTF-8 copy of a text, which a NUL follows, on the heap: a driver may name its device in any
  * encoding, and a truncated text may end inside a character. */
 static char *to_utf8(const char *text, size_t bytes) {
   static const char replacement[] = "\xef\xbf\xbd";
@@ -49,7 +49,7 @@ static char *to_utf8(const char *text, size_t bytes) {
        *out = clean;
   if (!clean) return NULL;
   while (text < end) {
-    size_t length = *text ? utf8_length((const unsigned char *)text) : 0;
+    size_t length = utf8_length((const unsigned char *)text);
     const char *from = length ? text : replacement;
     size_t n = length ? length : sizeof replacement - 1;
     memcpy(out, from, n);
@@ -60,10 +60,32 @@ static char *to_utf8(const char *text, size_t bytes) {
   return clean;
 }
 
+/* The text as JSON writes it, on the heap: cJSON's own strings end with the first NUL. */
+static char *to_json(const char *text, size_t bytes) {
+  char *out = bytes < SIZE_MAX / 8 ? malloc(6 * bytes + 3) : NULL, *at = out;
+  if (!out) return NULL;
+  *at++ = '"';
+  for (size_t i = 0, length; i < bytes; i += length) {
+    const unsigned char c = (unsigned char)text[i];
+    length = utf8_length((const unsigned char *)text + i);
+    if (!length)
+      at += sprintf(at, "\\ufffd"), length = 1;
+    else if (c < 0x20)
+      at += sprintf(at, "\\u%04x", c);
+    else if (c == '"' || c == '\\')
+      at += sprintf(at, "\\%c", c);
+    else
+      memcpy(at, text + i, length), at += length;
+  }
+  memcpy(at, "\"", 2);
+  return out;
+}
+
 void cli_json_bytes(cli_json *json, cJSON *parent, const char *key, const char *text, size_t bytes) {
-  char *clean = to_utf8(text, bytes);
+  const bool has_nul = memchr(text, 0, bytes) != NULL;
+  char *clean = has_nul ? to_json(text, bytes) : to_utf8(text, bytes);
   if (clean)
-    attach(json, parent, key, cJSON_CreateString(clean));
+    attach(json, parent, key, has_nul ? cJSON_CreateRaw(clean) : cJSON_CreateString(clean));
   else
     json->failed = true;
   free(clean);

@@ -20,7 +20,7 @@ cJSON *cli_json_object(cli_json *json, cJSON *parent, const char *key);
 cJSON *cli_json_array(cli_json *json, cJSON *parent, const char *key);
 /* Bytes that are no UTF-8 become U+FFFD; a NULL text becomes null. */
 void cli_json_text(cli_json *json, cJSON *parent, const char *key, const char *text);
-/* Likewise a text that may hold NULs, which become U+FFFD too; one more follows its bytes. */
+/* Likewise a text that may hold NULs, which stay; one more follows its bytes. */
 void cli_json_bytes(cli_json *json, cJSON *parent, const char *key, const char *text, size_t bytes);
 /* Adds the exact integer, beyond the 53 bits of cJSON's own numbers too. */
 void cli_json_integer(cli_json *json, cJSON *parent, const char *key, uint64_t value);

@@ -59,9 +59,12 @@ bool cli_progress_report(void *user, const mica_train_progress *progress) {
   cli_progress_state *state = user;
   char metrics[96];
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) state->samples += progress->training.samples;
-  if (progress->event == MICA_TRAIN_EVENT_EPOCH)
-    state->last = progress->validation.samples ? progress->validation : progress->training;
-  if (progress->event == MICA_TRAIN_EVENT_STOPPED && !state->last.samples) state->last = progress->training;
+  if (progress->event == MICA_TRAIN_EVENT_EPOCH ||
+      (progress->event == MICA_TRAIN_EVENT_STOPPED && !state->last.samples)) {
+    const bool validated = progress->event == MICA_TRAIN_EVENT_EPOCH && progress->validation.samples;
+    state->last = validated ? progress->validation : progress->training;
+    state->part = validated ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
+  }
   if (!state->out) return true;
   switch (progress->event) {
   case MICA_TRAIN_EVENT_BEGIN:

@@ -12,6 +12,7 @@ typedef struct cli_progress_state {
   const char *task;  /* NULL: not known yet */
   int64_t samples;   /* trained on so far */
   mica_metrics last; /* of the last whole epoch: its validation's where there is one; else of the epoch so far */
+  mica_part part;    /* which `last` is of: validation, or train */
 } cli_progress_state;
 
 /* A mica_train_fn with a cli_progress_state as its user: a bar on a terminal, a line an epoch everywhere. */

@@ -127,12 +127,15 @@ static void add_metrics(cli_json *json, const mica_metrics *m) {
   for (int32_t i = 0; i < m->count; i++) cli_json_real(json, metrics, m->values[i].name, m->values[i].value);
 }
 
-int cli_print_stopped(const cli_command *self, const mica_run *run, const mica_metrics *metrics) {
+int cli_print_stopped(const cli_command *self, const char *task, mica_part part, const mica_metrics *metrics) {
   cli_json json;
   cli_json_begin(&json);
-  cli_json_text(&json, json.root, "task", mica_run_task(run));
+  cli_json_text(&json, json.root, "task", task);
   cli_json_bool(&json, json.root, "stopped", true);
-  add_metrics(&json, metrics);
+  if (metrics->samples) {
+    cli_json_text(&json, json.root, "part", mica_part_name(part));
+    add_metrics(&json, metrics);
+  }
   return cli_json_print_line(&json, self);
 }
 

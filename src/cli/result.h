@@ -39,8 +39,9 @@ void cli_print_tables(FILE *out, const mica_report *report);
 int cli_print_json(const cli_command *self, const mica_run *run, const char *part, const mica_metrics *metrics,
                    const mica_report *report);
 
-/* Writes {"task", "stopped": true, "metrics": {...}} as one line. */
-int cli_print_stopped(const cli_command *self, const mica_run *run, const mica_metrics *metrics);
+/* Writes {"task", "stopped": true, "part", "metrics": {...}} as one line; without the last two where the metrics are of
+ * no sample. */
+int cli_print_stopped(const cli_command *self, const char *task, mica_part part, const mica_metrics *metrics);
 
 /* Prints a prediction, a sample a line; pictures: in the terminal instead. */
 void cli_print_prediction(const mica_report *prediction, bool pictures);

@@ -11,7 +11,7 @@
 static volatile int stop;
 /* What a signal that ends the process at once writes; the flag is set while they are whole. */
 static volatile sig_atomic_t at_once;
-static char said_text[4352], other_text[128], json_text[128], awaited_path[4096];
+static char said_text[CLI_STOP_TEXT], other_text[CLI_STOP_TEXT], json_text[128], awaited_path[4352];
 static int said_file;
 static atomic_flag ends = ATOMIC_FLAG_INIT;
 

@@ -7,6 +7,11 @@ const volatile int *cli_stop_flag(void);
 /* Has SIGINT, SIGTERM, SIGHUP and SIGPIPE set the flag; a second one ends the process. */
 void cli_stop_catch(void);
 
+/* What is said of such a stop, and its object. */
+#define CLI_STOP_EARLY "stopped before the first step"
+#define CLI_STOP_JSON "{\"task\":\"%s\",\"stopped\":true}\n"
+#define CLI_STOP_TEXT (16384 + 128)
+
 /* Nothing has to be saved from now on: already the first signal ends the process, while a driver compiles too, having
  * written said to the file descriptor if there is a file path by then, otherwise the other text, and json, unless it is
  * NULL, to standard output. */

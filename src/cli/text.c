@@ -1,6 +1,7 @@
 #include "cli/text.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,31 @@ const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]) {
     snprintf(text, CLI_BYTES_TEXT, "%" PRIu64 " %s", (tenths + 5) / 10, units[unit]);
   else
     snprintf(text, CLI_BYTES_TEXT, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10, units[unit]);
+  return text;
+}
+
+/* True for what no shell reads as anything else. */
+static bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("_./:,=+@%-", c));
+}
+
+static bool is_control(char c) { return (unsigned char)c < 0x20 || c == 0x7f; }
+
+char *cli_add_word(char *text, size_t room, const char *word) {
+  size_t at = strlen(text);
+  bool plain = *word, control = false;
+  for (const char *c = word; *c; c++) {
+    plain = plain && is_plain(*c);
+    control = control || is_control(*c);
+  }
+  const char *quote = plain ? "" : control ? "$'" : "'";
+  at += (size_t)snprintf(text + at, room - at, "%s%s", at ? " " : "", quote);
+  for (const char *c = word; *c && at + 1 < room; c++)
+    if (*c == '\'' || (control && *c == '\\'))
+      at += (size_t)snprintf(text + at, room - at, control ? "\\%c" : "'\\%c'", *c);
+    else
+      at += (size_t)snprintf(text + at, room - at, control && is_control(*c) ? "\\%03o" : "%c", (unsigned char)*c);
+  if (!plain && at + 1 < room) snprintf(text + at, room - at, "'");
   return text;
 }
 

@@ -40,6 +40,20 @@ START_TEST(texts_become_utf8) {
 }
 END_TEST
 
+/* cJSON would end the text there. */
+START_TEST(bytes_of_zero_stay) {
+  static const char text[] = "a\0\"\\\n\xc3\xa9\xe9\0";
+  cli_json json;
+  cli_json_begin(&json);
+  cli_json_bytes(&json, json.root, "t", text, sizeof text - 1);
+  ck_assert(!json.failed);
+  char *got = cJSON_PrintUnformatted(json.root);
+  ck_assert_str_eq(got, "{\"t\":\"a\\u0000\\\"\\\\\\u000a\xc3\xa9\\ufffd\\u0000\"}");
+  cJSON_free(got);
+  cJSON_Delete(json.root);
+}
+END_TEST
+
 START_TEST(numbers_are_exact) {
   cli_json json;
   cli_json_begin(&json);
@@ -83,6 +97,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("cli json");
   TCase *tcase = tcase_create("json");
   tcase_add_test(tcase, texts_become_utf8);
+  tcase_add_test(tcase, bytes_of_zero_stay);
   tcase_add_test(tcase, numbers_are_exact);
   tcase_add_test(tcase, scarce_memory_is_a_failure);
   suite_add_tcase(suite, tcase);

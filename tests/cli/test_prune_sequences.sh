@@ -85,18 +85,38 @@ case $out in
 esac
 grep -q '"quantize": *"8"' "$work/even2/config.json" || fault 'it is not trained with rounded weights'
 
+# interrupted FOLDER FILE PATTERN WORD...: prunes until the file has the pattern.
+interrupted() {
+  folder=$1 file=$2 pattern=$3
+  shift 3
+  : >"$work/out"
+  : >"$work/err"
+  "$mica" prune "$work/even" --steps 3 --batch 1 --out "$folder" "$@" >"$work/out" 2>"$work/err" &
+  pid=$!
+  tries=0
+  until grep -qs "$pattern" "$file" || [ $tries -gt 2000 ]; do sleep 0.02; tries=$((tries + 1)); done
+  kill -INT $pid
+  status=0
+  wait $pid || status=$?
+  ran="mica prune $*, interrupted"
+  out=$(cat "$work/out")
+  err=$(cat "$work/err")
+}
+
 # Stopped between the steps it ends as mica train does, and says what there is, which another training begins with.
-"$mica" prune "$work/even" --steps 3 --batch 1 --out "$work/stopped" >"$work/out" 2>"$work/err" &
-pid=$!
-tries=0
-until [ -e "$work/stopped/pruned.safetensors" ] || [ $tries -gt 2000 ]; do sleep 0.02; tries=$((tries + 1)); done
-kill -INT $pid
-status=0
-wait $pid || status=$?
-ran="mica prune, interrupted"
-out=$(cat "$work/out")
-err=$(cat "$work/err")
-ends 130 "*stopped: *after step 1 of 3, with * % of the FLOPs left; $work/stopped/pruned.safetensors has *" '*'
+interrupted "$work/stopped" "$work/out" '^epoch 1/1'
+ends 130 "*stopped: *after step 2 of 3, with * % of the FLOPs left; $work/stopped/pruned.safetensors has *" '*'
+interrupted "$work/stopped2" "$work/err" '^epoch 1/1' --json
+ends 130 '{*}' "*stopped: *after step 2 of 3, with * % of the FLOPs left; $work/stopped2/pruned.safetensors has *"
+holds task language
+holds stopped true
+holds part validation
+[ "$(json metrics.perplexity)" ] || fault "no metrics: $out"
+
+# Until a step of training is taken a signal ends it at once: nothing is waited for.
+interrupted "$work/early" "$work/early/pruned.safetensors" weight --json
+ends 130 '{"task":"language","stopped":true}' \
+  "stopped before the first step; $work/early/pruned.safetensors has the weights that are left, and *"
 # shellcheck disable=SC2086
 run $train --width 32 --heads 4 --epochs 1 --init "$work/stopped/pruned.safetensors" --out "$work/begun"
 ends 0 '' '*'

@@ -154,6 +154,35 @@ status=$?
 [ $status = 130 ] || fault "exit status $status"
 holds task classify
 holds stopped true
+holds part validation
 holds metrics.samples 12
+
+# Before the first validation the metrics are training's, and say so. How the run goes on is a line for a shell.
+awk 'BEGIN {
+  print "a,b,kind"
+  for (i = 0; i < 60000; i++) print i % 3 + i % 7 / 7 "," i % 5 "," substr("abc", i % 3 + 1, 1)
+  }' >"$work/many.csv"
+folder="$work/it's a \$run"
+run devices --json
+device=$(json chosen)
+ran='mica train --json, interrupted within its first epoch'
+"$mica" train --data "$work/many.csv" --model mlp --epochs 2 --batch 1 --checkpoint-steps 50 --json --device "$device" \
+  --out "$folder" >"$work/out" 2>"$work/err" &
+pid=$!
+tries=0
+until [ -e "$folder/last.safetensors" ] || [ $tries -gt 600 ]; do sleep 0.05; tries=$((tries + 1)); done
+kill -INT $pid
+wait $pid
+status=$?
+[ $status = 130 ] || fault "exit status $status"
+holds stopped true
+holds part train
+[ "$(json metrics.samples)" -lt 54000 ] || fault "stopped late: $(cat "$work/out")"
+again=$(sed -n 's/^stopped: .*the checkpoint is written, and \(.*\) goes on$/\1/p' "$work/err")
+eval "set -- $again"
+[ "$*" = "mica train --resume --out $folder --device $device" ] && [ $# = 7 ] || fault "goes on by: $again"
+shift
+run "$@" --patience 1 --checkpoint-steps 1000 --quiet
+ends 0 '' ''
 
 exit $failed

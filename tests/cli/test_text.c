@@ -55,12 +55,38 @@ START_TEST(nothing_is_near) {
 }
 END_TEST
 
+/* What a shell makes of the words again, of which one has every byte. */
+START_TEST(words_for_a_shell) {
+  static const char *const pairs[][2] = {
+      {"", "''"},
+      {"mica-run", "mica-run"},
+      {"0:0/2,1:0", "0:0/2,1:0"},
+      {"my run", "'my run'"},
+      {"a'b", "'a'\\''b'"},
+      {"$x;`y`\\", "'$x;`y`\\'"},
+      {"~", "'~'"},
+      {"a\nb'c\\", "$'a\\012b\\'c\\\\'"},
+  };
+  for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+    char text[64] = "", second[64] = "mica";
+    ck_assert_str_eq(cli_add_word(text, sizeof text, pairs[i][0]), pairs[i][1]);
+    cli_add_word(second, sizeof second, pairs[i][0]);
+    ck_assert(!strncmp(second, "mica ", 5) && !strcmp(second + 5, pairs[i][1]));
+  }
+  for (size_t room = 1; room < 12; room++) {
+    char text[12] = "";
+    ck_assert_uint_lt(strlen(cli_add_word(text, room, "a b\tc'd")), room);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("cli text");
   TCase *tcase = tcase_create("text");
   tcase_add_test(tcase, sizes);
   tcase_add_test(tcase, guesses);
   tcase_add_test(tcase, nothing_is_near);
+  tcase_add_test(tcase, words_for_a_shell);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -61,7 +61,7 @@ done
 printf 'a\000b\377\n' | "$mica" tokenizer encode "$work/byte.json" >"$work/ids"
 # shellcheck disable=SC2046
 run tokenizer decode "$work/byte.json" --json $(cat "$work/ids")
-ends 0 "$(printf '{"text":"a\357\277\275b\357\277\275"}')" ''
+ends 0 "$(printf '{"text":"a\\\\u0000b\\\\ufffd"}')" ''
 run tokenizer info "$work/byte.json"
 ends 0 "*tokens    256, 0 of them special${newline}texts *" ''
 run tokenizer encode "$work/wordpiece.json" --frame 'the cat'
