@@ -53,10 +53,12 @@ void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor) {
   mica__launch_buffer(launch, tensor ? tensor->buffer : NULL, tensor ? tensor->first : 0);
 }
 
-void mica__launch_size(mica__launch *launch, int64_t size) {
+static int32_t narrowed(mica__launch *launch, int64_t size) {
   if (size < INT32_MIN || size > INT32_MAX) fail_packing(launch, MICA_E_OVERFLOW, "a size does not fit 32 bits");
-  mica__launch_int(launch, (int32_t)size);
+  return (int32_t)size;
 }
+
+void mica__launch_size(mica__launch *launch, int64_t size) { mica__launch_int(launch, narrowed(launch, size)); }
 
 #define DEFINE_VALUE(name, type, field)                                                                                \
   void mica__launch_##name(mica__launch *launch, type value) {                                                         \
@@ -83,6 +85,12 @@ DEFINE_VALUE(double, double, f64)
 DEFINE_VECTOR(int8, int, int32_t, i32x8)
 DEFINE_VECTOR(long8, long, int64_t, i64x8)
 DEFINE_VECTOR(float8, float, float, f32x8)
+
+void mica__launch_sizes(mica__launch *launch, const int64_t values[8]) {
+  int32_t narrow[8];
+  for (int i = 0; i < 8; i++) narrow[i] = narrowed(launch, values[i]);
+  mica__launch_int8(launch, narrow);
+}
 
 void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
   mica_dtype_kind kind = mica_dtype_kind_of(dtype);

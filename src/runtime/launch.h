@@ -66,8 +66,10 @@ void mica__launch_int(mica__launch *launch, int32_t value);
 void mica__launch_long(mica__launch *launch, int64_t value);
 void mica__launch_float(mica__launch *launch, float value);
 void mica__launch_double(mica__launch *launch, double value);
-/* An int8, a long8 and a float8: one argument costs a CPU's driver as much as eight. */
+/* An int8, a long8 and a float8: one argument costs a CPU's driver as much as eight. _sizes is an int8 too, of 64-bit
+ * sizes as mica__launch_size takes them. Better by name: runtime/fields.h. */
 void mica__launch_int8(mica__launch *launch, const int32_t values[8]);
+void mica__launch_sizes(mica__launch *launch, const int64_t values[8]);
 void mica__launch_long8(mica__launch *launch, const int64_t values[8]);
 void mica__launch_float8(mica__launch *launch, const float values[8]);
 /* value as COMPUTE(dtype): float, double, int or long; integers saturate. */

@@ -12,7 +12,8 @@ find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs a
     below["base"] = "base"
     below["runtime"] = "runtime base"
     below["ir"] = "ir base"
-    below["ops"] = "ops ir runtime base"
+    below["cl"] = "cl"         # of which C includes the lists of fields alone
+    below["ops"] = "ops ir runtime base cl"
     below["compile"] = "compile " below["ops"]
     split("eager nn data io text onnx compress dist", siblings)
     for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
@@ -38,6 +39,8 @@ find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs a
     else if (!(layer in below)) complaint = "src/" layer " is no layer"
     else if (target[2] == "" || !(target[1] in below))
       complaint = "\"" quoted[2] "\" is not spelled from src/, as in \"base/hash.h\""
+    else if (target[1] == "cl" && quoted[2] !~ /\/fields\.clh$/)
+      complaint = "\"" quoted[2] "\" is for kernels: C includes fields.clh alone"
     else if (layer == "compile" && target[1] == "ops" && quoted[2] != "ops/select/registry.h")
       complaint = "compile must not include " quoted[2] ": it reaches ops through ir/op.h and ops/select/registry.h"
     else if (index(" " below[layer] " ", " " target[1] " ") == 0) complaint = layer " must not include " quoted[2]

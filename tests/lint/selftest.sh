@@ -54,6 +54,8 @@ finds layers src/nn/b.c 'is not spelled from src/' '#include "b.h"\n'
 finds layers src/new/b.c 'src/new is no layer' '#include "base/b.h"\n'
 finds layers src/base/b.c '<runtime/device.h> is ours' '#include <stdio.h>\n#include <runtime/device.h>\n'
 finds layers src/base/b.def 'src/base/b.def:1: base must not include ir/b.def' '#include "ir/b.def"\n'
+finds layers src/base/b.c 'base must not include cl/conv/fields.clh' '#include "cl/conv/fields.clh"\n'
+finds layers src/ops/conv/b.c 'is for kernels' '#include "cl/conv/problem.clh"\n'
 finds layers src/compile/b.c 'it reaches ops through' '#include "ops/conv/conv.h"\n'
 finds layers tests/bench/b.c 'bench must not include train/b.h' '#include "ops/conv/b.h"\n#include "train/b.h"\n'
 fresh_tree

@@ -1,19 +1,18 @@
 /* conv/winograd/fused.cl: Winograd's convolution (conv/winograd/winograd.clh) of 3 x 3 taps and stride 1, tile by tile
  * in the caches, for the CPU class.
  *
- *   D[n][k][y][x] = sum over c < C and r, s < 3 of S[n][c][y + TOP + r][x + LEFT + s] g[k][c][r][s]
+ *   D[n][k][y][x] = sum over c < CG and r, s < 3 of S[n][c][y + TOP + r][x + LEFT + s] g[k][c][r][s]
  *
  * with zeros outside S; U are the transformed filters (conv/winograd/pack_weights.cl). D's tiles, TILE x TILE, are
  * numbered through all images, row by row. One work-item is one work-group: it takes TB tiles at a time, walking over
- * the blocks of tiles, and KB panels of 32 filters. What it makes of a block stays in its caches:
+ * the blocks of tiles, and PANELS panels of 32 filters. What it makes of a block stays in its caches:
  *
  *   V[tile / 8][point][tile % 8][CP]    the transformed tiles, lanes of vectors being channels,
  *   M[tile][point][32]                  sums over c of U V for one panel: register tiles of 8 tiles by 32 filters,
  *   buffer                              pixels of up to RUN tiles of a row (conv/winograd/rows.clh).
  *
- * size: N C H W (of S), K P Q (of D), CP: C rounded up to 16. blocking: TOP, LEFT, TB (a multiple of 8), KB. scratch:
- * for each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, ceil(K / 32 / KB), 1;
- * work-group (1, 1, 1). */
+ * CP is CG rounded up to 16, TB a multiple of 8. scratch: for each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN
+ * TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1, 1). */
 #include "common/epilogue.clh"
 #include "common/register_tile.clh"
 #include "conv/winograd/rows.clh"
@@ -91,16 +90,16 @@ static inline void transpose_back(__global const float *buffer, float pixels[16]
 /* Stores `count` pixels of channel k0 + i, if as many are left. */
 #define STORE_BY(count)                                                                                                \
   if (width - p - j >= count && j + count <= 16) {                                                                     \
-    const long column = (long)(at.y + r) * Q + at.x + p + j;                                                           \
+    const long column = (long)(at.y + r) * OUT2 + at.x + p + j;                                                        \
     FINISH(count, MICA_VLOAD(count, pixels[i], j), at.image, (long)k0 + i, column);                                    \
     j += count;                                                                                                        \
   }
 
 CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const long S_at, __global const float *U,
                           const long U_at, __global float *scratch, const long scratch_at, EPILOGUE_PARAMS) {
-  const int N = size.s0, channels = size.s1, K = size.s4, P = size.s5, Q = size.s6, CP = size.s7;
-  const int TOP = blocking.s0, LEFT = blocking.s1, TB = blocking.s2, KB = blocking.s3;
-  const int tiles = N * ((P + TILE - 1) / TILE) * ((Q + TILE - 1) / TILE), panels = (K + NR - 1) / NR;
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  UNPACK_INTS(WINOGRAD_BLOCKING, blocking)
+  const int tiles = N * ((OUT1 + TILE - 1) / TILE) * ((OUT2 + TILE - 1) / TILE), panels = (KG + NR - 1) / NR;
   const long slot = (long)TB / MR * POINTS * PANEL + (long)TB * POINTS * NR + EDGE * BUFFER_ROW;
   __global float *V = scratch + scratch_at + (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * slot;
   __global float *M = V + (long)TB / MR * POINTS * PANEL, *buffer = M + (long)TB * POINTS * NR;
@@ -108,36 +107,35 @@ CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const 
   U += U_at;
   for (int begin = (int)get_group_id(0) * TB; begin < tiles; begin += (int)get_num_groups(0) * TB) {
     const int end = min(tiles, begin + TB);
-    for (int c = 0; c < channels; c += 16)
+    for (int c = 0; c < CG; c += 16)
       for (int tile = begin; tile < end;) {
-        const run at = run_at(tile, end, P, Q);
-        read_pixels(S, N, channels, size.s2, size.s3, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2,
-                    buffer);
+        const run at = run_at(tile, end, OUT1, OUT2);
+        read_pixels(S, N, CG, IN1, IN2, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, buffer);
         transform_input(buffer, tile - begin, at.count, CP, V + c);
         tile += at.count;
       }
     clear_tiles(end - begin, CP, V);
-    for (int panel = (int)get_group_id(1) * KB; panel < min(panels, ((int)get_group_id(1) + 1) * KB); panel++) {
+    for (int panel = (int)get_group_id(1) * PANELS; panel < min(panels, ((int)get_group_id(1) + 1) * PANELS); panel++) {
       for (int point = 0; point < POINTS; point++) {
         __global const float *u = U + ((long)panel * POINTS + point) * CP * NR;
         for (int t = 0; t < end - begin; t += MR) {
           __global const float *v = V + (long)(t / MR * POINTS + point) * PANEL;
-          if (K - panel * NR > 16)
+          if (KG - panel * NR > 16)
             multiply_2(u, v, CP, M + ((long)t * POINTS + point) * NR);
           else
             multiply_1(u, v, CP, M + ((long)t * POINTS + point) * NR);
         }
       }
-      for (int k0 = panel * NR; k0 < min(K, (panel + 1) * NR); k0 += 16)
+      for (int k0 = panel * NR; k0 < min(KG, (panel + 1) * NR); k0 += 16)
         for (int tile = begin; tile < end;) {
-          const run at = run_at(tile, end, P, Q);
+          const run at = run_at(tile, end, OUT1, OUT2);
           transform_output(M + (long)(tile - begin) * POINTS * NR + k0 % NR, at.count, buffer);
-          const int width = min(at.count * TILE, Q - at.x);
-          for (int r = 0; r < min(TILE, P - at.y); r++)
+          const int width = min(at.count * TILE, OUT2 - at.x);
+          for (int r = 0; r < min(TILE, OUT1 - at.y); r++)
             for (int p = 0; p < width; p += 16) {
               float pixels[16][16];
               transpose_back(buffer + r * BUFFER_ROW + p * 16, pixels);
-              for (int i = 0; i < min(16, K - k0); i++) {
+              for (int i = 0; i < min(16, KG - k0); i++) {
                 int j = 0;
                 STORE_BY(16)
                 STORE_BY(8)

@@ -2,10 +2,9 @@
  *
  *   U[k / 32][point][c][k % 32] = element `point` of G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]
  *
- * for c < CP, which is C rounded up to 16; what lies beyond K and C is 0. U_at is a multiple of 16. Where `flip`, g is
- * rotated by 180 degrees, as backward data has it. W has `count` elements; U is float. size: C, K, CP, flip; stride:
- * w_k, w_c, count. One work-item is one work-group: 32 filters, 16 channels. NDRange: ceil(K / 32), CP / 16, 1;
- * work-group (1, 1, 1). */
+ * for c < CP, which is CG rounded up to 16; what lies beyond KG and CG is 0. U_at is a multiple of 16. Where FLIP, g is
+ * rotated by 180 degrees, as backward data has it. W has `count` elements; U is float. One work-item is one
+ * work-group: 32 filters, 16 channels. NDRange: ceil(KG / 32), CP / 16, 1; work-group (1, 1, 1). */
 #include "common/simd.clh"
 #include "common/stream.clh"
 #include "common/transpose.clh"
@@ -14,12 +13,12 @@
 #define NR 32
 
 /* taps[t] = tap t of channel c of 16 filters from k on. */
-static void read_taps(source W, const int c, const int k, const int C, const int K, const long w_k, const long w_c,
+static void read_taps(source W, const int c, const int k, const int CG, const int KG, const long w_k, const long w_c,
                       const long count, float16 taps[16]) {
   UNROLL for (int i = 0; i < 16; i++) {
     const long at = (k + i) * w_k + c * w_c;
     taps[i] = (float16)(0.0f);
-    if (k + i >= K || c >= C) continue;
+    if (k + i >= KG || c >= CG) continue;
     if (at + 16 <= count)
       taps[i] = READ(16, W, at);
     else
@@ -30,16 +29,17 @@ static void read_taps(source W, const int c, const int k, const int C, const int
 
 CPU_KERNEL winograd_pack_weights(source W, const long W_at, const int8 size, const long8 stride,
                                  __global float *restrict U, const long U_at) {
-  const int C = size.s0, K = size.s1, CP = size.s2, flip = size.s3, c0 = (int)get_group_id(1) * 16;
-  const long w_k = stride.s0, w_c = stride.s1, count = stride.s2;
+  UNPACK_INTS(WINOGRAD_WEIGHTS, size)
+  UNPACK_LONGS(WINOGRAD_STRIDES, stride)
+  const int c0 = (int)get_group_id(1) * 16;
   W += W_at;
   for (int part = 0; part < NR; part += 16)
     for (int c = c0; c < c0 + 16; c++) {
       float16 taps[16], columns[EDGE][3];
-      read_taps(W, c, (int)get_group_id(0) * NR + part, C, K, w_k, w_c, count, taps);
+      read_taps(W, c, (int)get_group_id(0) * NR + part, CG, KG, w_k, w_c, count, taps);
       UNROLL for (int s = 0; s < 3; s++) {
         float16 g[3], u[EDGE];
-        UNROLL for (int r = 0; r < 3; r++) g[r] = flip ? taps[8 - r * 3 - s] : taps[r * 3 + s];
+        UNROLL for (int r = 0; r < 3; r++) g[r] = FLIP ? taps[8 - r * 3 - s] : taps[r * 3 + s];
         WINOGRAD_FILTER(float16, g, u);
         UNROLL for (int i = 0; i < EDGE; i++) columns[i][s] = u[i];
       }

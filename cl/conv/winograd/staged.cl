@@ -12,11 +12,11 @@
  *
  * with V[part][point][c][tile] = B' d B of the tile's EDGE x EDGE pixels of S, zero outside. U, V and M are float.
  * Tiles of TILE x TILE results are numbered through all images, row by row, and divided into parts of SHARE: sums
- * over tiles are long where filters are few. What the last part has beyond the last tile is zero. size: N C H W (of
- * S), K P Q (of the results), SHARE; cut: TOP, LEFT (of the first tile in S), PARTS, and the groups before the first
- * of U, which is how many V takes. A work-item makes all points of one element, or one tile of one channel. NDRange
- * of stages 0 and 1: one dimension, for each c ceil(PARTS SHARE / 64) groups, then for each k ceil(C / 64) or as many
- * as tiles take; of stage 2 tiles, K; of stage 3 C, K; work-groups (64, 1, 1). */
+ * over tiles are long where filters are few. What the last part has beyond the last tile is zero. TOP, LEFT: the
+ * first tile in S; V_GROUPS: the groups that V takes, before the first of U. A work-item makes all points of one
+ * element, or one tile of one channel. NDRange of stages 0 and 1: one dimension, for each c ceil(PARTS SHARE / 64)
+ * groups, then for each k ceil(CG / 64) or as many as tiles take; of stage 2 tiles, KG; of stage 3 CG, KG; work-groups
+ * (64, 1, 1). */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "conv/winograd/winograd.clh"
@@ -35,10 +35,15 @@
 
 #if STAGE == 0 || STAGE == 1
 /* A tile: its image, first row and first column; rows of parts that have no tile are beyond every image. */
-static int3 tile_at(const int tile, const int8 size) {
-  const int N = size.s0, P = size.s5, Q = size.s6;
-  const int down = (P + TILE - 1) / TILE, across = (Q + TILE - 1) / TILE, row = tile / across;
-  return (int3)(min(row / down, N), row % down * TILE, tile % across * TILE);
+typedef struct position {
+  int n, y, x;
+} position;
+
+static position tile_at(const int tile, const int8 size) {
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  const int down = (OUT1 + TILE - 1) / TILE, across = (OUT2 + TILE - 1) / TILE, row = tile / across;
+  const position at = {min(row / down, N), row % down * TILE, tile % across * TILE};
+  return at;
 }
 
 /* Where a tile stands in the first point of U or V of so many rows. */
@@ -49,18 +54,19 @@ static long offset_of(const int tile, const int row, const int rows, const int S
 
 static void transform_pixels(const int8 size, const int8 cut, const int c, const int tile,
                              __global const STORAGE(D_T) * S, __global float *V) {
-  const int N = size.s0, channels = size.s1, H = size.s2, W = size.s3, SHARE = size.s7;
-  const int3 at = tile_at(tile, size);
-  const int y = at.s1 + cut.s0, x = at.s2 + cut.s1;
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  UNPACK_INTS(WINOGRAD_CUT, cut)
+  const position at = tile_at(tile, size);
+  const int y = at.y + TOP, x = at.x + LEFT;
   float rows[EDGE][EDGE];
-  if (tile >= cut.s2 * SHARE) return;
-  S += ((long)min(at.s0, N - 1) * channels + c) * H * W;
-  V += offset_of(tile, c, channels, SHARE);
+  if (tile >= PARTS * SHARE) return;
+  S += ((long)min(at.n, N - 1) * CG + c) * IN1 * IN2;
+  V += offset_of(tile, c, CG, SHARE);
   UNROLL for (int s = 0; s < EDGE; s++) {
     float d[EDGE], v[EDGE];
     UNROLL for (int r = 0; r < EDGE; r++) {
-      const bool inside = at.s0 < N && y + r >= 0 && y + r < H && x + s >= 0 && x + s < W;
-      d[r] = inside ? LOAD(D_T, S, (long)(y + r) * W + x + s) : 0.0f;
+      const bool inside = at.n < N && y + r >= 0 && y + r < IN1 && x + s >= 0 && x + s < IN2;
+      d[r] = inside ? LOAD(D_T, S, (long)(y + r) * IN2 + x + s) : 0.0f;
     }
     WINOGRAD_INPUT(float, d, v);
     UNROLL for (int r = 0; r < EDGE; r++) rows[r][s] = v[r];
@@ -68,7 +74,7 @@ static void transform_pixels(const int8 size, const int8 cut, const int c, const
   UNROLL for (int r = 0; r < EDGE; r++) {
     float v[EDGE];
     WINOGRAD_INPUT(float, rows[r], v);
-    UNROLL for (int s = 0; s < EDGE; s++) V[(long)(r * EDGE + s) * channels * SHARE] = v[s];
+    UNROLL for (int s = 0; s < EDGE; s++) V[(long)(r * EDGE + s) * CG * SHARE] = v[s];
   }
 }
 #endif
@@ -76,10 +82,10 @@ static void transform_pixels(const int8 size, const int8 cut, const int c, const
 #if STAGE == 0
 static void transform_filter(const int8 size, const int k, const int c, __global const STORAGE(D_T) * W,
                              __global float *U) {
-  const int C = size.s1, K = size.s4;
+  UNPACK_INTS(WINOGRAD_SIZE, size)
   float columns[EDGE][3];
-  if (c >= C) return;
-  U += (long)k * C + c;
+  if (c >= CG) return;
+  U += (long)k * CG + c;
   UNROLL for (int s = 0; s < 3; s++) {
     float g[3], u[EDGE];
     UNROLL for (int r = 0; r < 3; r++) g[r] = LOAD(D_T, W, FLIP ? 8 - r * 3 - s : r * 3 + s);
@@ -89,7 +95,7 @@ static void transform_filter(const int8 size, const int k, const int c, __global
   UNROLL for (int i = 0; i < EDGE; i++) {
     float u[EDGE];
     WINOGRAD_FILTER(float, columns[i], u);
-    UNROLL for (int j = 0; j < EDGE; j++) U[(long)(i * EDGE + j) * K * C] = u[j];
+    UNROLL for (int j = 0; j < EDGE; j++) U[(long)(i * EDGE + j) * KG * CG] = u[j];
   }
 }
 
@@ -97,12 +103,14 @@ RANGE_KERNEL winograd_operands(const int8 size, const int8 cut, __global const S
                                __global float *restrict V, const long V_at, __global const STORAGE(D_T) * W,
                                const long W_at, __global float *restrict U, const long U_at, const long w_k,
                                const long w_c) {
-  const int item = (int)get_local_id(0), group = (int)get_group_id(0), own = group - cut.s3;
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  UNPACK_INTS(WINOGRAD_CUT, cut)
+  const int item = (int)get_local_id(0), group = (int)get_group_id(0), own = group - V_GROUPS;
   if (own < 0) {
-    const int across = (cut.s2 * size.s7 + GROUP - 1) / GROUP, c = group / across;
+    const int across = (PARTS * SHARE + GROUP - 1) / GROUP, c = group / across;
     transform_pixels(size, cut, c, (group - c * across) * GROUP + item, S + S_at, V + V_at);
   } else {
-    const int across = (size.s1 + GROUP - 1) / GROUP, k = own / across, c = (own - k * across) * GROUP + item;
+    const int across = (CG + GROUP - 1) / GROUP, k = own / across, c = (own - k * across) * GROUP + item;
     transform_filter(size, k, c, W + W_at + k * w_k + c * w_c, U + U_at);
   }
 }
@@ -111,17 +119,18 @@ RANGE_KERNEL winograd_operands(const int8 size, const int8 cut, __global const S
 #if STAGE == 1
 static void transform_gradients(const int8 size, const int8 cut, const int k, const int tile,
                                 __global const STORAGE(D_T) * Y, __global float *U) {
-  const int N = size.s0, K = size.s4, P = size.s5, Q = size.s6, SHARE = size.s7;
-  const int3 at = tile_at(tile, size);
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  UNPACK_INTS(WINOGRAD_CUT, cut)
+  const position at = tile_at(tile, size);
   float rows[EDGE][TILE];
-  if (tile >= cut.s2 * SHARE) return;
-  Y += ((long)min(at.s0, N - 1) * K + k) * P * Q;
-  U += offset_of(tile, k, K, SHARE);
+  if (tile >= PARTS * SHARE) return;
+  Y += ((long)min(at.n, N - 1) * KG + k) * OUT1 * OUT2;
+  U += offset_of(tile, k, KG, SHARE);
   UNROLL for (int s = 0; s < TILE; s++) {
     float d[TILE], m[EDGE];
     UNROLL for (int r = 0; r < TILE; r++) {
-      const bool inside = at.s0 < N && at.s1 + r < P && at.s2 + s < Q;
-      d[r] = inside ? LOAD(D_T, Y, (long)(at.s1 + r) * Q + at.s2 + s) : 0.0f;
+      const bool inside = at.n < N && at.y + r < OUT1 && at.x + s < OUT2;
+      d[r] = inside ? LOAD(D_T, Y, (long)(at.y + r) * OUT2 + at.x + s) : 0.0f;
     }
     WINOGRAD_OUTPUT_BACK(float, d, m);
     UNROLL for (int r = 0; r < EDGE; r++) rows[r][s] = m[r];
@@ -129,15 +138,16 @@ static void transform_gradients(const int8 size, const int8 cut, const int k, co
   UNROLL for (int r = 0; r < EDGE; r++) {
     float m[EDGE];
     WINOGRAD_OUTPUT_BACK(float, rows[r], m);
-    UNROLL for (int s = 0; s < EDGE; s++) U[(long)(r * EDGE + s) * K * SHARE] = m[s];
+    UNROLL for (int s = 0; s < EDGE; s++) U[(long)(r * EDGE + s) * KG * SHARE] = m[s];
   }
 }
 
 RANGE_KERNEL winograd_wgrad_operands(const int8 size, const int8 cut, __global const STORAGE(D_T) * S, const long S_at,
                                      __global float *restrict V, const long V_at, __global const STORAGE(D_T) * Y,
                                      const long Y_at, __global float *restrict U, const long U_at) {
-  const int item = (int)get_local_id(0), group = (int)get_group_id(0), own = group - cut.s3;
-  const int across = (cut.s2 * size.s7 + GROUP - 1) / GROUP, row = (own < 0 ? group : own) / across;
+  UNPACK_INTS(WINOGRAD_CUT, cut)
+  const int item = (int)get_local_id(0), group = (int)get_group_id(0), own = group - V_GROUPS;
+  const int across = (PARTS * SHARE + GROUP - 1) / GROUP, row = (own < 0 ? group : own) / across;
   const int tile = ((own < 0 ? group : own) - row * across) * GROUP + item;
   if (own < 0)
     transform_pixels(size, cut, row, tile, S + S_at, V + V_at);
@@ -148,16 +158,16 @@ RANGE_KERNEL winograd_wgrad_operands(const int8 size, const int8 cut, __global c
 
 #if STAGE == 2
 RANGE_KERNEL winograd_outputs(const int8 size, __global const float *M, const long M_at, EPILOGUE_PARAMS) {
-  const int N = size.s0, K = size.s4, P = size.s5, Q = size.s6;
-  const int down = (P + TILE - 1) / TILE, across = (Q + TILE - 1) / TILE, tiles = N * down * across;
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  const int down = (OUT1 + TILE - 1) / TILE, across = (OUT2 + TILE - 1) / TILE, tiles = N * down * across;
   const int tile = (int)get_global_id(0), k = (int)get_global_id(1), row = tile / across;
   const int y = row % down * TILE, x = tile % across * TILE, n = row / down;
   float columns[TILE][EDGE];
-  if (tile >= tiles || k >= K) return;
+  if (tile >= tiles || k >= KG) return;
   M += M_at + (long)k * tiles + tile;
   UNROLL for (int s = 0; s < EDGE; s++) {
     float m[EDGE], out[TILE];
-    UNROLL for (int r = 0; r < EDGE; r++) m[r] = M[(long)(r * EDGE + s) * K * tiles];
+    UNROLL for (int r = 0; r < EDGE; r++) m[r] = M[(long)(r * EDGE + s) * KG * tiles];
     WINOGRAD_OUTPUT(float, m, out);
     UNROLL for (int r = 0; r < TILE; r++) columns[r][s] = out[r];
   }
@@ -165,10 +175,10 @@ RANGE_KERNEL winograd_outputs(const int8 size, __global const float *M, const lo
     float out[TILE];
     WINOGRAD_OUTPUT(float, columns[r], out);
 #if WHOLE
-    if (y + r < P) FINISH_BY(STOREVA, TILE, MICA_VLOAD(TILE, out, 0), (long)n, (long)k, (long)(y + r) * Q + x);
+    if (y + r < OUT1) FINISH_BY(STOREVA, TILE, MICA_VLOAD(TILE, out, 0), (long)n, (long)k, (long)(y + r) * OUT2 + x);
 #else
-    UNROLL for (int s = 0; s < TILE; s++) if (y + r < P && x + s < Q)
-        FINISH(1, out[s], (long)n, (long)k, (long)(y + r) * Q + x + s);
+    UNROLL for (int s = 0; s < TILE; s++) if (y + r < OUT1 && x + s < OUT2)
+        FINISH(1, out[s], (long)n, (long)k, (long)(y + r) * OUT2 + x + s);
 #endif
   }
 }
@@ -177,11 +187,12 @@ RANGE_KERNEL winograd_outputs(const int8 size, __global const float *M, const lo
 #if STAGE == 3
 RANGE_KERNEL winograd_wgrad_sums(const int8 size, const int parts, __global const float *restrict M, const long M_at,
                                  __global STORAGE(D_T) *restrict D, const long D_at) {
-  const int C = size.s1, K = size.s4, c = (int)get_global_id(0), k = (int)get_global_id(1);
-  const long point = (long)K * C;
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  const int c = (int)get_global_id(0), k = (int)get_global_id(1);
+  const long point = (long)KG * CG;
   float columns[3][EDGE];
-  if (c >= C || k >= K) return;
-  M += M_at + (long)k * C + c;
+  if (c >= CG || k >= KG) return;
+  M += M_at + (long)k * CG + c;
   UNROLL for (int s = 0; s < EDGE; s++) {
     float u[EDGE], g[3];
     UNROLL for (int r = 0; r < EDGE; r++) u[r] = M[(r * EDGE + s) * point];
@@ -193,7 +204,7 @@ RANGE_KERNEL winograd_wgrad_sums(const int8 size, const int parts, __global cons
   UNROLL for (int r = 0; r < 3; r++) {
     float g[3];
     WINOGRAD_FILTER_BACK(float, columns[r], g);
-    UNROLL for (int s = 0; s < 3; s++) STORE(D_T, g[s], D, D_at + ((long)k * C + c) * 9 + r * 3 + s);
+    UNROLL for (int s = 0; s < 3; s++) STORE(D_T, g[s], D, D_at + ((long)k * CG + c) * 9 + r * 3 + s);
   }
 }
 #endif

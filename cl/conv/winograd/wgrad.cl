@@ -11,10 +11,10 @@
  *   S[panel][row][point][MR][NR]    sums over tiles of M V: register tiles of 8 filters by 32 channels,
  *   buffer                          pixels (conv/winograd/rows.clh).
  *
- * T holds float sums [PARTS][ceil(C / NR)][ceil(K / MR)][9][MR][NR], to be added by conv_wgrad_reduce; rows and
- * lanes beyond the operands may hold anything. size: N C H W (of X), K P Q (of dY). blocking: TOP, LEFT: the pixel of X
- * that the first tap reads for dY's first; TB, PARTS. scratch: for each work-group POINTS (TB (CB + KB) + 32 + KB CB) +
- * EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, 1, 1; work-group (1, 1, 1). */
+ * T holds float sums [PARTS][ceil(CG / NR)][ceil(KG / MR)][9][MR][NR], to be added by conv_wgrad_reduce; rows and
+ * lanes beyond the operands may hold anything. TOP, LEFT: the pixel of X that the first tap reads for dY's first.
+ * scratch: for each work-group POINTS (TB (CB + KB) + 32 + KB CB) + EDGE (RUN TILE + 18) 16 floats. NDRange: walkers,
+ * 1, 1; work-group (1, 1, 1). */
 #include "conv/winograd/rows.clh"
 
 #define MR 8
@@ -26,12 +26,13 @@
 #define M_POINT (TB * KB + 16)
 
 /* V of the tiles from number `tile` to `end`, for 16 channels. */
-VECTOR_FUNCTION void transform_x(source x, const int8 *size, const int c, const int TOP, const int LEFT, const int TB,
-                                 const int tile, const int end, __global float *buffer, __global float *V) {
+VECTOR_FUNCTION void transform_x(source x, const int8 *size, const int8 *blocking, const int c, const int tile,
+                                 const int end, __global float *buffer, __global float *V) {
+  UNPACK_INTS(WINOGRAD_SIZE, *size)
+  UNPACK_INTS(WINOGRAD_BLOCKING, *blocking)
   for (int t = tile; t < end;) {
-    const run at = run_at(t, end, size->s5, size->s6);
-    read_pixels(x, size->s0, size->s1, size->s2, size->s3, at.image, c, at.y + TOP, at.x + LEFT, EDGE,
-                at.count * TILE + 2, buffer);
+    const run at = run_at(t, end, OUT1, OUT2);
+    read_pixels(x, N, CG, IN1, IN2, at.image, c, at.y + TOP, at.x + LEFT, EDGE, at.count * TILE + 2, buffer);
     transform_columns(at.count * TILE + 2, buffer);
     for (int r = 0; r < EDGE; r++)
       for (int i = 0; i < at.count; i++) {
@@ -46,9 +47,10 @@ VECTOR_FUNCTION void transform_x(source x, const int8 *size, const int c, const 
 /* M of the tiles from number `tile` to `end`, for 16 filters. */
 VECTOR_FUNCTION void transform_y(source y, const int8 *size, const int k, const int TB, const int tile, const int end,
                                  __global float *buffer, __global float *M) {
+  UNPACK_INTS(WINOGRAD_SIZE, *size)
   for (int t = tile; t < end;) {
-    const run at = run_at(t, end, size->s5, size->s6);
-    read_pixels(y, size->s0, size->s4, size->s5, size->s6, at.image, k, at.y, at.x, TILE, at.count * TILE, buffer);
+    const run at = run_at(t, end, OUT1, OUT2);
+    read_pixels(y, N, KG, OUT1, OUT2, at.image, k, at.y, at.x, TILE, at.count * TILE, buffer);
     for (int i = 0; i < at.count; i++) {
       float16 rows[EDGE][TILE];
       UNROLL for (int s = 0; s < TILE; s++) {
@@ -103,10 +105,11 @@ VECTOR_FUNCTION void transform_sums(__global const float *S, __global float *T) 
 
 CPU_KERNEL winograd_wgrad(const int8 size, const int8 blocking, source x, const long x_at, source y, const long y_at,
                           __global float *T, const long T_at, __global float *scratch, const long scratch_at) {
-  const int N = size.s0, C = size.s1, K = size.s4, P = size.s5, Q = size.s6, TB = blocking.s2, PARTS = blocking.s3;
-  const int tiles = N * ((P + TILE - 1) / TILE) * ((Q + TILE - 1) / TILE), blocks = (tiles + TB - 1) / TB;
-  const int c_blocks = (C + CB - 1) / CB, k_blocks = (K + KB - 1) / KB;
-  const int panels = (C + NR - 1) / NR, rows = (K + MR - 1) / MR;
+  UNPACK_INTS(WINOGRAD_SIZE, size)
+  UNPACK_INTS(WINOGRAD_BLOCKING, blocking)
+  const int tiles = N * ((OUT1 + TILE - 1) / TILE) * ((OUT2 + TILE - 1) / TILE), blocks = (tiles + TB - 1) / TB;
+  const int c_blocks = (CG + CB - 1) / CB, k_blocks = (KG + KB - 1) / KB;
+  const int panels = (CG + NR - 1) / NR, rows = (KG + MR - 1) / MR;
   __global float *V = scratch + scratch_at, *M, *S, *buffer;
   V += get_group_id(0) * ((long)POINTS * (V_POINT + M_POINT + KB * CB) + EDGE * BUFFER_ROW);
   M = V + POINTS * V_POINT;
@@ -118,11 +121,10 @@ CPU_KERNEL winograd_wgrad(const int8 size, const int8 blocking, source x, const 
   for (int unit = (int)get_group_id(0); unit < c_blocks * k_blocks * PARTS; unit += (int)get_num_groups(0)) {
     const int c0 = unit % c_blocks * CB, k0 = unit / c_blocks % k_blocks * KB, part = unit / c_blocks / k_blocks;
     const int first = (int)((long)part * blocks / PARTS), last = (int)((long)(part + 1) * blocks / PARTS);
-    const int panel_end = (min(CB, C - c0) + NR - 1) / NR, row_end = (min(KB, K - k0) + MR - 1) / MR;
+    const int panel_end = (min(CB, CG - c0) + NR - 1) / NR, row_end = (min(KB, KG - k0) + MR - 1) / MR;
     for (int block = first; block < last; block++) {
       const int begin = block * TB, end = min(begin + TB, tiles);
-      for (int c = 0; c < panel_end * NR; c += 16)
-        transform_x(x, &size, c0 + c, blocking.s0, blocking.s1, TB, begin, end, buffer, V + c);
+      for (int c = 0; c < panel_end * NR; c += 16) transform_x(x, &size, &blocking, c0 + c, begin, end, buffer, V + c);
       for (int k = 0; k < row_end * MR; k += 16) transform_y(y, &size, k0 + k, TB, begin, end, buffer, M + k);
       for (int point = 0; point < POINTS; point++)
         for (int panel = 0; panel < panel_end; panel++)

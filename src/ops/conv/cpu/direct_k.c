@@ -1,7 +1,7 @@
 /* Direct convolution vectorised over the filters, for results of a few pixels (cl/conv/cpu/direct_k.cl), on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "runtime/core_model.h"
 
 static const mica__kernel_param params[] = {
@@ -24,14 +24,14 @@ const mica__kernel_desc mica__conv_cpu_direct_k_kernel = {
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
-  mica__conv_window window;
+  mica__conv_phase phase;
   int64_t pixels, depth, np, nv, vectors; /* of a group */
 } plan;
 MICA__TASK_PLAN(plan)
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
-  plan p = {.window = mica__conv_window_used(mica__conv_window_at(conv, 0))};
-  const mica__conv_window *w = &p.window;
+  plan p = {.phase = mica__conv_phase_used(mica__conv_phase_at(conv, 0))};
+  const mica__conv_phase *w = &p.phase;
   p.pixels = w->n * mica__product3(w->out);
   p.depth = w->c * mica__product3(w->taps);
   p.np = p.pixels > 4 ? 8 : p.pixels > 2 ? 4 : mica__max(1, p.pixels);
@@ -59,7 +59,7 @@ static const char *decline(const mica__task *task) {
   const mica__conv_dims *d = &((const mica__conv *)task->problem)->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (p->pixels > MOST_PIXELS) return "there are many pixels";
-  if (p->window.k < VW) return "there are few filters";
+  if (p->phase.k < VW) return "there are few filters";
   if (mica__product3(d->filter) == 1 && d->n == 1 && p->pixels > MOST_OF_PRODUCT)
     return "the filter is 1 x 1, and an image a product's columns";
   if (scratch_bytes(p) > (size_t)mica__core_model_of(task->device)->l2_floats * sizeof(float) / 4)
@@ -77,20 +77,20 @@ static mica_status launch_pixels(mica_queue *queue, const mica__task *task, mica
   mica__kernel_set(desc, values, "NP", (int32_t)p->np);
   mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
-  mica__conv_push_window(&launch, &p->window);
+  mica__conv_push_phase(&launch, &p->phase);
   mica__launch_int(&launch, (int32_t)p->vectors);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, scratch_bytes(p));
   const int64_t groups[] = {mica__ceil_div(p->pixels, p->np),
-                            mica__ceil_div(mica__ceil_div(p->window.k, VW), p->vectors), p->window.groups};
+                            mica__ceil_div(mica__ceil_div(p->phase.k, VW), p->vectors), p->phase.groups};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   return mica__conv_end(queue, &launch, conv);
 }
 
 static mica_status launch(mica_queue *queue, const mica__task *task) {
   mica_buffer *packed = NULL;
-  MICA_TRY(mica__conv_cpu_packed(queue, task->problem, &plan_of(task)->window, VW, &packed));
+  MICA_TRY(mica__conv_cpu_packed(queue, task->problem, &plan_of(task)->phase, VW, &packed));
   const mica_status status = launch_pixels(queue, task, packed);
   mica_buffer_destroy(packed);
   return status;

@@ -1,7 +1,7 @@
 /* Direct convolution vectorised over the filters, for results of many pixels (cl/conv/cpu/direct_kw.cl), on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "runtime/core_model.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
-  mica__conv_window window;
+  mica__conv_phase phase;
   const mica__variant *variant;
   int64_t seg, nv;
   bool one_tap;
@@ -48,15 +48,15 @@ static int32_t value(const mica__variant *variant, const char *macro) {
 }
 
 /* Source elements from a pixel's first to the last that `pixels` of them read. */
-static int64_t reach(const mica__conv_window *w, int i, int64_t pixels) {
+static int64_t reach(const mica__conv_phase *w, int i, int64_t pixels) {
   return (pixels - 1) * w->step[i] + (w->taps[i] - 1) * w->delta[i] + 1;
 }
 
-static bool reads_padding(const mica__conv_window *w, int i) {
+static bool reads_padding(const mica__conv_phase *w, int i) {
   return w->first[i] < 0 || w->first[i] + reach(w, i, w->out[i]) > w->in[i];
 }
 
-static int64_t packed_floats(const plan *p) { return p->window.c * p->channel + VW; }
+static int64_t packed_floats(const plan *p) { return p->phase.c * p->channel + VW; }
 
 static size_t scratch_bytes(const plan *p) {
   return (size_t)(packed_floats(p) + p->nv * VW * (p->pixels + VW)) * sizeof(float);
@@ -64,7 +64,7 @@ static size_t scratch_bytes(const plan *p) {
 
 /* What is packed of a channel for so many rows of the grid, or segments of its only one. */
 static void plan_packing(plan *p) {
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   const bool sparse = w->taps[2] == 1 && !reads_padding(w, 2); /* of one tap only what is read */
   p->phases = sparse ? 1 : w->step[2];
   p->pitch = sparse ? w->out[2] : mica__ceil_div(reach(w, 2, w->out[2]), w->step[2]);
@@ -81,7 +81,7 @@ static void plan_packing(plan *p) {
 /* The longest strips, at least so many of them, of which all channels stay in a part of a second level cache; rows 0:
  * there are none. */
 static void choose_strips(const mica_device_info *device, int64_t least, plan *p) {
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   const int64_t room = mica__core_model_of(device)->l2_floats / 2, a_row = mica__ceil_div(w->out[2], p->seg);
   const bool flat = w->out[1] == 1;
   const int64_t all = flat ? a_row : w->out[1];
@@ -107,7 +107,7 @@ static void choose_strips(const mica_device_info *device, int64_t least, plan *p
 /* Panels a group: units take equal shares of all groups, each of which packs its strip for itself. Returns when they
  * are done, in multiply-adds of a vector. */
 static double choose_panels(const mica_device_info *device, plan *p) {
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   const int64_t strips = mica__max(1, p->strips * w->n * w->groups), panels = mica__ceil_div(w->k, p->nv * VW);
   const double depth = (double)(w->c * mica__product3(w->taps)), tiles = (double)mica__ceil_div(p->segments, 2);
   const double panel = tiles * (2 * depth * (double)(p->seg * p->nv) + TILE) + WEIGHT * depth * (double)(p->nv * VW);
@@ -124,11 +124,10 @@ static double choose_panels(const mica_device_info *device, plan *p) {
 }
 
 static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
-  plan p = {.window = mica__conv_window_used(mica__conv_window_at(conv, 0)),
-            .variant = variant ? variant : &variants[0]};
+  plan p = {.phase = mica__conv_phase_used(mica__conv_phase_at(conv, 0)), .variant = variant ? variant : &variants[0]};
   p.seg = value(p.variant, "SEG");
   p.nv = value(p.variant, "NV");
-  p.one_tap = mica__product3(p.window.taps) == 1 && !reads_padding(&p.window, 1) && !reads_padding(&p.window, 2);
+  p.one_tap = mica__product3(p.phase.taps) == 1 && !reads_padding(&p.phase, 1) && !reads_padding(&p.phase, 2);
   choose_strips(device, 1, &p);
   double least = choose_panels(device, &p);
   for (int64_t strips = 2; strips <= MOST_STRIPS; strips *= 2) {
@@ -151,7 +150,7 @@ static const char *unable(const void *problem) {
   if (mica__product3(d->filter) > MOST_TAPS) return "a filter is too large";
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR, .compute_units = 1};
   const plan p = make_plan(conv, &variants[0], &any);
-  if (p.window.out[2] < p.seg) return "rows are shorter than a segment";
+  if (p.phase.out[2] < p.seg) return "rows are shorter than a segment";
   const size_t room = (size_t)mica__core_model_of(&any)->l2_floats * sizeof(float);
   return p.rows == 0 || scratch_bytes(&p) > room ? "a row of an image is too long" : NULL;
 }
@@ -170,10 +169,10 @@ static const char *decline(const mica__task *task) {
   const plan *p = plan_of(task);
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (task->device->vector_bytes < MICA__LONG_VECTOR) return "vectors are short";
-  if (p->window.out[2] < p->seg) return "rows are shorter than a segment";
-  if (p->window.n > 1) return "there are many images";
-  if (p->window.k < VW) return "there are few filters";
-  if (p->one_tap && p->window.out[1] == 1 && p->window.out[2] > MOST_OF_PRODUCT)
+  if (p->phase.out[2] < p->seg) return "rows are shorter than a segment";
+  if (p->phase.n > 1) return "there are many images";
+  if (p->phase.k < VW) return "there are few filters";
+  if (p->one_tap && p->phase.out[1] == 1 && p->phase.out[2] > MOST_OF_PRODUCT)
     return "it is a product whose columns fill tiles";
   if (is_filtered_minimally(task)) return "minimal filtering needs fewer products";
   return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take a strip" : NULL;
@@ -183,12 +182,12 @@ static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica
   const mica__kernel_desc *desc = &mica__conv_cpu_direct_kw_kernel;
   const mica__conv *conv = task->problem;
   const plan *p = plan_of(task);
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, p->variant, values);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
-  mica__conv_push_window(&launch, w);
+  mica__conv_push_phase(&launch, w);
   mica__launch_int8(&launch,
                     (int32_t[]){(int32_t)p->rows, (int32_t)p->segments, (int32_t)p->panels, (int32_t)p->pitch,
                                 (int32_t)p->phases, (int32_t)p->row_step, (int32_t)p->row_delta, (int32_t)p->channel});
@@ -202,7 +201,7 @@ static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica
 
 static mica_status launch(mica_queue *queue, const mica__task *task) {
   mica_buffer *packed = NULL;
-  MICA_TRY(mica__conv_cpu_packed(queue, task->problem, &plan_of(task)->window, VW, &packed));
+  MICA_TRY(mica__conv_cpu_packed(queue, task->problem, &plan_of(task)->phase, VW, &packed));
   const mica_status status = launch_strips(queue, task, packed);
   mica_buffer_destroy(packed);
   return status;

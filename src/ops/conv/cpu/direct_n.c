@@ -2,7 +2,7 @@
  * backward to the data, on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
@@ -26,19 +26,19 @@ const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
-  mica__conv_window window; /* of the forward pass, its c and k those of this one */
+  mica__conv_phase phase; /* of the forward pass, its c and k those of this one */
   int64_t nv, s_pixels, d_pixels, taps, kb;
   size_t scratch;
 } plan;
 MICA__TASK_PLAN(plan)
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
-  plan p = {.window = mica__conv_window_used(mica__conv_window_forward(&conv->dims))};
-  mica__conv_window *w = &p.window;
+  plan p = {.phase = mica__conv_phase_used(mica__conv_phase_forward(&conv->dims))};
+  mica__conv_phase *w = &p.phase;
   p.s_pixels = mica__product3(w->in);
   p.d_pixels = mica__product3(w->out);
   if (conv->pass == MICA__CONV_BWD_DATA) {
-    *w = mica__conv_window_transposed(*w);
+    *w = mica__conv_phase_transposed(*w);
     p.s_pixels = mica__product3(w->out);
     p.d_pixels = mica__product3(w->in);
   }
@@ -74,12 +74,12 @@ static const char *decline(const mica__task *task) {
 static mica_status launch_images(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *packed,
                                  int32_t *values) {
   const mica__kernel_desc *desc = &mica__conv_cpu_direct_n_kernel;
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   mica__launch launch;
   mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
   mica__kernel_set(desc, values, "BACKWARD", conv->pass == MICA__CONV_BWD_DATA);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
-  mica__conv_push_window(&launch, w);
+  mica__conv_push_phase(&launch, w);
   mica__launch_int(&launch, (int32_t)p->kb);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
@@ -95,7 +95,7 @@ static mica_status launch(mica_queue *queue, const mica__task *task) {
   int32_t values[MICA__MAX_PARAMS];
   mica_buffer *packed = NULL;
   mica__kernel_values(&mica__conv_cpu_direct_n_kernel, task->variant ? task->variant : &variants[0], values);
-  MICA_TRY(mica__conv_cpu_packed(queue, conv, &p->window, MR, &packed));
+  MICA_TRY(mica__conv_cpu_packed(queue, conv, &p->phase, MR, &packed));
   const mica_status status = launch_images(queue, conv, p, packed, values);
   mica_buffer_destroy(packed);
   return status;

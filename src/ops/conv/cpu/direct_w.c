@@ -1,7 +1,7 @@
 /* Direct convolution vectorised over the width, to few channels or from few, on CPUs (cl/conv/cpu/direct_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "ops/conv/winograd/winograd.h"
 #include "runtime/core_model.h"
 #include "runtime/workspace.h"
@@ -124,19 +124,19 @@ static const char *decline(const mica__task *task) {
 /* Phases of a stride follow one another; they may have no tap at all. */
 static int64_t packed_floats(const mica__conv *conv, int64_t mr) {
   int64_t count = 0;
-  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
-    mica__conv_window window = mica__conv_window_at(conv, i);
-    count += mica__conv_packed_count(&window, mr);
+  for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
+    mica__conv_phase phase = mica__conv_phase_at(conv, i);
+    count += mica__conv_packed_count(&phase, mr);
   }
   return mica__max(1, count);
 }
 
 static mica_status pack(mica_queue *packer, const mica__conv *conv, int64_t mr, mica_buffer *packed) {
   int64_t at = 0;
-  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
-    mica__conv_window window = mica__conv_window_at(conv, i);
-    int64_t count = mica__conv_packed_count(&window, mr);
-    if (count > 0) MICA_TRY(mica__conv_cpu_pack_weights(packer, conv, &window, (int32_t)mr, window.c, packed, at));
+  for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
+    mica__conv_phase phase = mica__conv_phase_at(conv, i);
+    int64_t count = mica__conv_packed_count(&phase, mr);
+    if (count > 0) MICA_TRY(mica__conv_cpu_pack_weights(packer, conv, &phase, (int32_t)mr, phase.c, packed, at));
     at += count;
   }
   return MICA_OK;

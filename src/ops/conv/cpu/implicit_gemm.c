@@ -2,7 +2,7 @@
  * phase, on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "runtime/core_model.h"
 #include "runtime/workspace.h"
 
@@ -31,31 +31,31 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 
 /* One phase, or two that differ in the phase of their width with a stride of 2 and are computed together. zero_rows:
  * those of the other phase of their height, also with stride 2, have no taps and are stored with them, as zeros. */
-typedef struct windows {
-  mica__conv_window at[2];
+typedef struct phases {
+  mica__conv_phase at[2];
   int32_t count;
   bool zero_rows;
-} windows;
+} phases;
 
 /* The number of phases that this computes. */
-static int64_t taken(const windows *w) { return w->zero_rows ? 2 * w->count : w->count; }
+static int64_t taken(const phases *w) { return w->zero_rows ? 2 * w->count : w->count; }
 
 /* The phases from number `index` on. */
-static windows windows_at(const mica__conv *conv, int64_t index) {
+static phases phases_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
-  windows w = {.at = {mica__conv_window_used(mica__conv_window_at(conv, index))}, .count = 1};
+  phases w = {.at = {mica__conv_phase_used(mica__conv_phase_at(conv, index))}, .count = 1};
   if (conv->pass == MICA__CONV_FWD) return w;
   bool both = d->stride[2] == 2 && d->in[2] >= 2;
-  if (both) w.at[w.count++] = mica__conv_window_used(mica__conv_window_at(conv, index + 1));
+  if (both) w.at[w.count++] = mica__conv_phase_used(mica__conv_phase_at(conv, index + 1));
   w.zero_rows = w.at[0].at[1] == 0 && d->stride[1] == 2 && d->in[1] >= 2 && (both || d->stride[2] == 1);
   for (int64_t i = 0; w.zero_rows && i < w.count; i++) {
-    mica__conv_window below = mica__conv_window_at(conv, index + w.count + i);
+    mica__conv_phase below = mica__conv_phase_at(conv, index + w.count + i);
     w.zero_rows = mica__product3(below.taps) == 0;
   }
   return w;
 }
 
-static int64_t packed_count(const windows *w, int64_t rows) {
+static int64_t packed_count(const phases *w, int64_t rows) {
   int64_t count = 0;
   for (int32_t i = 0; i < w->count; i++) count += mica__conv_packed_count(&w->at[i], rows);
   return count;
@@ -93,8 +93,8 @@ static const mica__variant *own_variant(const mica_device_info *device, int64_t 
   return best;
 }
 
-static plan make_plan(const windows *together, const mica__variant *variant, const mica_device_info *device) {
-  const mica__conv_window *w = &together->at[0];
+static plan make_plan(const phases *together, const mica__variant *variant, const mica_device_info *device) {
+  const mica__conv_phase *w = &together->at[0];
   plan p = {.taps = mica__product3(w->taps), .columns = w->n * mica__product3(w->out)};
   if (together->count > 1) p.taps = mica__max(p.taps, mica__product3(together->at[1].taps));
   mica__kernel_values(&mica__conv_cpu_implicit_gemm_kernel, variant ? variant : own_variant(device, p.columns),
@@ -119,7 +119,7 @@ static plan make_plan(const windows *together, const mica__variant *variant, con
 }
 
 /* The grid is the result, pixel by pixel. */
-static bool is_flat(const mica__conv_window *w) {
+static bool is_flat(const mica__conv_phase *w) {
   bool flat = true;
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   return flat;
@@ -131,12 +131,12 @@ static const char *unable(const void *problem) {
   return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
-/* A pass has as many plans as it has windows, which may be any number: each is made where it is used. */
+/* A pass has as many plans as it has phases, which may be any number: each is made where it is used. */
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
-    windows w = windows_at(conv, i);
+  for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
+    phases w = phases_at(conv, i);
     plan p = make_plan(&w, task->variant, task->device);
     if (rows_of(&p, w.count) > room(&p, task->device)) return "local memory does not take a panel";
     i += taken(&w) - 1;
@@ -144,12 +144,12 @@ static const char *decline(const mica__task *task) {
   return NULL;
 }
 
-static mica_status launch_windows(mica_queue *queue, const mica__conv *conv, const windows *together, plan *p,
-                                  mica_buffer *packed) {
-  const mica__conv_window *w = &together->at[0], *second = &together->at[together->count - 1];
+static mica_status launch_phases(mica_queue *queue, const mica__conv *conv, const phases *together, plan *p,
+                                 mica_buffer *packed) {
+  const mica__conv_phase *w = &together->at[0], *second = &together->at[together->count - 1];
   mica__launch launch;
   MICA_TRY(mica__epilogue_begin(queue, &mica__conv_cpu_implicit_gemm_kernel, p->values, &conv->epilogue, &launch));
-  mica__conv_push_window(&launch, w);
+  mica__conv_push_phase(&launch, w);
   mica__conv_push_taps(&launch, second);
   mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w),
                                          conv->nontemporal, together->zero_rows, 0, 0});
@@ -169,9 +169,9 @@ static mica_status launch_tile(mica_queue *queue, const mica__task *task) {
   const mica__conv *conv = task->problem;
   mica_queue *packer = mica__conv_packer(conv, queue);
   mica_status status = MICA_OK;
-  int64_t count = mica__conv_windows(conv);
+  int64_t count = mica__conv_phase_count(conv);
   for (int64_t i = 0; status == MICA_OK && i < count;) {
-    windows w = windows_at(conv, i);
+    phases w = phases_at(conv, i);
     plan p = make_plan(&w, task->variant, task->device);
     mica_buffer *packed = NULL;
     int64_t at = 0;
@@ -181,7 +181,7 @@ static mica_status launch_tile(mica_queue *queue, const mica__task *task) {
       if (weights > 0) status = mica__conv_cpu_pack_weights(packer, conv, &w.at[k], p.mr, p.cb, packed, at);
       at += weights;
     }
-    if (status == MICA_OK) status = launch_windows(queue, conv, &w, &p, packed);
+    if (status == MICA_OK) status = launch_phases(queue, conv, &w, &p, packed);
     mica_buffer_destroy(packed);
     i += taken(&w);
   }

@@ -1,7 +1,7 @@
 /* Depthwise convolution vectorised over the channels, any stride and filter, on CPUs (cl/conv/depthwise/cpu_c.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "runtime/core_model.h"
 
 static const mica__kernel_param params[] = {

@@ -2,7 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/depthwise/rows.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "runtime/core_model.h"
 
 static const mica__kernel_param params[] = {

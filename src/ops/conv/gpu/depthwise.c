@@ -3,7 +3,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/splits.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "runtime/workspace.h"
 
 #define TAPS_PARAMS                                                                                                    \
@@ -68,7 +68,7 @@ static const char *decline(const mica__task *task) {
 
 /* A phase as the kernel takes it: taps from the first row and column on, and at least one, which lies outside where
  * there is none. */
-static mica__conv_window forwards(mica__conv_window w) {
+static mica__conv_phase forwards(mica__conv_phase w) {
   for (int i = 1; i < 3; i++) {
     if (w.taps[i] == 0) {
       w.taps[i] = w.delta[i] = 1;
@@ -83,7 +83,7 @@ static mica__conv_window forwards(mica__conv_window w) {
   return w;
 }
 
-static mica_status launch_phase(mica_queue *queue, const mica__task *task, const mica__conv_window *w) {
+static mica_status launch_phase(mica_queue *queue, const mica__task *task, const mica__conv_phase *w) {
   const mica__kernel_desc *desc = &mica__conv_gpu_depthwise_kernel;
   const mica__conv *conv = task->problem;
   int32_t values[MICA__MAX_PARAMS];
@@ -94,7 +94,7 @@ static mica_status launch_phase(mica_queue *queue, const mica__task *task, const
   mica__kernel_set(desc, values, "TAPS_W", (int32_t)w->taps[2]);
   mica__kernel_set(desc, values, "STRIDE", near ? (int32_t)w->step[1] : 0);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
-  mica__conv_push_window(&launch, w);
+  mica__conv_push_phase(&launch, w);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
   mica__launch_long(&launch, w->w_at);
@@ -109,8 +109,8 @@ static mica_status launch_phase(mica_queue *queue, const mica__task *task, const
 
 static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   mica_status status = MICA_OK;
-  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(task->problem); i++) {
-    mica__conv_window w = forwards(mica__conv_window_at(task->problem, i));
+  for (int64_t i = 0; status == MICA_OK && i < mica__conv_phase_count(task->problem); i++) {
+    mica__conv_phase w = forwards(mica__conv_phase_at(task->problem, i));
     if (w.n * mica__product3(w.out) > 0) status = launch_phase(queue, task, &w);
   }
   return status;

@@ -1,7 +1,7 @@
 /* Forward and backward data on GPUs, phases together (cl/conv/gpu/implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "ops/select/tile.h"
 #include "runtime/workspace.h"
 
@@ -56,8 +56,8 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
   double weights = 0;
-  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
-    mica__conv_window w = mica__conv_window_at(conv, i);
+  for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
+    mica__conv_phase w = mica__conv_phase_at(conv, i);
     int64_t pixels = mica__max(1, mica__product3(w.out));
     double image = (double)(w.groups * w.c) * (double)mica__product3(w.in);
     double images = (double)mica__min(w.n, WIDEST_TILE / pixels + 2);
@@ -87,12 +87,12 @@ typedef struct products {
   bool alone;                  /* the one phase finishes the pixels of all others too */
 } products;
 
-static int64_t columns_of(const mica__conv_window *w) { return w->n * mica__product3(w->out); }
+static int64_t columns_of(const mica__conv_phase *w) { return w->n * mica__product3(w->out); }
 
 /* The tiles with which phases that have all columns, and the mean of their depths, are done soonest. */
 static const mica__variant *variant_of(const mica__task *task, const mica__conv_phases *phases) {
   const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
-  const mica__conv_window *w = &phases->list[0];
+  const mica__conv_phase *w = &phases->list[0];
   mica__tiled product = {.m = w->k, .batches = w->groups};
   double work = 0;
   for (int i = 0; i < phases->count; i++) {
@@ -108,7 +108,7 @@ static const mica__variant *variant_of(const mica__task *task, const mica__conv_
 static products products_of(const mica__task *task, const mica__conv_phases *phases) {
   const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
   products p = {.phases = *phases};
-  const mica__conv_window *w = &phases->list[0];
+  const mica__conv_phase *w = &phases->list[0];
   mica__kernel_values(desc, variant_of(task, phases), p.values);
   mica__tile_set_subgroup(desc, p.values, task->device);
   bool flat = w->in[0] == 1 && w->out[0] == 1 && w->taps[0] <= 1 && w->first[0] == 0;
@@ -130,7 +130,7 @@ static products products_of(const mica__task *task, const mica__conv_phases *pha
 static mica_status pack(mica_queue *queue, const mica__conv *conv, const products *p, mica_buffer *weights,
                         mica_buffer *table) {
   const mica__kernel_desc *desc = &mica__conv_gpu_pack_weights_kernel;
-  const mica__conv_window *w = &p->phases.list[0];
+  const mica__conv_phase *w = &p->phases.list[0];
   const int64_t past = 2 * p->tile.k, count = w->groups * p->rows * p->depth;
   mica__conv_phases phases = p->phases;
   int64_t first[8] = {0}, begin = 0;
@@ -159,7 +159,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, const product
 
 static mica_status multiply(mica_queue *queue, const mica__conv *conv, products *p, mica_buffer *weights,
                             mica_buffer *table) {
-  const mica__conv_window *w = &p->phases.list[0];
+  const mica__conv_phase *w = &p->phases.list[0];
   mica__launch launch;
   bool flat = true;
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
@@ -196,10 +196,10 @@ static mica_status launch_products(mica_queue *queue, const mica__conv *conv, pr
  * next ones are then all there are. */
 static bool is_alone(const mica__task *task) {
   const mica__conv *conv = task->problem;
-  const int64_t count = mica__conv_windows(conv);
+  const int64_t count = mica__conv_phase_count(conv);
   bool alone = count > 1 && mica__product3(conv->dims.stride) <= MOST_PHASES;
   for (int64_t i = 0; alone && i < count; i++) {
-    const mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, i));
+    const mica__conv_phase w = mica__conv_phase_used(mica__conv_phase_at(conv, i));
     alone = (mica__product3(w.taps) > 0) == (i == 0);
   }
   return alone;
@@ -208,7 +208,7 @@ static bool is_alone(const mica__task *task) {
 static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   mica_status status = MICA_OK;
   const bool alone = is_alone(task);
-  const int64_t count = mica__conv_windows(task->problem);
+  const int64_t count = mica__conv_phase_count(task->problem);
   for (int64_t i = 0; status == MICA_OK && i < count && !(alone && i > 0);) {
     mica__conv_phases phases = mica__conv_phases_at(task->problem, &i);
     if (phases.count == 0) continue;

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "ops/conv/gpu/channels_last.h"
 #include "ops/conv/gpu/splits.h"
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
@@ -47,8 +47,8 @@ static const char *unable(const void *problem) {
   if (mica__kernel_choice(&mica__conv_gpu_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
     return "matrix units do not take the type";
   double weights = 0;
-  for (int64_t i = 0; i < mica__conv_windows(conv); i++) {
-    const mica__conv_window w = mica__conv_window_at(conv, i);
+  for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
+    const mica__conv_phase w = mica__conv_phase_at(conv, i);
     const double pixels = (double)mica__max(1, mica__product3(w.out));
     const double pieces = (double)mica__conv_pieces(conv->dtype, w.c), taps = (double)mica__product3(w.taps);
     /* A tile's columns are of its first image and of as many more as it may reach into; and taps reach beyond. */
@@ -68,7 +68,7 @@ static const char *unable(const void *problem) {
 
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
-  const mica__conv_window w = mica__conv_window_at(conv, 0);
+  const mica__conv_phase w = mica__conv_phase_at(conv, 0);
   const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, conv->dtype, task->device);
   if (reason) return reason;
   if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
@@ -79,13 +79,13 @@ static const char *decline(const mica__task *task) {
 }
 
 /* Pieces of the packed weights of a phase. */
-static int64_t pieces_of(const mica__conv *conv, const mica__conv_window *w) {
+static int64_t pieces_of(const mica__conv *conv, const mica__conv_phase *w) {
   return w->groups * w->k * mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
 }
 
 static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_phases phases, mica_buffer *weights) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_weights_kernel;
-  const mica__conv_window *w = &phases.list[0];
+  const mica__conv_phase *w = &phases.list[0];
   const int64_t size = (int64_t)mica_dtype_size(conv->dtype), piece = PIECE_BYTES / size;
   int64_t first[8] = {0}, count = 0;
   int32_t values[MICA__MAX_PARAMS];
@@ -112,17 +112,17 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
 }
 
 /* True where the filters are as the kernel reads them: of one element, their channels whole pieces. */
-static bool is_packed(const mica__conv *conv, const mica__conv_window *w) {
+static bool is_packed(const mica__conv *conv, const mica__conv_phase *w) {
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
   return mica__product3(w->taps) == 1 && w->w_c == 1 && w->w_k == w->c && w->w_at == 0 && w->c % piece == 0 &&
          mica__tensor_first(conv->w) % piece == 0;
 }
 
-static int64_t columns_of(const mica__conv_window *w) { return w->n * mica__product3(w->out); }
+static int64_t columns_of(const mica__conv_phase *w) { return w->n * mica__product3(w->out); }
 
 /* True if the pixels of the result are those of the one phase, in its order. */
 static bool is_flat(const mica__conv_phases *phases) {
-  const mica__conv_window *w = &phases->list[0];
+  const mica__conv_phase *w = &phases->list[0];
   bool flat = phases->count == 1;
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   return flat;
@@ -136,7 +136,7 @@ static bool is_flat(const mica__conv_phases *phases) {
  * parts the depth of one is divided. */
 static mica__mma_plan plan_products(const mica__task *task, const mica__conv_phases *phases) {
   const mica__conv *conv = task->problem;
-  const mica__conv_window *w = &phases->list[0];
+  const mica__conv_phase *w = &phases->list[0];
   mica__tiled product = {.m = w->k, .batches = w->groups};
   double work = 0;
   for (int i = 0; i < phases->count; i++) {
@@ -157,7 +157,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
                             mica_buffer *source, mica_buffer *weights, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
   const mica__conv *conv = task->problem;
-  const mica__conv_window *w = &phases.list[0];
+  const mica__conv_phase *w = &phases.list[0];
   int64_t groups = 0, pieces = 0;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
@@ -234,7 +234,7 @@ static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   mica_buffer *source = NULL;
   mica_status status = mica__conv_channels_last(queue, mica__conv_source(conv), d->n, d->groups, forward ? d->c : d->k,
                                                 mica__product3(forward ? d->in : d->out), &source);
-  for (int64_t i = 0; status == MICA_OK && i < mica__conv_windows(conv);) {
+  for (int64_t i = 0; status == MICA_OK && i < mica__conv_phase_count(conv);) {
     const mica__conv_phases phases = mica__conv_phases_at(conv, &i);
     if (phases.count > 0) status = launch_together(queue, task, &phases, source);
   }

@@ -62,7 +62,7 @@ static square both_sides(int rows, int columns, const square *matrix, const squa
 
 /* |d|: what a tile at (y, x) reads. */
 static square read_tile(const mica__winograd *p, const double *source, int64_t n, int64_t c, int64_t y, int64_t x) {
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   square d;
   for (int64_t i = 0; i < 6; i++)
     for (int64_t j = 0; j < 6; j++) {
@@ -75,7 +75,7 @@ static square read_tile(const mica__winograd *p, const double *source, int64_t n
 
 /* |g| */
 static square read_filter(const mica__winograd *p, const double *filters, int64_t k, int64_t c) {
-  const double *taps = filters + k * p->window.w_k + c * p->window.w_c;
+  const double *taps = filters + k * p->phase.w_k + c * p->phase.w_c;
   square g;
   for (int t = 0; t < 9; t++) g.at[t / 3][t % 3] = fabs(taps[p->flipped ? 8 - t : t]);
   return g;
@@ -84,7 +84,7 @@ static square read_filter(const mica__winograd *p, const double *filters, int64_
 /* The bound of a tile at (image, filter, first row, first column). */
 static square tile_magnitude(const mica__winograd *p, int edge, const double *source, const double *filters,
                              const int64_t at[4]) {
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   const transforms *t = edge == 4 ? &edge4 : &edge2;
   square sum = {{{0}}};
   for (int64_t c = 0; c < w->c; c++) {
@@ -100,13 +100,13 @@ void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a
                               int64_t count, double *magnitude) {
   const mica__conv *conv = problem;
   mica__winograd p = mica__winograd_of(conv);
-  const int64_t *out = p.window.out;
+  const int64_t *out = p.phase.out;
   const double *source = p.flipped ? b : a, *filters = p.flipped ? a : b;
   int64_t known[4] = {-1};
   square tile = {{{0}}};
   for (int64_t i = 0; i < count; i++) {
     int64_t e = at ? at[i] : i, row = e / out[2] % out[1], column = e % out[2], plane = e / out[2] / out[1];
-    int64_t wanted[4] = {plane / p.window.k, plane % p.window.k, row - row % edge, column - column % edge};
+    int64_t wanted[4] = {plane / p.phase.k, plane % p.phase.k, row - row % edge, column - column % edge};
     /* Neighbours in a row share a tile. */
     if (memcmp(wanted, known, sizeof known) != 0) tile = tile_magnitude(&p, edge, source, filters, wanted);
     memcpy(known, wanted, sizeof known);
@@ -123,7 +123,7 @@ static square transposed(const square *matrix) {
 
 /* |dY|: the tile at (y, x). */
 static square read_gradient(const mica__winograd *p, const double *source, int64_t n, int64_t k, int64_t y, int64_t x) {
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   square d = {{{0}}};
   for (int64_t i = 0; i < 4 && y + i < w->out[1]; i++)
     for (int64_t j = 0; j < 4 && x + j < w->out[2]; j++)
@@ -133,7 +133,7 @@ static square read_gradient(const mica__winograd *p, const double *source, int64
 
 /* The bound of the gradient of filter (k, c). */
 static square filter_magnitude(const mica__winograd *p, const double *x, const double *y, int64_t k, int64_t c) {
-  const mica__conv_window *w = &p->window;
+  const mica__conv_phase *w = &p->phase;
   square output = transposed(&edge4.output), filter = transposed(&edge4.filter), sum = {{{0}}};
   for (int64_t n = 0; n < w->n; n++)
     for (int64_t i = 0; i < w->out[1]; i += 4)
@@ -152,7 +152,7 @@ void mica__winograd_filter_magnitude(const void *problem, const double *x, const
   square taps = {{{0}}};
   for (int64_t i = 0; i < count; i++) {
     int64_t e = at ? at[i] : i, filter = e / 9;
-    if (filter != known) taps = filter_magnitude(&p, x, y, filter / p.window.c, filter % p.window.c);
+    if (filter != known) taps = filter_magnitude(&p, x, y, filter / p.phase.c, filter % p.phase.c);
     known = filter;
     magnitude[i] = taps.at[e % 9 / 3][e % 3];
   }

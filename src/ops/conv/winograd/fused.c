@@ -45,10 +45,13 @@ typedef struct plan {
   int64_t filters, slot; /* floats of U, and of the scratch of a work-group */
 } plan;
 MICA__TASK_PLAN(plan)
+MICA__FIELDS(weights, WINOGRAD_WEIGHTS);
+MICA__FIELDS(strides, WINOGRAD_STRIDES);
+MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
 
 static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
   plan p = {.winograd = mica__winograd_of(conv)};
-  const mica__conv_window *w = &p.winograd.window;
+  const mica__conv_phase *w = &p.winograd.phase;
   mica__kernel_values(&mica__winograd_fused_kernel, variant ? variant : &variants[0], p.values);
   if (!variant) mica__kernel_set(&mica__winograd_fused_kernel, p.values, "TILE", mica__winograd_edge(&p.winograd));
   p.edge = mica__kernel_value(&mica__winograd_fused_kernel, p.values, "TILE");
@@ -71,7 +74,7 @@ static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->proble
 static const char *decline(const mica__task *task) {
   const mica__winograd *winograd = &plan_of(task)->winograd;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (winograd->window.c < FEWEST_CHANNELS) return "there are few channels";
+  if (winograd->phase.c < FEWEST_CHANNELS) return "there are few channels";
   return mica__winograd_pays(winograd) ? NULL : "there are few tiles for each filter";
 }
 
@@ -79,7 +82,7 @@ static size_t filter_bytes(const plan *p) { return (size_t)p->filters * sizeof(f
 static size_t scratch_bytes(const plan *p) { return (size_t)(p->walkers * p->parts * p->slot) * sizeof(float); }
 
 static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters) {
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__conv_phase *w = &p->winograd.phase;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(&mica__winograd_pack_weights_kernel, &pack_variants[0], values);
@@ -88,8 +91,8 @@ static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const 
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_pack_weights_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->c, (int32_t)w->k, (int32_t)p->cp, p->winograd.flipped});
-  mica__launch_long8(&launch, (int64_t[8]){w->w_k, w->w_c, mica_tensor_count(conv->w)});
+  mica__launch_sizes(&launch, (weights){.CG = w->c, .KG = w->k, .CP = p->cp, .FLIP = p->winograd.flipped}.values);
+  mica__launch_long8(&launch, (strides){.w_k = w->w_k, .w_c = w->w_c, .count = mica_tensor_count(conv->w)}.values);
   mica__launch_buffer(&launch, filters, 0);
   const int64_t groups[] = {p->panels, p->cp / VW, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
@@ -99,16 +102,14 @@ static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const 
 
 static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *filters,
                                 mica_buffer *scratch) {
-  const mica__conv_window *w = &p->winograd.window;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   memcpy(values, p->values, sizeof values);
   MICA_TRY(mica__epilogue_begin(queue, &mica__winograd_fused_kernel, values, &conv->epilogue, &launch));
-  /* They were checked to fit. */
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->n, (int32_t)w->c, (int32_t)w->in[1], (int32_t)w->in[2],
-                                          (int32_t)w->k, (int32_t)w->out[1], (int32_t)w->out[2], (int32_t)p->cp});
-  mica__launch_int8(&launch,
-                    (int32_t[8]){(int32_t)p->winograd.top, (int32_t)p->winograd.left, (int32_t)p->tb, (int32_t)p->kb});
+  const mica__winograd *w = &p->winograd;
+  mica__winograd_push_size(&launch, w);
+  mica__launch_sizes(&launch,
+                     (blocking){.TOP = w->top, .LEFT = w->left, .TB = p->tb, .PANELS = p->kb, .CP = p->cp}.values);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, filters, 0);
   mica__launch_buffer(&launch, scratch, 0);

@@ -60,7 +60,7 @@ const char *mica__winograd_staged_unable(const void *problem) {
   const char *reason = mica__winograd_unable(problem);
   if (reason) return reason;
   const planes p = mica__winograd_planes_of(problem, 2);
-  const mica__conv_window *w = &p.winograd.window;
+  const mica__conv_phase *w = &p.winograd.phase;
   /* Parts may add a group to each row. */
   double groups = (double)(w->c + w->k) * ((double)mica__max(p.tiles, w->c) / MICA__RANGE_GROUP + MICA__WINOGRAD_PARTS);
   return groups > INT32_MAX ? "there are too many tiles" : NULL;
@@ -76,27 +76,22 @@ static void plan_task(mica__task *task) {
 static const char *decline(const mica__task *task) {
   const char *reason = mica__needs_gpu(task->device);
   const mica__winograd *winograd = &plan_of(task)->winograd;
-  const mica__conv_window *w = &winograd->window;
+  const mica__conv_phase *w = &winograd->phase;
   if (reason) return reason;
   if (w->c < FEWEST_CHANNELS) return "there are few channels";
   if (w->k < FEWEST_FILTERS) return "there are few filters";
   return mica__winograd_pays(winograd) ? NULL : "there are few tiles for each filter";
 }
 
-void mica__winograd_push_size(mica__launch *launch, const planes *p) {
-  const mica__conv_window *w = &p->winograd.window;
-  /* They were checked to fit. */
-  mica__launch_int8(launch, (int32_t[8]){(int32_t)w->n, (int32_t)w->c, (int32_t)w->in[1], (int32_t)w->in[2],
-                                         (int32_t)w->k, (int32_t)w->out[1], (int32_t)w->out[2], (int32_t)p->share});
-}
-
+MICA__FIELDS(cut, WINOGRAD_CUT);
 mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, const mica_tensor *source, int64_t v_groups,
                                      const mica_tensor *left, int64_t u_groups) {
   mica__launch launch = mica__launch_of(kernel);
   double bytes = 0;
-  mica__winograd_push_size(&launch, p);
-  mica__launch_int8(
-      &launch, (int32_t[8]){(int32_t)p->winograd.top, (int32_t)p->winograd.left, (int32_t)p->parts, (int32_t)v_groups});
+  const mica__winograd *w = &p->winograd;
+  const cut c = {.TOP = w->top, .LEFT = w->left, .PARTS = p->parts, .SHARE = p->share, .V_GROUPS = v_groups};
+  mica__winograd_push_size(&launch, w);
+  mica__launch_sizes(&launch, c.values);
   mica__launch_tensor(&launch, source);
   /* What a prologue names is kept from all other launches. */
   mica__launch_optional(&launch, v_groups ? p->v : NULL);
@@ -120,8 +115,8 @@ static mica_status launch_operands(mica_queue *queue, const planes *p, int64_t v
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   const mica_tensor *source = mica__conv_source(p->conv);
   mica__launch launch = mica__winograd_operands(kernel, p, source, v_groups, p->conv->w, u_groups);
-  mica__launch_long(&launch, p->winograd.window.w_k);
-  mica__launch_long(&launch, p->winograd.window.w_c);
+  mica__launch_long(&launch, p->winograd.phase.w_k);
+  mica__launch_long(&launch, p->winograd.phase.w_c);
   return mica__queue_submit(queue, &launch);
 }
 
@@ -143,13 +138,12 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   mica__launch launch;
   mica__kernel_values(&mica__winograd_outputs_kernel, &output_variants[0], values);
   mica__kernel_set(&mica__winograd_outputs_kernel, values, "TILE", p->edge);
-  bool whole =
-      p->winograd.window.out[2] % p->edge == 0 && mica__tensor_first(p->conv->epilogue.d.tensor) % p->edge == 0;
+  bool whole = p->winograd.phase.out[2] % p->edge == 0 && mica__tensor_first(p->conv->epilogue.d.tensor) % p->edge == 0;
   mica__kernel_set(&mica__winograd_outputs_kernel, values, "WHOLE", whole);
   MICA_TRY(mica__epilogue_begin(queue, &mica__winograd_outputs_kernel, values, &p->conv->epilogue, &launch));
-  mica__winograd_push_size(&launch, p);
+  mica__winograd_push_size(&launch, &p->winograd);
   mica__launch_tensor(&launch, p->m);
-  mica__launch_range3(&launch, (int64_t[]){p->tiles, p->winograd.window.k, 1}, (size_t[]){MICA__RANGE_GROUP, 1, 1});
+  mica__launch_range3(&launch, (int64_t[]){p->tiles, p->winograd.phase.k, 1}, (size_t[]){MICA__RANGE_GROUP, 1, 1});
   mica__epilogue_push(&launch, &p->conv->epilogue);
   /* The multiplications are the products'. */
   const mica__epilogue *e = &p->conv->epilogue;
@@ -160,7 +154,7 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
 
 /* Filters that are constant are transformed once, before all runs. */
 static mica_status launch_all(mica_queue *queue, planes *p) {
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__conv_phase *w = &p->winograd.phase;
   const int64_t v_groups = mica__winograd_groups(w->c, p->tiles), u_groups = mica__winograd_groups(w->k, w->c);
   mica_queue *packer = mica__conv_packer(p->conv, queue);
   MICA_TRY(mica__workspace_tensor(packer, MICA_F32, MICA_SHAPE(p->points, w->k, w->c), &p->u));

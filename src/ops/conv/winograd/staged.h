@@ -29,9 +29,6 @@ const char *mica__winograd_staged_unable(const void *problem);
 /* The groups that a launch takes for so many rows of `across` elements. */
 int64_t mica__winograd_groups(int64_t rows, int64_t across);
 
-/* Packs size, as the kernels take it. */
-void mica__winograd_push_size(mica__launch *launch, const mica__winograd_planes *planes);
-
 /* The launch of a kernel that makes V of `source` and U of `left`, but for what its arguments end in: the groups that
  * each of them takes, 0 for one that is not made. */
 mica__launch mica__winograd_operands(mica__kernel *kernel, const mica__winograd_planes *planes,

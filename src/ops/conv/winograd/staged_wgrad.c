@@ -44,7 +44,7 @@ static mica__tile_plan choose(const mica__tile_kernel *kernel, const mica__task 
 }
 
 static mica__tile_plan products_of(const mica__task *task, const plan *p) {
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__conv_phase *w = &p->winograd.phase;
   return choose(&mica__gemm_gpu_tiles, task, p->conv, (mica__tiled){w->k, w->c, p->tiles, p->points},
                 MICA__WINOGRAD_PARTS);
 }
@@ -60,7 +60,7 @@ static void plan_task(mica__task *task) {
 /* The plain sum by tiles in local memory costs no more. */
 static bool loses(const mica__task *task) {
   const plan *p = plan_of(task);
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__conv_phase *w = &p->winograd.phase;
   const mica__conv_dims *d = &p->conv->dims;
   const mica__tile_plan products = products_of(task, p);
   const mica__tile_plan plain =
@@ -87,7 +87,7 @@ static mica_status get(mica_queue *queue, const mica__kernel_desc *desc, const p
 }
 
 static mica_status launch_operands(mica_queue *queue, const plan *p) {
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__conv_phase *w = &p->winograd.phase;
   const int64_t tiles = p->parts * p->share;
   mica__kernel *kernel = NULL;
   MICA_TRY(get(queue, &mica__winograd_wgrad_operands_kernel, p, &kernel));
@@ -97,11 +97,11 @@ static mica_status launch_operands(mica_queue *queue, const plan *p) {
 }
 
 static mica_status launch_sums(mica_queue *queue, const plan *p) {
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__conv_phase *w = &p->winograd.phase;
   mica__kernel *kernel = NULL;
   MICA_TRY(get(queue, &mica__winograd_wgrad_sums_kernel, p, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  mica__winograd_push_size(&launch, p);
+  mica__winograd_push_size(&launch, &p->winograd);
   mica__launch_size(&launch, p->parts);
   mica__launch_tensor(&launch, p->m);
   mica__launch_tensor(&launch, p->conv->w);
@@ -111,7 +111,7 @@ static mica_status launch_sums(mica_queue *queue, const plan *p) {
 }
 
 static mica_status launch_all(mica_queue *queue, plan *p) {
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__conv_phase *w = &p->winograd.phase;
   const int64_t matrices = p->parts * p->points;
   MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(matrices, w->k, p->share), &p->u));
   MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(matrices, w->c, p->share), &p->v));

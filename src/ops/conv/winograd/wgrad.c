@@ -32,6 +32,7 @@ typedef struct plan {
   int64_t sum_count, slot; /* floats of T, and of the scratch of a work-group */
 } plan;
 MICA__TASK_PLAN(plan)
+MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
@@ -63,18 +64,15 @@ static const char *decline(const mica__task *task) {
 static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *workspace) {
   const mica__conv *conv = task->problem;
   const plan *p = plan_of(task);
-  const mica__conv_window *w = &p->winograd.window;
+  const mica__winograd *w = &p->winograd;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(&mica__winograd_wgrad_kernel, &variants[0], values);
   mica__kernel_set(&mica__winograd_wgrad_kernel, values, "D_T", (int32_t)conv->dtype);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_wgrad_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  /* They were checked to fit. */
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)w->n, (int32_t)w->c, (int32_t)w->in[1], (int32_t)w->in[2],
-                                          (int32_t)w->k, (int32_t)w->out[1], (int32_t)w->out[2]});
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->winograd.top, (int32_t)p->winograd.left, (int32_t)p->tb,
-                                          (int32_t)p->sums.parts});
+  mica__winograd_push_size(&launch, w);
+  mica__launch_sizes(&launch, (blocking){.TOP = w->top, .LEFT = w->left, .TB = p->tb, .PARTS = p->sums.parts}.values);
   mica__launch_tensor(&launch, conv->x);
   mica__launch_tensor(&launch, conv->y);
   mica__launch_buffer(&launch, workspace, 0);

@@ -19,14 +19,23 @@ const char *mica__winograd_unable(const void *problem) {
 }
 
 mica__winograd mica__winograd_of(const mica__conv *conv) {
-  mica__winograd w = {.window = mica__conv_window_at(conv, 0), .flipped = conv->pass == MICA__CONV_BWD_DATA};
-  w.top = w.window.first[1] - (w.flipped ? 2 : 0);
-  w.left = w.window.first[2] - (w.flipped ? 2 : 0);
+  mica__winograd w = {.phase = mica__conv_phase_at(conv, 0), .flipped = conv->pass == MICA__CONV_BWD_DATA};
+  w.top = w.phase.first[1] - (w.flipped ? 2 : 0);
+  w.left = w.phase.first[2] - (w.flipped ? 2 : 0);
   return w;
 }
 
+MICA__FIELDS(size, WINOGRAD_SIZE);
+void mica__winograd_push_size(mica__launch *launch, const mica__winograd *problem) {
+  const mica__conv_phase *w = &problem->phase;
+  const int64_t *in = w->in, *out = w->out;
+  mica__launch_sizes(
+      launch,
+      (size){.N = w->n, .CG = w->c, .IN1 = in[1], .IN2 = in[2], .KG = w->k, .OUT1 = out[1], .OUT2 = out[2]}.values);
+}
+
 int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge) {
-  const mica__conv_window *w = &problem->window;
+  const mica__conv_phase *w = &problem->phase;
   return w->n * mica__ceil_div(w->out[1], edge) * mica__ceil_div(w->out[2], edge);
 }
 
@@ -36,6 +45,6 @@ int32_t mica__winograd_edge(const mica__winograd *problem) {
 
 bool mica__winograd_pays(const mica__winograd *problem) {
   int64_t edge = mica__winograd_edge(problem), points = (edge + 2) * (edge + 2);
-  int64_t results = problem->window.n * mica__product3(problem->window.out);
+  int64_t results = problem->phase.n * mica__product3(problem->phase.out);
   return (mica__winograd_tiles(problem, edge) + FILTER_TILES) * points < 9 * results;
 }

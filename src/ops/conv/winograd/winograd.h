@@ -4,11 +4,13 @@
 #ifndef MICA_OPS_CONV_WINOGRAD_H
 #define MICA_OPS_CONV_WINOGRAD_H
 
-#include "ops/conv/window.h"
+#include "cl/conv/fields.clh"
+#include "ops/conv/phase.h"
+#include "runtime/fields.h"
 
 /* A pass as a phase whose taps ascend. */
 typedef struct mica__winograd {
-  mica__conv_window window;
+  mica__conv_phase phase;
   int64_t top, left; /* the source's pixel that the first tap reads for the result's first */
   bool flipped;      /* taps are those of the filter rotated by 180 degrees */
 } mica__winograd;
@@ -16,6 +18,9 @@ typedef struct mica__winograd {
 /* For mica__impl.unable: NULL for 3 x 3 adjacent taps and stride 1 in one group, with sums of float. */
 const char *mica__winograd_unable(const void *problem);
 mica__winograd mica__winograd_of(const mica__conv *conv);
+
+/* Packs WINOGRAD_SIZE, as all kernels of the room but that of packed weights take it. */
+void mica__winograd_push_size(mica__launch *launch, const mica__winograd *problem);
 
 /* Tiles of edge x edge results, in all images. */
 int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge);

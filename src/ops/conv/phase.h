@@ -1,32 +1,32 @@
-/* ops/conv/window.h: a pass as kernels of the CPU class compute it: phase by phase (PHASE_PARAMS of
+/* ops/conv/phase.h: a pass as kernels of the CPU class compute it: phase by phase (PHASE_PARAMS of
  * cl/conv/problem.clh, where the formula is). Forward is one phase, whose operands backward filter has too; backward
  * data has one for each phase of the stride. */
-#ifndef MICA_OPS_CONV_WINDOW_H
-#define MICA_OPS_CONV_WINDOW_H
+#ifndef MICA_OPS_CONV_PHASE_H
+#define MICA_OPS_CONV_PHASE_H
 
 #include "ops/conv/conv.h"
 
-typedef struct mica__conv_window {
+typedef struct mica__conv_phase {
   int64_t n, groups, c, k; /* c: channels of the source in a group, k: of the result */
   int64_t in[3], taps[3], first[3], delta[3], step[3], out[3], at[3], full[3], out_stride[3];
   /* Weight (g, k, c, t) is element w_at + g w_group + k w_k + c w_c + sum t_i w_tap[i] of the tensor w. */
   int64_t w_at, w_group, w_k, w_c, w_tap[3];
-} mica__conv_window;
+} mica__conv_phase;
 
 /* The number of phases of a pass, and one of them. */
-int64_t mica__conv_windows(const mica__conv *conv);
-mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index);
+int64_t mica__conv_phase_count(const mica__conv *conv);
+mica__conv_phase mica__conv_phase_at(const mica__conv *conv, int64_t index);
 /* The phase of the forward pass, whatever the pass; and a phase with source and result channels of its
  * weights exchanged. */
-mica__conv_window mica__conv_window_forward(const mica__conv_dims *dims);
-mica__conv_window mica__conv_window_transposed(mica__conv_window window);
+mica__conv_phase mica__conv_phase_forward(const mica__conv_dims *dims);
+mica__conv_phase mica__conv_phase_transposed(mica__conv_phase phase);
 /* A phase without the taps that read nothing but padding. */
-mica__conv_window mica__conv_window_used(mica__conv_window window);
+mica__conv_phase mica__conv_phase_used(mica__conv_phase phase);
 
 /* Phases that a launch of the GPU class computes together (PHASES_PARAMS): they differ in height and width alone. */
 #define MICA__CONV_TOGETHER 4
 typedef struct mica__conv_phases {
-  mica__conv_window list[MICA__CONV_TOGETHER]; /* as mica__conv_window_used has them, that of most taps first */
+  mica__conv_phase list[MICA__CONV_TOGETHER]; /* as mica__conv_phase_used has them, that of most taps first */
   int64_t begins[MICA__CONV_TOGETHER], numbers[MICA__CONV_TOGETHER]; /* phase_begins, for the launch to set */
   int count;
 } mica__conv_phases;
@@ -40,19 +40,19 @@ double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *
 void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *phases);
 
 /* Pack PHASE_PARAMS; and of these phase_taps alone. */
-void mica__conv_push_window(mica__launch *launch, const mica__conv_window *window);
-void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *window);
+void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *phase);
+void mica__conv_push_taps(mica__launch *launch, const mica__conv_phase *phase);
 
 /* The source: x forward, y backward. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
 
 /* The weights of a phase packed for tiles of `rows` rows, in blocks of so many channels (cl/conv/cpu/pack_weights.cl):
  * the number of floats, and the launch that writes them into `packed` from element `first` on. */
-int64_t mica__conv_packed_count(const mica__conv_window *window, int64_t rows);
-mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_window *window,
+int64_t mica__conv_packed_count(const mica__conv_phase *phase, int64_t rows);
+mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
 /* Packs the weights of one phase in one block into a new workspace, which the caller destroys. */
-mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_window *window,
+mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
                                   int32_t rows, mica_buffer **packed);
 
 #endif

@@ -1,4 +1,4 @@
-#include "ops/conv/window.h"
+#include "ops/conv/phase.h"
 
 #include "base/arith.h"
 #include "base/error.h"
@@ -14,14 +14,14 @@ static int64_t stride_phases(const mica__conv_dims *d, int i) {
   return d->stride[i] < d->in[i] ? d->stride[i] : d->in[i];
 }
 
-int64_t mica__conv_windows(const mica__conv *conv) {
+int64_t mica__conv_phase_count(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   return conv->pass != MICA__CONV_BWD_DATA ? 1 : stride_phases(d, 0) * stride_phases(d, 1) * stride_phases(d, 2);
 }
 
-static mica__conv_window forward(const mica__conv_dims *d) {
+static mica__conv_phase forward(const mica__conv_dims *d) {
   int64_t taps = mica__product3(d->filter), tap = 1;
-  mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->c, .k = d->k};
+  mica__conv_phase w = {.n = d->n, .groups = d->groups, .c = d->c, .k = d->k};
   w.w_c = taps;
   w.w_k = d->c * taps;
   w.w_group = d->k * w.w_k;
@@ -40,7 +40,7 @@ static mica__conv_window forward(const mica__conv_dims *d) {
 
 /* Pixels i = phase + j stride of x get pixels o = (i + pad - r dilation) / stride of y, for those r that divide
  * without remainder: every (stride / gcd(stride, dilation))-th. */
-static void set_phase(const mica__conv_dims *d, int i, int64_t phase, int64_t tap, mica__conv_window *w) {
+static void set_phase(const mica__conv_dims *d, int i, int64_t phase, int64_t tap, mica__conv_phase *w) {
   int64_t stride = d->stride[i], dilation = d->dilation[i], common = gcd(stride, dilation), every = stride / common;
   int64_t r = 0, reach = phase + d->pad[i];
   while (r < every && (reach - r * dilation) % stride != 0) r++;
@@ -57,13 +57,13 @@ static void set_phase(const mica__conv_dims *d, int i, int64_t phase, int64_t ta
   if (w->taps[i]) w->w_at += r * tap;
 }
 
-static bool is_copied(const mica__conv_window *w, int i) {
+static bool is_copied(const mica__conv_phase *w, int i) {
   return w->taps[i] == 1 && w->first[i] == 0 && w->step[i] == 1 && w->out_stride[i] == 1 && w->in[i] == w->out[i] &&
          w->out[i] == w->full[i];
 }
 
 /* Adjacent dimensions that are only copied, pixel by pixel, become one. */
-static mica__conv_window merged(mica__conv_window w) {
+static mica__conv_phase merged(mica__conv_phase w) {
   for (int i = 2; i > 0 && is_copied(&w, i); i--) {
     if (!is_copied(&w, i - 1)) break;
     w.in[2] *= i == 2 ? w.in[1] : w.in[0];
@@ -73,7 +73,7 @@ static mica__conv_window merged(mica__conv_window w) {
   return w;
 }
 
-mica__conv_window mica__conv_window_used(mica__conv_window w) {
+mica__conv_phase mica__conv_phase_used(mica__conv_phase w) {
   for (int i = 0; i < 3; i++) {
     int64_t idle = mica__conv_drop_idle(w.in[i], w.out[i], w.step[i], w.first[i], w.delta[i], &w.taps[i]);
     w.first[i] += idle * w.delta[i];
@@ -82,10 +82,10 @@ mica__conv_window mica__conv_window_used(mica__conv_window w) {
   return merged(w);
 }
 
-mica__conv_window mica__conv_window_forward(const mica__conv_dims *dims) { return merged(forward(dims)); }
+mica__conv_phase mica__conv_phase_forward(const mica__conv_dims *dims) { return merged(forward(dims)); }
 
-mica__conv_window mica__conv_window_transposed(mica__conv_window w) {
-  mica__conv_window transposed = w;
+mica__conv_phase mica__conv_phase_transposed(mica__conv_phase w) {
+  mica__conv_phase transposed = w;
   transposed.c = w.k;
   transposed.k = w.c;
   transposed.w_c = w.w_k;
@@ -93,11 +93,11 @@ mica__conv_window mica__conv_window_transposed(mica__conv_window w) {
   return transposed;
 }
 
-mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
+mica__conv_phase mica__conv_phase_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
-  if (conv->pass != MICA__CONV_BWD_DATA) return mica__conv_window_forward(d);
+  if (conv->pass != MICA__CONV_BWD_DATA) return mica__conv_phase_forward(d);
   int64_t taps = mica__product3(d->filter), tap = 1;
-  mica__conv_window w = {.n = d->n, .groups = d->groups, .c = d->k, .k = d->c};
+  mica__conv_phase w = {.n = d->n, .groups = d->groups, .c = d->k, .k = d->c};
   w.w_k = taps;
   w.w_c = d->c * taps;
   w.w_group = d->k * w.w_c;
@@ -110,12 +110,12 @@ mica__conv_window mica__conv_window_at(const mica__conv *conv, int64_t index) {
 
 /* They were checked to fit. */
 #define I(value) (int32_t)(w->value)
-void mica__conv_push_taps(mica__launch *launch, const mica__conv_window *w) {
+void mica__conv_push_taps(mica__launch *launch, const mica__conv_phase *w) {
   mica__launch_int8(launch, (int32_t[]){I(taps[1]), I(taps[2]), I(first[0]), I(first[1]), I(first[2]), I(delta[0]),
                                         I(delta[1]), I(delta[2])});
 }
 
-void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
+void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *w) {
   mica__launch_int8(launch, (int32_t[]){I(n), I(groups), I(c), I(k), I(in[0]), I(in[1]), I(in[2]), I(taps[0])});
   mica__conv_push_taps(launch, w);
   mica__launch_int8(
@@ -127,11 +127,11 @@ void mica__conv_push_window(mica__launch *launch, const mica__conv_window *w) {
 mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index) {
   const mica__conv_dims *d = &conv->dims;
   /* Numbers run along the width first, then along the height. */
-  const int64_t plane = mica__conv_windows(conv) == 1 ? 1 : stride_phases(d, 1) * stride_phases(d, 2);
+  const int64_t plane = mica__conv_phase_count(conv) == 1 ? 1 : stride_phases(d, 1) * stride_phases(d, 2);
   const int64_t end = mica__min(*index + MICA__CONV_TOGETHER, *index - *index % plane + plane);
   mica__conv_phases p = {.count = 0};
   for (; *index < end; ++*index) {
-    const mica__conv_window w = mica__conv_window_used(mica__conv_window_at(conv, *index));
+    const mica__conv_phase w = mica__conv_phase_used(mica__conv_phase_at(conv, *index));
     if (w.n * mica__product3(w.out) == 0) continue;
     int at = p.count++;
     for (; at > 0 && mica__product3(w.taps) > mica__product3(p.list[at - 1].taps); at--) p.list[at] = p.list[at - 1];
@@ -149,9 +149,9 @@ double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *
 
 void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *p) {
   int32_t begins[8];
-  mica__conv_push_window(launch, &p->list[0]);
+  mica__conv_push_phase(launch, &p->list[0]);
   for (int i = 0; i < MICA__CONV_TOGETHER; i++) {
-    const mica__conv_window *w = &p->list[i];
+    const mica__conv_phase *w = &p->list[i];
     mica__launch_int8(launch, (int32_t[]){I(taps[1]), I(taps[2]), I(first[1]), I(first[2]), I(out[1]), I(out[2]),
                                           I(at[1]), I(at[2])});
     begins[i] = i < p->count ? (int32_t)p->begins[i] : INT32_MAX;
@@ -169,11 +169,11 @@ static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA
 const mica__kernel_desc mica__conv_cpu_pack_weights_kernel = {
     MICA__KERNEL("conv_cpu_pack_weights", "conv/cpu/pack_weights.cl", params, variants)};
 
-int64_t mica__conv_packed_count(const mica__conv_window *w, int64_t rows) {
+int64_t mica__conv_packed_count(const mica__conv_phase *w, int64_t rows) {
   return w->groups * mica__ceil_div(w->k, rows) * rows * w->c * mica__product3(w->taps);
 }
 
-mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w,
+mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *w,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
@@ -195,7 +195,7 @@ mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *con
   return mica__queue_submit(queue, &launch);
 }
 
-mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_window *w, int32_t rows,
+mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *w, int32_t rows,
                                   mica_buffer **packed) {
   mica_queue *packer = mica__conv_packer(conv, queue);
   const int64_t count = mica__conv_packed_count(w, rows);
