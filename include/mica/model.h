@@ -65,6 +65,9 @@ typedef struct mica_model_config {
    * MICA_ZERO: none) and of vgg11 with a LARGE stem (0: 0.5, MICA_ZERO: none). */
   double dropout;
   mica_sequence_sizes sequence; /* of networks of sequences, where `dropout` is that of blocks and layers */
+  /* For mica_model_create: parameters are zeros, none is drawn. For who loads all of them, or asks what the network is:
+   * the 133 million of vgg11 take seconds. */
+  bool blank;
 } mica_model_config;
 
 /* Logits of the network that config->name names, of x (N, ...) with samples as its family has them; a mica_nn_block. An
@@ -96,7 +99,7 @@ MICA_API mica_model_family mica_model_family_of(size_t index);
 
 /* A network for inference with a session of its own: input "inputs" (N, input...) of any N, f32 (i32 of the family
  * TOKENS), one output, logits.
- * Weights have their initial values (of seed 0), to be replaced by mica_nn_load. */
+ * Weights have their initial values (of seed 0) unless config is `blank`, to be replaced by mica_nn_load. */
 typedef struct mica_model mica_model;
 MICA_API MICA_CHECKED mica_status mica_model_create(mica_engine *engine, const char *name,
                                                     const mica_model_config *config, mica_model **model);

@@ -172,7 +172,7 @@ static int show_network(const cli_command *self, const char *name, bool as_json)
   char *text = NULL;
   int status = CLI_OK;
   if (mica_engine_create(&(mica_engine_config){.device = "null"}, &engine) != MICA_OK ||
-      mica_model_create(engine, name, NULL, &model) != MICA_OK ||
+      mica_model_create(engine, name, &(mica_model_config){.blank = true}, &model) != MICA_OK ||
       mica_nn_summary(mica_model_network(model), &text) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK && as_json) {

@@ -129,13 +129,16 @@ static bool load_binary(mica_engine *engine, mica__program *program, const reque
 static mica_status build_source(mica_engine *engine, const request *r, cl_program *out) {
   cl_int error = CL_SUCCESS;
   mica__text text = {0};
-  mica__text_addf(&text, "%s%s", mica__split_prelude(&engine->device.info), r->source);
-  MICA_TRY(mica__text_status(&text));
+  mica__text_add(&text, mica__split_prelude(&engine->device.info));
+  mica__text_add(&text, r->source);
+  mica_status status = mica__text_status(&text);
   const char *source = text.data;
-  cl_program handle = engine->api->CreateProgramWithSource(engine->context, 1, &source, NULL, &error);
+  cl_program handle = NULL;
+  if (status == MICA_OK) handle = engine->api->CreateProgramWithSource(engine->context, 1, &source, NULL, &error);
   mica__text_free(&text);
+  MICA_TRY(status);
   if (!handle) return mica__engine_check(engine, error ? error : CL_OUT_OF_RESOURCES, "making a program");
-  mica_status status = build(engine, handle, r);
+  status = build(engine, handle, r);
   if (status != MICA_OK) {
     engine->api->ReleaseProgram(handle);
     return status;

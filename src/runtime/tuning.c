@@ -88,9 +88,9 @@ mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t by
 static bool file_name(const mica_engine *engine, mica__text *path) {
   const mica_device_info *d = &engine->device.info;
   char name[MICA__HASH_TEXT];
+  if (!*engine->cache_dir) return false;
   mica__hash key = mica__hash_text(mica__kernel_source_hash(), d->platform);
   key = mica__hash_text(mica__hash_text(mica__hash_text(key, d->platform_version), d->name), d->driver);
-  if (!*engine->cache_dir) return false;
   mica__text_addf(path, "%s/tuning/%s.txt", engine->cache_dir, mica__hash_format(key, name));
   return !path->failed;
 }

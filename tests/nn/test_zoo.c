@@ -161,6 +161,13 @@ START_TEST(a_model_with_a_session) {
   ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), z, sizeof z));
   for (int i = 0; i < 30; i++) ck_assert(isfinite(z[i]));
   ck_assert(z[0] != z[1] && z[0] != z[10]);
+  mica_model_destroy(model);
+  ck_ok(mica_model_create(test_engine(), "lenet", &(mica_model_config){.input = MICA_SHAPE(1, 28, 28), .blank = true},
+                          &model));
+  session = mica_model_session(model);
+  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"inputs", inputs}}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), z, sizeof z));
+  for (int i = 0; i < 30; i++) ck_assert(z[i] == 0); /* biases of zeros */
   mica_tensor_destroy(inputs);
   mica_model_destroy(model);
 }

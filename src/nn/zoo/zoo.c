@@ -122,7 +122,7 @@ static mica_status build(mica_engine *engine, const mica_model_config *c, mica_m
   MICA_TRY(mica_nn_create(m->graph, NULL, &m->nn));
   mica_value z = mica_model_build(m->nn, mica_input(m->graph, "inputs", dtype, shape), c);
   MICA_TRY(mica_session_create(engine, m->graph, &z, 1, NULL, &m->session));
-  return mica_nn_initialise(m->nn, m->session);
+  return c->blank ? MICA_OK : mica_nn_initialise(m->nn, m->session);
 }
 
 mica_status mica_model_create(mica_engine *engine, const char *name, const mica_model_config *config,
