@@ -174,17 +174,20 @@ static bool joins_nothing(const sweep *s, const draft *d) {
   return true;
 }
 
-/* A sum of equal elements, where the device would find it without rounding too. */
+/* A sum of equal elements, where the device would find it without rounding too, and without wrapping. */
 static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
   const mica__node *x = mica__graph_node(s->out, d->inputs[0]);
+  unsigned char element[8] = {0};
   if (d->op->kind != MICA__OP_REDUCE || d->op->join != MICA__JOIN_SUM || x->op != &mica__op_full) return false;
   const mica__reduce_attrs *reduce = d->attrs;
   double n = 1, value = mica__full_value(x);
   for (int32_t i = 0; i < x->type.shape.rank; i++)
     if (reduce->axes >> i & 1) n *= (double)x->type.shape.dim[i];
   *sum = n * value;
-  bool whole = rint(value) == value;
-  return x->type.dtype == d->types[0].dtype && whole && fabs(*sum) <= 0x1p24;
+  if (x->type.dtype != d->types[0].dtype || rint(value) != value || fabs(*sum) > 0x1p24) return false;
+  mica__element_set(x->type.dtype, element, 0, *sum);
+  return mica_dtype_kind_of(x->type.dtype) == MICA_DTYPE_KIND_FLOAT ||
+         mica__element_get(x->type.dtype, element, 0) == *sum;
 }
 
 /* A product of two vectors. Operands that were quantised stay what other ops look for. */
