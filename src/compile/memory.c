@@ -6,10 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block of the arena: one value, or several that take it over from one another. */
+/* A block of the arena: one value, or several that take it over from one another, or a composite. */
 typedef struct block {
   size_t bytes, offset;
   int32_t born, dies; /* steps, both included */
+  bool composite;
 } block;
 
 typedef struct planner {
@@ -22,6 +23,7 @@ typedef struct planner {
   int32_t *first_use;
   block *blocks;
   int32_t block_count;
+  int32_t *composite_block; /* by composite - 1, from 1; 0 before one of its values has been met */
 } planner;
 
 static mica__node *node_at(const planner *p, int32_t id) { return mica__graph_node(p->partition->graph, id); }
@@ -111,7 +113,9 @@ static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   if (mica__is_without(MICA__WITHOUT_IN_PLACE)) return 0;
   for (int32_t i = 0; i < step->read_count; i++) {
     int32_t from = step->reads[i], b = p->block_of[from - 1];
-    if (b && p->last_use[from - 1] == s && p->blocks[b - 1].dies == s && may_take_over(p, step, from, id)) return b;
+    if (b && !p->blocks[b - 1].composite && p->last_use[from - 1] == s && p->blocks[b - 1].dies == s &&
+        may_take_over(p, step, from, id))
+      return b;
   }
   return 0;
 }
@@ -127,6 +131,22 @@ static int32_t written_at(const planner *p, int32_t s) {
   return first;
 }
 
+/* The block for a value of `bytes` bytes, made where it takes over none; it lives as long as the value at least. */
+static int32_t block_for(planner *p, int32_t s, int32_t id, size_t bytes, int32_t born, int32_t dies) {
+  const mica__composites *all = p->partition->composites;
+  const int32_t of = all ? all->of[id - 1] : 0;
+  int32_t b = of ? p->composite_block[of - 1] : inherited_block(p, s, id);
+  if (!b) {
+    b = ++p->block_count;
+    p->blocks[b - 1] = (block){.bytes = bytes, .born = born, .dies = dies, .composite = of != 0};
+    if (of) p->blocks[b - 1].bytes = mica__round_up((size_t)all->bytes[of - 1], p->memory->arena.align);
+    if (of) p->composite_block[of - 1] = b;
+  }
+  if (born < p->blocks[b - 1].born) p->blocks[b - 1].born = born;
+  if (dies > p->blocks[b - 1].dies) p->blocks[b - 1].dies = dies;
+  return b;
+}
+
 static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   const int32_t born = written_at(p, s), last = p->last_use[id - 1], dies = last > born ? last : born;
   mica__location *location = &p->memory->locations[id - 1];
@@ -137,13 +157,7 @@ static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   }
   MICA_TRY(check_size(p, id));
   size_t bytes = mica__round_up(mica__node_bytes(node_at(p, id)), p->memory->arena.align);
-  int32_t b = inherited_block(p, s, id);
-  if (!b) {
-    b = ++p->block_count;
-    p->blocks[b - 1] = (block){.bytes = bytes, .born = born};
-  }
-  p->blocks[b - 1].dies = dies;
-  p->block_of[id - 1] = b;
+  p->block_of[id - 1] = block_for(p, s, id, bytes, born, dies);
   location->home = MICA__HOME_ARENA;
   p->memory->unplanned_bytes += bytes;
   p->memory->value_count++;
@@ -205,8 +219,11 @@ static mica_status pack(planner *p) {
   free(placed);
   free(by_size);
   MICA_TRY(status);
+  const mica__composites *all = p->partition->composites;
   for (int32_t i = 0; i < p->partition->graph->count; i++)
-    if (p->block_of[i]) p->memory->locations[i].offset = p->blocks[p->block_of[i] - 1].offset;
+    if (p->block_of[i])
+      p->memory->locations[i].offset =
+          p->blocks[p->block_of[i] - 1].offset + (all && all->of[i] ? (size_t)all->offset[i] : 0);
   return MICA_OK;
 }
 
@@ -233,8 +250,9 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
                .block_of = calloc(nodes, sizeof *p.block_of),
                .last_use = calloc(nodes, sizeof *p.last_use),
                .first_use = calloc(nodes, sizeof *p.first_use),
-               .blocks = calloc(nodes, sizeof *p.blocks)};
-  bool good = memory->locations && p.block_of && p.last_use && p.first_use && p.blocks;
+               .blocks = calloc(nodes, sizeof *p.blocks),
+               .composite_block = calloc(nodes, sizeof *p.composite_block)};
+  bool good = memory->locations && p.block_of && p.last_use && p.first_use && p.blocks && p.composite_block;
   mica_status status = good ? MICA_OK : mica__fail_nomem("a session");
   for (size_t i = 0; good && i < nodes; i++) p.last_use[i] = -1, p.first_use[i] = partition->count;
   if (status == MICA_OK) status = locate_results(&p, deferred);
@@ -245,6 +263,7 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
   free(p.last_use);
   free(p.first_use);
   free(p.blocks);
+  free(p.composite_block);
   if (status != MICA_OK) mica__memory_free(memory);
   return status;
 }

@@ -26,6 +26,7 @@ typedef struct group {
 
 typedef struct work {
   const mica_graph *graph;
+  const mica__composites *composites;
   int32_t count;         /* nodes */
   bool *needed, *wanted; /* wanted: an output or an assigned value */
   int32_t *group_of;     /* by id - 1, from 1; 0 for sources and views */
@@ -271,7 +272,7 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   bool launched = mica__node_is_launched(node);
   MICA_TRY(begin_group(w, id, !launched));
   int32_t own = w->group_count;
-  if (launched && fusion && node->op->window) {
+  if (launched && fusion && node->op->window && !(w->composites && w->composites->joined[id - 1])) {
     /* Alone in its group it is read and written by a kernel, unless that would have too many arguments. */
     launched = !try_union(w, &id, 1);
     w->groups[own - 1].fused = !launched;
@@ -537,9 +538,10 @@ static void release(work *w) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
 }
 
-mica_status mica__partition_make(const mica__template *template, bool fusion, mica__partition *partition) {
-  work w = {.graph = template->graph, .count = template->graph->count};
-  *partition = (mica__partition){.graph = template->graph};
+mica_status mica__partition_make(const mica__template *template, bool fusion, const mica__composites *composites,
+                                 mica__partition *partition) {
+  work w = {.graph = template->graph, .composites = composites, .count = template->graph->count};
+  *partition = (mica__partition){.graph = template->graph, .composites = composites};
   mica_status status = allocate(&w, partition);
   for (int32_t i = 0; status == MICA_OK && i < w.count; i++) partition->step_of[i] = -1;
   if (status == MICA_OK) {

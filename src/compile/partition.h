@@ -2,6 +2,7 @@
 #ifndef MICA_COMPILE_PARTITION_H
 #define MICA_COMPILE_PARTITION_H
 
+#include "compile/composite.h"
 #include "compile/emit.h"
 
 /* One launch of a run: a fused kernel of several nodes, or the launch of an op. */
@@ -20,14 +21,17 @@ typedef struct mica__step {
 
 typedef struct mica__partition {
   const mica_graph *graph;
-  mica__step *steps; /* in the order of running, once scheduled */
+  const mica__composites *composites; /* NULL where there are none */
+  mica__step *steps;                  /* in the order of running, once scheduled */
   int32_t count;
   int32_t *step_of; /* by id - 1: the step that stores the node, or -1 */
 } mica__partition;
 
 /* Groups the nodes that outputs and assignments need. Without fusion every node is a step, and only views are read
- * through. Steps come in no useful order. */
-mica_status mica__partition_make(const mica__template *template, bool fusion, mica__partition *partition);
+ * through. Steps come in no useful order. A concatenation whose operands lie in it, by `composites` (or NULL), is a
+ * launch of its op, which then has nothing to do. */
+mica_status mica__partition_make(const mica__template *template, bool fusion, const mica__composites *composites,
+                                 mica__partition *partition);
 void mica__partition_free(mica__partition *partition);
 
 /* Sets step_of of what the step stores. */

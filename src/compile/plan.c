@@ -29,6 +29,21 @@ static mica_status match_names(mica_session *session, mica__plan *v) {
   return MICA_OK;
 }
 
+/* The steps of the plan's template, their order and their memory. */
+static mica_status plan_steps(mica_session *session, mica__plan *v) {
+  const mica__slabs slabs = mica__slabs_of(session->engine);
+  const bool fusion = !session->config.no_fusion;
+  mica__composites composites = {0};
+  if (fusion) MICA_TRY(mica__composites_find(&v->template, &slabs, &composites));
+  mica_status status = mica__partition_make(&v->template, fusion, fusion ? &composites : NULL, &v->partition);
+  if (status == MICA_OK) status = mica__partition_schedule(&v->template, &v->partition, v->deferred);
+  if (status == MICA_OK)
+    status = mica__memory_plan(&v->template, &v->partition, v->deferred, session->engine, &v->memory);
+  mica__composites_free(&composites);
+  v->partition.composites = NULL;
+  return status;
+}
+
 static mica_status plan_memory(mica_session *session, mica__plan *v) {
   size_t source_nodes = (size_t)session->template.graph->count + 1;
   mica_shape *by_node = calloc(source_nodes, sizeof *by_node);
@@ -42,9 +57,7 @@ static mica_status plan_memory(mica_session *session, mica__plan *v) {
   if (!v->deferred) return mica__fail_nomem("a session");
   if (!session->config.no_fusion && !mica__is_without(MICA__WITHOUT_EPILOGUES))
     MICA_TRY(mica__template_fuse_epilogues(&v->template));
-  MICA_TRY(mica__partition_make(&v->template, !session->config.no_fusion, &v->partition));
-  MICA_TRY(mica__partition_schedule(&v->template, &v->partition, v->deferred));
-  MICA_TRY(mica__memory_plan(&v->template, &v->partition, v->deferred, session->engine, &v->memory));
+  MICA_TRY(plan_steps(session, v));
   return match_names(session, v);
 }
 

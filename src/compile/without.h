@@ -7,7 +7,8 @@
 /* Bit, text. What is left out: MEMORY: values share the arena's memory; IN_PLACE: a result takes over an operand's
  * memory, a parameter is written where it lies; REWRITE: written-out forms become ops; SCALES: factors move into
  * weights; EPILOGUES: launches do what pointwise users do; AGAIN: cheap values are computed where they are used;
- * TOGETHER: updates share launches; INVARIANT: what stays as it is runs once; SPLIT: long rows are walked in pieces. */
+ * TOGETHER: updates share launches; INVARIANT: what stays as it is runs once; SPLIT: long rows are walked in pieces;
+ * COMPOSITES: operands of a concatenation are computed where it has them. */
 #define MICA__WITHOUT_LIST(X)                                                                                          \
   X(MEMORY, "memory")                                                                                                  \
   X(IN_PLACE, "in_place")                                                                                              \
@@ -17,7 +18,8 @@
   X(AGAIN, "again")                                                                                                    \
   X(TOGETHER, "together")                                                                                              \
   X(INVARIANT, "invariant")                                                                                            \
-  X(SPLIT, "split")
+  X(SPLIT, "split")                                                                                                    \
+  X(COMPOSITES, "composites")
 
 enum {
 #define MICA__WITHOUT_NUMBER(name, text) MICA__WITHOUT_NUMBER_##name,

@@ -237,6 +237,9 @@ typedef struct mica__op {
   /* True where the result is a single element, the sum of the products of inputs 0 and 1, element by element in their
    * order: it is computed so, with what stands around it. */
   bool (*is_dot)(const struct mica__node *node, const struct mica__type *inputs);
+  /* LAUNCH with `window`: the result has its operands' elements and no others. A launch copies those operands alone
+   * that do not lie there already. */
+  bool composes;
   bool kept; /* not folded where its operands are constants: other ops look for it (mica__op.match) */
   uint32_t units;
   double unit;

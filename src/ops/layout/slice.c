@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "ops/common/build.h"
 #include "ops/layout/strided_copy.h"
+#include "runtime/tensor.h"
 
 #include <mica/ops.h>
 
@@ -246,6 +247,16 @@ static mica_status evaluate_concat(const mica__eval *eval) {
   return MICA_OK;
 }
 
+/* True if the operand is its window of the result, where the compiler let it be computed. */
+static bool lies_there(const mica_tensor *x, const mica_tensor *y, const mica__access *to) {
+  const mica_shape shape = mica_tensor_shape(x);
+  if (mica__tensor_buffer(x) != mica__tensor_buffer(y)) return false;
+  if (mica__tensor_first(x) != mica__tensor_first(y) + to->offset) return false;
+  for (int32_t k = 0; k < shape.rank; k++)
+    if (shape.dim[k] > 1 && mica_tensor_strides(x)[k] != to->stride[k]) return false;
+  return true;
+}
+
 static mica_status launch_concat(const mica__exec *exec) {
   int64_t axis = ((const mica__concat_attrs *)exec->attrs)->axis, begin = 0;
   mica__access to = {0};
@@ -255,7 +266,8 @@ static mica_status launch_concat(const mica__exec *exec) {
     mica__access from = {0};
     for (int32_t k = 0; k < shape.rank; k++) from.stride[k] = mica_tensor_strides(exec->inputs[i])[k];
     to.offset = begin * to.stride[axis];
-    MICA_TRY(mica__strided_copy(exec->queue, NULL, shape, exec->inputs[i], &from, exec->output, &to));
+    if (!lies_there(exec->inputs[i], exec->output, &to))
+      MICA_TRY(mica__strided_copy(exec->queue, NULL, shape, exec->inputs[i], &from, exec->output, &to));
     begin += shape.dim[axis];
   }
   return MICA_OK;
@@ -293,6 +305,7 @@ const mica__op mica__op_concat = {.name = "concat",
                                   .grad = grad_concat,
                                   .evaluate = evaluate_concat,
                                   .window = window_of_concat,
+                                  .composes = true,
                                   .launch = launch_concat,
                                   .takes_strides = UINT32_MAX};
 

@@ -1,0 +1,27 @@
+/* compile/composite.h: values that are computed where a larger one has them, so that a concatenation of them takes no
+ * copy.
+ *
+ * A composite is one block of memory for values that are parts of one another: the operands of a concatenation whose
+ * windows are contiguous (along the first axis, or along the channels of one image), and its result; also the results
+ * of several, where one begins as another does. Every byte of it belongs to one value that a step computes, and to all
+ * the concatenations that show it. */
+#ifndef MICA_COMPILE_COMPOSITE_H
+#define MICA_COMPILE_COMPOSITE_H
+
+#include "compile/slabs.h"
+#include "compile/template.h"
+
+typedef struct mica__composites {
+  int32_t *of;     /* by id - 1: the node's composite, from 1; 0 for a value with memory of its own */
+  int64_t *offset; /* by id - 1: bytes from the composite's first one */
+  bool *joined;    /* by id - 1: a concatenation all of whose operands lie in it */
+  int64_t *bytes;  /* by composite - 1 */
+  int32_t count;
+} mica__composites;
+
+/* Finds the composites of a template in its final form. Their parts begin at multiples of the slabs' alignment, and
+ * none is larger than a slab. */
+mica_status mica__composites_find(const mica__template *template, const mica__slabs *slabs, mica__composites *found);
+void mica__composites_free(mica__composites *composites);
+
+#endif
