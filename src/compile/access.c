@@ -62,9 +62,10 @@ static run *run_of(run *runs, int32_t count, int64_t step) {
 bool mica__access_compose(mica_shape space, const mica__access *outer, mica_shape shape, const mica__access *inner,
                           mica__access *out) {
   run runs[MICA_MAX_RANK];
-  *out = (mica__access){.offset = inner->offset};
+  *out = (mica__access){0};
   for (int32_t i = 0; i < space.rank; i++)
-    if (space.dim[i] == 0) return true;
+    if (space.dim[i] == 0) return true; /* its views may begin anywhere: the last of no elements is number -1 */
+  out->offset = inner->offset;
   int32_t count = find_runs(shape, inner, runs);
   for (int32_t j = 0; j < count; j++) {
     runs[j].at = outer->offset / runs[j].row_major % runs[j].extent;

@@ -67,20 +67,21 @@ static int32_t emit_number(mica__emission *e, int32_t id, double value) {
   return add_instr(e, &instr, id, &nowhere);
 }
 
-/* A view is read through; where that cannot be said it is loaded, as a value of its own, unless it shows what this very
- * kernel computes. */
+/* True if what a chain of views shows is not computed by this very kernel, which then could not read it. */
+static bool is_made_before(const mica__emission *e, int32_t id) {
+  for (; node_at(e, id)->op->kind == MICA__OP_VIEW; id = node_at(e, id)->inputs[0])
+    if (e->group[id - 1] == e->own) return false;
+  return !is_member(e, id);
+}
+
+/* A view is read through; where that cannot be said it is loaded, as a value of its own. */
 static int32_t emit_view(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   mica__access inner, both;
   if (node->op->view(node, node_at(e, node->inputs[0])->type.shape, &inner) &&
       mica__access_compose(e->space, access, node->type.shape, &inner, &both))
     return emit_value(e, node->inputs[0], &both);
-  int32_t base = id;
-  while (node_at(e, base)->op->kind == MICA__OP_VIEW) {
-    if (e->group[base - 1] == e->own) return -1;
-    base = node_at(e, base)->inputs[0];
-  }
-  return is_member(e, base) ? -1 : add_load(e, id, access);
+  return is_made_before(e, id) ? add_load(e, id, access) : -1;
 }
 
 static int32_t emit_pointwise(mica__emission *e, int32_t id, const mica__access *access) {
@@ -199,7 +200,7 @@ static int32_t emit_windows(mica__emission *e, int32_t id, const mica__access *a
   for (int32_t k = 0; k < node->input_count; k++) {
     mica__fused_instr load = {.kind = MICA__FUSED_LOAD, .dtype = node->type.dtype, .bounded = true};
     if (mica__node_count(node_at(e, node->inputs[k])) == 0) continue;
-    if (!window_access(e, node, k, access, &load, &base) || is_member(e, base)) return -1;
+    if (!window_access(e, node, k, access, &load, &base) || !is_made_before(e, base)) return -1;
     load.args[0] = value;
     load.arg_count = value >= 0;
     load.operand = add_operand(e, base, false);
