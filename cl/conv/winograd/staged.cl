@@ -2,21 +2,24 @@
  * operands of a matrix product for each point, the products, by the kernels of cl/matmul, and the transform of what
  * they make.
  *
- *   forward, backward data   M[point] = U[point] V[point]         backward filter   M[part][point] = U V'
+ *   forward, backward data   M[point] = U[point] V[point]         backward filter   M[part][point] = V U'
  *
  *   STAGE 0  winograd_operands         V, and U[point][k][c] = G g G', g[r][s] = W[k w_k + c w_c + 3 r + s]; FLIP: g
  *                                      rotated by 180 degrees
- *   STAGE 1  winograd_wgrad_operands   V, and U[part][point][k][tile] = A dY A'
+ *   STAGE 1  winograd_wgrad_operands   V, and U[point][k][tile] = A x A' of the tile's TILE x TILE pixels of X
  *   STAGE 2  winograd_outputs          D[n][k][y][x] = A' M A, with the epilogue
- *   STAGE 3  winograd_wgrad_sums       dW[k][c][3][3] = G' (sum over parts of M[part][point][k][c]) G
+ *   STAGE 3  winograd_wgrad_sums       dW[c][k][3][3] = G' (sum over parts of M[part][point][c][k]) G, rotated
  *
- * with V[part][point][c][tile] = B' d B of the tile's EDGE x EDGE pixels of S, zero outside. U, V and M are float.
- * Tiles of TILE x TILE results are numbered through all images, row by row, and divided into parts of SHARE: sums
- * over tiles are long where filters are few. What the last part has beyond the last tile is zero. TOP, LEFT: the
- * first tile in S; V_GROUPS: the groups that V takes, before the first of U. A work-item makes all points of one
- * element, or one tile of one channel. NDRange of stages 0 and 1: one dimension, for each c ceil(PARTS SHARE / 64)
- * groups, then for each k ceil(CG / 64) or as many as tiles take; of stage 2 tiles, KG; of stage 3 CG, KG; work-groups
- * (64, 1, 1). */
+ * with V[point][c][tile] = B' d B of the tile's EDGE x EDGE pixels of S, zero outside. A filter's gradient takes V of
+ * dY (S), as backward data does, and U of x: it is the sum over q of x[q] dY[q + pad - r], whose taps descend. U, V and
+ * M are float. Tiles of TILE x TILE pixels of the results, or of X, are numbered through all images, row by row; rows
+ * of tiles are PITCH long, and zero beyond the last tile. TOP, LEFT: the first tile in S; V_GROUPS: the groups that V
+ * takes, before the first of U.
+ *
+ * In stages 0 to 2 a work-item makes all points of one element, or one tile of one channel. NDRange of stages 0 and 1:
+ * one dimension, for each c ceil(PITCH / 64) groups, then for each k ceil(CG / 64) or as many as tiles take; of stage 2
+ * tiles, KG; work-groups (64, 1, 1). Stage 3 adds the parts that the products' depth was divided into: work-items (i,
+ * s) of a group of LANES x EDGE add column s of the points of filter i. NDRange LANES ceil(CG KG / LANES), EDGE. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "conv/winograd/winograd.clh"
@@ -32,9 +35,10 @@
 #endif
 #define UNROLL _Pragma("unroll")
 #define GROUP 64
+#define LANES 32
 
 #if STAGE == 0 || STAGE == 1
-/* A tile: its image, first row and first column; rows of parts that have no tile are beyond every image. */
+/* A tile: its image, first row and first column; what has no tile is beyond every image. */
 typedef struct position {
   int n, y, x;
 } position;
@@ -46,12 +50,6 @@ static position tile_at(const int tile, const int8 size) {
   return at;
 }
 
-/* Where a tile stands in the first point of U or V of so many rows. */
-static long offset_of(const int tile, const int row, const int rows, const int SHARE) {
-  const int part = tile / SHARE;
-  return ((long)part * POINTS * rows + row) * SHARE + (tile - part * SHARE);
-}
-
 static void transform_pixels(const int8 size, const int8 cut, const int c, const int tile,
                              __global const STORAGE(D_T) * S, __global float *V) {
   UNPACK_INTS(WINOGRAD_SIZE, size)
@@ -59,9 +57,9 @@ static void transform_pixels(const int8 size, const int8 cut, const int c, const
   const position at = tile_at(tile, size);
   const int y = at.y + TOP, x = at.x + LEFT;
   float rows[EDGE][EDGE];
-  if (tile >= PARTS * SHARE) return;
+  if (tile >= PITCH) return;
   S += ((long)min(at.n, N - 1) * CG + c) * IN1 * IN2;
-  V += offset_of(tile, c, CG, SHARE);
+  V += (long)c * PITCH + tile;
   UNROLL for (int s = 0; s < EDGE; s++) {
     float d[EDGE], v[EDGE];
     UNROLL for (int r = 0; r < EDGE; r++) {
@@ -74,7 +72,7 @@ static void transform_pixels(const int8 size, const int8 cut, const int c, const
   UNROLL for (int r = 0; r < EDGE; r++) {
     float v[EDGE];
     WINOGRAD_INPUT(float, rows[r], v);
-    UNROLL for (int s = 0; s < EDGE; s++) V[(long)(r * EDGE + s) * CG * SHARE] = v[s];
+    UNROLL for (int s = 0; s < EDGE; s++) V[(long)(r * EDGE + s) * CG * PITCH] = v[s];
   }
 }
 #endif
@@ -107,7 +105,7 @@ RANGE_KERNEL winograd_operands(const int8 size, const int8 cut, __global const S
   UNPACK_INTS(WINOGRAD_CUT, cut)
   const int item = (int)get_local_id(0), group = (int)get_group_id(0), own = group - V_GROUPS;
   if (own < 0) {
-    const int across = (PARTS * SHARE + GROUP - 1) / GROUP, c = group / across;
+    const int across = (PITCH + GROUP - 1) / GROUP, c = group / across;
     transform_pixels(size, cut, c, (group - c * across) * GROUP + item, S + S_at, V + V_at);
   } else {
     const int across = (CG + GROUP - 1) / GROUP, k = own / across, c = (own - k * across) * GROUP + item;
@@ -117,20 +115,20 @@ RANGE_KERNEL winograd_operands(const int8 size, const int8 cut, __global const S
 #endif
 
 #if STAGE == 1
-static void transform_gradients(const int8 size, const int8 cut, const int k, const int tile,
-                                __global const STORAGE(D_T) * Y, __global float *U) {
+static void transform_tiles(const int8 size, const int8 cut, const int k, const int tile,
+                            __global const STORAGE(D_T) * X, __global float *U) {
   UNPACK_INTS(WINOGRAD_SIZE, size)
   UNPACK_INTS(WINOGRAD_CUT, cut)
   const position at = tile_at(tile, size);
   float rows[EDGE][TILE];
-  if (tile >= PARTS * SHARE) return;
-  Y += ((long)min(at.n, N - 1) * KG + k) * OUT1 * OUT2;
-  U += offset_of(tile, k, KG, SHARE);
+  if (tile >= PITCH) return;
+  X += ((long)min(at.n, N - 1) * KG + k) * OUT1 * OUT2;
+  U += (long)k * PITCH + tile;
   UNROLL for (int s = 0; s < TILE; s++) {
     float d[TILE], m[EDGE];
     UNROLL for (int r = 0; r < TILE; r++) {
       const bool inside = at.n < N && at.y + r < OUT1 && at.x + s < OUT2;
-      d[r] = inside ? LOAD(D_T, Y, (long)(at.y + r) * OUT2 + at.x + s) : 0.0f;
+      d[r] = inside ? LOAD(D_T, X, (long)(at.y + r) * OUT2 + at.x + s) : 0.0f;
     }
     WINOGRAD_OUTPUT_BACK(float, d, m);
     UNROLL for (int r = 0; r < EDGE; r++) rows[r][s] = m[r];
@@ -138,36 +136,37 @@ static void transform_gradients(const int8 size, const int8 cut, const int k, co
   UNROLL for (int r = 0; r < EDGE; r++) {
     float m[EDGE];
     WINOGRAD_OUTPUT_BACK(float, rows[r], m);
-    UNROLL for (int s = 0; s < EDGE; s++) U[(long)(r * EDGE + s) * KG * SHARE] = m[s];
+    UNROLL for (int s = 0; s < EDGE; s++) U[(long)(r * EDGE + s) * KG * PITCH] = m[s];
   }
 }
 
 RANGE_KERNEL winograd_wgrad_operands(const int8 size, const int8 cut, __global const STORAGE(D_T) * S, const long S_at,
-                                     __global float *restrict V, const long V_at, __global const STORAGE(D_T) * Y,
-                                     const long Y_at, __global float *restrict U, const long U_at) {
+                                     __global float *restrict V, const long V_at, __global const STORAGE(D_T) * X,
+                                     const long X_at, __global float *restrict U, const long U_at) {
   UNPACK_INTS(WINOGRAD_CUT, cut)
   const int item = (int)get_local_id(0), group = (int)get_group_id(0), own = group - V_GROUPS;
-  const int across = (PARTS * SHARE + GROUP - 1) / GROUP, row = (own < 0 ? group : own) / across;
+  const int across = (PITCH + GROUP - 1) / GROUP, row = (own < 0 ? group : own) / across;
   const int tile = ((own < 0 ? group : own) - row * across) * GROUP + item;
   if (own < 0)
     transform_pixels(size, cut, row, tile, S + S_at, V + V_at);
   else
-    transform_gradients(size, cut, row, tile, Y + Y_at, U + U_at);
+    transform_tiles(size, cut, row, tile, X + X_at, U + U_at);
 }
 #endif
 
 #if STAGE == 2
-RANGE_KERNEL winograd_outputs(const int8 size, __global const float *M, const long M_at, EPILOGUE_PARAMS) {
+RANGE_KERNEL winograd_outputs(const int8 size, const int PITCH, __global const float *M, const long M_at,
+                              EPILOGUE_PARAMS) {
   UNPACK_INTS(WINOGRAD_SIZE, size)
   const int down = (OUT1 + TILE - 1) / TILE, across = (OUT2 + TILE - 1) / TILE, tiles = N * down * across;
   const int tile = (int)get_global_id(0), k = (int)get_global_id(1), row = tile / across;
   const int y = row % down * TILE, x = tile % across * TILE, n = row / down;
   float columns[TILE][EDGE];
   if (tile >= tiles || k >= KG) return;
-  M += M_at + (long)k * tiles + tile;
+  M += M_at + (long)k * PITCH + tile;
   UNROLL for (int s = 0; s < EDGE; s++) {
     float m[EDGE], out[TILE];
-    UNROLL for (int r = 0; r < EDGE; r++) m[r] = M[(long)(r * EDGE + s) * KG * tiles];
+    UNROLL for (int r = 0; r < EDGE; r++) m[r] = M[(long)(r * EDGE + s) * KG * PITCH];
     WINOGRAD_OUTPUT(float, m, out);
     UNROLL for (int r = 0; r < TILE; r++) columns[r][s] = out[r];
   }
@@ -185,26 +184,28 @@ RANGE_KERNEL winograd_outputs(const int8 size, __global const float *M, const lo
 #endif
 
 #if STAGE == 3
-RANGE_KERNEL winograd_wgrad_sums(const int8 size, const int parts, __global const float *restrict M, const long M_at,
-                                 __global STORAGE(D_T) *restrict D, const long D_at) {
+__kernel __attribute__((reqd_work_group_size(LANES, EDGE, 1))) void
+winograd_wgrad_sums(const int8 size, const int parts, __global const float *restrict M, const long M_at,
+                    __global STORAGE(D_T) *restrict D, const long D_at) {
   UNPACK_INTS(WINOGRAD_SIZE, size)
-  const int c = (int)get_global_id(0), k = (int)get_global_id(1);
-  const long point = (long)KG * CG;
-  float columns[3][EDGE];
-  if (c >= CG || k >= KG) return;
-  M += M_at + (long)k * CG + c;
-  UNROLL for (int s = 0; s < EDGE; s++) {
+  __local float columns[3][EDGE][LANES];
+  const int lane = (int)get_local_id(0), s = (int)get_local_id(1);
+  const long filters = (long)CG * KG, filter = (long)get_group_id(0) * LANES + lane;
+  if (filter < filters) {
     float u[EDGE], g[3];
-    UNROLL for (int r = 0; r < EDGE; r++) u[r] = M[(r * EDGE + s) * point];
+    M += M_at + s * filters + filter;
+    UNROLL for (int r = 0; r < EDGE; r++) u[r] = M[r * EDGE * filters];
     for (int part = 1; part < parts; part++)
-      UNROLL for (int r = 0; r < EDGE; r++) u[r] += M[((long)part * POINTS + r * EDGE + s) * point];
+      UNROLL for (int r = 0; r < EDGE; r++) u[r] += M[((long)part * POINTS + r * EDGE) * filters];
     WINOGRAD_FILTER_BACK(float, u, g);
-    UNROLL for (int r = 0; r < 3; r++) columns[r][s] = g[r];
+    UNROLL for (int r = 0; r < 3; r++) columns[r][s][lane] = g[r];
   }
-  UNROLL for (int r = 0; r < 3; r++) {
-    float g[3];
-    WINOGRAD_FILTER_BACK(float, columns[r], g);
-    UNROLL for (int s = 0; s < 3; s++) STORE(D_T, g[s], D, D_at + ((long)k * CG + c) * 9 + r * 3 + s);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (s < 3 && filter < filters) {
+    float u[EDGE], g[3];
+    UNROLL for (int i = 0; i < EDGE; i++) u[i] = columns[s][i][lane];
+    WINOGRAD_FILTER_BACK(float, u, g);
+    UNROLL for (int i = 0; i < 3; i++) STORE(D_T, g[i], D, D_at + filter * 9 + 8 - s * 3 - i);
   }
 }
 #endif

@@ -64,6 +64,12 @@ void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm);
  * (cl/matmul/gemm_splitk.cl). */
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial);
 
+/* A product whose depth is divided as planned (ops/select/tile.h), for gemm_gpu; sums[splits][batches][m][n] are for
+ * the caller to add up. The plan's splits are at least 2. */
+struct mica__tile_plan;
+mica_status mica__gemm_gpu_parts(mica_queue *queue, const mica__gemm *gemm, const struct mica__tile_plan *plan,
+                                 const mica_tensor *sums);
+
 /* An operand as panels of `width` along its outer index (rows of A, columns of B), each row of a panel `pitch` long. */
 typedef struct mica__panels {
   const mica_tensor *tensor;

@@ -3,6 +3,7 @@
 #include "ops/matmul/gemm.h"
 #include "ops/select/tile.h"
 #include "runtime/compiler.h"
+#include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param tile_params[] = {
@@ -68,9 +69,13 @@ static const char *decline_tiles(const mica__task *task) {
   return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
-/* splits > 1: partial sums go to the buffer. */
+static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
+  return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
+}
+
+/* splits > 1: partial sums go to the buffer, from element `first` on. */
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant, int64_t splits,
-                                mica_buffer *partial) {
+                                mica_buffer *partial, int64_t first) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
@@ -83,8 +88,9 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
   mica__launch_range1(&launch, groups * (int64_t)tile.threads, tile.threads);
   if (splits == 1) return mica__gemm_end(queue, &launch, gemm);
   mica__launch_size(&launch, splits);
-  mica__launch_buffer(&launch, partial, 0);
-  mica__launch_cost(&launch, 2.0 * (double)gemm->m * (double)gemm->n * (double)gemm->k * (double)gemm->batches, 0);
+  mica__launch_buffer(&launch, partial, first);
+  mica__gemm_cost(&launch, gemm);
+  launch.bytes += (double)partial_bytes(gemm, splits - 1);
   return mica__queue_submit(queue, &launch);
 }
 
@@ -96,11 +102,7 @@ static mica_status fail_unfit(void) {
 
 static mica_status launch_gemm_gpu(mica_queue *queue, const mica__task *task) {
   const plan *p = plan_of(task);
-  return p->variant ? launch_tiles(queue, task->problem, p->variant, 1, NULL) : fail_unfit();
-}
-
-static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
-  return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
+  return p->variant ? launch_tiles(queue, task->problem, p->variant, 1, NULL, 0) : fail_unfit();
 }
 
 static void plan_splitk(mica__task *task) { plan_up_to(task, SPLIT_MAX); }
@@ -125,6 +127,12 @@ mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int
   return mica__gemm_end(queue, &launch, gemm);
 }
 
+mica_status mica__gemm_gpu_parts(mica_queue *queue, const mica__gemm *gemm, const mica__tile_plan *p,
+                                 const mica_tensor *sums) {
+  if (!p->variant) return fail_unfit();
+  return launch_tiles(queue, gemm, p->variant, p->splits, mica__tensor_buffer(sums), mica__tensor_first(sums));
+}
+
 static mica_status launch_splitk(mica_queue *queue, const mica__task *task) {
   const mica__gemm *gemm = task->problem;
   const plan *p = plan_of(task);
@@ -133,7 +141,7 @@ static mica_status launch_splitk(mica_queue *queue, const mica__task *task) {
   /* Where it has been told to run though there is nothing to split: in two, of which one may be empty. */
   int64_t splits = p->splits < 2 ? 2 : p->splits;
   MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, splits), &partial));
-  mica_status status = launch_tiles(queue, gemm, p->variant, splits, partial);
+  mica_status status = launch_tiles(queue, gemm, p->variant, splits, partial, 0);
   if (status == MICA_OK) status = mica__gemm_add_splits(queue, gemm, splits, partial);
   mica_buffer_destroy(partial);
   return status;

@@ -11,7 +11,8 @@
  * same function of the magnitude bounds the result.
  *
  * A filter's gradient is the transposed algorithm, magnitude = |G'| ( sum over tiles of (|A| |dY| |A'|) * (|B'| |d|
- * |B|) ) |G|, with sums over tiles, of which there are fewer than terms of the direct sum. */
+ * |B|) ) |G|, with sums over tiles, of which there are fewer than terms of the direct sum; or the same with tiles of x
+ * in A's place and of dY in B's. */
 #include "ops/conv/winograd/winograd.h"
 
 #include <math.h>
@@ -121,24 +122,25 @@ static square transposed(const square *matrix) {
   return out;
 }
 
-/* |dY|: the tile at (y, x). */
-static square read_gradient(const mica__winograd *p, const double *source, int64_t n, int64_t k, int64_t y, int64_t x) {
+/* |d| of the results' plane: the tile at (y, x). */
+static square read_results(const mica__winograd *p, const double *results, int64_t n, int64_t k, int64_t y, int64_t x) {
   const mica__conv_phase *w = &p->phase;
   square d = {{{0}}};
   for (int64_t i = 0; i < 4 && y + i < w->out[1]; i++)
     for (int64_t j = 0; j < 4 && x + j < w->out[2]; j++)
-      d.at[i][j] = fabs(source[((n * w->k + k) * w->out[1] + y + i) * w->out[2] + x + j]);
+      d.at[i][j] = fabs(results[((n * w->k + k) * w->out[1] + y + i) * w->out[2] + x + j]);
   return d;
 }
 
-/* The bound of the gradient of filter (k, c). */
-static square filter_magnitude(const mica__winograd *p, const double *x, const double *y, int64_t k, int64_t c) {
+/* The bound of the gradient of the taps between channel c of the source and k of the results. */
+static square filter_magnitude(const mica__winograd *p, const double *source, const double *results, int64_t k,
+                               int64_t c) {
   const mica__conv_phase *w = &p->phase;
   square output = transposed(&edge4.output), filter = transposed(&edge4.filter), sum = {{{0}}};
   for (int64_t n = 0; n < w->n; n++)
     for (int64_t i = 0; i < w->out[1]; i += 4)
       for (int64_t j = 0; j < w->out[2]; j += 4) {
-        square d = read_tile(p, x, n, c, i, j), g = read_gradient(p, y, n, k, i, j);
+        square d = read_tile(p, source, n, c, i, j), g = read_results(p, results, n, k, i, j);
         square v = both_sides(6, 6, &edge4.input, &d), m = both_sides(6, 4, &output, &g);
         for (int t = 0; t < 36; t++) sum.at[t / 6][t % 6] += v.at[t / 6][t % 6] * m.at[t / 6][t % 6];
       }
@@ -148,12 +150,17 @@ static square filter_magnitude(const mica__winograd *p, const double *x, const d
 void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, const int64_t *at,
                                      int64_t count, double *magnitude) {
   mica__winograd p = mica__winograd_of(problem);
+  const double *source = p.flipped ? y : x, *results = p.flipped ? x : y;
+  /* Filters lie in the order of y's channels, then x's. */
+  const int64_t across = p.flipped ? p.phase.k : p.phase.c;
   int64_t known = -1;
   square taps = {{{0}}};
   for (int64_t i = 0; i < count; i++) {
-    int64_t e = at ? at[i] : i, filter = e / 9;
-    if (filter != known) taps = filter_magnitude(&p, x, y, filter / p.phase.c, filter % p.phase.c);
+    int64_t e = at ? at[i] : i, filter = e / 9, tap = p.flipped ? 8 - e % 9 : e % 9;
+    const int64_t outer = filter / across, inner = filter % across;
+    if (filter != known)
+      taps = filter_magnitude(&p, source, results, p.flipped ? inner : outer, p.flipped ? outer : inner);
     known = filter;
-    magnitude[i] = taps.at[e % 9 / 3][e % 3];
+    magnitude[i] = taps.at[tap / 3][tap % 3];
   }
 }

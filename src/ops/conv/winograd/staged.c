@@ -38,13 +38,17 @@ const mica__kernel_desc mica__winograd_outputs_kernel = {
 #define FEWEST_CHANNELS 32
 #define FEWEST_FILTERS 32
 
+/* Elements of the products' vectors. */
+#define ALIGNMENT 4
+
 typedef mica__winograd_planes planes;
 MICA__TASK_PLAN(planes)
 
 planes mica__winograd_planes_of(const mica__conv *conv, int32_t edge) {
-  planes p = {.conv = conv, .winograd = mica__winograd_of(conv), .edge = edge, .parts = 1};
+  planes p = {.conv = conv, .winograd = mica__winograd_of(conv), .edge = edge};
   p.points = (edge + 2) * (edge + 2);
-  p.tiles = p.share = mica__winograd_tiles(&p.winograd, edge);
+  p.tiles = mica__winograd_tiles(&p.winograd, edge);
+  p.pitch = mica__ceil_div(p.tiles, ALIGNMENT) * ALIGNMENT;
   return p;
 }
 
@@ -61,8 +65,7 @@ const char *mica__winograd_staged_unable(const void *problem) {
   if (reason) return reason;
   const planes p = mica__winograd_planes_of(problem, 2);
   const mica__conv_phase *w = &p.winograd.phase;
-  /* Parts may add a group to each row. */
-  double groups = (double)(w->c + w->k) * ((double)mica__max(p.tiles, w->c) / MICA__RANGE_GROUP + MICA__WINOGRAD_PARTS);
+  double groups = (double)(w->c + w->k) * ((double)mica__max(p.pitch, w->c) / MICA__RANGE_GROUP + 1);
   return groups > INT32_MAX ? "there are too many tiles" : NULL;
 }
 
@@ -89,7 +92,7 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   mica__launch launch = mica__launch_of(kernel);
   double bytes = 0;
   const mica__winograd *w = &p->winograd;
-  const cut c = {.TOP = w->top, .LEFT = w->left, .PARTS = p->parts, .SHARE = p->share, .V_GROUPS = v_groups};
+  const cut c = {.TOP = w->top, .LEFT = w->left, .PITCH = p->pitch, .V_GROUPS = v_groups};
   mica__winograd_push_size(&launch, w);
   mica__launch_sizes(&launch, c.values);
   mica__launch_tensor(&launch, source);
@@ -120,17 +123,20 @@ static mica_status launch_operands(mica_queue *queue, const planes *p, int64_t v
   return mica__queue_submit(queue, &launch);
 }
 
-mica_status mica__winograd_products(mica_queue *queue, const planes *p, mica__gemm gemm) {
+mica__gemm mica__winograd_gemm(const planes *p, int64_t m, int64_t n, int64_t k) {
+  const mica__matrix products = {.tensor = p->m, .row = n, .col = 1, .batch = m * n};
+  return (mica__gemm){.m = m,
+                      .n = n,
+                      .k = k,
+                      .batches = p->points,
+                      .allow_tf32 = p->conv->allow_tf32,
+                      .epilogue = {.c = products, .d = products, .acc = MICA_F32, .alpha = 1}};
+}
+
+mica_status mica__winograd_products(mica_queue *queue, const mica__gemm *gemm) {
   char key[MICA__TUNING_TEXT];
-  gemm.batches = p->points * p->parts;
-  gemm.allow_tf32 = p->conv->allow_tf32;
-  gemm.a = (mica__matrix){.tensor = p->u, .row = gemm.k, .col = 1, .batch = gemm.m * gemm.k};
-  gemm.b.tensor = p->v;
-  gemm.b.batch = gemm.n * gemm.k;
-  mica__matrix products = {.tensor = p->m, .row = gemm.n, .col = 1, .batch = gemm.m * gemm.n};
-  gemm.epilogue = (mica__epilogue){.c = products, .d = products, .acc = MICA_F32, .alpha = 1};
-  mica__gemm_key(&gemm, key);
-  return mica__choose_and_launch(queue, mica__gemm_impls, &gemm, key);
+  mica__gemm_key(gemm, key);
+  return mica__choose_and_launch(queue, mica__gemm_impls, gemm, key);
 }
 
 static mica_status launch_outputs(mica_queue *queue, const planes *p) {
@@ -142,6 +148,7 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   mica__kernel_set(&mica__winograd_outputs_kernel, values, "WHOLE", whole);
   MICA_TRY(mica__epilogue_begin(queue, &mica__winograd_outputs_kernel, values, &p->conv->epilogue, &launch));
   mica__winograd_push_size(&launch, &p->winograd);
+  mica__launch_size(&launch, p->pitch);
   mica__launch_tensor(&launch, p->m);
   mica__launch_range3(&launch, (int64_t[]){p->tiles, p->winograd.phase.k, 1}, (size_t[]){MICA__RANGE_GROUP, 1, 1});
   mica__epilogue_push(&launch, &p->conv->epilogue);
@@ -155,15 +162,17 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
 /* Filters that are constant are transformed once, before all runs. */
 static mica_status launch_all(mica_queue *queue, planes *p) {
   const mica__conv_phase *w = &p->winograd.phase;
-  const int64_t v_groups = mica__winograd_groups(w->c, p->tiles), u_groups = mica__winograd_groups(w->k, w->c);
+  const int64_t v_groups = mica__winograd_groups(w->c, p->pitch), u_groups = mica__winograd_groups(w->k, w->c);
   mica_queue *packer = mica__conv_packer(p->conv, queue);
   MICA_TRY(mica__workspace_tensor(packer, MICA_F32, MICA_SHAPE(p->points, w->k, w->c), &p->u));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p->points, w->c, p->tiles), &p->v));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p->points, w->k, p->tiles), &p->m));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p->points, w->c, p->pitch), &p->v));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p->points, w->k, p->pitch), &p->m));
   if (p->conv->prologue) MICA_TRY(launch_operands(packer, p, 0, u_groups));
   MICA_TRY(launch_operands(queue, p, v_groups, p->conv->prologue ? 0 : u_groups));
-  MICA_TRY(mica__winograd_products(
-      queue, p, (mica__gemm){.m = w->k, .n = p->tiles, .k = w->c, .b = {.row = p->tiles, .col = 1}}));
+  mica__gemm gemm = mica__winograd_gemm(p, w->k, p->pitch, w->c);
+  gemm.a = (mica__matrix){.tensor = p->u, .row = w->c, .col = 1, .batch = w->k * w->c};
+  gemm.b = (mica__matrix){.tensor = p->v, .row = p->pitch, .col = 1, .batch = w->c * p->pitch};
+  MICA_TRY(mica__winograd_products(queue, &gemm));
   return launch_outputs(queue, p);
 }
 

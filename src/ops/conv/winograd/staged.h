@@ -5,23 +5,27 @@
 
 #include "ops/conv/winograd/winograd.h"
 #include "ops/matmul/gemm.h"
+#include "ops/select/tile.h"
 
-/* The problem and its planes of floats: U[parts][points][k] of c filters or of `share` tiles,
- * V[parts][points][c][share], and the products M. */
+/* The problem and its planes of floats: U[points][k] of c filters or of `pitch` tiles, V[points][c][pitch], and the
+ * products M. Rows of tiles begin at vectors of the products' operands. */
 typedef struct mica__winograd_planes {
   const mica__conv *conv;
   mica__winograd winograd;
   int32_t edge;
-  int64_t points, tiles, parts, share;
+  int64_t points, tiles, pitch;
   mica_tensor *u, *v, *m;
 } mica__winograd_planes;
 
-/* The planes for tiles of edge x edge results, all in one part, without tensors. */
+/* What a gradient of filters has planned; products.splits: the parts of the products' depth. */
+typedef struct mica__winograd_wgrad_plan {
+  mica__winograd_planes planes;
+  mica__tile_plan products;
+} mica__winograd_wgrad_plan;
+
+/* The planes for tiles of edge x edge results, without tensors. */
 mica__winograd_planes mica__winograd_planes_of(const mica__conv *conv, int32_t edge);
 void mica__winograd_planes_clear(mica__winograd_planes *planes);
-
-/* The most parts that there may be. */
-#define MICA__WINOGRAD_PARTS 64
 
 /* For mica__impl.unable: as mica__winograd_unable, and groups are numbered by an int. */
 const char *mica__winograd_staged_unable(const void *problem);
@@ -35,8 +39,8 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const mica__winograd_
                                      const mica_tensor *source, int64_t v_groups, const mica_tensor *left,
                                      int64_t u_groups);
 
-/* M from U and V: a product of m x k with k x n elements for each point of each part, of which b.row and b.col say how
- * those of V lie. */
-mica_status mica__winograd_products(mica_queue *queue, const mica__winograd_planes *planes, mica__gemm gemm);
+/* M as m x k by k x n for each point, for a and b to be set; and by the implementations of products. */
+mica__gemm mica__winograd_gemm(const mica__winograd_planes *planes, int64_t m, int64_t n, int64_t k);
+mica_status mica__winograd_products(mica_queue *queue, const mica__gemm *gemm);
 
 #endif

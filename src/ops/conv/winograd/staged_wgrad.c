@@ -1,14 +1,16 @@
 /* Winograd's gradient of filters on GPUs (cl/conv/winograd/staged.cl): transforms around a batch of matrix products
- * whose sums, over tiles, are divided into parts. */
+ * whose sums, over tiles, are divided into parts. The gradient of the results is transformed as backward data does it,
+ * so that one of the two passes has it done for both. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd/staged.h"
-#include "ops/select/tile.h"
 #include "runtime/workspace.h"
 
 #define EDGE 4
-/* Parts begin at vectors of the products' operands. */
-#define ALIGNMENT 4
+#define POINTS 36
+/* Filters of a group of winograd_wgrad_sums, and the parts that it adds at most. */
+#define LANES 32
+#define MOST_PARTS 64
 
 static const mica__kernel_param operand_params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
@@ -26,7 +28,7 @@ static const mica__variant sum_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 
 const mica__kernel_desc mica__winograd_wgrad_sums_kernel = {
     MICA__KERNEL("winograd_wgrad_sums", "conv/winograd/staged.cl", sum_params, sum_variants)};
 
-typedef mica__winograd_planes plan;
+typedef mica__winograd_wgrad_plan plan;
 MICA__TASK_PLAN(plan)
 
 /* Multiply-adds of a unit in the time of an element of U or V: its transform reads an element and writes it, the
@@ -43,33 +45,36 @@ static mica__tile_plan choose(const mica__tile_kernel *kernel, const mica__task 
   return mica__tile_choose(kernel, &any, &product, most);
 }
 
-static mica__tile_plan products_of(const mica__task *task, const plan *p) {
-  const mica__conv_phase *w = &p->winograd.phase;
-  return choose(&mica__gemm_gpu_tiles, task, p->conv, (mica__tiled){w->k, w->c, p->tiles, p->points},
-                MICA__WINOGRAD_PARTS);
+/* The problem as backward data is planned. */
+static mica__conv as_data(const mica__conv *conv) {
+  mica__conv data = *conv;
+  data.pass = MICA__CONV_BWD_DATA;
+  return data;
 }
 
 static void plan_task(mica__task *task) {
-  plan p = mica__winograd_planes_of(task->problem, EDGE);
-  const int64_t parts = products_of(task, &p).splits;
-  p.share = mica__ceil_div(mica__ceil_div(p.tiles, parts), ALIGNMENT) * ALIGNMENT;
-  p.parts = mica__ceil_div(p.tiles, p.share);
+  const mica__conv data = as_data(task->problem);
+  plan p = {.planes = mica__winograd_planes_of(&data, EDGE)};
+  const mica__conv_phase *w = &p.planes.winograd.phase;
+  p.planes.conv = task->problem;
+  p.products =
+      choose(&mica__gemm_gpu_tiles, task, task->problem, (mica__tiled){w->c, w->k, p.planes.pitch, POINTS}, MOST_PARTS);
   keep_plan(task, p);
 }
 
 /* The plain sum by tiles in local memory costs no more. */
 static bool loses(const mica__task *task) {
-  const plan *p = plan_of(task);
+  const mica__winograd_planes *p = &plan_of(task)->planes;
+  const mica__tile_plan *products = &plan_of(task)->products;
   const mica__conv_phase *w = &p->winograd.phase;
   const mica__conv_dims *d = &p->conv->dims;
-  const mica__tile_plan products = products_of(task, p);
   const mica__tile_plan plain =
       choose(&mica__conv_gpu_wgrad_implicit_gemm_tiles, task, p->conv,
              (mica__tiled){d->k, d->c * mica__product3(d->filter), d->n * mica__product3(d->out), d->groups}, 512);
   const double units = (double)mica__max(1, (int64_t)task->device->compute_units);
-  double cost = products.cost + LAUNCH;
-  cost += OPERAND * (double)(p->points * p->parts * p->share * (w->c + w->k)) / units;
-  if (products.splits == 1) cost += PRODUCT * (double)(p->points * w->c * w->k) / units;
+  double cost = products->cost + LAUNCH;
+  cost += OPERAND * (double)(p->points * p->pitch * (w->c + w->k)) / units;
+  if (products->splits == 1) cost += PRODUCT * (double)(p->points * w->c * w->k) / units;
   return plain.variant && plain.cost <= cost;
 }
 
@@ -79,66 +84,79 @@ static const char *decline(const mica__task *task) {
   return loses(task) ? "the transforms take longer than they save" : NULL;
 }
 
-static mica_status get(mica_queue *queue, const mica__kernel_desc *desc, const plan *p, mica__kernel **kernel) {
+static mica_status get(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv,
+                       mica__kernel **kernel) {
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel_values(desc, &desc->variants[0], values);
-  mica__kernel_set(desc, values, "D_T", (int32_t)p->conv->dtype);
+  mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
   return mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, kernel);
 }
 
-static mica_status launch_operands(mica_queue *queue, const plan *p) {
+static mica_status launch_operands(mica_queue *queue, const mica__winograd_planes *p) {
   const mica__conv_phase *w = &p->winograd.phase;
-  const int64_t tiles = p->parts * p->share;
   mica__kernel *kernel = NULL;
-  MICA_TRY(get(queue, &mica__winograd_wgrad_operands_kernel, p, &kernel));
-  mica__launch launch = mica__winograd_operands(kernel, p, p->conv->x, mica__winograd_groups(w->c, tiles), p->conv->y,
-                                                mica__winograd_groups(w->k, tiles));
+  MICA_TRY(get(queue, &mica__winograd_wgrad_operands_kernel, p->conv, &kernel));
+  mica__launch launch = mica__winograd_operands(kernel, p, p->conv->y, mica__winograd_groups(w->c, p->pitch),
+                                                p->conv->x, mica__winograd_groups(w->k, p->pitch));
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_sums(mica_queue *queue, const plan *p) {
+static mica_status launch_sums(mica_queue *queue, const mica__winograd_planes *p, int64_t parts) {
   const mica__conv_phase *w = &p->winograd.phase;
   mica__kernel *kernel = NULL;
-  MICA_TRY(get(queue, &mica__winograd_wgrad_sums_kernel, p, &kernel));
+  MICA_TRY(get(queue, &mica__winograd_wgrad_sums_kernel, p->conv, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__winograd_push_size(&launch, &p->winograd);
-  mica__launch_size(&launch, p->parts);
+  mica__launch_size(&launch, parts);
   mica__launch_tensor(&launch, p->m);
   mica__launch_tensor(&launch, p->conv->w);
-  mica__launch_range3(&launch, (int64_t[]){w->c, w->k, 1}, (size_t[]){MICA__RANGE_GROUP, 1, 1});
+  const int64_t range[] = {mica__ceil_div(w->c * w->k, LANES) * LANES, EDGE + 2, 1};
+  mica__launch_range3(&launch, range, (size_t[]){LANES, EDGE + 2, 1});
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(p->m) + (double)mica_tensor_bytes(p->conv->w));
   return mica__queue_submit(queue, &launch);
 }
 
-static mica_status launch_all(mica_queue *queue, plan *p) {
+/* Parts of its own where a device has more groups to do with them than there are tiles of sums. */
+static mica_status launch_products(mica_queue *queue, const plan *whole) {
+  const mica__winograd_planes *p = &whole->planes;
   const mica__conv_phase *w = &p->winograd.phase;
-  const int64_t matrices = p->parts * p->points;
-  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(matrices, w->k, p->share), &p->u));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(matrices, w->c, p->share), &p->v));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(matrices, w->k, w->c), &p->m));
+  mica__gemm gemm = mica__winograd_gemm(p, w->c, w->k, p->pitch);
+  gemm.a = (mica__matrix){.tensor = p->v, .row = p->pitch, .col = 1, .batch = w->c * p->pitch};
+  gemm.b = (mica__matrix){.tensor = p->u, .row = 1, .col = p->pitch, .batch = w->k * p->pitch};
+  if (whole->products.splits == 1) return mica__winograd_products(queue, &gemm);
+  return mica__gemm_gpu_parts(queue, &gemm, &whole->products, p->m);
+}
+
+static mica_status launch_all(mica_queue *queue, plan *whole) {
+  mica__winograd_planes *p = &whole->planes;
+  const mica__conv_phase *w = &p->winograd.phase;
+  const int64_t parts = whole->products.splits;
+  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(POINTS, w->k, p->pitch), &p->u));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(POINTS, w->c, p->pitch), &p->v));
+  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(parts * POINTS, w->c, w->k), &p->m));
   MICA_TRY(launch_operands(queue, p));
-  MICA_TRY(mica__winograd_products(
-      queue, p, (mica__gemm){.m = w->k, .n = w->c, .k = p->share, .b = {.row = 1, .col = p->share}}));
-  return launch_sums(queue, p);
+  MICA_TRY(launch_products(queue, whole));
+  return launch_sums(queue, p, parts);
 }
 
 static mica_status launch_filter(mica_queue *queue, const mica__task *task) {
   plan p = *plan_of(task);
   mica_status status = launch_all(queue, &p);
-  mica__winograd_planes_clear(&p);
+  mica__winograd_planes_clear(&p.planes);
   return status;
 }
 
 static const char *unable(const void *problem) {
-  const mica__conv *conv = problem;
-  if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels";
-  return mica__winograd_staged_unable(problem);
+  const mica__conv data = as_data(problem);
+  if (data.dims.n * mica__product3(data.dims.out) * mica__product3(data.dims.in) == 0) return "there are no pixels";
+  return mica__winograd_staged_unable(&data);
 }
 
 static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
                       const int64_t *at, int64_t count, double *out) {
+  const mica__conv data = as_data(problem);
   (void)variant;
-  mica__winograd_filter_magnitude(problem, a, b, at, count, out);
+  mica__winograd_filter_magnitude(&data, a, b, at, count, out);
 }
 
 const mica__impl mica__winograd_staged_wgrad = {.name = "winograd_staged_wgrad",

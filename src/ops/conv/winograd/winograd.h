@@ -33,7 +33,8 @@ bool mica__winograd_pays(const mica__winograd *problem);
 /* For mica__impl.magnitude, of tiles of edge x edge. */
 void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, const int64_t *at,
                               int64_t count, double *magnitude);
-/* For that of a filter's gradient, from tiles of 4 x 4 of y. */
+/* For that of a filter's gradient, from tiles of 4 x 4 of y; of a problem whose pass is backward data from those of
+ * x. */
 void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, const int64_t *at,
                                      int64_t count, double *magnitude);
 
