@@ -83,7 +83,8 @@ typedef struct mica_dataset_config {
   bool regression; /* CSV and npy: labels are numbers, not classes */
   /* CSV: kinds of columns that its cells do not tell: "user=class,year=class,note=text"; number, class, text or time.
    * Without it numbers are numbers, and texts classes where few differ, else texts; a column of whole numbers of which
-   * one has a zero before it (007, 01001) holds names, as texts are. */
+   * one has a zero before it (007, 01001) holds names, as texts are. "*=text": none of the columns of texts that are
+   * not named holds classes, and a first line of names of languages alone (en, source text) names the columns. */
   const char *kinds;
   /* CSV, and rows and answers of npy: what is subtracted, in double, from the numbers of columns before they become
    * f32, which tells large numbers that differ little not apart: lines "NAME=NUMBER", where the columns of rows in npy

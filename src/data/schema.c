@@ -96,6 +96,21 @@ static void recognise_header(mica__inference *in) {
   }
 }
 
+/* A header of texts in languages has the names of these alone, each once. */
+static mica_status recognise_languages(mica__inference *in) {
+  mica__records *r = in->records;
+  bool found = false, languages = true;
+  mica__records_rewind(r);
+  MICA_TRY(mica__records_next(r, &found));
+  for (size_t i = 0; i < r->count && languages; i++) {
+    languages = mica__cell_is_language(r->cells[i]);
+    for (size_t k = 0; k < i && languages; k++)
+      languages = strcasecmp(in->schema->fields[i].name, in->schema->fields[k].name) != 0;
+  }
+  if (found && languages) in->schema->header = true;
+  return MICA_OK;
+}
+
 /* Adds the class of each cell of a record to the column's dictionary, of which the first record's is number 0. *again
  * is set where a later record has that one too. */
 static mica_status judge_words(mica__inference *in, mica__dictionary *words, bool *again) {
@@ -302,7 +317,12 @@ static mica_status infer(mica__inference *in, mica__name_table *names) {
   MICA_TRY(mica__records_find_delimiter(in->records));
   MICA_TRY(find_header(in));
   if (known) return follow(in, known, names);
+  mica_column_kind others = MICA_COLUMN_KIND_NUMBER;
+  MICA_TRY(mica__kinds_find(in->config->kinds, "*", &others, &in->texts));
+  if (in->texts && others != MICA_COLUMN_KIND_TEXT)
+    return mica__fail(MICA_E_INVALID, "kinds of columns: of * alone, \"*=text\" is one");
   recognise_header(in);
+  if (in->texts && !in->schema->header) MICA_TRY(recognise_languages(in));
   if (in->words && !in->schema->header) MICA_TRY(recognise_words(in));
   MICA_TRY(name_fields(in, names));
   MICA_TRY(find_label(in));

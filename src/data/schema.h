@@ -38,6 +38,7 @@ typedef struct mica__inference {
   mica__column_seen *columns;
   size_t column_count;
   bool label_is_last; /* no name says which column it is */
+  bool texts;         /* config->kinds has "*=text" */
   bool words;         /* the first record holds texts alone, and there is no number below them */
   char *name;         /* a buffer of mica__class_name */
   size_t capacity;

@@ -136,6 +136,19 @@ void mica__schema_release(void *schema);
 /* What mica_dataset_config.bases has a column less: by its name, or by its smallest number. */
 double mica__field_base(const char *bases, const mica__field *field);
 
+/* --- kinds that are stated (kinds.c) --- */
+
+/* The next entry of mica_dataset_config.kinds, behind which *kinds is then; *name is NULL at the end. MICA_E_INVALID
+ * says what is wrong with it. */
+mica_status mica__kinds_next(const char **kinds, const char **name, size_t *length, mica_column_kind *kind);
+/* The kind of the column of that name, the last of several; *stated is false where nothing is said of it. */
+mica_status mica__kinds_find(const char *kinds, const char *name, mica_column_kind *kind, bool *stated);
+
+/* --- names of languages (table_languages.c) --- */
+
+/* True for what a column of texts in one language is called: en, EN-US, german, "source text". */
+bool mica__cell_is_language(mica__cell cell);
+
 /* --- cells (table_cells.c) --- */
 
 /* The class of a cell; MICA_E_FORMAT, naming file, line and column, where it is none. */

@@ -121,33 +121,14 @@ static void choose_label(mica__inference *in) {
   in->label_is_last = false;
 }
 
-/* The kind that config->kinds states: "user=class,text=text"; false where it says nothing of the column. */
-static mica_status stated_kind(const mica__inference *in, const char *name, mica_column_kind *kind, bool *stated) {
-  static const mica_column_kind known[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
-                                           MICA_COLUMN_KIND_TIME};
-  *stated = false;
-  for (const char *at = in->config->kinds; at && *at;) {
-    const size_t length = strcspn(at, ","), n = strcspn(at, "=");
-    if (n >= length) return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is not NAME=KIND", (int)length, at);
-    if (n == strlen(name) && !strncmp(at, name, n)) {
-      for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
-        const char *word = mica_column_kind_name(known[k]);
-        if (strlen(word) == length - n - 1 && !strncmp(at + n + 1, word, length - n - 1))
-          *kind = known[k], *stated = true;
-      }
-      if (!*stated)
-        return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\": a kind is number, class, text or time",
-                          (int)length, at);
-    }
-    at += length + (at[length] == ',');
-  }
-  return MICA_OK;
-}
-
+/* hints: the sentence says how the texts become classes. */
 static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
-                             const char *instead) {
-  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number%s", in->records->name,
-                    c->texts.line, field->name, c->texts.first, instead);
+                             bool hints) {
+  const bool label = hints && !in->config->label_column;
+  return mica__fail(
+      MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number%s%s%s%s", in->records->name,
+      c->texts.line, field->name, c->texts.first, label ? "; if these are the classes, --label names the column" : "",
+      hints ? "; if they are classes of an input, --kinds " : "", hints ? field->name : "", hints ? "=class" : "");
 }
 
 /* Digits that begin with a zero (007, a postal code) are names, and so are the others of their column. */
@@ -177,6 +158,8 @@ static mica_status note_codes(mica__inference *in) {
 /* The kind that a column's cells make it. */
 static mica_column_kind guess_kind(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
   const size_t filled = c->numbers + c->texts.count;
+  if (in->texts && c->texts.count > c->numbers && c->times < filled) return MICA_COLUMN_KIND_TEXT;
+  if (in->texts && field->label && c->texts.count == 0) return MICA_COLUMN_KIND_NUMBER;
   if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
   if (field->label && c->texts.count == 0 && !c->whole) {
     /* Numbers that are not whole, or negative, are to be predicted, unless they are two or so: -1 and 1. */
@@ -207,7 +190,7 @@ static mica_status check_label(const mica__inference *in, const mica__field *fie
                    (!in->schema->header && in->label_is_last && are_no_classes(in, c));
   if (c->missing.count > 0) return fail_missing(in, field, c, "label");
   if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
-  if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c, "");
+  if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c, false);
   if (!own) return MICA_OK;
   const bool each = (size_t)c->seen.count == in->schema->samples;
   return mica__fail(MICA_E_FORMAT,
@@ -229,10 +212,7 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
         c->texts.line, field->name, c->texts.first);
   switch (field->kind) {
   case MICA_COLUMN_KIND_NUMBER:
-    if (c->texts.count > 0)
-      return fail_text(
-          in, field, c,
-          field->label || in->config->label_column ? "" : "; if these are the classes, --label names the column");
+    if (c->texts.count > 0) return fail_text(in, field, c, !field->label);
     if (c->missing.count > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
       return fail_missing(in, field, c, "number");
     if (c->missing.count > 0) in->schema->fills = true;
@@ -308,7 +288,7 @@ mica_status mica__schema_decide_kinds(mica__inference *in) {
     mica__field *field = &in->schema->fields[i];
     bool stated = false;
     MICA_TRY(decide_words(in, field, &in->columns[i]));
-    MICA_TRY(stated_kind(in, field->name, &field->kind, &stated));
+    MICA_TRY(mica__kinds_find(in->config->kinds, field->name, &field->kind, &stated));
     if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
     MICA_TRY(check_kind(in, field, &in->columns[i], stated));
     field->classes.texts = field->kind == MICA_COLUMN_KIND_CLASS && in->columns[i].codes > 0;

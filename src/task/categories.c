@@ -47,6 +47,16 @@ static mica_status add_unused(const mica_column *column, lists *l) {
   return MICA_OK;
 }
 
+/* A column whose classes were asked for by name is an input or refused. */
+static mica_status check_unused(const mica_run *run, const mica_column *column) {
+  mica_column_kind kind;
+  bool stated = false;
+  MICA_TRY(mica__kinds_find(mica_run_setting(run, "kinds"), column->name, &kind, &stated));
+  if (!stated || kind != MICA_COLUMN_KIND_CLASS || column->kind != kind) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "kinds: column '%s' of %s has %d classes; an input has %d at most, in %d columns",
+                    column->name, run->data, column->classes, MOST_CLASSES, MOST_CATEGORIES);
+}
+
 /* The names by which rows without answers are read: of the numbers, and of the answers. */
 static mica_status note_names(mica_run *run, const mica_column *input) {
   const mica_dataset *data = run->whole;
@@ -88,7 +98,9 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     const mica_column *column = mica_dataset_column(data, i);
     if (column == input || column == label) continue;
-    status = table && is_category(column, &l) ? add_category(data, i, &l) : add_unused(column, &l);
+    const bool taken = table && is_category(column, &l);
+    if (!taken) status = check_unused(run, column);
+    if (status == MICA_OK) status = taken ? add_category(data, i, &l) : add_unused(column, &l);
   }
   if (status == MICA_OK) status = note_lists(run, &l, input);
   for (size_t i = 0; i < l.unused_count; i++) free(l.unused[i]);
@@ -98,43 +110,6 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
 }
 
 /* --- other data --- */
-
-/* The columns of texts that the task translate names. */
-static void add_texts(const mica_run *run, mica__text *kinds) {
-  static const char *const settings[] = {"from", "to"};
-  for (int i = 0; i < 2; i++) {
-    const char *fact = mica__run_fact_text(run, settings[i]);
-    const char *name = *fact ? fact : mica_run_setting(run, settings[i]);
-    if (*name && !strpbrk(name, ",=")) mica__text_addf(kinds, "%s%s=text", kinds->length ? "," : "", name);
-  }
-}
-
-mica_status mica__run_note_kinds(mica_run *run) {
-  mica__text kinds = {0};
-  static const char number[] = "number ";
-  size_t count = 0, lines = 0;
-  const char *const *numbers = mica_run_fact(run, "numbers", &count);
-  const char *const *table = mica_run_fact(run, "table", &lines);
-  add_texts(run, &kinds);
-  for (size_t k = 0; k < mica__run_categories(run); k++) {
-    const char *name = mica__run_category(run, k).name;
-    if (!strpbrk(name, ",=")) mica__text_addf(&kinds, "%s%s=class", kinds.length ? "," : "", name);
-  }
-  /* A column that was one of numbers stays one, whatever a table's cells look like. */
-  for (size_t i = 0; i < count; i++)
-    if (!strpbrk(numbers[i], ",=")) mica__text_addf(&kinds, "%s%s=number", kinds.length ? "," : "", numbers[i]);
-  /* Runs without categories note theirs among all columns. */
-  for (size_t i = 0; !numbers && table && i < lines; i++) {
-    const char *name = table[i] + sizeof number - 1;
-    if (!strncmp(table[i], number, sizeof number - 1) && !strpbrk(name, ",="))
-      mica__text_addf(&kinds, "%s%s=number", kinds.length ? "," : "", name);
-  }
-  free(run->kinds);
-  run->kinds = NULL;
-  MICA_TRY(mica__text_status(&kinds));
-  run->kinds = kinds.data;
-  return mica__run_take_bases(run);
-}
 
 mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data, size_t k, size_t *column,
                                    int32_t **map) {

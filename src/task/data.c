@@ -228,6 +228,7 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
     MICA_TRY(find_task(run));
     if (run->task->opens || run->task->open) MICA_TRY(open_again(run));
   }
+  MICA_TRY(mica__run_check_kinds(run));
   const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
   MICA_TRY(open_optional(run, &validation));
   run->parts[MICA_PART_TRAIN].data = run->whole;

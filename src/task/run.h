@@ -313,6 +313,12 @@ size_t mica__run_categories(const mica_run *run);
 mica__category mica__run_category(const mica_run *run, size_t k);
 /* False where config.json's facts about them contradict each other. */
 bool mica__run_good_categories(const mica_run *run);
+/* The kinds that a table's column may be said to be; NULL behind the last. */
+const char *mica__kind_at(size_t i);
+/* MICA_E_INVALID where it is no list of NAME=KIND. */
+mica_status mica__kinds_check(const char *kinds);
+/* MICA_E_INVALID, naming the column, where the setting "kinds" is not about the data's. */
+mica_status mica__run_check_kinds(const mica_run *run);
 /* Lets tables be opened with these columns as classes, and with columns of texts by their names. */
 mica_status mica__run_note_kinds(mica_run *run);
 /* What was subtracted from the table's columns (bases.c): as a fact, and from the fact as run->bases. */

@@ -100,6 +100,9 @@ static const mica_setting_row common[] = {
     ROW("augment", TEXT, "none", "LIST", "a list as in crop,rotate=15", .names = mica_augment_name, .fixed = true),
     ROW("label", TEXT, "", "COLUMN", "the answer's column, by name or by number, the first one is 0; found by default",
         .fixed = true),
+    ROW("kinds", TEXT, "", "LIST",
+        "of a table's columns that it does not tell: zip=class,width=number; number, class, text or time",
+        .names = mica__kind_at, .fixed = true),
     ROW("validation", REAL, "0.1", "SHARE", "of the training data, where it has no part of its own for that", .low = 0,
         .high = 0.9, .fixed = true),
     ROW("patience", INT, "0", "N", "stop after so many epochs without a better one; 0: never", .low = 0, .high = 1e6),
@@ -186,6 +189,7 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
   case MICA_SETTING_KIND_TEXT: break;
   }
   if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
+  if (row->names == mica__kind_at) return mica__kinds_check(value);
   if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
   if (row->names != mica_model_name || !strcmp(value, "onnx")) return MICA_OK;
   for (size_t i = 0; mica_model_name(i); i++)

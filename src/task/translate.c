@@ -2,6 +2,7 @@
 #include "task/translate.h"
 
 #include "data/dataset.h"
+#include "data/table.h"
 
 #include <mica/nodes.h>
 #include <stdlib.h>
@@ -115,6 +116,12 @@ static mica_status note_columns(mica_run *run) {
     return mica__fail(MICA_E_INVALID, "from and to are both %s: nothing is translated", from);
   MICA_TRY(find_text(run->whole, from, *to ? to : NULL, "from", &source));
   MICA_TRY(find_text(run->whole, to, source, "to", &target));
+  const mica__schema *schema = run->whole->store->schema;
+  if (schema && !schema->header)
+    MICA_TRY(mica__run_remark(run,
+                              "the first line of %s is taken for texts; if it names the columns, --from and --to with "
+                              "these names say so",
+                              mica_dataset_name(run->whole)));
   MICA_TRY(mica__run_note_text(run, "from", source));
   return mica__run_note_text(run, "to", target);
 }
@@ -274,32 +281,41 @@ static mica_status derive_of(const mica_run *run, const mica_dataset *data, uint
 }
 
 /* Says what pairs lack. A few that lack a side are learnt from as they are; where that is most of them the files do not
- * belong together. */
-static mica_status remark_empty(mica_run *run, const char *name, const uint8_t *lacks, size_t pairs) {
+ * belong together. Without a single translation there is no BLEU either. Of validation that is all that is said. */
+static mica_status remark_empty(mica_run *run, mica_part part, const char *name, const uint8_t *lacks, size_t pairs) {
   const char *from = mica__run_fact_text(run, "from"), *to = mica__run_fact_text(run, "to");
-  const bool learns = run->whole != NULL;
+  const bool learns = run->whole && part == MICA_PART_TRAIN;
+  const char *of = run->whole && part == MICA_PART_TEST ? " of the test part" : "";
   size_t counts[4] = {0};
   for (size_t i = 0; i < pairs; i++) counts[lacks[i]]++;
-  const size_t half = counts[NO_SOURCE] + counts[NO_TARGET];
+  const size_t half = counts[NO_SOURCE] + counts[NO_TARGET], none = counts[NO_SOURCE | NO_TARGET];
+  if (!learns && pairs && counts[NO_TARGET] + none == pairs)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: none of the %zu lines of the %s part has a text in '%s': there is nothing to compare "
+                      "translations with",
+                      name, pairs, mica_part_name(part), to);
+  if (run->whole && part == MICA_PART_VALIDATION) return MICA_OK;
   if (learns && half > pairs / 2)
     return mica__fail(MICA_E_FORMAT, "%s: %zu of %zu lines have a text in one of '%s' and '%s' alone: no translations",
                       name, half, pairs, from, to);
   if (counts[NO_TARGET])
-    MICA_TRY(mica__run_remark(run, "%zu of %zu lines have a text in '%s' and none in '%s'%s", counts[NO_TARGET], pairs,
-                              from, to, learns ? ": the network learns to translate into nothing" : ""));
+    MICA_TRY(mica__run_remark(run, "%zu of %zu lines%s have a text in '%s' and none in '%s'%s", counts[NO_TARGET],
+                              pairs, of, from, to, learns ? ": the network learns to translate into nothing" : ""));
   if (counts[NO_SOURCE])
-    MICA_TRY(mica__run_remark(run, "%zu of %zu lines have a text in '%s' and none in '%s'%s", counts[NO_SOURCE], pairs,
-                              to, from, learns ? ": the network learns to translate nothing into texts" : ""));
-  const size_t none = counts[NO_SOURCE | NO_TARGET];
-  return none ? mica__run_remark(run, "%zu of %zu lines are empty in both '%s' and '%s'", none, pairs, from, to)
-              : MICA_OK;
+    MICA_TRY(mica__run_remark(run, "%zu of %zu lines%s have a text in '%s' and none in '%s'%s", counts[NO_SOURCE],
+                              pairs, of, to, from,
+                              learns ? ": the network learns to translate nothing into texts" : ""));
+  if (!none) return MICA_OK;
+  return mica__run_remark(run, "%zu of %zu lines%s are empty in both '%s' and '%s'", none, pairs, of, from, to);
 }
 
-static mica_status remark(mica_run *run, const char *name, const uint8_t *lacks, const mica__ids *sources,
-                          const mica__ids *targets) {
-  MICA_TRY(mica__run_remark_cut(run, sources->cut + targets->cut, sources->texts + targets->texts,
-                                whole(run, "length") - 1));
-  return remark_empty(run, name, lacks, sources->texts);
+static mica_status remark(mica_run *run, mica_part part, const char *name, const uint8_t *lacks,
+                          const mica__ids *sources, const mica__ids *targets) {
+  /* Texts that are cut are told of what is trained on, or of what is tested alone. */
+  if (part == MICA_PART_TRAIN || !run->whole)
+    MICA_TRY(mica__run_remark_cut(run, sources->cut + targets->cut, sources->texts + targets->texts,
+                                  whole(run, "length") - 1));
+  return remark_empty(run, part, name, lacks, sources->texts);
 }
 
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
@@ -307,8 +323,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   mica_dataset *made = NULL;
   uint8_t *lacks = calloc((size_t)mica_dataset_count(data) + 1, sizeof *lacks);
   mica_status status = derive_of(run, data, lacks, &sources, &targets, &made);
-  if (status == MICA_OK && (part == MICA_PART_TRAIN || !run->whole))
-    status = remark(run, mica_dataset_name(data), lacks, &sources, &targets);
+  if (status == MICA_OK) status = remark(run, part, mica_dataset_name(data), lacks, &sources, &targets);
   free(lacks);
   mica__ids_free(&sources);
   mica__ids_free(&targets);
@@ -381,6 +396,7 @@ const mica__task_row mica__task_translate = {
     .defaults = defaults,
     .own_network = true,
     .own_input = true,
+    .kinds = "*=text",
     .opens = opens,
     .loads = loads,
     .suits = suits,

@@ -124,6 +124,43 @@ for columns in 1-3 2-4 2-3; do
     holds predictions.0.value "$value"
   done
 done
+# Codes that look like numbers, and numbers among letters, are classes where that is said: in training, tests,
+# predictions, and a model in ONNX. As numbers the codes say less, and the letters are refused.
+awk 'BEGIN {
+  srand(5); split("10115 20095 80331 50667", zip, " "); split("3 -2 1 0", of, " "); split("1 2 A", level, " ")
+  print "zip,size,level,price"
+  for (i = 0; i < 400; i++) {
+    z = 1 + int(4 * rand()); l = 1 + int(3 * rand()); s = rand()
+    printf "%s,%.3f,%s,%.3f\n", zip[z], s, level[l], of[z] + s / 2 + (l == 2 ? 4 : l)
+  }
+}' >"$work/codes.csv"
+codes="train --data $work/codes.csv --task regress --epochs 15 --batch 16 --quiet --json"
+# shellcheck disable=SC2086 # words of options
+run $codes --out "$work/none"
+ends 1 '' '*column "level" holds "A" instead of a number*--kinds level=class'
+# shellcheck disable=SC2086
+run $codes --kinds zip=class,level=class --out "$work/codes"
+ends 0 '*' ''
+awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.98) }' || fault "$out"
+head -n 4 "$work/codes.csv" | cut -d, -f1-3 >"$work/some.csv"
+run predict --model "$work/codes" --json "$work/some.csv"
+value=$(json predictions.2.value)
+run eval --model "$work/codes" --data "$work/codes.csv" --json
+awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.98) }' || fault "$out"
+run export "$work/codes" --onnx "$work/codes.onnx"
+ends 0 '*' '*'
+run predict --model "$work/codes.onnx" --json "$work/some.csv"
+awk -v a="$value" -v b="$(json predictions.2.value)" 'BEGIN { exit !((a - b) ^ 2 < 1e-8) }' || fault "$value, $out"
+printf 'zip,size,level\n99999,0.5,A\n' >"$work/some.csv"
+run predict --model "$work/codes" "$work/some.csv"
+ends 1 '' "*some.csv line 2: the column 'zip' holds the class '99999', which the run does not know; *10115*"
+for wrong in zip none=class =class zip=name zip=class,; do
+  # shellcheck disable=SC2086
+  run $codes --kinds "$wrong,level=class" --out "$work/none"
+  ends 2 '' "mica train: kinds*"
+done
+run train --data "$work" --task language --kinds a=class --out "$work/none"
+[ "$status" != 0 ] || fault 'kinds of no table'
 run train --data "$work/prices.csv" --task regress --augment mixup --out "$work/none"
 ends 2 '' '*mixup blends classes*'
 run train --data "$work/prices.csv" --task classify --out "$work/none"

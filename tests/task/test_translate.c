@@ -158,6 +158,23 @@ START_TEST(pairs_that_lack_a_side_are_counted) {
 }
 END_TEST
 
+/* A test part without a single translation is refused before anything is learnt; one that lacks some is told of. */
+START_TEST(references_that_are_empty_are_said) {
+  write_pairs("data/test.de", true);
+  empty_some("data/test.en", 6);
+  mica_run *run = make((const mica_setting[]){{"validation", "0"}}, 1);
+  bool told = false;
+  for (size_t i = 0; mica_run_remark(run, i); i++)
+    told =
+        told || !strcmp(mica_run_remark(run, i), "6 of 96 lines of the test part have a text in 'de' and none in 'en'");
+  ck_assert(told);
+  mica_run_destroy(run);
+  empty_some("data/test.en", PAIRS);
+  refuse("validation", "0",
+         "none of the 96 lines of the test part has a text in 'en': there is nothing to compare translations with");
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("task.translate");
@@ -168,6 +185,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, a_step_costs_launches_alone);
   tcase_add_test(all, what_is_wrong_is_said);
   tcase_add_test(all, pairs_that_lack_a_side_are_counted);
+  tcase_add_test(all, references_that_are_empty_are_said);
   suite_add_tcase(suite, all);
   return suite;
 }
