@@ -212,7 +212,12 @@ typedef struct mica_prune_group {
 /* What files of pruned weights have in their metadata. */
 #define MICA_PRUNED_KEY "mica.pruned"
 
+/* What the network says is taken to be what nobody reads: all states of a recurrent layer, too, of which the last alone
+ * is read. */
 MICA_API MICA_CHECKED mica_status mica_pruning_create(const mica_nn *nn, mica_pruning **pruning);
+/* Does so where it is known: these values of the network's graph, and what parameters are assigned. */
+MICA_API MICA_CHECKED mica_status mica_pruning_create_of(const mica_nn *nn, const mica_value *outputs, size_t count,
+                                                         mica_pruning **pruning);
 /* NULL is a no-op. */
 MICA_API void mica_pruning_destroy(mica_pruning *pruning);
 /* NULL behind the last. Valid as long as the pruning; `left` changes. */

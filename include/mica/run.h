@@ -166,10 +166,11 @@ MICA_API bool mica_run_is_complete(const mica_run *run);
  * of one class", from mica_run_create on; NULL behind the last. They are the run's. */
 MICA_API const char *mica_run_remark(const mica_run *run, size_t index);
 
-/* The metrics of a part of data, NULL: of the training's, where validation may be a share of what was trained on. By
- * all ranks together, which end where one fails. MICA_E_FORMAT names both sides where columns, sizes or classes do not
- * fit the run's; MICA_E_NOT_FOUND: there is no such part; MICA_E_STATE: the part is a share of the training's data,
- * which have changed since; MICA_E_NUMERIC: the loss is not a number. */
+/* The metrics of a part of data, NULL: of the training's, where validation may be a share of what was trained on, as it
+ * is where these are named, unchanged. By all ranks together, which end where one fails. MICA_E_FORMAT names both sides
+ * where columns, sizes or classes do not fit the run's; MICA_E_NOT_FOUND: there is no such part; MICA_E_STATE: the part
+ * is a share of the training's data, which have changed since, or their test part, which is gone; MICA_E_NUMERIC: the
+ * loss is not a number. */
 MICA_API MICA_CHECKED mica_status mica_run_evaluate(mica_run *run, const char *data, mica_part part,
                                                     mica_metrics *metrics);
 /* What was evaluated last: "train", "validation", "test", or "all" where a test part was wanted of data that are in no

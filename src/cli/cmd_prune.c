@@ -101,6 +101,7 @@ static int fit(const cli_command *self, const struct values *v, FILE *out, mica_
   progress->task = mica_run_task(run);
   progress->last = (mica_metrics){0};
   progress->samples = 0;
+  if (!v->quiet) cli_print_remarks(self, run);
   if (out) cli_train_summary(out, run);
   describe_cut(v, cut);
   cli_train_stop_at_once(&how, run, cut);

@@ -153,15 +153,30 @@ static mica_status create(mica_pruning *p, const mica_nn *nn) {
   return find_groups(p);
 }
 
-mica_status mica_pruning_create(const mica_nn *nn, mica_pruning **out) {
-  if (!nn || !out) return mica__fail(MICA_E_INVALID, "mica_pruning_create: a pointer is NULL");
+static mica_status create_of(const mica_nn *nn, const mica_value *outputs, size_t count, mica_pruning **out) {
   mica_pruning *p = calloc(1, sizeof *p);
+  if (p) p->outputs = outputs;
+  if (p) p->output_count = count;
   mica_status status = p ? create(p, nn) : mica__fail_nomem("pruning groups");
+  if (p) p->outputs = NULL;
   if (status == MICA_OK)
     *out = p;
   else
     mica_pruning_destroy(p);
   return status;
+}
+
+mica_status mica_pruning_create(const mica_nn *nn, mica_pruning **out) {
+  if (!nn || !out) return mica__fail(MICA_E_INVALID, "mica_pruning_create: a pointer is NULL");
+  return create_of(nn, NULL, 0, out);
+}
+
+mica_status mica_pruning_create_of(const mica_nn *nn, const mica_value *outputs, size_t count, mica_pruning **out) {
+  if (!nn || !out || !outputs) return mica__fail(MICA_E_INVALID, "mica_pruning_create_of: a pointer is NULL");
+  for (size_t i = 0; i < count; i++)
+    if (outputs[i].graph != mica_nn_graph(nn))
+      return mica__fail(MICA_E_INVALID, "mica_pruning_create_of: output %zu is no value of the network's graph", i);
+  return create_of(nn, outputs, count, out);
 }
 
 const mica_prune_group *mica_pruning_group_at(const mica_pruning *p, size_t index) {

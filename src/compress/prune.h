@@ -33,6 +33,8 @@ typedef struct mica__prune_cost {
 
 struct mica_pruning {
   const mica_graph *graph;
+  const mica_value *outputs; /* of the network, while the graph is walked; NULL: not known */
+  size_t output_count;
   mica__prune_parameter *parameters;
   size_t parameter_count;
   int32_t *parent; /* of atoms */

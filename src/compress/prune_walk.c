@@ -446,9 +446,14 @@ static mica_status label_parameters(mica_pruning *p) {
   return MICA_OK;
 }
 
-/* What nobody reads is what the network says; but of an op with several results those beside one that is read are what
- * nobody wants. */
-static mica_status fix_outputs(mica_pruning *p) {
+static void fix_value(mica_pruning *p, int32_t id) {
+  const mica_shape shape = shape_of(mica__graph_node(p->graph, id));
+  for (int32_t a = 0; a < shape.rank; a++) fix(p, p->labels[id - 1].axis[a], shape.dim[a]);
+}
+
+/* What nobody reads is what the network says, as long as nobody has said it; but of an op with several results those
+ * beside one that is read are what nobody wants. */
+static mica_status fix_unread(mica_pruning *p) {
   bool *read = calloc((size_t)p->graph->count + 1, sizeof *read);
   if (!read) return mica__fail_nomem("pruning groups");
   for (int32_t id = 1; id <= p->graph->count; id++) {
@@ -460,12 +465,17 @@ static mica_status fix_outputs(mica_pruning *p) {
       const int32_t maker = id - mica__graph_node(p->graph, id)->result;
       if (read[pass ? maker : id]) read[pass ? id : maker] = true;
     }
-  for (int32_t id = 1; id <= p->graph->count; id++) {
-    const mica__node *node = mica__graph_node(p->graph, id);
-    for (int32_t a = 0; !read[id] && a < node->type.shape.rank; a++)
-      fix(p, p->labels[id - 1].axis[a], node->type.shape.dim[a]);
-  }
+  for (int32_t id = 1; id <= p->graph->count; id++)
+    if (!read[id]) fix_value(p, id);
   free(read);
+  return MICA_OK;
+}
+
+static mica_status fix_outputs(mica_pruning *p) {
+  if (!p->outputs) return fix_unread(p);
+  for (size_t i = 0; i < p->output_count; i++) fix_value(p, p->outputs[i].id);
+  for (int32_t id = 1; id <= p->graph->count; id++)
+    if (mica__graph_node(p->graph, id)->assigned) fix_value(p, mica__graph_node(p->graph, id)->assigned);
   return MICA_OK;
 }
 

@@ -221,7 +221,7 @@ mica_status mica_runs_compare(mica_run *const *runs, size_t count, const mica_co
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     results[i] = (mica_compared){0};
     list[i].run = runs[i];
-    status = mica_run_evaluate(runs[i], config->data, config->part, &results[i].metrics);
+    status = mica__run_evaluate(runs[i], config->data, config->part, &results[i].metrics);
     if (status == MICA_OK) status = check_split(runs[0], runs[i]);
   }
   if (status == MICA_OK) status = compare_answers(runs, count, config, results);

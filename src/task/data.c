@@ -114,7 +114,19 @@ mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_pa
   return open_part_or_all(run, path, part, validated, all, data);
 }
 
-mica_status mica__run_no_test(void) { return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated); }
+mica_status mica__run_no_test(const mica_run *run) {
+  const double samples = mica__run_fact_number(run, MICA__TESTED, 0);
+  if (samples == 0) return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated);
+  return mica__fail(MICA_E_STATE, "the test part that %s had when %s was trained, of %.0f samples, is gone; %s",
+                    run->data, run->folder, samples, validated);
+}
+
+/* How many samples there are to test, where files hold them, which may be gone one day. */
+static mica_status note_tested(mica_run *run) {
+  const mica_dataset *test = run->parts[MICA_PART_TEST].data;
+  const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;
+  return samples > 0 ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
+}
 
 /* Opens a part; it stays NULL if there is none. */
 static mica_status open_optional(mica_run *run, const mica_dataset_config *opening) {
@@ -176,6 +188,16 @@ mica_status mica__run_has_validation(const mica_run *run, bool *has) {
   mica_dataset_destroy(data);
   *has = status == MICA_OK;
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
+}
+
+mica_status mica__run_remark_other(mica_run *run, const char *folder) {
+  bool apart = false;
+  if (!run->task->open) MICA_TRY(mica__run_has_validation(run, &apart));
+  if (apart || !run->parts[MICA_PART_VALIDATION].data) return MICA_OK;
+  return mica__run_remark(run,
+                          "%s is not what the run in %s was trained on, in its order: of what they share, samples that "
+                          "validate now may be those that it was trained on",
+                          run->data, folder);
 }
 
 /* The samples that the run trained on, or kept out of training, where its data have no validation part. */
@@ -516,6 +538,7 @@ mica_status mica__run_open_data(mica_run *run) {
   for (int i = 0; i < MICA__PARTS; i++)
     if (run->parts[i].data) MICA_TRY(mica__run_check_elements(run, run->parts[i].data));
   MICA_TRY(check_accumulation(run));
+  MICA_TRY(note_tested(run));
   MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts[MICA_PART_TEST].data));
   MICA_TRY(make_loader(run, MICA_PART_TEST));
   return find_columns(run);

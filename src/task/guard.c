@@ -145,8 +145,9 @@ mica_status mica__run_check_data(mica_run *run) {
   char text[MICA__HASH_TEXT];
   if (run->config.dataset || !print_data(run->data, text)) return MICA_OK;
   const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
+  run->other_data = run->resumed && *before && strcmp(before, text) != 0;
   /* Who names data with --resume means those. */
-  if (run->resumed && !run->config.data && *before && strcmp(before, text) != 0)
+  if (run->other_data && !run->config.data)
     return mica__fail(MICA_E_STATE,
                       "%s has changed since the run in %s began: what it validates on may be what it was trained on; "
                       "where the data are named again it goes on with them",

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "task/run.h"
 #include "task/tokens.h"
+#include "train/train.h"
 
 #include <mica/compress.h>
 #include <mica/safetensors.h>
@@ -100,6 +101,12 @@ static mica_status take_settings(work *w) {
   for (size_t i = 0; i < w->config->setting_count; i++)
     put(w, w->config->settings[i].name, w->config->settings[i].value);
   return MICA_OK;
+}
+
+/* The data that are named are others than those of the run, or in another order. */
+static bool has_other_data(const work *w) {
+  const char *is = mica__run_fact_text(w->now, MICA__DATA_PRINT), *was = mica__run_fact_text(w->base, MICA__DATA_PRINT);
+  return w->config->data && *is && *was && strcmp(is, was) != 0;
 }
 
 /* Data of other classes or tokens would have made another network, be its shapes those of this one. */
@@ -201,11 +208,17 @@ static mica_status note_taylor(work *w, mica_pruning *p, const char *path, const
 
 /* --- steps --- */
 
+/* The network is that which is tested; its outputs are those of the step, and the sums that a test assigns. */
+static mica_status find_channels(const work *w, mica_pruning **p) {
+  const mica__phase *test = &w->now->trainer->testing;
+  return mica_pruning_create_of(test->nn, test->output_values, test->output_count, p);
+}
+
 /* Removes channels of the network as it is now, whose weights lie in the file at `from`, and writes what is left. */
 static mica_status cut(work *w, const char *from, double share) {
   mica_pruning *p = NULL;
   mica_safetensors *file = NULL;
-  MICA_TRY(mica_pruning_create(mica_trainer_test_network(w->now->trainer), &p));
+  MICA_TRY(find_channels(w, &p));
   mica_status status = mica_safetensors_open(from, &file);
   if (status == MICA_OK)
     status = w->config->method == MICA_PRUNE_METHOD_TAYLOR ? note_taylor(w, p, from, file) : note_magnitudes(p, file);
@@ -221,7 +234,7 @@ static mica_status cut(work *w, const char *from, double share) {
 static mica_status foresee(work *w, int64_t steps) {
   mica_pruning *p = NULL;
   mica_safetensors *file = NULL;
-  MICA_TRY(mica_pruning_create(mica_trainer_test_network(w->now->trainer), &p));
+  MICA_TRY(find_channels(w, &p));
   mica_status status = mica_safetensors_open(w->begin, &file);
   if (status == MICA_OK) status = note_magnitudes(p, file);
   if (status == MICA_OK) status = mica__pruning_foresee(p, 1 - w->config->flops, steps);
@@ -289,11 +302,18 @@ static mica_status prune(work *w, mica_run **out) {
   MICA_TRY(mica_nn_load(mica_trainer_network(w->now->trainer), mica_trainer_session(w->now->trainer), w->begin, NULL));
   MICA_TRY(check_data(w));
   MICA_TRY(foresee(w, steps));
+  const bool others = has_other_data(w);
   for (int64_t k = 1; k <= steps; k++) {
     MICA_TRY(cut(w, k == 1 ? w->begin : w->path, 1 - c->flops * (double)k / (double)steps));
     if (k < steps) MICA_TRY(recover(w, k, steps));
   }
-  return begin_run(w, w->path, c->folder, out);
+  MICA_TRY(begin_run(w, w->path, c->folder, out));
+  const mica_status told = others ? mica__run_remark_other(*out, c->run) : MICA_OK;
+  if (told != MICA_OK) {
+    mica_run_destroy(*out);
+    *out = NULL;
+  }
+  return told;
 }
 
 static mica_status check(const mica_prune_config *c) {

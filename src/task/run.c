@@ -223,6 +223,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(mica__run_open_data(run));
   MICA_TRY(check_class_weights(run));
   MICA_TRY(remark_data(run));
+  if (run->other_data) MICA_TRY(mica__run_remark_other(run, run->folder));
   MICA_TRY(mica__run_remark_alone(run));
   MICA_TRY(mica__run_remark_idle(run));
   MICA_TRY(open_teacher(run));
@@ -304,7 +305,7 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
       path ? mica__run_open_judged(run, path, part, &all, &data) : mica__run_open_own(run, part, &data);
   if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
-    status = mica__run_no_test();
+    status = mica__run_no_test(run);
   MICA_TRY(status);
   MICA_TRY(mica__run_make_ready(run, part, data, &data));
   run->judged = run->judged_own = data;
@@ -344,7 +345,19 @@ static mica_status evaluate(mica_run *run, const char *path, mica_part part, mic
   return status;
 }
 
+/* True for the data that the run was trained on, as they were: their parts are those of training, too. Of a test
+ * without a part of its own all of them are wanted. */
+static bool is_own(const mica_run *run, const char *path, mica_part part) {
+  char whole[PATH_MAX];
+  return path && part != MICA_PART_TEST && run->data && realpath(path, whole) && !strcmp(whole, run->data) &&
+         !mica__run_data_changed(run);
+}
+
 mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  return mica__run_evaluate(run, run && is_own(run, path, part) ? NULL : path, part, metrics);
+}
+
+mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
   if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
     return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
   if (!run->trainer)

@@ -88,6 +88,7 @@ struct mica_run {
   char *kinds;              /* of columns that are inputs, as mica_dataset_config takes them; NULL: nothing to say */
   mica_metrics metrics;
   char judged_part[16];
+  bool other_data;     /* a run that is resumed goes on with data that are not, or no longer, what it began with */
   bool judged_split;   /* it was split off by the seed */
   bool judged_changed; /* the run's own data, parted by its task, are not those that it was trained on */
   bool predicts_own;   /* mica__run_open_given opens parts of the run's own data as training parted them */
@@ -107,6 +108,8 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
 
 /* The fact by which data are known again, all but a test part beside the training's. */
 #define MICA__DATA_PRINT "parts_print"
+/* The fact of how many samples the test part beside the training's had. */
+#define MICA__TESTED "test_samples"
 /* Keeps other processes from training in the folder, until the run is destroyed: MICA_E_STATE where one does. */
 mica_status mica__run_lock(mica_run *run);
 void mica__run_unlock(mica_run *run);
@@ -114,6 +117,11 @@ void mica__run_unlock(mica_run *run);
 mica_status mica__run_check_data(mica_run *run);
 /* True if they look otherwise now. */
 bool mica__run_data_changed(const mica_run *run);
+/* Remarks that data, which are open, are not what the run in the folder was trained on, unless they have a validation
+ * part of their own. */
+mica_status mica__run_remark_other(mica_run *run, const char *folder);
+/* mica_run_evaluate, of data that are named as they are, the run's own too. */
+mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics);
 
 /* --- settings and facts --- */
 
@@ -248,8 +256,9 @@ mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_pa
 /* Tensors of one recording, samples (1, T) padded by zeros to one of a few lengths, so that a session need not be
  * planned for each recording, and its length (1); the caller's to destroy after a failure too. */
 mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]);
-/* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have. */
-mica_status mica__run_no_test(void);
+/* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have; MICA_E_STATE where
+ * there was one when the run was trained. */
+mica_status mica__run_no_test(const mica_run *run);
 /* Parts data that have no validation part by the settings "validation" and "seed", as training and evaluation both do:
  * *part validates, *rest is trained on. Both are NULL where one would be empty: all samples are trained on. */
 mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest);

@@ -89,6 +89,15 @@ head -n 21 "$work/k.csv" >"$work/own/test.csv"
 run eval --model "$work/o" --json
 ends 0 '{"task":"classify","part":"test",*' ''
 holds metrics.samples 20
+# One that is gone: what validated is tested only where that is asked for.
+mv "$work/own/test.csv" "$work/test.csv"
+run eval --model "$work/o" --json
+ends 1 '' "*the test part that $work/own had when $work/o was trained, of 30 samples, is gone; --part validation *"
+run compare "$work/o" "$work/o" --repeats 20
+ends 1 '' '*the test part that *of 30 samples, is gone; --part validation *'
+run eval --model "$work/o" --part validation --json
+ends 0 '{"task":"classify","part":"validation",*' ''
+mv "$work/test.csv" "$work/own/test.csv"
 # What is held out of train.csv is what it was, too, as is a validation part that is a file.
 run eval --model "$work/o" --part validation --json
 ends 0 '{"task":"classify","part":"validation",*' ''

@@ -53,8 +53,8 @@ cp "$work/k.csv" "$work/before.csv"
 } >"$work/k.csv"
 run train --resume --epochs 3 --out "$work/run"
 ends 1 '' "mica train: $work/k.csv has changed since the run in $work/run began*"
-run train --resume --epochs 3 --out "$work/run" --data "$work/k.csv" --quiet
-ends 0 '' ''
+run train --resume --epochs 3 --out "$work/run" --data "$work/k.csv"
+ends 0 '*' "*k.csv is not what the run in $work/run was trained on, in its order*"
 run train --resume --epochs 4 --out "$work/run" --quiet
 ends 0 '' ''
 

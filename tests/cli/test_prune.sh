@@ -44,6 +44,15 @@ for method in magnitude taylor; do
   awk -v a="$(json runs.0.metrics.accuracy)" -v b="$(json runs.1.metrics.accuracy)" 'BEGIN { exit !(b > a - 0.05) }' ||
     fault "$method: accuracy $(json runs.0.metrics.accuracy), then $(json runs.1.metrics.accuracy)"
 done
+# Another order of the same samples, named: what validates may be what was trained on, which is said.
+{ head -n 1 "$work/k.csv"; tail -n +2 "$work/k.csv" | sort -r; } >"$work/resorted.csv"
+for data in k resorted; do
+  run prune "$work/whole" --steps 1 --epochs 1 --data "$work/$data.csv" --json --out "$work/by_$data"
+  said="*resorted.csv is not what the run in $work/whole was trained on*"
+  [ $data = resorted ] || said='*'
+  ends 0 '{*}' "$said"
+  case $data$err in k*'was trained on'*) fault "says of the run's own data: $err" ;; esac
+done
 run predict --model "$work/taylor" --data "$work/k.csv" --count 2
 ends 0 '*row 2*' ''
 

@@ -169,8 +169,10 @@ ends 0 '*eins zwei.*' ''
 # Series by recurrent layers, and ratings by dense layers over features of users and items.
 awk 'BEGIN { print "t,y"; for (i = 0; i < 600; i++) print i "," sin(i / 5) }' >"$work/series.csv"
 data=$work/series.csv
-for model in gru tcn; do
-  run train --task forecast --data "$data" --model $model --width 16 --layers 2 --epochs 3 --quiet --out "$work/$model"
+for model in gru lstm tcn; do
+  [ $model = lstm ] && layers=1 || layers=2
+  run train --task forecast --data "$data" --model $model --width 16 --layers $layers --epochs 3 --quiet \
+    --out "$work/$model"
   ends 0 '' '*'
   run prune "$work/$model" --steps 1 --epochs 2 --quiet --out "$work/${model}2"
   ends 0 '' '*'

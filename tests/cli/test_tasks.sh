@@ -49,8 +49,16 @@ ends 0 '{"task":"regress","part":"validation",*' ''
 # A file is in no parts: it is evaluated whole.
 run eval --model "$work/prices" --data "$work/prices.csv" --json
 ends 0 '{"task":"regress","part":"all","metrics":{"samples":600,*' ''
-run eval --model "$work/prices" --data "$work/prices.csv" --part validation
-ends 1 '' '*prices.csv is not in parts*'
+cp "$work/prices.csv" "$work/copy.csv"
+run eval --model "$work/prices" --data "$work/copy.csv" --part validation
+ends 1 '' '*copy.csv is not in parts*'
+# The run's own is parted as it was, named or not.
+for part in train validation; do
+  run eval --model "$work/prices" --part $part --json
+  cp "$work/out" "$work/unnamed"
+  run eval --model "$work/prices" --data "$work/prices.csv" --part $part --json
+  cmp -s "$work/out" "$work/unnamed" || fault "$part: $out, and unnamed $(cat "$work/unnamed")"
+done
 run predict --model "$work/prices" --data "$work/prices.csv" --count 2
 ends 0 'row 2*truth *row 3*' ''
 # Rows are called by their lines, with answers and without, in words and in JSON.

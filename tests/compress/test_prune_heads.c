@@ -46,6 +46,15 @@ static mica_value gru(mica_nn *nn, const kind *k, mica_value x) {
   return mica_nn_dense(nn, "head", mica_nn_rnn(nn, "gru", x, k->config.width, &c).y, CLASSES, NULL);
 }
 
+/* A layer of which the last state alone is read, in both directions, of LSTM its cells too. */
+static mica_value last(mica_nn *nn, const kind *k, mica_value x) {
+  const mica_nn_rnn_config c = {.kind = MICA_RNN_KIND_LSTM, .direction = MICA_RNN_DIRECTION_BOTH};
+  const mica_value one = mica_nn_embedding(nn, "embed", x, CLASSES, 8, NULL);
+  const mica_rnn_results r = mica_nn_rnn(nn, "lstm", one, k->config.width, &c);
+  const mica_value states = mica_transpose(r.h, MICA_AXES(1, 0, 2));
+  return mica_nn_dense(nn, "head", mica_flatten(states, 1), CLASSES, NULL);
+}
+
 /* A convolution along positions and features. */
 static mica_value spatial(mica_nn *nn, const kind *k, mica_value x) {
   x = mica_nn_embedding(nn, "embed", x, CLASSES, k->config.width, NULL);
@@ -94,6 +103,7 @@ static const kind kinds[] = {
     {"tagger", model, SIZES(.pooled = true), NULL, 0, 0, 0},
     {"gru", gru, SIZES(.heads = 0), NULL, 0, 0, 0},
     {"tcn", model, SIZES(.heads = 0), NULL, 0, 0, 0},
+    {"last", last, SIZES(.heads = 0), NULL, 0, 0, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds, WITH_HEADS = 6, GROUPED = 1, TAGGER = 6 };
 
@@ -173,7 +183,7 @@ START_TEST(a_pruned_network_is_the_masked_one) {
   make(&whole, k, NULL);
   disturb(&whole);
   mica_safetensors *file = network_save(&whole, "whole.safetensors");
-  ck_ok(mica_pruning_create(whole.nn, &p));
+  ck_ok(mica_pruning_create_of(whole.nn, &whole.y, 1, &p));
   network_score(p, file);
   ck_ok(mica_pruning_cut(p, 0.5));
   ck_ok(mica_pruning_write(p, file, true, files_path("masked.safetensors")));

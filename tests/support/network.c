@@ -15,6 +15,7 @@ void network_begin(network *n, const mica_nn_config *config) {
 
 void network_end(network *n, const char *name, mica_value y) {
   ck_assert_msg(mica_graph_status(n->graph) == MICA_OK, "%s: %s", name, mica_graph_message(n->graph));
+  n->y = y;
   ck_ok(mica_session_create(test_engine(), n->graph, &y, 1, NULL, &n->session));
 }
 

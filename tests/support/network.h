@@ -8,6 +8,7 @@ typedef struct network {
   mica_graph *graph;
   mica_nn *nn;
   mica_session *session;
+  mica_value y;
 } network;
 
 /* The graph and what layers are added to; config may be NULL. */
