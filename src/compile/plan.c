@@ -6,6 +6,7 @@
 #include "runtime/build_ahead.h"
 #include "runtime/host_step.h"
 #include "runtime/kernel_bundle.h"
+#include "runtime/loans.h"
 #include "runtime/recording.h"
 #include "runtime/tensor.h"
 
@@ -180,6 +181,34 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
   return constant;
 }
 
+/* Steps within which one of them waits for what another lends: as long its memory serves nobody else. */
+#define LENDING_STEPS 8
+
+/* True if a step soon after this one reads the value as an op of those that lend. */
+static bool is_awaited(const mica__partition *p, const mica__step *step, int32_t value) {
+  const mica__step *end = p->steps + p->count;
+  for (const mica__step *s = step + 1; s < end && s <= step + LENDING_STEPS; s++) {
+    if (s->fused || s->invariant) continue;
+    const mica__node *node = mica__graph_node(p->graph, s->members[0]);
+    for (int32_t k = 0; k < node->input_count && k < 32; k++)
+      if (node->op->lends >> k & 1 && node->inputs[k] == value) return true;
+  }
+  return false;
+}
+
+/* The inputs of which something may be lent: values of the arena, which nothing writes before their last reader. */
+static uint32_t lent_inputs(const recorder *r, const mica__step *step, const mica__node *node) {
+  uint32_t lent = 0;
+  for (int32_t k = 0; k < node->input_count && k < 32 && !step->invariant; k++) {
+    int32_t base = 0;
+    if (!(node->op->lends >> k & 1)) continue;
+    mica__partition_operand(r->v->template.graph, node, k, &base);
+    const bool stays = r->v->memory.locations[base - 1].home == MICA__HOME_ARENA;
+    if (stays && is_awaited(&r->v->partition, step, node->inputs[k])) lent |= 1u << k;
+  }
+  return lent;
+}
+
 static mica_status record_op(recorder *r, const mica__step *step) {
   int32_t id = step->members[0];
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
@@ -190,6 +219,7 @@ static mica_status record_op(recorder *r, const mica__step *step) {
   exec.inputs = (const mica_tensor *const *)operands;
   exec.constant = constant_inputs(r, node);
   if (exec.constant) exec.prologue = r->prologue;
+  exec.lends = lent_inputs(r, step, node);
   mica_status status = make_operands(r, node, operands);
   for (int32_t k = 0; status == MICA_OK && k < step->count; k++)
     if (step->stores >> k & 1) status = tensor_of(r, id + k, &outputs[k]);
@@ -199,7 +229,10 @@ static mica_status record_op(recorder *r, const mica__step *step) {
     status = mica__fail(MICA_E_UNSUPPORTED, "%s cannot run on a device yet", node->op->name);
   if (status == MICA_OK)
     status = node->op->launch ? node->op->launch(&exec) : mica__partition_record_host(&r->v->partition, step, &exec);
-  for (int32_t k = 0; k < node->input_count; k++) mica_tensor_destroy(operands[k]);
+  for (int32_t k = 0; k < node->input_count; k++) {
+    if (operands[k] && k < 32 && (node->op->lends & ~exec.lends) >> k & 1) mica__loans_end(exec.queue, operands[k]);
+    mica_tensor_destroy(operands[k]);
+  }
   free(operands);
   return status;
 }

@@ -89,6 +89,9 @@ typedef struct mica__exec {
    * what is queued there runs before the first run, and again when an input has changed. NULL where constant is 0. */
   uint32_t constant;
   mica_queue *prologue;
+  /* bit k: input k stays as it is until a launch after this one, of an op that could use the same of it, is recorded:
+   * what is made of it may be lent (runtime/loans.h). */
+  uint32_t lends;
 } mica__exec;
 
 /* The arguments of an op that exists on the host alone: elements in row-major order, as they lie on the device. The
@@ -250,6 +253,7 @@ typedef struct mica__op {
   uint32_t updates;       /* LAUNCH: bit k: the result is input k but for what the others change, of as many elements:
                              where both are one memory (then bit k of may_alias is set) only the changes are written */
   uint32_t takes_strides; /* LAUNCH: bit k: input k may be a view with any strides that are not negative */
+  uint32_t lends;         /* LAUNCH: bit k: what it makes of input k may be what other such launches make of it */
   uint32_t takes_halves;  /* LAUNCH: bit k: input k, if f32, may come as f16 or bf16, widened as it is read */
   uint32_t fills;         /* LAUNCH: bit k: result k is written even where nobody wants it, and gets memory for that */
   mica__narrows narrows;

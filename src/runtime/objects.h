@@ -98,6 +98,7 @@ struct mica_queue {
   _Atomic uint64_t finished;  /* submissions known to be done */
   bool can_profile;
   struct mica__recording *recording; /* where launches go instead of the device; NULL in an ordinary queue */
+  struct mica__loan *loans;          /* of a recorder (loans.h) */
   mica__staging staging[MICA__STAGING_COUNT];
   unsigned next_staging;
   mica_queue *next;

@@ -5,6 +5,7 @@
 #include "runtime/enqueue.h"
 #include "runtime/host_step.h"
 #include "runtime/kernel_table.h"
+#include "runtime/loans.h"
 #include "runtime/lost.h"
 #include "runtime/program.h"
 
@@ -192,6 +193,7 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
 mica__recording *mica__recorder_end(mica_queue *recorder) {
   if (!recorder) return NULL;
   mica__recording *recording = recorder->recording;
+  mica__loans_free(recorder);
   free(recorder);
   return recording;
 }

@@ -64,17 +64,19 @@ static mica_status run(const mica__exec *exec, mica__conv_pass pass, const mica_
   char key[MICA__TUNING_TEXT], problem[MICA__TUNING_TEXT];
   MICA_TRY(mica__conv_problem(exec->queue, pass, config, x, w, y, epilogue, &conv));
   if (mica_tensor_count(conv.epilogue.d.tensor) == 0) return MICA_OK;
-  if (exec->constant & 2) conv.prologue = exec->prologue;
+  if (exec->constant & 2 && pass != MICA__CONV_BWD_FILTER) conv.prologue = exec->prologue;
+  conv.lends = exec->lends & (pass == MICA__CONV_BWD_FILTER ? 2 : 1);
   mica__conv_key(&conv, key);
   if (mica__conv_tuner_problem(&conv, problem)) mica__tune_first_time(mica__queue_engine(exec->queue), key, problem);
   return mica__choose_and_launch(exec->queue, mica__conv_impls[pass], &conv, key);
 }
 
 mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
-                           const mica_tensor *a, const mica_tensor *w, const mica_conv_epilogue *epilogue,
+                           const mica_tensor *a, const mica_tensor *b, const mica_conv_epilogue *epilogue,
                            mica_tensor *result) {
-  if (pass == MICA__CONV_FWD) return run(exec, pass, config, a, w, result, epilogue);
-  return run(exec, pass, config, result, w, a, epilogue);
+  if (pass == MICA__CONV_FWD) return run(exec, pass, config, a, b, result, epilogue);
+  if (pass == MICA__CONV_BWD_DATA) return run(exec, pass, config, result, b, a, epilogue);
+  return run(exec, pass, config, a, result, b, epilogue);
 }
 
 mica_status mica_op_conv_fwd(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,
@@ -89,5 +91,5 @@ mica_status mica_op_conv_bwd_data(mica_queue *queue, const mica_conv_config *con
 
 mica_status mica_op_conv_bwd_filter(mica_queue *queue, const mica_conv_config *config, const mica_tensor *x,
                                     const mica_tensor *dy, mica_tensor *dw) {
-  return run(&(mica__exec){.queue = queue}, MICA__CONV_BWD_FILTER, config, x, dw, dy, NULL);
+  return mica__conv_run(&(mica__exec){.queue = queue}, MICA__CONV_BWD_FILTER, config, x, dy, NULL, dw);
 }

@@ -43,6 +43,7 @@ typedef struct mica__conv {
   int64_t images, rows, columns, depth;
   mica__epilogue epilogue; /* into these matrices; c is the addend, bias a value a row */
   mica_queue *prologue;    /* where w is constant: takes launches that depend on w alone; else NULL */
+  bool lends;              /* bit of mica__exec.lends of the operand that is read in windows: x forward, else y */
   bool allow_tf32;         /* as mica_conv_config says, of f32 */
   bool nontemporal;        /* the result is so large that little of it would stay in a cache: stored past them */
 } mica__conv;
@@ -69,9 +70,9 @@ double mica__conv_flops(const mica__conv_dims *dims);
 /* The queue for launches that read w alone, and for the workspaces they fill: prologue or the pass's own. */
 mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue);
 
-/* A forward or backward data pass for the launch of a node whose inputs 0 and 1 are a (x or dy) and w. */
+/* A pass for the launch of a node whose inputs 0 and 1 are a and b: x or dy and w, of a filter's gradient x and dy. */
 mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
-                           const mica_tensor *a, const mica_tensor *w, const mica_conv_epilogue *epilogue,
+                           const mica_tensor *a, const mica_tensor *b, const mica_conv_epilogue *epilogue,
                            mica_tensor *result);
 
 /* What results of tuning are filed under. */

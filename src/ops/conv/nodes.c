@@ -181,7 +181,7 @@ static mica_status launch_data(const mica__exec *exec) { return launch_pass(exec
 
 static mica_status launch_filter(const mica__exec *exec) {
   mica_conv_config config = config_of(exec->attrs);
-  return mica_op_conv_bwd_filter(exec->queue, &config, exec->inputs[0], exec->inputs[1], exec->output);
+  return mica__conv_run(exec, MICA__CONV_BWD_FILTER, &config, exec->inputs[0], exec->inputs[1], NULL, exec->output);
 }
 
 /* One number a channel: all strides but that of dimension 1 are 0. */
@@ -303,7 +303,8 @@ const mica__op mica__op_conv = {.name = "conv",
                                 .launch = launch_conv,
                                 .fuse_epilogue = fuse_conv_epilogue,
                                 .scale = scale_filters,
-                                .flops = flops_conv};
+                                .flops = flops_conv,
+                                .lends = 1};
 
 const mica__op mica__op_conv_data = {.name = "conv_data",
                                      .kind = MICA__OP_LAUNCH,
@@ -317,6 +318,7 @@ const mica__op mica__op_conv_data = {.name = "conv_data",
                                      .launch = launch_data,
                                      .fuse_epilogue = fuse_conv_epilogue,
                                      .flops = flops_data,
+                                     .lends = 1,
                                      .shape_only = 1u << 2};
 
 const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
@@ -332,7 +334,8 @@ const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
                                           .launch = launch_data,
                                           .fuse_epilogue = fuse_conv_epilogue,
                                           .scale = scale_filters,
-                                          .flops = flops_data};
+                                          .flops = flops_data,
+                                          .lends = 1};
 
 const mica__op mica__op_conv_filter = {.name = "conv_filter",
                                        .kind = MICA__OP_LAUNCH,
@@ -345,6 +348,7 @@ const mica__op mica__op_conv_filter = {.name = "conv_filter",
                                        .evaluate = evaluate_filter,
                                        .launch = launch_filter,
                                        .flops = flops_filter,
+                                       .lends = 1u << 1,
                                        .shape_only = 1u << 2};
 
 static mica_value add_bias(mica_value y, mica_value b) {

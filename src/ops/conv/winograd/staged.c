@@ -2,6 +2,7 @@
 #include "ops/conv/winograd/staged.h"
 #include "base/arith.h"
 #include "base/error.h"
+#include "runtime/loans.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
@@ -107,6 +108,27 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   return launch;
 }
 
+/* All that V depends on beside the source. */
+static mica__hash tiles_of(const planes *p) {
+  const mica__winograd *w = &p->winograd;
+  const int64_t values[] = {p->edge, p->pitch, w->top, w->left, w->phase.out[1], w->phase.out[2]};
+  return mica__hash_bytes(mica__hash_text((mica__hash){0}, "winograd tiles"), values, sizeof values);
+}
+
+mica_status mica__winograd_take_tiles(mica_queue *queue, planes *p, int64_t *groups) {
+  const int64_t channels = p->winograd.phase.c;
+  *groups = 0;
+  MICA_TRY(mica__loan_take(queue, mica__conv_source(p->conv), tiles_of(p), &p->v));
+  if (p->v) return MICA_OK;
+  *groups = mica__winograd_groups(channels, p->pitch);
+  return mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p->points, channels, p->pitch), &p->v);
+}
+
+mica_status mica__winograd_lend_tiles(mica_queue *queue, const planes *p) {
+  if (!p->conv->lends) return MICA_OK;
+  return mica__loan_offer(queue, mica__conv_source(p->conv), tiles_of(p), p->v);
+}
+
 static mica_status launch_operands(mica_queue *queue, const planes *p, int64_t v_groups, int64_t u_groups) {
   const mica__kernel_desc *desc = &mica__winograd_operands_kernel;
   int32_t values[MICA__MAX_PARAMS];
@@ -162,13 +184,15 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
 /* Filters that are constant are transformed once, before all runs. */
 static mica_status launch_all(mica_queue *queue, planes *p) {
   const mica__conv_phase *w = &p->winograd.phase;
-  const int64_t v_groups = mica__winograd_groups(w->c, p->pitch), u_groups = mica__winograd_groups(w->k, w->c);
+  const int64_t u_groups = mica__winograd_groups(w->k, w->c), own_groups = p->conv->prologue ? 0 : u_groups;
+  int64_t v_groups = 0;
   mica_queue *packer = mica__conv_packer(p->conv, queue);
   MICA_TRY(mica__workspace_tensor(packer, MICA_F32, MICA_SHAPE(p->points, w->k, w->c), &p->u));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p->points, w->c, p->pitch), &p->v));
+  MICA_TRY(mica__winograd_take_tiles(queue, p, &v_groups));
   MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p->points, w->k, p->pitch), &p->m));
   if (p->conv->prologue) MICA_TRY(launch_operands(packer, p, 0, u_groups));
-  MICA_TRY(launch_operands(queue, p, v_groups, p->conv->prologue ? 0 : u_groups));
+  if (v_groups + own_groups > 0) MICA_TRY(launch_operands(queue, p, v_groups, own_groups));
+  if (v_groups > 0) MICA_TRY(mica__winograd_lend_tiles(queue, p));
   mica__gemm gemm = mica__winograd_gemm(p, w->k, p->pitch, w->c);
   gemm.a = (mica__matrix){.tensor = p->u, .row = w->c, .col = 1, .batch = w->k * w->c};
   gemm.b = (mica__matrix){.tensor = p->v, .row = p->pitch, .col = 1, .batch = w->c * p->pitch};

@@ -92,12 +92,12 @@ static mica_status get(mica_queue *queue, const mica__kernel_desc *desc, const m
   return mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, kernel);
 }
 
-static mica_status launch_operands(mica_queue *queue, const mica__winograd_planes *p) {
+static mica_status launch_operands(mica_queue *queue, const mica__winograd_planes *p, int64_t v_groups) {
   const mica__conv_phase *w = &p->winograd.phase;
   mica__kernel *kernel = NULL;
   MICA_TRY(get(queue, &mica__winograd_wgrad_operands_kernel, p->conv, &kernel));
-  mica__launch launch = mica__winograd_operands(kernel, p, p->conv->y, mica__winograd_groups(w->c, p->pitch),
-                                                p->conv->x, mica__winograd_groups(w->k, p->pitch));
+  mica__launch launch =
+      mica__winograd_operands(kernel, p, p->conv->y, v_groups, p->conv->x, mica__winograd_groups(w->k, p->pitch));
   return mica__queue_submit(queue, &launch);
 }
 
@@ -131,10 +131,12 @@ static mica_status launch_all(mica_queue *queue, plan *whole) {
   mica__winograd_planes *p = &whole->planes;
   const mica__conv_phase *w = &p->winograd.phase;
   const int64_t parts = whole->products.splits;
+  int64_t v_groups = 0;
   MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(POINTS, w->k, p->pitch), &p->u));
-  MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(POINTS, w->c, p->pitch), &p->v));
+  MICA_TRY(mica__winograd_take_tiles(queue, p, &v_groups));
   MICA_TRY(mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(parts * POINTS, w->c, w->k), &p->m));
-  MICA_TRY(launch_operands(queue, p));
+  MICA_TRY(launch_operands(queue, p, v_groups));
+  if (v_groups > 0) MICA_TRY(mica__winograd_lend_tiles(queue, p));
   MICA_TRY(launch_products(queue, whole));
   return launch_sums(queue, p, parts);
 }
