@@ -106,7 +106,8 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define NO_ROW INT_MAX
 
 /* COMBINE takes v, in row r and column c, into the best so far: of equals the upper row wins, then the earlier one.
- * RAISE does so where r is below every row before. */
+ * RAISE does so where r is below every row before. (A selection for ~under: Oclgrind 21.10 takes true for 1 in a vector
+ * of constants, -1 in a comparison's.) */
 #if INDICES
 #define BEST(best)                                                                                                     \
   COMPUTEV(X_T, VW) best = lowest;                                                                                     \
@@ -115,7 +116,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
   do {                                                                                                                 \
     const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
     const MASK(VW) r_ = r, over_ = TRUTH(VW, COMBINE_OVER(v_, best)), under_ = TRUTH(VW, COMBINE_OVER(best, v_));      \
-    const MASK(VW) take_ = over_ | (~under_ & TRUTH(VW, r_ < best##_row));                                             \
+    const MASK(VW) take_ = over_ | select(TRUTH(VW, r_ < best##_row), (MASK(VW))(0), under_);                          \
     best = select(best, v_, take_);                                                                                    \
     best##_row = select(best##_row, r_, take_);                                                                        \
     best##_column = select(best##_column, (MASK(VW))(c), take_);                                                       \

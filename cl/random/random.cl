@@ -36,12 +36,22 @@
 /* In [0, 1), a multiple of 2^-bits. */
 static inline REAL unit(const uint word, const int bits) { return (REAL)(word >> (32 - bits)) / (REAL)(1 << bits); }
 
+/* z[0] = cos(pi x), z[1] = sin(pi x) of 0 <= x < 2. Doubles are made from values below pi / 4: where a driver
+ * multiplies by pi first (Oclgrind 21.10), a result near 0 has few right bits. */
+static inline void circle(const REAL x, REAL *z) {
+  const int quarters = sizeof(REAL) == 8 ? convert_int_rte(2 * x) : 0;
+  const REAL rest = x - (REAL)0.5 * quarters, c = cospi(rest), s = sinpi(rest);
+  const REAL across = quarters & 1 ? s : c, up = quarters & 1 ? c : s;
+  z[0] = (quarters + 1) & 2 ? -across : across;
+  z[1] = quarters & 2 ? -up : up;
+}
+
 /* Two normal numbers from two words; the first uniform one is in (0, 1]. */
 static inline void normal(const uint word0, const uint word1, REAL *z) {
   const REAL radius = sqrt(-2 * log(unit(word0, 24) + (REAL)1 / (1 << 24)));
-  const REAL angle = 2 * unit(word1, 24);
-  z[0] = radius * cospi(angle);
-  z[1] = radius * sinpi(angle);
+  circle(2 * unit(word1, 24), z);
+  z[0] *= radius;
+  z[1] *= radius;
 }
 
 RANGE_KERNEL random(__global STORAGE(Y_T) * y, const long y_at, __global const STORAGE(S_T) * step, const long step_at,

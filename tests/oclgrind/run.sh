@@ -10,8 +10,8 @@
 #   --jobs N      simulators at a time (default: 2)
 #   PATTERN       only runs whose line, such as "test_ops_on_device softmax", matches the extended regular expression
 #
-# Kernels are compiled without optimisation, whose `freeze` instruction Oclgrind 21.10 does not know, and get as much
-# local memory as PoCL gives them: the CPU's kernels would decline to run in Oclgrind's 32 KiB.
+# Kernels are compiled without optimisation, whose `freeze` instruction 21.10's plugin for uninitialised reads does not
+# know, and get as much local memory as PoCL gives them: the CPU's kernels would decline to run in Oclgrind's 32 KiB.
 #
 # A mended copy of Oclgrind's library is loaded. Where a shuffle of vectors leaves a place open, LLVM's mask says -1;
 # 21.10's plugin for uninitialised reads looks for 11. So it takes element 11 of every shuffle for uninitialised, which

@@ -100,6 +100,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "losses: a batch is 1 to %d, not %s\n", MAX_BATCH, argv[2]);
     return 2;
   }
+  /* A simulator takes minutes a step: each loss is in the file as soon as it is known. */
+  setvbuf(stdout, NULL, _IOLBF, 0);
   const char *limits = getenv("MICA_TEST_LIMITS");
   if (limits && !limited_install(limits)) return 2;
   for (size_t i = 0; i < sizeof transforms / sizeof *transforms; i++)
