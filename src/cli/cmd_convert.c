@@ -1,5 +1,6 @@
 #include "cli/number.h"
 #include "cli/result.h"
+#include <ctype.h>
 
 #include <mica/model.h>
 #include <mica/onnx.h>
@@ -110,7 +111,7 @@ static bool shape_of(const struct values *v, size_t network, mica_shape *shape) 
   for (shape->rank = 1; shape->rank < MICA_MAX_RANK; shape->rank++) {
     char *end = NULL;
     const long long extent = strtoll(at, &end, 10);
-    if (end == at || extent < 1 || extent > 1 << 20) return false;
+    if (!isdigit((unsigned char)*at) || extent < 1 || extent > 1 << 20) return false;
     shape->dim[shape->rank] = extent;
     if (!*end) {
       shape->rank++;

@@ -47,18 +47,6 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A number of an option; false, having said so, for anything else. */
-static bool take_number(const cli_command *self, const char *name, const char *text, double low, double high,
-                        double *number) {
-  char *end = NULL;
-  *number = 0;
-  if (!text) return true;
-  *number = strtod(text, &end);
-  if (end != text && !*end && *number >= low && *number <= high) return true;
-  cli_fail(self, "--%s wants a number from %g to %g, not \"%s\"", name, low, high, text);
-  return false;
-}
-
 static bool take_method(const cli_command *self, const char *name, mica_calibration_method *method) {
   size_t i = 0;
   while (name && mica_calibration_method_name(i) && strcmp(mica_calibration_method_name(i), name) != 0) i++;
@@ -70,7 +58,7 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
 
 /* What runs and models have in common. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
-  double group = 0;
+  int64_t group = 0;
   *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
   c->how.weights_only = v->weights_only;
   c->how.no_correction = v->no_correction;
@@ -100,13 +88,13 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
     cli_fail(self, "--percentile is for --method percentile");
     return CLI_USAGE;
   }
-  if (!take_number(self, "group", v->group, 1, 128, &group) ||
+  if (cli_integer(self, "group", v->group, 1, 128, &group) != CLI_OK ||
       cli_integer(self, "samples", v->samples, 1, 1000000000, &c->samples) != CLI_OK ||
-      !take_number(self, "percentile", v->percentile, 0.5, 1, &c->how.percentile) ||
+      cli_number(self, "percentile", v->percentile, 0.5, 1, &c->how.percentile) != CLI_OK ||
       !take_method(self, v->method, &c->how.method))
     return CLI_USAGE;
   c->how.bits = v->bits ? atoi(v->bits) : 0;
-  c->how.group = (int64_t)group;
+  c->how.group = group;
   return CLI_OK;
 }
 

@@ -1,5 +1,6 @@
 #include "cli/compiling.h"
 #include "cli/energy.h"
+#include "cli/number.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/report_page.h"
@@ -404,15 +405,6 @@ static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   return ranks->count > 1 && kept < ranks->count ? cli_ranks_keep(self, ranks, keeps) : CLI_OK;
 }
 
-/* Seconds of the watchdog; 0: the default. */
-static int take_watchdog(const cli_command *self, const char *text, double *seconds) {
-  char *end = NULL;
-  *seconds = text ? strtod(text, &end) : 0;
-  if (!text || (end != text && !*end && *seconds > 0 && *seconds <= 1e9)) return CLI_OK;
-  cli_fail(self, "--watchdog takes seconds, not %s", text);
-  return CLI_USAGE;
-}
-
 static int run_train(const cli_command *self, const void *given) {
   const struct values *v = given;
   static cli_ranks ranks;
@@ -421,7 +413,7 @@ static int run_train(const cli_command *self, const void *given) {
   j = (job){.self = self, .v = v};
   if (v->quiet) cli_compile_silently();
   int status = cli_refuse_null(self, v->device);
-  if (status == CLI_OK) status = take_watchdog(self, v->watchdog, &watchdog);
+  if (status == CLI_OK) status = cli_number(self, "watchdog", v->watchdog, 1e-3, 1e9, &watchdog);
   if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, cli_stop_flag(), &ranks);
   if (status == CLI_OK) write_again(v, &ranks, j.again);
   if (status == CLI_OK) status = find_speeds(self, &ranks, &j);

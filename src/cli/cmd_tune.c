@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/number.h"
 #include "cli/terminal.h"
 #include "cli/worker.h"
 
@@ -257,14 +258,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   double budget = DEFAULT_BUDGET;
-  if (values->budget) {
-    char *rest = NULL;
-    budget = strtod(values->budget, &rest);
-    if (*rest || !(budget > 0 && budget < 1e6)) {
-      cli_fail(self, "--budget wants seconds, not \"%s\"", values->budget);
-      return CLI_USAGE;
-    }
-  }
+  if (cli_number(self, "budget", values->budget, 1e-3, 1e6, &budget) != CLI_OK) return CLI_USAGE;
   /* A worker that dies between two requests makes write fail instead of ending this process. */
   signal(SIGPIPE, SIG_IGN);
   mica_engine_config config = mica_engine_config_default();

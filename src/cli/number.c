@@ -4,12 +4,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* True for digits alone, a sign, a point and an exponent: no blanks, and no hexadecimal digits. */
+static bool is_plain(const char *text) { return !strpbrk(text, " \t\n\v\f\rxX"); }
 
 int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number) {
   char *rest = NULL;
   if (!text) return CLI_OK;
   double value = strtod(text, &rest);
-  if (rest != text && !*rest && value >= low && value <= high) {
+  if (rest != text && !*rest && is_plain(text) && value >= low && value <= high) {
     *number = value;
     return CLI_OK;
   }
@@ -28,7 +32,7 @@ int cli_integer(const cli_command *self, const char *name, const char *text, int
   if (!text) return CLI_OK;
   errno = 0;
   long long value = strtoll(text, &rest, 10);
-  if (rest != text && !*rest && !errno && value >= low && value <= high) {
+  if (rest != text && !*rest && is_plain(text) && !errno && value >= low && value <= high) {
     *number = value;
     return CLI_OK;
   }

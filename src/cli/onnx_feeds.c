@@ -1,5 +1,7 @@
 #include "cli/onnx_feeds.h"
 
+#include <ctype.h>
+#include <limits.h>
 #include <mica/io.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +31,7 @@ static bool parse_shape(const char *text, mica_shape *shape) {
   while (shape->rank < MICA_MAX_RANK) {
     char *end = NULL;
     long long dim = strtoll(text, &end, 10);
-    if (end == text || dim < 0) return false;
+    if (!isdigit((unsigned char)*text) || dim == LLONG_MAX) return false;
     shape->dim[shape->rank++] = dim;
     if (!*end || *end == ',') return true;
     if (*end != 'x') return false;

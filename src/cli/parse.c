@@ -111,6 +111,10 @@ static cli_parsed parse_setting(const cli_command *self, const mica_setting_row 
     cli_fail(self, "--%s needs a value: --%s %s", setting->name, setting->name, setting->hint);
     return CLI_PARSED_WRONG;
   }
+  if (!flag && !*(value ? value : next)) {
+    cli_fail(self, "--%s is empty", setting->name);
+    return CLI_PARSED_WRONG;
+  }
   for (size_t i = 0; !flag && i < settings->count; i++)
     if (!strcmp(settings->list[i].name, setting->name))
       return doubled(self, setting->name, settings->list[i].value, value ? value : next);

@@ -1,6 +1,9 @@
 #include "base/text.h"
 
+#include <math.h>
 #include <mica/data.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,31 +41,49 @@ static mica_status fail_name(const char *text, size_t n) {
   return status;
 }
 
-/* Parses one "name" or "name=value" of n characters; false if it is neither. */
-static bool parse_one(const char *text, size_t n, mica_augment_config *config) {
+/* MICA_E_INVALID for n characters whose value is none. */
+static mica_status fail_value(const char *text, size_t n, const char *wants) {
+  return mica__fail(MICA_E_INVALID, "the augmentation \"%.*s\" wants %s", (int)(n < 60 ? n : 60), text, wants);
+}
+
+enum { WHOLE, SWITCH, REAL };
+#define KIND_OF(type) _Generic((type)0, bool : SWITCH, int32_t : WHOLE, float : REAL)
+
+/* Parses one "name" or "name=value" of n characters; *seen has a bit of each that there was. */
+static mica_status parse_one(const char *text, size_t n, mica_augment_config *config, uint32_t *seen) {
   const char *equals = memchr(text, '=', n);
-  size_t name = equals ? (size_t)(equals - text) : n;
+  const size_t name = equals ? (size_t)(equals - text) : n;
+  uint32_t bit = 1;
   char *end = NULL;
-  double value = equals ? strtod(equals + 1, &end) : 0;
-  if (equals && (end != text + n || equals + 1 == text + n || !(value >= 0 && value <= 1e6))) return false;
+  const double value = equals ? strtod(equals + 1, &end) : 0;
+  const bool plain = equals && end == text + n && equals + 1 < text + n && !strcspn(equals + 1, "+.0123456789-") &&
+                     !memchr(equals, 'x', n - name) && !memchr(equals, 'X', n - name);
 #define PARSE_AUGMENTATION(field, type, usual)                                                                         \
   if (name == sizeof #field - 1 && !memcmp(text, #field, name)) {                                                      \
+    if (equals && !(plain && value >= 0 && value <= 1e6))                                                              \
+      return fail_value(text, n, "a number from 0 to 1000000, as in " #field "=" #usual);                              \
+    if (equals && KIND_OF(type) == WHOLE && value != floor(value)) return fail_value(text, n, "a whole number");       \
+    if (equals && KIND_OF(type) == SWITCH && value != 0 && value != 1) return fail_value(text, n, "0 or 1");           \
+    if (*seen & bit) return mica__fail(MICA_E_INVALID, "the augmentation " #field " is there twice");                  \
+    *seen |= bit;                                                                                                      \
     config->field = (type)(equals ? value : usual);                                                                    \
-    return true;                                                                                                       \
-  }
+    return MICA_OK;                                                                                                    \
+  }                                                                                                                    \
+  bit <<= 1;
   AUGMENTATIONS(PARSE_AUGMENTATION)
 #undef PARSE_AUGMENTATION
-  return false;
+  return fail_name(text, n);
 }
 
 mica_status mica_augment_parse(const char *text, mica_augment_config *config) {
   if (!text || !config) return mica__fail(MICA_E_INVALID, "mica_augment_parse: a pointer is NULL");
   mica_augment_config parsed = {0};
+  uint32_t seen = 0;
   while (strcmp(text, "none") && *text) {
-    size_t n = strcspn(text, ",");
-    if (!parse_one(text, n, &parsed)) return fail_name(text, n);
+    const size_t n = strcspn(text, ",");
+    MICA_TRY(parse_one(text, n, &parsed, &seen));
     text += n;
-    text += *text == ',';
+    if (*text && !*++text) return fail_name(text, 0);
   }
   *config = parsed;
   return MICA_OK;

@@ -46,14 +46,24 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
 
 static mica_status check_augment(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
-  const float shares[] = {a->rotate, a->scale, a->brightness, a->contrast, a->mixup, a->elastic, a->cutmix};
+  const struct {
+    const char *name;
+    double value, limit;
+  } numbers[] = {{"rotate", (double)a->rotate, 360},
+                 {"scale", (double)a->scale, 0.999999},
+                 {"brightness", (double)a->brightness, 360},
+                 {"contrast", (double)a->contrast, 360},
+                 {"mixup", (double)a->mixup, 4},
+                 {"cutmix", (double)a->cutmix, 4},
+                 {"elastic", (double)a->elastic, 360},
+                 {"crop", (double)a->crop, 16384},
+                 {"cutout", (double)a->cutout, 32768}};
   const mica_column *image = column_of(dataset, MICA_COLUMN_KIND_IMAGE),
                     *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
-  for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
-    if (!(shares[i] >= 0 && shares[i] <= 360)) return mica__fail(MICA_E_INVALID, "augmentation: %g", (double)shares[i]);
-  if (a->crop < 0 || a->crop > 16384 || a->cutout < 0 || a->cutout > 32768 || a->scale >= 1 || a->mixup > 4 ||
-      a->cutmix > 4)
-    return mica__fail(MICA_E_INVALID, "augmentation: crop, scale, cutout, mixup or cutmix is beyond what it may be");
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+    if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].limit))
+      return mica__fail(MICA_E_INVALID, "the augmentation %s is from 0 to %g, not %g", numbers[i].name,
+                        numbers[i].limit, numbers[i].value);
   if (!image && (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 ||
                  a->contrast > 0 || a->elastic > 0))
     return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", dataset->store->name);

@@ -61,7 +61,8 @@ static mica_status find_column(table *t, int k, const char *asked) {
       if (!strcmp(t->text, usual[k][n])) t->at[k] = i;
   }
   if (asked && t->at[k] == SIZE_MAX)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s'", r->name, r->line, asked);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s', which %s-column names", r->name, r->line,
+                      asked, what[k]);
   return MICA_OK;
 }
 

@@ -115,7 +115,9 @@ static mica_status find_time(reading *r) {
   r->time = SIZE_MAX;
   if (*name) {
     r->time = find_column(r, name);
-    return r->time < r->columns ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no column '%s'", r->records.name, name);
+    return r->time < r->columns
+               ? MICA_OK
+               : mica__fail(MICA_E_FORMAT, "%s has no column '%s' for the setting time", r->records.name, name);
   }
   for (size_t i = r->columns; i-- > 0;)
     if (r->kinds[i] == 't') r->time = i;

@@ -164,8 +164,10 @@ static mica_status check_number(const mica_setting_row *row, const char *value) 
   const bool whole = row->kind == MICA_SETTING_KIND_INT;
   char *end = NULL;
   const double number = strtod(value, &end);
-  if (end != value && !*end && number >= row->low && number <= row->high && (!whole || number == floor(number)) &&
-      (!whole || !strpbrk(value, ".eExX")))
+  /* Neither blanks before it nor hexadecimal digits. */
+  const bool plain = !strpbrk(value, " \t\n\v\f\rxX");
+  if (end != value && !*end && plain && number >= row->low && number <= row->high &&
+      (!whole || number == floor(number)) && (!whole || !strpbrk(value, ".eExX")))
     return MICA_OK;
   return mica__fail(MICA_E_INVALID, "%s wants a %snumber from %.15g to %.15g, not \"%s\"", row->name,
                     whole ? "whole " : "", row->low, row->high, value);

@@ -46,7 +46,7 @@ for speeds in fast -1 3, 0; do
   ends 2 '' "mica train: --speeds takes measured, or a number above 0 for each rank as in 3,1, not $speeds"
 done
 run train --data "$work/data.csv" --watchdog soon --out "$work/wrong"
-ends 2 '' 'mica train: --watchdog takes seconds, not soon'
+ends 2 '' 'mica train: --watchdog wants a number from 0.001 to 1e+09, not "soon"'
 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet \
   --out "$work/one" >"$work/one.json" || fault "one process"
 run train --task classify --model mlp --data "$work/data.csv" --epochs 1 --out "$work/alone" --shard --compress u8 \
