@@ -284,16 +284,29 @@ test_values test_interpret(const mica_graph *graph, double *const *feeds) {
   return result;
 }
 
-static void round_values(const mica__node *node, double *values) {
+/* A number between -1/2 and 1/2 of the last place that the type has for the value. Added before a value is rounded to
+ * the nearest it lets it fall to either neighbour, the nearer one the likelier, and leaves what the type has. */
+static double dither(mica_dtype dtype, double value, uint64_t *state) {
+  const int digits = dtype == MICA_F32 ? 24 : dtype == MICA_F16 ? 11 : dtype == MICA_BF16 ? 8 : 53;
+  int exponent = 0;
+  frexp(value, &exponent);
+  uint64_t z = *state += 0x9e3779b97f4a7c15; /* splitmix64 */
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return ldexp((double)((z ^ z >> 31) >> 11) * 0x1p-53 - 0.5, exponent - digits);
+}
+
+static void round_values(const mica__node *node, uint64_t *state, double *values) {
   unsigned char element[8];
   const int64_t count = is_float(node->type.dtype) ? test_count(node->type.shape) : 0;
   for (int64_t i = 0; i < count; i++) {
+    if (*state && isfinite(values[i])) values[i] += dither(node->type.dtype, values[i], state);
     mica__element_set(node->type.dtype, element, 0, values[i]);
     values[i] = mica__element_get(node->type.dtype, element, 0);
   }
 }
 
-test_values test_interpret_values(const mica_graph *graph, double *const *feeds, bool rounded, const bool *kept) {
+test_values test_interpret_values(const mica_graph *graph, double *const *feeds, uint64_t *rounding, const bool *kept) {
   test_values result = begin(graph);
   int32_t *last = calloc((size_t)graph->count + 1, sizeof *last);
   ck_assert_ptr_nonnull(last);
@@ -304,7 +317,8 @@ test_values test_interpret_values(const mica_graph *graph, double *const *feeds,
     const mica__node *node = mica__graph_node(graph, id);
     if (node->result) continue; /* its node has computed it */
     interpret_node(graph, feeds, id, false, &result);
-    for (int32_t r = 0; rounded && r < mica__node_results(node); r++) round_values(&node[r], result.value[id - 1 + r]);
+    for (int32_t r = 0; rounding && r < mica__node_results(node); r++)
+      round_values(&node[r], rounding, result.value[id - 1 + r]);
     for (int32_t k = 0; k < node->input_count; k++) {
       const int32_t input = node->inputs[k];
       if (last[input - 1] != id || kept[input - 1]) continue;

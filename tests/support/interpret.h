@@ -21,10 +21,11 @@ typedef struct test_values {
 test_values test_interpret(const mica_graph *graph, double *const *feeds);
 void test_values_free(test_values *result);
 
-/* Values alone, without bounds, of which only those with kept[id - 1] stay (the others are NULL). `rounded`: every
+/* Values alone, without bounds, of which only those with kept[id - 1] stay (the others are NULL). With `rounding` every
  * floating value is rounded to its dtype, as a device stores it that has one kernel an op; how far that is from the
- * values as they are is what rounding does to them in this graph. */
-test_values test_interpret_values(const mica_graph *graph, double *const *feeds, bool rounded, const bool *kept);
+ * values as they are is what rounding does to them in this graph. To the nearest where *rounding is 0, else up or down
+ * as that draws, which goes on: what cancels well by chance in one rounding does not in others. */
+test_values test_interpret_values(const mica_graph *graph, double *const *feeds, uint64_t *rounding, const bool *kept);
 
 /* Fails the test where an element of the tensor lies further from the value of `output` than its bound. label and what
  * begin the sentence. */

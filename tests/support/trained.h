@@ -28,8 +28,9 @@ typedef struct trained_way {
 
 /* Trains on test_engine, the arena full of NaNs before every run. */
 trained trained_on_device(const random_network *network, uint32_t data, const trained_way *way);
-/* Trains in double, by the graph as it was built; `rounded` as test_interpret_values has it. */
-trained trained_on_host(const random_network *network, uint32_t data, bool rounded);
+/* Trains in double, by the graph as it was built. With `rounding` values are rounded: to the nearest by 1, as larger
+ * numbers draw (test_interpret_values). */
+trained trained_on_host(const random_network *network, uint32_t data, uint32_t rounding);
 /* In double by the steps of the plans that sessions make, in their memory (support/plan_run.h); without epilogues,
  * which have no reference on the host. */
 trained trained_by_plan(const random_network *network, uint32_t data, const trained_way *way);

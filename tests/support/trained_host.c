@@ -13,7 +13,8 @@
 typedef struct training {
   const random_network *network;
   uint32_t data;
-  bool rounded;
+  bool rounds;
+  uint64_t rounding;      /* as test_interpret_values has it */
   const trained_way *way; /* of a plan; NULL: the graph as it was built */
   trained state, run;     /* state: parameters, as of step 0 */
 } training;
@@ -83,7 +84,7 @@ static void run_as_built(training *t, const trained_model *m, int32_t step, int6
   for (int32_t i = 0; i < one.output_count; i++) kept[one.outputs[i] - 1] = true;
   for (int32_t i = 0; i < one.assignment_count; i++) kept[one.assignments[i].value - 1] = true;
   double **memory = memory_of(t, m, one.graph, step);
-  test_values values = test_interpret_values(one.graph, memory, t->rounded, kept);
+  test_values values = test_interpret_values(one.graph, memory, t->rounds ? &t->rounding : NULL, kept);
   for (int32_t i = 0; i < one.output_count; i++) {
     const mica__node *node = mica__graph_node(one.graph, one.outputs[i]);
     const int64_t count = mica__node_count(node);
@@ -168,8 +169,9 @@ static trained train(training *t) {
   return t->run;
 }
 
-trained trained_on_host(const random_network *network, uint32_t data, bool rounded) {
-  return train(&(training){.network = network, .data = data, .rounded = rounded});
+trained trained_on_host(const random_network *network, uint32_t data, uint32_t rounding) {
+  return train(
+      &(training){.network = network, .data = data, .rounds = rounding > 0, .rounding = rounding > 1 ? rounding : 0});
 }
 
 trained trained_by_plan(const random_network *network, uint32_t data, const trained_way *way) {
