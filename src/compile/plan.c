@@ -56,8 +56,11 @@ static mica_status plan_memory(mica_session *session, mica__plan *v) {
   MICA_TRY(status);
   v->deferred = calloc((size_t)v->template.assignment_count + 1, sizeof *v->deferred);
   if (!v->deferred) return mica__fail_nomem("a session");
-  if (!session->config.no_fusion && !mica__is_without(MICA__WITHOUT_EPILOGUES))
+  if (!session->config.no_fusion && !mica__is_without(MICA__WITHOUT_EPILOGUES)) {
     MICA_TRY(mica__template_fuse_epilogues(&v->template));
+    const bool rewriting = !session->config.no_simplify && !mica__is_without(MICA__WITHOUT_REWRITE);
+    if (rewriting) MICA_TRY(mica__template_rewrite(&v->template, session->engine));
+  }
   MICA_TRY(plan_steps(session, v));
   return match_names(session, v);
 }

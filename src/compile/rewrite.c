@@ -1,5 +1,5 @@
-/* Written-out forms become the ops that they are: x sigmoid(x) becomes silu. The ops find them (mica__op.match); this
- * file sees to it that nobody else needs what vanishes. */
+/* Written-out forms become the ops that they are: x sigmoid(x) becomes silu, three convolutions a block of MobileNetV2.
+ * The ops find them (mica__op.match, match_launches); this file sees to it that nobody else needs what vanishes. */
 #include "compile/template.h"
 #include "ops/select/registry.h"
 
@@ -12,6 +12,7 @@
 typedef struct rewriting {
   mica_graph *graph;
   const mica__template *template;
+  mica_engine *engine; /* whose device launches are for; NULL before they have their epilogues */
   bool *needed;
   int32_t *users;
   void *attrs; /* room for what is found */
@@ -109,24 +110,29 @@ static mica_status put(rewriting *r, const mica__op *op, int32_t root, const int
   return MICA_OK;
 }
 
-static mica_status visit(rewriting *r, int32_t root) {
+static bool finds(const rewriting *r, const mica__op *op, int32_t root, int32_t *inputs, int32_t *count) {
   const mica__match match = {r->graph, r->users};
+  if (op->attrs) mica__attrs_set_defaults(op->attrs, r->attrs);
+  if (r->engine) return op->match_launches(&match, r->engine, root, inputs, count, r->attrs);
+  return op->match(&match, root, inputs, count, r->attrs);
+}
+
+static mica_status visit(rewriting *r, int32_t root) {
   const mica__op *own = node_at(r, root)->op;
   if (own->kind == MICA__OP_SOURCE || own->kind == MICA__OP_RESULT || own->results > 1) return MICA_OK;
   for (size_t i = 0; i < mica__op_count; i++) {
     const mica__op *op = mica__ops[i];
     int32_t inputs[MICA__MATCH_INPUTS] = {0}, count = 0;
-    if (!op->match || op == own) continue;
-    if (op->attrs) mica__attrs_set_defaults(op->attrs, r->attrs);
-    if (!op->match(&match, root, inputs, &count, r->attrs)) continue;
+    if (!(r->engine ? op->match_launches != NULL : op->match != NULL) || op == own) continue;
+    if (!finds(r, op, root, inputs, &count)) continue;
     if (may_vanish(r, root, inputs, count) && gives_type(r, op, root, inputs, count))
       return put(r, op, root, inputs, count);
   }
   return MICA_OK;
 }
 
-mica_status mica__template_rewrite(mica__template *template) {
-  rewriting r = {.graph = template->graph, .template = template};
+mica_status mica__template_rewrite(mica__template *template, mica_engine *engine) {
+  rewriting r = {.graph = template->graph, .template = template, .engine = engine};
   size_t nodes = (size_t)r.graph->count + 1;
   r.needed = calloc(nodes, sizeof *r.needed);
   r.users = calloc(nodes, sizeof *r.users);

@@ -372,7 +372,7 @@ mica_status mica__template_specialise(const mica__template *source, const mica_s
   for (int32_t id = 1; status == MICA_OK && id <= count; id++) status = visit(&s, id, shapes);
   if (status == MICA_OK) status = claim_results(&s, source, template);
   if (status == MICA_OK && simplify && !mica__is_without(MICA__WITHOUT_REWRITE))
-    status = mica__template_rewrite(template);
+    status = mica__template_rewrite(template, NULL);
   free(s.table);
   free(s.map);
   if (status != MICA_OK) mica__template_free(template);

@@ -58,8 +58,9 @@ mica_status mica__template_specialise(const mica__template *source, const mica_s
 mica_status mica__template_narrow(mica__template *template, mica_dtype dtype);
 
 /* Puts ops in the place of trees that are their written-out forms (mica__op.match), where nothing else needs what is
- * inside; the last step of specialising. */
-mica_status mica__template_rewrite(mica__template *template);
+ * inside; the last step of specialising. With an engine, for whose device launches have their epilogues, ops that are
+ * several such launches (mica__op.match_launches). */
+mica_status mica__template_rewrite(mica__template *template, mica_engine *engine);
 
 /* Lets launches do what pointwise users do to their results, where their ops can (mica__op.fuse_epilogue). */
 mica_status mica__template_fuse_epilogues(mica__template *template);

@@ -212,6 +212,10 @@ typedef struct mica__op {
    * ops with one result; see ir/pattern.h. Ops are tried in the order of ops.def, the nodes last to first, so that a
    * large form is found before those inside of it. NULL for ops that nobody writes out. */
   bool (*match)(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
+  /* Likewise of launches that have taken in what their users did (fuse_epilogue), where the engine's device computes
+   * them faster as one. */
+  bool (*match_launches)(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
+                         void *attrs);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   /* LAUNCH, in its place: computes on the host, between the launches before and those after it, for which a run waits

@@ -10,25 +10,13 @@
 #include "base/error.h"
 #include "ops/common/activation.h"
 #include "ops/common/build.h"
+#include "ops/conv/attrs.h"
 #include "ops/conv/conv.h"
 #include "ops/select/registry.h"
 
 #include <string.h>
 
-#define CONV_ATTRS(X, S)                                                                                               \
-  X(S, SPATIAL, stride, 1, "from one result to the next")                                                              \
-  X(S, SPATIAL, pad, 0, "zeros before the first element, and as many after the last")                                  \
-  X(S, SPATIAL, pad_more, 0, "after the last so many more")                                                            \
-  X(S, SPATIAL, dilation, 1, "from one element of a filter to the next")                                               \
-  X(S, SPATIAL, output_pad, 0, "of conv_transpose: elements more at the end")                                          \
-  X(S, INT, groups, 1, "of channels and filters")                                                                      \
-  X(S, BOOL, allow_tf32, false, "f32 operands may be rounded to 10 bits of mantissa")                                  \
-  X(S, INT, bias, 0, "fused: which operand it is; 0 for none")                                                         \
-  X(S, INT, addend, 0, "fused: likewise")                                                                              \
-  X(S, ENUM, activation, MICA_ACTIVATION_NONE, "fused", mica__activation_names)                                        \
-  X(S, REAL, activation_argument, 0, "its argument")
-MICA__ATTR_STRUCT(conv, CONV_ATTRS);
-static MICA__ATTR_TABLE(conv, CONV_ATTRS);
+static MICA__ATTR_TABLE(conv, MICA__CONV_ATTRS);
 
 static mica__conv_attrs attrs_of(const mica_conv_config *config) {
   static const mica_conv_config none;

@@ -1,0 +1,445 @@
+/* The block of MobileNetV2 as one launch on CPUs (cl/conv/cpu/inverted_residual.cl): filters of one element that expand
+ * the channels, a depthwise convolution, filters of one element that project them, and a residual connection. What lies
+ * between never leaves a core's caches, and two launches of three are spared, of which PoCL's wake-ups are the most.
+ *
+ *   inverted_residual (x, w1, b1, w2, b2, w3, b3 [, addend])
+ *
+ * Graphs have it where three convolutions were, once these have their epilogues (mica__op.match_launches). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ops/conv/attrs.h"
+#include "ops/conv/conv.h"
+#include "ops/select/launch_check.h"
+#include "ops/select/registry.h"
+#include "runtime/core_model.h"
+#include "runtime/workspace.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define INVERTED_RESIDUAL_ATTRS(X, S)                                                                                  \
+  X(S, SPATIAL, stride, 1, "of the depthwise convolution, from one result to the next")                                \
+  X(S, SPATIAL, pad, 0, "zeros before the first element, and as many after the last")                                  \
+  X(S, SPATIAL, pad_more, 0, "after the last so many more")                                                            \
+  X(S, REAL, low, 0, "what is between the convolutions is not below")                                                  \
+  X(S, REAL, high, 6, "and not above")
+MICA__ATTR_STRUCT(inverted_residual, INVERTED_RESIDUAL_ATTRS);
+static MICA__ATTR_TABLE(inverted_residual, INVERTED_RESIDUAL_ATTRS);
+
+enum { X, W1, B1, W2, B2, W3, B3, ADDEND, OPERANDS };
+
+static const mica__kernel_param params[] = {
+    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 8),
+    MICA__INT("NV", "vectors of channels of a panel", 1, 2),
+    MICA__INT("R", "rows and columns of a depthwise filter", 3, 5),
+};
+/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512. */
+static const mica__variant variants[] = {MICA__VARIANT("cpu.14x32", MICA__ON_CPU, 7, 2, 3)};
+static const mica__kernel_desc block_kernel = {
+    MICA__KERNEL("inverted_residual", "conv/cpu/inverted_residual.cl", params, variants)};
+static const mica__kernel_desc pack_kernel = {
+    MICA__KERNEL("inverted_residual_pack", "conv/cpu/inverted_residual.cl", params, variants)};
+#define VW 16
+#define SEG 7
+#define PANEL 32
+#define TILE 14
+
+/* --- the problem --- */
+
+static mica_conv_config depthwise_config(const mica__inverted_residual_attrs *attrs, int64_t channels) {
+  mica_conv_config config = {.groups = channels};
+  for (int i = 0; i < 2; i++) {
+    config.stride[i] = attrs->stride[i];
+    config.pad[i] = attrs->pad[i];
+    config.pad_more[i] = attrs->pad_more[i];
+  }
+  return config;
+}
+
+/* Its three convolutions. */
+typedef struct block {
+  mica__conv_dims expand, filter, project;
+} block;
+
+static mica_status block_of(const mica__inverted_residual_attrs *attrs, mica_shape x, mica_shape w1, mica_shape w2,
+                            mica_shape w3, block *b) {
+  const mica_conv_config filter = depthwise_config(attrs, w1.dim[0]);
+  mica_shape e = x;
+  MICA_TRY(mica__conv_dims_of(NULL, x, w1, NULL, &b->expand));
+  e.dim[1] = w1.dim[0];
+  MICA_TRY(mica__conv_dims_of(&filter, e, w2, NULL, &b->filter));
+  for (int i = 1; i < 3; i++) e.dim[i + 1] = b->filter.out[i];
+  return mica__conv_dims_of(NULL, e, w3, NULL, &b->project);
+}
+
+static mica_status infer(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  block b;
+  for (int32_t i = 0; i < input_count; i++)
+    if (mica__shape_is_open(inputs[i].shape)) return mica__fail(MICA_E_SHAPE, "a shape is open");
+  if (inputs[X].shape.rank != 4) return mica__fail(MICA_E_SHAPE, "x has a rank of %d", (int)inputs[X].shape.rank);
+  MICA_TRY(block_of(attrs, inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &b));
+  if (b.filter.c != 1 || b.filter.out[1] == 0 || b.filter.out[2] == 0)
+    return mica__fail(MICA_E_SHAPE, "the second filters are not depthwise, or larger than images");
+  *out = inputs[X];
+  out->shape = MICA_SHAPE(b.project.n, b.project.k, b.project.out[1], b.project.out[2]);
+  return MICA_OK;
+}
+
+/* --- on the host --- */
+
+static void add_bias(double *y, const double *bias, int64_t images, int64_t channels, int64_t plane, double low,
+                     double high) {
+  for (int64_t i = 0; i < images * channels * plane; i++) {
+    const double v = y[i] + bias[i / plane % channels];
+    y[i] = v < low ? low : v > high ? high : v;
+  }
+}
+
+static mica_status evaluate(const mica__eval *eval) {
+  const mica__inverted_residual_attrs *attrs = eval->attrs;
+  const mica__type *types = eval->types;
+  block b;
+  MICA_TRY(block_of(attrs, types[X].shape, types[W1].shape, types[W2].shape, types[W3].shape, &b));
+  const int64_t n = b.expand.n, k = b.expand.k, in = mica__product3(b.expand.out), out = mica__product3(b.filter.out);
+  double *e = malloc(((size_t)(n * k * in) + 1) * sizeof *e), *f = malloc(((size_t)(n * k * out) + 1) * sizeof *f);
+  if (e && f) {
+    mica__conv_reference(&b.expand, MICA__CONV_FWD, eval->inputs[X], eval->inputs[W1], e);
+    add_bias(e, eval->inputs[B1], n, k, in, attrs->low, attrs->high);
+    mica__conv_reference(&b.filter, MICA__CONV_FWD, e, eval->inputs[W2], f);
+    add_bias(f, eval->inputs[B2], n, k, out, attrs->low, attrs->high);
+    mica__conv_reference(&b.project, MICA__CONV_FWD, f, eval->inputs[W3], eval->output);
+    add_bias(eval->output, eval->inputs[B3], n, b.project.k, out, (double)-INFINITY, (double)INFINITY);
+    for (int64_t i = 0; eval->input_count > ADDEND && i < n * b.project.k * out; i++)
+      eval->output[i] += eval->inputs[ADDEND][i];
+  }
+  mica_status status = e && f ? MICA_OK : mica__fail_nomem("a reference");
+  free(e);
+  free(f);
+  return status;
+}
+
+/* --- how the work is cut --- */
+
+typedef struct plan {
+  int64_t rows, strips, pitch; /* rows of D a strip; columns of E */
+} plan;
+
+static size_t scratch_bytes(const block *b, const plan *p) {
+  const mica__conv_dims *f = &b->filter;
+  const int64_t e = ((p->rows - 1) * f->stride[1] + f->filter[1]) * p->pitch * PANEL;
+  const int64_t pixels = mica__ceil_div(p->rows * f->out[2], TILE) * TILE;
+  return (size_t)(e + pixels * PANEL + (pixels + VW) * mica__ceil_div(b->project.k, VW) * VW) * sizeof(float);
+}
+
+/* Multiply-adds of a vector in whose time a vector of E or F is finished, and one of weights comes to a group that
+ * reads it first; and the share of the time by which more strips are to be faster. */
+#define FINISHING 6.0
+#define WEIGHT 3.0
+#define GAIN 0.02
+
+/* The time of a strip of E, F and D, in multiply-adds of a vector. */
+static double time_of(const block *b, int64_t rows) {
+  const mica__conv_dims *f = &b->filter;
+  const int64_t source = mica__min(f->in[1], (rows - 1) * f->stride[1] + f->filter[1]);
+  const double k = (double)b->expand.k / VW, c = (double)b->expand.c, m = (double)b->project.k,
+               taps = (double)mica__product3(f->filter);
+  const double expanded = (double)(source * mica__ceil_div(f->in[2], SEG) * SEG) * k * (c + FINISHING);
+  const double filtered = (double)(rows * f->out[2]) * k * (taps + FINISHING);
+  const double projected = (double)(mica__ceil_div(rows * f->out[2], TILE) * TILE) * k * m;
+  return expanded + filtered + projected + WEIGHT * k * (c + m);
+}
+
+/* The strips that are done first: as few as keep all units at work. False where not even a row has room. */
+static bool make_plan(const block *b, const mica_device_info *device, plan *best) {
+  const mica__conv_dims *f = &b->filter;
+  const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
+  const size_t room = cached < device->local_bytes ? cached : (size_t)device->local_bytes;
+  const int64_t images = mica__max(1, f->n), units = (int64_t)device->compute_units;
+  double least = INFINITY;
+  for (int64_t strips = 1; strips <= f->out[1]; strips++) {
+    plan p = {.rows = mica__ceil_div(f->out[1], strips)};
+    p.strips = mica__ceil_div(f->out[1], p.rows);
+    p.pitch = mica__max(f->in[2] + f->pad[2], (f->out[2] - 1) * f->stride[2] + f->filter[2]);
+    if (p.strips != strips || scratch_bytes(b, &p) > room) continue;
+    const double time = (double)mica__ceil_div(strips * images, units) * time_of(b, p.rows);
+    if (time > (1 - GAIN) * least) continue;
+    least = time;
+    *best = p;
+  }
+  return least < INFINITY;
+}
+
+/* True if the kernel can compute it; its numbers are ints. */
+static bool fits(const block *b) {
+  const mica__conv_dims *f = &b->filter;
+  const int64_t most = INT32_MAX / PANEL / 4, taps = f->filter[1];
+  if (f->filter[0] != 1 || f->in[0] != 1 || (taps != 3 && taps != 5) || f->filter[2] != taps || f->in[2] < SEG)
+    return false;
+  if (f->stride[1] != f->stride[2]) return false;
+  if (f->pad[1] >= taps || f->pad[2] >= taps || f->dilation[1] != 1 || f->dilation[2] != 1) return false;
+  return b->expand.c * mica__product3(f->in) < most && b->project.k * mica__product3(f->in) < most &&
+         b->expand.k * mica__max(b->expand.c, b->project.k) < most;
+}
+
+/* --- the launch --- */
+
+/* W of rows and columns, in vectors of rows of which each has `padded` columns, at `first` of the packed weights. */
+static mica_status pack(const mica__exec *exec, mica_queue *queue, const mica_tensor *w, int64_t rows, int64_t columns,
+                        int64_t padded, mica_buffer *packed, int64_t *first) {
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  MICA_TRY(mica__exec_values(exec, &pack_kernel, values));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &pack_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  const int64_t sizes[] = {rows, columns, padded}, vectors = mica__ceil_div(rows, VW);
+  for (int i = 0; i < 3; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_tensor(&launch, w);
+  mica__launch_buffer(&launch, packed, *first);
+  mica__launch_range3(&launch, (int64_t[]){vectors, 1, 1}, (size_t[]){1, 1, 1});
+  mica__launch_cost(&launch, 0, (double)(rows * columns + vectors * VW * padded) * sizeof(float));
+  *first += vectors * VW * padded;
+  return mica__queue_submit(queue, &launch);
+}
+
+static mica_status pack_all(const mica__exec *exec, const block *b, mica_buffer **packed) {
+  const uint32_t weights = 1u << W1 | 1u << B1 | 1u << W2 | 1u << B2 | 1u << W3 | 1u << B3;
+  mica_queue *queue = exec->prologue && (exec->constant & weights) == weights ? exec->prologue : exec->queue;
+  const int64_t k = b->expand.k, m = b->project.k, depth = mica__ceil_div(k, VW) * VW;
+  const int64_t taps = mica__product3(b->filter.filter), width = mica__ceil_div(m, VW) * VW;
+  const struct {
+    int operand;
+    int64_t rows, columns, padded;
+  } list[] = {{W1, k, b->expand.c, b->expand.c},
+              {B1, k, 1, 1},
+              {W2, k, taps, taps},
+              {B2, k, 1, 1},
+              {W3, m, k, depth},
+              {B3, m, 1, 1}};
+  const int64_t count = depth * (b->expand.c + taps + 2) + width * (depth + 1);
+  int64_t first = 0;
+  MICA_TRY(mica__workspace_create(queue, (size_t)count * sizeof(float), packed));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < sizeof list / sizeof *list; i++)
+    status = pack(exec, queue, exec->inputs[list[i].operand], list[i].rows, list[i].columns, list[i].padded, *packed,
+                  &first);
+  if (status != MICA_OK) mica_buffer_destroy(*packed);
+  return status;
+}
+
+static double flops_of(const block *b) {
+  return mica__conv_flops(&b->expand) + mica__conv_flops(&b->filter) + mica__conv_flops(&b->project);
+}
+
+static mica_status launch_strips(const mica__exec *exec, const block *b, const plan *p, mica_buffer *packed) {
+  const mica__inverted_residual_attrs *attrs = exec->attrs;
+  const mica__conv_dims *e = &b->expand, *f = &b->filter;
+  const bool adds = exec->input_count > ADDEND;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  double bytes = (double)mica_tensor_bytes(exec->output);
+  MICA_TRY(mica__exec_values(exec, &block_kernel, values));
+  mica__kernel_set(&block_kernel, values, "R", (int32_t)f->filter[1]);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &block_kernel, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+#define I(value) (int32_t)(value)
+  mica__launch_int8(&launch, (int32_t[]){I(e->c), I(e->k), I(b->project.k), I(f->in[1]), I(f->in[2]), I(f->out[1]),
+                                         I(f->out[2]), I(p->rows)});
+  mica__launch_int8(&launch, (int32_t[]){I(f->stride[1]), I(f->pad[1]), I(f->pad[2]), adds, I(p->pitch), 0, 0, 0});
+#undef I
+  mica__launch_tensor(&launch, exec->inputs[X]);
+  mica__launch_buffer(&launch, packed, 0);
+  mica__launch_local(&launch, scratch_bytes(b, p));
+  mica__launch_tensor(&launch, exec->inputs[adds ? ADDEND : X]);
+  mica__launch_tensor(&launch, exec->output);
+  mica__launch_float(&launch, (float)attrs->low);
+  mica__launch_float(&launch, (float)attrs->high);
+  mica__launch_range3(&launch, (int64_t[]){p->strips, f->n, 1}, (size_t[]){1, 1, 1});
+  for (int32_t i = 0; i < exec->input_count; i++) bytes += (double)mica_tensor_bytes(exec->inputs[i]);
+  mica__launch_cost(&launch, flops_of(b), bytes);
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+/* One of three convolutions, with the bias that the operand is. */
+static mica_status launch_one(const mica__exec *exec, const mica_conv_config *config, const mica_tensor *x, int32_t w,
+                              int32_t bias, mica_conv_epilogue epilogue, mica_tensor *y) {
+  mica_tensor *view = NULL;
+  MICA_TRY(mica_tensor_view(exec->inputs[bias], MICA_SHAPE(mica_tensor_shape(y).dim[1]), NULL, 0, &view));
+  epilogue.bias = view;
+  const mica_status status = mica_op_conv_fwd(exec->queue, config, x, exec->inputs[w], &epilogue, y);
+  mica_tensor_destroy(view);
+  return status;
+}
+
+/* Elsewhere three convolutions. */
+static mica_status launch_apart(const mica__exec *exec, const block *b) {
+  const mica__inverted_residual_attrs *attrs = exec->attrs;
+  const mica_conv_config filter = depthwise_config(attrs, b->expand.k);
+  const mica_shape shape = mica_tensor_shape(exec->inputs[X]);
+  mica_tensor *e = NULL, *f = NULL;
+  const mica_dtype dtype = mica_tensor_dtype(exec->output);
+  const mica_conv_epilogue between = {.activation = attrs->high < INFINITY   ? MICA_ACTIVATION_CLIPPED_RELU
+                                                    : attrs->low > -INFINITY ? MICA_ACTIVATION_RELU
+                                                                             : MICA_ACTIVATION_NONE,
+                                      .activation_arg = (float)attrs->high};
+  const mica_conv_epilogue last = {.addend = exec->input_count > ADDEND ? exec->inputs[ADDEND] : NULL};
+  const mica_shape inside = MICA_SHAPE(shape.dim[0], b->expand.k, shape.dim[2], shape.dim[3]);
+  const mica_shape after = MICA_SHAPE(shape.dim[0], b->expand.k, b->filter.out[1], b->filter.out[2]);
+  mica_status status = mica__workspace_tensor(exec->queue, dtype, inside, &e);
+  if (status == MICA_OK) status = mica__workspace_tensor(exec->queue, dtype, after, &f);
+  if (status == MICA_OK) status = launch_one(exec, NULL, exec->inputs[X], W1, B1, between, e);
+  if (status == MICA_OK) status = launch_one(exec, &filter, e, W2, B2, between, f);
+  if (status == MICA_OK) status = launch_one(exec, NULL, f, W3, B3, last, exec->output);
+  mica_tensor_destroy(e);
+  mica_tensor_destroy(f);
+  return status;
+}
+
+static mica_status block_of_exec(const mica__exec *exec, block *b) {
+  return block_of(exec->attrs, mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[W1]),
+                  mica_tensor_shape(exec->inputs[W2]), mica_tensor_shape(exec->inputs[W3]), b);
+}
+
+static mica_status launch(const mica__exec *exec) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
+  mica_buffer *packed = NULL;
+  block b;
+  plan p;
+  MICA_TRY(block_of_exec(exec, &b));
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  const bool takes = mica__exec_takes(exec, &block_kernel) && mica__exec_takes(exec, &pack_kernel) &&
+                     mica_tensor_dtype(exec->output) == MICA_F32;
+  if (!takes || !fits(&b) || !make_plan(&b, device, &p)) return launch_apart(exec, &b);
+  MICA_TRY(pack_all(exec, &b, &packed));
+  const mica_status status = launch_strips(exec, &b, &p, packed);
+  mica_buffer_destroy(packed);
+  return status;
+}
+
+/* --- where three convolutions are one --- */
+
+/* A convolution of two dimensions with a bias, whose result lies between bounds. */
+static bool is_part(const mica_graph *graph, int32_t id, double *low, double *high) {
+  const mica__node *node = mica__graph_node(graph, id);
+  if (node->op != &mica__op_conv || node->type.dtype != MICA_F32 || node->type.shape.rank != 4) return false;
+  const mica__conv_attrs *attrs = node->attrs;
+  const mica_activation activation = (mica_activation)attrs->activation;
+  *low = activation == MICA_ACTIVATION_NONE ? (double)-INFINITY : 0;
+  *high = activation == MICA_ACTIVATION_CLIPPED_RELU ? attrs->activation_argument : (double)INFINITY;
+  if (activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU &&
+      activation != MICA_ACTIVATION_CLIPPED_RELU)
+    return false;
+  return attrs->bias && !attrs->allow_tf32 && attrs->dilation[0] == 1 && attrs->dilation[1] == 1;
+}
+
+/* One whose filters are of one element. */
+static bool is_product(const mica_graph *graph, int32_t id, double *low, double *high) {
+  if (!is_part(graph, id, low, high)) return false;
+  const mica__node *node = mica__graph_node(graph, id);
+  const mica__conv_attrs *attrs = node->attrs;
+  const mica_shape w = mica__graph_node(graph, node->inputs[1])->type.shape;
+  bool plain = attrs->groups == 1 && w.dim[2] == 1 && w.dim[3] == 1;
+  for (int i = 0; i < 2; i++) plain = plain && attrs->stride[i] == 1 && attrs->pad[i] == 0 && attrs->pad_more[i] == 0;
+  return plain;
+}
+
+/* Vectors of channels below which little is spared. */
+#define LEAST_CHANNELS 32
+
+/* Measured for one image, on cores with 32 vector registers; many images fill their launches as they are. */
+static bool pays(const block *b, mica_engine *engine) {
+  const mica_device_info *device = mica_engine_device(engine);
+  plan p;
+  return !mica__needs_cpu(device) && device->vector_bytes >= MICA__LONG_VECTOR && b->expand.n == 1 &&
+         b->expand.k >= LEAST_CHANNELS && fits(b) && make_plan(b, device, &p) &&
+         !mica__variant_is_bad(engine, &block_kernel, &variants[0]) &&
+         !mica__variant_is_bad(engine, &pack_kernel, &variants[0]);
+}
+
+static bool match(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
+                  void *given) {
+  const mica_graph *graph = match->graph;
+  mica__inverted_residual_attrs *attrs = given;
+  double low[3], high[3];
+  if (!is_product(graph, root, &low[2], &high[2]) || low[2] > -INFINITY) return false;
+  const mica__node *project = mica__graph_node(graph, root);
+  if (!is_part(graph, project->inputs[0], &low[1], &high[1])) return false;
+  const mica__node *filter = mica__graph_node(graph, project->inputs[0]);
+  if (!is_product(graph, filter->inputs[0], &low[0], &high[0])) return false;
+  const mica__node *expand = mica__graph_node(graph, filter->inputs[0]);
+  const mica__conv_attrs *a3 = project->attrs, *a2 = filter->attrs, *a1 = expand->attrs;
+  if (a1->addend || a2->addend || low[0] != low[1] || high[0] != high[1]) return false;
+  const int32_t ids[OPERANDS] = {expand->inputs[0],         expand->inputs[1],
+                                 expand->inputs[a1->bias],  filter->inputs[1],
+                                 filter->inputs[a2->bias],  project->inputs[1],
+                                 project->inputs[a3->bias], a3->addend ? project->inputs[a3->addend] : 0};
+  *count = ADDEND + (a3->addend != 0);
+  for (int32_t i = 0; i < *count; i++) inputs[i] = ids[i];
+  for (int i = 0; i < 3; i++) {
+    attrs->stride[i] = a2->stride[i];
+    attrs->pad[i] = a2->pad[i];
+    attrs->pad_more[i] = a2->pad_more[i];
+  }
+  attrs->low = low[0];
+  attrs->high = high[0];
+  block b;
+  const mica__type *types[OPERANDS];
+  for (int32_t i = 0; i < *count; i++) types[i] = &mica__graph_node(graph, ids[i])->type;
+  if (a2->groups != expand->type.shape.dim[1] || types[W2]->shape.dim[1] != 1 || types[W2]->shape.dim[0] != a2->groups)
+    return false;
+  return block_of(attrs, types[X]->shape, types[W1]->shape, types[W2]->shape, types[W3]->shape, &b) == MICA_OK &&
+         pays(&b, engine);
+}
+
+/* --- the descriptor --- */
+
+static double flops(const mica__node *node, const mica__type *inputs) {
+  block b;
+  const mica_status status =
+      block_of(node->attrs, inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &b);
+  return status == MICA_OK ? flops_of(&b) : 0;
+}
+
+/* Channels, rows and columns of x; expanded channels; taps; channels of the result. */
+#define CASE(how, n, c, h, w, k, taps, m, count, p, q)                                                                 \
+  {                                                                                                                    \
+    .attrs = &(how), .inputs = {{MICA_F32, {4, {n, c, h, w}}}, {MICA_F32, {4, {k, c, 1, 1}}},                          \
+                                {MICA_F32, {1, {k}}},          {MICA_F32, {4, {k, 1, taps, taps}}},                    \
+                                {MICA_F32, {1, {k}}},          {MICA_F32, {4, {m, k, 1, 1}}},                          \
+                                {MICA_F32, {1, {m}}},          {MICA_F32, {4, {n, m, p, q}}}},                         \
+    .input_count = (count), .terms = (c) + (taps) * (taps) + (k)                                                       \
+  }
+
+/* Strides, both sizes of filters, padding on no side, one and both, panels that are not whole, segments that overlap;
+ * the last two are none for the kernel. */
+static mica_status check(mica__check *check) {
+  static const mica__inverted_residual_attrs same = {{1, 1, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},
+                                             half = {{2, 2, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},
+                                             apart = {{2, 1, 1}, {0, 0, 0}, {0, 0, 0}, 0, 6},
+                                             wide = {{1, 1, 1}, {2, 2, 0}, {0, 0, 0}, 0, (double)INFINITY},
+                                             bare = {
+                                                 {3, 3, 1}, {0, 0, 0}, {1, 0, 0}, (double)-INFINITY, (double)INFINITY};
+  const mica__launch_case list[] = {
+      CASE(same, 1, 16, 14, 14, 96, 3, 16, 8, 14, 14), CASE(half, 1, 24, 15, 28, 80, 3, 33, 7, 8, 14),
+      CASE(wide, 2, 3, 9, 11, 47, 5, 5, 8, 9, 11),     CASE(bare, 1, 7, 8, 9, 16, 3, 70, 7, 3, 3),
+      CASE(same, 1, 160, 7, 7, 192, 3, 160, 8, 7, 7),  CASE(half, 1, 4, 1, 7, 33, 3, 2, 7, 1, 4),
+      CASE(same, 1, 5, 40, 23, 31, 3, 18, 7, 40, 23),  CASE(same, 1, 6, 5, 4, 34, 3, 8, 8, 5, 4),
+      CASE(apart, 1, 6, 9, 9, 34, 3, 8, 7, 4, 7),
+  };
+  return mica__check_launches(check, &mica__op_inverted_residual, "inverted residuals", list,
+                              sizeof list / sizeof *list);
+}
+
+static const mica__kernel_desc *const kernels[] = {&block_kernel, &pack_kernel, NULL};
+const mica__op mica__op_inverted_residual = {.name = "inverted_residual",
+                                             .kernels = kernels,
+                                             .check = check,
+                                             .kind = MICA__OP_LAUNCH,
+                                             .min_inputs = ADDEND,
+                                             .max_inputs = OPERANDS,
+                                             .attrs = &mica__inverted_residual_attr_list,
+                                             .dtypes = "f0>0",
+                                             .infer = infer,
+                                             .evaluate = evaluate,
+                                             .launch = launch,
+                                             .match_launches = match,
+                                             .flops = flops};
