@@ -151,6 +151,9 @@ static int plan_as(const bench *b) {
   if (!known) return 2;
   bench_network n = *known;
   if (b->batch) n.batch = b->batch;
+  n.dtype = bench_dtype(b, &n.tf32);
+  if ((n.tf32 || n.dtype != MICA_F32) && d->matrix == 0)
+    return fprintf(stderr, "--dtype: how fast matrix units of %s are is not known\n", d->name), 2;
   if (n.channels == 3) n.classes = CLASSES;
   mica_engine *engine = NULL;
   char *dump = NULL;

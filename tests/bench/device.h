@@ -14,6 +14,9 @@ typedef struct bench_device {
   double host;                /* bytes a second between device and host, where sums are made; 0: the same memory */
   double clock;               /* where its like was measured (2026-11-26: an H200): the share of flops that is left of
                                * the clock when all units multiply; 0: kernels that multiply are modelled only */
+  /* Multiply-adds of 16 bits on matrix units, twice those of tf32, as flops a second; 0: none is known. reached: the
+   * shares, of 16 bits and of tf32, that products of 128 x 128 keep. */
+  double matrix, reached[2];
   /* What OpenCL would say; vendor NULL for devices that nothing is planned for. */
   const char *vendor, *model, *extensions;
   uint32_t vendor_id, units, megahertz, capability; /* compute capability as 80, of NVIDIA's */

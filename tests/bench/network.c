@@ -6,9 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-const bench_network bench_networks[] = {
-    {"mlp", 64, 28, 1, 0},          {"cnn", 64, 28, 1, 0},    {"resnet18", 32, 224, 3, 0}, {"resnet50", 32, 224, 3, 0},
-    {"mobilenetv2", 32, 224, 3, 0}, {"vgg11", 32, 224, 3, 0}, {"gpt", 16, 64, 0, 0}};
+#define PICTURES(label, many, pixels, planes)                                                                          \
+  { .name = (label), .batch = (many), .side = (pixels), .channels = (planes) }
+const bench_network bench_networks[] = {PICTURES("mlp", 64, 28, 1),
+                                        PICTURES("cnn", 64, 28, 1),
+                                        PICTURES("resnet18", 32, 224, 3),
+                                        PICTURES("resnet50", 32, 224, 3),
+                                        PICTURES("mobilenetv2", 32, 224, 3),
+                                        PICTURES("vgg11", 32, 224, 3),
+                                        {.name = "gpt", .batch = 16, .side = 64}};
 const size_t bench_network_count = sizeof bench_networks / sizeof *bench_networks;
 
 const bench_network *bench_network_find(const char *name) {
@@ -28,9 +34,11 @@ mica_session *bench_network_step(mica_engine *engine, const bench_network *n, mi
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
   mica_session *session = NULL;
-  const mica_optimizer_config how = {.momentum = 0.9, .communicator = communicator};
+  const double scale = n->dtype == MICA_F16 ? 65536 : 0;
+  const mica_optimizer_config how = {.momentum = 0.9, .communicator = communicator, .loss_scale = scale};
+  const mica_nn_config type = {.training = true, .dtype = n->dtype, .allow_tf32 = n->tf32};
   bench_ok(mica_graph_create(&graph));
-  bench_ok(mica_nn_create(graph, &(mica_nn_config){.training = true}, &nn));
+  bench_ok(mica_nn_create(graph, &type, &nn));
   mica_value x = mica_input(graph, "x", n->channels ? MICA_F32 : MICA_I32, bench_network_shape(n));
   mica_value y = mica_input(graph, "y", MICA_I32, MICA_SHAPE(n->batch));
   mica_model_config network = {.name = n->name, .classes = n->classes};

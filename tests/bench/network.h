@@ -3,11 +3,14 @@
 #define MICA_TESTS_BENCH_NETWORK_H
 
 #include <mica/mica.h>
+#include <stdbool.h>
 
 typedef struct bench_network {
   const char *name;
   int batch, side, channels; /* pictures; or texts of `side` tokens, of no channels */
   int classes;               /* 0: 10 */
+  mica_dtype dtype;          /* f16 and bf16: mixed precision */
+  bool tf32;                 /* of convolutions */
 } bench_network;
 
 /* Ids of tokens. */

@@ -4,7 +4,7 @@
 #include "base/arith.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
-#include "ops/select/tile.h"
+#include "ops/select/mma.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -60,6 +60,45 @@ static const tiled kernels[] = {{&mica__gemm_gpu_tiles, product_depth, 0.95},
                                 {&mica__conv_gpu_implicit_gemm_tiles, phase_depth, 0.6},
                                 {&mica__conv_gpu_wgrad_implicit_gemm_tiles, pixel_depth, 0.83}};
 
+/* Kernels on matrix units, and the steps of a tile that each of their groups takes. */
+typedef struct united {
+  const mica__kernel_desc *desc;
+  int64_t (*steps)(const bench_launch *launch, int64_t piece);
+} united;
+
+static int64_t product_steps(const bench_launch *l, int64_t piece) {
+  return mica__ceil_div(l->ints[3][0], MICA__MMA_STEP * piece);
+}
+
+/* The mean over phases, as conv_gpu_mma counts them: taps times pieces of channels. */
+static int64_t phase_steps(const bench_launch *l, int64_t piece) {
+  const int32_t *begins = l->ints[8];
+  const int64_t pieces = l->ints[0][7] * mica__ceil_div(l->ints[0][2], piece), splits = mica__max(1, l->ints[9][1]);
+  int64_t steps = 0, groups = (int64_t)l->groups;
+  for (int i = 3; i >= 0; i--) {
+    if (begins[i] >= groups) continue;
+    const int64_t depth = pieces * l->ints[4 + i][0] * l->ints[4 + i][1];
+    steps += (groups - begins[i]) * mica__ceil_div(mica__ceil_div(depth, MICA__MMA_STEP), splits);
+    groups = begins[i];
+  }
+  return mica__ceil_div(steps, mica__max(1, (int64_t)l->groups));
+}
+
+static int64_t pixel_steps(const bench_launch *l, int64_t piece) {
+  (void)piece;
+  return l->ints[3][1];
+}
+
+static const united unit_kernels[] = {{&mica__gemm_mma_kernel, product_steps},
+                                      {&mica__conv_gpu_mma_kernel, phase_steps},
+                                      {&mica__conv_gpu_wgrad_mma_kernel, pixel_steps}};
+
+static const united *united_of(const bench_launch *l) {
+  for (size_t i = 0; i < sizeof unit_kernels / sizeof *unit_kernels; i++)
+    if (strcmp(unit_kernels[i].desc->name, l->name) == 0) return &unit_kernels[i];
+  return NULL;
+}
+
 /* The values of a kernel's parameters in build options. */
 static void read_values(const mica__kernel_desc *desc, const char *options, int32_t *values) {
   mica__kernel_values(desc, &desc->variants[0], values);
@@ -98,6 +137,17 @@ static double tile_cost(const tiled *k, const mica_device_info *info, const benc
   return mica__tile_cost(&t, speed, &product, 1, info);
 }
 
+static double united_seconds(const united *k, const bench_device *d, const bench_launch *l) {
+  const bool narrow = strstr(l->options, "D_T=f16") || strstr(l->options, "D_T=bf16");
+  const int64_t piece = narrow ? 8 : 4;
+  int32_t values[MICA__MAX_PARAMS];
+  read_values(k->desc, l->options, values);
+  const mica__mma_tile tile = mica__mma_tile_of(k->desc, values);
+  const mica__tiled product = {tile.m, tile.n * (int64_t)l->groups, k->steps(l, piece), 1};
+  const double adds = mica__mma_cost(tile, &product, 1, d->units) * (double)(MICA__MMA_STEP * piece);
+  return adds / (d->matrix / (narrow ? 2 : 4) / d->units * d->reached[!narrow]);
+}
+
 double bench_launch_seconds(const bench_device *d, const mica_device_info *info, const bench_launch *l, double flops,
                             double bytes) {
   const double cycles = d->megahertz * 1e6, unit = d->flops / 2 / d->units; /* multiply-adds of a unit a second */
@@ -109,6 +159,11 @@ double bench_launch_seconds(const bench_device *d, const mica_device_info *info,
      * write, together. */
     const double seconds = d->clock > 0 ? played / (d->clock * k->reached) + traffic : fmax(played, traffic);
     return fmax(seconds, SHORTEST);
+  }
+  const united *on_units = d->matrix > 0 ? united_of(l) : NULL;
+  if (on_units) {
+    const double played = united_seconds(on_units, d, l);
+    return fmax(d->clock > 0 ? played + traffic : fmax(played, traffic), SHORTEST);
   }
   const double items = (double)l->groups * (double)l->threads;
   const double waiting = bytes / (items * UNDER_WAY * cycles / LATENCY);

@@ -37,9 +37,10 @@ for device in a100 h100 mi250x rx6900 arc pvc; do
   }
 done
 
-# within MODEL MILLISECONDS LAUNCHES: on an A100, 32 pictures of 224 x 224.
+# within MODEL MILLISECONDS LAUNCHES [OPTIONS]: on an A100, 32 pictures of 224 x 224.
 within() {
-  "$bench" plan "$1" --batch 32 --as a100 --json | tail -1 >"$work/sum"
+  # shellcheck disable=SC2086
+  "$bench" plan "$1" --batch 32 --as a100 ${4-} --json | tail -1 >"$work/sum"
   ms=$(sed -n 's/.*"ms":\([0-9.]*\),.*/\1/p' "$work/sum")
   awk -v ms="$ms" -v most="$2" 'BEGIN { exit !(ms > 0.5 * most && ms <= 1.1 * most) }' || {
     echo "wanted $2 ms of $1 or a tenth more, got: $(cat "$work/sum")"
@@ -55,6 +56,9 @@ within() {
 within resnet18 14 249
 within resnet50 46.5 522
 within mobilenetv2 13 466
+# On matrix units.
+within resnet50 25 607 "--dtype tf32"
+within resnet50 15.5 668 "--dtype bf16"
 
 # near MODEL MILLISECONDS: what an H200 took on 2026-11-27 (f32), with the starts of its launches, to a fifth. Gradients
 # of filters by Winograd's transforms were not there yet. MobileNetV2 is left out: gradients of its thin filters, whose
@@ -72,5 +76,7 @@ near resnet50 33.6
 
 "$bench" plan resnet18 --as abacus 2>"$work/err" && exit 1
 grep -q "^no device 'abacus'; there are a100, h100, mi250x, rx6900, arc, pvc$" "$work/err"
+"$bench" plan resnet18 --as arc --dtype bf16 2>"$work/err" && exit 1
+grep -q "^--dtype: how fast matrix units of arc are is not known$" "$work/err"
 "$bench" plan perceptron --as a100 2>"$work/err" && exit 1
 grep -q "^no model 'perceptron'; there are mlp, cnn" "$work/err"

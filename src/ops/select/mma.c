@@ -83,8 +83,7 @@ static double busy(mica__mma_tile tile) { return tile.m * tile.n >= 128 * 128 ? 
  * at 18 a cycle, beside 20 elements a cycle. */
 #define PARTIAL 9.0
 
-/* In elements of a step that a unit computes meanwhile. */
-static double cost_of(mica__mma_tile tile, const mica__tiled *p, int64_t splits, double units) {
+double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, double units) {
   const double tiles = (double)mica__ceil_div(p->m, tile.m) * (double)mica__ceil_div(p->n, tile.n);
   const double groups = tiles * (double)p->batches * (double)splits, area = (double)(tile.m * tile.n);
   /* A unit with one group has a warp for each of its schedulers, which waits alone. */
@@ -104,7 +103,7 @@ mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task 
     const mica__mma_tile tile = mica__mma_tile_of(desc, variant->values);
     for (int64_t splits = 1; splits == 1 || (splits <= most && splits <= product->k);
          splits += splits < 8 ? 1 : splits / 4) {
-      const double cost = cost_of(tile, product, splits, units);
+      const double cost = mica__mma_cost(tile, product, splits, units);
       if (cost < best_cost) best_cost = cost, best = (mica__mma_plan){variant, splits, cost};
     }
     if (task->variant) break;

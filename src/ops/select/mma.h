@@ -130,6 +130,10 @@ typedef struct mica__mma_plan {
   double cost; /* elements of a step that a unit computes meanwhile, 20 a cycle */
 } mica__mma_plan;
 
+/* What a product takes of a unit, its depth in so many parts: in elements of a step that the unit computes meanwhile
+ * with tiles of 128 x 128. p: its k counts steps of a tile. */
+double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, double units);
+
 /* The task's variant, or the one with which a product is done soonest on the device, the emulation where it has no
  * unit; and the cheapest split of the depth, up to `most` parts. product: its k counts steps of a tile. */
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
