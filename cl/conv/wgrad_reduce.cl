@@ -2,12 +2,13 @@
  *
  * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float, NR = NV * 16; parts are added in their order, so that
  * the same inputs give the same bits. Lanes are channels (PANEL_X) or filters (PANEL_Y; PANEL_Y_TAPS, where rows are
- * pairs of channel and tap, here channels of one tap). Taps are those of the filter from `first` on (PANEL_Y_TAPS:
- * all); the others are zero. size: groups, channels and filters of one, PARTS, the filter's depth, height and width;
- * box: first depth, height and width, and how many. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles;
+ * pairs of channel and tap, here channels of one tap). Taps are TAPS of the filter from FIRST on (PANEL_Y_TAPS: all
+ * of R); the others are zero. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles;
  * work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap). */
+#include "common/fields.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
+#include "conv/fields.clh"
 
 #ifndef PANEL
 #define PANEL 1
@@ -68,11 +69,13 @@ static inline void store_adjacent_columns(__local float *from, const int count, 
   for (; i < total; i++) STORE(D_T, buffer[i], D, at + i);
 }
 
-CPU_KERNEL conv_wgrad_reduce(const int8 size, const int8 box, __global const float *restrict T, const long T_at,
+CPU_KERNEL conv_wgrad_reduce(const int8 size, const int8 used, __global const float *restrict T, const long T_at,
                              __global STORAGE(D_T) *restrict D, const long D_at, __local float *scratch) {
-  const int CG = size.s1, KG = size.s2, PARTS = size.s3, R1 = size.s5, R2 = size.s6, all = size.s4 * R1 * R2;
+  UNPACK_INTS(REDUCE_SIZE, size)
+  UNPACK_INTS(REDUCE_TAPS, used)
   const bool paired = PANEL == PANEL_Y_TAPS;
-  const int taps = paired ? 1 : all, summed = paired ? 1 : box.s3 * box.s4 * box.s5, channels = paired ? CG * all : CG;
+  const int all = R0 * R1 * R2;
+  const int taps = paired ? 1 : all, summed = paired ? 1 : TAPS0 * TAPS1 * TAPS2, channels = paired ? CG * all : CG;
   const int lane_count = PANEL == PANEL_X ? channels : KG, row_count = PANEL == PANEL_X ? KG : channels;
   const int panels = (lane_count + NR - 1) / NR, tiles = (row_count + MR - 1) / MR, tile = (int)get_group_id(1);
   const int g = (int)get_group_id(0) / panels, panel = (int)get_group_id(0) % panels;
@@ -88,7 +91,7 @@ CPU_KERNEL conv_wgrad_reduce(const int8 size, const int8 box, __global const flo
   for (int i = 0; summed < taps && i < MR * taps * NR; i += VW) STOREV(f32, VW, (float16)(0.0f), scratch, i);
   /* scratch[row][tap][NR] */
   for (int t = 0; t < summed; t++) {
-    const int r0 = box.s0 + t / (box.s4 * box.s5), r1 = box.s1 + t / box.s5 % box.s4, r2 = box.s2 + t % box.s5;
+    const int r0 = FIRST0 + t / (TAPS1 * TAPS2), r1 = FIRST1 + t / TAPS2 % TAPS1, r2 = FIRST2 + t % TAPS2;
     const int tap = paired ? 0 : (r0 * R1 + r1) * R2 + r2;
     for (int row = 0; row < rows; row++) UNROLL for (int v = 0; v < NR; v += VW) {
         const long from = (long)(t * MR + row) * NR + v;

@@ -124,6 +124,9 @@
     }                                                                                                                  \
   }
 
+#define FETCH_TILES(which)                                                                                             \
+  FETCH(A, A_row, A_col)                                                                                               \
+  FETCH(B, B_col, B_row)
 #define DEPOSIT_TILES(which)                                                                                           \
   DEPOSIT(A, a_tiles[which])                                                                                           \
   DEPOSIT(B, b_tiles[which])                                                                                           \
@@ -172,24 +175,12 @@ gemm_gpu(const int batches, OPERAND_PARAMS,
   FETCH_FIRST(B, B_col, B_row)
   DEPOSIT_TILES(0)
   vec_t sums[MICRO_M][MICRO_N / VEC];
-  tile_clear(sums);
-  int full = 0;
-  for (int k0 = k_begin + first; k0 < k_end; k0 += TILE_K) {
-    FETCH(A, A_row, A_col)
-    FETCH(B, B_col, B_row)
-    TILE_FENCE;
-    tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
-    TILE_FENCE;
-    full ^= 1;
-    DEPOSIT_TILES(full)
-  }
-  /* The condition, which is nearly always true, keeps ptxas from mixing this with the loop: it spilled 1 KB then. */
-  if (depth > 0) tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
+  TILE_PIPELINE(k_begin + first, k_end, depth > 0, FETCH_TILES, DEPOSIT_TILES)
 
   UNROLL for (int i = 0; i < MICRO_M; i++) {
-    const long row = row0 + i / VEC * (WG_M * VEC) + m_item * VEC + i % VEC;
+    const long row = row0 + TILE_ROW(i);
     UNROLL for (int j = 0; j < MICRO_N / VEC; j++) {
-      const long col = col0 + j * (WG_N * VEC) + n_item * VEC;
+      const long col = col0 + TILE_COLUMNS(j);
       if (row < M && col + VEC <= N) {
         WRITE(VEC, sums[i][j], row, col);
       } else if (row < M) {

@@ -8,24 +8,17 @@
 #ifndef MICA_RUNTIME_FIELDS_H
 #define MICA_RUNTIME_FIELDS_H
 
-#include <stddef.h>
+#include "cl/common/fields.clh"
+
 #include <stdint.h>
 
-typedef struct mica__lanes {
-  int64_t s0, s1, s2, s3, s4, s5, s6, s7;
-} mica__lanes;
-
-/* The list names its fields in the order of their lanes, or this does not compile. */
 #define MICA__FIELDS(type, fields)                                                                                     \
   typedef union type {                                                                                                 \
     struct {                                                                                                           \
       fields(MICA__FIELD, type)                                                                                        \
     };                                                                                                                 \
     int64_t values[8];                                                                                                 \
-  } type;                                                                                                              \
-  fields(MICA__FIELD_IN_PLACE, type) _Static_assert(sizeof(type) == sizeof(mica__lanes), "at most eight")
+  } type
 #define MICA__FIELD(type, s, name) int64_t name;
-#define MICA__FIELD_IN_PLACE(type, s, name)                                                                            \
-  _Static_assert(offsetof(type, name) == offsetof(mica__lanes, s), "fields out of order");
 
 #endif

@@ -10,9 +10,9 @@ bench=tests/bench
 find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs awk '
   BEGIN {
     below["base"] = "base"
-    below["runtime"] = "runtime base"
+    below["runtime"] = "runtime base cl"
     below["ir"] = "ir base"
-    below["cl"] = "cl"         # of which C includes the lists of fields alone
+    below["cl"] = "cl"         # of which C includes fields.clh alone
     below["ops"] = "ops ir runtime base cl"
     below["compile"] = "compile " below["ops"]
     split("eager nn data io text onnx compress dist", siblings)

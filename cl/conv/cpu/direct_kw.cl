@@ -13,11 +13,11 @@
  * each tile reads, from channel to channel. Sums of a panel are transposed into local memory, where they are rows of
  * the strip's pixels, and finished from there.
  *
- * blocking: ROWS, SEGMENTS, PANELS, PITCH, PHASES2, ROW_STEP (packed rows from a row of the grid to the next),
- * ROW_DELTA (from a tap to the next), floats of a channel that are packed. NDRange: strips, ceil(ceil(KG / 16) / (NV
+ * ROW_STEP: packed rows from a row of the grid to the next; ROW_DELTA: from a tap to the next; CHANNEL: floats of a
+ * channel that are packed. NDRange: strips, ceil(ceil(KG / 16) / (NV
  * PANELS)), images times groups of the convolution; work-group (1, 1, 1). scratch: what is packed of CG channels, 16
  * floats, then NV 16 rows of the strip's pixels and 1, rounded up to whole vectors. At most 64 taps. */
-#include "common/epilogue.clh"
+#include "common/finish.clh"
 #include "common/register_tile.clh"
 #include "common/transpose.clh"
 #include "conv/input_tile.clh"
@@ -82,13 +82,6 @@ static inline void store_segment(const vec *sums, const int pitch, __local float
   }
 }
 
-/* Finishes `count` adjacent sums into D. A last vector overlaps the one before, unless C is read, which may be D. */
-#define FINISH_WHILE(W)                                                                                                \
-  for (; i < count && (i + W <= count || (beta == 0 && count >= W)); i += W) {                                         \
-    i = min(i, count - W);                                                                                             \
-    FINISH(W, MICA_VLOAD(W, row, i), n, channel, at + i);                                                              \
-  }
-
 /* From a channel to the next, where tiles are packed one by one. */
 #define TILE_PITCH 16
 /* Segments of a channel that are packed one after another. */
@@ -124,16 +117,16 @@ static void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int 
 static void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long image, const int top, const int rows,
                       __local float *x) {
   PHASE_UNPACK
-  const int PITCH = blocking.s3, PHASES2 = blocking.s4, step = PHASES2 > 1 ? STEP2 : 1, every = STEP2 / step;
-  const int row_every = TAPS1 > 1 ? 1 : STEP1, channel = blocking.s7;
+  UNPACK_INTS(DIRECT_KW_BLOCKING, blocking)
+  const int step = PHASES2 > 1 ? STEP2 : 1, every = STEP2 / step, row_every = TAPS1 > 1 ? 1 : STEP1;
   const int pad = max(0, -FIRST2), begin = max(0, FIRST2), width = PHASES2 * PITCH - pad;
   const int count = min(every > 1 ? (IN2 - begin + every - 1) / every : IN2 - begin, width);
-  for (int i = 0; i < CG * channel; i += VW) STOREV(f32, VW, (float16)(0.0f), x, i);
+  for (int i = 0; i < CG * CHANNEL; i += VW) STOREV(f32, VW, (float16)(0.0f), x, i);
   for (int c = 0; c < CG; c++)
     for (int r = 0; r < rows; r++) {
       const int i1 = top + r * row_every;
       const long at = image + ((long)c * IN1 + i1) * IN2 + begin;
-      __local float *row = x + c * channel + r * PHASES2 * PITCH;
+      __local float *row = x + c * CHANNEL + r * PHASES2 * PITCH;
       if (i1 < 0 || i1 >= IN1 || count <= 0) continue;
       if (PHASES2 > 1)
         pack_phases(S, at, count, pad, step, PITCH, row);
@@ -145,8 +138,7 @@ static void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long im
 CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const long S_at, __global const float *P,
                               const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   PHASE_UNPACK
-  const int ROWS = blocking.s0, SEGMENTS = blocking.s1, PANELS = blocking.s2, PITCH = blocking.s3;
-  const int PHASES2 = blocking.s4, ROW_STEP = blocking.s5, ROW_DELTA = blocking.s6;
+  UNPACK_INTS(DIRECT_KW_BLOCKING, blocking)
   const int g = (int)get_group_id(2) % G, n = (int)get_group_id(2) / G, vectors = (KG + VW - 1) / VW;
   const int begin = (int)get_group_id(1) * PANELS * NV, end = min(vectors, begin + PANELS * NV);
   const int strip = (int)get_group_id(0), taps = TAPS1 * TAPS2, depth = CG * taps;
@@ -156,7 +148,7 @@ CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const
   const int count = OUT1 > 1 ? height * OUT2 : min(OUT2 - column0, segments * SEG);
   const long image = ((long)n * G + g) * CG * IN1 * IN2;
   const int line = PHASES2 * PITCH, rows = (height - 1) * ROW_STEP + (TAPS1 - 1) * ROW_DELTA + 1;
-  __local float *x = scratch, *sums = scratch + CG * blocking.s7 + VW;
+  __local float *x = scratch, *sums = scratch + CG * CHANNEL + VW;
   const bool one_tap = PHASES2 == 0;
   tile_source from;
   int offset[MOST_TAPS] = {0};
@@ -168,7 +160,7 @@ CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const
     pack_tiles(PHASE, a_row, row0, first, segments, S + S_at, image, x);
   else
     pack_rows(PHASE, blocking, S + S_at, image, row0 * STEP1 + FIRST1, rows, x);
-  from.channel = one_tap ? TILE_PITCH : blocking.s7;
+  from.channel = one_tap ? TILE_PITCH : CHANNEL;
   from.offset = offset;
   from.channels = CG;
   from.taps = taps;
@@ -206,9 +198,11 @@ CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const
       __local const float *row = sums + k * pitch;
       const long channel = (long)g * KG + v * VW + k;
       int i = 0;
-      FINISH_WHILE(VW)
-      FINISH_WHILE(4)
-      FINISH_WHILE(1)
+      FINISH_WHILE(16, row, i, count, n, channel, at)
+      if (beta == 0) FINISH_LAST(16, row, i, count, n, channel, at)
+      FINISH_WHILE(4, row, i, count, n, channel, at)
+      if (beta == 0) FINISH_LAST(4, row, i, count, n, channel, at)
+      FINISH_WHILE(1, row, i, count, n, channel, at)
     }
   }
 }

@@ -6,7 +6,7 @@
  *
  * pitch: at least VW and the halo. scratch: the input tile, MR (rows out_stride1 O2 + VW) floats and R1 (CG R2 + 1)
  * ints. */
-#include "common/epilogue.clh"
+#include "common/finish.clh"
 #include "common/register_tile.clh"
 #include "common/stream.clh"
 #include "conv/input_tile.clh"
@@ -45,10 +45,6 @@ VECTOR_FUNCTION inline void scatter(vec sum[MR][NV], const int results, const in
       for (int j = 0; j < used[v]; j++) sums[i * results + to[v] + j * stride] = lanes[j];
     }
 }
-
-/* Stores results `count` at a time, while there are as many left. */
-#define STORE_BY(count)                                                                                                \
-  for (; p + count <= total; p += count) FINISH(count, MICA_VLOAD(count, row, p), n, k, first + p);
 
 CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
                              const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
@@ -99,14 +95,10 @@ CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long 
       int p = 0;
       for (; STREAM && aligned && p + 16 <= total; p += 16)
         FINISH_BY(STREAMV, 16, MICA_VLOAD(16, row, p), n, k, first + p);
-      STORE_BY(16)
-      /* The last vector overlaps the one before, unless C is read, which may be D. */
-      if (p < total && total >= 16 && beta == 0) {
-        p = total - 16;
-        STORE_BY(16)
-      }
-      STORE_BY(4)
-      STORE_BY(1)
+      FINISH_WHILE(16, row, p, total, n, k, first)
+      if (beta == 0) FINISH_LAST(16, row, p, total, n, k, first)
+      FINISH_WHILE(4, row, p, total, n, k, first)
+      FINISH_WHILE(1, row, p, total, n, k, first)
     }
   }
 }

@@ -8,11 +8,11 @@
  * MR rows by NV vectors. Sums stay in local memory until all channels are in; where one block has them all, for a tile
  * only.
  *
- * With PHASES 2 two phases that differ in TAPS2, FIRST2 and W are computed together: the second, whose taps are
- * `second` and whose weights follow those of the first, makes the pixels of D beside the first's (AT2 0 and 1,
+ * With PHASES 2 two phases that differ in TAPS2, FIRST2 and W are computed together: the second, whose PHASE_OWN
+ * is `second` and whose weights follow those of the first, makes the pixels of D beside the first's (AT2 0 and 1,
  * OUT_STRIDE2 2), so that whole rows are stored; pixels beyond FULL2 are left out.
  *
- * blocking: CB (also that of conv/cpu/pack_weights.cl), KB, PANELS, FLAT (1: the grid's pixels are adjacent in D, AT 0
+ * CB (also that of conv/cpu/pack_weights.cl), KB, PANELS, FLAT (1: the grid's pixels are adjacent in D, AT 0
  * and OUT_STRIDE 1, so that a channel is stored as one row), STREAM (1: whole cache lines of D are written past the
  * caches), ZERO_ROWS (1: the row of D below each of the grid has no taps; it is stored too, as zeros). NDRange:
  * ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR.
@@ -33,6 +33,11 @@
 #endif
 #define NR (NV * VW)
 #define AHEAD 8 /* channels of S that are prefetched */
+
+static inline int taps2_of(const int8 own) {
+  UNPACK_INTS(PHASE_OWN, own)
+  return TAPS2;
+}
 
 /* Columns of one row of the grid, and the segment of them whose tap reads inside the source. */
 typedef struct columns_of_row {
@@ -212,10 +217,10 @@ static inline void interleave(__local const float *even, __local const float *od
 CPU_KERNEL conv_cpu_implicit_gemm(PHASE_PARAMS, const int8 second, const int8 blocking, source S, const long S_at,
                                   __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
   PHASE_UNPACK
-  const int CB = blocking.s0, KB = blocking.s1, PANELS = blocking.s2, FLAT = blocking.s3, ZERO_ROWS = blocking.s5,
-            g = (int)get_group_id(2);
-  const bool stream = blocking.s4 && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0, overlap = beta == 0 && !stream;
-  const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (PHASES > 1 ? max(TAPS2, second.s1) : TAPS2);
+  UNPACK_INTS(IMPLICIT_GEMM_BLOCKING, blocking)
+  const int g = (int)get_group_id(2);
+  const bool stream = STREAM && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0, overlap = beta == 0 && !stream;
+  const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (PHASES > 1 ? max(TAPS2, taps2_of(second)) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
   /* Several smaller planes share a cache line. */
@@ -234,9 +239,9 @@ CPU_KERNEL conv_cpu_implicit_gemm(PHASE_PARAMS, const int8 second, const int8 bl
     const int rows_cut = cut_columns(begin, end, OUT0, OUT1, OUT2, list);
     int c0 = 0, part = 0;
     while (part < PHASES) {
-      const int8 part_taps = part ? second : phase_taps;
-      const int cb = min(CB, CG - c0), taps = plane_taps * part_taps.s1, depth = cb * taps;
-      fill_panel(phase_size, part_taps, phase_step, phase_full, list, rows_cut, (long)g * CG + c0, cb, S + S_at, panel);
+      const int8 own = part ? second : phase_own;
+      const int cb = min(CB, CG - c0), taps = plane_taps * taps2_of(own), depth = cb * taps;
+      fill_panel(phase_size, own, phase_step, phase_full, list, rows_cut, (long)g * CG + c0, cb, S + S_at, panel);
       __global const float *a = P + (part ? (long)G * tiles * CG * plane_taps * TAPS2 * MR : 0) +
                                 ((long)(g * CG + c0) * tiles * taps + (long)k_begin / MR * depth) * MR;
       const int last = taps == 0 || c0 + CB >= CG;

@@ -5,13 +5,14 @@
  *   P[((g tiles CG + tiles c0 + (k / MR) B + c - c0) taps + t) MR + k % MR] =
  *       W[first + g w_group + k w_k + c w_c + t0 w_tap0 + t1 w_tap1 + t2 w_tap2]
  *
- * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float. size: CG, KG, taps 0 1 2, CB; stride: w_group, w_k,
- * w_c, w_tap 0 1 2, and how many elements W has from `first` on. NDRange: blocks * tiles, groups of the convolution, 1;
- * work-group (1, 1, 1).
+ * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float; W has `count` elements from `first` on.
+ * NDRange: blocks * tiles, groups of the convolution, 1; work-group (1, 1, 1).
  *
  * Where neighbours in W are needed together, vectors are read along each of the MR rows of a tile and transposed. */
+#include "common/fields.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
+#include "conv/fields.clh"
 
 #ifndef MR /* rows of a tile */
 #define MR 8
@@ -22,8 +23,8 @@
 #define TR (MR <= 4 ? 4 : MR <= 8 ? 8 : 16) /* rows that are transposed together */
 
 /* Rows of a tile in W, and how many there are. */
-#define ROWS_PARAMS source W, const long count, const long row, const int rows
-#define ROWS W, count, row, rows
+#define ROWS_PARAMS source W, const long left, const long row, const int rows
+#define ROWS W, left, row, rows
 
 DEFINE_INTERLEAVE(float16)
 
@@ -31,13 +32,13 @@ DEFINE_INTERLEAVE(float16)
 static inline void pack_near(ROWS_PARAMS, const long at, const int length, const int offset[VW], __global float *P) {
   float16 x[TR];
   float columns[VW][TR];
-  if (at + (rows - 1) * row + VW <= count) {
+  if (at + (rows - 1) * row + VW <= left) {
     UNROLL for (int i = 0; i < TR; i++) x[i] = i < rows ? READ(16, W, at + i * row) : (float16)(0.0f);
   } else {
     float lanes[TR][VW];
     for (int i = 0; i < TR; i++)
       for (int j = 0; j < VW; j++)
-        lanes[i][j] = i < rows && at + i * row + j < count ? READ(1, W, at + i * row + j) : 0.0f;
+        lanes[i][j] = i < rows && at + i * row + j < left ? READ(1, W, at + i * row + j) : 0.0f;
     UNROLL for (int i = 0; i < TR; i++) x[i] = vload16(0, lanes[i]);
   }
   INTERLEAVE(float16, x, TR)
@@ -54,33 +55,36 @@ static inline void pack_one(ROWS_PARAMS, const long at, __global float *P) {
 }
 
 /* Elements from the first tap to tap t, counted through. */
-static inline long offset_of(const int t, const int taps1, const int taps2, const long8 stride) {
-  const int row = t / taps2;
-  return row / taps1 * stride.s3 + row % taps1 * stride.s4 + t % taps2 * stride.s5;
+static inline long offset_of(const int t, const int8 size, const long8 stride) {
+  UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
+  UNPACK_LONGS(WEIGHTS_STRIDES, stride)
+  const int row = t / TAPS2;
+  return row / TAPS1 * w_tap0 + row % TAPS1 * w_tap1 + t % TAPS2 * w_tap2;
 }
 
 CPU_KERNEL conv_cpu_pack_weights(source W, const long W_at, const long first, const int8 size, const long8 stride,
                                  __global float *restrict P, const long P_at) {
-  const int CG = size.s0, KG = size.s1, taps0 = size.s2, taps1 = size.s3, taps2 = size.s4, CB = size.s5;
+  UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
+  UNPACK_LONGS(WEIGHTS_STRIDES, stride)
   const int tiles = (KG + MR - 1) / MR, tile = (int)get_group_id(0) % tiles, c0 = (int)get_group_id(0) / tiles * CB;
-  const int c_end = min(CG, c0 + CB), rows = min(MR, KG - tile * MR), taps = taps0 * taps1 * taps2;
-  const long g = (long)get_group_id(1), row = stride.s1, skipped = g * stride.s0 + (long)tile * MR * row;
-  const long count = stride.s6 - skipped;
+  const int c_end = min(CG, c0 + CB), rows = min(MR, KG - tile * MR), taps = TAPS0 * TAPS1 * TAPS2;
+  const long g = (long)get_group_id(1), row = w_k, skipped = g * w_group + (long)tile * MR * row;
+  const long left = count - skipped;
   W += W_at + first + skipped;
   P += P_at + (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
   /* Neighbours that are read together: all the taps of a channel, if one vector reaches them, or those of a filter row;
    * of rows without gaps, whatever comes next. */
-  const long reach2 = (taps2 - 1) * stride.s5, reach = (taps0 - 1) * stride.s3 + (taps1 - 1) * stride.s4 + reach2;
-  const bool dense = taps > 0 && reach == taps - 1 && stride.s2 == taps;
-  const int together = dense ? VW : reach < VW ? taps : reach2 < VW ? taps2 : 1;
+  const long reach2 = (TAPS2 - 1) * w_tap2, reach = (TAPS0 - 1) * w_tap0 + (TAPS1 - 1) * w_tap1 + reach2;
+  const bool dense = taps > 0 && reach == taps - 1 && w_c == taps;
+  const int together = dense ? VW : reach < VW ? taps : reach2 < VW ? TAPS2 : 1;
   int offset[VW];
-  for (int j = 0; j < min(together, VW); j++) offset[j] = dense ? j : (int)offset_of(j, taps1, taps2, stride);
+  for (int j = 0; j < min(together, VW); j++) offset[j] = dense ? j : (int)offset_of(j, size, stride);
   const int end = dense ? (c_end - c0) * taps : taps;
   for (int c = c0; c < (dense ? c0 + 1 : c_end); c++) {
-    UNROLL for (int i = 0; i < MR; i++) PREFETCH_READ(W + (c + AHEAD) * stride.s2 + i * row);
+    UNROLL for (int i = 0; i < MR; i++) PREFETCH_READ(W + (c + AHEAD) * w_c + i * row);
     for (int t = 0; t < end; t += together) {
       const int length = min(together, end - t);
-      const long at = c * stride.s2 + (dense ? t : t > 0 ? offset_of(t, taps1, taps2, stride) : 0);
+      const long at = c * w_c + (dense ? t : t > 0 ? offset_of(t, size, stride) : 0);
       if (dense) UNROLL for (int i = 0; i < MR; i++) PREFETCH_READ(W + at + i * row + AHEAD_ROW);
       if (together > 1)
         pack_near(ROWS, at, length, offset, P);

@@ -12,14 +12,14 @@
  * and dropped. Sums run over the taps and, of each, over chunks of `words` words, as gemm_amx.cl says.
  *
  * P is the filters, packed by matmul/gemm_amx_pack.cl with a tap as a matrix: P[tap][panel][chunk][32][words], `steps`
- * words a row. shape: rows, panels, steps, words, height (rows of a phase), pitch (its columns), plane (words of
- * all phases, or more), phases in the height; phases2: in the width.
+ * words a row. height: rows of a phase; pitch: its columns; plane: words of all phases, or more; phases1, phases2: how
+ * many phases there are in the height and in the width.
  *
  *   MICA_HAS_AMX  1 the instructions, 0 an emulation
  *
  * scratch: steps * plane + 64 words. NDRange: groups of one work-item, ceil(O1 / rows) by ceil(all panels / panels)
  * by N. */
-#include "common/epilogue.clh"
+#include "common/finish.clh"
 #include "common/group.clh"
 #include "common/prefetch.clh"
 #include "common/tiles.clh"
@@ -65,7 +65,7 @@ static inline void clear(const int begin, const int end, __local uint *to) {
 static void pack_image(CONV_PARAMS, const int8 shape, const int phases2, const int row0, __global const ushort *S,
                        __local uint *to) {
   CONV_UNPACK
-  const int steps = shape.s2, height = shape.s4, pitch = shape.s5, plane = shape.s6, phases1 = shape.s7;
+  UNPACK_INTS(TILES_SHAPE, shape)
   const bool whole = R1 * R2 == 1 && ST1 * ST2 == 1 && PA1 == 0 && PA2 == 0 && pitch == I2;
   for (int w = 0; w < steps; w++, to += plane) {
     const int c = 2 * w;
@@ -121,9 +121,9 @@ CPU_KERNEL conv_cpu_tiles(CONV_PARAMS, const int8 shape, const int phases2, __gl
                           const long S_at, __global const uint *restrict P, const long P_at, __local uint *scratch,
                           EPILOGUE_PARAMS) {
   CONV_UNPACK
-  const int rows = shape.s0, steps = shape.s2, words = shape.s3, height = shape.s4, pitch = shape.s5, plane = shape.s6;
+  UNPACK_INTS(TILES_SHAPE, shape)
   const int row0 = (int)get_group_id(0) * rows, n = (int)get_group_id(2), all_panels = DIVIDE_UP(KG, SIDE);
-  const int first_panel = (int)get_group_id(1) * shape.s1, last_panel = min(all_panels, first_panel + shape.s1);
+  const int first_panel = (int)get_group_id(1) * panels, last_panel = min(all_panels, first_panel + panels);
   const int columns = (min(rows, O1 - row0) - 1) * pitch + O2;
   const bool overlap = beta == 0 || C + C_at != D + D_at;
   float sums[SIDE + 1][SIDE], line[SIDE + 16];
@@ -160,13 +160,10 @@ CPU_KERNEL conv_cpu_tiles(CONV_PARAMS, const int8 shape, const int phases2, __gl
               vstore16(vload16(0, &sums[i][list[f].lane + v]), 0, line + list[f].to + v);
         }
         int lane = 0;
-        for (; lane + 16 <= kept; lane += 16) FINISH(16, vload16(0, from + lane), n, k, pixel + lane);
-        if (lane < kept && kept >= 16 && overlap) {
-          FINISH(16, vload16(0, from + kept - 16), n, k, pixel + kept - 16);
-          lane = kept;
-        }
-        for (; lane + 4 <= kept; lane += 4) FINISH(4, vload4(0, from + lane), n, k, pixel + lane);
-        for (; lane < kept; lane++) FINISH(1, from[lane], n, k, pixel + lane);
+        FINISH_WHILE(16, from, lane, kept, n, k, pixel)
+        if (overlap) FINISH_LAST(16, from, lane, kept, n, k, pixel)
+        FINISH_WHILE(4, from, lane, kept, n, k, pixel)
+        FINISH_WHILE(1, from, lane, kept, n, k, pixel)
       }
     }
   TILES_END;

@@ -5,11 +5,12 @@
  *   BACK 1   rows are channels, sums run over filters      P[tap][panel of 32 channels][chunk][32][words]
  *
  * of the taps1 by taps2 taps from (first1, first2) on, with `steps` words in all, zeros past the last channel (BACK 1:
- * filter). Rows of channels past the last are left. size: filters, channels, taps, steps, words; used: R2, first1,
- * taps1, first2, taps2. buffer: 16 * taps * 32 elements. NDRange: groups of one work-item, ceil(channels / 16),
- * ceil(filters / 32), 1. */
+ * filter). Rows of channels past the last are left. buffer: 16 * taps * 32 elements. NDRange: groups of one work-item,
+ * ceil(channels / 16), ceil(filters / 32), 1. */
+#include "common/fields.clh"
 #include "common/group.clh"
 #include "common/transpose.clh"
+#include "conv/fields.clh"
 
 #ifndef BACK
 #define BACK 0
@@ -36,16 +37,17 @@ static inline void transpose_filters(__global const ushort *W, const long row, c
 
 CPU_KERNEL conv_cpu_tiles_filters(const int8 size, const int8 used, __global const ushort *restrict W, const long W_at,
                                   __global uint *restrict P, const long P_at, __local ushort *buffer) {
-  const int K = size.s0, C = size.s1, taps = size.s2, steps = size.s3, words = size.s4;
-  const int c0 = (int)get_group_id(0) * 16, k0 = (int)get_group_id(1) * SIDE, channels = min(16, C - c0);
-  const int R2 = used.s0, first1 = used.s1, first2 = used.s3, taps2 = used.s4, all = used.s2 * taps2;
-  const long row = (long)C * taps, matrix = (long)steps * SIDE;
+  UNPACK_INTS(TILES_FILTERS_SIZE, size)
+  UNPACK_INTS(TILES_FILTERS_USED, used)
+  const int c0 = (int)get_group_id(0) * 16, k0 = (int)get_group_id(1) * SIDE, channels = min(16, CG - c0),
+            all = taps1 * taps2;
+  const long row = (long)CG * taps, matrix = (long)steps * SIDE;
   W += W_at + k0 * row + (long)c0 * taps;
   for (int half_ = 0; half_ < SIDE; half_ += 16)
-    transpose_filters(W + half_ * row, row, K - k0 - half_, channels * taps, buffer + half_);
+    transpose_filters(W + half_ * row, row, KG - k0 - half_, channels * taps, buffer + half_);
 #if BACK
   P += P_at + c0 / SIDE * matrix;
-  for (int u = 0; u < all; u++, P += (C + SIDE - 1) / SIDE * matrix) {
+  for (int u = 0; u < all; u++, P += (CG + SIDE - 1) / SIDE * matrix) {
     const int t = (first1 + u / taps2) * R2 + first2 + u % taps2;
     for (int c = 0; c < channels; c++) {
       __local const uint *from = (__local const uint *)(buffer + (c * taps + t) * SIDE);
@@ -58,8 +60,8 @@ CPU_KERNEL conv_cpu_tiles_filters(const int8 size, const int8 used, __global con
   }
 #else
   P += P_at + get_group_id(1) * matrix + c0 / 2 * SIDE;
-  const int last = c0 + 16 >= C ? steps - c0 / 2 : 8;
-  for (int u = 0; u < all; u++, P += (K + SIDE - 1) / SIDE * matrix) {
+  const int last = c0 + 16 >= CG ? steps - c0 / 2 : 8;
+  for (int u = 0; u < all; u++, P += (KG + SIDE - 1) / SIDE * matrix) {
     const int t = (first1 + u / taps2) * R2 + first2 + u % taps2;
     for (int w = 0; w < last; w++)
       for (int i = 0; i < SIDE; i += 16) {

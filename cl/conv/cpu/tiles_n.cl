@@ -12,10 +12,9 @@
  *
  *   MICA_HAS_AMX  1 the instructions, 0 an emulation
  *
- * A work-group of one work-item takes `panels` panels by `strips` strips of 16 pixels of D by 32 images. shape: panels,
- * strips, steps, words, first1, taps1, first2, taps2. sums: 16 * PITCH floats. NDRange: ceil(strips of D / strips),
- * ceil(panels of D / panels), ceil(N / 32). */
-#include "common/epilogue.clh"
+ * A work-group of one work-item takes `panels` panels by `strips` strips of 16 pixels of D by 32 images. sums: 16 *
+ * PITCH floats. NDRange: ceil(strips of D / strips), ceil(panels of D / panels), ceil(N / 32). */
+#include "common/finish.clh"
 #include "common/group.clh"
 #include "common/tiles.clh"
 #include "common/transpose.clh"
@@ -46,12 +45,11 @@ static inline int source_of(const int o, const int r, const int step, const int 
 CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *restrict X, const long X_at,
                             __global const uint *restrict W, const long W_at, __local float *sums, EPILOGUE_PARAMS) {
   CONV_UNPACK
-  const int steps = shape.s2, words = shape.s3, first1 = shape.s4, taps1 = shape.s5, first2 = shape.s6,
-            taps2 = shape.s7;
+  UNPACK_INTS(TILES_N_SHAPE, shape)
   const int S1 = BACK ? O1 : I1, S2 = BACK ? O2 : I2, D1 = BACK ? I1 : O1, D2 = BACK ? I2 : O2;
   const int channels = BACK ? CG : KG, all_panels = DIVIDE_UP(channels, SIDE), pixels = D1 * D2;
-  const int strip0 = (int)get_group_id(0) * shape.s1, strip1 = min(strip0 + shape.s1, DIVIDE_UP(pixels, STRIP));
-  const int panel0 = (int)get_group_id(1) * shape.s0, panel1 = min(panel0 + shape.s0, all_panels);
+  const int strip0 = (int)get_group_id(0) * strips, strip1 = min(strip0 + strips, DIVIDE_UP(pixels, STRIP));
+  const int panel0 = (int)get_group_id(1) * panels, panel1 = min(panel0 + panels, all_panels);
   const int image = (int)get_group_id(2) * SIDE;
   const long matrix = (long)steps * SIDE, blocks = get_num_groups(2);
   X += X_at + get_group_id(2) * matrix;
@@ -92,13 +90,10 @@ CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *
           for (int j = 0; j < 16; j++) {
             const int n = image + (BACK ? j0 + j : i), k = panel * SIDE + (BACK ? i : j0 + j);
             if (n >= N || k >= channels) continue;
-            if (count == STRIP) {
-              FINISH(16, vload16(0, lanes[j]), n, k, first);
-            } else {
-              int q = 0;
-              for (; q + 4 <= count; q += 4) FINISH(4, vload4(0, lanes[j] + q), n, k, first + q);
-              for (; q < count; q++) FINISH(1, lanes[j][q], n, k, first + q);
-            }
+            int q = 0;
+            FINISH_WHILE(16, lanes[j], q, count, n, k, first)
+            FINISH_WHILE(4, lanes[j], q, count, n, k, first)
+            FINISH_WHILE(1, lanes[j], q, count, n, k, first)
           }
         }
     }

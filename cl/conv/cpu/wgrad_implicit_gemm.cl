@@ -14,9 +14,9 @@
  *   PANEL_Y_TAPS (3)   for few input channels: rows are (channel, tap) pairs, read from a padded copy of X's rows.
  *                      Planes of depth 1 only; one list serves all taps
  *
- * blocking: BLOCK, PARTS; images a chunk, of which more than one are whole; rows of an image's plane a chunk; where in
- * the scratch the copy of X begins, and where the lists; PANELS; columns of a row a chunk, fewer than there are only
- * with PANEL_Y and one row. An image here is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds
+ * A chunk is `slices` images, of which more than one are whole, or `rows` rows of an image's plane and `columns`
+ * columns of them, fewer than there are only with PANEL_Y and one row. In the scratch the copy of X begins at copy_at,
+ * the lists at lists_at. An image here is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds
  * float sums [PARTS][groups * panels][tiles][taps][MR][NR], to be added by conv_wgrad_reduce; rows and lanes beyond the
  * operands may hold anything.
  *
@@ -251,8 +251,7 @@ CPU_KERNEL conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 blocking, source
                                         const long y_at, __global float *restrict T, const long T_at,
                                         __local float *scratch) {
   CONV_UNPACK
-  const int BLOCK = blocking.s0, PARTS = blocking.s1, slices = blocking.s2, rows = blocking.s3, PANELS = blocking.s6,
-            columns = blocking.s7;
+  UNPACK_INTS(WGRAD_BLOCKING, blocking)
   const int lane_count = PANEL == PANEL_X ? CG : KG;
   const int row_count = PANEL == PANEL_X ? KG : PANEL == PANEL_Y ? CG : CG * R1 * R2;
   const int panels = (lane_count + NR - 1) / NR, tiles = (row_count + MR - 1) / MR;
@@ -265,8 +264,8 @@ CPU_KERNEL conv_cpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 blocking, source
   const int chunk_begin = (int)((long)part * chunks / PARTS), chunk_end = (int)((long)(part + 1) * chunks / PARTS);
   const long x_plane = (long)I0 * I1 * I2, y_plane = (long)O0 * O1 * O2;
   const int high = (rows - 1) * ST1 + (R1 - 1) * DI1 + 1, wide = (O2 - 1) * ST2 + (R2 - 1) * DI2 + 1;
-  __local float *copied = scratch + blocking.s4;
-  __local int *a_list = (__local int *)(scratch + blocking.s5), *b_list = a_list + slices * rows * columns + VW;
+  __local float *copied = scratch + copy_at;
+  __local int *a_list = (__local int *)(scratch + lists_at), *b_list = a_list + slices * rows * columns + VW;
   T += T_at + ((long)part * G + g) * panels * tiles * depth_taps * taps * MR * NR;
   x += x_at + (long)g * CG * x_plane;
   y += y_at + (long)g * KG * y_plane;

@@ -9,9 +9,9 @@
  *   MICA_HAS_AMX  1 the instructions, 0 an emulation
  *
  * A work-group of one work-item takes 32 filters by 32 channels and all taps, block by block of `rows` rows of y, whose
- * operands its second level cache keeps from tap to tap. shape: rows, steps, words. sums: taps * PITCH floats, then
+ * operands its second level cache keeps from tap to tap. sums: taps * PITCH floats, then
  * LINES lines of 32 * taps + 16. NDRange: panels of channels, panels of filters, 1. */
-#include "common/epilogue.clh"
+#include "common/finish.clh"
 #include "common/group.clh"
 #include "common/tiles.clh"
 #include "common/transpose.clh"
@@ -47,7 +47,8 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
                                 __global const uint *restrict X, const long X_at, __local float *sums,
                                 EPILOGUE_PARAMS) {
   CONV_UNPACK
-  const int steps = shape.s1, words = shape.s2, taps = R1 * R2;
+  UNPACK_INTS(WGRAD_TILES_SHAPE, shape)
+  const int taps = R1 * R2;
   const long matrix = (long)steps * SIDE, y_pixel = DIVIDE_UP(KG, SIDE) * matrix,
              x_pixel = DIVIDE_UP(CG, SIDE) * matrix;
   const int k0 = (int)get_group_id(1) * SIDE, c0 = (int)get_group_id(0) * SIDE;
@@ -55,11 +56,11 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
   X += X_at + get_group_id(0) * matrix;
   TILES_STORAGE;
   TILES_BEGIN(words);
-  for (int row0 = 0; row0 == 0 || row0 < O1; row0 += shape.s0)
+  for (int row0 = 0; row0 == 0 || row0 < O1; row0 += rows)
     for (int t = 0; t < taps; t++) {
       const int shift1 = t / R2 * DI1 - PA1, shift2 = t % R2 * DI2 - PA2;
       int begin1, begin2;
-      const int end1 = reached(row0, min(O1, row0 + shape.s0), shift1, ST1, I1, &begin1);
+      const int end1 = reached(row0, min(O1, row0 + rows), shift1, ST1, I1, &begin1);
       const int end2 = reached(0, O2, shift2, ST2, I2, &begin2);
       __local uint *to = (__local uint *)(sums + t * PITCH);
       if (row0 == 0) {
@@ -91,8 +92,8 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
     for (int i = 0; i < min(LINES, KG - k0 - i0); i++) {
       __local const float *from = line + i * pitch;
       int e = 0;
-      for (; e + 16 <= length; e += 16) FINISH(16, vload16(0, from + e), 0, k0 + i0 + i, c0 * taps + e);
-      for (; e < length; e++) FINISH(1, from[e], 0, k0 + i0 + i, c0 * taps + e);
+      FINISH_WHILE(16, from, e, length, 0, k0 + i0 + i, c0 * taps)
+      FINISH_WHILE(1, from, e, length, 0, k0 + i0 + i, c0 * taps)
     }
   }
 }

@@ -1,7 +1,7 @@
 /* conv/depthwise/cpu_c.cl: depthwise convolution vectorised over the channels, of any stride, dilation and filter, in
  * one or two dimensions, for the CPU class.
  *
- *   D[n][k][p][q] = sum over r, s of U[n][k / KG][first1 + p STEP1 + r DI1][first2 + q STEP2 + s DI2] W[k][r][s]
+ *   D[n][k][p][q] = sum over r, s of U[n][k / KG][FIRST1 + p STEP1 + r DI1][FIRST2 + q STEP2 + s DI2] W[k][r][s]
  *
  * U is the source S (IN1 x IN2) with UP1 - 1 zeros between its rows and UP2 - 1 between its columns, and zeros outside.
  * Forward, UP1 and UP2 are 1; backward to the data STEP1 and STEP2 are 1, UP1 and UP2 the strides, and FLIP rotates the
@@ -11,13 +11,15 @@
  * what it reads of U into local memory, transposed so that lanes are channels: a vector of results then takes one load
  * and one multiply-add for each tap, whatever stride and width. Results gather in local memory and are transposed back.
  *
- * size: N, K, KG, IN1 IN2, OUT1 OUT2, rows; step: first1 first2, STEP1 STEP2, DI1 DI2, UP1 UP2; filter: R S (where TAPS
- * is 0), FLIP, images, and height and pitch of the packed part of U. With TAPS, DI2 is 1. NDRange: ceil(OUT1 / rows),
- * ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R S for the filters,
- * height pitch + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for each pixel of S that is read and 15. */
-#include "common/epilogue.clh"
+ * The filter is R1 x R2, or TAPS x TAPS; then DI2 is 1. U_ROWS, U_PITCH: height and pitch of the packed part of U.
+ * NDRange: ceil(OUT1 / rows), ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R1
+ * R2 for the filters, U_ROWS U_PITCH + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for each pixel of S
+ * that is read and 15. */
+#include "common/fields.clh"
+#include "common/finish.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
+#include "conv/fields.clh"
 
 #ifndef TAPS /* height and width of the filter, if both are this; 0: any */
 #define TAPS 3
@@ -27,16 +29,18 @@
 #endif
 #define BLOCK 4        /* adjacent results that are computed together */
 #define AHEAD (4 * VW) /* pixels of a plane that are prefetched */
-#define STEP2 (STEP ? STEP : step.s3)
+#define STEP2 (STEP ? STEP : COLUMN_STEP)
 
 /* target[p] = the element of U for pixel p of rows begin .. end - 1 of S; `unread` for those that no tap reads. */
 static void find_targets(const int IN2, const int8 step, const int8 filter, const int top, const int begin,
                          const int end, const int unread, __local int *target) {
+  UNPACK_INTS(DEPTHWISE_C_STEP, step)
+  UNPACK_INTS(DEPTHWISE_C_FILTER, filter)
   int p = 0;
   for (int i = begin; i < end; i++)
     for (int j = 0; j < IN2; j++) {
-      const int column = j * step.s7 - step.s1;
-      target[p++] = column >= 0 && column < filter.s5 ? (i * step.s6 - top) * filter.s5 + column : unread;
+      const int column = j * UP2 - FIRST2;
+      target[p++] = column >= 0 && column < U_PITCH ? (i * UP1 - top) * U_PITCH + column : unread;
     }
   for (int i = 0; i < VW - 1; i++) target[p++] = unread;
 }
@@ -65,32 +69,32 @@ static void pack_planes(source S, const long planes[VW], const int pixels, const
 /* BLOCK adjacent results, the first of which begins at `u`. */
 static inline void correlate(__local const float16 *u, __local const float16 *w, const int8 step, const int8 filter,
                              float16 sums[BLOCK]) {
-  const int right = STEP2, next = TAPS ? 1 : step.s5, down = step.s4 * filter.s5;
+  UNPACK_INTS(DEPTHWISE_C_STEP, step)
+  UNPACK_INTS(DEPTHWISE_C_FILTER, filter)
+  const int right = STEP2, next = TAPS ? 1 : DI2, down = DI1 * U_PITCH;
   UNROLL for (int b = 0; b < BLOCK; b++) sums[b] = (float16)(0.0f);
 #if TAPS
   UNROLL for (int r = 0; r < TAPS; r++) UNROLL for (int s = 0; s < TAPS; s++) {
     const float16 weight = w[r * TAPS + s];
 #else
-  for (int r = 0; r < filter.s0; r++)
-    for (int s = 0; s < filter.s1; s++) {
-      const float16 weight = w[r * filter.s1 + s];
+  for (int r = 0; r < R1; r++)
+    for (int s = 0; s < R2; s++) {
+      const float16 weight = w[r * R2 + s];
 #endif
     UNROLL for (int b = 0; b < BLOCK; b++) sums[b] = weight * u[r * down + s * next + b * right] + sums[b];
   }
 }
 
-/* Stores results of channel i, `count` at a time, while there are as many left. */
-#define STORE_BY(count)                                                                                                \
-  for (; j + count <= left; j += count) FINISH(count, MICA_VLOAD(count, pixels[i], j), n, (long)k0 + i, first + j);
-
 CPU_KERNEL conv_depthwise_cpu_c(const int8 size, const int8 step, const int8 filter, source S, const long S_at,
                                 source W, const long W_at, __local float16 *scratch, EPILOGUE_PARAMS) {
-  const int K = size.s1, KG = size.s2, IN1 = size.s3, IN2 = size.s4, OUT1 = size.s5, OUT2 = size.s6, rows = size.s7;
-  const int taps = TAPS ? TAPS * TAPS : filter.s0 * filter.s1, FLIP = filter.s2, images = filter.s3, pitch = filter.s5;
+  UNPACK_INTS(DEPTHWISE_C_SIZE, size)
+  UNPACK_INTS(DEPTHWISE_C_STEP, step)
+  UNPACK_INTS(DEPTHWISE_C_FILTER, filter)
+  const int taps = TAPS ? TAPS * TAPS : R1 * R2;
   const int row0 = (int)get_group_id(0) * rows, height = min(rows, OUT1 - row0), k0 = (int)get_group_id(1) * VW;
-  const int n0 = (int)get_group_id(2) * images, top = row0 * step.s2 + step.s0, bottom = top + filter.s4;
-  const int begin = max(0, (top + step.s6 - 1) / step.s6), area = filter.s4 * pitch + 3 * STEP2;
-  const int end = max(begin, bottom > 0 ? min(IN1, (bottom - 1) / step.s6 + 1) : 0), pixels = (end - begin) * IN2;
+  const int n0 = (int)get_group_id(2) * images, top = row0 * ROW_STEP + FIRST1, bottom = top + U_ROWS;
+  const int begin = max(0, (top + UP1 - 1) / UP1), area = U_ROWS * U_PITCH + 3 * STEP2;
+  const int end = max(begin, bottom > 0 ? min(IN1, (bottom - 1) / UP1 + 1) : 0), pixels = (end - begin) * IN2;
   __local float16 *w = scratch, *u = w + taps, *results = u + area + 1;
   __local int *target = (__local int *)(results + rows * OUT2 + VW);
   for (int i = 0; i < VW; i++)
@@ -99,15 +103,15 @@ CPU_KERNEL conv_depthwise_cpu_c(const int8 size, const int8 step, const int8 fil
           MICA_AS(float, 1, LOAD(D_T, W, W_at + (long)min(k0 + i, K - 1) * taps + (FLIP ? taps - 1 - t : t)));
   for (int i = 0; i < area; i++) u[i] = (float16)(0.0f);
   find_targets(IN2, step, filter, top, begin, end, area, target);
-  for (int n = n0; n < min(size.s0, n0 + images); n++) {
+  for (int n = n0; n < min(N, n0 + images); n++) {
     const long plane = (long)IN1 * IN2, G = K / KG;
     long planes[VW];
     for (int i = 0; i < VW; i++) planes[i] = (n * G + min(k0 + i, K - 1) / KG) * plane + (long)begin * IN2;
-    pack_planes(S + S_at, planes, pixels, size.s0 * G * plane, target, u);
+    pack_planes(S + S_at, planes, pixels, N * G * plane, target, u);
     for (int p = 0; p < height; p++) /* The next row overwrites what the last block has beyond its row. */
       for (int q = 0; q < OUT2; q += BLOCK) {
         float16 sums[BLOCK];
-        correlate(u + p * step.s2 * pitch + q * STEP2, w, step, filter, sums);
+        correlate(u + p * ROW_STEP * U_PITCH + q * STEP2, w, step, filter, sums);
         UNROLL for (int b = 0; b < BLOCK; b++) results[p * OUT2 + q + b] = sums[b];
       }
     for (int p = 0; p < height * OUT2; p += VW) {
@@ -124,9 +128,9 @@ CPU_KERNEL conv_depthwise_cpu_c(const int8 size, const int8 step, const int8 fil
       UNROLL for (int i = 0; i < VW; i++) STOREV(f32, 16, v[i], pixels[i], 0);
       for (int i = 0; i < channels; i++) {
         int j = 0;
-        STORE_BY(16)
-        STORE_BY(4)
-        STORE_BY(1)
+        FINISH_WHILE(16, pixels[i], j, left, n, (long)k0 + i, first)
+        FINISH_WHILE(4, pixels[i], j, left, n, (long)k0 + i, first)
+        FINISH_WHILE(1, pixels[i], j, left, n, (long)k0 + i, first)
       }
     }
   }

@@ -12,16 +12,18 @@
  * gather in local memory and are stored exactly. So are those written past the caches whose rows are not whole cache
  * lines.
  *
- * A work-item, which is a work-group, takes `planes` consecutive planes. size: planes in all, channels, IN1 IN2,
- * OUT1 OUT2, planes, stream. NDRange: ceil(planes in all / planes), 1, 1; work-group (1, 1, 1). results: OUT1 OUT2 + 16
- * floats. */
+ * A work-item, which is a work-group, takes PLANES consecutive planes of ALL_PLANES, of K channels each image;
+ * STREAM: results are written past the caches. NDRange: ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1). results:
+ * OUT1 OUT2 + 16 floats. */
 #ifdef MICA_EPILOGUE /* it may read what D's memory held */
 #define DIRECT 0
 #else
 #define DIRECT 1
 #endif
-#include "common/epilogue.clh"
+#include "common/fields.clh"
+#include "common/finish.clh"
 #include "common/stream.clh"
+#include "conv/fields.clh"
 
 #ifndef TAPS /* height and width of the filter */
 #define TAPS 3
@@ -51,7 +53,9 @@ typedef struct target {
 } target;
 
 /* Not the result of a function: inlined, that has marks that Oclgrind 21.10 does not know. */
-#define DECLARE_GEOMETRY(g) const geometry g = {size.s2, size.s3, size.s4, size.s5, pad1, pad2}
+#define DECLARE_GEOMETRY(g)                                                                                            \
+  UNPACK_INTS(DEPTHWISE_W_SIZE, size)                                                                                  \
+  const geometry g = {IN1, IN2, OUT1, OUT2, pad1, pad2}
 
 /* Names the sizes; those that are known are constants from here on, or loops over rows would not unroll. */
 #define KNOWN(known, argument) (SIDE ? (known) : (argument))
@@ -176,8 +180,7 @@ static __attribute__((noinline)) void convolve_planes(source S, const int8 size,
                                                       __global const STORAGE(BIAS_T) * bias, const long bias_at,
                                                       const float act_arg, const bool stream) {
   DECLARE_GEOMETRY(g);
-  const long area = (long)size.s2 * size.s3;
-  const int K = size.s1;
+  const long area = (long)IN1 * IN2;
   int n = first / K, k = first % K;
   for (int i = first; i < last; i++, k++) {
     if (k == K) n++, k = 0;
@@ -193,16 +196,17 @@ static __attribute__((noinline)) void convolve_planes(source S, const int8 size,
 
 CPU_KERNEL conv_depthwise_cpu_w(const int8 size, const int pad1, const int pad2, const int FLIP, source S,
                                 const long S_at, source W, const long W_at, __local float *results, EPILOGUE_PARAMS) {
-  const int K = size.s1, OUT2 = size.s5, pixels = size.s4 * OUT2, planes = size.s6, step = FLIP ? -1 : 1;
-  const int first = (int)get_group_id(0) * planes, last = min(size.s0, first + planes);
-  const long area = (long)size.s2 * size.s3, count = size.s0 * area;
+  UNPACK_INTS(DEPTHWISE_W_SIZE, size)
+  const int pixels = OUT1 * OUT2, step = FLIP ? -1 : 1;
+  const int first = (int)get_group_id(0) * PLANES, last = min(ALL_PLANES, first + PLANES);
+  const long area = (long)IN1 * IN2, count = ALL_PLANES * area;
   /* [begin, end): the planes whose vector loads stay inside S. */
   int begin = first, end = last;
-  while (begin < end && begin * area < pad1 * size.s3 + pad2 + ROW_TAPS) begin++;
+  while (begin < end && begin * area < pad1 * IN2 + pad2 + ROW_TAPS) begin++;
   while (end > begin && end * area + 2 * LANES + TAPS > count) end--;
   const int end_inside = end;
   const bool aligned = (size_t)(D + D_at) % 64 == 0, whole_lines = (OUT2 | D_row | D_batch) % 16 == 0;
-  const bool stream = LANES == 16 && size.s7 && aligned;
+  const bool stream = LANES == 16 && STREAM && aligned;
   S += S_at;
   W += W_at + (FLIP ? TAPS * TAPS - 1 : 0);
 #if !DIRECT
@@ -227,7 +231,7 @@ CPU_KERNEL conv_depthwise_cpu_w(const int8 size, const int pad1, const int pad2,
       for (; i + 16 <= pixels; i += 16) FINISH_BY(STREAMV, 16, MICA_VLOAD(16, results, i), n, k, i);
     }
 #endif
-    for (; i + LANES <= pixels; i += LANES) FINISH(LANES, MICA_VLOAD(LANES, results, i), n, k, i);
-    for (; i < pixels; i++) FINISH(1, results[i], n, k, i);
+    FINISH_WHILE(LANES, results, i, pixels, n, k, 0)
+    FINISH_WHILE(1, results, i, pixels, n, k, 0)
   }
 }

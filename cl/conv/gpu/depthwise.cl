@@ -3,7 +3,7 @@
  *
  * A work-item computes ROWS pixels of a column, one below the other, from the rows of the source that their taps reach,
  * each element of which it reads once (STRIDE and TAPS known); its neighbours compute the columns beside it. Weight (g,
- * k, t) is W[first + g w_group + k w_k + t1 w_tap1 + t2 w_tap2]; stride: w_group, w_k, w_tap 1 2. Taps advance by one
+ * k, t) is W[first + g w_group + k w_k + t1 w_tap1 + t2 w_tap2]. Taps advance by one
  * pixel (DELTA 1: the launch reverses those that go backwards) or, with DILATED, by DELTA.
  *
  * NDRange: OUT2 * ceil(OUT1 / ROWS) * G KG * N, rounded up; work-group (64). */
@@ -31,14 +31,15 @@ RANGE_KERNEL conv_gpu_depthwise(PHASE_PARAMS, __global const STORAGE(D_T) *restr
                                 __global const STORAGE(D_T) *restrict W, const long W_at, const long first,
                                 const long8 stride, EPILOGUE_PARAMS) {
   PHASE_UNPACK
+  UNPACK_LONGS(WEIGHTS_STRIDES, stride)
   const int strips = (OUT1 + ROWS - 1) / ROWS, id = (int)get_global_id(0);
   const int o2 = id % OUT2, o1 = id / OUT2 % strips * ROWS, plane = id / OUT2 / strips;
   const int channel = plane % (G * KG), image = plane / (G * KG), g = channel / KG;
   if (image >= N) return;
-  const long weights = W_at + first + g * stride.s0 + (channel - g * KG) * stride.s1;
+  const long weights = W_at + first + g * w_group + (channel - g * KG) * w_k;
   acc_t w[TAPS_H][TAPS_W], sums[ROWS];
   UNROLL for (int t1 = 0; t1 < TAPS_H; t1++) UNROLL for (int t2 = 0; t2 < TAPS_W; t2++) w[t1][t2] =
-      (acc_t)LOAD(D_T, W, weights + t1 * stride.s2 + t2 * stride.s3);
+      (acc_t)LOAD(D_T, W, weights + t1 * w_tap1 + t2 * w_tap2);
   UNROLL for (int j = 0; j < ROWS; j++) sums[j] = 0;
 
   S += S_at + ((long)image * G + g) * IN1 * IN2;

@@ -5,7 +5,7 @@
  * registers, over every THREADS-th pixel; then they are added in local memory, in an order that depends on sizes alone.
  * Sums go to P [PARTS][G KG][taps] of float, which gemm_splitk.cl adds in order.
  *
- * parts: PARTS, pixels of a part. NDRange: THREADS * G KG * PARTS; work-group (THREADS). */
+ * A part has PIXELS pixels. NDRange: THREADS * G KG * PARTS; work-group (THREADS). */
 #include "common/epilogue.clh"
 #include "common/mac.clh"
 #include "conv/problem.clh"
@@ -28,10 +28,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_dept
     CONV_PARAMS, const int8 parts, __global const STORAGE(D_T) *restrict X, const long X_at,
     __global const STORAGE(D_T) *restrict Y, const long Y_at, __global acc_t *restrict P, const long P_at) {
   CONV_UNPACK
+  UNPACK_INTS(GPU_DEPTHWISE_PARTS, parts)
   __local acc_t items[TAPS][THREADS], lanes[TAPS][LANES];
   const int item = (int)get_local_id(0), group = (int)get_group_id(0), filters = G * KG;
   const int filter = group % filters, part = group / filters, outputs = O1 * O2;
-  const int begin = part * parts.s1, end = min(begin + parts.s1, N * outputs);
+  const int begin = part * PIXELS, end = min(begin + PIXELS, N * outputs);
   X += X_at + (long)(filter / KG) * I1 * I2;
   Y += Y_at + (long)filter * outputs;
   acc_t sums[TAPS_H][TAPS_W];

@@ -7,13 +7,12 @@
  *   A         the packed weights P
  *   B         [k][column] the source element that the offset table T names for k (conv/gpu/pack_weights.cl)
  *
- * A work-group owns a tile of the result (common/local_tile.clh) and walks over the depth as a software pipeline: the
- * next step's tiles are read into registers, this step's multiplied, the next step's put down. The loop has no
- * condition: what lies in the padding reads the zero behind P, columns beyond the last one are the last one.
+ * A work-group owns a tile of the result (common/local_tile.clh). The loop over the depth has no condition: what lies
+ * in the padding reads the zero behind P, columns beyond the last one are the last one.
  *
- * phase_begins: the first group of each phase, and its DEPTH. size: ROWS, whether the pixels of the result are the
- * columns of an image one after the other (FLAT), and whether the one phase there is, which begins at the first pixel,
- * alone has taps (ALONE): then it finishes the pixels between its own too, whose sums are 0.
+ * phase_begins: the first group of each phase, and its DEPTH. FLAT: the pixels of the result are the columns of an
+ * image one after the other. ALONE: the one phase there is, which begins at the first pixel, alone has taps; then it
+ * finishes the pixels between its own too, whose sums are 0.
  * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS). */
 #include "conv/problem.clh"
 
@@ -43,9 +42,10 @@
       MICA_AS(COMPUTE(ACC_T), VEC, LOADVA(D_T, VEC, a_from, (long)f * STEP_A * ROWS));                                 \
   UNROLL for (int f = 0; f < FETCHES_B; f++) {                                                                         \
     const int4 entry = entries[which][item / TILE_N + f * STEP_B];                                                     \
-    const bool inside = (uint)(i1 + entry.s2) < (uint)IN1 && (uint)(i2 + entry.s3) < (uint)IN2 &&                      \
-                        (DIMS == 2 || (uint)(i0 + entry.s1) < (uint)IN0);                                              \
-    b_share[f] = (acc_t)LOAD(D_T, inside ? S + (offset + entry.s0) : zero, 0);                                         \
+    UNPACK_INTS(GPU_OFFSETS, entry)                                                                                    \
+    const bool inside =                                                                                                \
+        (uint)(i1 + by1) < (uint)IN1 && (uint)(i2 + by2) < (uint)IN2 && (DIMS == 2 || (uint)(i0 + by0) < (uint)IN0);   \
+    b_share[f] = (acc_t)LOAD(D_T, inside ? S + (offset + by) : zero, 0);                                               \
   }                                                                                                                    \
   a_from += (long)TILE_K * ROWS;                                                                                       \
   t_from += TILE_K;
@@ -63,12 +63,11 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
 conv_gpu_implicit_gemm(PHASES_PARAMS, const int8 size, __global const STORAGE(D_T) *restrict S, const long S_at,
                        __global const STORAGE(D_T) *restrict P, const long P_at, __global const int4 *restrict T,
                        const long T_at, EPILOGUE_PARAMS) {
-  const int phase = PHASE_AT((int)get_group_id(0));
-  PHASES_UNPACK(phase)
+  PHASES_UNPACK(PHASE_AT((int)get_group_id(0)))
+  UNPACK_INTS(GPU_GEMM_SIZE, size)
   __local vec_t a_tiles[2][TILE_K * PITCH_A / VEC], b_tiles[2][TILE_K * PITCH_B / VEC];
   __local int4 entries[2][TILE_K];
-  const int ROWS = size.s0, DEPTH = phase_number, FLAT = size.s1, ALONE = size.s2;
-  const int item = (int)get_local_id(0), m_item = M_ITEM(item), n_item = N_ITEM(item);
+  const int DEPTH = phase_number, item = (int)get_local_id(0), m_item = M_ITEM(item), n_item = N_ITEM(item);
   const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels;
   const int tiles_m = ROWS / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
   const int group = (int)get_group_id(0) - phase_begin, tile = group / tiles_m, g = tile / tiles_n;
@@ -90,30 +89,19 @@ conv_gpu_implicit_gemm(PHASES_PARAMS, const int8 size, __global const STORAGE(D_
 
   vec_t a_share[FETCHES_A], sums[MICRO_M][MICRO_N / VEC];
   acc_t b_share[FETCHES_B];
-  int full = 0;
   int4 entry_share = t_from[TILE_K];
   if (item < TILE_K) entries[0][item] = t_from[0];
   t_from += 2 * TILE_K;
   barrier(CLK_LOCAL_MEM_FENCE);
   FETCH(0)
   DEPOSIT(0)
-  tile_clear(sums);
-  for (int k0 = TILE_K; k0 < DEPTH; k0 += TILE_K) {
-    FETCH(full ^ 1)
-    TILE_FENCE;
-    tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
-    TILE_FENCE;
-    full ^= 1;
-    DEPOSIT(full)
-  }
-  /* As in gemm_gpu.cl, for ptxas; it is always true. */
-  if (DEPTH > 0) tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
+  TILE_PIPELINE(TILE_K, DEPTH, DEPTH > 0, FETCH, DEPOSIT)
 
   UNROLL for (int j = 0; j < MICRO_N / VEC; j++) {
-    const int col = col0 + j * (WG_N * VEC) + n_item * VEC, batch = col / pixels, first = col - batch * pixels;
+    const int col = col0 + TILE_COLUMNS(j), batch = col / pixels, first = col - batch * pixels;
     const bool whole = FLAT && col + VEC <= columns && first + VEC <= pixels;
     UNROLL for (int i = 0; i < MICRO_M; i++) {
-      const int row = row0 + i / VEC * (WG_M * VEC) + m_item * VEC + i % VEC;
+      const int row = row0 + TILE_ROW(i);
       if (row < KG && whole) FINISH(VEC, sums[i][j], batch, g * KG + row, first);
     }
     if (whole) continue;
@@ -122,7 +110,7 @@ conv_gpu_implicit_gemm(PHASES_PARAMS, const int8 size, __global const STORAGE(D_
       const int p0 = AT0 + at / OUT2 / OUT1 * OUT_STRIDE0, p1 = AT1 + at / OUT2 % OUT1 * OUT_STRIDE1;
       const int to = (p0 * FULL1 + p1) * FULL2 + AT2 + at % OUT2 * OUT_STRIDE2;
       UNROLL for (int i = 0; i < MICRO_M; i++) {
-        const int row = row0 + i / VEC * (WG_M * VEC) + m_item * VEC + i % VEC;
+        const int row = row0 + TILE_ROW(i);
         if (row < KG && col + l < columns) FINISH(1, LANE(sums[i][j], l), own, g * KG + row, to);
       }
     }

@@ -15,8 +15,8 @@
  * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS).
  *
  * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
- * size: whether the pixels of the result are the columns of an image one after the other (FLAT), SPLITS. SPLIT_K: the
- * depth of the one, FLAT phase is divided among as many groups for each tile, whose sums go to partial[split][result],
+ * FLAT: the pixels of the result are the columns of an image one after the other. SPLIT_K: the depth of the one, FLAT
+ * phase is divided among SPLITS groups for each tile, whose sums go to partial[split][result],
  * for matmul/gemm_splitk.cl. */
 #ifndef D_T
 #define D_T f32
@@ -109,7 +109,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
     const long P_at, RESULT_PARAMS) {
   MMA_TILE_VARIABLES
   PHASES_UNPACK(PHASE_AT((int)get_group_id(0)))
-  const int FLAT = size.s0;
+  UNPACK_INTS(GPU_MMA_SIZE, size)
   const int CHANNELS = (CG + PIECE - 1) / PIECE, DEPTH = TAPS0 * TAPS1 * TAPS2 * CHANNELS, steps = (DEPTH + 3) / 4;
   const int pixels = OUT0 * OUT1 * OUT2, columns = N * pixels, mine = item / 4;
   const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
@@ -130,7 +130,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
     from[r] *= CHANNELS;
   }
 #if SPLIT_K
-  const int share = (steps + size.s1 - 1) / size.s1, begin = min(split * share, steps), own = min(share, steps - begin);
+  const int share = (steps + SPLITS - 1) / SPLITS, begin = min(split * share, steps), own = min(share, steps - begin);
   int at = begin * 4 + item % 4, tap = at / CHANNELS, channel = at - tap * CHANNELS, t2 = tap % TAPS2, reach;
   int t1 = DIMS == 3 ? tap / TAPS2 % TAPS1 : tap / TAPS2, t0 = DEEP(tap / TAPS2 / TAPS1);
 #else

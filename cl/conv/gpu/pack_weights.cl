@@ -7,9 +7,8 @@
  * with k = c taps + t, and offset from a column's first source element to the one that tap t of channel c reads. Rows
  * beyond KG and depths beyond CG taps are zero, and such a T lies outside every source. A zero stands behind P,
  * padding as deep as PAST behind T; one phase's P and T follow
- * another's. phase_begins: the first element of each phase's P, and its DEPTH. size: ROWS, PAST, elements of P, phases;
- * first: of each phase; stride: w_group, w_k, w_c, w_tap 0 1 2. NDRange: elements of P + 1 + PAST * phases, rounded up;
- * work-group (64). */
+ * another's. phase_begins: the first element of each phase's P, and its DEPTH. P has `elements` elements.
+ * NDRange: elements + 1 + PAST * phases, rounded up; work-group (64). */
 #include "common/dtype.clh"
 #include "common/group.clh"
 #include "conv/problem.clh"
@@ -24,21 +23,23 @@ RANGE_KERNEL conv_gpu_pack_weights(PHASES_PARAMS, __global const STORAGE(D_T) *r
                                    const long8 first, const long8 stride, const int8 size,
                                    __global STORAGE(D_T) *restrict P, const long P_at, __global int4 *restrict T,
                                    const long T_at) {
-  const int ROWS = size.s0, PAST = size.s1, count = size.s2, id = (int)get_global_id(0), padding = id - count - 1;
-  const int phase = id < count ? PHASE_AT(id) : min(padding / PAST, size.s3 - 1);
-  PHASES_UNPACK(phase)
+  UNPACK_INTS(GPU_PACK_SIZE, size)
+  UNPACK_LONGS(WEIGHTS_FIRST, first)
+  UNPACK_LONGS(WEIGHTS_STRIDES, stride)
+  const int id = (int)get_global_id(0), padding = id - elements - 1;
+  PHASES_UNPACK(id < elements ? PHASE_AT(id) : min(padding / PAST, phases - 1))
   const int DEPTH = phase_number, own = id - phase_begin;
   const int row = own % ROWS, k = own / ROWS % DEPTH, g = own / ROWS / DEPTH;
   const int taps = TAPS0 * TAPS1 * TAPS2, c = taps > 0 ? k / taps : CG, t = k - c * taps;
   T += T_at + phase * PAST + PHASES_BEFORE(phase);
-  if (id >= count) {
-    if (id == count) STORE(D_T, (COMPUTE(D_T))0, P, P_at + count);
-    if (padding >= 0 && padding < size.s3 * PAST)
+  if (id >= elements) {
+    if (id == elements) STORE(D_T, (COMPUTE(D_T))0, P, P_at + elements);
+    if (padding >= 0 && padding < phases * PAST)
       T[DEPTH + padding - phase * PAST] = (int4)(0, OUTSIDE, OUTSIDE, OUTSIDE);
   } else if (c < CG) {
     const int t2 = t % TAPS2, t1 = t / TAPS2 % TAPS1, t0 = t / TAPS2 / TAPS1;
-    const long at = PHASE_SELECT(phase, first.s0, first.s1, first.s2, first.s3) + g * stride.s0 + row * stride.s1 +
-                    c * stride.s2 + t0 * stride.s3 + t1 * stride.s4 + t2 * stride.s5;
+    const long at = PHASE_SELECT(phase, first0, first1, first2, first3) + g * w_group + row * w_k + c * w_c +
+                    t0 * w_tap0 + t1 * w_tap1 + t2 * w_tap2;
     const int d0 = t0 * DELTA0, d1 = t1 * DELTA1, d2 = t2 * DELTA2;
     STORE(D_T, row < KG ? LOAD(D_T, W, W_at + at) : (COMPUTE(D_T))0, P, P_at + id);
     if (g == 0 && row == 0) T[k] = (int4)(((c * IN0 + d0) * IN1 + d1) * IN2 + d2, d0, d1, d2);

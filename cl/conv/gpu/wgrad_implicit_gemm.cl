@@ -41,7 +41,7 @@
 /* Reads the share of the next TILE_K pixels. In the padding x is element 0, which DEPOSIT replaces by zero: a choice
  * here would wait for the load before the multiplications. Beyond the last pixel x is zero too, and y the filter's
  * first element, which is in its sums anyway should it not be finite. */
-#define FETCH                                                                                                          \
+#define FETCH(which)                                                                                                   \
   {                                                                                                                    \
     const bool there = left > 0;                                                                                       \
     const int i0 = DEEP(o0 * ST0 - PA0), i1 = o1 * ST1 - PA1, i2 = o2 * ST2 - PA2;                                     \
@@ -55,12 +55,12 @@
       inside |= (uint)in << f;                                                                                         \
       b_share[f] = (acc_t)LOAD(D_T, X, in ? x_from + b_offset[f] : 0);                                                 \
     }                                                                                                                  \
-    o2 += ADVANCE.s3;                                                                                                  \
-    o1 += ADVANCE.s2 + (o2 >= O2), o2 -= o2 >= O2 ? O2 : 0;                                                            \
+    o2 += ADVANCE2;                                                                                                    \
+    o1 += ADVANCE1 + (o2 >= O2), o2 -= o2 >= O2 ? O2 : 0;                                                              \
     const bool past = o1 >= O1;                                                                                        \
     o1 -= past ? O1 : 0;                                                                                               \
-    o0 += DEEP(ADVANCE.s1 + past);                                                                                     \
-    n += ADVANCE.s0 + (DIMS == 3 ? o0 >= O0 : past), o0 -= DEEP(o0 >= O0 ? O0 : 0);                                    \
+    o0 += DEEP(ADVANCE0 + past);                                                                                       \
+    n += ADVANCE_N + (DIMS == 3 ? o0 >= O0 : past), o0 -= DEEP(o0 >= O0 ? O0 : 0);                                     \
     left -= TILE_K;                                                                                                    \
   }
 
@@ -81,8 +81,8 @@
 __attribute__((intel_reqd_sub_group_size(REQD_SUBGROUP)))
 #endif
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
-conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 advance, __global const STORAGE(D_T) *restrict Y_all,
-                             const long Y_at, __global const STORAGE(D_T) *restrict X_all, const long X_at,
+conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 size, __global const STORAGE(D_T) *restrict Y_all, const long Y_at,
+                             __global const STORAGE(D_T) *restrict X_all, const long X_at,
 #if SPLIT_K
                              __global acc_t *restrict P, const long P_at MICA_FUSED_PARAMS
 #else
@@ -91,8 +91,7 @@ conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 advance, __global const STO
 ) {
   CONV_UNPACK
   __local vec_t a_tiles[2][TILE_K * PITCH_A / VEC], b_tiles[2][TILE_K * PITCH_B / VEC];
-  const int4 ADVANCE = advance.lo;
-  const int SPLITS = advance.s4;
+  UNPACK_INTS(GPU_WGRAD_SPLIT, size)
   const int item = (int)get_local_id(0), m_item = M_ITEM(item), n_item = N_ITEM(item);
   const int taps = R0 * R1 * R2, columns = CG * taps, outputs = O0 * O1 * O2, inputs = I0 * I1 * I2;
   const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
@@ -119,25 +118,14 @@ conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 advance, __global const STO
   acc_t a_share[FETCHES_A], b_share[FETCHES_B];
   uint inside; /* a bit for each fetch of B */
   vec_t sums[MICRO_M][MICRO_N / VEC];
-  int full = 0;
-  FETCH
+  FETCH(0)
   DEPOSIT(0)
-  tile_clear(sums);
-  for (int k0 = begin + TILE_K; k0 < end; k0 += TILE_K) {
-    FETCH
-    TILE_FENCE;
-    tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
-    TILE_FENCE;
-    full ^= 1;
-    DEPOSIT(full)
-  }
-  /* As in gemm_gpu.cl, for ptxas; no tile has been put down that is not zero where there are no pixels. */
-  if (end > begin) tile_multiply(sums, a_tiles[full], b_tiles[full], m_item, n_item);
+  TILE_PIPELINE(begin + TILE_K, end, end > begin, FETCH, DEPOSIT)
 
   UNROLL for (int i = 0; i < MICRO_M; i++) {
-    const int row = row0 + i / VEC * (WG_M * VEC) + m_item * VEC + i % VEC;
+    const int row = row0 + TILE_ROW(i);
     UNROLL for (int j = 0; j < MICRO_N / VEC; j++) {
-      const int col = col0 + j * (WG_N * VEC) + n_item * VEC;
+      const int col = col0 + TILE_COLUMNS(j);
       if (row < KG && col + VEC <= columns) {
         WRITE(VEC, sums[i][j], g * KG + row, col);
       } else if (row < KG) {

@@ -14,8 +14,7 @@
  * P[SPLITS][G KG][taps][CG rounded up] are float sums, which conv/gpu/wgrad_mma_add.cl adds.
  * NDRange: THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).
  *
- * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
- * size: SPLITS, STEPS, and ADVANCE. */
+ * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16. */
 #ifndef D_T
 #define D_T f32
 #endif
@@ -92,7 +91,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
     const long X_at, __global float *restrict P, const long P_at) {
   MMA_TILE_VARIABLES
   CONV_UNPACK
-  const int SPLITS = size.s0, STEPS = size.s1;
+  UNPACK_INTS(GPU_WGRAD_SPLIT, size)
   const int ROWS = (KG + PIECE - 1) / PIECE, CHANNELS = (CG + PIECE - 1) / PIECE, taps = R0 * R1 * R2;
   const int columns = taps * CHANNELS * PIECE, pixels = N * O0 * O1 * O2;
   const int tiles_m = (KG + TILE_M - 1) / TILE_M, tiles_n = (columns + TILE_N - 1) / TILE_N;
@@ -106,7 +105,6 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   Y += Y_at / PIECE + (long)own * KG * WIDTH;
   X += X_at / PIECE + (long)own * CG * WIDTH;
 #else
-  const int ADVANCE_N = size.s2, ADVANCE0 = size.s3, ADVANCE1 = size.s4, ADVANCE2 = size.s5;
   const int row = row0 / PIECE + item % ACROSS(A), column = col0 / PIECE + item % ACROSS(B);
   const int tap = column / CHANNELS, channel = column - tap * CHANNELS;
   const int d0 = DEEP(tap / R2 / R1 * DI0 - PA0), d1 = tap / R2 % R1 * DI1 - PA1, d2 = tap % R2 * DI2 - PA2;

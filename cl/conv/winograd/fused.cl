@@ -13,7 +13,7 @@
  *
  * CP is CG rounded up to 16, TB a multiple of 8. scratch: for each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN
  * TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1, 1). */
-#include "common/epilogue.clh"
+#include "common/finish.clh"
 #include "common/register_tile.clh"
 #include "conv/winograd/rows.clh"
 
@@ -87,13 +87,8 @@ static inline void transpose_back(__global const float *buffer, float pixels[16]
   UNROLL for (int i = 0; i < 16; i++) STOREV(f32, 16, v[i], pixels[i], 0);
 }
 
-/* Stores `count` pixels of channel k0 + i, if as many are left. */
-#define STORE_BY(count)                                                                                                \
-  if (width - p - j >= count && j + count <= 16) {                                                                     \
-    const long column = (long)(at.y + r) * OUT2 + at.x + p + j;                                                        \
-    FINISH(count, MICA_VLOAD(count, pixels[i], j), at.image, (long)k0 + i, column);                                    \
-    j += count;                                                                                                        \
-  }
+/* Pixels of channel k0 + i. */
+#define FINISH_PIXELS(n) FINISH_WHILE(n, pixels[i], j, left, at.image, (long)k0 + i, first)
 
 CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const long S_at, __global const float *U,
                           const long U_at, __global float *scratch, const long scratch_at, EPILOGUE_PARAMS) {
@@ -133,15 +128,17 @@ CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const 
           const int width = min(at.count * TILE, OUT2 - at.x);
           for (int r = 0; r < min(TILE, OUT1 - at.y); r++)
             for (int p = 0; p < width; p += 16) {
+              const long first = (long)(at.y + r) * OUT2 + at.x + p;
+              const int left = min(16, width - p);
               float pixels[16][16];
               transpose_back(buffer + r * BUFFER_ROW + p * 16, pixels);
               for (int i = 0; i < min(16, KG - k0); i++) {
                 int j = 0;
-                STORE_BY(16)
-                STORE_BY(8)
-                STORE_BY(4)
-                STORE_BY(2)
-                STORE_BY(1)
+                FINISH_PIXELS(16)
+                FINISH_PIXELS(8)
+                FINISH_PIXELS(4)
+                FINISH_PIXELS(2)
+                FINISH_PIXELS(1)
               }
             }
           tile += at.count;

@@ -30,7 +30,7 @@ static void read_taps(source W, const int c, const int k, const int CG, const in
 CPU_KERNEL winograd_pack_weights(source W, const long W_at, const int8 size, const long8 stride,
                                  __global float *restrict U, const long U_at) {
   UNPACK_INTS(WINOGRAD_WEIGHTS, size)
-  UNPACK_LONGS(WINOGRAD_STRIDES, stride)
+  UNPACK_LONGS(WEIGHTS_STRIDES, stride)
   const int c0 = (int)get_group_id(1) * 16;
   W += W_at;
   for (int part = 0; part < NR; part += 16)

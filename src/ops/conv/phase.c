@@ -2,7 +2,8 @@
 
 #include "base/arith.h"
 #include "base/error.h"
-#include "runtime/workspace.h"
+#include "cl/conv/fields.clh"
+#include "runtime/fields.h"
 
 static int64_t gcd(int64_t x, int64_t y) { return y == 0 ? x : gcd(y, x % y); }
 
@@ -108,20 +109,62 @@ mica__conv_phase mica__conv_phase_at(const mica__conv *conv, int64_t index) {
   return merged(w);
 }
 
-/* They were checked to fit. */
-#define I(value) (int32_t)(w->value)
-void mica__conv_push_taps(mica__launch *launch, const mica__conv_phase *w) {
-  mica__launch_int8(launch, (int32_t[]){I(taps[1]), I(taps[2]), I(first[0]), I(first[1]), I(first[2]), I(delta[0]),
-                                        I(delta[1]), I(delta[2])});
+MICA__FIELDS(size_fields, PHASE_SIZE);
+MICA__FIELDS(own_fields, PHASE_OWN);
+MICA__FIELDS(step_fields, PHASE_STEP);
+MICA__FIELDS(full_fields, PHASE_FULL);
+MICA__FIELDS(begins_fields, PHASE_BEGINS);
+MICA__FIELDS(firsts_fields, WEIGHTS_FIRST);
+MICA__FIELDS(strides_fields, WEIGHTS_STRIDES);
+
+void mica__conv_push_own(mica__launch *launch, const mica__conv_phase *w) {
+  const int64_t *taps = w->taps, *first = w->first, *out = w->out, *at = w->at;
+  const own_fields o = {.TAPS1 = taps[1],
+                        .TAPS2 = taps[2],
+                        .FIRST1 = first[1],
+                        .FIRST2 = first[2],
+                        .OUT1 = out[1],
+                        .OUT2 = out[2],
+                        .AT1 = at[1],
+                        .AT2 = at[2]};
+  mica__launch_sizes(launch, o.values);
 }
 
 void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *w) {
-  mica__launch_int8(launch, (int32_t[]){I(n), I(groups), I(c), I(k), I(in[0]), I(in[1]), I(in[2]), I(taps[0])});
-  mica__conv_push_taps(launch, w);
-  mica__launch_int8(
-      launch, (int32_t[]){I(step[0]), I(step[1]), I(step[2]), I(out[0]), I(out[1]), I(out[2]), I(at[0]), I(at[1])});
-  mica__launch_int8(launch, (int32_t[]){I(at[2]), I(full[0]), I(full[1]), I(full[2]), I(out_stride[0]),
-                                        I(out_stride[1]), I(out_stride[2]), 0});
+  const int64_t *in = w->in, *delta = w->delta, *by = w->step, *all = w->full, *stride = w->out_stride;
+  const size_fields s = {
+      .N = w->n, .G = w->groups, .CG = w->c, .KG = w->k, .IN0 = in[0], .IN1 = in[1], .IN2 = in[2], .TAPS0 = w->taps[0]};
+  const step_fields t = {.FIRST0 = w->first[0],
+                         .DELTA0 = delta[0],
+                         .DELTA1 = delta[1],
+                         .DELTA2 = delta[2],
+                         .STEP0 = by[0],
+                         .STEP1 = by[1],
+                         .STEP2 = by[2],
+                         .OUT0 = w->out[0]};
+  const full_fields f = {.AT0 = w->at[0],
+                         .FULL0 = all[0],
+                         .FULL1 = all[1],
+                         .FULL2 = all[2],
+                         .OUT_STRIDE0 = stride[0],
+                         .OUT_STRIDE1 = stride[1],
+                         .OUT_STRIDE2 = stride[2]};
+  mica__launch_sizes(launch, s.values);
+  mica__conv_push_own(launch, w);
+  mica__launch_sizes(launch, t.values);
+  mica__launch_sizes(launch, f.values);
+}
+
+void mica__conv_push_strides(mica__launch *launch, const mica__conv_phase *w, int64_t count) {
+  const int64_t *tap = w->w_tap;
+  const strides_fields s = {.w_group = w->w_group,
+                            .w_k = w->w_k,
+                            .w_c = w->w_c,
+                            .w_tap0 = tap[0],
+                            .w_tap1 = tap[1],
+                            .w_tap2 = tap[2],
+                            .count = count};
+  mica__launch_long8(launch, s.values);
 }
 
 mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index) {
@@ -148,59 +191,19 @@ double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *
 }
 
 void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *p) {
-  int32_t begins[8];
+  begins_fields b;
   mica__conv_push_phase(launch, &p->list[0]);
+  for (int i = 1; i < MICA__CONV_TOGETHER; i++) mica__conv_push_own(launch, &p->list[i]);
   for (int i = 0; i < MICA__CONV_TOGETHER; i++) {
-    const mica__conv_phase *w = &p->list[i];
-    mica__launch_int8(launch, (int32_t[]){I(taps[1]), I(taps[2]), I(first[1]), I(first[2]), I(out[1]), I(out[2]),
-                                          I(at[1]), I(at[2])});
-    begins[i] = i < p->count ? (int32_t)p->begins[i] : INT32_MAX;
-    begins[MICA__CONV_TOGETHER + i] = (int32_t)p->numbers[i];
+    b.values[i] = i < p->count ? p->begins[i] : INT32_MAX;
+    b.values[MICA__CONV_TOGETHER + i] = p->numbers[i];
   }
-  mica__launch_int8(launch, begins);
-}
-#undef I
-
-static const mica__kernel_param params[] = {
-    MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
-    MICA__INT("MR", "rows of a tile", 1, 2, 4, 6, 8, 12, 14, 16),
-};
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 8)};
-const mica__kernel_desc mica__conv_cpu_pack_weights_kernel = {
-    MICA__KERNEL("conv_cpu_pack_weights", "conv/cpu/pack_weights.cl", params, variants)};
-
-int64_t mica__conv_packed_count(const mica__conv_phase *w, int64_t rows) {
-  return w->groups * mica__ceil_div(w->k, rows) * rows * w->c * mica__product3(w->taps);
+  mica__launch_sizes(launch, b.values);
 }
 
-mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *w,
-                                        int32_t rows, int64_t block, mica_buffer *packed, int64_t first) {
-  int32_t values[MICA__MAX_PARAMS];
-  mica__kernel *kernel = NULL;
-  mica__kernel_values(&mica__conv_cpu_pack_weights_kernel, &variants[0], values);
-  mica__kernel_set(&mica__conv_cpu_pack_weights_kernel, values, "D_T", (int32_t)conv->dtype);
-  mica__kernel_set(&mica__conv_cpu_pack_weights_kernel, values, "MR", rows);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_cpu_pack_weights_kernel, values, NULL, &kernel));
-  mica__launch launch = mica__launch_of(kernel);
-  mica__launch_tensor(&launch, conv->w);
-  mica__launch_long(&launch, w->w_at);
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)w->c, (int32_t)w->k, (int32_t)w->taps[0], (int32_t)w->taps[1],
-                                         (int32_t)w->taps[2], (int32_t)block, 0, 0});
-  mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2],
-                                          mica_tensor_count(conv->w) - w->w_at, 0});
-  mica__launch_buffer(&launch, packed, first);
-  const int64_t groups[] = {mica__ceil_div(w->c, block) * mica__ceil_div(w->k, rows), w->groups, 1};
-  mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
-  mica__launch_cost(&launch, 0, 2 * (double)mica__conv_packed_count(w, rows) * sizeof(float));
-  return mica__queue_submit(queue, &launch);
-}
-
-mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *w, int32_t rows,
-                                  mica_buffer **packed) {
-  mica_queue *packer = mica__conv_packer(conv, queue);
-  const int64_t count = mica__conv_packed_count(w, rows);
-  MICA_TRY(mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), packed));
-  const mica_status status = count > 0 ? mica__conv_cpu_pack_weights(packer, conv, w, rows, w->c, *packed, 0) : MICA_OK;
-  if (status != MICA_OK) mica_buffer_destroy(*packed);
-  return status;
+void mica__conv_push_weights(mica__launch *launch, const mica__conv_phases *p) {
+  firsts_fields f = {.values = {0}};
+  for (int i = 0; i < p->count; i++) f.values[i] = p->list[i].w_at;
+  mica__launch_long8(launch, f.values);
+  mica__conv_push_strides(launch, &p->list[0], 0);
 }

@@ -1,6 +1,6 @@
-/* ops/conv/phase.h: a pass as kernels of the CPU class compute it: phase by phase (PHASE_PARAMS of
- * cl/conv/problem.clh, where the formula is). Forward is one phase, whose operands backward filter has too; backward
- * data has one for each phase of the stride. */
+/* ops/conv/phase.h: a pass as most kernels compute it: phase by phase (PHASE_PARAMS of cl/conv/problem.clh, where the
+ * formula is). Forward is one phase, whose operands backward filter has too; backward data has one for each phase of
+ * the stride. */
 #ifndef MICA_OPS_CONV_PHASE_H
 #define MICA_OPS_CONV_PHASE_H
 
@@ -38,21 +38,16 @@ mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index);
 double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *phases);
 /* Packs PHASES_PARAMS. */
 void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *phases);
+/* Packs WEIGHTS_FIRST and WEIGHTS_STRIDES. */
+void mica__conv_push_weights(mica__launch *launch, const mica__conv_phases *phases);
 
-/* Pack PHASE_PARAMS; and of these phase_taps alone. */
+/* Pack PHASE_PARAMS; and of these phase_own alone. */
 void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *phase);
-void mica__conv_push_taps(mica__launch *launch, const mica__conv_phase *phase);
+void mica__conv_push_own(mica__launch *launch, const mica__conv_phase *phase);
+/* Packs WEIGHTS_STRIDES; count: elements of the tensor from the phase's first weight on, 0 where no kernel asks. */
+void mica__conv_push_strides(mica__launch *launch, const mica__conv_phase *phase, int64_t count);
 
 /* The source: x forward, y backward. */
 const mica_tensor *mica__conv_source(const mica__conv *conv);
-
-/* The weights of a phase packed for tiles of `rows` rows, in blocks of so many channels (cl/conv/cpu/pack_weights.cl):
- * the number of floats, and the launch that writes them into `packed` from element `first` on. */
-int64_t mica__conv_packed_count(const mica__conv_phase *phase, int64_t rows);
-mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
-                                        int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
-/* Packs the weights of one phase in one block into a new workspace, which the caller destroys. */
-mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
-                                  int32_t rows, mica_buffer **packed);
 
 #endif

@@ -1,7 +1,9 @@
 /* From tensors and a config to a problem that is known to be sound. */
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/common/operand.h"
 #include "ops/conv/conv.h"
+#include "runtime/fields.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -215,14 +217,23 @@ void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {
                    rows[i].values[0], rows[i].values[1], rows[i].values[2]);
 }
 
+MICA__FIELDS(size_fields, CONV_SIZE);
+MICA__FIELDS(extent_fields, CONV_EXTENT);
+MICA__FIELDS(step_fields, CONV_STEP);
 void mica__conv_push_dims(mica__launch *launch, const mica__conv_dims *d) {
-  /* They were checked to fit. */
-#define I(value) (int32_t)(value)
-  mica__launch_int8(launch, (int32_t[]){I(d->n), I(d->groups), I(d->c), I(d->k), I(d->filter[0]), I(d->filter[1]),
-                                        I(d->filter[2]), I(d->in[0])});
-  mica__launch_int8(launch, (int32_t[]){I(d->in[1]), I(d->in[2]), I(d->out[0]), I(d->out[1]), I(d->out[2]),
-                                        I(d->stride[0]), I(d->stride[1]), I(d->stride[2])});
-  mica__launch_int8(launch, (int32_t[]){I(d->pad[0]), I(d->pad[1]), I(d->pad[2]), I(d->dilation[0]), I(d->dilation[1]),
-                                        I(d->dilation[2]), 0, 0});
-#undef I
+  const int64_t *r = d->filter, *in = d->in, *out = d->out, *stride = d->stride, *pad = d->pad, *by = d->dilation;
+  const size_fields s = {
+      .N = d->n, .G = d->groups, .CG = d->c, .KG = d->k, .R0 = r[0], .R1 = r[1], .R2 = r[2], .I0 = in[0]};
+  const extent_fields e = {.I1 = in[1],
+                           .I2 = in[2],
+                           .O0 = out[0],
+                           .O1 = out[1],
+                           .O2 = out[2],
+                           .ST0 = stride[0],
+                           .ST1 = stride[1],
+                           .ST2 = stride[2]};
+  const step_fields t = {.PA0 = pad[0], .PA1 = pad[1], .PA2 = pad[2], .DI0 = by[0], .DI1 = by[1], .DI2 = by[2]};
+  mica__launch_sizes(launch, s.values);
+  mica__launch_sizes(launch, e.values);
+  mica__launch_sizes(launch, t.values);
 }

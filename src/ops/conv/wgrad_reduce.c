@@ -1,7 +1,9 @@
 /* The end of every weight gradient on CPUs: partial sums are added (cl/conv/wgrad_reduce.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/wgrad.h"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
@@ -40,6 +42,8 @@ int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *s) 
   return s->parts * conv->dims.groups * e.panels * e.tiles * e.taps * s->mr * s->nv * VW;
 }
 
+MICA__FIELDS(size_fields, REDUCE_SIZE);
+MICA__FIELDS(used_fields, REDUCE_TAPS);
 static mica_status reduce(mica_queue *queue, const mica__conv *conv, const mica__conv_sums *s, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_wgrad_reduce_kernel;
   const mica__conv_dims *d = &conv->dims;
@@ -53,13 +57,13 @@ static mica_status reduce(mica_queue *queue, const mica__conv *conv, const mica_
   mica__kernel_set(desc, values, "NV", s->nv);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  /* They were checked to fit. */
-#define I(value) (int32_t)(value)
-  mica__launch_int8(&launch, (int32_t[]){I(d->groups), I(d->c), I(d->k), I(s->parts), I(d->filter[0]), I(d->filter[1]),
-                                         I(d->filter[2]), 0});
-  mica__launch_int8(&launch, (int32_t[]){I(s->first[0]), I(s->first[1]), I(s->first[2]), I(s->taps[0]), I(s->taps[1]),
-                                         I(s->taps[2]), 0, 0});
-#undef I
+  const int64_t *r = d->filter, *first = s->first, *taps = s->taps;
+  const size_fields of = {
+      .G = d->groups, .CG = d->c, .KG = d->k, .PARTS = s->parts, .R0 = r[0], .R1 = r[1], .R2 = r[2]};
+  const used_fields u = {
+      .FIRST0 = first[0], .FIRST1 = first[1], .FIRST2 = first[2], .TAPS0 = taps[0], .TAPS1 = taps[1], .TAPS2 = taps[2]};
+  mica__launch_sizes(&launch, of.values);
+  mica__launch_sizes(&launch, u.values);
   mica__launch_buffer(&launch, partial, 0);
   mica__launch_tensor(&launch, conv->w);
   mica__launch_local(&launch, (size_t)mica__conv_reduce_floats(e.all, s->mr, (int64_t)s->nv * VW) * sizeof(float));

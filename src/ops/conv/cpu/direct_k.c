@@ -1,7 +1,7 @@
 /* Direct convolution vectorised over the filters, for results of a few pixels (cl/conv/cpu/direct_k.cl), on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/phase.h"
+#include "ops/conv/cpu/pack_weights.h"
 #include "runtime/core_model.h"
 
 static const mica__kernel_param params[] = {

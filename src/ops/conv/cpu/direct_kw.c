@@ -1,8 +1,10 @@
 /* Direct convolution vectorised over the filters, for results of many pixels (cl/conv/cpu/direct_kw.cl), on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/phase.h"
+#include "cl/conv/fields.clh"
+#include "ops/conv/cpu/pack_weights.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 
 #include <math.h>
 
@@ -178,6 +180,7 @@ static const char *decline(const mica__task *task) {
   return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take a strip" : NULL;
 }
 
+MICA__FIELDS(blocking_fields, DIRECT_KW_BLOCKING);
 static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica_buffer *packed) {
   const mica__kernel_desc *desc = &mica__conv_cpu_direct_kw_kernel;
   const mica__conv *conv = task->problem;
@@ -188,9 +191,15 @@ static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica
   mica__kernel_values(desc, p->variant, values);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_phase(&launch, w);
-  mica__launch_int8(&launch,
-                    (int32_t[]){(int32_t)p->rows, (int32_t)p->segments, (int32_t)p->panels, (int32_t)p->pitch,
-                                (int32_t)p->phases, (int32_t)p->row_step, (int32_t)p->row_delta, (int32_t)p->channel});
+  const blocking_fields b = {.ROWS = p->rows,
+                             .SEGMENTS = p->segments,
+                             .PANELS = p->panels,
+                             .PITCH = p->pitch,
+                             .PHASES2 = p->phases,
+                             .ROW_STEP = p->row_step,
+                             .ROW_DELTA = p->row_delta,
+                             .CHANNEL = p->channel};
+  mica__launch_sizes(&launch, b.values);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, scratch_bytes(p));

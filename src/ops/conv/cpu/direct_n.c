@@ -2,7 +2,7 @@
  * backward to the data, on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/phase.h"
+#include "ops/conv/cpu/pack_weights.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),

@@ -1,9 +1,11 @@
 /* Direct convolution vectorised over the width, to few channels or from few, on CPUs (cl/conv/cpu/direct_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/phase.h"
+#include "cl/conv/fields.clh"
+#include "ops/conv/cpu/pack_weights.h"
 #include "ops/conv/winograd/winograd.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
@@ -142,6 +144,7 @@ static mica_status pack(mica_queue *packer, const mica__conv *conv, int64_t mr, 
   return MICA_OK;
 }
 
+MICA__FIELDS(tile_fields, DIRECT_W_TILE);
 static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica_buffer *packed) {
   const mica__kernel_desc *desc = &mica__conv_cpu_direct_w_kernel;
   const mica__conv *conv = task->problem;
@@ -155,8 +158,15 @@ static mica_status launch_strips(mica_queue *queue, const mica__task *task, mica
   mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, d);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)p->tile_rows, (int32_t)p->pitch, (int32_t)columns,
-                                          (int32_t)-p->low[1], (int32_t)-p->low[2], p->back, conv->nontemporal});
+  const tile_fields t = {.rows = p->rows,
+                         .tile_rows = p->tile_rows,
+                         .pitch = p->pitch,
+                         .columns = columns,
+                         .above = -p->low[1],
+                         .before = -p->low[2],
+                         .BACK = p->back,
+                         .STREAM = conv->nontemporal};
+  mica__launch_sizes(&launch, t.values);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, scratch_bytes(p));

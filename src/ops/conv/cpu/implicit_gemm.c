@@ -2,8 +2,10 @@
  * phase, on CPUs. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/conv/phase.h"
+#include "cl/conv/fields.clh"
+#include "ops/conv/cpu/pack_weights.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
@@ -144,15 +146,21 @@ static const char *decline(const mica__task *task) {
   return NULL;
 }
 
+MICA__FIELDS(blocking_fields, IMPLICIT_GEMM_BLOCKING);
 static mica_status launch_phases(mica_queue *queue, const mica__conv *conv, const phases *together, plan *p,
                                  mica_buffer *packed) {
   const mica__conv_phase *w = &together->at[0], *second = &together->at[together->count - 1];
   mica__launch launch;
   MICA_TRY(mica__epilogue_begin(queue, &mica__conv_cpu_implicit_gemm_kernel, p->values, &conv->epilogue, &launch));
   mica__conv_push_phase(&launch, w);
-  mica__conv_push_taps(&launch, second);
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)p->cb, (int32_t)p->kb, (int32_t)p->panels, is_flat(w),
-                                         conv->nontemporal, together->zero_rows, 0, 0});
+  mica__conv_push_own(&launch, second);
+  const blocking_fields b = {.CB = p->cb,
+                             .KB = p->kb,
+                             .PANELS = p->panels,
+                             .FLAT = is_flat(w),
+                             .STREAM = conv->nontemporal,
+                             .ZERO_ROWS = together->zero_rows};
+  mica__launch_sizes(&launch, b.values);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, (size_t)(rows_of(p, together->count) * p->nr) * sizeof(float));

@@ -2,7 +2,9 @@
 #include "ops/matmul/tiles.h"
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/conv.h"
+#include "runtime/fields.h"
 #include "runtime/host_cpu.h"
 
 #include <stdatomic.h>
@@ -126,6 +128,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, const plan *p
   return mica__tiles_pack(queue, &filters, p->cut, packed);
 }
 
+MICA__FIELDS(shape_fields, TILES_SHAPE);
 static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mica__variant *variant, const plan *p,
                             const mica_tensor *packed) {
   const mica__kernel_desc *desc = &mica__conv_cpu_tiles_kernel;
@@ -137,9 +140,15 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   if (status == MICA_E_BUILD) atomic_store(&rejected, true);
   MICA_TRY(status);
   mica__conv_push_dims(&launch, d);
-  mica__launch_int8(&launch,
-                    (int32_t[8]){(int32_t)p->rows, (int32_t)p->panels, (int32_t)p->cut.steps, (int32_t)p->cut.words,
-                                 (int32_t)p->height, (int32_t)p->pitch, (int32_t)p->plane, (int32_t)p->phases[0]});
+  const shape_fields s = {.rows = p->rows,
+                          .panels = p->panels,
+                          .steps = p->cut.steps,
+                          .words = p->cut.words,
+                          .height = p->height,
+                          .pitch = p->pitch,
+                          .plane = p->plane,
+                          .phases1 = p->phases[0]};
+  mica__launch_sizes(&launch, s.values);
   mica__launch_size(&launch, p->phases[1]);
   mica__launch_tensor(&launch, conv->x);
   mica__launch_tensor(&launch, packed);

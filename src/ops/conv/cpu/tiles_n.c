@@ -2,8 +2,10 @@
  * the data. */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/conv.h"
 #include "ops/matmul/tiles.h"
+#include "runtime/fields.h"
 #include "runtime/host_cpu.h"
 #include "runtime/workspace.h"
 
@@ -107,6 +109,8 @@ static mica_status pack_images(mica_queue *queue, const mica__conv *conv, const 
   return mica__tiles_pack(queue, &images, p->cut, packed);
 }
 
+MICA__FIELDS(size_fields, TILES_FILTERS_SIZE);
+MICA__FIELDS(used_fields, TILES_FILTERS_USED);
 static mica_status pack_filters(mica_queue *queue, const mica__conv *conv, const plan *p, mica_tensor **packed) {
   const mica__kernel_desc *desc = &mica__conv_cpu_tiles_filters_kernel;
   const mica__conv_dims *d = &conv->dims;
@@ -118,10 +122,11 @@ static mica_status pack_filters(mica_queue *queue, const mica__conv *conv, const
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   MICA_TRY(mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(used, p->all_panels, p->cut.steps, SIDE), packed));
   mica__launch launch = mica__launch_of(kernel);
-  mica__launch_int8(
-      &launch, (int32_t[8]){(int32_t)d->k, (int32_t)d->c, (int32_t)taps, (int32_t)p->cut.steps, (int32_t)p->cut.words});
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)d->filter[2], (int32_t)p->first[1], (int32_t)p->taps[1],
-                                          (int32_t)p->first[2], (int32_t)p->taps[2]});
+  const size_fields s = {.KG = d->k, .CG = d->c, .taps = taps, .steps = p->cut.steps, .words = p->cut.words};
+  const used_fields u = {
+      .R2 = d->filter[2], .first1 = p->first[1], .taps1 = p->taps[1], .first2 = p->first[2], .taps2 = p->taps[2]};
+  mica__launch_sizes(&launch, s.values);
+  mica__launch_sizes(&launch, u.values);
   mica__launch_tensor(&launch, conv->w);
   mica__launch_tensor(&launch, *packed);
   mica__launch_local(&launch, filter_bytes(d));
@@ -131,6 +136,7 @@ static mica_status pack_filters(mica_queue *queue, const mica__conv *conv, const
   return mica__queue_submit(queue, &launch);
 }
 
+MICA__FIELDS(shape_fields, TILES_N_SHAPE);
 static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mica__variant *variant, const plan *p,
                             const mica_tensor *images, const mica_tensor *filters) {
   const mica__kernel_desc *desc = &mica__conv_cpu_tiles_n_kernel;
@@ -142,9 +148,15 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   if (status == MICA_E_BUILD) atomic_store(&rejected, true);
   MICA_TRY(status);
   mica__conv_push_dims(&launch, &conv->dims);
-  mica__launch_int8(&launch,
-                    (int32_t[8]){(int32_t)p->panels, (int32_t)p->strips, (int32_t)p->cut.steps, (int32_t)p->cut.words,
-                                 (int32_t)p->first[1], (int32_t)p->taps[1], (int32_t)p->first[2], (int32_t)p->taps[2]});
+  const shape_fields s = {.panels = p->panels,
+                          .strips = p->strips,
+                          .steps = p->cut.steps,
+                          .words = p->cut.words,
+                          .first1 = p->first[1],
+                          .taps1 = p->taps[1],
+                          .first2 = p->first[2],
+                          .taps2 = p->taps[2]};
+  mica__launch_sizes(&launch, s.values);
   mica__launch_tensor(&launch, images);
   mica__launch_tensor(&launch, filters);
   mica__launch_local(&launch, STRIP * PITCH * sizeof(float));

@@ -2,8 +2,10 @@
  * ints. */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/wgrad.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 
 #include <string.h>
 
@@ -236,6 +238,7 @@ static const char *decline(const mica__task *task) {
   return plan_of(task)->plan.variant ? NULL : "local memory does not take a row";
 }
 
+MICA__FIELDS(blocking_fields, WGRAD_BLOCKING);
 static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *partial) {
   const mica__conv *conv = task->problem;
   const used *u = &plan_of(task)->used;
@@ -250,9 +253,15 @@ static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_b
   mica__launch launch = mica__launch_of(kernel);
   int64_t block = mica__ceil_div(p->tiles, p->blocks);
   mica__conv_push_dims(&launch, d);
-  mica__launch_int8(&launch,
-                    (int32_t[]){(int32_t)block, (int32_t)p->parts, (int32_t)p->slices, (int32_t)p->rows,
-                                (int32_t)p->copy_at, (int32_t)p->list_at, (int32_t)p->share, (int32_t)p->columns});
+  const blocking_fields b = {.BLOCK = block,
+                             .PARTS = p->parts,
+                             .slices = p->slices,
+                             .rows = p->rows,
+                             .copy_at = p->copy_at,
+                             .lists_at = p->list_at,
+                             .PANELS = p->share,
+                             .columns = p->columns};
+  mica__launch_sizes(&launch, b.values);
   mica__launch_tensor(&launch, conv->x);
   mica__launch_tensor(&launch, conv->y);
   mica__launch_buffer(&launch, partial, 0);

@@ -1,8 +1,10 @@
 /* Weight gradients of bf16 on the matrix unit of Intel's CPUs (cl/conv/cpu/wgrad_tiles.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/conv.h"
 #include "ops/matmul/tiles.h"
+#include "runtime/fields.h"
 #include "runtime/host_cpu.h"
 
 #include <stdatomic.h>
@@ -78,6 +80,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, bool rows, mi
   return mica__tiles_pack(queue, &operand, cut_of(conv), packed);
 }
 
+MICA__FIELDS(shape_fields, WGRAD_TILES_SHAPE);
 static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mica__variant *variant,
                             const mica_tensor *y, const mica_tensor *x) {
   const mica__kernel_desc *desc = &mica__conv_cpu_wgrad_tiles_kernel;
@@ -88,8 +91,9 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   if (status == MICA_E_BUILD) atomic_store(&rejected, true);
   MICA_TRY(status);
   mica__conv_push_dims(&launch, &conv->dims);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)mica__min(rows_of(conv), conv->dims.out[1] + 1),
-                                          (int32_t)cut_of(conv).steps, (int32_t)cut_of(conv).words});
+  const mica__tiles_cut cut = cut_of(conv);
+  const int64_t rows = mica__min(rows_of(conv), conv->dims.out[1] + 1);
+  mica__launch_sizes(&launch, (shape_fields){.rows = rows, .steps = cut.steps, .words = cut.words}.values);
   mica__launch_tensor(&launch, y);
   mica__launch_tensor(&launch, x);
   mica__launch_local(&launch, scratch_of(&conv->dims));

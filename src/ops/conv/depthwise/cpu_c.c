@@ -1,8 +1,10 @@
 /* Depthwise convolution vectorised over the channels, any stride and filter, on CPUs (cl/conv/depthwise/cpu_c.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/phase.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
@@ -85,6 +87,9 @@ static const char *decline(const mica__task *task) {
                                                                                : NULL;
 }
 
+MICA__FIELDS(size_fields, DEPTHWISE_C_SIZE);
+MICA__FIELDS(step_fields, DEPTHWISE_C_STEP);
+MICA__FIELDS(filter_fields, DEPTHWISE_C_FILTER);
 static mica_status launch_depthwise(mica_queue *queue, const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
@@ -98,14 +103,31 @@ static mica_status launch_depthwise(mica_queue *queue, const mica__task *task) {
   mica__kernel_set(desc, values, "TAPS", known ? (int32_t)d->filter[1] : 0);
   mica__kernel_set(desc, values, "STEP", p.step[1] <= 2 ? (int32_t)p.step[1] : 0);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
-#define I(value) (int32_t)(value)
-  mica__launch_int8(&launch, (int32_t[]){I(d->n), I(d->groups * d->k), I(d->k), I(p.in[0]), I(p.in[1]), I(p.out[0]),
-                                         I(p.out[1]), I(p.rows)});
-  mica__launch_int8(&launch, (int32_t[]){I(p.first[0]), I(p.first[1]), I(p.step[0]), I(p.step[1]), I(d->dilation[1]),
-                                         I(d->dilation[2]), I(p.up[0]), I(p.up[1])});
-  mica__launch_int8(&launch, (int32_t[]){I(d->filter[1]), I(d->filter[2]), conv->pass != MICA__CONV_FWD, I(p.images),
-                                         I(p.height), I(p.pitch), 0, 0});
-#undef I
+  const size_fields s = {.N = d->n,
+                         .K = d->groups * d->k,
+                         .KG = d->k,
+                         .IN1 = p.in[0],
+                         .IN2 = p.in[1],
+                         .OUT1 = p.out[0],
+                         .OUT2 = p.out[1],
+                         .rows = p.rows};
+  const step_fields t = {.FIRST1 = p.first[0],
+                         .FIRST2 = p.first[1],
+                         .ROW_STEP = p.step[0],
+                         .COLUMN_STEP = p.step[1],
+                         .DI1 = d->dilation[1],
+                         .DI2 = d->dilation[2],
+                         .UP1 = p.up[0],
+                         .UP2 = p.up[1]};
+  const filter_fields f = {.R1 = d->filter[1],
+                           .R2 = d->filter[2],
+                           .FLIP = conv->pass != MICA__CONV_FWD,
+                           .images = p.images,
+                           .U_ROWS = p.height,
+                           .U_PITCH = p.pitch};
+  mica__launch_sizes(&launch, s.values);
+  mica__launch_sizes(&launch, t.values);
+  mica__launch_sizes(&launch, f.values);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
   mica__launch_local(&launch, scratch_bytes(d, &p));

@@ -1,9 +1,11 @@
 /* Depthwise convolution with stride 1 or 2, vectorised over the width, on CPUs (cl/conv/depthwise/cpu_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/depthwise/rows.h"
 #include "ops/conv/phase.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
@@ -62,6 +64,7 @@ static const char *decline(const mica__task *task) {
   return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
 }
 
+MICA__FIELDS(size_fields, DEPTHWISE_W_SIZE);
 static mica_status launch_planes(mica_queue *queue, const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
@@ -75,13 +78,18 @@ static mica_status launch_planes(mica_queue *queue, const mica__task *task) {
   mica__kernel_set(desc, values, "OUT_STRIDE", v.out_stride);
   mica__conv_set_rows(desc, values, conv);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
-#define I(value) (int32_t)(value)
-  mica__launch_int8(&launch, (int32_t[]){I(planes), I(d->groups), I(v.in[1]), I(v.in[2]), I(v.out[1]), I(v.out[2]),
-                                         I(each), conv->nontemporal});
+  const size_fields s = {.ALL_PLANES = planes,
+                         .K = d->groups,
+                         .IN1 = v.in[1],
+                         .IN2 = v.in[2],
+                         .OUT1 = v.out[1],
+                         .OUT2 = v.out[2],
+                         .PLANES = each,
+                         .STREAM = conv->nontemporal};
+  mica__launch_sizes(&launch, s.values);
   mica__launch_int(&launch, v.pad[1]);
   mica__launch_int(&launch, v.pad[2]);
   mica__launch_int(&launch, v.flip);
-#undef I
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
   mica__launch_local(&launch, scratch_bytes(&v));

@@ -2,8 +2,10 @@
  * cl/conv/gpu/depthwise_wgrad.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/gpu/splits.h"
 #include "ops/conv/phase.h"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 #define TAPS_PARAMS                                                                                                    \
@@ -98,7 +100,7 @@ static mica_status launch_phase(mica_queue *queue, const mica__task *task, const
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_tensor(&launch, conv->w);
   mica__launch_long(&launch, w->w_at);
-  mica__launch_long8(&launch, (int64_t[8]){w->w_group, w->w_k, w->w_tap[1], w->w_tap[2]});
+  mica__conv_push_strides(&launch, w, 0);
   int64_t strips = mica__ceil_div(w->out[1], mica__kernel_value(desc, values, "ROWS"));
   mica__launch_range1(&launch, w->out[2] * strips * w->groups * w->k * w->n, MICA__RANGE_GROUP);
   mica__epilogue_push(&launch, &conv->epilogue);
@@ -130,13 +132,14 @@ static int64_t part_pixels(const mica__conv_dims *d, int64_t threads, const mica
   return mica__max(16 * threads, mica__ceil_div(pixels, mica__max(1, wanted)));
 }
 
+MICA__FIELDS(cut_fields, GPU_DEPTHWISE_PARTS);
 static mica_status launch_parts(mica_queue *queue, const mica__conv *conv, const int32_t *values, int64_t parts,
                                 int64_t pixels, mica_buffer *partial) {
   mica__kernel *kernel = NULL;
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_gpu_depthwise_wgrad_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__conv_push_dims(&launch, &conv->dims);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)parts, (int32_t)pixels});
+  mica__launch_sizes(&launch, (cut_fields){.PARTS = parts, .PIXELS = pixels}.values);
   mica__launch_tensor(&launch, conv->x);
   mica__launch_tensor(&launch, conv->y);
   mica__launch_buffer(&launch, partial, 0);

@@ -1,8 +1,10 @@
 /* Forward and backward data on GPUs, phases together (cl/conv/gpu/implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/phase.h"
 #include "ops/select/tile.h"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {
@@ -126,6 +128,7 @@ static products products_of(const mica__task *task, const mica__conv_phases *pha
   return p;
 }
 
+MICA__FIELDS(pack_size_fields, GPU_PACK_SIZE);
 /* The packed weights and a zero; and where they gather, to two steps behind the last. */
 static mica_status pack(mica_queue *queue, const mica__conv *conv, const products *p, mica_buffer *weights,
                         mica_buffer *table) {
@@ -133,7 +136,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, const product
   const mica__conv_phase *w = &p->phases.list[0];
   const int64_t past = 2 * p->tile.k, count = w->groups * p->rows * p->depth;
   mica__conv_phases phases = p->phases;
-  int64_t first[8] = {0}, begin = 0;
+  int64_t begin = 0;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(desc, &pack_variants[0], values);
@@ -141,15 +144,14 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, const product
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   for (int i = 0; i < phases.count; i++) {
-    first[i] = phases.list[i].w_at;
     phases.begins[i] = begin;
     begin += w->groups * p->rows * phases.numbers[i];
   }
   mica__conv_push_phases(&launch, &phases);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_long8(&launch, first);
-  mica__launch_long8(&launch, (int64_t[]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2], 0, 0});
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, (int32_t)past, (int32_t)count, phases.count});
+  mica__conv_push_weights(&launch, &phases);
+  mica__launch_sizes(
+      &launch, (pack_size_fields){.ROWS = p->rows, .PAST = past, .elements = count, .phases = phases.count}.values);
   mica__launch_buffer(&launch, weights, 0);
   mica__launch_buffer(&launch, table, 0);
   mica__launch_range1(&launch, count + 1 + past * phases.count, MICA__RANGE_GROUP);
@@ -157,6 +159,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, const product
   return mica__queue_submit(queue, &launch);
 }
 
+MICA__FIELDS(gemm_size_fields, GPU_GEMM_SIZE);
 static mica_status multiply(mica_queue *queue, const mica__conv *conv, products *p, mica_buffer *weights,
                             mica_buffer *table) {
   const mica__conv_phase *w = &p->phases.list[0];
@@ -165,7 +168,7 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, products 
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
   MICA_TRY(mica__epilogue_begin(queue, &mica__conv_gpu_implicit_gemm_kernel, p->values, &conv->epilogue, &launch));
   mica__conv_push_phases(&launch, &p->phases);
-  mica__launch_int8(&launch, (int32_t[8]){(int32_t)p->rows, flat, p->alone});
+  mica__launch_sizes(&launch, (gemm_size_fields){.ROWS = p->rows, .FLAT = flat, .ALONE = p->alone}.values);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, weights, 0);
   mica__launch_buffer(&launch, table, 0);

@@ -2,9 +2,11 @@
 #include "ops/select/mma.h"
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/gpu/channels_last.h"
 #include "ops/conv/gpu/splits.h"
 #include "ops/conv/phase.h"
+#include "runtime/fields.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
@@ -87,7 +89,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_weights_kernel;
   const mica__conv_phase *w = &phases.list[0];
   const int64_t size = (int64_t)mica_dtype_size(conv->dtype), piece = PIECE_BYTES / size;
-  int64_t first[8] = {0}, count = 0;
+  int64_t count = 0;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   mica__kernel_values(desc, &weights_variants[0], values);
@@ -95,7 +97,6 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   for (int i = 0; i < phases.count; i++) {
-    first[i] = phases.list[i].w_at;
     phases.begins[i] = count;
     count += pieces_of(conv, &phases.list[i]) * piece;
   }
@@ -103,8 +104,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
   mica__launch_size(&launch, mica__conv_pieces(conv->dtype, w->c) * piece);
   mica__launch_size(&launch, count);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_long8(&launch, first);
-  mica__launch_long8(&launch, (int64_t[8]){w->w_group, w->w_k, w->w_c, w->w_tap[0], w->w_tap[1], w->w_tap[2]});
+  mica__conv_push_weights(&launch, &phases);
   mica__launch_buffer(&launch, weights, 0);
   mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, 2 * (double)(count * size));
@@ -152,6 +152,7 @@ static mica__mma_plan plan_products(const mica__task *task, const mica__conv_pha
   return divided.splits > 1 && divided.cost + LAUNCH < whole.cost ? divided : whole;
 }
 
+MICA__FIELDS(size_fields, GPU_MMA_SIZE);
 /* weights: NULL for the filters themselves; partial: where sums go of which there are parts. */
 static mica_status multiply(mica_queue *queue, const mica__task *task, mica__conv_phases phases, mica__mma_plan plan,
                             mica_buffer *source, mica_buffer *weights, mica_buffer *partial) {
@@ -181,7 +182,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
     pieces += pieces_of(conv, &phases.list[i]);
   }
   mica__conv_push_phases(&launch, &phases);
-  mica__launch_int8(&launch, (int32_t[8]){is_flat(&phases), (int32_t)plan.splits});
+  mica__launch_sizes(&launch, (size_fields){.FLAT = is_flat(&phases), .SPLITS = plan.splits}.values);
   mica__launch_buffer(&launch, source, 0);
   if (weights)
     mica__launch_buffer(&launch, weights, 0);

@@ -1,8 +1,12 @@
-/* ops/conv/gpu/splits.h: the end of a convolution on GPUs whose sums were divided among groups. */
+/* ops/conv/gpu/splits.h: convolutions on GPUs whose sums are divided among groups: how, and the end. */
 #ifndef MICA_OPS_CONV_GPU_SPLITS_H
 #define MICA_OPS_CONV_GPU_SPLITS_H
 
 #include "ops/conv/conv.h"
+
+/* Packs GPU_WGRAD_SPLIT (cl/conv/fields.clh): the sums over all pixels of y are divided among so many groups and run in
+ * steps of `step` pixels, which are ADVANCE in image, depth, height and width. */
+void mica__conv_push_split(mica__launch *launch, const mica__conv_dims *dims, int64_t step, int64_t splits);
 
 /* The result from partial sums [splits][images][rows][columns] of float, added in that order
  * (cl/matmul/gemm_splitk.cl). */

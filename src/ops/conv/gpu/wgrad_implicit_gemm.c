@@ -69,15 +69,6 @@ static const char *decline(const mica__task *task) {
   return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
-/* TILE_K pixels as images, depths, heights and widths, the kernel's ADVANCE, and the number of splits. */
-static void push_advance(mica__launch *launch, const mica__conv_dims *d, int64_t step, int64_t splits) {
-  int32_t digits[8] = {0};
-  for (int i = 2; i >= 0; step /= d->out[i--]) digits[i + 1] = (int32_t)(step % d->out[i]);
-  digits[0] = (int32_t)step;
-  digits[4] = (int32_t)splits;
-  mica__launch_int8(launch, digits);
-}
-
 /* splits > 1: partial sums go to the buffer. */
 static mica_status launch_tiles(mica_queue *queue, const mica__task *task, int64_t splits, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_implicit_gemm_kernel;
@@ -94,7 +85,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task, int64
   mica__kernel_set(desc, values, "SPLIT_K", splits > 1);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, d);
-  push_advance(&launch, d, tile.k, splits);
+  mica__conv_push_split(&launch, d, tile.k, splits);
   mica__launch_tensor(&launch, conv->y);
   mica__launch_tensor(&launch, conv->x);
   int64_t columns = d->c * mica__product3(d->filter);

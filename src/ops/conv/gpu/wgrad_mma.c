@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/channels_last.h"
+#include "ops/conv/gpu/splits.h"
 #include "ops/select/mma.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
@@ -99,7 +100,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buff
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   const mica__mma_plan *plan = plan_of(task);
-  int32_t values[MICA__MAX_PARAMS], size[8] = {0};
+  int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   MICA_TRY(mica__mma_check(mica__queue_engine(queue), desc, plan->variant, conv->dtype));
   mica__kernel_values(desc, plan->variant, values);
@@ -112,12 +113,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buff
                            mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)));
   mica__launch launch = mica__launch_of(kernel);
   mica__conv_push_dims(&launch, d);
-  int64_t step = MICA__MMA_STEP * piece_of(conv);
-  size[0] = (int32_t)plan->splits;
-  size[1] = (int32_t)mica__ceil_div(mica__ceil_div(d->n * mica__product3(d->out), step), plan->splits);
-  for (int i = 2; i >= 0; step /= d->out[i--]) size[i + 3] = (int32_t)(step % d->out[i]);
-  size[2] = (int32_t)step;
-  mica__launch_int8(&launch, size);
+  mica__conv_push_split(&launch, d, MICA__MMA_STEP * piece_of(conv), plan->splits);
   if (x) {
     mica__launch_buffer(&launch, y, 0);
     mica__launch_buffer(&launch, x, 0);

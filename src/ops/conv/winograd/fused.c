@@ -45,9 +45,8 @@ typedef struct plan {
   int64_t filters, slot; /* floats of U, and of the scratch of a work-group */
 } plan;
 MICA__TASK_PLAN(plan)
-MICA__FIELDS(weights, WINOGRAD_WEIGHTS);
-MICA__FIELDS(strides, WINOGRAD_STRIDES);
-MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
+MICA__FIELDS(weights_fields, WINOGRAD_WEIGHTS);
+MICA__FIELDS(blocking_fields, WINOGRAD_BLOCKING);
 
 static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
   plan p = {.winograd = mica__winograd_of(conv)};
@@ -91,8 +90,9 @@ static mica_status launch_pack(mica_queue *queue, const mica__conv *conv, const 
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_pack_weights_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, conv->w);
-  mica__launch_sizes(&launch, (weights){.CG = w->c, .KG = w->k, .CP = p->cp, .FLIP = p->winograd.flipped}.values);
-  mica__launch_long8(&launch, (strides){.w_k = w->w_k, .w_c = w->w_c, .count = mica_tensor_count(conv->w)}.values);
+  mica__launch_sizes(&launch,
+                     (weights_fields){.CG = w->c, .KG = w->k, .CP = p->cp, .FLIP = p->winograd.flipped}.values);
+  mica__conv_push_strides(&launch, w, mica_tensor_count(conv->w));
   mica__launch_buffer(&launch, filters, 0);
   const int64_t groups[] = {p->panels, p->cp / VW, 1};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
@@ -108,8 +108,8 @@ static mica_status launch_tiles(mica_queue *queue, const mica__conv *conv, const
   MICA_TRY(mica__epilogue_begin(queue, &mica__winograd_fused_kernel, values, &conv->epilogue, &launch));
   const mica__winograd *w = &p->winograd;
   mica__winograd_push_size(&launch, w);
-  mica__launch_sizes(&launch,
-                     (blocking){.TOP = w->top, .LEFT = w->left, .TB = p->tb, .PANELS = p->kb, .CP = p->cp}.values);
+  mica__launch_sizes(
+      &launch, (blocking_fields){.TOP = w->top, .LEFT = w->left, .TB = p->tb, .PANELS = p->kb, .CP = p->cp}.values);
   mica__launch_tensor(&launch, mica__conv_source(conv));
   mica__launch_buffer(&launch, filters, 0);
   mica__launch_buffer(&launch, scratch, 0);

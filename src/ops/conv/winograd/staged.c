@@ -87,13 +87,13 @@ static const char *decline(const mica__task *task) {
   return mica__winograd_pays(winograd) ? NULL : "there are few tiles for each filter";
 }
 
-MICA__FIELDS(cut, WINOGRAD_CUT);
+MICA__FIELDS(cut_fields, WINOGRAD_CUT);
 mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, const mica_tensor *source, int64_t v_groups,
                                      const mica_tensor *left, int64_t u_groups) {
   mica__launch launch = mica__launch_of(kernel);
   double bytes = 0;
   const mica__winograd *w = &p->winograd;
-  const cut c = {.TOP = w->top, .LEFT = w->left, .PITCH = p->pitch, .V_GROUPS = v_groups};
+  const cut_fields c = {.TOP = w->top, .LEFT = w->left, .PITCH = p->pitch, .V_GROUPS = v_groups};
   mica__winograd_push_size(&launch, w);
   mica__launch_sizes(&launch, c.values);
   mica__launch_tensor(&launch, source);

@@ -32,7 +32,7 @@ typedef struct plan {
   int64_t sum_count, slot; /* floats of T, and of the scratch of a work-group */
 } plan;
 MICA__TASK_PLAN(plan)
-MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
+MICA__FIELDS(blocking_fields, WINOGRAD_BLOCKING);
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
@@ -72,7 +72,8 @@ static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_b
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_wgrad_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__winograd_push_size(&launch, w);
-  mica__launch_sizes(&launch, (blocking){.TOP = w->top, .LEFT = w->left, .TB = p->tb, .PARTS = p->sums.parts}.values);
+  mica__launch_sizes(&launch,
+                     (blocking_fields){.TOP = w->top, .LEFT = w->left, .TB = p->tb, .PARTS = p->sums.parts}.values);
   mica__launch_tensor(&launch, conv->x);
   mica__launch_tensor(&launch, conv->y);
   mica__launch_buffer(&launch, workspace, 0);

@@ -25,13 +25,14 @@ mica__winograd mica__winograd_of(const mica__conv *conv) {
   return w;
 }
 
-MICA__FIELDS(size, WINOGRAD_SIZE);
+MICA__FIELDS(size_fields, WINOGRAD_SIZE);
 void mica__winograd_push_size(mica__launch *launch, const mica__winograd *problem) {
   const mica__conv_phase *w = &problem->phase;
   const int64_t *in = w->in, *out = w->out;
   mica__launch_sizes(
       launch,
-      (size){.N = w->n, .CG = w->c, .IN1 = in[1], .IN2 = in[2], .KG = w->k, .OUT1 = out[1], .OUT2 = out[2]}.values);
+      (size_fields){.N = w->n, .CG = w->c, .IN1 = in[1], .IN2 = in[2], .KG = w->k, .OUT1 = out[1], .OUT2 = out[2]}
+          .values);
 }
 
 int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge) {

@@ -1,0 +1,16 @@
+/* ops/conv/cpu/pack_weights.h: the weights of a phase packed for tiles of `rows` rows (cl/conv/cpu/pack_weights.cl). */
+#ifndef MICA_OPS_CONV_CPU_PACK_WEIGHTS_H
+#define MICA_OPS_CONV_CPU_PACK_WEIGHTS_H
+
+#include "ops/conv/phase.h"
+
+/* The weights of a phase packed for tiles of `rows` rows, in blocks of so many channels (cl/conv/cpu/pack_weights.cl):
+ * the number of floats, and the launch that writes them into `packed` from element `first` on. */
+int64_t mica__conv_packed_count(const mica__conv_phase *phase, int64_t rows);
+mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
+                                        int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
+/* Packs the weights of one phase in one block into a new workspace, which the caller destroys. */
+mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
+                                  int32_t rows, mica_buffer **packed);
+
+#endif
