@@ -63,10 +63,12 @@ MICA_API mica_tensor *mica_session_parameter(mica_session *session, const char *
  * mica_session_config.parameters. Launches are recorded anew, so give at creation what is known then. */
 MICA_API MICA_CHECKED mica_status mica_session_share(mica_session *session, const char *name, mica_tensor *tensor);
 
-/* A tensor by the name of an input. */
+/* A tensor by the name of an input. An output of another session will do; one of this session, unless shapes change, or
+ * a parameter that it assigns is overwritten by the run that reads it (MICA_E_INVALID): copy it, or bind outputs to two
+ * tensors of your own by turns. */
 typedef struct mica_feed {
   const char *name;
-  const mica_tensor *tensor; /* an output of another session will do */
+  const mica_tensor *tensor;
 } mica_feed;
 
 /* Queues one run: inputs from feeds (each input of the graph once; dtype as declared, shape fitting the declared one),

@@ -109,6 +109,9 @@ uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan 
 
 /* MICA_E_INVALID where session->feeds overlaps a bound output, unless it is that and the session works in place. */
 mica_status mica__session_check_feeds(const mica_session *session);
+/* MICA_E_INVALID where a feed overlaps an output in memory of the plan's own, or a parameter that a run assigns: what
+ * is read late would be what was written early. */
+mica_status mica__plan_check_feeds(const mica_session *session, const mica__plan *plan);
 /* Lets feeds be the tensors that outputs are bound to: for a graph of pointwise ops in one kernel, which reads every
  * element before it writes it. */
 void mica__session_allow_in_place(mica_session *session);

@@ -202,6 +202,7 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
   MICA_TRY(take_feeds(session, feeds, feed_count));
   MICA_TRY(mica__session_check_feeds(session));
   MICA_TRY(mica__session_find_plan(session, queue, &v));
+  MICA_TRY(mica__plan_check_feeds(session, v));
   for (int32_t i = 0; i < session->input_count; i++)
     if (session->feeds[i]) MICA_TRY(bind_feed(v, session->engine, queue, i, session->feeds[i]));
   MICA_TRY(mica__plan_bind_outputs(session, v));

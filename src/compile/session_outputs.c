@@ -93,6 +93,24 @@ mica_status mica__session_check_feeds(const mica_session *session) {
   return MICA_OK;
 }
 
+mica_status mica__plan_check_feeds(const mica_session *session, const mica__plan *v) {
+  for (int32_t k = 0; k < session->input_count; k++) {
+    const mica_tensor *feed = session->feeds[k];
+    for (int32_t i = 0; feed && i < v->template.output_count; i++)
+      if (!goes_to_the_caller(session, i) && v->outputs[i].own && mica__tensor_overlaps(feed, v->outputs[i].own))
+        return mica__fail(MICA_E_INVALID,
+                          "mica_session_run: the tensor for '%s' is output %d, which the run overwrites; copy it, or "
+                          "bind the output to another",
+                          session->inputs[k].name, (int)i);
+    for (int32_t i = 0; feed && i < session->parameter_count; i++)
+      if (session->parameters[i].assigned && mica__tensor_overlaps(feed, session->tensors[i]))
+        return mica__fail(MICA_E_INVALID,
+                          "mica_session_run: the tensor for '%s' overlaps the parameter '%s', which the run assigns",
+                          session->inputs[k].name, session->parameters[i].name);
+  }
+  return MICA_OK;
+}
+
 mica_status mica_session_bind_output(mica_session *session, size_t index, mica_tensor *tensor) {
   static const char *const call = "mica_session_bind_output";
   mica_tensor *handle = NULL;

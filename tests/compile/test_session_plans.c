@@ -256,6 +256,29 @@ START_TEST(outputs_do_not_overlap) {
 }
 END_TEST
 
+/* A run that read what it writes would give whatever its launches had left there. */
+START_TEST(a_run_is_not_fed_with_what_it_overwrites) {
+  const mica_shape rows = MICA_SHAPE(4, WIDTH);
+  mica_value x = mica_input(graph, "x", MICA_F32, rows), state = mica_parameter(graph, "state", MICA_F32, rows);
+  mica_value outputs[] = {mica_affine(x, 3, 0), mica_cumsum(x, 0, false, false)};
+  mica_assign(state, mica_add(state, mica_cumsum(x, 0, false, false)));
+  mica_tensor *fed = rows_of(4);
+  ck_ok(mica_session_create(test_engine(), graph, outputs, 2, NULL, &session));
+  run(fed);
+  mica_feed own = {"x", mica_session_output(session, 1)};
+  ck_assert_int_eq(mica_session_run(session, test_queue(), &own, 1), MICA_E_INVALID);
+  ck_assert_str_eq(mica_error_message(),
+                   "mica_session_run: the tensor for 'x' is output 1, which the run overwrites; copy it, or bind the "
+                   "output to another");
+  own.tensor = mica_session_parameter(session, "state");
+  ck_assert_int_eq(mica_session_run(session, test_queue(), &own, 1), MICA_E_INVALID);
+  ck_assert_str_eq(mica_error_message(),
+                   "mica_session_run: the tensor for 'x' overlaps the parameter 'state', which the run assigns");
+  run(fed);
+  mica_tensor_destroy(fed);
+}
+END_TEST
+
 /* In steady state a run with a bound output allocates nothing and waits for nothing, also where tensors alternate. */
 START_TEST(binding_costs_no_wait) {
   mica_tensor *x = rows_of(4), *y[2];
@@ -292,6 +315,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, an_output_is_a_feed);
   tcase_add_test(tests, an_output_is_written_where_the_caller_wants_it);
   tcase_add_test(tests, outputs_do_not_overlap);
+  tcase_add_test(tests, a_run_is_not_fed_with_what_it_overwrites);
   tcase_add_test(tests, binding_costs_no_wait);
   suite_add_tcase(suite, tests);
   return suite;
