@@ -56,7 +56,9 @@ typedef struct mica_setting_row {
   double low, high;                   /* of INT and REAL, inclusive */
   const char *(*names)(size_t index); /* CHOICE: the values; TEXT: names to list in help. NULL behind the last */
   bool fixed;                         /* stays as it is when a run is resumed */
-  const char *of; /* "loss=focal|huber": it does nothing where that setting has none of these values; NULL: always */
+  /* "loss=focal|huber": it does nothing where that setting has none of these values, "join=*": or where it is empty;
+   * NULL: it always does something. */
+  const char *of;
 } mica_setting_row;
 
 typedef struct mica_task_metric {

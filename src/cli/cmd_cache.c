@@ -182,6 +182,10 @@ static int run_action(const cli_command *self, const struct values *values, cons
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   char *path = NULL;
+  if (values->device && values->action != BUILD && values->action != DOCTOR) {
+    cli_fail(self, "--device is for build; %s is of kernels for all devices", actions[values->action].name);
+    return CLI_USAGE;
+  }
   if (mica_cache_path(values->directory, &path) != MICA_OK) return cli_fail_library(self);
   cli_json json;
   cli_json_begin(&json);

@@ -226,6 +226,14 @@ static int run(const cli_command *self, const void *given) {
     return usage(self, "IN is a folder: mica export RUN --onnx FILE writes a run as a model");
   if (from == to || (from && !ends_in(v->to, ".safetensors")))
     return usage(self, "one of IN and OUT ends in .onnx, the other in .safetensors");
+  if (from && (v->model || v->shape || v->opset || v->device)) {
+    cli_fail(self, "--%s is for what becomes a model in ONNX; of one the weights are taken as they are",
+             v->model   ? "model"
+             : v->shape ? "shape"
+             : v->opset ? "opset"
+                        : "device");
+    return CLI_USAGE;
+  }
   if (lstat(v->to, &about) == 0 && !(v->force && S_ISREG(about.st_mode)))
     return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already; --force writes over it" : "%s is no file",
                     v->to);

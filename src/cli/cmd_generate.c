@@ -130,6 +130,11 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
   if (status == CLI_OK) status = cli_number(self, "temperature", v->temperature, 0, 1000, &s->temperature);
   if (status == CLI_OK) status = cli_number(self, "top-p", v->top_p, 1e-6, 1, &s->top_p);
   if (status == CLI_OK) status = cli_number(self, "repetition", v->repetition, 1e-3, 1000, &s->repetition);
+  const char *drawing = v->top_k ? "top-k" : v->top_p ? "top-p" : v->seed ? "seed" : NULL;
+  if (status == CLI_OK && v->temperature && s->temperature == 0 && drawing) {
+    cli_fail(self, "--%s is of what is drawn; --temperature 0 draws nothing, and takes the likeliest token", drawing);
+    return CLI_USAGE;
+  }
   if (v->temperature && s->temperature == 0) s->temperature = MICA_ZERO;
   s->seed = (uint64_t)seed;
   return status;

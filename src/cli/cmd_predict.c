@@ -143,14 +143,6 @@ static int each_picture(const cli_command *self, const char *folder, const names
   return CLI_OK;
 }
 
-/* True if some of what is predicted are pictures, beside those that were given. */
-static bool has_pictures(const mica_report *p) {
-  for (size_t s = 0; s < mica_report_count(p); s++)
-    for (size_t i = 0; i < mica_report_item_count(p, s); i++)
-      if (is_written(mica_report_item(p, s, i))) return true;
-  return false;
-}
-
 /* Prints the prediction for people, and writes its pictures to `folder` unless that is NULL. In a folder of the user's
  * (`refuses`) no file is written over: what is there is found before anything is written. */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
@@ -189,15 +181,40 @@ static int show_json(showing *s, const mica_report *prediction) {
   return CLI_OK;
 }
 
+/* True if a sample has such an item. */
+static bool has_item(const mica_report *p, bool (*is)(const mica_item *item)) {
+  for (size_t s = 0; s < mica_report_count(p); s++)
+    for (size_t i = 0; i < mica_report_item_count(p, s); i++)
+      if (is(mica_report_item(p, s, i))) return true;
+  return false;
+}
+
+static bool is_picture(const mica_item *item) { return item->planes != NULL; }
+static bool is_choice(const mica_item *item) { return item->kind == MICA_ITEM_KIND_CHOICES; }
+
+/* Options for what the prediction has not. */
+static int check_shown(const showing *s, const mica_report *prediction) {
+  const struct values *v = s->v;
+  const char *task = mica_run_task(s->run);
+  if (!mica_report_count(prediction)) return CLI_OK;
+  if (v->out && !has_item(prediction, is_written))
+    cli_fail(s->self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,
+             task);
+  else if (v->pictures && !has_item(prediction, is_picture))
+    cli_fail(s->self, "--pictures shows pictures; the task %s of --model has none here", task);
+  else if (v->top && !has_item(prediction, is_choice))
+    cli_fail(s->self, "--top is of the likeliest of several classes; the task %s of --model names none here", task);
+  else
+    return CLI_OK;
+  return CLI_USAGE;
+}
+
 static int show(showing *s, const mica_report *prediction) {
   const struct values *v = s->v;
   char folder[4096];
-  const bool some = has_pictures(prediction);
-  if (v->out && !some) {
-    cli_fail(s->self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,
-             mica_run_task(s->run));
-    return CLI_USAGE;
-  }
+  const bool some = has_item(prediction, is_written);
+  const int fits = check_shown(s, prediction);
+  if (fits != CLI_OK) return fits;
   /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
   const bool written = some && (v->out || !v->data);
@@ -237,6 +254,10 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   if ((v->search.beam && !hears && !translates) || (v->length_penalty && !translates))
     return cli_fail(self, "--%s is of texts that are searched for; the task %s of --model searches for none",
                     v->length_penalty && !translates ? "length-penalty" : "beam", mica_run_task(run));
+  if (v->length_penalty && (!v->search.beam || !strcmp(v->search.beam, "1"))) {
+    cli_fail(self, "--length-penalty is of hypotheses beside one another: --beam says how many");
+    return CLI_USAGE;
+  }
   if (!hears && !search->text_model) return CLI_OK;
   return mica_run_search(run, search) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
@@ -285,6 +306,10 @@ static int run(const cli_command *self, const void *given) {
   if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote, or a model of mica export"
                              : "inputs, --text or --data, one of them; mica predict --help shows the usage");
+    return CLI_USAGE;
+  }
+  if (v->pictures && v->json) {
+    cli_fail(self, "--pictures shows pictures in the terminal, and --json writes what a program reads");
     return CLI_USAGE;
   }
   if (v->count && !v->data) {

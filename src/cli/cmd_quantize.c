@@ -56,6 +56,18 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
   return false;
 }
 
+/* An option of how inputs of layers are measured, or what is done by that; NULL: none is given. */
+static const char *measuring(const struct values *v) {
+  return v->data            ? "data"
+         : v->samples       ? "samples"
+         : v->method        ? "method"
+         : v->percentile    ? "percentile"
+         : v->no_correction ? "no-correction"
+         : v->mean          ? "mean"
+         : v->deviation     ? "deviation"
+                            : NULL;
+}
+
 /* What runs and models have in common. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
   int64_t group = 0;
@@ -79,9 +91,9 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
     cli_fail(self, "--group is for --weights-only");
     return CLI_USAGE;
   }
-  if (v->weights_only && (v->method || v->percentile)) {
-    cli_fail(self, "--%s is for activations, which --weights-only leaves as they are",
-             v->method ? "method" : "percentile");
+  const char *measured = measuring(v);
+  if (v->weights_only && measured) {
+    cli_fail(self, "--%s is for inputs of layers, which --weights-only neither measures nor changes", measured);
     return CLI_USAGE;
   }
   if (v->percentile && (!v->method || strcmp(v->method, "percentile") != 0)) {
@@ -171,6 +183,11 @@ static void print_layers(const mica_item *layers) {
 
 static int print(const cli_command *self, const struct values *v, const mica_report *report) {
   char *text = NULL;
+  for (size_t s = 0; s < mica_report_count(report); s++) {
+    const mica_item *pairs = mica_report_find(report, s, "pairs of layers");
+    if (pairs && pairs->number == 0)
+      fprintf(stderr, "mica quantize: equalize does nothing: no two layers are a pair\n");
+  }
   if (!v->json) {
     for (size_t s = 0; s < mica_report_count(report); s++) {
       const mica_item *layers = mica_report_find(report, s, "layers");
@@ -226,6 +243,11 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (status == CLI_OK) status = cli_open_run(self, v->run, v->device, &engine, &trained);
+  if (status == CLI_OK && measuring(v) && *mica_run_setting(trained, "quantize")) {
+    cli_fail(self, "--%s measures nothing: %s was trained with rounded weights and inputs, whose ranges are taken over",
+             measuring(v), v->run);
+    status = CLI_USAGE;
+  }
   if (status == CLI_OK && mica_run_quantize(trained, &config, &report) != MICA_OK) status = cli_fail_library(self);
   if (status == CLI_OK) status = print(self, v, report);
   mica_report_destroy(report);

@@ -92,7 +92,16 @@ static int answer(const cli_command *self, const struct values *v, mica_run *run
 
 static int check(const cli_command *self, const struct values *v) {
   const int asked = (v->user != NULL) + (v->like != NULL) + (v->rated.count || v->ratings);
-  if (v->model && asked == 1 && !(v->rated.count && v->ratings)) return CLI_OK;
+  if (v->model && asked == 1 && !(v->rated.count && v->ratings)) {
+    if (v->like && v->context.count) {
+      cli_fail(self, "--context is of the moment of a user; --like compares items alone");
+      return CLI_USAGE;
+    }
+    if (!v->exclude_seen || v->user) return CLI_OK;
+    cli_fail(self, "--exclude-seen is for --user: %s",
+             v->like ? "items that are alike were seen by nobody" : "what a new user rated is left out in any case");
+    return CLI_USAGE;
+  }
   cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task recommend wrote"
                  : asked   ? "one of --user, --like, --rate and --ratings"
                            : "--user is missing; or --like for an item, --rate and --ratings for a new user");

@@ -216,6 +216,10 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
     cli_fail(self, "--precision %s: f32, f16 and bf16 are known", v->precision);
     return CLI_USAGE;
   }
+  if (v->seed && v->input.count >= mica_onnx_input_count(model)) {
+    cli_fail(self, "--seed is of random inputs; all are given");
+    return CLI_USAGE;
+  }
   cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);
   if (!feeds) return cli_fail(self, "the host is out of memory");
   mica_onnx_runner *runner = NULL;

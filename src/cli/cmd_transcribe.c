@@ -214,6 +214,12 @@ static int run(const cli_command *self, const void *given) {
                              : "FILE is missing: recordings, or - for standard input");
     return CLI_USAGE;
   }
+  bool piped = false;
+  for (size_t i = 0; i < v->inputs.count; i++) piped = piped || !strcmp(v->inputs.words[i], "-");
+  if (!piped && (v->rate || v->channels)) {
+    cli_fail(self, "--%s is of raw samples from standard input, -; a file says its own", v->rate ? "rate" : "channels");
+    return CLI_USAGE;
+  }
   config.rate = (int32_t)rate;
   if (v->quiet) cli_compile_silently();
   status = cli_open_run(self, v->model, v->device, &engine, &trained);

@@ -49,6 +49,7 @@ static const mica_setting_row settings[] = {
      .low = 0,
      .high = 4096,
      .text = "units of mlp (128), first filters of cnn (32); 0: these",
+     .of = "model=mlp|cnn",
      .fixed = true},
     {.name = "size",
      .kind = MICA_SETTING_KIND_TEXT,

@@ -1,4 +1,7 @@
 /* A run's data: opened, parted, and on their way to the device. */
+#include "data/dataset.h"
+#include "data/table.h"
+#include "task/forecast.h"
 #include "task/run.h"
 
 #include <math.h>
@@ -517,6 +520,15 @@ static mica_status make_engine(mica_run *run) {
   return mica_engine_create(run->config.engine, &run->engine);
 }
 
+/* The answers of pictures, arrays and texts without a table lie in no column that could be named. */
+static mica_status check_label(const mica_run *run) {
+  const mica__store *store = run->whole->store;
+  const bool columns = run->config.dataset || mica__windows_of(run->whole) || (store && store->schema);
+  if (!*mica_run_setting(run, "label") || columns) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "label is a column of a table: the task %s finds no answers in such a one of %s",
+                    run->task->name, run->data);
+}
+
 /* Reading takes as long as the other work, so the engine is created while the training data are read, and these are
  * uploaded while the test data are read. */
 mica_status mica__run_open_data(mica_run *run) {
@@ -524,6 +536,7 @@ mica_status mica__run_open_data(mica_run *run) {
   begin_reading(&training);
   mica_status status = make_engine(run);
   MICA_TRY(end_reading(&training, status));
+  MICA_TRY(check_label(run));
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_table(run));
   MICA_TRY(mica__run_note_bases(run));

@@ -156,8 +156,9 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
   if (status == MICA_E_UNSUPPORTED && phase->output_count) {
     char why[512];
     snprintf(why, sizeof why, "%s", mica_error_message());
-    status = mica__fail(status, "a run of the task %s with the network %s cannot be exported: %s", run->task->name,
-                        mica_run_setting(run, "model"), why);
+    status = mica__fail(status, "a run of the task %s with the network %s cannot be exported: %s%s", run->task->name,
+                        mica_run_setting(run, "model"), why,
+                        mica__run_is_quantized(run) ? "; the run that it was quantised from can be" : "");
   }
   free_metadata(&m);
   return status;

@@ -15,6 +15,9 @@ static const char *const networks[] = {"lstm", "gru", "tcn", "linear", NULL};
     .fixed = true                                                                                                      \
   }
 
+/* All but the linear function alone. */
+#define NETWORKS "model=gru|lstm|tcn"
+
 static const mica_setting_row settings[] = {
     ROW("horizon", INT, "12", "N", "rows that are forecast", .low = 1, .high = 1 << 16),
     ROW("window", INT, "0", "N", "rows before them that are seen; 0: two seasons, or 24", .low = 0, .high = 1 << 16),
@@ -22,9 +25,9 @@ static const mica_setting_row settings[] = {
         .low = 0, .high = 1 << 20),
     ROW("time", TEXT, "", "COLUMN", "the column that says when; found by default"),
     ROW("test", REAL, "0.2", "SHARE", "of the rows, the last ones, that are forecast as a test", .low = 0, .high = 0.9),
-    ROW("layers", INT, "1", "N", "of the network", .low = 1, .high = 30),
-    ROW("width", INT, "32", "N", "units of a layer", .low = 1, .high = 1 << 14),
-    ROW("dropout", REAL, "0.2", "P", "between layers and behind them", .low = 0, .high = 0.95),
+    ROW("layers", INT, "1", "N", "of the network", .low = 1, .high = 30, .of = NETWORKS),
+    ROW("width", INT, "32", "N", "units of a layer", .low = 1, .high = 1 << 14, .of = NETWORKS),
+    ROW("dropout", REAL, "0.2", "P", "between layers and behind them", .low = 0, .high = 0.95, .of = NETWORKS),
     {0},
 };
 

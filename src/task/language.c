@@ -35,8 +35,10 @@ static const char *feed_forward_at(size_t i) {
 static const mica_setting_row settings[] = {
     ROW("tokenizer", TEXT, "byte", "NAME", "a tokenizer.json, or a kind that is trained on the text of training",
         .names = mica__tokenizer_kind_at),
-    ROW("vocabulary", INT, "4000", "N", "tokens of a tokenizer that is trained, at most", .low = 1, .high = 1 << 24),
-    ROW("lowercase", FLAG, "false", "", "a tokenizer that is trained makes no difference between a and A"),
+    ROW("vocabulary", INT, "4000", "N", "tokens of a tokenizer that is trained, at most", .low = 1, .high = 1 << 24,
+        .of = MICA__OF_TRAINED),
+    ROW("lowercase", FLAG, "false", "", "a tokenizer that is trained makes no difference between a and A",
+        .of = MICA__OF_TRAINED),
     ROW("context", INT, "128", "N", "tokens that a prediction may see", .low = 1, .high = 1 << 20),
     ROW("contexts", INT, "0", "N", "of an epoch, at even distances; 0: from end to end", .low = 0, .high = 0x1p31),
     ROW("layers", INT, "4", "N", "blocks of the network", .low = 1, .high = 1000),

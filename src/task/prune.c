@@ -70,6 +70,8 @@ static mica_status check_network(const work *w) {
                         "%s is %s in the run that is pruned, whose network has a vector for each position: it cannot "
                         "become %s",
                         s->name, is, s->value);
+    if (!strcmp(s->name, "init") || !strcmp(s->name, "stop-at"))
+      return mica__fail(MICA_E_INVALID, "%s cannot be chosen: what is pruned is the network of the run", s->name);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
       if (!strcmp(s->name, names[k]) && is && strcmp(is, s->value) != 0)
         return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is pruned, and cannot become \"%s\"", s->name,
@@ -80,11 +82,13 @@ static mica_status check_network(const work *w) {
 
 /* The run's own settings, those of fine-tuning, and the caller's. Tokens are the run's. */
 static mica_status take_settings(work *w) {
-  static const char *const left_out[] = {"init", "teacher", "find-lr", "resume", "warm-up"};
+  static const char *const left_out[] = {"init", "teacher", "temperature", "alpha", "find-lr", "resume", "warm-up"};
   const mica_run *base = w->base;
   for (size_t i = 0; i < base->row_count; i++) {
     const char *name = base->rows[i]->name, *value = mica_run_setting(base, name);
-    bool out = !*value;
+    bool out = !*value || mica__run_is_idle(base, i);
+    /* The tokeniser is there. */
+    out = out || (base->tokenizer && (!strcmp(name, "vocabulary") || !strcmp(name, "lowercase")));
     for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++) out = out || !strcmp(name, left_out[k]);
     if (!out) put(w, name, value);
   }
@@ -107,6 +111,18 @@ static mica_status take_settings(work *w) {
 static bool has_other_data(const work *w) {
   const char *is = mica__run_fact_text(w->now, MICA__DATA_PRINT), *was = mica__run_fact_text(w->base, MICA__DATA_PRINT);
   return w->config->data && *is && *was && strcmp(is, was) != 0;
+}
+
+/* A setting by which samples are parted, with another value than the run's; NULL: there is none, or the data have a
+ * validation part of their own. */
+static const char *parted_by(const work *w) {
+  static const char *const names[] = {"validation", "test", "split", "seed"};
+  const bool draws = !w->base->task->open || *mica_run_setting(w->base, "split");
+  bool apart = false;
+  if (!w->base->task->open && mica__run_has_validation(w->now, &apart) != MICA_OK) return NULL;
+  for (size_t i = 0; !apart && i < sizeof names / sizeof *names - !draws; i++)
+    if (strcmp(mica_run_setting(w->now, names[i]), mica_run_setting(w->base, names[i])) != 0) return names[i];
+  return NULL;
 }
 
 /* Data of other classes or tokens would have made another network, be its shapes those of this one. */
@@ -278,6 +294,19 @@ static mica_status check_run(const mica_run *base) {
   return MICA_OK;
 }
 
+/* What is remarked of the file that was just written is nothing to anyone who prunes. */
+static void forget_remarks(mica_run *run, const char *path) {
+  size_t kept = 0;
+  for (size_t i = 0; i < MICA__REMARKS; i++) {
+    char *remark = run->remarks[i];
+    run->remarks[i] = NULL;
+    if (remark && strstr(remark, path))
+      free(remark);
+    else
+      run->remarks[kept++] = remark;
+  }
+}
+
 static mica_status prune(work *w, mica_run **out) {
   const mica_prune_config *c = w->config;
   const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
@@ -303,12 +332,19 @@ static mica_status prune(work *w, mica_run **out) {
   MICA_TRY(check_data(w));
   MICA_TRY(foresee(w, steps));
   const bool others = has_other_data(w);
+  const char *parted = parted_by(w);
   for (int64_t k = 1; k <= steps; k++) {
     MICA_TRY(cut(w, k == 1 ? w->begin : w->path, 1 - c->flops * (double)k / (double)steps));
     if (k < steps) MICA_TRY(recover(w, k, steps));
   }
   MICA_TRY(begin_run(w, w->path, c->folder, out));
-  const mica_status told = others ? mica__run_remark_other(*out, c->run) : MICA_OK;
+  forget_remarks(*out, w->path);
+  mica_status told = others ? mica__run_remark_other(*out, c->run) : MICA_OK;
+  if (told == MICA_OK && parted && mica_run_data(*out, MICA_PART_VALIDATION))
+    told = mica__run_remark(*out,
+                            "%s is %s here and %s in the run in %s: samples that validate now may be those that it was "
+                            "trained on",
+                            parted, mica_run_setting(*out, parted), mica_run_setting(w->base, parted), c->run);
   if (told != MICA_OK) {
     mica_run_destroy(*out);
     *out = NULL;

@@ -93,6 +93,20 @@ static mica_status equalize(work *w, mica_report *report) {
   return mica_report_add_number(report, "pairs of layers", (double)pairs);
 }
 
+/* Bits that were asked for, and that no layer has. */
+static mica_status check_bits(const work *w, const mica_report *report) {
+  if (w->config->how.bits != 4 || *mica_run_setting(w->run, "quantize")) return MICA_OK;
+  for (size_t s = 0; s < mica_report_count(report); s++) {
+    const mica_item *layers = mica_report_find(report, s, "layers");
+    for (size_t r = 0; layers && r < layers->rows; r++)
+      if (layers->numbers[r * layers->columns] == 4) return MICA_OK;
+  }
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "no layer of %s gets weights of 4 bits, which rows of embeddings, transposed convolutions and rows "
+                    "of an odd length do not have: 8 bits are what there is",
+                    w->run->folder);
+}
+
 static mica_status write_weights(work *w, mica_report *report) {
   mica_safetensors *file = NULL;
   MICA_TRY(mica_safetensors_open(w->config->equalize ? w->to : w->from, &file));
@@ -149,6 +163,7 @@ static mica_status quantize(work *w, mica_report *report) {
   else
     MICA_TRY(measure(w));
   MICA_TRY(write_weights(w, report));
+  MICA_TRY(check_bits(w, report));
   MICA_TRY(mica__run_copy_tokenizer(w->run, &w->target));
   MICA_TRY(write_config(w));
   return report_files(w, report);

@@ -192,6 +192,8 @@ mica_status mica__run_remark_passed(mica_run *run, const char *table, size_t lin
 mica_status mica__run_remark_comments(mica_run *run, const mica_dataset *data);
 /* Remarks on columns whose numbers f32 cannot tell apart. */
 mica_status mica__run_remark_coarse(mica_run *run);
+/* True if the setting of this row does nothing where another has its value (mica_setting_row.of). */
+bool mica__run_is_idle(const mica_run *run, size_t row);
 /* Remarks on settings that others leave without an effect. */
 mica_status mica__run_remark_idle(mica_run *run);
 /* Gives the sections so far to input->take, where there is one, and then drops them. */

@@ -116,9 +116,10 @@ static const mica_setting_row common[] = {
     ROW("freeze", TEXT, "", "PATTERN", "leave weights as they are, as in features.*", .fixed = true),
     ROW("teacher", PATH, "", "RUN", "learn the answers of this run's network, or of a model NAME.onnx, as well",
         .fixed = true),
-    ROW("temperature", REAL, "4", "T", "by which its logits are divided", .low = 0.01, .high = 1000, .fixed = true),
+    ROW("temperature", REAL, "4", "T", "by which its logits are divided", .low = 0.01, .high = 1000, .fixed = true,
+        .of = "teacher=*"),
     ROW("alpha", REAL, "0.5", "SHARE", "of the loss that is the distance to the teacher", .low = 0, .high = 1,
-        .fixed = true),
+        .fixed = true, .of = "teacher=*"),
     ROW("seed", INT, "0", "N", "of weights, order and augmentation", .low = 0, .high = 0x1p53, .fixed = true),
     ROW("precision", CHOICE, "f32", "TYPE", "f16 or bf16: mixed precision, weights stay f32", .names = precision_at,
         .fixed = true),
@@ -310,17 +311,31 @@ static bool has_value(const char *list, const char *value) {
   return false;
 }
 
+/* The setting of whose value a row depends, which has none for which the row does something; NULL: it does. */
+static const char *idle_for(const mica_run *run, const mica_setting_row *row, char other[32]) {
+  if (!row->of) return NULL;
+  const char *values = strchr(row->of, '=') + 1;
+  snprintf(other, 32, "%.*s", (int)(values - 1 - row->of), row->of);
+  const char *value = mica_run_setting(run, other);
+  if (!strcmp(values, "*")) return *value ? NULL : other;
+  return !*value || has_value(values, value) ? NULL : other;
+}
+
+bool mica__run_is_idle(const mica_run *run, size_t row) {
+  char other[32];
+  return idle_for(run, run->rows[row], other) != NULL;
+}
+
 mica_status mica__run_remark_idle(mica_run *run) {
   for (size_t i = 0; i < run->row_count; i++) {
     const mica_setting_row *row = run->rows[i];
     const char *given = mica__run_given(run, row->name);
-    if (!row->of || !given || equal_values(given, row->value)) continue;
-    char other[32];
-    const char *values = strchr(row->of, '=') + 1;
-    snprintf(other, sizeof other, "%.*s", (int)(values - 1 - row->of), row->of);
+    char text[32];
+    const char *other = given && !equal_values(given, row->value) ? idle_for(run, row, text) : NULL;
+    if (!other) continue;
     const char *value = mica_run_setting(run, other);
-    if (!*value || has_value(values, value)) continue;
-    MICA_TRY(mica__run_remark(run, "%s does nothing: %s is %s", row->name, other, value));
+    MICA_TRY(*value ? mica__run_remark(run, "%s does nothing: %s is %s", row->name, other, value)
+                    : mica__run_remark(run, "%s does nothing: there is no %s", row->name, other));
   }
   return MICA_OK;
 }

@@ -28,8 +28,10 @@ static const char *reduction_at(size_t i) {
 
 static const mica_setting_row settings[] = {
     ROW("join", TEXT, "", "A-B", "train and test on strings of A to B recordings of one speaker, parted by spaces"),
-    ROW("strings", INT, "0", "N", "of an epoch; 0: twice as many as recordings", .low = 0, .high = 0x1p31),
-    ROW("gap", REAL, "0.3", "S", "seconds of silence between joined recordings at most", .low = 0, .high = 60),
+    ROW("strings", INT, "0", "N", "of an epoch; 0: twice as many as recordings", .low = 0, .high = 0x1p31,
+        .of = "join=*"),
+    ROW("gap", REAL, "0.3", "S", "seconds of silence between joined recordings at most", .low = 0, .high = 60,
+        .of = "join=*"),
     ROW("noise", REAL, "15", "DB",
         "the least ratio of signal to noise that is added, to what is trained on and to strings; 0: none", .low = 0,
         .high = 120),

@@ -8,6 +8,10 @@
 
 #define MICA__TOKENIZER_FILE "tokenizer.json"
 
+/* Where settings do something: how many tokens of a tokeniser that learns them, case of one that is made here. */
+#define MICA__OF_TRAINED "tokenizer=bpe|wordpiece|unigram|word|character|char"
+#define MICA__OF_LETTERS MICA__OF_TRAINED "|byte"
+
 /* Names of kinds that the setting "tokenizer" takes beside a file, for help; NULL behind the last. */
 const char *mica__tokenizer_kind_at(size_t index);
 /* The kind of that name, "char" being short for "character"; false for what is none. */

@@ -19,7 +19,9 @@ run quantize "$work/run" --out "$work/none"
 ends 1 '' "*$work/run*"
 run quantize "$work/none.onnx" --out "$work/x.onnx"
 ends 2 '' 'mica quantize: --data is missing*'
-for wrong in '--bits 4' '--equalize' '--group 32 --weights-only' '--mean 1' '--mean 1,x --deviation 1,2' \
+run quantize "$work/none.onnx" --out "$work/x.onnx" --group 32 --weights-only
+ends 2 '' 'mica quantize: *--group*'
+for wrong in '--bits 4' '--equalize' '--mean 1' '--mean 1,x --deviation 1,2' \
   '--mean 1,2 --deviation 1'; do
   # shellcheck disable=SC2086
   run quantize "$work/none.onnx" --data "$work" --out "$work/x.onnx" $wrong
@@ -52,8 +54,12 @@ run predict --model "$work/mse" --json "$work/rows.csv"
 ends 0 '{"task": "classify"*' ''
 holds predictions.0.classes.0.name in
 holds predictions.1.classes.0.name out
+# Rows of three numbers have no 4 bits: nothing is left that has.
 run quantize "$work/run" --out "$work/four" --weights-only --bits 4 --keep 'fc2'
-ends 0 '*float: as asked*bytes, *times smaller than*' ''
+ends 1 '' "mica quantize: no layer of $work/run gets weights of 4 bits*"
+[ ! -e "$work/four" ] || fault 'a folder for nothing'
+run quantize "$work/run" --out "$work/four" --weights-only --bits 4 --keep 'fc1'
+ends 0 '*float: as asked*fc2 *4 *bytes, *times smaller than*' ''
 
 # A model in ONNX, whose numbers are scaled as its metadata say; without protobuf-c there is none.
 if "$mica" export "$work/run" --onnx "$work/float.onnx" >/dev/null 2>&1; then
