@@ -359,15 +359,25 @@ static void stats_of(void *user, mica_communicator_stats *stats) {
   pthread_mutex_unlock(&m->lock);
 }
 
+/* Frees the residuals of sums among those; NULL: all. */
+static void free_residuals(members *m, const mica_transport *among) {
+  residual **at = &m->residuals;
+  while (*at) {
+    residual *r = *at;
+    if (among && r->among != among) {
+      at = &r->next;
+      continue;
+    }
+    *at = r->next;
+    free(r);
+  }
+}
+
 static void free_members(members *m) {
   if (m->transport.calls && m->transport.calls->destroy) m->transport.calls->destroy(m->transport.user);
   pthread_cond_destroy(&m->changed);
   pthread_mutex_destroy(&m->lock);
-  while (m->residuals) {
-    residual *next = m->residuals->next;
-    free(m->residuals);
-    m->residuals = next;
-  }
+  free_residuals(m, NULL);
   free(m->broken);
   free(m);
 }
@@ -392,6 +402,8 @@ mica_status mica__communicator_begin_among(mica_communicator *c, const mica_tran
                                            const mica_transfer *transfer, void **request) {
   return begin_among(c->user, among, ranks, transfer, request);
 }
+
+void mica__communicator_forget(mica_communicator *c, const mica_transport *among) { free_residuals(c->user, among); }
 
 static mica_status check(const mica_transport *t, const mica_communicator_config *c) {
   if (!t || !t->calls || !t->calls->send || !t->calls->receive || !t->calls->test || !t->calls->cancel ||

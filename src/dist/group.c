@@ -60,7 +60,13 @@ static void stats_of(void *user, mica_communicator_stats *stats) {
   *stats = mica_communicator_stats_of(g->whole);
 }
 
-static const mica_communicator_calls group_calls = {begin, wait, abort_whole, stats_of, free};
+static void destroy(void *user) {
+  group *g = user;
+  mica__communicator_forget(g->whole, &g->view);
+  free(g);
+}
+
+static const mica_communicator_calls group_calls = {begin, wait, abort_whole, stats_of, destroy};
 
 mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ranks, int32_t count,
                                     mica_communicator **out) {

@@ -37,6 +37,26 @@ static void in_a_grid(mica_communicator *whole) {
   mica_communicator_destroy(rows);
 }
 
+/* The sums of a group that is gone are not another's, wherever its memory is. */
+static void one_after_another(mica_communicator *whole) {
+  static const int32_t both[] = {0, 1};
+  for (int i = 0; i < 4; i++) {
+    float x[300];
+    mica_communicator *group = NULL;
+    member_ok(mica_communicator_group(whole, both, 2, &group));
+    for (int k = 0; k < 2; k++) {
+      for (int j = 0; j < 300; j++) x[j] = k ? 0.1f * (float)j : 0;
+      const mica_transfer t = {.data = x, .count = 300, .compression = MICA_COMPRESSION_U8, .feedback = true};
+      member_ok(mica_communicator_run(group, &t));
+      for (int j = 0; !k && j < 300; j++) member_check(x[j] == 0, "group %d: a sum of zeros is %g", i, (double)x[j]);
+    }
+    mica_communicator_destroy(group);
+  }
+}
+
+START_TEST(a_group_begins_without_residuals) { test_members(2, NULL, one_after_another); }
+END_TEST
+
 START_TEST(groups_sum_beside_each_other) {
   test_members(6, NULL, in_a_grid);
   test_members(6, &(test_faults){.delay = 2e-3, .seed = 5}, in_a_grid);
@@ -80,6 +100,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("group");
   TCase *tests = tcase_create("group");
   tcase_add_test(tests, groups_sum_beside_each_other);
+  tcase_add_test(tests, a_group_begins_without_residuals);
   tcase_add_test(tests, what_is_wrong_is_refused);
   tcase_add_test(tests, what_ends_a_group_ends_all);
   suite_add_tcase(suite, tests);
