@@ -39,19 +39,20 @@
 #ifdef EACH
 RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
                            const long values_at, __global int *indices, const long indices_at, const int planes,
-                           const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest) {
-  const count_t item = (count_t)get_global_id(0), line = item / (count_t)W.s1, slice = line / (count_t)H.s1;
-  const count_t plane = slice / (count_t)D.s1;
-  const int q = (int)(item - line * (count_t)W.s1), p = (int)(line - slice * (count_t)H.s1);
-  const int o = (int)(slice - plane * (count_t)D.s1);
+                           WINDOW_PARAMS, const COMPUTE(X_T) lowest) {
+  WINDOWS;
+  const count_t item = (count_t)get_global_id(0), line = item / (count_t)W.outputs, slice = line / (count_t)H.outputs;
+  const count_t plane = slice / (count_t)D.outputs;
+  const int q = (int)(item - line * (count_t)W.outputs), p = (int)(line - slice * (count_t)H.outputs);
+  const int o = (int)(slice - plane * (count_t)D.outputs);
   if (plane >= (count_t)planes) return;
-  x += x_at + (long)plane * D.s0 * H.s0 * W.s0;
+  x += x_at + (long)plane * D.elements * H.elements * W.elements;
   COMPUTE(X_T) best = lowest;
   int index = -1;
   FOR_TAPS(d, D, o)
   FOR_TAPS(h, H, p)
   FOR_TAPS(w, W, q) {
-    const int at = (d * H.s0 + h) * W.s0 + w;
+    const int at = (d * H.elements + h) * W.elements + w;
     const COMPUTE(X_T) v = LOAD(X_T, x, at);
     if (index < 0 || COMBINE_OVER(v, best)) {
       best = v;
@@ -62,7 +63,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
   STORE(X_T, best, values, values_at + item);
 #endif
 #if INDICES
-  indices[indices_at + item] = index < 0 ? D.s0 * H.s0 * W.s0 : index;
+  indices[indices_at + item] = index < 0 ? D.elements * H.elements * W.elements : index;
 #endif
 }
 
@@ -95,7 +96,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define mica_even_8(T, p, i) LOADV(T, 16, p, i).even
 #define mica_even_16(T, p, i) ((COMPUTEV(T, 16))(LOADV(T, 16, p, i).even, LOADV(T, 16, p, (i) + 16).even))
 #else
-#define COLUMNS(T, n, line, q, k) GATHER(T, n, line, (q)*W.s3 + (k), W.s3)
+#define COLUMNS(T, n, line, q, k) GATHER(T, n, line, (q)*W.stride + (k), W.stride)
 #endif
 #define mica_truth_1(c) ((c) ? -1 : 0)
 #define mica_truth_2(c) (c)
@@ -144,12 +145,13 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 
 CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
                           const long values_at, __global int *indices, const long indices_at, const int planes,
-                          const int8 D, const int8 H, const int8 W, const COMPUTE(X_T) lowest, const int per,
-                          const int length, __local COMPUTE(X_T) * columns, __local int *rows) {
-  const long first = get_global_id(0) * (long)per, lines = (long)planes * D.s1 * H.s1;
+                          WINDOW_PARAMS, const COMPUTE(X_T) lowest, const int per, const int length,
+                          __local COMPUTE(X_T) * columns, __local int *rows) {
+  WINDOWS;
+  const long first = get_global_id(0) * (long)per, lines = (long)planes * D.outputs * H.outputs;
   const long last = min(first + per, lines);
   /* Columns behind the last window are not needed. */
-  const int width = min(W.s0, length - W.s4);
+  const int width = min(W.elements, length - W.pad);
   for (int i = 0; i < length + 2 * VW; i++) {
     columns[i] = lowest;
 #if INDICES
@@ -157,39 +159,41 @@ CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __gl
 #endif
   }
   for (long line = first; line < last; line++) {
-    const int p = (int)(line % H.s1), o = (int)(line / H.s1 % D.s1);
-    __global const STORAGE(X_T) *plane = x + x_at + line / H.s1 / D.s1 * D.s0 * H.s0 * W.s0;
+    const int p = (int)(line % H.outputs), o = (int)(line / H.outputs % D.outputs);
+    __global const STORAGE(X_T) *plane = x + x_at + line / H.outputs / D.outputs * D.elements * H.elements * W.elements;
     const int d_first = mica_first_tap(D, o), d_end = mica_end_tap(D, o);
     const int h_first = mica_first_tap(H, p), h_end = mica_end_tap(H, p);
 #if INDICES
-    const int first_row = d_first < d_end && h_first < h_end ? d_first * H.s0 + h_first : NO_ROW;
+    const int first_row = d_first < d_end && h_first < h_end ? d_first * H.elements + h_first : NO_ROW;
 #endif
     for (int begin = 0; begin < width; begin += VW) {
       const int i = min(begin, width - VW);
       BEST(best);
       BEGIN_ROWS(best);
-      for (int d = d_first; d < d_end; d += D.s5)
-        for (int h = h_first; h < h_end; h += H.s5) {
-          const int r = d * H.s0 + h;
-          RAISE(best, LOADV(X_T, VW, plane, (long)r * W.s0 + i), r);
+      for (int d = d_first; d < d_end; d += D.dilation)
+        for (int h = h_first; h < h_end; h += H.dilation) {
+          const int r = d * H.elements + h;
+          RAISE(best, LOADV(X_T, VW, plane, (long)r * W.elements + i), r);
         }
-      STOREV(WIDE, VW, best, columns, W.s4 + i);
+      STOREV(WIDE, VW, best, columns, W.pad + i);
 #if INDICES
-      STOREV(i32, VW, MICA_AS(int, VW, best_row), rows, W.s4 + i);
+      STOREV(i32, VW, MICA_AS(int, VW, best_row), rows, W.pad + i);
 #endif
     }
-    for (int begin = 0; begin < W.s1; begin += VW) {
-      const int q = min(begin, W.s1 - VW);
+    for (int begin = 0; begin < W.outputs; begin += VW) {
+      const int q = min(begin, W.outputs - VW);
       BEST(best);
-      for (int k = 0; k < W.s2 * W.s5; k += W.s5) COMBINE(best, COLUMNS(WIDE, VW, columns, q, k), ROWS(k), k);
+      for (int k = 0; k < W.size * W.dilation; k += W.dilation)
+        COMBINE(best, COLUMNS(WIDE, VW, columns, q, k), ROWS(k), k);
 #if VALUES
-      STOREV(X_T, VW, best, values, values_at + line * W.s1 + q);
+      STOREV(X_T, VW, best, values, values_at + line * W.outputs + q);
 #endif
 #if INDICES
-      const MASK(VW) column = best_column + AS_MASK(RAMP(int, VW, q)) * W.s3 - W.s4;
+      const MASK(VW) column = best_column + AS_MASK(RAMP(int, VW, q)) * W.stride - W.pad;
       const MASK(VW) none = TRUTH(VW, best_row == NO_ROW);
-      const MASK(VW) index = select(best_row * W.s0 + column, (MASK(VW))(D.s0 * H.s0 * W.s0), none);
-      STOREV(i32, VW, MICA_AS(int, VW, index), indices, indices_at + line * W.s1 + q);
+      const MASK(VW) index =
+          select(best_row * W.elements + column, (MASK(VW))(D.elements * H.elements * W.elements), none);
+      STOREV(i32, VW, MICA_AS(int, VW, index), indices, indices_at + line * W.outputs + q);
 #endif
     }
   }

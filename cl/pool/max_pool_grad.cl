@@ -31,7 +31,7 @@
 
 #define OPERANDS                                                                                                       \
   __global const STORAGE(X_T) * dy, const long dy_at, __global const int *position, const long position_at,            \
-      __global STORAGE(X_T) * dx, const long dx_at, const int planes, const int8 D, const int8 H, const int8 W
+      __global STORAGE(X_T) * dx, const long dx_at, const int planes, WINDOW_PARAMS
 
 #ifdef EACH
 #if LARGE
@@ -45,28 +45,30 @@
 #define WHOLE 0
 #endif
 RANGE_KERNEL max_pool_grad_each(OPERANDS) {
-  const count_t item = (count_t)get_global_id(0), across = (count_t)(W.s0 + WIDE - 1) / WIDE, line = item / across;
-  const count_t slice = line / (count_t)H.s0, plane = slice / (count_t)D.s0;
-  const int w = (int)(item - line * across) * WIDE, h = (int)(line - slice * (count_t)H.s0);
-  const int d = (int)(slice - plane * (count_t)D.s0), own = (d * H.s0 + h) * W.s0 + w;
+  WINDOWS;
+  const count_t item = (count_t)get_global_id(0), across = (count_t)(W.elements + WIDE - 1) / WIDE,
+                line = item / across;
+  const count_t slice = line / (count_t)H.elements, plane = slice / (count_t)D.elements;
+  const int w = (int)(item - line * across) * WIDE, h = (int)(line - slice * (count_t)H.elements);
+  const int d = (int)(slice - plane * (count_t)D.elements), own = (d * H.elements + h) * W.elements + w;
   if (plane >= (count_t)planes) return;
-  const int first = mica_first_cover(W, w), end = mica_end_cover(W, min(w + WIDE, W.s0) - 1);
+  const int first = mica_first_cover(W, w), end = mica_end_cover(W, min(w + WIDE, W.elements) - 1);
   COMPUTE(X_T) sums[WIDE];
   _Pragma("unroll") for (int i = 0; i < WIDE; i++) sums[i] = 0;
   FOR_COVERS(o, D, d)
   FOR_COVERS(p, H, h) {
-    const long row = (((long)plane * D.s1 + o) * H.s1 + p) * W.s1;
+    const long row = (((long)plane * D.outputs + o) * H.outputs + p) * W.outputs;
     for (int q = first; q < end; q++) {
       const int at = position[position_at + row + q];
       const COMPUTE(X_T) v = LOAD(X_T, dy, dy_at + row + q);
       _Pragma("unroll") for (int i = 0; i < WIDE; i++) if (at == own + i) sums[i] += v;
     }
   }
-  dx += dx_at + ((long)line * W.s0 + w);
+  dx += dx_at + ((long)line * W.elements + w);
 #if WHOLE
   STOREVA(X_T, WIDE, MICA_VLOAD(WIDE, sums, 0), dx, 0);
 #else
-  _Pragma("unroll") for (int i = 0; i < WIDE; i++) if (w + i < W.s0) STORE(X_T, sums[i], dx, i);
+  _Pragma("unroll") for (int i = 0; i < WIDE; i++) if (w + i < W.elements) STORE(X_T, sums[i], dx, i);
 #endif
 }
 
@@ -88,11 +90,11 @@ RANGE_KERNEL max_pool_grad_each(OPERANDS) {
  * k = c, c + STRIDE, ... may have it. */
 #define SUM(j)                                                                                                         \
   VALUES sum_##j = 0;                                                                                                  \
-  const int c_##j = (w + W.s4 + j) % STRIDE, u_##j = (w + W.s4 + j) / STRIDE;                                          \
+  const int c_##j = (w + W.pad + j) % STRIDE, u_##j = (w + W.pad + j) / STRIDE;                                        \
   const POSITIONS own_##j = row + w + j + STRIDE * RAMP(int, VW, 0)
 /* Adds what a line of dy, which stands from `from` on, has for them, from the last tap to the first: rising outputs. */
 #define TAKE(j)                                                                                                        \
-  for (int k = reach - W.s5; k >= 0; k -= W.s5) {                                                                      \
+  for (int k = reach - W.dilation; k >= 0; k -= W.dilation) {                                                          \
     if (k % STRIDE != c_##j) continue;                                                                                 \
     const int q = from + u_##j - k / STRIDE;                                                                           \
     const VALUES v = LOADV(WIDE, VW, dy_line, q);                                                                      \
@@ -117,12 +119,14 @@ RANGE_KERNEL max_pool_grad_each(OPERANDS) {
 
 CPU_KERNEL max_pool_grad_strips(OPERANDS, const int per, const int room, const int margin, const int pitch,
                                 __local VALUES *dys, __local POSITIONS *positions) {
-  const int strips = (H.s0 + per - 1) / per;
+  WINDOWS;
+  const int strips = (H.elements + per - 1) / per;
   const long item = get_global_id(0);
-  const int first = (int)(item % strips) * per, end = min(first + per, H.s0), d = (int)(item / strips % D.s0);
-  const long plane = item / strips / D.s0;
+  const int first = (int)(item % strips) * per, end = min(first + per, H.elements),
+            d = (int)(item / strips % D.elements);
+  const long plane = item / strips / D.elements;
   const int p_first = mica_first_cover(H, first), p_end = mica_end_cover(H, end - 1), lines = p_end - p_first;
-  const int o_first = mica_first_cover(D, d), reach = W.s2 * W.s5;
+  const int o_first = mica_first_cover(D, d), reach = W.size * W.dilation;
   __local COMPUTE(X_T) *dy_line = (__local COMPUTE(X_T) *)dys;
   __local int *position_line = (__local int *)positions;
   for (int i = 0; i < room * pitch; i++) {
@@ -131,10 +135,10 @@ CPU_KERNEL max_pool_grad_strips(OPERANDS, const int per, const int room, const i
   }
   FOR_COVERS(o, D, d)
   for (int p = p_first; p < p_end; p++) {
-    const long from = ((plane * D.s1 + o) * H.s1 + p) * W.s1;
+    const long from = ((plane * D.outputs + o) * H.outputs + p) * W.outputs;
     const int to = (((o - o_first) * lines + p - p_first) * pitch + margin) * VW;
-    for (int begin = 0; begin < W.s1; begin += VW) {
-      const int q = min(begin, W.s1 - VW);
+    for (int begin = 0; begin < W.outputs; begin += VW) {
+      const int q = min(begin, W.outputs - VW);
       STOREV(WIDE, VW, LOADV(X_T, VW, dy, dy_at + from + q), dy_line, to + q);
       STOREV(i32, VW, LOADV(i32, VW, position, position_at + from + q), position_line, to + q);
     }
@@ -142,10 +146,10 @@ CPU_KERNEL max_pool_grad_strips(OPERANDS, const int per, const int room, const i
   const int o_count = mica_end_cover(D, d) - o_first;
   for (int h = first; h < end; h++) {
     const int p_from = mica_first_cover(H, h) - p_first, p_to = mica_end_cover(H, h) - p_first;
-    const long line = dx_at + ((plane * D.s0 + d) * H.s0 + h) * W.s0;
-    const int row = (d * H.s0 + h) * W.s0;
-    for (int begin = 0; begin < W.s0; begin += VW * STRIDE) {
-      const int w = min(begin, W.s0 - VW * STRIDE);
+    const long line = dx_at + ((plane * D.elements + d) * H.elements + h) * W.elements;
+    const int row = (d * H.elements + h) * W.elements;
+    for (int begin = 0; begin < W.elements; begin += VW * STRIDE) {
+      const int w = min(begin, W.elements - VW * STRIDE);
       SUM(0);
 #if STRIDE == 2
       SUM(1);

@@ -3,8 +3,8 @@
  *
  *   #include "cl/conv/fields.clh"
  *   MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
- *   mica__launch_sizes(&launch, (blocking){.TB = 32, .KB = 2}.values);      of an int8
- *   mica__launch_long8(&launch, (strides){.K = 9, .C = 3}.values);          of a long8 */
+ *   mica__launch_sizes(&launch, (blocking){.TB = 32, .PANELS = 2}.values);      of an int8
+ *   mica__launch_long8(&launch, (strides){.w_k = 27, .w_c = 9}.values);         of a long8 */
 #ifndef MICA_RUNTIME_FIELDS_H
 #define MICA_RUNTIME_FIELDS_H
 

@@ -14,11 +14,12 @@
  * P holds the weights in the order of use (inverted_residual_pack), lanes beyond K or M as zeros: W1 [K / 16][C][16],
  * B1 [K / 16][16], W2 [K / 16][taps][16], B2, W3 [M / 16][K rounded up to 16][16], B3 [M / 16][16].
  *
- * size: C, K, M, rows and columns of S, rows and columns of D, ROWS; step: STEP, PAD of rows, PAD of columns, 1 where
- * there is A, columns of E in local memory. NDRange: ceil(rows of D / ROWS), N; work-group (1, 1). scratch: see
- * `scratch` below. Rows of S have at least SEG pixels. */
+ * S has IN1 x IN2 pixels and D OUT1 x OUT2; HAS_A: 1 where there is A; pitch: columns of E in local memory. NDRange:
+ * ceil(OUT1 / ROWS), N; work-group (1, 1). scratch: see `scratch` below. Rows of S have at least SEG pixels. */
+#include "common/fields.clh"
 #include "common/register_tile.clh"
 #include "common/transpose.clh"
+#include "conv/fields.clh"
 
 #ifndef SEG /* pixels of a segment, of which a register tile has two */
 #define SEG 7
@@ -133,12 +134,12 @@ static inline void finish(__local const float *d, const int pitch, const int cou
 CPU_KERNEL inverted_residual(const int8 size, const int8 step, source S, const long S_at, weights P, const long P_at,
                              __local float *scratch, __global const float *A, const long A_at, __global float *D,
                              const long D_at, const float low, const float high) {
-  const int C = size.s0, K = size.s1, M = size.s2, H = size.s3, W = size.s4, OUT1 = size.s5, OUT2 = size.s6;
-  const int ROWS = size.s7, STEP = step.s0, PAD1 = step.s1, PAD2 = step.s2, pitch = step.s4;
+  UNPACK_INTS(INVERTED_RESIDUAL_SIZE, size)
+  UNPACK_INTS(INVERTED_RESIDUAL_STEP, step)
   const int KV = (K + VW - 1) / VW, MV = (M + VW - 1) / VW, depth = KV * VW, width = MV * VW;
   const int row0 = (int)get_group_id(0) * ROWS, rows = min(ROWS, OUT1 - row0), pixels = rows * OUT2;
-  const int top = row0 * STEP - PAD1, first = max(0, -top), last = min((rows - 1) * STEP + R, H - top);
-  const int a_row = (W + SEG - 1) / SEG, segments = max(0, last - first) * a_row;
+  const int top = row0 * STEP - PAD1, first = max(0, -top), last = min((rows - 1) * STEP + R, IN1 - top);
+  const int a_row = (IN2 + SEG - 1) / SEG, segments = max(0, last - first) * a_row;
   const long n = (long)get_group_id(1);
   const weights w1 = P + P_at, b1 = w1 + (long)depth * C, w2 = b1 + depth, b2 = w2 + depth * R * R, w3 = b2 + depth,
                 b3 = w3 + (long)width * depth;
@@ -146,7 +147,7 @@ CPU_KERNEL inverted_residual(const int8 size, const int8 step, source S, const l
   local_floats e = scratch, f = e + e_floats, d = f + f_pixels * PANEL;
   for (int i = 0; i < e_floats + f_pixels * PANEL + (f_pixels + VW) * width; i += VW)
     STOREV(f32, VW, (vec)0.0f, scratch, i);
-  S += S_at + n * C * H * W + (long)top * W;
+  S += S_at + n * C * IN1 * IN2 + (long)top * IN2;
   for (int v = 0; v < KV; v += NV) {
     const int vectors = min(NV, KV - v);
     const weights w = w1 + (long)v * C * VW;
@@ -156,20 +157,20 @@ CPU_KERNEL inverted_residual(const int8 size, const int8 step, source S, const l
       int at[2], to[2];
       for (int h = 0; h < 2; h++) {
         const int segment = min(s + h, segments - 1), row = first + segment / a_row;
-        const int column = min(segment % a_row * SEG, W - SEG);
-        at[h] = row * W + column;
+        const int column = min(segment % a_row * SEG, IN2 - SEG);
+        at[h] = row * IN2 + column;
         to[h] = (row * pitch + column + PAD2) * PANEL;
       }
       if (vectors == NV && both)
-        EXPAND(2, NV)(C, H * W, S + at[0], S + at[1], w, tile);
+        EXPAND(2, NV)(C, IN1 * IN2, S + at[0], S + at[1], w, tile);
       else if (vectors == NV)
-        EXPAND(1, NV)(C, H * W, S + at[0], S + at[0], w, tile);
+        EXPAND(1, NV)(C, IN1 * IN2, S + at[0], S + at[0], w, tile);
       else
         for (int j = 0; j < vectors; j++)
           if (both)
-            EXPAND(2, 1)(C, H * W, S + at[0], S + at[1], w + (long)j * C * VW, tile + j);
+            EXPAND(2, 1)(C, IN1 * IN2, S + at[0], S + at[1], w + (long)j * C * VW, tile + j);
           else
-            EXPAND(1, 1)(C, H * W, S + at[0], S + at[0], w + (long)j * C * VW, tile + j);
+            EXPAND(1, 1)(C, IN1 * IN2, S + at[0], S + at[0], w + (long)j * C * VW, tile + j);
       for (int j = 0; j < vectors; j++) {
         const vec bias = MICA_VLOAD(VW, b1, (v + j) * VW);
         for (int h = 0; h < 1 + both; h++)
@@ -184,14 +185,13 @@ CPU_KERNEL inverted_residual(const int8 size, const int8 step, source S, const l
         if (m + NV <= MV)
           PROJECT(NV)(vectors * VW, depth * VW, width, f + p * PANEL, w_m, d + p * width + m * VW);
         else
-          for (int j = 0; j < MV - m; j++)
-            PROJECT(1)
-            (vectors * VW, depth * VW, width, f + p * PANEL, w_m + (long)j * depth * VW, d + p * width + (m + j) * VW);
+          for (int j = 0; j < MV - m; j++) PROJECT(1)
+        (vectors * VW, depth * VW, width, f + p * PANEL, w_m + (long)j * depth * VW, d + p * width + (m + j) * VW);
       }
   }
   for (int m = 0; m < MV; m++) {
     const long at = ((n * M + m * VW) * OUT1 + row0) * OUT2;
-    finish(d + m * VW, width, pixels, M - m * VW, OUT1 * OUT2, b3 + m * VW, step.s3 ? A + A_at + at : 0, D + D_at + at);
+    finish(d + m * VW, width, pixels, M - m * VW, OUT1 * OUT2, b3 + m * VW, HAS_A ? A + A_at + at : 0, D + D_at + at);
   }
 }
 

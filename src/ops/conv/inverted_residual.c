@@ -7,11 +7,13 @@
  * Graphs have it where three convolutions were, once these have their epilogues (mica__op.match_launches). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/attrs.h"
 #include "ops/conv/conv.h"
 #include "ops/select/launch_check.h"
 #include "ops/select/registry.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 #include <math.h>
@@ -230,6 +232,8 @@ static double flops_of(const block *b) {
   return mica__conv_flops(&b->expand) + mica__conv_flops(&b->filter) + mica__conv_flops(&b->project);
 }
 
+MICA__FIELDS(size_fields, INVERTED_RESIDUAL_SIZE);
+MICA__FIELDS(step_fields, INVERTED_RESIDUAL_STEP);
 static mica_status launch_strips(const mica__exec *exec, const block *b, const plan *p, mica_buffer *packed) {
   const mica__inverted_residual_attrs *attrs = exec->attrs;
   const mica__conv_dims *e = &b->expand, *f = &b->filter;
@@ -241,11 +245,18 @@ static mica_status launch_strips(const mica__exec *exec, const block *b, const p
   mica__kernel_set(&block_kernel, values, "R", (int32_t)f->filter[1]);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &block_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-#define I(value) (int32_t)(value)
-  mica__launch_int8(&launch, (int32_t[]){I(e->c), I(e->k), I(b->project.k), I(f->in[1]), I(f->in[2]), I(f->out[1]),
-                                         I(f->out[2]), I(p->rows)});
-  mica__launch_int8(&launch, (int32_t[]){I(f->stride[1]), I(f->pad[1]), I(f->pad[2]), adds, I(p->pitch), 0, 0, 0});
-#undef I
+  const int64_t *in = f->in, *out = f->out;
+  const size_fields s = {.C = e->c,
+                         .K = e->k,
+                         .M = b->project.k,
+                         .IN1 = in[1],
+                         .IN2 = in[2],
+                         .OUT1 = out[1],
+                         .OUT2 = out[2],
+                         .ROWS = p->rows};
+  const step_fields t = {.STEP = f->stride[1], .PAD1 = f->pad[1], .PAD2 = f->pad[2], .HAS_A = adds, .pitch = p->pitch};
+  mica__launch_sizes(&launch, s.values);
+  mica__launch_sizes(&launch, t.values);
   mica__launch_tensor(&launch, exec->inputs[X]);
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_local(&launch, scratch_bytes(b, p));

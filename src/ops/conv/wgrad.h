@@ -1,7 +1,7 @@
 /* ops/conv/wgrad.h: parts of the implementations of a weight gradient on CPUs: kernels that know the filter's size,
  * and their end, where partial sums are added and brought into the filters' order. */
-#ifndef MICA_OPS_CONV_FILTER_H
-#define MICA_OPS_CONV_FILTER_H
+#ifndef MICA_OPS_CONV_WGRAD_H
+#define MICA_OPS_CONV_WGRAD_H
 
 #include "ops/conv/conv.h"
 
@@ -15,6 +15,12 @@ typedef struct mica__conv_sums {
   int64_t parts;
   int64_t first[3], taps[3]; /* the filter's taps that were summed; the others are 0 */
 } mica__conv_sums;
+
+/* True if a kernel whose table has FR and FS knows filters of so many rows and columns. */
+bool mica__conv_knows_filter(const mica__kernel_desc *kernel, const mica__conv_dims *dims);
+/* Sums of a depthwise convolution, rows being its taps: the problem becomes that of one group, whose filters are all
+ * there are. */
+mica__conv_sums mica__conv_depthwise_sums(mica__conv *conv, int64_t parts);
 
 /* How many floats they are. */
 int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *sums);

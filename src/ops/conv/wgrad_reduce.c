@@ -37,6 +37,22 @@ static extent extent_of(const mica__conv *conv, const mica__conv_sums *s) {
   return e;
 }
 
+bool mica__conv_knows_filter(const mica__kernel_desc *kernel, const mica__conv_dims *d) {
+  return mica__kernel_choice(kernel, "FR", (int32_t)mica__min(d->filter[1], INT32_MAX)) >= 0 &&
+         mica__kernel_choice(kernel, "FS", (int32_t)mica__min(d->filter[2], INT32_MAX)) >= 0;
+}
+
+mica__conv_sums mica__conv_depthwise_sums(mica__conv *conv, int64_t parts) {
+  const mica__conv_sums sums = {.panel = MICA__PANEL_Y_TAPS,
+                                .mr = 9,
+                                .nv = 1,
+                                .parts = parts,
+                                .taps = {conv->dims.filter[0], conv->dims.filter[1], conv->dims.filter[2]}};
+  conv->dims.k *= conv->dims.groups;
+  conv->dims.groups = 1;
+  return sums;
+}
+
 int64_t mica__conv_sums_count(const mica__conv *conv, const mica__conv_sums *s) {
   extent e = extent_of(conv, s);
   return s->parts * conv->dims.groups * e.panels * e.tiles * e.taps * s->mr * s->nv * VW;

@@ -4,33 +4,20 @@
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/tiles.h"
-#include "runtime/host_cpu.h"
 #include "runtime/workspace.h"
-
-#include <stdatomic.h>
 
 #define AMX_TYPES MICA_BF16, MICA_I8, MICA_U8
 static const mica__kernel_param params[] = {
     MICA__GEMM_EPILOGUE_PARAMS,
     MICA__DTYPE("A_T", "type of a", AMX_TYPES),
     MICA__DTYPE("B_T", "type of b", AMX_TYPES),
-    MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0),
+    MICA__TILES_PARAM,
     MICA__CASE("PACK", "1: groups pack their columns of b", 0, 1),
 };
-/* The emulation is no device's choice; it is there to be checked. */
-static const mica__variant variants[] = {
-    {.name = "amx",
-     .classes = MICA__ON_CPU,
-     .vector_bytes = MICA__LONG_VECTOR,
-     .has_instruction = mica__host_has_tiles,
-     .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 1, 0}},
-    {.name = "emulation", .values = {MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16, 0, 0}},
-};
+static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16)};
 const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/gemm_amx.cl", params, variants)};
 
-/* Set when a driver that should take the instructions does not. One for the process: drivers do not differ within
- * one. */
-static atomic_bool amx_rejected;
+static atomic_bool rejected;
 
 #define SIDE MICA__TILES_SIDE
 /* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
@@ -62,8 +49,7 @@ static const char *decline(const mica__task *task) {
   if (!reason) reason = mica__needs_cpu(task->device);
   if (reason) return reason;
   if (gemm->m < LEAST_ROWS || gemm->k < LEAST_DEPTH) return "the matrices are smaller than a few tiles";
-  if (atomic_load(&amx_rejected)) return "the driver has rejected its assembly";
-  return mica__host_has_tiles(task->device) ? NULL : "the processor has no tiles, or this process may not use them";
+  return mica__tiles_missing(task->device, &rejected);
 }
 
 static mica__tiles_cut cut_of(const mica__gemm *gemm) { return mica__tiles_cut_of(gemm->k, per_word(gemm)); }
@@ -145,9 +131,7 @@ static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mic
   mica__kernel_set(desc, values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
   mica__kernel_set(desc, values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   mica__kernel_set(desc, values, "PACK", own != 0);
-  mica_status status = mica__epilogue_begin(queue, desc, values, &gemm->epilogue, &launch);
-  if (status == MICA_E_BUILD) atomic_store(&amx_rejected, true);
-  MICA_TRY(status);
+  MICA_TRY(mica__tiles_begin(queue, desc, values, &gemm->epilogue, &rejected, &launch));
   const int64_t sizes[] = {gemm->m, gemm->n, c.steps, c.words, block, height, columns};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_tensor(&launch, a->tensor);
@@ -171,8 +155,7 @@ static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
   const mica__gemm *gemm = task->problem;
   const mica__variant *variant = task->variant ? task->variant : &variants[0];
   mica_tensor *a = NULL, *b = NULL;
-  if (variant->has_instruction && !variant->has_instruction(task->device))
-    return mica__fail(MICA_E_UNSUPPORTED, "gemm_amx: the processor has no tiles");
+  MICA_TRY(mica__tiles_check(task->device, &mica__gemm_amx_kernel, variant));
   mica_status status = MICA_OK;
   bool plain = !(gemm->constant & 1) && lies_well(gemm);
   if (!plain) status = pack(gemm->constant & 1 ? gemm->prologue : queue, gemm, &gemm->a, true, &a);

@@ -1,11 +1,35 @@
-/* ops/matmul/tiles.h: operands of kernels that multiply on the matrix unit of Intel's CPUs (cl/common/tiles.clh),
- * packed in panels of 32 rows or columns (cl/matmul/gemm_amx_pack.cl). */
+/* ops/matmul/tiles.h: kernels that multiply on the matrix unit of Intel's CPUs (cl/common/tiles.clh), and their
+ * operands, packed in panels of 32 rows or columns (cl/matmul/gemm_amx_pack.cl). */
 #ifndef MICA_OPS_MATMUL_TILES_H
 #define MICA_OPS_MATMUL_TILES_H
 
-#include "runtime/launch.h"
+#include "ops/epilogue/epilogue.h"
+#include "runtime/host_cpu.h"
+
+#include <stdatomic.h>
 
 #define MICA__TILES_SIDE 32
+
+/* A row of such a kernel's table, and its two variants, the emulation being no device's choice: it is there to be
+ * checked. Arguments are the values of the rows before; those of the rows behind are 0. */
+#define MICA__TILES_PARAM MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0)
+#define MICA__TILES_VARIANTS(...)                                                                                      \
+  {.name = "amx",                                                                                                      \
+   .classes = MICA__ON_CPU,                                                                                            \
+   .vector_bytes = MICA__LONG_VECTOR,                                                                                  \
+   .has_instruction = mica__host_has_tiles,                                                                            \
+   .values = {__VA_ARGS__, 1}},                                                                                        \
+      {.name = "emulation", .values = {__VA_ARGS__, 0}},
+
+/* For mica__impl.decline. rejected: a kernel's own, set when a driver that should take its instructions does not. One
+ * for the process: drivers do not differ within one. */
+const char *mica__tiles_missing(const mica_device_info *device, const atomic_bool *rejected);
+/* MICA_E_UNSUPPORTED where the processor has not the variant's instructions. */
+mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
+                              const mica__variant *variant);
+/* mica__epilogue_begin of a kernel on tiles. */
+mica_status mica__tiles_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
+                              const mica__epilogue *epilogue, atomic_bool *rejected, mica__launch *launch);
 
 /* How k is cut: words a tile takes along it, as few as fill the last one best, and words in all. */
 typedef struct mica__tiles_cut {

@@ -2,9 +2,11 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
+#include "cl/pool/fields.clh"
 #include "ops/layout/views.h"
 #include "ops/pool/pool.h"
 #include "ops/select/launch_check.h"
+#include "runtime/fields.h"
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
 
@@ -233,17 +235,18 @@ static walk walk_of_strips(const mica__exec *exec, const planes *p, mica_dtype d
   return made;
 }
 
+MICA__FIELDS(window_fields, POOL_WINDOW);
 static void add_axes(mica__launch *launch, const planes *p) {
   mica__launch_size(launch, p->count);
   for (int k = 0; k < 3; k++) {
     const mica__window *w = &p->windows[k];
-    int64_t all[8] = {p->n[k], p->m[k], w->outputs ? 0 : w->size, w->stride, w->pad, w->outputs ? 1 : w->dilation};
-    int32_t axis[8] = {0};
-    for (int i = 0; i < 8; i++) {
-      axis[i] = (int32_t)all[i];
-      if (axis[i] != all[i]) launch->status = mica__fail(MICA_E_OVERFLOW, "max_pool: %lld", (long long)all[i]);
-    }
-    mica__launch_int8(launch, axis);
+    const window_fields f = {.elements = p->n[k],
+                             .outputs = p->m[k],
+                             .size = w->outputs ? 0 : w->size,
+                             .stride = w->stride,
+                             .pad = w->pad,
+                             .dilation = w->outputs ? 1 : w->dilation};
+    mica__launch_sizes(launch, f.values);
   }
 }
 

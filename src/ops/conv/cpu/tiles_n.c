@@ -6,26 +6,14 @@
 #include "ops/conv/conv.h"
 #include "ops/matmul/tiles.h"
 #include "runtime/fields.h"
-#include "runtime/host_cpu.h"
 #include "runtime/workspace.h"
-
-#include <stdatomic.h>
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA_BF16),
-    MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0),
+    MICA__TILES_PARAM,
     MICA__CASE("BACK", "1 backward to the data", 0, 1),
 };
-#define VALUES MICA_BF16, MICA_F32, MICA_F32, 2
-/* The emulation is no device's choice; it is there to be checked. */
-static const mica__variant variants[] = {
-    {.name = "amx",
-     .classes = MICA__ON_CPU,
-     .vector_bytes = MICA__LONG_VECTOR,
-     .has_instruction = mica__host_has_tiles,
-     .values = {VALUES, 1, 0}},
-    {.name = "emulation", .values = {VALUES, 0, 0}},
-};
+static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA_BF16, MICA_F32, MICA_F32, 2)};
 const mica__kernel_desc mica__conv_cpu_tiles_n_kernel = {
     MICA__KERNEL("conv_cpu_tiles_n", "conv/cpu/tiles_n.cl", params, variants)};
 
@@ -34,7 +22,6 @@ static const mica__variant filter_variants[] = {MICA__VARIANT("cpu", MICA__ON_CP
 const mica__kernel_desc mica__conv_cpu_tiles_filters_kernel = {
     MICA__KERNEL("conv_cpu_tiles_filters", "conv/cpu/tiles_filters.cl", filter_params, filter_variants)};
 
-/* Set when a driver that should take the instructions does not. */
 static atomic_bool rejected;
 
 #define SIDE MICA__TILES_SIDE
@@ -92,8 +79,7 @@ static const char *decline(const mica__task *task) {
   if (mica__max(mica__product3(d->in), mica__product3(d->out)) > MOST_PIXELS) return "planes are large";
   if (mica__max(STRIP * PITCH * (int64_t)sizeof(float), (int64_t)filter_bytes(d)) > (int64_t)task->device->local_bytes)
     return "local memory does not take a strip or its filters";
-  if (atomic_load(&rejected)) return "the driver has rejected its assembly";
-  return mica__host_has_tiles(task->device) ? NULL : "the processor has no tiles, or this process may not use them";
+  return mica__tiles_missing(task->device, &rejected);
 }
 
 static mica_status pack_images(mica_queue *queue, const mica__conv *conv, const plan *p, mica_tensor **packed) {
@@ -144,9 +130,7 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   mica__launch launch;
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "BACK", p->back);
-  mica_status status = mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch);
-  if (status == MICA_E_BUILD) atomic_store(&rejected, true);
-  MICA_TRY(status);
+  MICA_TRY(mica__tiles_begin(queue, desc, values, &conv->epilogue, &rejected, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
   const shape_fields s = {.panels = p->panels,
                           .strips = p->strips,
@@ -171,8 +155,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
   const mica__variant *variant = task->variant ? task->variant : &variants[0];
   plan p = make_plan(conv, task->device);
   mica_tensor *images = NULL, *filters = NULL;
-  if (variant->has_instruction && !variant->has_instruction(task->device))
-    return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_tiles_n: the processor has no tiles");
+  MICA_TRY(mica__tiles_check(task->device, &mica__conv_cpu_tiles_n_kernel, variant));
   mica_status status = pack_images(queue, conv, &p, &images);
   if (status == MICA_OK) status = pack_filters(mica__conv_packer(conv, queue), conv, &p, &filters);
   if (status == MICA_OK) status = multiply(queue, conv, variant, &p, images, filters);

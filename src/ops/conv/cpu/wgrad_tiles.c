@@ -5,28 +5,15 @@
 #include "ops/conv/conv.h"
 #include "ops/matmul/tiles.h"
 #include "runtime/fields.h"
-#include "runtime/host_cpu.h"
-
-#include <stdatomic.h>
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA_BF16),
-    MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0),
+    MICA__TILES_PARAM,
 };
-#define VALUES MICA_BF16, MICA_F32, MICA_F32, 2
-/* The emulation is no device's choice; it is there to be checked. */
-static const mica__variant variants[] = {
-    {.name = "amx",
-     .classes = MICA__ON_CPU,
-     .vector_bytes = MICA__LONG_VECTOR,
-     .has_instruction = mica__host_has_tiles,
-     .values = {VALUES, 1}},
-    {.name = "emulation", .values = {VALUES, 0}},
-};
+static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA_BF16, MICA_F32, MICA_F32, 2)};
 const mica__kernel_desc mica__conv_cpu_wgrad_tiles_kernel = {
     MICA__KERNEL("conv_cpu_wgrad_tiles", "conv/cpu/wgrad_tiles.cl", params, variants)};
 
-/* Set when a driver that should take the instructions does not. */
 static atomic_bool rejected;
 
 #define SIDE MICA__TILES_SIDE
@@ -61,8 +48,7 @@ static const char *decline(const mica__task *task) {
   if (mica__ceil_div(d->k, SIDE) * mica__ceil_div(d->c, SIDE) < (int64_t)task->device->compute_units)
     return "there are fewer panels than cores";
   if (scratch_of(d) > task->device->local_bytes) return "local memory does not take the sums";
-  if (atomic_load(&rejected)) return "the driver has rejected its assembly";
-  return mica__host_has_tiles(task->device) ? NULL : "the processor has no tiles, or this process may not use them";
+  return mica__tiles_missing(task->device, &rejected);
 }
 
 static mica_status pack(mica_queue *queue, const mica__conv *conv, bool rows, mica_tensor **packed) {
@@ -87,9 +73,7 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant, values);
-  mica_status status = mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch);
-  if (status == MICA_E_BUILD) atomic_store(&rejected, true);
-  MICA_TRY(status);
+  MICA_TRY(mica__tiles_begin(queue, desc, values, &conv->epilogue, &rejected, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
   const mica__tiles_cut cut = cut_of(conv);
   const int64_t rows = mica__min(rows_of(conv), conv->dims.out[1] + 1);
@@ -106,8 +90,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__variant *variant = task->variant ? task->variant : &variants[0];
   mica_tensor *y = NULL, *x = NULL;
-  if (variant->has_instruction && !variant->has_instruction(task->device))
-    return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_tiles: the processor has no tiles");
+  MICA_TRY(mica__tiles_check(task->device, &mica__conv_cpu_wgrad_tiles_kernel, variant));
   mica_status status = pack(queue, conv, true, &y);
   if (status == MICA_OK) status = pack(queue, conv, false, &x);
   if (status == MICA_OK) status = multiply(queue, conv, variant, y, x);

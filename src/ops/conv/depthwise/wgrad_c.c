@@ -14,7 +14,6 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_c_kernel = {
     MICA__KERNEL("conv_depthwise_wgrad_c", "conv/depthwise/wgrad_c.cl", params, variants)};
 
 #define VW 16
-#define T_MR 9 /* rows of the tiles that partial sums are written as */
 /* From rows of this many pixels on, lanes along a row are full enough: in rows of 4 lanes along channels gain 1.0 to
  * 1.5, in shorter ones 1.4 to 3.2 (2026-11-24). */
 #define LONG_ROW 6
@@ -31,11 +30,9 @@ MICA__TASK_PLAN(plan)
 static void plan_task(mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
-  plan p = {.all = *conv, .sums = {.panel = MICA__PANEL_Y_TAPS, .mr = T_MR, .nv = 1}};
-  p.sums.parts = mica__max(1, mica__min(d->n, mica__ceil_div(GROUPS, mica__max(1, mica__ceil_div(d->groups, VW)))));
-  for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
-  p.all.dims.k = d->groups;
-  p.all.dims.groups = 1;
+  plan p = {.all = *conv};
+  const int64_t parts = mica__ceil_div(GROUPS, mica__max(1, mica__ceil_div(d->groups, VW)));
+  p.sums = mica__conv_depthwise_sums(&p.all, mica__max(1, mica__min(d->n, parts)));
   keep_plan(task, p);
 }
 
@@ -46,14 +43,11 @@ static size_t scratch_bytes(const mica__conv_dims *d) {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  const mica__kernel_desc *kernel = &mica__conv_depthwise_wgrad_c_kernel;
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (d->c != 1 || d->k != 1) return "a group is more than one channel and one filter";
   if (d->groups < VW) return "there are few channels";
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have a depth";
-  if (mica__kernel_choice(kernel, "FR", (int32_t)mica__min(d->filter[1], INT32_MAX)) < 0 ||
-      mica__kernel_choice(kernel, "FS", (int32_t)mica__min(d->filter[2], INT32_MAX)) < 0)
-    return "the filter is large";
+  if (!mica__conv_knows_filter(&mica__conv_depthwise_wgrad_c_kernel, d)) return "the filter is large";
   return d->in[1] * d->in[2] > INT32_MAX / VW / 2 || d->out[1] * d->out[2] > INT32_MAX / VW / 2 ? "planes are large"
                                                                                                 : NULL;
 }

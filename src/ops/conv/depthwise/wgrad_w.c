@@ -15,7 +15,6 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
     MICA__KERNEL("conv_depthwise_wgrad_w", "conv/depthwise/wgrad_w.cl", params, variants)};
 
 #define VW 16
-#define T_MR 9 /* rows of the tiles that partial sums are written as */
 /* A problem of fewer filters is cut along the images too, which sizes alone decide; and groups that keep a unit evenly
  * busy, where filters are enough. */
 #define FEW_FILTERS 64
@@ -39,25 +38,19 @@ MICA__TASK_PLAN(plan)
 static plan make_plan(const mica__conv *conv, int64_t units) {
   const mica__conv_dims *d = &conv->dims;
   int64_t all = mica__max(1, d->groups * d->k);
-  plan p = {.all = *conv, .sums = {.panel = MICA__PANEL_Y_TAPS, .mr = T_MR, .nv = 1}};
-  p.sums.parts = mica__max(1, mica__min(d->n, mica__ceil_div(FEW_FILTERS, all)));
-  for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
+  plan p = {.all = *conv};
+  p.sums = mica__conv_depthwise_sums(&p.all, mica__max(1, mica__min(d->n, mica__ceil_div(FEW_FILTERS, all))));
   p.filters = mica__max(1, mica__min(VW, all * p.sums.parts / (GROUPS_A_UNIT * units)));
-  p.all.dims.k = d->groups * d->k;
-  p.all.dims.groups = 1;
   return p;
 }
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  const mica__kernel_desc *kernel = &mica__conv_depthwise_wgrad_w_kernel;
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (d->c != 1) return "filters see several channels";
   if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have a depth";
-  if (mica__kernel_choice(kernel, "FR", (int32_t)mica__min(d->filter[1], INT32_MAX)) < 0 ||
-      mica__kernel_choice(kernel, "FS", (int32_t)mica__min(d->filter[2], INT32_MAX)) < 0)
-    return "the filter is large";
+  if (!mica__conv_knows_filter(&mica__conv_depthwise_wgrad_w_kernel, d)) return "the filter is large";
   bool dilated = d->dilation[1] != 1 || d->dilation[2] != 1;
   if (d->stride[1] != d->stride[2] || d->stride[1] > 2 || (d->stride[1] == 2 && dilated))
     return "it has another stride";
