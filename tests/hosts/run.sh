@@ -7,8 +7,7 @@
 #                    for an epoch on Fashion-MNIST, where the package is installed
 #                    arm64, s390x: cross-compiled, programs of tests under qemu-user; s390x is big-endian. Tests that
 #                    start programs are left out, since what they start is not of this machine, and those of failing
-#                    allocations, which repeat the same for minutes. nn.defaults lasts longest: it draws the weights
-#                    of all networks, and logarithms and cosines are emulated
+#                    allocations, which repeat the same for minutes
 #   --roots FOLDER   keeps a Debian and a build folder for each host, 1 GB each
 #
 # The first call makes the Debian: as root, with debootstrap and a mirror (apt's). gcc-aarch64-linux-gnu or
@@ -121,6 +120,7 @@ at_exit() {
   umount -l "$root/sys" 2>/dev/null || true
 }
 trap at_exit EXIT
+trap 'exit 1' HUP INT TERM # or what is mounted stays
 mkdir -p "$root/source" "$root/build" "$root/usr/share/datasets" "$build"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys"
