@@ -337,7 +337,8 @@ typedef struct mica_prune_config {
  * run in the folder with its weights in pruned.safetensors, to be fitted by mica_run_fit, which may be resumed; it is
  * opened and used as any other. MICA_E_STATE: nothing, or not enough, can be removed, which is said before any
  * training and leaves nothing, or it was stopped: pruned.safetensors has the weights so far, and the message says so;
- * else as mica_run_create. `quantize` holds for the fit, not for the steps. Blocks for steps - 1 epochs. */
+ * else as mica_run_create. `quantize` holds for the fit, not for the steps. A remark says where data or settings hold
+ * out other samples than the run's, which it may have been trained on. Blocks for steps - 1 epochs. */
 MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
 
 typedef struct mica_mask_config {

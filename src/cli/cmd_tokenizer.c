@@ -145,6 +145,15 @@ static int check_train(const cli_command *self, const struct values *v) {
     cli_fail(self, "train takes no FILE; texts are named by --data");
     return CLI_USAGE;
   }
+  const bool bytes = v->kind == MICA_TOKENIZER_KIND_BYTE;
+  if (bytes && v->size) {
+    cli_fail(self, "--size: the kind byte has 256 tokens");
+    return CLI_USAGE;
+  }
+  if (v->least && (bytes || v->kind == MICA_TOKENIZER_KIND_UNIGRAM)) {
+    cli_fail(self, "--min-frequency is of pairs, words and characters; the kind %s counts none", kinds[v->kind].name);
+    return CLI_USAGE;
+  }
   return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already", v->out) : CLI_OK;
 }
 

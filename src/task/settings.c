@@ -110,8 +110,8 @@ static const mica_setting_row common[] = {
         .high = INT32_MAX),
     ROW("init", PATH, "", "FILE",
         "begin with the weights of a safetensors file, by name and shape, or with a model in ONNX, whose numbers are "
-        "in "
-        "the target's own units"),
+        "in the target's own units",
+        .fixed = true),
     ROW("stop-at", TEXT, "", "VALUE", "of a model in ONNX: the value that a new last layer follows", .fixed = true),
     ROW("freeze", TEXT, "", "PATTERN", "leave weights as they are, as in features.*", .fixed = true),
     ROW("teacher", PATH, "", "RUN", "learn the answers of this run's network, or of a model NAME.onnx, as well",

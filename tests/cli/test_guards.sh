@@ -58,6 +58,10 @@ ends 0 '*' "*k.csv is not what the run in $work/run was trained on, in its order
 run train --resume --epochs 4 --out "$work/run" --quiet
 ends 0 '' ''
 
+# It goes on with its own weights.
+run train --resume --epochs 5 --init "$work/run/model.safetensors" --out "$work/run"
+ends 2 '' "mica train: init is \"\" in the run that is resumed, and cannot become *"
+
 # A checkpoint that lacks: nothing is begun again.
 cp "$work/run/model.safetensors" "$work/model"
 rm "$work/run/last.safetensors"

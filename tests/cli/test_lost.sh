@@ -66,8 +66,9 @@ if command -v mpirun >/dev/null && "$mica" version | grep -q MICA_WITH_MPI=1; th
   # shellcheck disable=SC2086 # words
   timeout 100 mpirun -n 1 "$mica" $train : -n 1 env LOSE=fail LOSE_AT=600 LOSE_FIRST=1 LD_PRELOAD="$work/lose.so" \
     "$mica" $train >"$work/out" 2>"$work/err" && fault 'it has ended well'
-  grep -q "^mica train: .*rank 1: .*lost.*; mica train --resume --out $work/other goes on from the last checkpoint" \
-    "$work/err" || fault "rank 0 does not say how it goes on: $(cat "$work/err")"
+  again="mpirun -n 2 mica train --resume --out $work/other --watchdog 20 goes on from the last checkpoint"
+  grep -q "^mica train: .*rank 1: .*lost.*; $again" "$work/err" ||
+    fault "rank 0 does not say how it goes on: $(cat "$work/err")"
 fi
 
 # Before there is a checkpoint there is nothing to go on from, nor anything left behind.

@@ -65,6 +65,17 @@ if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then
   ends 0 '{*}' ''
   near "$(number loss "$work/out")" "$(number loss "$work/one.json")" || fault "two halves: $out"
 
+  # How a run that is stopped goes on: on both, by the same shares.
+  "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 100000 --checkpoint-steps 5 \
+    --devices 0:0/2 --speeds 3,1 --shard --out "$work/it stops" >"$work/out" 2>"$work/err" &
+  pid=$!
+  i=0
+  until [ -e "$work/it stops/last.safetensors" ] || [ $((i += 1)) -gt 600 ]; do sleep 0.1; done
+  kill -INT $pid
+  wait $pid
+  again="mica train --resume --out '$work/it stops' --devices 0:0/2 --speeds 3,1 --shard goes on"
+  grep -q "^stopped: .*; the checkpoint is written, and $again\$" "$work/out" || fault "goes on by: $(cat "$work/out")"
+
   # Batches divided by speed, on devices of which one fails while they train: the other one goes on.
   run train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --devices 0:0/2 \
     --speeds 3,1 --out "$work/speeds"

@@ -96,6 +96,12 @@ run tokenizer train --data "$work/lines.txt" --size x --out "$work/none.json"
 ends 2 '' '*--size*'
 run tokenizer train --data "$work/lines.txt" --size 20 --out "$work/none.json"
 ends 1 '' '*256*'
+run tokenizer train --kind byte --size 20 --out "$work/none.json"
+ends 2 '' '*--size: the kind byte has 256 tokens'
+for kind in byte unigram; do
+  run tokenizer train --data "$work/lines.txt" --kind $kind --min-frequency 3 --out "$work/none.json"
+  ends 2 '' "*--min-frequency is of pairs, words and characters; the kind $kind counts none"
+done
 run tokenizer train --data "$work/lines.txt" --special "$(seq -s , 300)" --out "$work/none.json"
 ends 2 '' 'mica tokenizer: --special names more than 256 tokens'
 run tokenizer train --data "$work/lines.txt" --out /proc/none/file
