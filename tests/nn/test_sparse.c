@@ -1,7 +1,7 @@
 /* labels: device single
  *
- * Bags of embeddings against loops; negative samples: none is its positive, all others come as often as they should;
- * sampled softmax against the formula, and near the whole softmax where all ids are drawn. */
+ * Bags of embeddings against loops; scatters; negative samples: none is its positive, all others come as often as they
+ * should; sampled softmax against the formula, and near the whole softmax where all ids are drawn. */
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -13,6 +13,7 @@ static mica_graph *graph;
 static mica_tensor *fed[4];
 static mica_feed feeds[4];
 static size_t feed_count;
+static bool open_first; /* the first axis of what is given is open in the graph */
 
 static void setup(void) { ck_ok(mica_graph_create(&graph)); }
 static void teardown(void) {
@@ -24,6 +25,7 @@ static mica_value given(mica_dtype dtype, mica_shape shape, const void *data) {
   static const char *const names[] = {"0", "1", "2", "3"};
   ck_ok(mica_tensor_create_from(test_engine(), dtype, shape, data, &fed[feed_count]));
   feeds[feed_count] = (mica_feed){names[feed_count], fed[feed_count]};
+  if (open_first && shape.rank > 0) shape.dim[0] = MICA_DYNAMIC;
   return mica_input(graph, names[feed_count++], dtype, shape);
 }
 
@@ -58,8 +60,9 @@ START_TEST(bags_of_rows) {
   float table[V * D], weights[N * M], got[N * D];
   fill(table, V * D);
   for (int i = 0; i < N * M; i++) weights[i] = (float)(i % 7) / 4;
-  for (int variant = 0; variant < 8; variant++) {
+  for (int variant = 0; variant < 16; variant++) {
     const bool cut = variant & 1, weighted = variant & 2, mean = variant & 4;
+    open_first = variant & 8;
     mica_value none = {0}, t = given(MICA_F32, MICA_SHAPE(V, D), table);
     mica_value i = given(MICA_I32, MICA_SHAPE(N, M), bags);
     mica_value l = cut ? given(MICA_I32, MICA_SHAPE(N), lengths) : none;
@@ -80,6 +83,21 @@ START_TEST(bags_of_rows) {
     teardown();
     setup();
   }
+  open_first = false;
+}
+END_TEST
+
+/* Into the first column of rows whose number is open: the other column stays. */
+START_TEST(scatters_into_open_rows) {
+  static const float x[] = {1, 2, 3, 4, 5, 6}, updates[] = {7, 8}, want[] = {8, 2, 3, 4, 7, 6};
+  static const int32_t rows[] = {-1, 0};
+  float got[6];
+  open_first = true;
+  mica_value into = given(MICA_F32, MICA_SHAPE(3, 2), x), at = given(MICA_I32, MICA_SHAPE(2, 1), rows);
+  mica_value from = given(MICA_F32, MICA_SHAPE(2, 1), updates);
+  open_first = false;
+  run(mica_scatter_elements(into, at, from, 0, MICA_SCATTER_SET), 1, got, sizeof got);
+  ck_assert_mem_eq(got, want, sizeof got);
 }
 END_TEST
 
@@ -220,6 +238,7 @@ Suite *test_suite(void) {
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 300);
   tcase_add_test(all, bags_of_rows);
+  tcase_add_test(all, scatters_into_open_rows);
   tcase_add_test(all, products_of_pairs);
   tcase_add_test(all, samples);
   tcase_add_test(all, sampled);

@@ -26,9 +26,10 @@ mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value up
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices);
   int64_t k = axis;
   if (!mica__builder_axis("scatter_elements", x, &k)) return (mica_value){0};
+  const double outside = mica__index_outside(shape.dim[k]);
   for (int32_t i = 0; i < shape.rank && shape.rank == given.rank; i++) {
     if (i == k || given.dim[i] >= shape.dim[i]) continue;
-    indices = mica__pad_axis(indices, i, 0, shape.dim[i] - given.dim[i], (double)shape.dim[k]);
+    indices = mica__pad_axis(indices, i, 0, shape.dim[i] - given.dim[i], outside);
     updates = mica__pad_axis(updates, i, 0, shape.dim[i] - given.dim[i], 0);
   }
   return mica__scatter(x, indices, updates, axis, true, how);

@@ -31,6 +31,9 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
 /* An index, negative ones counted from the end, as 0 to n - 1; -1 if it is out of range. */
 int64_t mica__index_resolve(double index, int64_t n);
 
+/* An index outside an axis of that extent, which may be open: kernels count axes to INT32_MAX. */
+static inline double mica__index_outside(int64_t extent) { return (double)(extent < 0 ? INT32_MAX : extent); }
+
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how);
 

@@ -1,7 +1,7 @@
 /* Bags of embeddings, products of their pairs and sampled classes, made of gathers. */
 #include "base/arith.h"
 #include "base/error.h"
-#include "ops/common/build.h"
+#include "ops/index/index.h"
 
 #include <math.h>
 #include <mica/sparse.h>
@@ -34,7 +34,7 @@ mica_value mica_embedding_bag(mica_value table, mica_value indices, mica_value l
   mica_value count = weights, inside = null_value;
   if (!mica_value_is_null(lengths)) {
     inside = within(indices, lengths);
-    indices = mica_where(inside, indices, mica_full_like(indices, (double)shape.dim[0]));
+    indices = mica_where(inside, indices, mica_full_like(indices, mica__index_outside(shape.dim[0])));
   }
   mica_value rows = mica_embedding(table, indices);
   if (!mica_value_is_null(weights)) rows = mica_mul(rows, mica_unsqueeze(weights, MICA_AXES(2)));
