@@ -72,6 +72,9 @@ static int32_t value(const int32_t *values, const char *macro) {
 #define BLOCK_N 1024
 static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 4 / BLOCK_K; }
 #define IN_PLACE_K 512
+/* Sums of more products than this are made of parts, which round less: 2048 in one sum are 9 units of the last place
+ * off, 4 in four. */
+#define LONG_K 512
 #define IN_PLACE_M 128
 /* Up to this many rows D is not cut: one group then reads B once. */
 #define UNCUT_M 64
@@ -186,8 +189,8 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   /* Integers are added exactly in blocks of at most so many. */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
-  /* One tile of rows reads a panel once, from end to end. */
-  if (p->b_form == PREPACKED && gemm->m <= p->mr && gemm->epilogue.acc != MICA_I32) p->kc = mica__max(gemm->k, 1);
+  /* One tile of rows reads a panel once, in long runs. */
+  if (p->b_form == PREPACKED && gemm->m <= p->mr && gemm->epilogue.acc != MICA_I32) p->kc = LONG_K;
   int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : block_m(core));
   if (gemm->batches == 1 && rows % 2 && gemm->m > UNCUT_M) rows++;
   int64_t taken = in_place && gemm->k <= core->short_depth ? core->short_depth_rows : mica__ceil_div(gemm->m, rows);
