@@ -111,12 +111,15 @@ static int check_column(const cli_command *self, reading *r, const char *data) {
                    : cli_fail(self, "%s has no column of texts", data);
 }
 
-/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL where there are more than these. */
+/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL where there are more than these, 0 where one is empty. */
 static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   size_t count = 0;
-  for (char *save = NULL, *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+  for (char *next; text; text = next) {
+    next = strchr(text, ',');
+    if (next) *next++ = '\0';
+    if (!*text) return 0;
     if (count == MOST_SPECIAL) return count + 1;
-    tokens[count++] = word;
+    tokens[count++] = text;
   }
   return count;
 }
@@ -129,8 +132,11 @@ static int read_special(const cli_command *self, const char *given, char **words
   if (!*words) return cli_fail(self, "the host has no memory");
   config->special = tokens;
   config->special_count = split_special(*words, tokens);
-  if (config->special_count <= MOST_SPECIAL) return CLI_OK;
-  cli_fail(self, "--special names more than %d tokens", MOST_SPECIAL);
+  if (config->special_count && config->special_count <= MOST_SPECIAL) return CLI_OK;
+  if (config->special_count)
+    cli_fail(self, "--special names more than %d tokens", MOST_SPECIAL);
+  else
+    cli_fail(self, "--special wants tokens between commas, none of them empty, not \"%s\"", given);
   return CLI_USAGE;
 }
 

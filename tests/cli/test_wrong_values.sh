@@ -70,6 +70,10 @@ wrong top "$no_count" recommend $none --user u
 for option in size min-frequency; do
   wrong $option "$no_count" tokenizer train --data "$work" --out "$work/t.json"
 done
+for value in , ,a a, a,,b; do
+  run tokenizer train --data "$work/texts" --out "$work/t.json" --special "$value"
+  ends 2 '' "mica tokenizer: --special wants tokens *"
+done
 wrong opset "$no_count" export "$work/none" --onnx "$work/none.onnx"
 wrong opset "$no_count" convert "$work/none.safetensors" "$work/none.onnx" --model mlp
 wrong shape "$no_count 3x 3x-1 x3 3x0 3x1.5 1x1x1x1x1x1x1x1x1x1" convert "$work/none.safetensors" "$work/none.onnx" \
