@@ -430,10 +430,10 @@ static mica_status check(mica__check *check) {
                                              bare = {
                                                  {3, 3, 1}, {0, 0, 0}, {1, 0, 0}, (double)-INFINITY, (double)INFINITY};
   const mica__launch_case list[] = {
-      CASE(same, 1, 16, 14, 14, 96, 3, 16, 8, 14, 14), CASE(half, 1, 24, 15, 28, 80, 3, 33, 7, 8, 14),
-      CASE(wide, 2, 3, 9, 11, 47, 5, 5, 8, 9, 11),     CASE(bare, 1, 7, 8, 9, 16, 3, 70, 7, 3, 3),
-      CASE(same, 1, 160, 7, 7, 192, 3, 160, 8, 7, 7),  CASE(half, 1, 4, 1, 7, 33, 3, 2, 7, 1, 4),
-      CASE(same, 1, 5, 40, 23, 31, 3, 18, 7, 40, 23),  CASE(same, 1, 6, 5, 4, 34, 3, 8, 8, 5, 4),
+      CASE(same, 1, 6, 14, 14, 48, 3, 6, 8, 14, 14),  CASE(half, 1, 5, 9, 28, 40, 3, 33, 7, 5, 14),
+      CASE(wide, 2, 3, 9, 11, 47, 5, 5, 8, 9, 11),    CASE(bare, 1, 7, 8, 9, 16, 3, 70, 7, 3, 3),
+      CASE(same, 1, 40, 7, 7, 64, 3, 40, 8, 7, 7),    CASE(half, 1, 4, 1, 7, 33, 3, 2, 7, 1, 4),
+      CASE(same, 1, 3, 20, 23, 15, 3, 18, 7, 20, 23), CASE(same, 1, 6, 5, 4, 34, 3, 8, 8, 5, 4),
       CASE(apart, 1, 6, 9, 9, 34, 3, 8, 7, 4, 7),
   };
   return mica__check_launches(check, &mica__op_inverted_residual, "inverted residuals", list,
