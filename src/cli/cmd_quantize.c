@@ -119,7 +119,7 @@ static bool is_model(const char *path) {
 
 /* "0.485,0.456,0.406"; returns how many there are, 0 for what is no list of such numbers. */
 static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
-  for (size_t count = 0; count < MOST_CHANNELS;) {
+  for (size_t count = 0; cli_is_plain(text) && count < MOST_CHANNELS;) {
     char *end = NULL;
     list[count++] = strtod(text, &end);
     if (end == text || !isfinite(list[count - 1]) || (*end && *end != ',')) return 0;

@@ -35,7 +35,7 @@ static int read_rated(const cli_command *self, const struct values *v, mica_run_
   for (size_t i = 0; i < v->rated.count; i++) {
     char *word = v->rated.words[i], *mark = strrchr(word, '='), *end = NULL;
     const double rating = mark ? strtod(mark + 1, &end) : NAN;
-    if (!mark || mark == word || end == mark + 1 || *end || !isfinite(rating)) {
+    if (!mark || mark == word || end == mark + 1 || *end || !cli_is_plain(mark + 1) || !isfinite(rating)) {
       cli_fail(self, "--rate wants an item and a number, as 318=4.5, not \"%s\"", word);
       return CLI_USAGE;
     }

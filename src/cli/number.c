@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True for digits alone, a sign, a point and an exponent: no blanks, and no hexadecimal digits. */
-static bool is_plain(const char *text) { return !strpbrk(text, " \t\n\v\f\rxX"); }
+bool cli_is_plain(const char *text) { return !strpbrk(text, " \t\n\v\f\rxX"); }
 
 int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number) {
   char *rest = NULL;
   if (!text) return CLI_OK;
   double value = strtod(text, &rest);
-  if (rest != text && !*rest && is_plain(text) && value >= low && value <= high) {
+  if (rest != text && !*rest && cli_is_plain(text) && value >= low && value <= high) {
     *number = value;
     return CLI_OK;
   }
@@ -32,7 +31,7 @@ int cli_integer(const cli_command *self, const char *name, const char *text, int
   if (!text) return CLI_OK;
   errno = 0;
   long long value = strtoll(text, &rest, 10);
-  if (rest != text && !*rest && is_plain(text) && !errno && value >= low && value <= high) {
+  if (rest != text && !*rest && cli_is_plain(text) && !errno && value >= low && value <= high) {
     *number = value;
     return CLI_OK;
   }

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+/* False for a text with blanks or hexadecimal digits, which functions of C take for numbers. */
+bool cli_is_plain(const char *text);
 /* Reads the text of --name as a number within bounds; text NULL leaves *number as it is. CLI_OK, or CLI_USAGE having
  * said what it wants. */
 int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number);

@@ -1,5 +1,7 @@
 #include "cli/speeds.h"
 
+#include "cli/number.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,7 +10,8 @@ int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, d
   char *end = NULL;
   for (const char *word = text; word; word = *end == ',' ? end + 1 : NULL) {
     const double speed = strtod(word, &end);
-    if (end == word || (*end && *end != ',') || !(speed > 0 && speed < 1e18) || (count && read == count)) {
+    if (!cli_is_plain(text) || end == word || (*end && *end != ',') || !(speed > 0 && speed < 1e18) ||
+        (count && read == count)) {
       char ranks[32] = "each rank";
       if (count) snprintf(ranks, sizeof ranks, "each of %d ranks", (int)count);
       cli_fail(self, "--speeds takes measured, or a number above 0 for %s as in 3,1, not %s", ranks, text);

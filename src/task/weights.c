@@ -18,7 +18,7 @@ static mica_status parse_weights(const char *text, double *weights, int64_t clas
   int64_t count = 0;
   for (char *end = NULL; *at; count++) {
     const double weight = strtod(at, &end);
-    if (end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
+    if (strpbrk(text, " \txX") || end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
       return mica__fail(MICA_E_INVALID, "class-weights wants balanced, or numbers as in 1,5,2, not \"%s\"", text);
     if (count < classes) weights[count] = weight;
     if (*end && !end[1])

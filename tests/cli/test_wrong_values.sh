@@ -70,6 +70,18 @@ wrong top "$no_count" recommend $none --user u
 for option in size min-frequency; do
   wrong $option "$no_count" tokenizer train --data "$work" --out "$work/t.json"
 done
+for value in i i= =5 i=x i=5x i=nan i=inf 'i= 5' i=0x5 i=1,2; do
+  # shellcheck disable=SC2086
+  run recommend $none --rate "$value"
+  ends 2 '' "mica recommend: --rate wants *"
+done
+for value in , 1,,2 1, ,1 nan,1,1 0x1,1,1 '1, 2,3' 1x,1,1; do
+  for option in mean deviation; do
+    other=$([ $option = mean ] && echo deviation || echo mean)
+    run quantize "$work/none.onnx" --data "$work" --out "$work/x.onnx" "--$option" "$value" "--$other" 1,1,1
+    ends 2 '' "mica quantize: --$option wants numbers *"
+  done
+done
 for value in , ,a a, a,,b; do
   run tokenizer train --data "$work/texts" --out "$work/t.json" --special "$value"
   ends 2 '' "mica tokenizer: --special wants tokens *"
