@@ -16,8 +16,10 @@
 #define UNDER_WAY 16.0
 #define LATENCY 550.0
 /* Shares of the peak of kernels that are no tiles: a depthwise convolution's work-item executes 500 instructions for 36
- * multiply-adds, its gradient's 168 for 9, of which an SM of sm_80 begins twice as many as it has multiply-adds. */
-#define DEPTHWISE_SHARE 0.12
+ * multiply-adds, its gradient's 168 for 9. An SM of sm_80 begins twice as many of them as it has multiply-adds, other
+ * units as many. */
+#define DEPTHWISE_SHARE (36.0 / 500)
+#define DEPTHWISE_WGRAD_SHARE (9.0 / 168)
 #define OTHER_SHARE 0.25
 
 /* A kernel of tiles, which of its arguments tell the depth that each of its groups walks over, and the multiply-adds a
@@ -148,6 +150,11 @@ static double united_seconds(const united *k, const bench_device *d, const bench
   return adds / (d->matrix / (narrow ? 2 : 4) / d->units * d->reached[!narrow]);
 }
 
+static double share_of(const bench_device *d, const char *kernel) {
+  if (!strstr(kernel, "depthwise")) return OTHER_SHARE;
+  return (strstr(kernel, "wgrad") ? DEPTHWISE_WGRAD_SHARE : DEPTHWISE_SHARE) * (d->capability == 80 ? 2 : 1);
+}
+
 double bench_launch_seconds(const bench_device *d, const mica_device_info *info, const bench_launch *l, double flops,
                             double bytes) {
   const double cycles = d->megahertz * 1e6, unit = d->flops / 2 / d->units; /* multiply-adds of a unit a second */
@@ -167,6 +174,5 @@ double bench_launch_seconds(const bench_device *d, const mica_device_info *info,
   }
   const double items = (double)l->groups * (double)l->threads;
   const double waiting = bytes / (items * UNDER_WAY * cycles / LATENCY);
-  const double share = strstr(l->name, "depthwise") ? DEPTHWISE_SHARE : OTHER_SHARE;
-  return fmax(fmax(traffic, waiting), fmax(flops / (share * d->flops), SHORTEST));
+  return fmax(fmax(traffic, waiting), fmax(flops / (share_of(d, l->name) * d->flops), SHORTEST));
 }

@@ -2,7 +2,7 @@
  *
  * The choice of attention's kernel on a GPU with matrix units: PoCL under another name, whose driver takes the unit's
  * instructions for their emulation. The kernel is tried first, then taken where it can be, and never again where the
- * trial was wrong. */
+ * trial was wrong or the driver cannot build it. */
 #include "base/element.h"
 #include "ops/attention/attention.h"
 #include "ops/select/mma.h"
@@ -87,6 +87,19 @@ START_TEST(a_wrong_kernel_is_left) {
 }
 END_TEST
 
+/* Nor is what the driver cannot build asked for again, and the result is none the worse. */
+START_TEST(a_kernel_that_does_not_build_is_left) {
+  units_program made[] = {{.has = "attention_gpu(", .spoil = "attention_gpu(", .with = "attention_gpu["},
+                          {.has = "attention_naive("}};
+  engine = units_open("gfx1102", made, 2);
+  expect_right(60);
+  expect_right(60);
+  ck_assert_int_eq(made[0].made, 1);
+  ck_assert_int_eq(made[1].made, 1);
+  units_close(engine);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("attention_units");
@@ -94,6 +107,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(choice, 0);
   tcase_add_test(choice, a_right_kernel_is_taken);
   tcase_add_test(choice, a_wrong_kernel_is_left);
+  tcase_add_test(choice, a_kernel_that_does_not_build_is_left);
   suite_add_tcase(suite, choice);
   return suite;
 }

@@ -4,9 +4,11 @@
 #include "base/error.h"
 #include "ops/select/mma.h"
 #include "runtime/build_list.h"
+#include "runtime/tuning.h"
 
 #include <math.h>
 #include <mica/attention.h>
+#include <stdio.h>
 
 /* --- types --- */
 
@@ -185,18 +187,43 @@ static mica_status prove(const mica__attention *a, const mica__attention_way *wa
                             a->of_gradient ? try_backward : try_forward);
 }
 
-/* The first that is able of those for the class and does not end in "unsupported": naive declines nothing. */
+/* What a way's kernels are made for, by which an engine knows what could not be built: "attention mma f16 64 64". */
+static void name_of(const mica__attention *a, const mica__attention_way *way, char text[MICA__TUNING_TEXT]) {
+  const mica_tensor *mask = a->in[MICA__ATTENTION_OF_MASK], *step = a->in[MICA__ATTENTION_OF_STEP];
+  snprintf(text, MICA__TUNING_TEXT, "attention%s %s %s %lld %lld%s%s%s%s%s", a->of_gradient ? "_grad" : "", way->name,
+           mica_dtype_name(a->dtype), (long long)a->size.d, (long long)a->size.e, mask ? " mask " : "",
+           mask ? mica_dtype_name(mica_tensor_dtype(mask)) : "", a->attrs->soft_cap > 0 ? " soft cap" : "",
+           step ? " dropout " : "", step ? mica_dtype_name(mica_tensor_dtype(step)) : "");
+}
+
+static mica_status try_way(const mica__attention *a, const mica__attention_way *way) {
+  MICA_TRY(prove(a, way));
+  return a->of_gradient ? way->backward(a) : way->forward(a);
+}
+
+/* The first that is able of those for the class, does not end in "unsupported" and can be built, which is asked once an
+ * engine: naive declines nothing. */
 static mica_status launch(const mica__attention *a) {
   static const mica__attention_way *const ways[] = {&mica__attention_cpu, &mica__attention_mma, &mica__attention_gpu};
+  mica_engine *engine = mica__queue_engine(a->exec->queue);
   unsigned classes = a->exec->classes;
-  if (!classes) classes = mica__kernel_class(mica_engine_device(mica__queue_engine(a->exec->queue)));
+  if (!classes) classes = mica__kernel_class(mica_engine_device(engine));
   for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-    mica_status (*pass)(const mica__attention *a) = a->of_gradient ? ways[k]->backward : ways[k]->forward;
-    if (!pass || ways[k]->classes != classes || ways[k]->unable(a)) continue;
-    mica_status status = prove(a, ways[k]);
-    if (status == MICA_OK) status = pass(a);
-    const bool rejected = status == MICA_E_BUILD && ways[k]->untried; /* a driver's matter */
-    if (status != MICA_E_UNSUPPORTED && !rejected) return status;
+    const mica__attention_way *way = ways[k];
+    char name[MICA__TUNING_TEXT];
+    if (!(a->of_gradient ? way->backward : way->forward) || way->classes != classes || way->unable(a)) continue;
+    name_of(a, way, name);
+    if (mica__tuning_is_bad(engine, name)) continue;
+    mica__attempt_begin();
+    mica_status status = try_way(a, way);
+    if (status == MICA_E_BUILD) {
+      mica__log(MICA_LOG_LEVEL_WARNING, "%s is left out: %s", name, mica_error_message());
+      status = mica__tuning_avoid(engine, name, mica_error_message());
+      if (status == MICA_OK) status = MICA_E_UNSUPPORTED;
+    }
+    if (status != MICA_OK && status != MICA_E_UNSUPPORTED) return mica__attempt_pass(status);
+    mica__attempt_end();
+    if (status == MICA_OK) return MICA_OK;
   }
   return a->of_gradient ? mica__attention_naive.backward(a) : mica__attention_naive.forward(a);
 }
