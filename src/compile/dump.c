@@ -85,9 +85,10 @@ mica_status mica_session_dump(mica_session *session, char **out) {
       mica__text_add(&text, k ? "; " : "");
       add_step(&text, v, &v->partition.steps[step + k], step + k);
     }
-    if (step < 0)
-      mica__text_addf(&text, "copy -> '%s'",
-                      mica__graph_node(v->template.graph, v->template.assignments[-1 - step].parameter)->name);
+    int32_t list[MICA__BATCH_PARTS], copies = step < 0 ? mica__plan_copies(v, -1 - step, list) : 0;
+    for (int32_t k = 0; k < copies; k++)
+      mica__text_addf(&text, "%s'%s'", k ? ", " : "copy -> ",
+                      mica__graph_node(v->template.graph, v->template.assignments[list[k]].parameter)->name);
     mica__text_addf(&text, "; %.0f flops, %.0f bytes\n", launch->flops, launch->bytes);
   }
   add_host_steps(&text, v, mica__recording_count(v->recording));

@@ -1,4 +1,3 @@
-#include "compile/fused_batch.h"
 #include "compile/recorder.h"
 #include "compile/without.h"
 
@@ -274,16 +273,92 @@ static mica_status record_step(recorder *r, int32_t index) {
   return note_launches(r, from, index);
 }
 
-static mica_status record_copy(recorder *r, int32_t index) {
-  mica__assignment a = r->v->template.assignments[index];
+/* Copies of up to so many floats share launches; one alone is a row of no length to a generated kernel. */
+#define FEW_ELEMENTS (1 << 20)
+
+static const mica__node *deferred_at(const mica__plan *v, int32_t i) {
+  return v->deferred[i] ? mica__graph_node(v->template.graph, v->template.assignments[i].value) : NULL;
+}
+
+static bool shares_copies(const mica__node *node) {
+  return mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT && mica__node_count(node) > 1 &&
+         mica__node_count(node) <= FEW_ELEMENTS;
+}
+
+int32_t mica__plan_copies(const mica__plan *v, int32_t first, int32_t list[MICA__BATCH_PARTS]) {
+  const mica__node *own = deferred_at(v, first);
+  int32_t before = 0, count = 0;
+  list[0] = first;
+  if (!shares_copies(own)) return 1;
+  for (int32_t i = 0; i < v->template.assignment_count && count < MICA__BATCH_PARTS; i++) {
+    const mica__node *node = deferred_at(v, i);
+    if (!node || node->type.dtype != own->type.dtype || !shares_copies(node)) continue;
+    if (i < first)
+      before++;
+    else
+      list[count++] = i;
+  }
+  return before % MICA__BATCH_PARTS ? 0 : count;
+}
+
+/* A value and the parameter that it is for, as rows. */
+static mica_status copied_of(recorder *r, int32_t index, mica__fused *fused, const mica_tensor *operands[2]) {
+  const mica__assignment a = r->v->template.assignments[index];
+  const mica__node *node = mica__graph_node(r->v->template.graph, a.value);
+  const mica__fused_instr load = {.kind = MICA__FUSED_LOAD, .dtype = node->type.dtype, .access.stride = {1}};
+  mica_tensor *value = NULL;
+  MICA_TRY(tensor_of(r, a.value, &value));
+  *fused = (mica__fused){.rank = 1, .extent = {mica__node_count(node)}, .count = 2, .operand_count = 2};
+  fused->instrs[0] = fused->instrs[1] = load;
+  fused->instrs[1].kind = MICA__FUSED_STORE;
+  fused->instrs[1].arg_count = fused->instrs[1].operand = 1;
+  fused->operand_dtype[0] = fused->operand_dtype[1] = node->type.dtype;
+  operands[0] = value;
+  operands[1] = r->session->tensors[r->v->parameters[a.parameter - 1]];
+  return MICA_OK;
+}
+
+/* Records the launch of copies, or puts its kernel into the bundle. */
+static mica_status copy_together(recorder *r, const int32_t *list, int32_t count, mica__kernel_bundle *bundle) {
+  const mica_tensor *operands[MICA__BATCH_PARTS][2];
+  mica__fused *parts = calloc((size_t)count, sizeof *parts);
+  mica__batch batch = {.count = count};
+  mica_status status = parts ? MICA_OK : mica__fail_nomem("a session");
+  for (int32_t k = 0; status == MICA_OK && k < count; k++) {
+    status = copied_of(r, list[k], &parts[k], operands[k]);
+    batch.parts[k] = &parts[k];
+    batch.operands[k] = operands[k];
+  }
+  if (status == MICA_OK)
+    status = bundle ? mica__fused_batch_collect(r->session->engine, &batch, bundle)
+                    : mica__fused_batch_launch(r->recorder, &batch);
+  free(parts);
+  return status;
+}
+
+static mica_status copy_alone(recorder *r, int32_t index) {
+  const mica__assignment a = r->v->template.assignments[index];
   mica_tensor *value = NULL, *to = r->session->tensors[r->v->parameters[a.parameter - 1]], *shaped = NULL;
-  size_t from = mica__recorder_count(r->recorder);
-  MICA_TRY(end_host_step(r, r->recorder, a.value));
   MICA_TRY(tensor_of(r, a.value, &value));
   MICA_TRY(mica_tensor_view(value, mica_tensor_shape(to), NULL, 0, &shaped));
   mica_status status = mica_op_copy(r->recorder, shaped, to);
   mica_tensor_destroy(shaped);
-  return status == MICA_OK ? note_launches(r, from, -1 - index) : status;
+  return status;
+}
+
+/* What was deferred, when all else is done; of each type many in a launch. */
+static mica_status record_copies(recorder *r, mica__kernel_bundle *bundle) {
+  int32_t list[MICA__BATCH_PARTS];
+  for (int32_t i = 0; i < r->v->template.assignment_count; i++) {
+    const int32_t count = r->v->deferred[i] ? mica__plan_copies(r->v, i, list) : 0;
+    const size_t from = mica__recorder_count(r->recorder);
+    if (count == 0 || (bundle && count == 1)) continue;
+    for (int32_t k = 0; k < count && !bundle; k++)
+      MICA_TRY(end_host_step(r, r->recorder, r->v->template.assignments[list[k]].value));
+    MICA_TRY(count == 1 ? copy_alone(r, i) : copy_together(r, list, count, bundle));
+    if (!bundle) MICA_TRY(note_launches(r, from, -1 - i));
+  }
+  return MICA_OK;
 }
 
 static mica_status upload_constant(recorder *r, int32_t id) {
@@ -334,6 +409,7 @@ static mica_status build_kernels(recorder *r) {
     else if (p->steps[i].fused)
       status = record_kernel(r, &p->steps[i], &bundle);
   }
+  if (status == MICA_OK) status = record_copies(r, &bundle);
   if (status == MICA_OK) status = mica__kernel_bundle_build(r->session->engine, &bundle);
   mica__kernel_bundle_free(&bundle);
   return status;
@@ -348,9 +424,7 @@ static mica_status record_all(recorder *r) {
   }
   for (int32_t i = 0; i < v->partition.count; i += mica__step_share(&v->partition.steps[i]))
     MICA_TRY(record_step(r, i));
-  for (int32_t i = 0; i < v->template.assignment_count; i++)
-    if (v->deferred[i]) MICA_TRY(record_copy(r, i));
-  return MICA_OK;
+  return record_copies(r, NULL);
 }
 
 /* What record_all asks for, as far as it needs programs. */
@@ -358,9 +432,7 @@ static mica_status dry_run_all(recorder *r) {
   MICA_TRY(build_kernels(r));
   for (int32_t i = 0; i < r->v->partition.count; i++)
     if (!r->v->partition.steps[i].fused) MICA_TRY(record_op(r, &r->v->partition.steps[i]));
-  for (int32_t i = 0; i < r->v->template.assignment_count; i++)
-    if (r->v->deferred[i]) MICA_TRY(record_copy(r, i));
-  return MICA_OK;
+  return record_copies(r, NULL);
 }
 
 /* Has the programs that the launches need built together, where that pays. Whatever fails here is met again, and told,

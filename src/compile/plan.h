@@ -3,6 +3,7 @@
 #define MICA_COMPILE_PLAN_H
 
 #include "base/name_table.h"
+#include "compile/fused_batch.h"
 #include "compile/memory.h"
 #include "runtime/derived.h"
 #include "runtime/launch.h"
@@ -56,8 +57,12 @@ typedef struct mica__plan {
   size_t part_count;
   uint64_t changes;
   uint64_t prologue_queue; /* on which it ran last */
-  int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for a copy */
+  int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for copies (mica__plan_copies) */
 } mica__plan;
+
+/* The deferred assignments whose copies share the launch that the first one begins: the list and how many; 0 where an
+ * earlier one's has it. */
+int32_t mica__plan_copies(const mica__plan *plan, int32_t first, int32_t list[MICA__BATCH_PARTS]);
 
 struct mica_session {
   mica_engine *engine;

@@ -271,6 +271,48 @@ START_TEST(two_parameters_cross) {
 }
 END_TEST
 
+static int count_of(const char *text, const char *part) {
+  int count = 0;
+  for (; (text = strstr(text, part)); text += strlen(part)) count++;
+  return count;
+}
+
+/* A pair has one value that waits for the end, where copies of a type share launches, sixteen at a time, but
+ * for one element. */
+START_TEST(many_parameters_cross) {
+  enum { PAIRS = 20 };
+  char names[2 * PAIRS][8], *dump = NULL;
+  float ones[PAIRS], data[PAIRS];
+  for (int i = 0; i < PAIRS; i++) ones[i] = 1;
+  for (int pair = 0; pair < PAIRS; pair++) {
+    mica_value p[2];
+    for (int k = 0; k < 2; k++) {
+      snprintf(names[2 * pair + k], sizeof *names, "%c%d", "pq"[k], pair);
+      p[k] = mica_parameter(graph, names[2 * pair + k], MICA_F32, MICA_SHAPE(pair + 1));
+    }
+    const mica_value all = mica_constant(graph, MICA_F32, MICA_SHAPE(pair + 1), ones);
+    mica_assign(p[0], mica_mul(mica_cumsum(p[1], 0, false, false), all));
+    mica_assign(p[1], mica_cumsum(p[0], 0, false, false));
+  }
+  compile(NULL, 0);
+  for (int pair = 0; pair < PAIRS; pair++)
+    for (int k = 0; k < 2; k++) {
+      for (int i = 0; i <= pair; i++) data[i] = (float)(k ? -1 - pair : 1 + pair);
+      upload(names[2 * pair + k], data);
+    }
+  run();
+  for (int pair = 0; pair < PAIRS; pair++)
+    for (int k = 0; k < 2; k++) {
+      for (int i = 0; i <= pair; i++) data[i] = (float)((i + 1) * (k ? 1 + pair : -1 - pair));
+      expect_parameter(names[2 * pair + k], data, (size_t)pair + 1);
+    }
+  ck_ok(mica_session_dump(session, &dump));
+  ck_assert_int_eq(count_of(dump, "copy -> '"), 3);
+  ck_assert_int_eq(count_of(dump, "', '"), PAIRS - 3);
+  mica_free(dump);
+}
+END_TEST
+
 /* An intermediate update that others read too. */
 START_TEST(an_update_between_that_is_read) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)), first = updated(p);
@@ -392,6 +434,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, updates_made_of_the_old_value);
   tcase_add_test(tests, updates_computed_from_the_old_value);
   tcase_add_test(tests, two_parameters_cross);
+  tcase_add_test(tests, many_parameters_cross);
   tcase_add_test(tests, an_update_between_that_is_read);
   tcase_add_test(tests, temporaries_are_updated_in_place);
   tcase_add_test(tests, a_part_in_order_is_no_copy);
