@@ -2,9 +2,11 @@
 #include "bench/device.h"
 
 #include "base/arith.h"
+#include "cl/conv/fields.clh"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/mma.h"
+#include "runtime/fields.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -42,8 +44,24 @@ static int64_t product_depth(const mica__tile *t, const bench_launch *l) {
   return mica__ceil_div(mica__ceil_div(k, t->k), parts) * t->k;
 }
 
+/* Eight ints of a launch by the names that its kernel has for them. */
+MICA__FIELDS(phase_fields, PHASE_SIZE);
+MICA__FIELDS(own_fields, PHASE_OWN);
+MICA__FIELDS(mma_fields, GPU_MMA_SIZE);
+MICA__FIELDS(size_fields, CONV_SIZE);
+MICA__FIELDS(extent_fields, CONV_EXTENT);
+MICA__FIELDS(split_fields, GPU_WGRAD_SPLIT);
+#define NAMED(fields, list)                                                                                            \
+  (fields) {                                                                                                           \
+    .values = {(list)[0], (list)[1], (list)[2], (list)[3], (list)[4], (list)[5], (list)[6], (list)[7] }                \
+  }
+
+/* What a launch of up to four phases has first: PHASE_SIZE, PHASE_OWN of the first, two more, that of the others, and
+ * PHASE_BEGINS. */
+enum { OWN_FIRST = 1, OWN_OTHERS = 3, BEGINS = 7, MMA_SIZE = 8 };
+
 static int64_t phase_depth(const mica__tile *t, const bench_launch *l) {
-  const int32_t *begins = l->ints[8], *depths = begins + 4;
+  const int32_t *begins = l->ints[BEGINS], *depths = begins + 4;
   int64_t steps = 0, groups = (int64_t)l->groups;
   for (int i = 3; i >= 0; i--) {
     if (begins[i] >= groups) continue;
@@ -54,8 +72,10 @@ static int64_t phase_depth(const mica__tile *t, const bench_launch *l) {
 }
 
 static int64_t pixel_depth(const mica__tile *t, const bench_launch *l) {
-  const int64_t pixels = (int64_t)l->ints[0][0] * l->ints[1][2] * l->ints[1][3] * l->ints[1][4];
-  return mica__ceil_div(mica__ceil_div(pixels, t->k), mica__max(1, l->ints[3][4])) * t->k;
+  const size_fields s = NAMED(size_fields, l->ints[0]);
+  const extent_fields e = NAMED(extent_fields, l->ints[1]);
+  const split_fields split = NAMED(split_fields, l->ints[3]);
+  return mica__ceil_div(mica__ceil_div(s.N * e.O0 * e.O1 * e.O2, t->k), mica__max(1, split.SPLITS)) * t->k;
 }
 
 static const tiled kernels[] = {{&mica__gemm_gpu_tiles, product_depth, 0.95},
@@ -74,21 +94,24 @@ static int64_t product_steps(const bench_launch *l, int64_t piece) {
 
 /* The mean over phases, as conv_gpu_mma counts them: taps times pieces of channels. */
 static int64_t phase_steps(const bench_launch *l, int64_t piece) {
-  const int32_t *begins = l->ints[8];
-  const int64_t pieces = l->ints[0][7] * mica__ceil_div(l->ints[0][2], piece), splits = mica__max(1, l->ints[9][1]);
+  const int32_t *begins = l->ints[BEGINS];
+  const phase_fields s = NAMED(phase_fields, l->ints[0]);
+  const mma_fields size = NAMED(mma_fields, l->ints[MMA_SIZE]);
   int64_t steps = 0, groups = (int64_t)l->groups;
   for (int i = 3; i >= 0; i--) {
+    const own_fields own = NAMED(own_fields, l->ints[i ? OWN_OTHERS + i : OWN_FIRST]);
+    const int64_t depth = s.TAPS0 * own.TAPS1 * own.TAPS2 * mica__ceil_div(s.CG, piece);
     if (begins[i] >= groups) continue;
-    const int64_t depth = pieces * l->ints[4 + i][0] * l->ints[4 + i][1];
-    steps += (groups - begins[i]) * mica__ceil_div(mica__ceil_div(depth, MICA__MMA_STEP), splits);
+    steps += (groups - begins[i]) * mica__ceil_div(mica__ceil_div(depth, MICA__MMA_STEP), mica__max(1, size.SPLITS));
     groups = begins[i];
   }
   return mica__ceil_div(steps, mica__max(1, (int64_t)l->groups));
 }
 
 static int64_t pixel_steps(const bench_launch *l, int64_t piece) {
+  const split_fields split = NAMED(split_fields, l->ints[3]);
   (void)piece;
-  return l->ints[3][1];
+  return split.STEPS;
 }
 
 static const united unit_kernels[] = {{&mica__gemm_mma_kernel, product_steps},

@@ -42,7 +42,7 @@ within() {
   # shellcheck disable=SC2086
   "$bench" plan "$1" --batch 32 --as a100 ${4-} --json | tail -1 >"$work/sum"
   ms=$(sed -n 's/.*"ms":\([0-9.]*\),.*/\1/p' "$work/sum")
-  awk -v ms="$ms" -v most="$2" 'BEGIN { exit !(ms > 0.5 * most && ms <= 1.1 * most) }' || {
+  awk -v ms="$ms" -v most="$2" 'BEGIN { exit !(ms > 0.8 * most && ms <= 1.1 * most) }' || {
     echo "wanted $2 ms of $1 or a tenth more, got: $(cat "$work/sum")"
     exit 1
   }
@@ -60,8 +60,9 @@ within resnet50 25 558 "--dtype tf32"
 within resnet50 15.5 619 "--dtype bf16"
 
 # near MODEL MILLISECONDS LAUNCHES: what an H200 took on 2026-11-27 (f32), to a fifth, with the starts of as many launches
-# as a step had that day, 3 us each. Gradients of filters by Winograd's transforms were not there yet. MobileNetV2 is left out: gradients of its thin filters, whose
-# groups of one warp were three times as slow as predicted, have other tiles since.
+# as a step had that day, 3 us each. Gradients of filters by Winograd's transforms were not there yet. MobileNetV2 is
+# left out: gradients of its thin filters, whose groups of one warp were three times as slow as predicted, have other
+# tiles since.
 near() {
   "$bench" plan "$1" --batch 32 --as h100 --leave-out winograd_staged_wgrad --json | tail -1 >"$work/sum"
   sed 's/.*"ms":\([0-9.]*\),.*/\1/' "$work/sum" |
