@@ -152,6 +152,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   KEEP_ROWS
 
   for (int j0 = begin; j0 < end; j0 += WARP_N) {
+    ITEM_ANEW
     MMA_WAIT(0);
     barrier(CLK_LOCAL_MEM_FENCE);
     FETCH_LYING(0, b_tiles[0], v_rows + j0 * V_t, V, end - j0, E)

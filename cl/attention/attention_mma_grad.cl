@@ -137,6 +137,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   READ_ROWS(d_rows, SIDES(k_rows + r0 * K_t, q_rows + r0 * Q_t), SIDES(K, Q), r1 - r0, D)
   READ_ROWS(e_rows, SIDES(v_rows + r0 * V_t, dy_rows + r0 * DY_t), SIDES(V, DY), r1 - r0, E)
   for (int step = 0; step < all_steps; step++) {
+    ITEM_ANEW
     const int h = first_head + step / blocks, x0 = begin + step % blocks * WARP_N, tile = step % COLUMN_TILES;
     const long of_row = ((long)b * H + h) * Tq;
     MMA_WAIT(0);

@@ -59,10 +59,10 @@ within mobilenetv2 13 418
 within resnet50 25 558 "--dtype tf32"
 within resnet50 15.5 619 "--dtype bf16"
 
-# near MODEL MILLISECONDS LAUNCHES: what an H200 took on 2026-11-27 (f32), to a fifth, with the starts of as many launches
-# as a step had that day, 3 us each. Gradients of filters by Winograd's transforms were not there yet. MobileNetV2 is
-# left out: gradients of its thin filters, whose groups of one warp were three times as slow as predicted, have other
-# tiles since.
+# near MODEL MILLISECONDS LAUNCHES: what an H200 took on 2026-11-27 (f32), to a fifth, with the starts of as many
+# launches as a step had that day, 3 us each. Gradients of filters by Winograd's transforms were not there yet.
+# MobileNetV2 is left out: gradients of its thin filters, whose groups of one warp were three times as slow as
+# predicted, have other tiles since.
 near() {
   "$bench" plan "$1" --batch 32 --as h100 --leave-out winograd_staged_wgrad --json | tail -1 >"$work/sum"
   sed 's/.*"ms":\([0-9.]*\),.*/\1/' "$work/sum" |

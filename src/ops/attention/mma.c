@@ -32,7 +32,7 @@ static const mica__variant variants[] = {
     VARIANT("ptx64x32", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 32, 64),
     VARIANT("mfma128x64", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 4, 32, 64, 64),
     VARIANT("mfma64x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 2, 32, 32, 64),
-    VARIANT("wmma64x64", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 64, 64),
+    VARIANT("wmma64x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 32, 64),
     VARIANT("wmma32x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 2, 16, 32, 64),
     VARIANT("dpas8.64x32", mica__gpu_has_dpas8, MICA__MMA_DPAS8, 1, 8, 8, 32, 32),
     VARIANT("dpas16.64x32", mica__gpu_has_dpas16, MICA__MMA_DPAS16, 1, 8, 8, 32, 64),
@@ -48,10 +48,10 @@ static const mica__variant grad_variants[] = {
     VARIANT("ptx64x16", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 16, 64, 1),
     VARIANT("mfma128x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 4, 32, 32, 64, 1),
     VARIANT("mfma64x32", mica__gpu_has_mfma, MICA__MMA_MFMA, 1, 2, 32, 32, 64, 1),
-    VARIANT("wmma64x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 32, 64, 1),
-    VARIANT("wmma32x32", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 2, 16, 32, 64, 1),
+    VARIANT("wmma64x16", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 4, 16, 16, 64, 1),
+    VARIANT("wmma32x16", mica__gpu_has_wmma, MICA__MMA_WMMA, 1, 2, 16, 16, 64, 1),
     EMULATION("emulated_mfma", MICA__MMA_MFMA, 0, 1, 32, 32, 64, 1),
-    EMULATION("emulated_wmma", MICA__MMA_WMMA, 0, 2, 16, 32, 64, 1),
+    EMULATION("emulated_wmma", MICA__MMA_WMMA, 0, 2, 16, 16, 64, 1),
     EMULATION("emulation", MICA__MMA_PTX, 0, 2, 16, 16, 64, 1),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
@@ -82,12 +82,15 @@ static tile tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   return t;
 }
 
+/* Larger heads take more than the 256 registers of a work-item (clang 19). */
+static bool is_too_large(const tile *t) { return t->unit == MICA__MMA_WMMA && t->native && t->head > 64; }
+
 static bool is_dpas(const tile *t) { return t->unit == MICA__MMA_DPAS8 || t->unit == MICA__MMA_DPAS16; }
 
 /* elements: of local memory, of 16 bits. */
 static bool fits(const tile *t, int64_t elements, const mica_device_info *device) {
-  return t->columns * t->head / PIECE % (int64_t)t->threads == 0 && t->threads <= device->max_group &&
-         (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;
+  return !is_too_large(t) && t->columns * t->head / PIECE % (int64_t)t->threads == 0 &&
+         t->threads <= device->max_group && (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;
 }
 
 /* What compilers found registers for, with any mask and dropout. A thread of Intel's has few. */
