@@ -70,12 +70,20 @@ START_TEST(a_run_is_trained_and_opened) {
   mica_metrics kept, again, learned;
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &kept));
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TRAIN, &learned));
-  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &before));
+  /* Another file of these samples is in no parts; the run's own is parted as it was, named or not. */
+  char copy[512];
+  write_trees("copy.csv", 600, kinds, 3);
+  snprintf(copy, sizeof copy, "%s", files_path("copy.csv"));
+  ck_ok(mica_run_evaluate(run, copy, MICA_PART_TRAIN, &before));
   ck_assert_double_gt(mica_metrics_get(&before, "accuracy"), 0.95);
   mica_run_destroy(run);
   ck_ok(mica_run_open(test_engine(), folder, &run));
-  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &after));
+  ck_ok(mica_run_evaluate(run, copy, MICA_PART_TRAIN, &after));
   ck_assert(after.samples == 600 && before.loss == after.loss);
+  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &after));
+  ck_assert(after.samples == 540 && after.loss == learned.loss);
+  ck_ok(mica_run_evaluate(run, data, MICA_PART_VALIDATION, &again));
+  ck_assert(again.samples == 60 && again.loss == kept.loss);
   /* The share that was kept out of training is found again, and what was trained on is without it. */
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TRAIN, &after));
   ck_assert(after.samples == 540 && after.loss == learned.loss);
