@@ -60,17 +60,19 @@ static inline vec clamped(const vec x, const float low, const float high) {
 DEFINE_EXPAND(1, 1)
 DEFINE_EXPAND(2, 1)
 
-/* d[pixel][M / 16][16] += the sum over the panel's `steps` channels of w[vector][k] times f[pixel][k]. */
+/* d[pixel][M / 16][16] += the sum over the panel's `steps` channels of w[vector][k] times f[pixel][k], added up by
+ * itself: long sums of parts round less. */
 #define DEFINE_PROJECT(vectors)                                                                                        \
   static inline void project_##vectors(const int steps, const int next, const int pitch, __local const float *f,       \
                                        weights w, local_floats d) {                                                    \
     vec sum[TILE][vectors];                                                                                            \
-    TILE_LOAD(sum, TILE, vectors, d, pitch);                                                                           \
+    TILE_CLEAR(sum, TILE, vectors);                                                                                    \
     for (int k = 0; k < steps; k++) {                                                                                  \
       vec filters[vectors];                                                                                            \
       UNROLL for (int j = 0; j < vectors; j++) filters[j] = MICA_VLOAD(VW, w, j * next + k * VW);                      \
       TILE_MULTIPLY_ADD(sum, TILE, vectors, f[i * PANEL + k], filters)                                                 \
     }                                                                                                                  \
+    TILE_EACH(TILE, vectors) sum[i][j] += MICA_VLOAD(VW, d, i * pitch + j * VW);                                       \
     TILE_STORE(sum, TILE, vectors, d, pitch);                                                                          \
   }
 DEFINE_PROJECT(1)
