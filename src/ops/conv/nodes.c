@@ -56,11 +56,11 @@ static mica_status check_ranks(const mica__type *inputs) {
 }
 
 /* An open extent as one that fits whatever is asked of it. */
-#define STAND_IN (1 << 20)
+#define ANY_EXTENT (1 << 20)
 
-static mica_shape close(mica_shape shape, int64_t channels) {
+static mica_shape pin_dynamic(mica_shape shape, int64_t channels) {
   for (int32_t i = 0; i < shape.rank; i++)
-    if (shape.dim[i] == MICA_DYNAMIC) shape.dim[i] = i == 1 ? channels : STAND_IN;
+    if (shape.dim[i] == MICA_DYNAMIC) shape.dim[i] = i == 1 ? channels : ANY_EXTENT;
   return shape;
 }
 
@@ -71,7 +71,7 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   MICA_TRY(check_ranks(inputs));
   mica_shape x = inputs[0].shape, w = inputs[1].shape;
   if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
-  MICA_TRY(mica__conv_dims_of(&config, close(x, w.dim[1] * config.groups), w, NULL, &dims));
+  MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(x, w.dim[1] * config.groups), w, NULL, &dims));
   *out = inputs[0];
   out->shape.dim[1] = w.dim[0];
   for (int32_t i = 2; i < x.rank; i++) {
@@ -112,7 +112,7 @@ static mica_status infer_transpose(const mica__type *inputs, int32_t input_count
                         mica_shape_format(x, tx), mica_shape_format(w, tw));
     out->shape.dim[i] = extent;
   }
-  MICA_TRY(mica__conv_dims_of(&config, close(out->shape, 0), w, NULL, &dims));
+  MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(out->shape, 0), w, NULL, &dims));
   if (x.dim[1] == w.dim[0] || x.dim[1] == MICA_DYNAMIC) return MICA_OK;
   return mica__fail(MICA_E_SHAPE, "x %s has not as many channels as w %s has filters", mica_shape_format(x, tx),
                     mica_shape_format(w, tw));

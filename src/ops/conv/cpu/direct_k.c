@@ -89,11 +89,7 @@ static mica_status launch_pixels(mica_queue *queue, const mica__task *task, mica
 }
 
 static mica_status launch(mica_queue *queue, const mica__task *task) {
-  mica_buffer *packed = NULL;
-  MICA_TRY(mica__conv_cpu_packed(queue, task->problem, &plan_of(task)->phase, VW, &packed));
-  const mica_status status = launch_pixels(queue, task, packed);
-  mica_buffer_destroy(packed);
-  return status;
+  return mica__conv_cpu_launch_packed(queue, task, &plan_of(task)->phase, VW, launch_pixels);
 }
 
 const mica__impl mica__conv_cpu_direct_k = {.name = "conv_cpu_direct_k",

@@ -71,11 +71,14 @@ static const char *decline(const mica__task *task) {
   return plan_of(task)->scratch > task->device->local_bytes ? "local memory does not take the source" : NULL;
 }
 
-static mica_status launch_images(mica_queue *queue, const mica__conv *conv, const plan *p, mica_buffer *packed,
-                                 int32_t *values) {
+static mica_status launch_images(mica_queue *queue, const mica__task *task, mica_buffer *packed) {
   const mica__kernel_desc *desc = &mica__conv_cpu_direct_n_kernel;
+  const mica__conv *conv = task->problem;
+  const plan *p = plan_of(task);
   const mica__conv_phase *w = &p->phase;
+  int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
+  mica__kernel_values(desc, task->variant ? task->variant : &variants[0], values);
   mica__kernel_set(desc, values, "NV", (int32_t)p->nv);
   mica__kernel_set(desc, values, "BACKWARD", conv->pass == MICA__CONV_BWD_DATA);
   MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
@@ -90,15 +93,7 @@ static mica_status launch_images(mica_queue *queue, const mica__conv *conv, cons
 }
 
 static mica_status launch(mica_queue *queue, const mica__task *task) {
-  const mica__conv *conv = task->problem;
-  const plan *p = plan_of(task);
-  int32_t values[MICA__MAX_PARAMS];
-  mica_buffer *packed = NULL;
-  mica__kernel_values(&mica__conv_cpu_direct_n_kernel, task->variant ? task->variant : &variants[0], values);
-  MICA_TRY(mica__conv_cpu_packed(queue, conv, &p->phase, MR, &packed));
-  const mica_status status = launch_images(queue, conv, p, packed, values);
-  mica_buffer_destroy(packed);
-  return status;
+  return mica__conv_cpu_launch_packed(queue, task, &plan_of(task)->phase, MR, launch_images);
 }
 
 const mica__impl mica__conv_cpu_direct_n = {.name = "conv_cpu_direct_n",

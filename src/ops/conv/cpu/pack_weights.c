@@ -43,12 +43,15 @@ mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *con
   return mica__queue_submit(queue, &launch);
 }
 
-mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *w, int32_t rows,
-                                  mica_buffer **packed) {
+mica_status mica__conv_cpu_launch_packed(mica_queue *queue, const mica__task *task, const mica__conv_phase *w,
+                                         int32_t rows, mica__conv_packed_launch *launch) {
+  const mica__conv *conv = task->problem;
   mica_queue *packer = mica__conv_packer(conv, queue);
+  mica_buffer *packed = NULL;
   const int64_t count = mica__conv_packed_count(w, rows);
-  MICA_TRY(mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), packed));
-  const mica_status status = count > 0 ? mica__conv_cpu_pack_weights(packer, conv, w, rows, w->c, *packed, 0) : MICA_OK;
-  if (status != MICA_OK) mica_buffer_destroy(*packed);
+  MICA_TRY(mica__workspace_create(packer, (size_t)(count + 1) * sizeof(float), &packed));
+  mica_status status = count > 0 ? mica__conv_cpu_pack_weights(packer, conv, w, rows, w->c, packed, 0) : MICA_OK;
+  if (status == MICA_OK) status = launch(queue, task, packed);
+  mica_buffer_destroy(packed);
   return status;
 }

@@ -9,8 +9,9 @@
 int64_t mica__conv_packed_count(const mica__conv_phase *phase, int64_t rows);
 mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
-/* Packs the weights of one phase in one block into a new workspace, which the caller destroys. */
-mica_status mica__conv_cpu_packed(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
-                                  int32_t rows, mica_buffer **packed);
+/* The launch of a task whose problem is a convolution, with the weights of one phase packed in one block. */
+typedef mica_status mica__conv_packed_launch(mica_queue *queue, const mica__task *task, mica_buffer *packed);
+mica_status mica__conv_cpu_launch_packed(mica_queue *queue, const mica__task *task, const mica__conv_phase *phase,
+                                         int32_t rows, mica__conv_packed_launch *launch);
 
 #endif

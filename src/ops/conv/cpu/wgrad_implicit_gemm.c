@@ -60,15 +60,15 @@ typedef struct plan {
 } plan;
 
 /* The problem without taps that read nothing but padding, whose gradient is zero; `first` of the others. */
-typedef struct used {
+typedef struct trimmed_problem {
   mica__conv_dims dims;
   int64_t first[3], all; /* all: taps of the filter */
   bool whole;
   const mica__core_model *core;
-} used;
+} trimmed_problem;
 
 /* Whole images where several fit a chunk, else rows of one, or a part of a row; of each about equal numbers. */
-static void choose_chunk(const used *u, plan *p) {
+static void choose_chunk(const trimmed_problem *u, plan *p) {
   const mica__conv_dims *d = &u->dims;
   int64_t chunk = chunk_of(u->core);
   p->columns = mica__max(1, d->out[2]);
@@ -101,7 +101,7 @@ static double row_elements(const mica__conv_dims *d, const plan *p) {
 
 /* Cuts the work into groups. The more panels share one, the less often the operand that is read in place comes from far
  * away; where there are then too few groups, the pixels are cut, and partial sums are written and added. */
-static void choose_groups(const used *u, plan *p) {
+static void choose_groups(const trimmed_problem *u, plan *p) {
   const mica__conv_dims *d = &u->dims;
   int64_t chunks = mica__ceil_div(d->n * d->out[0], p->slices) * mica__ceil_div(d->out[1], p->rows) *
                    mica__ceil_div(d->out[2], p->columns);
@@ -122,7 +122,7 @@ static void choose_groups(const used *u, plan *p) {
   }
 }
 
-static plan blocking_of(const used *u, const mica__variant *variant) {
+static plan blocking_of(const trimmed_problem *u, const mica__variant *variant) {
   const mica__conv_dims *d = &u->dims;
   plan p = {.variant = variant, .mr = variant->values[MR], .nr = variant->values[NV] * VW};
   int32_t panel = variant->values[PANEL];
@@ -139,8 +139,8 @@ static plan blocking_of(const used *u, const mica__variant *variant) {
   return p;
 }
 
-static used used_of(const mica__conv *conv, const mica_device_info *device) {
-  used u = {.dims = conv->dims, .core = mica__core_model_of(device)};
+static trimmed_problem trim(const mica__conv *conv, const mica_device_info *device) {
+  trimmed_problem u = {.dims = conv->dims, .core = mica__core_model_of(device)};
   mica__conv_dims *d = &u.dims;
   for (int i = 0; i < 3; i++) {
     u.first[i] = mica__conv_drop_idle(d->in[i], d->out[i], d->stride[i], -d->pad[i], d->dilation[i], &d->filter[i]);
@@ -153,7 +153,7 @@ static used used_of(const mica__conv *conv, const mica_device_info *device) {
 }
 
 /* NULL where the kernel can compute the problem in this way, with so many floats of local memory. */
-static const char *unable_with(const used *u, const mica__variant *variant, int64_t room) {
+static const char *unable_with(const trimmed_problem *u, const mica__variant *variant, int64_t room) {
   const mica__conv_dims *d = &u->dims;
   bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;
   bool taps_in_rows = variant->values[PANEL] == MICA__PANEL_Y_TAPS;
@@ -170,7 +170,7 @@ static const char *unable_with(const used *u, const mica__variant *variant, int6
 }
 
 /* Multiply-adds of vectors, those of padded tiles and those that packing costs as much as. */
-static double cost_of(const used *u, const mica__variant *variant) {
+static double cost_of(const trimmed_problem *u, const mica__variant *variant) {
   const mica__conv_dims *d = &u->dims;
   plan p = blocking_of(u, variant);
   int32_t panel = variant->values[PANEL];
@@ -186,7 +186,7 @@ static double cost_of(const used *u, const mica__variant *variant) {
 }
 
 /* The cheapest of the tiles that are made for the device's vectors. */
-static const mica__variant *choose_variant(const used *u, uint32_t vector_bytes, int64_t room) {
+static const mica__variant *choose_variant(const trimmed_problem *u, uint32_t vector_bytes, int64_t room) {
   const mica__variant *best = NULL;
   double least_cost = 0;
   for (size_t i = 0; i < VARIANTS; i++) {
@@ -201,7 +201,7 @@ static const mica__variant *choose_variant(const used *u, uint32_t vector_bytes,
   return best;
 }
 
-static int64_t room_of(const used *u, const mica_device_info *device) {
+static int64_t room_of(const trimmed_problem *u, const mica_device_info *device) {
   return mica__min(u->core->l2_floats / SCRATCH_PART, (int64_t)(device->local_bytes / sizeof(float)));
 }
 
@@ -210,26 +210,26 @@ static const char *unable(const void *problem) {
   if (conv->dtype == MICA_F64) return "its sums are float";
   if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels"; /* nor groups */
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
-  used u = used_of(conv, &any);
+  trimmed_problem u = trim(conv, &any);
   return choose_variant(&u, any.vector_bytes, u.core->l2_floats / SCRATCH_PART)
              ? NULL
              : "an image, or a row of one, is too large";
 }
 
 /* The variant is NULL where local memory has no room for any. */
-typedef struct whole {
-  used used;
+typedef struct task_plan {
+  trimmed_problem trimmed;
   plan plan;
-} whole;
-MICA__TASK_PLAN(whole)
+} task_plan;
+MICA__TASK_PLAN(task_plan)
 
 static void plan_task(mica__task *task) {
-  whole w = {.used = used_of(task->problem, task->device)};
-  int64_t room = room_of(&w.used, task->device);
+  task_plan w = {.trimmed = trim(task->problem, task->device)};
+  int64_t room = room_of(&w.trimmed, task->device);
   const mica__variant *variant = task->variant;
-  if (!variant || unable_with(&w.used, variant, room))
-    variant = choose_variant(&w.used, task->device->vector_bytes, room);
-  if (variant) w.plan = blocking_of(&w.used, variant);
+  if (!variant || unable_with(&w.trimmed, variant, room))
+    variant = choose_variant(&w.trimmed, task->device->vector_bytes, room);
+  if (variant) w.plan = blocking_of(&w.trimmed, variant);
   keep_plan(task, w);
 }
 
@@ -241,7 +241,7 @@ static const char *decline(const mica__task *task) {
 MICA__FIELDS(blocking_fields, WGRAD_BLOCKING);
 static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *partial) {
   const mica__conv *conv = task->problem;
-  const used *u = &plan_of(task)->used;
+  const trimmed_problem *u = &plan_of(task)->trimmed;
   const plan *p = &plan_of(task)->plan;
   const mica__conv_dims *d = &u->dims;
   int32_t values[MICA__MAX_PARAMS];
@@ -273,7 +273,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_b
 }
 
 static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
-  const used *u = &plan_of(task)->used;
+  const trimmed_problem *u = &plan_of(task)->trimmed;
   const plan *p = &plan_of(task)->plan;
   if (!p->variant)
     return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_implicit_gemm: local memory does not take a row");
