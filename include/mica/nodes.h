@@ -239,7 +239,7 @@ typedef enum mica_scatter {
   MICA_SCATTER_MIN,
 } mica_scatter;
 /* x with updates[o, j, i] reduced into [o, indices[o, j, i], i], in rising j. Beside the axis the indices may be
- * smaller than x. updates has the indices' shape. */
+ * smaller than x where that is not open. updates has the indices' shape. */
 MICA_API mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
                                           mica_scatter how);
 /* indices (..., k): x with updates[...] reduced into x[indices[..., 0], ... indices[..., k - 1]]. */

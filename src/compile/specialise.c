@@ -174,6 +174,10 @@ static bool joins_nothing(const sweep *s, const draft *d) {
   return true;
 }
 
+static bool has_no_axes(const draft *d) {
+  return d->op == &mica__op_sum && ((const mica__reduce_attrs *)d->attrs)->axes == 0;
+}
+
 /* A sum of equal elements, where the device would find it without rounding too, and without wrapping. */
 static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
   const mica__node *x = mica__graph_node(s->out, d->inputs[0]);
@@ -229,7 +233,8 @@ static mica_status make(sweep *s, const draft *d, int32_t *id) {
   double sum = 0, *values[MICA__MAX_RESULTS] = {NULL};
   *id = s->simplify && d->op->kind == MICA__OP_POINTWISE ? same_value(s, d) : 0;
   if (*id) return MICA_OK;
-  if (s->simplify && joins_nothing(s, d)) return in_shape(s, d->inputs[0], d->types[0], d->pass, id);
+  if ((s->simplify || has_no_axes(d)) && joins_nothing(s, d))
+    return in_shape(s, d->inputs[0], d->types[0], d->pass, id);
   if (s->simplify && is_dot(s, d)) return make_dot(s, d, id);
   if (s->simplify && sums_equal_elements(s, d, &sum)) {
     draft full = {.op = &mica__op_full, .types = {d->types[0]}, .attrs = &(mica__full_attrs){sum}};
@@ -282,6 +287,8 @@ static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, i
   d.inputs = inputs;
   MICA_TRY(mica__attrs_copy(d.op->attrs, node->attrs, &d.attrs));
   mica_status status = infer_again(s, &d);
+  /* What the shape of an operand says of a sum is in the attributes now. */
+  if (d.op == &mica__op_sum) d.input_count = 1;
   if (status == MICA_OK) status = drop_unread(s, d.op, inputs, d.input_count);
   if (status == MICA_OK) status = make(s, &d, id);
   free(d.attrs);

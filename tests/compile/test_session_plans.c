@@ -302,6 +302,39 @@ START_TEST(binding_costs_no_wait) {
 }
 END_TEST
 
+static void expect_output(size_t index, const float *wanted, size_t count) {
+  float got[6];
+  const mica_tensor *tensor = mica_session_output(session, index);
+  ck_assert_uint_eq(mica_tensor_bytes(tensor), count * sizeof *got);
+  ck_ok(mica_tensor_download(test_queue(), tensor, got, count * sizeof *got));
+  ck_assert_mem_eq(got, wanted, count * sizeof *got);
+}
+
+/* Which operand is broadcast is known when extents are: its gradient is a sum, and that one's goes to all. */
+START_TEST(gradients_of_what_is_broadcast_along_open_axes) {
+  const mica_shape open = MICA_SHAPE(MICA_DYNAMIC, 3);
+  mica_value x = mica_input(graph, "x", MICA_F32, open), y = mica_input(graph, "y", MICA_F32, open), d[2];
+  mica_tensor *fed[3];
+  ck_ok(mica_gradients(mica_sum(mica_mul(x, y), MICA_ALL_AXES, false), &y, 1, &d[0]));
+  ck_ok(mica_gradients(mica_sum(mica_mul(d[0], d[0]), MICA_ALL_AXES, false), &x, 1, &d[1]));
+  static const float data[] = {1, 2, 3, 4, 5, 6};
+  for (int64_t k = 0; k < 3; k++)
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(k ? k : 2, 3), data, &fed[k]));
+  for (int plain = 0; plain < 2; plain++) {
+    ck_ok(mica_session_create(test_engine(), graph, d, 2, &(mica_session_config){.no_simplify = plain}, &session));
+    ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[1]}}, 2));
+    expect_output(0, (float[]){5, 7, 9}, 3);
+    expect_output(1, (float[]){10, 14, 18, 10, 14, 18}, 6);
+    ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[2]}}, 2));
+    expect_output(0, data, 6);
+    expect_output(1, (float[]){2, 4, 6, 8, 10, 12}, 6);
+    mica_session_destroy(session);
+    session = NULL;
+  }
+  for (int k = 0; k < 3; k++) mica_tensor_destroy(fed[k]);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("session_plans");
@@ -316,6 +349,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, an_output_is_written_where_the_caller_wants_it);
   tcase_add_test(tests, outputs_do_not_overlap);
   tcase_add_test(tests, a_run_is_not_fed_with_what_it_overwrites);
+  tcase_add_test(tests, gradients_of_what_is_broadcast_along_open_axes);
   tcase_add_test(tests, binding_costs_no_wait);
   suite_add_tcase(suite, tests);
   return suite;

@@ -213,9 +213,14 @@ mica_value mica__sum_to(mica_value value, mica_value like) {
   if (!value.graph || mica_dtype_kind_of(mica_value_dtype(like)) != MICA_DTYPE_KIND_FLOAT) return (mica_value){0};
   mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
   int32_t extra = from.rank - to.rank;
-  mica_axes axes = {0};
-  for (int32_t i = 0; i < from.rank; i++)
-    if (i < extra || (to.dim[i - extra] == 1 && from.dim[i] != 1)) axes.axis[axes.count++] = i;
-  if (axes.count > 0) value = mica_sum(value, axes, true);
+  mica__reduce_attrs sum = {.keep = true};
+  bool open = false; /* an extent that may be 1 where the value's is not */
+  for (int32_t i = 0; i < from.rank; i++) {
+    if (i < extra || (to.dim[i - extra] == 1 && from.dim[i] != 1))
+      sum.axes |= 1u << i;
+    else
+      open = open || (to.dim[i - extra] == MICA_DYNAMIC && from.dim[i] != 1);
+  }
+  if (sum.axes || open) value = mica__graph_add(&mica__op_sum, (mica_value[]){value, like}, open ? 2 : 1, &sum);
   return extra > 0 ? mica__reshape_like(value, like) : value;
 }

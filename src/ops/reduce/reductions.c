@@ -26,6 +26,20 @@ static mica_status infer_fold(const mica__type *inputs, int32_t input_count, voi
   return infer_reduce(inputs, attrs, true, out);
 }
 
+/* A second operand says what is summed, too: axes along which it has 1 element and the first has not. Where extents are
+ * open they are found when these are known. The axes stay. */
+static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  mica__reduce_attrs *given = attrs;
+  if (input_count == 1) return infer_reduce(inputs, attrs, true, out);
+  const mica_shape from = inputs[0].shape, to = inputs[1].shape;
+  const int32_t extra = from.rank - to.rank;
+  for (int32_t i = extra; i < from.rank; i++)
+    if (to.dim[i - extra] == 1 && from.dim[i] != 1) given->axes |= 1u << i;
+  MICA_TRY(infer_reduce(inputs, given, true, out));
+  for (int32_t i = extra; i < from.rank; i++) out->shape.dim[i] = to.dim[i - extra];
+  return MICA_OK;
+}
+
 static mica_status infer_extreme(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   return infer_reduce(inputs, attrs, false, out);
@@ -107,6 +121,10 @@ static mica_value with_axes(mica_value value, const mica__reduce_attrs *attrs, i
 static mica_status grad_sum(const mica__grad *grad) {
   const mica__reduce_attrs *attrs = mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];
+  if (grad->input_count == 2) {
+    grad->dinputs[0] = mica__graph_add(&mica__op_expand, (mica_value[]){grad->dy, x}, 2, NULL);
+    return MICA_OK;
+  }
   grad->dinputs[0] = mica__expand_like(with_axes(grad->dy, attrs, mica_value_shape(x).rank), x);
   return MICA_OK;
 }
@@ -145,23 +163,24 @@ static mica_status grad_index(const mica__grad *grad) {
 
 static MICA__ATTR_TABLE(reduce, MICA__REDUCE_ATTRS);
 
-#define REDUCTION(label, how, takes, shape_rule, gradient)                                                             \
+#define REDUCTION(label, how, most, takes, shape_rule, gradient)                                                       \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kind = MICA__OP_REDUCE,                                                          \
                                      .min_inputs = 1,                                                                  \
-                                     .max_inputs = 1,                                                                  \
+                                     .max_inputs = most,                                                               \
+                                     .shape_only = most > 1 ? 2 : 0,                                                   \
                                      .attrs = &mica__reduce_attr_list,                                                 \
                                      .dtypes = takes,                                                                  \
                                      .infer = shape_rule,                                                              \
                                      .grad = gradient,                                                                 \
                                      .join = MICA__JOIN_##how,                                                         \
                                      .evaluate = evaluate_##label};
-REDUCTION(sum, SUM, "n>0", infer_fold, grad_sum)
-REDUCTION(max, MAX, "n>0", infer_extreme, grad_extreme)
-REDUCTION(min, MIN, "n>0", infer_extreme, grad_extreme)
-REDUCTION(prod, PROD, "n>0", infer_fold, grad_prod)
-REDUCTION(argmax, ARGMAX, "n>l", infer_extreme, grad_index)
-REDUCTION(argmin, ARGMIN, "n>l", infer_extreme, grad_index)
+REDUCTION(sum, SUM, 2, "n>0", infer_sum, grad_sum)
+REDUCTION(max, MAX, 1, "n>0", infer_extreme, grad_extreme)
+REDUCTION(min, MIN, 1, "n>0", infer_extreme, grad_extreme)
+REDUCTION(prod, PROD, 1, "n>0", infer_fold, grad_prod)
+REDUCTION(argmax, ARGMAX, 1, "n>l", infer_extreme, grad_index)
+REDUCTION(argmin, ARGMIN, 1, "n>l", infer_extreme, grad_index)
 
 #define BUILDER(name)                                                                                                  \
   mica_value mica_##name(mica_value x, mica_axes axes, bool keep) {                                                    \
