@@ -94,7 +94,7 @@ said=$kept/said/$platform
 mkdir -p "$said"
 
 # count PATTERN PLATFORM: lines of all checks kept of it; one may be in what two ops said (gather, gather_elements).
-count() { cat "$kept/said/$2"/*.op 2>/dev/null | sort -u | grep -c "$1" || true; }
+count() { cat "$kept/said/$2"/*.op 2>/dev/null | sort -u | grep -ac "$1" || true; }
 elsewhere='it is for other devices'
 declined() { echo $(($(count '^skipped' "$1") - $(count "$elsewhere" "$1"))); }
 
@@ -117,7 +117,7 @@ if [ "$platform" = table ]; then
     fi
   done
   echo
-  cat "$kept"/said/*/*.op 2>/dev/null | grep '^skipped' | grep -v "$elsewhere" |
+  cat "$kept"/said/*/*.op 2>/dev/null | grep -a '^skipped' | grep -v "$elsewhere" |
     sed 's/.*declined: //; s/.*  //' | sort | uniq -c | sort -rn
   echo
   # A column a platform.
@@ -238,7 +238,7 @@ for op in $ops; do
     ! grep -q '^failed' "$said/$op.op" || status=1
   fi
 done
-cat "$said"/*.op 2>/dev/null | grep '^skipped' | grep -v "$elsewhere" | sort -u || true
+cat "$said"/*.op 2>/dev/null | grep -a '^skipped' | grep -v "$elsewhere" | sort -u || true
 echo "$platform: $(count '^ok ' "$platform") ok, $(count '^failed' "$platform") failed, $(declined "$platform")" \
   "declined; $(count "$elsewhere" "$platform") are for other devices"
 exit $status
