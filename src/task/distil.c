@@ -107,12 +107,12 @@ static bool is_foreign(const mica_run *teacher) { return teacher->model && !teac
 static mica_status check_model(const mica_run *run) {
   const mica_run *teacher = run->teacher.run;
   const mica_onnx_port port = mica_onnx_input(teacher->model, 0);
-  if (!mica__run_find_fact(run, "input") || mica__run_find_fact(run, "rate") || mica__run_categories(run))
-    return mica__fail(
-        MICA_E_UNSUPPORTED,
-        "a teacher in ONNX takes pictures or numbers, and the task %s has other inputs here: it is taught by "
-        "a run, --teacher RUN",
-        run->task->name);
+  const bool sound = run->task->hears != NULL;
+  if (!mica__run_find_fact(run, "input") || (mica__run_find_fact(run, "rate") && !sound) || mica__run_categories(run))
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a teacher in ONNX takes pictures, numbers or recordings of words, and the task %s has other "
+                      "inputs here: it is taught by a run, --teacher RUN",
+                      run->task->name);
   if (mica__onnx_is_quantized(teacher->model))
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is quantised; the model that it was made of can teach",
                       teacher->folder);
@@ -128,6 +128,8 @@ static mica_status check_model(const mica_run *run) {
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   /* Segmentation trains on windows of its pictures. */
   const double *window = mica_run_fact_numbers(run, "window", &sides);
+  /* Recordings have one channel, and models no axis for it. */
+  if (sound) input += rank - 1, rank = 1;
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
   for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
@@ -212,7 +214,8 @@ static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *ba
   MICA_TRY(mica_nn_create(mica_nn_graph(nn), &config, &teacher->nn));
   mica_status status = blindfold(run, batch, own, &blind);
   if (status == MICA_OK && teacher->run->model) {
-    mica_value x = mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
+    mica_value x = run->task->hears ? run->task->hears(teacher->nn, run, &blind)
+                                    : mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
     if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
     const mica__ending ending =
         mica__imported_ending(teacher->run->model, teacher->run, own->answers[0].kind == MICA_ANSWER_KIND_NUMBERS);

@@ -175,14 +175,18 @@ static mica_value network(mica_nn *nn, const mica_run *run, mica_value x, int64_
   return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, mica_run_number(run, "dropout")), classes, NULL);
 }
 
+static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
+  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  const mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
+  return middles(nn, run, x, lengths, (int64_t)input[1]);
+}
+
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const char *label = mica__run_fact_text(run, "label_column");
   const int64_t classes = classes_of(run);
   const bool training = mica_nn_is_training(nn);
-  const double *input = mica_run_fact_numbers(run, "input", NULL);
-  mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
-  mica_value z = network(nn, run, features(nn, run, middles(nn, run, x, lengths, (int64_t)input[1])), classes);
+  mica_value z = network(nn, run, features(nn, run, hears(nn, run, batch)), classes);
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
   if (!mica_batch_has(batch, label) || !z.graph) return;
@@ -204,7 +208,9 @@ static const mica_onnx_text export_docs[] = {
     {0}};
 
 static mica_value whole_middles(mica_value x, int64_t length) {
-  mica_value count = mica_max(mica_sum(mica_full_like(x, 1), MICA_AXES(1), false), MICA_AXES(0), false);
+  /* Ones are made of the samples, whose shape may be open where the model is part of a graph. */
+  mica_value ones = mica_affine(mica_clip(x, 0, 0), 1, 1);
+  mica_value count = mica_max(mica_sum(ones, MICA_AXES(1), false), MICA_AXES(0), false);
   mica_value start = mica_floor(mica_affine(count, 0.5, -0.5 * (double)length));
   mica_value at = mica_add(mica_range(x.graph, MICA_F32, length), start);
   mica_value kept = mica_maximum(mica_minimum(at, mica_affine(count, 1, -1)), mica_full_like(at, 0));
@@ -327,6 +333,7 @@ const mica__task_row mica__task_keyword = {
     .prepare = prepare,
     .fits = fits,
     .step = step,
+    .hears = hears,
     .exports = exports,
     .export_columns = export_columns,
     .export_docs = export_docs,

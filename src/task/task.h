@@ -50,6 +50,9 @@ typedef struct mica__task_row {
    * ends with NULL. */
   const char *const *answer_columns;
   mica_step_fn *step; /* its config is the const mica_run * */
+  /* What a teacher in ONNX is given of a batch where that is not the input's column: recordings (N, T) of as many
+   * samples as the last number of the fact "input". NULL: the column. */
+  mica_value (*hears)(mica_nn *nn, const mica_run *run, const mica_batch_values *batch);
   /* MICA_E_FORMAT or MICA_E_UNSUPPORTED, saying why, where a run of the task cannot teach the run, although they have
    * in common what those of all tasks must (task/distil.c). NULL: it can. */
   mica_status (*teaches)(const mica_run *run, const mica_run *teacher);
