@@ -84,7 +84,7 @@ if "$mica" export "$work/teacher" --onnx "$work/teacher.onnx" >/dev/null 2>&1; t
   student --data "$work/wide.csv" --teacher "$work/teacher.onnx" --out "$work/none"
   ends 1 '' '*was trained on "input" 2, the data have 3*'
   run train --task text --data "$work/t.tsv" --epochs 1 --teacher "$work/foreign.onnx" --out "$work/none"
-  ends 1 '' '*takes pictures, numbers or recordings of words, and the task text has other inputs here: it is taught by a run, *'
+  ends 1 '' '*takes pictures, numbers or *, and the task text has other inputs here: it is taught by a run, *'
   epochs=6
 fi
 

@@ -137,8 +137,8 @@ fi
 mkdir -p "$work/words/a" "$work/words/b"
 make_tones "$work/tones" 40 1 >/dev/null
 for letter in a b; do mv "$work/tones/$letter"*.wav "$work/words/$letter"; done
-train="--task keyword --data $work/words --batch 4 --width 8 --seconds 0.7 --mels 8 --seed 1 --dropout 0 --masks 0 --shift 0
-  --quiet"
+train="--task keyword --data $work/words --batch 4 --width 8 --seconds 0.7 --mels 8 --seed 1 --dropout 0 --masks 0
+  --shift 0 --quiet"
 # shellcheck disable=SC2086
 if "$mica" train $train --epochs 2 --out "$work/hears" >/dev/null 2>&1 &&
   "$mica" export "$work/hears" --onnx "$work/hears.onnx" >/dev/null 2>&1; then
