@@ -99,6 +99,40 @@ START_TEST(long_sums_are_made_of_parts) {
 }
 END_TEST
 
+/* There are no channels, or all taps are outside of x: results are their bias. */
+START_TEST(sums_of_nothing_are_nothing) {
+  static const struct {
+    int64_t channels, height, width, taps;
+    mica_conv_config config;
+  } cases[] = {{0, 7, 7, 1, {.groups = 1}},
+               {0, 14, 14, 3, {.pad = {1, 1}}},
+               {0, 1, 28, 1, {.groups = 1}},
+               {4, 1, 14, 2, {.pad = {3, 0}, .dilation = {5, 1}}}};
+  enum { FILTERS = 40, MOST = FILTERS * 14 * 14 };
+  static float values[MOST];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const int64_t c = cases[i].channels, h = cases[i].height, w = cases[i].width, r = cases[i].taps;
+    const mica_conv_config *config = &cases[i].config;
+    const bool outside = config->dilation[0] > 1;
+    const mica_shape shape = MICA_SHAPE(1, FILTERS, outside ? 2 : h, outside ? w - r + 1 : w);
+    mica_tensor *x = NULL, *filters = NULL, *bias = NULL, *y = NULL;
+    for (int k = 0; k < MOST; k++) values[k] = (float)(k + 1);
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(1, c, h, w), values, &x));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(FILTERS, c, r, r), values, &filters));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(FILTERS), values, &bias));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, values, &y));
+    ck_ok(mica_op_conv_fwd(test_queue(), config, x, filters, &(mica_conv_epilogue){.bias = bias}, y));
+    ck_ok(mica_tensor_download(test_queue(), y, values, mica_tensor_bytes(y)));
+    const int64_t plane = shape.dim[2] * shape.dim[3];
+    for (int64_t k = 0; k < FILTERS * plane; k++) ck_assert_float_eq(values[k], (float)(k / plane + 1));
+    mica_tensor_destroy(x);
+    mica_tensor_destroy(filters);
+    mica_tensor_destroy(bias);
+    mica_tensor_destroy(y);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   const mica_device_info *device = mica_engine_device(test_engine());
@@ -108,6 +142,7 @@ Suite *test_suite(void) {
   TCase *tests = tcase_create("long_sums");
   tcase_set_timeout(tests, 120);
   tcase_add_test(tests, long_sums_are_made_of_parts);
+  tcase_add_test(tests, sums_of_nothing_are_nothing);
   suite_add_tcase(suite, tests);
   return suite;
 }

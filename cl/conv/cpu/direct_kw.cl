@@ -48,13 +48,13 @@ typedef struct tile_source {
 
 /* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]: of partial sums of about
  * SUMMED products, since one sum of all rounds sqrt(K / SUMMED) times as much (K 2304: 10 units of the last place, 2.8
- * so). */
+ * so). A sum of nothing is 0. */
 #define DEFINE_MULTIPLY(segments, vectors)                                                                             \
   static inline void multiply_##segments##_##vectors(__global const float *w, tile_source from, vec *sums) {           \
     const long next = (long)from.channels * from.taps * VW;                                                            \
-    const int block = max(1, SUMMED / from.taps);                                                                      \
+    const int block = max(1, SUMMED / max(1, from.taps));                                                              \
     pixels x = from.segment[0], y = from.segment[1];                                                                   \
-    for (int begin = 0; begin < from.channels; begin += block) {                                                       \
+    for (int begin = 0; begin == 0 || begin < from.channels; begin += block) {                                         \
       vec sum[(segments)*SEG][vectors];                                                                                \
       TILE_CLEAR(sum, (segments)*SEG, vectors);                                                                        \
       for (int c = min(block, from.channels - begin); c > 0; c--, x += from.channel, y += from.channel)                \
