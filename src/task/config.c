@@ -123,14 +123,32 @@ static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_s
   return good;
 }
 
+/* What older versions took, as this one writes it: numbers with blanks before them or in hexadecimal digits, blanks in
+ * lists of numbers, a comma behind the last. Appends nothing where it is none of these. */
+static void modernise(const char *name, const char *value, mica__text *text) {
+  const bool list = !strcmp(name, "class-weights") || !strcmp(name, "augment");
+  char *end = NULL;
+  const double number = strtod(value, &end);
+  if (!list && end != value && !*end) mica__text_addf(text, "%.17g", number);
+  for (const char *at = value; list && *at; at++)
+    if (!strchr(" \t", *at) && (*at != ',' || at[1])) mica__text_addf(text, "%c", *at);
+}
+
+static bool is_right(const mica_run *run, const char *name, const char *value) {
+  return mica__settings_check(run->task->name, &(mica_setting){name, value}, 1) == MICA_OK;
+}
+
 /* Values are taken as they stand where they are right; a setting that this version does not know is passed over. */
 static mica_status take_setting(mica_run *run, const char *name, const char *value) {
+  mica__text modern = {0};
   mica_status status = MICA_OK;
   mica__attempt_begin();
-  if (!value || mica__settings_check(run->task->name, &(mica_setting){name, value}, 1) == MICA_OK || !*value ||
-      !strcmp(name, "init") || !strcmp(name, "teacher"))
+  if (value && (!is_right(run, name, value) || !strcmp(name, "class-weights"))) modernise(name, value, &modern);
+  if (modern.length && mica__text_status(&modern) == MICA_OK) value = modern.data;
+  if (!value || is_right(run, name, value) || !*value || !strcmp(name, "init") || !strcmp(name, "teacher"))
     status = value ? mica__run_set(run, name, value) : MICA_OK;
   mica__attempt_end();
+  mica__text_free(&modern);
   return status == MICA_E_NOMEM ? mica__fail_nomem("a run") : MICA_OK;
 }
 

@@ -124,11 +124,13 @@ mica_status mica__run_no_test(const mica_run *run) {
                     run->data, run->folder, samples, validated);
 }
 
-/* How many samples there are to test, where files hold them, which may be gone one day. */
+/* How many samples there are to test, where files hold them, which may be gone one day. Data that are named in place of
+ * a run's may have none. */
 static mica_status note_tested(mica_run *run) {
   const mica_dataset *test = run->parts[MICA_PART_TEST].data;
   const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;
-  return samples > 0 ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
+  const bool others = run->config.data && mica__run_find_fact(run, MICA__TESTED);
+  return samples > 0 || others ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
 }
 
 /* Opens a part; it stays NULL if there is none. */
@@ -520,11 +522,12 @@ static mica_status make_engine(mica_run *run) {
   return mica_engine_create(run->config.engine, &run->engine);
 }
 
-/* The answers of pictures, arrays and texts without a table lie in no column that could be named. */
+/* The answers of pictures, arrays and texts without a table lie in no column that could be named. Runs of older
+ * versions may have such a setting all the same, and go on. */
 static mica_status check_label(const mica_run *run) {
   const mica__store *store = run->whole->store;
   const bool columns = run->config.dataset || mica__windows_of(run->whole) || (store && store->schema);
-  if (!*mica_run_setting(run, "label") || columns) return MICA_OK;
+  if (!*mica_run_setting(run, "label") || columns || run->resumed) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "label is a column of a table: the task %s finds no answers in such a one of %s",
                     run->task->name, run->data);
 }

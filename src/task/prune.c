@@ -121,7 +121,7 @@ static const char *parted_by(const work *w) {
   bool apart = false;
   if (!w->base->task->open && mica__run_has_validation(w->now, &apart) != MICA_OK) return NULL;
   for (size_t i = 0; !apart && i < sizeof names / sizeof *names - !draws; i++)
-    if (strcmp(mica_run_setting(w->now, names[i]), mica_run_setting(w->base, names[i])) != 0) return names[i];
+    if (!mica__equal_values(mica_run_setting(w->now, names[i]), mica_run_setting(w->base, names[i]))) return names[i];
   return NULL;
 }
 

@@ -194,6 +194,8 @@ mica_status mica__run_remark_comments(mica_run *run, const mica_dataset *data);
 mica_status mica__run_remark_coarse(mica_run *run);
 /* True if the setting of this row does nothing where another has its value (mica_setting_row.of). */
 bool mica__run_is_idle(const mica_run *run, size_t row);
+/* True for the same text, or the same number: 0.1 and 0.10. */
+bool mica__equal_values(const char *a, const char *b);
 /* Remarks on settings that others leave without an effect. */
 mica_status mica__run_remark_idle(mica_run *run);
 /* Gives the sections so far to input->take, where there is one, and then drops them. */

@@ -265,7 +265,7 @@ mica_status mica__run_set_number(mica_run *run, const char *name, double value) 
   return status;
 }
 
-static bool equal_values(const char *a, const char *b) {
+bool mica__equal_values(const char *a, const char *b) {
   char *end_a = NULL, *end_b = NULL;
   const double x = strtod(a, &end_a), y = strtod(b, &end_b);
   return !strcmp(a, b) || (*a && *b && !*end_a && !*end_b && x == y);
@@ -277,10 +277,10 @@ mica_status mica__run_take_settings(mica_run *run) {
     const mica_setting *s = &run->config.settings[i];
     for (size_t k = 0; run->resumed && k < run->row_count; k++)
       if (run->rows[k]->fixed && !strcmp(run->rows[k]->name, s->name) &&
-          !equal_values(mica_run_setting(run, s->name), s->value))
+          !mica__equal_values(mica_run_setting(run, s->name), s->value))
         return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
                           mica_run_setting(run, s->name), s->value);
-    if (run->resumed && !run->changed && !equal_values(mica_run_setting(run, s->name), s->value))
+    if (run->resumed && !run->changed && !mica__equal_values(mica_run_setting(run, s->name), s->value))
       run->changed = s->name;
     MICA_TRY(mica__run_set(run, s->name, s->value));
   }
@@ -331,7 +331,7 @@ mica_status mica__run_remark_idle(mica_run *run) {
     const mica_setting_row *row = run->rows[i];
     const char *given = mica__run_given(run, row->name);
     char text[32];
-    const char *other = given && !equal_values(given, row->value) ? idle_for(run, row, text) : NULL;
+    const char *other = given && !mica__equal_values(given, row->value) ? idle_for(run, row, text) : NULL;
     if (!other) continue;
     const char *value = mica_run_setting(run, other);
     MICA_TRY(*value ? mica__run_remark(run, "%s does nothing: %s is %s", row->name, other, value)

@@ -97,6 +97,14 @@ run compare "$work/o" "$work/o" --repeats 20
 ends 1 '' '*the test part that *of 30 samples, is gone; --part validation *'
 run eval --model "$work/o" --part validation --json
 ends 0 '{"task":"classify","part":"validation",*' ''
+# Data that a run goes on with, and that never had one, have lost nothing.
+mkdir "$work/alone"
+cp "$work/own/train.csv" "$work/alone"
+cp -r "$work/o" "$work/moved"
+run train --resume --epochs 2 --data "$work/alone" --quiet --out "$work/moved"
+ends 0 '' ''
+run eval --model "$work/moved" --json
+ends 0 '{"task":"classify","part":"validation",*' '*'
 mv "$work/test.csv" "$work/own/test.csv"
 # What is held out of train.csv is what it was, too, as is a validation part that is a file.
 run eval --model "$work/o" --part validation --json

@@ -62,6 +62,29 @@ ends 0 '' ''
 run train --resume --epochs 5 --init "$work/run/model.safetensors" --out "$work/run"
 ends 2 '' "mica train: init is \"\" in the run that is resumed, and cannot become *"
 
+# Settings as older versions took them, which this one refuses where they are typed: the run goes on with them.
+run train --data "$work/k.csv" --epochs 1 --validation 0.25 --class-weights 1,2,1 --quiet --out "$work/older"
+ends 0 '' ''
+sed -i 's/"validation": "0.25"/"validation": " 0x1p-2"/; s/"class-weights": "1,2,1"/"class-weights": "1, 2, 1"/' \
+  "$work/older/config.json"
+grep -q '"validation": " 0x1p-2"' "$work/older/config.json" || fault 'there is no such setting'
+grep -q '"class-weights": "1, 2, 1"' "$work/older/config.json" || fault 'there are no such weights'
+run eval --model "$work/older" --part validation --json
+holds metrics.samples 30
+run prune "$work/older" --steps 1 --epochs 1 --validation 0.250 --quiet --out "$work/less"
+ends 0 '' ''
+run train --resume --epochs 2 --quiet --out "$work/older"
+ends 0 '' ''
+grep -q '"validation": "0.25"' "$work/older/config.json" || fault 'another part validates'
+# A label without columns did nothing, and does so.
+for i in $(seq 60); do echo "the cat sat on mat $i and the dog ran to it"; done >"$work/lines.txt"
+run train --task language --data "$work/lines.txt" --context 8 --width 8 --heads 2 --layers 1 --epochs 1 --quiet \
+  --out "$work/lines"
+ends 0 '' ''
+sed -i 's/"label": ""/"label": "a"/' "$work/lines/config.json"
+run train --resume --epochs 2 --quiet --out "$work/lines"
+ends 0 '' ''
+
 # A checkpoint that lacks: nothing is begun again.
 cp "$work/run/model.safetensors" "$work/model"
 rm "$work/run/last.safetensors"
