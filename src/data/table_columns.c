@@ -4,6 +4,7 @@
 #include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *mica__field_column(const mica__field *field) {
   if (field->label) return "label";
@@ -87,6 +88,10 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
     case MICA_COLUMN_KIND_TIME: about.dtype = MICA_I64; break;
     default: about.dtype = MICA_F32;
     }
+    if (mica__store_find(store, about.name))
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: a column \"%s\" that is read by itself has the name by which %s are known: rename it",
+                        store->name, about.name, strcmp(about.name, "x") ? "answers" : "numbers of the inputs");
     MICA_TRY(mica__store_add(store, &about, &column));
     if (field->kind == MICA_COLUMN_KIND_CLASS && !field->numbered)
       MICA_TRY(mica__column_name_classes(column, (const char *const *)field->classes.names, about.classes));

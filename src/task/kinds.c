@@ -12,13 +12,24 @@ const char *mica__kind_at(size_t i) {
   return i < sizeof kinds / sizeof *kinds ? mica_column_kind_name(kinds[i]) : NULL;
 }
 
+/* True if one of the entries from `rest` on is of the name, too. */
+static bool repeats(const char *rest, const char *name, size_t length) {
+  for (; *rest == ','; rest += 1 + strcspn(rest + 1, ","))
+    if (!strncmp(rest + 1, name, length) && rest[1 + length] == '=') return true;
+  return false;
+}
+
 mica_status mica__kinds_check(const char *kinds) {
   const char *name = NULL;
   size_t length = 0;
   mica_column_kind kind;
-  do MICA_TRY(mica__kinds_next(&kinds, &name, &length, &kind));
-  while (name);
-  return MICA_OK;
+  for (;;) {
+    const char *entry = kinds;
+    MICA_TRY(mica__kinds_next(&kinds, &name, &length, &kind));
+    if (!name) return MICA_OK;
+    if (repeats(entry + strcspn(entry, ","), name, length))
+      return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is there twice", (int)length, name);
+  }
 }
 
 mica_status mica__run_check_kinds(const mica_run *run) {

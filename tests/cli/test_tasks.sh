@@ -162,11 +162,15 @@ awk -v a="$value" -v b="$(json predictions.2.value)" 'BEGIN { exit !((a - b) ^ 2
 printf 'zip,size,level\n99999,0.5,A\n' >"$work/some.csv"
 run predict --model "$work/codes" "$work/some.csv"
 ends 1 '' "*some.csv line 2: the column 'zip' holds the class '99999', which the run does not know; *10115*"
-for wrong in zip none=class =class zip=name zip=class,; do
+for wrong in zip none=class =class zip=name zip=class, zip=class,size=number,zip=number; do
   # shellcheck disable=SC2086
   run $codes --kinds "$wrong,level=class" --out "$work/none"
   ends 2 '' "mica train: kinds*"
 done
+# An input's name may be the one by which a dataset knows its answers.
+sed '1s/level/label/' "$work/codes.csv" >"$work/named.csv"
+run train --data "$work/named.csv" --task regress --label price --kinds label=class --out "$work/none"
+ends 1 '' '*a column "label" that is read by itself has the name by which answers are known: rename it'
 run train --data "$work" --task language --kinds a=class --out "$work/none"
 [ "$status" != 0 ] || fault 'kinds of no table'
 run train --data "$work/prices.csv" --task regress --augment mixup --out "$work/none"
