@@ -197,8 +197,8 @@ MICA_API MICA_CHECKED mica_status mica_run_search(mica_run *run, const mica_text
 
 /* What to predict from; one of files, data and text. */
 typedef struct mica_run_input {
-  const char *const *files; /* pictures, folders of them, a table (.csv, .tsv) without or with the label's column, or an
-                             * array of inputs (.npy) */
+  const char *const *files; /* pictures, folders of them, a table (.csv, .tsv) without or with the label's column, an
+                             * array of inputs (.npy), or texts to translate, a line each */
   size_t file_count;
   const char *data; /* samples of a dataset, with their truths */
   mica_part part;

@@ -214,7 +214,7 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
   case MICA_COLUMN_KIND_NUMBER:
     if (c->texts.count > 0) return fail_text(in, field, c, !field->label);
     if (c->missing.count > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
-      return fail_missing(in, field, c, "number");
+      return fail_missing(in, field, c, in->texts && !c->numbers ? "text" : "number");
     if (c->missing.count > 0) in->schema->fills = true;
     field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
     field->least = c->least;

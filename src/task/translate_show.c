@@ -2,7 +2,9 @@
 #include "task/translate.h"
 
 #include "base/file.h"
+#include "base/text.h"
 #include "data/source.h"
+#include "data/table.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -174,11 +176,116 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
   return any ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is empty: there is nothing to translate", name);
 }
 
-static mica_status add_file(const mica_run *run, const char *path, texts *t) {
+/* --- tables --- */
+
+/* A cell as the text that it is, the caller's to free; NULL: the host has no memory. */
+static char *cell_text(mica__cell cell) {
+  char *text = calloc(1, cell.length + 1);
+  if (text) mica__cell_unquote(cell, text);
+  return text;
+}
+
+/* Where the columns of the run's two languages are in a table; SIZE_MAX: not there. `header` is true where the first
+ * record names them. */
+typedef struct sides {
+  size_t from, to;
+  bool header;
+} sides;
+
+/* The column that the first record gives a name. */
+static mica_status find_named(const mica__records *r, const char *wanted, size_t *at) {
+  *at = SIZE_MAX;
+  for (size_t i = 0; i < r->count && *at == SIZE_MAX; i++) {
+    char *plain = cell_text(r->cells[i]), *name = plain ? mica__name_printable(plain) : NULL;
+    const bool same = name && !strcmp(name, wanted);
+    const bool made = name != NULL;
+    free(plain);
+    free(name);
+    if (!made) return mica__fail_nomem(r->name);
+    if (same) *at = i;
+  }
+  return MICA_OK;
+}
+
+/* A run of columns without names takes them by their positions; the first record may name languages all the same. */
+static mica_status find_sides(const mica_run *run, const mica__records *r, sides *s) {
+  const char *from = mica__run_fact_text(run, "from"), *to = mica__run_fact_text(run, "to");
+  if (mica__is_position(from) && mica__is_position(to)) {
+    s->from = strtoul(from, NULL, 10);
+    s->to = strtoul(to, NULL, 10);
+    s->header = true;
+    for (size_t i = 0; i < r->count; i++) s->header = s->header && mica__cell_is_language(r->cells[i]);
+    if (s->from < r->count) return MICA_OK;
+    return mica__fail(MICA_E_FORMAT,
+                      "%s line %zu: there is no column %s, counted from 0, which the run translates from", r->name,
+                      r->line, from);
+  }
+  s->header = true;
+  MICA_TRY(find_named(r, from, &s->from));
+  MICA_TRY(find_named(r, to, &s->to));
+  if (s->from != SIZE_MAX) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s line %zu: there is no column '%s', which the run translates from; the first line of a table "
+                    "names the columns",
+                    r->name, r->line, from);
+}
+
+static mica_status add_row(const mica_run *run, const mica__records *r, const sides *s, texts *t) {
+  const bool known = s->to < r->count && r->cells[s->to].length;
+  char *source = cell_text(r->cells[s->from]), *truth = known ? cell_text(r->cells[s->to]) : NULL;
+  mica_status status = source && (truth || !known)
+                           ? add_text(run, t, r->name, "line", r->line, source, strlen(source), truth)
+                           : mica__fail_nomem(r->name);
+  free(source);
+  free(truth);
+  return status;
+}
+
+static mica_status add_rows(mica_run *run, mica__records *r, texts *t) {
+  sides s = {0};
+  bool found = false;
+  MICA_TRY(mica__records_find_delimiter(r));
+  MICA_TRY(mica__records_next(r, &found));
+  if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty: there is nothing to translate", r->name);
+  const size_t width = r->count;
+  MICA_TRY(find_sides(run, r, &s));
+  if (s.header) MICA_TRY(mica__records_next(r, &found));
+  if (!found) return mica__fail(MICA_E_FORMAT, "%s holds the names of columns alone: nothing to translate", r->name);
+  for (size_t rows = 0; found; rows++) {
+    if (rows == MOST_LINES) return mica__fail(MICA_E_FORMAT, "%s has more than %d lines", r->name, MOST_LINES);
+    if (r->count != width)
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu has %zu columns, the first one %zu; a text that has commas in it is quoted",
+                        r->name, r->line, r->count, width);
+    MICA_TRY(add_row(run, r, &s, t));
+    MICA_TRY(mica__records_next(r, &found));
+  }
+  return mica__run_remark_passed(run, r->name, r->passed);
+}
+
+static mica_status add_table(mica_run *run, const char *name, char *content, size_t size, texts *t) {
+  mica__records records = mica__records_in(name, content, size);
+  mica_status status = add_rows(run, &records, t);
+  mica__records_free(&records);
+  return status;
+}
+
+/* True by the ending alone: what is in a plain text may look like a table. */
+static bool is_table(const char *path) {
+  static const char *const endings[] = {".csv", ".tsv", ".CSV", ".TSV"};
+  for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+    if (mica__name_ends(path, endings[i])) return true;
+  return false;
+}
+
+/* --- what is given --- */
+
+static mica_status add_file(mica_run *run, const char *path, texts *t) {
   uint8_t *content = NULL;
   size_t size = 0;
   MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = add_lines(run, path, (const char *)content, size, t);
+  mica_status status = is_table(path) ? add_table(run, path, (char *)content, size, t)
+                                      : add_lines(run, path, (const char *)content, size, t);
   free(content);
   return status;
 }

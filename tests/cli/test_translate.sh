@@ -75,6 +75,27 @@ run predict --model "$work/run" "$work/lines.en" --json
 holds predictions.0.translation 'sechs.'
 holds predictions.1.translation ''
 holds predictions.2.translation 'vier zwei.'
+# A table is read by the run's columns: no names, no quotes, the answers beside it where they are there.
+printf 'id,de,en\r\n1,"sechs, ""so""","six ."\r\n2,,four two .\r\n' >"$work/rows.csv"
+run predict --model "$work/run" "$work/rows.csv" --json
+holds predictions.0.name 'line 2'
+holds predictions.0.source 'six .'
+holds predictions.0.translation 'sechs.'
+holds predictions.0.truth 'sechs, "so"'
+holds predictions.1.source 'four two .'
+holds predictions.1.translation 'vier zwei.'
+case $out in *'line 4'*) fault "$out" ;; esac
+printf 'en\n"six ."\nfour two .\n' >"$work/alone.tsv"
+run predict --model "$work/run" "$work/alone.tsv" --json
+holds predictions.0.source 'six .'
+holds predictions.1.translation 'vier zwei.'
+printf 'six .\tsechs.\n' >"$work/columns.tsv"
+run predict --model "$work/nameless" "$work/columns.tsv" --json
+holds predictions.0.source 'six .'
+holds predictions.0.truth 'sechs.'
+printf 'six, .\n' >"$work/lines.txt"
+run predict --model "$work/run" "$work/lines.txt" --json
+holds predictions.0.source 'six, .'
 run predict --model "$work/run" --data "$work/data" --count 3 --json
 holds predictions.2.truth '*.'
 
@@ -89,6 +110,20 @@ ends 0 'line 1 *line 2 *' 'mica predict: 1 of 2 texts are longer than 23 tokens:
 printf 'one .\ntwo \377 .\n' >"$work/bytes.en"
 run predict --model "$work/run" "$work/bytes.en"
 ends 1 '' "mica predict: $work/bytes.en line 2 is not UTF-8: byte 5 of it"
+run predict --model "$work/run" "$work/columns.tsv"
+ends 1 '' "mica predict: $work/columns.tsv line 1: there is no column 'en', which the run translates from; *"
+printf 'en\nsix .\nfour, two .\n' >"$work/odd.csv"
+run predict --model "$work/run" "$work/odd.csv"
+ends 1 '' "mica predict: $work/odd.csv line 3 has 2 columns, the first one 1; *"
+printf 'en,de\n' >"$work/names.csv"
+run predict --model "$work/run" "$work/names.csv"
+ends 1 '' "mica predict: $work/names.csv holds the names of columns alone: nothing to translate"
+printf '' >"$work/empty.csv"
+run predict --model "$work/run" "$work/empty.csv"
+ends 1 '' "mica predict: *empty.csv is empty*"
+{ printf 'en\tde\n' && sed 's/$/\t/' "$work/data/test.en"; } >"$work/targetless.tsv"
+run train --task translate --data "$work/targetless.tsv" --out "$work/x"
+ends 1 '' 'mica train: *column "de" has no text; 60 of 60 lines have none: *'
 run predict --model "$work/run" --text one --beam 0
 ends 2 '' 'mica predict: --beam *'
 run predict --model "$work/run" --text one --length-penalty -1
