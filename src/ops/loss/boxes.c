@@ -22,6 +22,12 @@ static mica_value overlap(const char *name, mica_value a, mica_value b, bool gen
   if (mica_value_is_null(b)) return b;
   if (x.rank < 1 || x.dim[x.rank - 1] != 4 || y.rank < 1 || y.dim[y.rank - 1] != 4)
     return mica__builder_fail(name, a, MICA_E_SHAPE, "boxes are (..., 4)");
+  /* Differences of unsigned corners wrap, and shares of whole areas are 0 or 1. */
+  for (int i = 0; i < 2; i++) {
+    const mica_dtype dtype = mica_value_dtype(i ? b : a);
+    if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT)
+      return mica__builder_fail(name, i ? b : a, MICA_E_DTYPE, "boxes are %s; they are floats", mica_dtype_name(dtype));
+  }
   mica_value s[4], t[4], low[2], high[2], inner[2], hull[2];
   for (int32_t k = 0; k < 4; k++) s[k] = side(mica__widen(a), k), t[k] = side(mica__widen(b), k);
   for (int k = 0; k < 2; k++) {
