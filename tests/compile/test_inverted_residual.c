@@ -3,8 +3,7 @@
  * Three convolutions that become one launch: where they do, where they do not, and what they compute. Numbers are
  * multiples of an eighth and small, so that sums are exact in any order. */
 #include "compile/without.h"
-#include "support/check_main.h"
-#include "support/engine.h"
+#include "support/graph_run.h"
 
 #include <mica/mica.h>
 #include <string.h>
@@ -14,21 +13,17 @@
 #define WIDE 40
 #define MOST (2 * WIDE * SIDE * SIDE)
 
-static mica_graph *graph;
-static mica_session *session;
 static mica_value input;
 static uint32_t state;
 
 static void setup(void) {
   state = 1;
-  ck_ok(mica_graph_create(&graph));
+  graph_setup();
 }
 
 static void teardown(void) {
   mica__compile_without(0);
-  mica_session_destroy(session);
-  session = NULL;
-  mica_graph_destroy(graph);
+  graph_teardown();
 }
 
 static mica_value numbers(mica_shape shape) {
@@ -63,28 +58,14 @@ static mica_value block(mica_value x, int64_t size, int64_t stride, int64_t filt
   return product(f, filters);
 }
 
-/* Compiles and runs the session, and returns its launches; results of outputs one after another in `got`. */
+/* Runs the outputs (graph_launches) on numbers of both signs. */
 static size_t run(const mica_value *outputs, size_t count, const mica_session_config *config, float *got) {
-  mica_session_report report;
-  mica_tensor *tensor;
-  int64_t elements = 0;
   static float data[MOST];
-  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  int64_t elements = 0;
   ck_ok(mica_shape_count(mica_value_shape(input), &elements));
+  ck_assert_int_le(elements, MOST);
   for (int64_t i = 0; i < elements; i++) data[i] = (float)(i * 7 % 17 - 8) / 4;
-  ck_ok(mica_session_create(test_engine(), graph, outputs, count, config, &session));
-  ck_ok(mica_session_describe(session, &report));
-  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, mica_value_shape(input), data, &tensor));
-  for (int i = 0; i < 2; i++) ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", tensor}, 1));
-  for (size_t i = 0; i < count; i++) {
-    const mica_tensor *output = mica_session_output(session, i);
-    ck_ok(mica_tensor_download(test_queue(), output, got, mica_tensor_bytes(output)));
-    got += mica_tensor_bytes(output) / sizeof *got;
-  }
-  mica_tensor_destroy(tensor);
-  mica_session_destroy(session);
-  session = NULL;
-  return report.launches;
+  return graph_launches(outputs, count, config, mica_value_shape(input), data, got);
 }
 
 /* Checks that the outputs are those of one launch an op, and that `spared` launches are spared, where the device is one

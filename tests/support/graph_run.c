@@ -30,3 +30,23 @@ float *graph_run(mica_value y, mica_shape shape, const void *first, mica_tensor 
   mica_tensor_destroy(x);
   return got;
 }
+
+size_t graph_launches(const mica_value *outputs, size_t count, const mica_session_config *config, mica_shape shape,
+                      const float *x, float *got) {
+  mica_session_report report;
+  mica_tensor *tensor;
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  mica_session_destroy(graph_session);
+  graph_session = NULL;
+  ck_ok(mica_session_create(test_engine(), graph, outputs, count, config, &graph_session));
+  ck_ok(mica_session_describe(graph_session, &report));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, x, &tensor));
+  for (int i = 0; i < 2; i++) ck_ok(mica_session_run(graph_session, test_queue(), &(mica_feed){"x", tensor}, 1));
+  for (size_t i = 0; i < count; i++) {
+    const mica_tensor *output = mica_session_output(graph_session, i);
+    ck_ok(mica_tensor_download(test_queue(), output, got, mica_tensor_bytes(output)));
+    got += mica_tensor_bytes(output) / sizeof *got;
+  }
+  mica_tensor_destroy(tensor);
+  return report.launches;
+}

@@ -18,5 +18,9 @@ void graph_anew(void);
 /* Runs the graph on feed "a", f32 of that shape, and "b" unless second is NULL. Gives y's elements, the caller's to
  * free; y is f32. Fails the test when anything fails. */
 float *graph_run(mica_value y, mica_shape shape, const void *first, mica_tensor *second);
+/* Compiles the outputs, all f32, and runs them twice on "x" of that shape; their elements, one output behind the other,
+ * are then in `got`. Gives the launches of a run. */
+size_t graph_launches(const mica_value *outputs, size_t count, const mica_session_config *config, mica_shape shape,
+                      const float *x, float *got);
 
 #endif
