@@ -16,6 +16,7 @@ int64_t mica__onnx_int(const mica__onnx_node *node, const char *name, int64_t st
 
 double mica__onnx_real(const mica__onnx_node *node, const char *name, double standard) {
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, name);
+  if (attr && !attr->has_f && attr->has_i) return (double)attr->i;
   return attr && attr->has_f ? (double)attr->f : standard;
 }
 

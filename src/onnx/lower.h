@@ -2,7 +2,8 @@
  *
  * An operator is a function mica__onnx_<name>, named by rows of onnx/ops/<family>.def:
  *
- *   ONNX_OP("", "Relu", 1, relu)                                  domain, operator, first version, function
+ *   ONNX_OP("", "Relu", 1, relu)                                  domain, operator, first version, function;
+ *     ONNX_ATTR("consumed_inputs", INTS, 1, 5)                    below it, its attributes (ops/table.h)
  *
  *   MICA__LOWER(relu) {                                           in onnx/ops/<family>.c
  *     mica__lower_result(l, node, 0, mica_relu(mica__lower_operand(l, node, 0)));
@@ -68,6 +69,7 @@ bool mica__lower_known_number(mica__lowering *l, const mica__onnx_node *node, in
 /* NULL for none. */
 const Onnx__AttributeProto *mica__onnx_attr(const mica__onnx_node *node, const char *name);
 int64_t mica__onnx_int(const mica__onnx_node *node, const char *name, int64_t standard);
+/* An integer is taken as the same number. */
 double mica__onnx_real(const mica__onnx_node *node, const char *name, double standard);
 /* True if the attribute is that text. */
 bool mica__onnx_is(const mica__onnx_node *node, const char *name, const char *text);

@@ -1,6 +1,7 @@
 /* Running a model: its feeds, and the program for their types. */
 #include "base/element.h"
 #include "base/text.h"
+#include "onnx/attributes.h"
 #include "onnx/flow/runner.h"
 
 #include <mica/buffer.h>
@@ -8,21 +9,6 @@
 #include <string.h>
 
 /* --- making and destroying --- */
-
-static mica_status check_operators(const mica_onnx *model) {
-  mica__text missing = {0};
-  for (size_t i = 0; i < model->operator_count; i++) {
-    const mica_onnx_operator *used = &model->operators[i];
-    if (used->supported) continue;
-    mica__text_addf(&missing, "%s%s%s%.60s (version %lld)", missing.length ? ", " : "", used->domain,
-                    *used->domain ? "." : "", used->name, (long long)used->version);
-  }
-  mica_status status = missing.length ? mica__fail(MICA_E_UNSUPPORTED, "%s needs operators that are not supported: %s",
-                                                   model->name, missing.failed ? "..." : missing.data)
-                                      : MICA_OK;
-  mica__text_free(&missing);
-  return status;
-}
 
 static mica_status fill(mica_onnx_runner *r) {
   const mica_onnx *model = r->model;
@@ -45,7 +31,8 @@ static mica_status fill(mica_onnx_runner *r) {
 mica_status mica_onnx_runner_create(mica_engine *engine, mica_onnx *model, const mica_onnx_runner_config *config,
                                     mica_onnx_runner **out) {
   if (!engine || !model || !out) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_create: a pointer is NULL");
-  MICA_TRY(check_operators(model));
+  MICA_TRY(mica__onnx_check_operators(model));
+  MICA_TRY(mica__onnx_check_attributes(model));
   mica_onnx_runner *r = calloc(1, sizeof *r);
   if (!r) return mica__fail_nomem("a runner");
   r->engine = engine;
