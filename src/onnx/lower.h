@@ -92,6 +92,10 @@ mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mic
 
 /* --- what operators share --- */
 
+/* Sizes that a file gives are multiplied by this alone: *out = a b; false, with the error recorded, where a factor is
+ * negative or the product is above `most`. */
+bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t a, int64_t b, int64_t most,
+                         int64_t *out);
 /* *axis from -rank .. rank - 1 to 0 .. rank - 1; false when the error is recorded. */
 bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t *axis);
 /* A list of axes as Mica's, each once and in range. */

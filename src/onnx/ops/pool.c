@@ -99,6 +99,10 @@ MICA__LOWER(max_unpool) {
   mica_value flat = mica_scatter_elements(zeros, mica_reshape(indices, MICA_SHAPE(count)),
                                           mica_reshape(x, MICA_SHAPE(count)), 0, MICA_SCATTER_SET);
   mica_value y = mica_reshape(flat, whole);
-  for (int32_t i = 0; wanted.count && i < whole.rank; i++) after[i] = wanted.values[i] - whole.dim[i];
+  for (int32_t i = 0; wanted.count && i < whole.rank; i++) {
+    if (wanted.values[i] < 0)
+      return mica__lower_fail(l, node, MICA_E_INVALID, "output_shape has the number %lld", (long long)wanted.values[i]);
+    after[i] = wanted.values[i] - whole.dim[i];
+  }
   return give(l, node, wanted.count ? mica_pad(y, before, after, MICA_PAD_MODE_CONSTANT, 0) : y);
 }

@@ -35,6 +35,20 @@ static void pad_to_same(mica__window *w, bool upper) {
   }
 }
 
+/* True if no sum or product of the window's numbers exceeds 2^63; false with the error recorded. */
+static bool is_bounded(mica__lowering *l, const mica__onnx_node *node, const mica__window *w) {
+  for (int32_t i = 0; i < w->rank; i++) {
+    int64_t span = 0;
+    if (w->extent[i] > INT32_MAX || w->size[i] > INT32_MAX) {
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "windows of %lld along an axis of %lld elements",
+                       (long long)w->size[i], (long long)w->extent[i]);
+      return false;
+    }
+    if (!mica__lower_product(l, node, w->size[i], w->dilation[i], INT32_MAX, &span)) return false;
+  }
+  return true;
+}
+
 bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value filter,
                         mica__window *w) {
   *w = (mica__window){.rank = mica_value_shape(x).rank - 2};
@@ -57,7 +71,7 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   int32_t automatic = mica__lower_choice(l, node, "auto_pad", "NOTSET SAME_UPPER SAME_LOWER VALID", 0);
   if (!filter.graph && !per_axis(l, node, "kernel_shape", w->rank, 1, 0, w->size)) return false;
   if (!per_axis(l, node, "strides", w->rank, 1, 1, w->stride)) return false;
-  if (!per_axis(l, node, "dilations", w->rank, 1, 1, w->dilation)) return false;
+  if (!per_axis(l, node, "dilations", w->rank, 1, 1, w->dilation) || !is_bounded(l, node, w)) return false;
   if (padded && pads.count != 2 * w->rank) {
     mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads for %d axes", (long long)pads.count, (int)w->rank);
     return false;
@@ -110,6 +124,10 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
   for (int32_t i = 0; i < w->rank; i++) {
     int64_t whole = w->stride[i] * (w->extent[i] - 1) + config->output_pad[i] + (w->size[i] - 1) * w->dilation[i] + 1;
     int64_t at = wanted.count - w->rank + i;
+    if (given && at >= 0 && (wanted.values[at] < 0 || wanted.values[at] > INT32_MAX)) {
+      mica__lower_fail(l, node, MICA_E_INVALID, "output_shape has the number %lld", (long long)wanted.values[at]);
+      return false;
+    }
     int64_t extent = given && at >= 0 ? wanted.values[at] : w->extent[i] * w->stride[i], all = whole - extent;
     if (all < 0) { /* more than there is: zeros behind, as output_padding */
       config->output_pad[i] -= all;
