@@ -2,8 +2,8 @@
 #ifndef MICA_DATA_LOADER_H
 #define MICA_DATA_LOADER_H
 
-#include "data/augment.h"
 #include "data/dataset.h"
+#include "ops/batch/augment.h"
 
 /* Lengths that ragged columns are padded to, at most. */
 #define MICA__MAX_BUCKETS 8

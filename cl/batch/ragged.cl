@@ -38,7 +38,7 @@
 #define SPAN 4
 #endif
 
-#include "data/draw.clh"
+#include "batch/draw.clh"
 
 #if FLOATING
 #define SCALED(v) (range.s4 * (float)(v))

@@ -1,4 +1,4 @@
-#include "data/augment.h"
+#include "ops/batch/augment.h"
 
 #include "ir/op.h"
 #include "runtime/launch.h"
@@ -25,14 +25,14 @@ static const mica__variant variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA_U8, MICA_F32, 0, 0, 0, 0, 1024, 16),
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA_U8, MICA_F32, 0, 0, 0, 0, 4, 4),
 };
-const mica__kernel_desc mica__augment_kernel = {MICA__KERNEL("augment", "data/augment.cl", params, variants)};
+const mica__kernel_desc mica__augment_kernel = {MICA__KERNEL("augment", "batch/augment.cl", params, variants)};
 
 static const mica__kernel_param words_params[] = {
     ORDERED_PARAM,
     MICA__CASE("TARGETS", "0 labels, 1 probabilities", 0, 1),
 };
 static const mica__variant words_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 0, 0)};
-const mica__kernel_desc mica__words_kernel = {MICA__KERNEL("words", "data/words.cl", words_params, words_variants)};
+const mica__kernel_desc mica__words_kernel = {MICA__KERNEL("words", "batch/words.cl", words_params, words_variants)};
 
 static const mica__kernel_param mask_params[] = {
     AUGMENT_PARAM, ORDERED_PARAM, MICA__CASE("CUT", "1: a rectangle is that of the opposite sample", 0, 1), SPAN_PARAM};
@@ -40,7 +40,7 @@ static const mica__variant mask_variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, 0, 0, 0, 1024),
     MICA__VARIANT("gpu", MICA__ON_GPU, 0, 0, 0, 4),
 };
-const mica__kernel_desc mica__mask_kernel = {MICA__KERNEL("mask", "data/mask.cl", mask_params, mask_variants)};
+const mica__kernel_desc mica__mask_kernel = {MICA__KERNEL("mask", "batch/mask.cl", mask_params, mask_variants)};
 
 static const mica__kernel_param ragged_params[] = {
     MICA__DTYPE("X_T", "type of samples", MICA_F32, MICA_U8, MICA_I16, MICA_I32, MICA_I64),
@@ -56,7 +56,7 @@ static const mica__variant ragged_variants[] = {
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, MICA_F32, 1, 0, 0, 0, 4),
 };
 const mica__kernel_desc mica__ragged_kernel = {
-    MICA__KERNEL("ragged", "data/ragged.cl", ragged_params, ragged_variants)};
+    MICA__KERNEL("ragged", "batch/ragged.cl", ragged_params, ragged_variants)};
 
 bool mica__augment_moves(const mica__augment *a) {
   return a->crop || a->flip || a->angle > 0 || a->zoom > 0 || a->elastic > 0 || a->high || a->wide;

@@ -23,7 +23,7 @@
 #define SPAN 4
 #endif
 
-#include "data/draw.clh"
+#include "batch/draw.clh"
 
 /* The class at pixel (q, r) of a changed mask of h x w pixels, x having H x W. */
 static inline int class_at(__global const uchar *x, const sample_draw d, const int q, const int r, const int H,

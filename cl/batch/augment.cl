@@ -1,4 +1,4 @@
-/* data/augment.cl: gathers a batch of samples, normalises and augments them, and takes its small columns along.
+/* batch/augment.cl: gathers a batch of samples, normalises and augments them, and takes its small columns along.
  *
  * x holds samples of C planes of H x W elements, y of h x w. Sample s of the batch, 0 <= s < N, is number
  * i = order(first + s) of x, and position + s decides what is random about it, together with epoch and seed (draw.clh).
@@ -45,8 +45,8 @@
 #define VW 4
 #endif
 
-#include "data/draw.clh"
-#include "data/words.clh"
+#include "batch/draw.clh"
+#include "batch/words.clh"
 
 /* A normalised element; 0 outside of the plane. */
 static inline float pixel(__global const STORAGE(X_T) * plane, const int r, const int q, const int H, const int W,

@@ -15,8 +15,8 @@
 #define AUGMENT 0
 
 #include "common/group.clh"
-#include "data/draw.clh"
-#include "data/words.clh"
+#include "batch/draw.clh"
+#include "batch/words.clh"
 
 RANGE_KERNEL words(__global const int *records, const long records_at, __global const int *table, const long table_at,
                    __global const int *order, const long order_at, __global int *out, const long out_at,

@@ -1,9 +1,9 @@
-/* data/geometry.h: the random changes of a sample on the host, in double: what cl/data/draw.clh draws and where it
- * moves points to. */
-#ifndef MICA_DATA_GEOMETRY_H
-#define MICA_DATA_GEOMETRY_H
+/* ops/batch/geometry.h: the random changes of a sample on the host, in double: what cl/batch/draw.clh draws and where
+ * it moves points to. */
+#ifndef MICA_OPS_BATCH_GEOMETRY_H
+#define MICA_OPS_BATCH_GEOMETRY_H
 
-#include "data/augment.h"
+#include "ops/batch/augment.h"
 
 typedef struct mica__draw {
   int64_t dx, dy, mirrored, cut_x, cut_y;

@@ -1,4 +1,4 @@
-#include "data/geometry.h"
+#include "ops/batch/geometry.h"
 
 #include <math.h>
 #include <string.h>

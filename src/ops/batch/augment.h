@@ -1,7 +1,7 @@
-/* data/augment.h: the launches that make a batch: planes gathered, normalised and augmented, masks and ragged columns
- * likewise, small columns copied (cl/data). */
-#ifndef MICA_DATA_AUGMENT_H
-#define MICA_DATA_AUGMENT_H
+/* ops/batch/augment.h: the launches that make a batch: planes gathered, normalised and augmented, masks and ragged
+ * columns likewise, small columns copied (cl/batch). */
+#ifndef MICA_OPS_BATCH_AUGMENT_H
+#define MICA_OPS_BATCH_AUGMENT_H
 
 #include "base/error.h"
 #include "ops/random/permutation.h"

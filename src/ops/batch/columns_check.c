@@ -1,6 +1,6 @@
 /* The naive references of masks and ragged columns, in double, and the comparison with them. */
-#include "data/geometry.h"
 #include "ir/op.h"
+#include "ops/batch/geometry.h"
 #include "ops/common/tolerance.h"
 #include "ops/select/check.h"
 #include "runtime/launch.h"

@@ -1,6 +1,6 @@
 /* The naive reference of augmentation, in double, and the comparison with it. */
-#include "data/geometry.h"
 #include "ir/op.h"
+#include "ops/batch/geometry.h"
 #include "ops/common/tolerance.h"
 #include "ops/select/check.h"
 #include "runtime/launch.h"
