@@ -1,8 +1,8 @@
 /* Saves and loads networks and runs as safetensors files. */
 #include "base/element.h"
 #include "base/text.h"
+#include "dist/parts.h"
 #include "nn/divided.h"
-#include "ops/collective/parts.h"
 #include "train/stages.h"
 
 #include <inttypes.h>

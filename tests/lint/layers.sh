@@ -17,7 +17,8 @@ find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs a
     below["compile"] = "compile " below["ops"]
     split("eager nn data io text onnx compress dist", siblings)
     for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
-    below["train"] = "train " below["nn"]
+    below["dist"] = below["dist"] " nn"
+    below["train"] = "train " below["nn"] " dist"
     below["task"] = "task train " below["compile"]
     for (i in siblings) below["task"] = below["task"] " " siblings[i]
     below["cli"] = "cli"       # and the public headers, as everybody

@@ -1,10 +1,9 @@
-/* ops/collective/parts.h: named tensors on their way between ranks: what a file of all ranks' weights is made of. */
-#ifndef MICA_OPS_COLLECTIVE_PARTS_H
-#define MICA_OPS_COLLECTIVE_PARTS_H
+/* nn/weights.h: a list of named tensors, whole or divided between ranks: what a file of weights is made of. */
+#ifndef MICA_NN_WEIGHTS_H
+#define MICA_NN_WEIGHTS_H
 
 #include "ops/collective/division.h"
 
-#include <mica/dist.h>
 #include <mica/safetensors.h>
 
 /* What is sent before a tensor's elements. One without a name ends a list. */
@@ -38,9 +37,6 @@ mica_status mica__parts_put(mica__parts *parts, const char *name, mica_dtype dty
 mica_status mica__parts_join(mica__parts *to, mica__parts *from, int32_t ranks, int32_t rank);
 /* NULL where there is none of the name. */
 const mica__part *mica__parts_find(const mica__parts *parts, const char *name);
-/* All of them to another rank, and what such a rank sends; one after the other on the channel. */
-mica_status mica__parts_send(const mica__parts *parts, mica_communicator *communicator, int32_t channel, int32_t to);
-mica_status mica__parts_receive(mica__parts *parts, mica_communicator *communicator, int32_t channel, int32_t from);
 /* As a safetensors file with metadata. */
 mica_status mica__parts_write(const mica__parts *parts, const char *path, const mica_safetensors_pair *metadata,
                               size_t metadata_count);

@@ -1,4 +1,4 @@
-#include "ops/collective/parts.h"
+#include "nn/weights.h"
 
 #include <mica/safetensors.h>
 #include <stdlib.h>
@@ -67,47 +67,6 @@ mica_status mica__parts_join(mica__parts *to, mica__parts *from, int32_t ranks, 
     one->data = NULL;
   }
   return MICA_OK;
-}
-
-static mica_status pass(mica_communicator *c, mica_collective kind, int32_t channel, int32_t peer, void *data,
-                        int64_t bytes) {
-  const mica_transfer transfer = {
-      .kind = kind, .channel = channel, .peer = peer, .dtype = MICA_U8, .data = data, .count = bytes};
-  return mica_communicator_run(c, &transfer);
-}
-
-mica_status mica__parts_send(const mica__parts *all, mica_communicator *c, int32_t channel, int32_t to) {
-  mica__part_head none = {.name = ""};
-  for (size_t i = 0; i < all->count; i++) {
-    mica__part *one = &all->list[i];
-    MICA_TRY(pass(c, MICA_COLLECTIVE_SEND, channel, to, &one->head, sizeof one->head));
-    MICA_TRY(pass(c, MICA_COLLECTIVE_SEND, channel, to, one->data, one->head.bytes));
-  }
-  return pass(c, MICA_COLLECTIVE_SEND, channel, to, &none, sizeof none);
-}
-
-/* What came from another process is not trusted: a name without an end, bytes that the shape has not. */
-static mica_status check_head(const mica__part_head *h, int32_t from) {
-  int64_t count = 0;
-  const bool named = memchr(h->name, '\0', sizeof h->name) != NULL;
-  const bool typed =
-      named && mica_dtype_is_valid((mica_dtype)h->dtype) && mica_shape_count(h->shape, &count) == MICA_OK;
-  if (typed && h->bytes >= 0 && h->bytes / (int64_t)mica_dtype_size((mica_dtype)h->dtype) == count) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "rank %d sends no tensor: a name of %zu bytes or more, or a size that its shape has not", (int)from,
-                    sizeof h->name);
-}
-
-mica_status mica__parts_receive(mica__parts *all, mica_communicator *c, int32_t channel, int32_t from) {
-  for (;;) {
-    mica__part_head h = {.name = ""};
-    mica__part *one = NULL;
-    MICA_TRY(pass(c, MICA_COLLECTIVE_RECEIVE, channel, from, &h, sizeof h));
-    if (!*h.name) return MICA_OK;
-    MICA_TRY(check_head(&h, from));
-    MICA_TRY(mica__parts_add(all, &h, &one));
-    MICA_TRY(pass(c, MICA_COLLECTIVE_RECEIVE, channel, from, one->data, h.bytes));
-  }
 }
 
 mica_status mica__parts_write(const mica__parts *all, const char *path, const mica_safetensors_pair *metadata,
