@@ -1,6 +1,6 @@
 /* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
 #include "base/file.h"
-#include "task/json.h"
+#include "base/json.h"
 #include "task/run.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* Runs: created from data and settings, or opened from their folder; evaluated, asked and shown. */
 #include "task/run.h"
+#include "report/report.h"
 #include "train/train.h"
 
 #include <limits.h>

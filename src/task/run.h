@@ -200,7 +200,6 @@ bool mica__equal_values(const char *a, const char *b);
 mica_status mica__run_remark_idle(mica_run *run);
 /* Gives the sections so far to input->take, where there is one, and then drops them. */
 mica_status mica__run_take(const mica_run_input *input, mica_report *prediction);
-void mica__report_clear(mica_report *report);
 /* Adds a section on where the ranks' time went, if there were several. */
 mica_status mica__run_report_ranks(const mica_run *run, mica_report *report);
 /* What rank 0 has, on all; status is how the caller fared: where that is a failure all fail, and it is returned. */

@@ -10,6 +10,7 @@ bench=tests/bench
 find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs awk '
   BEGIN {
     below["base"] = "base"
+    below["report"] = "report base"
     below["runtime"] = "runtime base cl"
     below["ir"] = "ir base"
     below["cl"] = "cl"         # of which C includes fields.clh alone
@@ -19,7 +20,7 @@ find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs a
     for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
     below["dist"] = below["dist"] " nn"
     below["train"] = "train " below["nn"] " dist"
-    below["task"] = "task train " below["compile"]
+    below["task"] = "task train report " below["compile"]
     for (i in siblings) below["task"] = below["task"] " " siblings[i]
     below["cli"] = "cli"       # and the public headers, as everybody
     excepted["cli", "runtime/serve_builds.h"] = 1 # what its processes of builders do

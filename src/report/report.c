@@ -1,10 +1,10 @@
 /* Reports: sections of items, which hold copies of all they show. */
-#include "base/text.h"
-#include "task/json.h"
-#include "task/run.h"
+#include "report/report.h"
+
+#include "base/error.h"
+#include "base/json.h"
 
 #include <math.h>
-#include <mica/report.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "task/json.h"
+#include "base/json.h"
 
 #include "base/utf8.h"
 

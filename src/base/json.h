@@ -1,6 +1,6 @@
-/* task/json.h: JSON as text. */
-#ifndef MICA_TASK_JSON_H
-#define MICA_TASK_JSON_H
+/* base/json.h: JSON as text. */
+#ifndef MICA_BASE_JSON_H
+#define MICA_BASE_JSON_H
 
 #include "base/text.h"
 
