@@ -355,6 +355,7 @@ MICA_API MICA_CHECKED mica_status mica_run_mask(mica_run *run, const mica_mask_c
 
 /* --- what a run is --- */
 
+/* The name of the run's task, such as "classify". */
 MICA_API const char *mica_run_task(const mica_run *run);
 /* The setting as it stands, found ones included; "" for a name that it has not. */
 MICA_API const char *mica_run_setting(const mica_run *run, const char *name);
