@@ -8,13 +8,13 @@
 #include <stdlib.h>
 
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
-                             mica__parts *parts) {
+                             mica__weights *parts) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
-    mica__part *one = NULL;
+    mica__weight_part *one = NULL;
     if (!tensor || !(info->role == MICA_NN_ROLE_OPTIMIZER ? optimiser : network)) continue;
-    MICA_TRY(mica__parts_put(parts, info->own_name, mica_tensor_dtype(tensor), mica_tensor_shape(tensor), &one));
+    MICA_TRY(mica__weights_put(parts, info->own_name, mica_tensor_dtype(tensor), mica_tensor_shape(tensor), &one));
     one->head.division = *mica__nn_division(nn, i);
     mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
     MICA_TRY(mica_tensor_download(queue, tensor, one->data, (size_t)one->head.bytes));
@@ -24,10 +24,10 @@ mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool netw
 
 static mica_status save(const mica_nn *nn, mica_session *session, const char *path,
                         const mica_safetensors_pair *metadata, size_t metadata_count) {
-  mica__parts parts = {0};
+  mica__weights parts = {0};
   mica_status status = mica__nn_collect(nn, session, true, false, &parts);
-  if (status == MICA_OK) status = mica__parts_write(&parts, path, metadata, metadata_count);
-  mica__parts_free(&parts);
+  if (status == MICA_OK) status = mica__weights_write(&parts, path, metadata, metadata_count);
+  mica__weights_free(&parts);
   return status;
 }
 

@@ -18,7 +18,7 @@ typedef enum mica__nn_extent {
 /* Adds the parameters of a network that the session has: weights and state if `network`, the optimiser's state if
  * `optimiser`. Blocks. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
-                             mica__parts *parts);
+                             mica__weights *parts);
 /* MICA_E_FORMAT if a tensor is missing from the file, or has another dtype or shape there; `path` is for the
  * message. */
 mica_status mica__nn_compare(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,

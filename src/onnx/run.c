@@ -159,7 +159,7 @@ static mica_status describe_run(mica_onnx_runner *r, mica_queue *queue, mica__lo
  * samples, are sent once. So many bytes are compared. */
 #define MOST_COMPARED 1024
 
-static mica_status send(mica_queue *queue, mica__program *p, size_t i, const mica_onnx_feed *feed) {
+static mica_status send(mica_queue *queue, mica__flow_program *p, size_t i, const mica_onnx_feed *feed) {
   const size_t bytes = bytes_of(feed);
   const bool small = bytes <= MOST_COMPARED;
   if (bytes == 0 || (small && p->sent[i] && !memcmp(p->sent[i], feed->data, bytes))) return MICA_OK;
@@ -172,7 +172,7 @@ static mica_status send(mica_queue *queue, mica__program *p, size_t i, const mic
 }
 
 /* The feeds as tensors: those of the host are uploaded. */
-static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__program *p) {
+static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__flow_program *p) {
   for (size_t i = 0; i < r->input_count; i++) {
     const mica_onnx_feed *feed = r->feeds[i];
     r->tensors[i] = NULL;
@@ -206,7 +206,7 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
 
 /* One try: `again` where inputs have been demanded. */
 static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again) {
-  mica__program *program = NULL;
+  mica__flow_program *program = NULL;
   mica__lower_input *inputs = calloc(r->input_count + 1, sizeof *inputs);
   *again = false;
   mica_status status = inputs ? describe_run(r, queue, inputs) : mica__fail_nomem("a runner");
@@ -219,7 +219,7 @@ static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again)
   MICA_TRY(give_inputs(r, queue, program));
   mica__run run = {.queue = queue, .inputs = r->tensors, .want = want, .user = r};
   if (r->function->current == program) r->function->current = NULL;
-  MICA_TRY(mica__program_run(program, &run));
+  MICA_TRY(mica__flow_program_run(program, &run));
   *again = run.again;
   if (!*again) r->function->current = program;
   return MICA_OK;
@@ -254,7 +254,7 @@ mica_status mica_onnx_bind_output(mica_onnx_runner *r, size_t index, mica_tensor
 }
 
 bool mica_onnx_is_bound(const mica_onnx_runner *r, const char *input) {
-  const mica__program *now = r->function->current;
+  const mica__flow_program *now = r->function->current;
   for (size_t i = 0; i < r->input_count; i++)
     if (!strcmp(r->ports[i].name, input)) return now && now->inputs[i].data != NULL;
   return false;
@@ -270,7 +270,7 @@ mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *r, size_t index) {
 
 mica_status mica_onnx_runner_describe(const mica_onnx_runner *r, mica_onnx_report *report) {
   if (!r || !report) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_describe: a pointer is NULL");
-  const mica__program *now = r->function->current;
+  const mica__flow_program *now = r->function->current;
   if (!now) return mica__fail(MICA_E_STATE, "mica_onnx_runner_describe: %s has not run", r->model->name);
   *report = (mica_onnx_report){
       .stages = now->path_count, .lowerings = r->kept, .lowered = r->lowered, .plan_bytes = r->bytes};

@@ -456,12 +456,12 @@ mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *da
 }
 
 static mica_status make_loader(mica_run *run, mica_part part) {
-  mica__part *p = &run->parts[part];
+  mica__run_part *p = &run->parts[part];
   return p->data ? mica__run_load(run, part, p->data, MICA_RESIDENCE_AUTO, &p->shown, &p->loader) : MICA_OK;
 }
 
 static mica_status make_training_loader(mica_run *run) {
-  mica__part *p = &run->parts[MICA_PART_TRAIN];
+  mica__run_part *p = &run->parts[MICA_PART_TRAIN];
   mica_loader_config config;
   MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
   config.mean = config.deviation = NULL;
@@ -476,7 +476,7 @@ static mica_status make_training_loader(mica_run *run) {
 }
 
 mica_run_epoch mica_run_epoch_of(const mica_run *run) {
-  const mica__part *p = &run->parts[MICA_PART_TRAIN];
+  const mica__run_part *p = &run->parts[MICA_PART_TRAIN];
   if (!p->loader) return (mica_run_epoch){0};
   const uint64_t left_out = mica_loader_describe(p->loader).left_out;
   const uint64_t batches = mica_loader_source(p->loader).batches;

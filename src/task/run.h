@@ -30,11 +30,11 @@ typedef struct mica__fact {
 } mica__fact;
 
 /* The data of a part and its way to the device. */
-typedef struct mica__part {
+typedef struct mica__run_part {
   const mica_dataset *data;
   mica_dataset *shown; /* as tests see it, where the task shows it otherwise */
   mica_loader *loader;
-} mica__part;
+} mica__run_part;
 
 struct mica_run {
   mica_engine *engine;
@@ -57,7 +57,7 @@ struct mica_run {
   const mica_dataset *whole;
   mica_dataset *outline; /* of rows: the columns that tables to be read are like */
   bool outlined;         /* it is that of a table; else it has only as many numbers as inputs */
-  mica__part parts[MICA__PARTS];
+  mica__run_part parts[MICA__PARTS];
   float *mean, *deviation;    /* the facts of these names as loaders take them */
   mica_batch_column *columns; /* of tests */
   size_t column_count;
@@ -372,15 +372,15 @@ mica_dtype mica__run_precision(const mica_run *run);
 mica_nn_config mica__run_building(const mica_run *run);
 
 /* Rows of a table with categories, whose columns are found by the names of its first line. */
-typedef struct mica__rows {
+typedef struct mica__category_rows {
   int64_t count;
   float *numbers;
   int32_t *categories; /* in the run's numbers */
   double *truths;      /* NaN: unknown */
   long long *lines;
-} mica__rows;
-mica_status mica__rows_read(mica_run *run, const char *name, char *text, mica__rows *rows);
-void mica__rows_free(mica__rows *rows);
+} mica__category_rows;
+mica_status mica__category_rows_read(mica_run *run, const char *name, char *text, mica__category_rows *rows);
+void mica__category_rows_free(mica__category_rows *rows);
 
 /* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a
  * failure too, and remarks pictures with an alpha channel. */

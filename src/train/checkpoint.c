@@ -56,27 +56,27 @@ static size_t fields_of(const mica__phase *phase, mica__progress *p, mica__total
 }
 
 /* What this rank has of a checkpoint. */
-static mica_status collect_own(const mica_trainer *t, mica__parts *parts) {
+static mica_status collect_own(const mica_trainer *t, mica__weights *parts) {
   const mica__phase *training = &t->training;
   MICA_TRY(mica__nn_collect(training->nn, training->session, true, !t->stages, parts));
   return t->stages ? mica__nn_collect(t->stages->nn, t->stages->update, false, true, parts) : MICA_OK;
 }
 
 /* Rank 0 gets what it has not from the others: a tensor that several have is the same on all of them. */
-static mica_status gather(const mica_trainer *t, mica__parts *parts) {
+static mica_status gather(const mica_trainer *t, mica__weights *parts) {
   mica_communicator *c = t->config.communicator;
   const int32_t among = mica__ranks_parts(t);
   if (!mica__ranks_divided(t)) return MICA_OK;
-  if (c->rank) return mica__parts_send(parts, c, MICA__SHARE_CHANNEL, 0);
-  mica__parts own = *parts;
-  *parts = (mica__parts){0};
-  mica_status status = mica__parts_join(parts, &own, among, 0);
-  mica__parts_free(&own);
+  if (c->rank) return mica__weights_send(parts, c, MICA__SHARE_CHANNEL, 0);
+  mica__weights own = *parts;
+  *parts = (mica__weights){0};
+  mica_status status = mica__weights_join(parts, &own, among, 0);
+  mica__weights_free(&own);
   for (int32_t rank = 1; status == MICA_OK && rank < c->ranks; rank++) {
-    mica__parts other = {0};
-    status = mica__parts_receive(&other, c, MICA__SHARE_CHANNEL, rank);
-    if (status == MICA_OK) status = mica__parts_join(parts, &other, among, rank % among);
-    mica__parts_free(&other);
+    mica__weights other = {0};
+    status = mica__weights_receive(&other, c, MICA__SHARE_CHANNEL, rank);
+    if (status == MICA_OK) status = mica__weights_join(parts, &other, among, rank % among);
+    mica__weights_free(&other);
   }
   return status;
 }
@@ -85,7 +85,7 @@ mica_status mica_trainer_save(mica_trainer *t, const char *path) {
   field fields[FIELDS];
   mica__text texts[FIELDS] = {{0}};
   mica_safetensors_pair pairs[FIELDS + 1];
-  mica__parts parts = {0};
+  mica__weights parts = {0};
   if (!t || !path) return mica__fail(MICA_E_INVALID, "mica_trainer_save: a pointer is NULL");
   size_t count = fields_of(&t->training, &t->progress, &t->epoch, fields);
   mica_status status = MICA_OK;
@@ -99,8 +99,8 @@ mica_status mica_trainer_save(mica_trainer *t, const char *path) {
   if (status == MICA_OK) status = collect_own(t, &parts);
   if (status == MICA_OK) status = gather(t, &parts);
   if (status == MICA_OK && (!mica__ranks_divided(t) || mica__ranks_speaks(t)))
-    status = mica__parts_write(&parts, path, pairs, count + 1);
-  mica__parts_free(&parts);
+    status = mica__weights_write(&parts, path, pairs, count + 1);
+  mica__weights_free(&parts);
   for (size_t i = 0; i < count; i++) mica__text_free(&texts[i]);
   return status;
 }

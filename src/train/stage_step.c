@@ -35,7 +35,7 @@ static mica_status make_feeds(mica_trainer *t, int32_t m, const mica_tensor *x, 
   mica__stages *s = t->stages;
   *count = 0;
   for (size_t i = 0; i < t->training.batch.count; i++) {
-    const mica__column *column = &t->training.batch.columns[i];
+    const mica__batch_input *column = &t->training.batch.columns[i];
     const mica_tensor *whole = NULL;
     if (!column->value.graph) continue;
     for (size_t k = 0; k < s->batch->tensor_count && !whole; k++)

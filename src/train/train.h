@@ -40,16 +40,16 @@ typedef struct mica__metric_slot {
 } mica__metric_slot;
 
 /* A column of batches as an input of a phase's graph. */
-typedef struct mica__column {
+typedef struct mica__batch_input {
   char *name, *input; /* NAME and "batch.NAME" */
   mica_dtype dtype;
   mica_shape shape;
   mica_value value; /* null: the step did not ask for it */
-} mica__column;
+} mica__batch_input;
 
 struct mica_batch_values {
   mica_graph *graph;
-  mica__column *columns;
+  mica__batch_input *columns;
   size_t count;
 };
 

@@ -40,7 +40,7 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers circles vendors sizes format opencl extensions hygiene words contracts single; do
+for name in layers circles names vendors sizes format opencl extensions hygiene words contracts single; do
   expect 0 $name ''
 done
 
@@ -76,6 +76,11 @@ finds circles src/base/b.c 'src/base/b.c and src/base/d.c need each other' \
 rm -r "$work/more"
 finds circles tests/lint/circles.allow 'base/a and base/b form no circle' 'base/a base/b they were one once\n'
 finds circles tests/lint/circles.allow 'has no reason' 'base/a base/b\n'
+
+two_files src/base/c.h 'typedef struct mica__b {\n  int b;\n} mica__b;\n'
+finds names src/ir/b.h 'src/ir/b.h:1: mica__b is also defined in src/base/c.h:1' 'struct mica__b {\n  int b;\n};\n'
+finds names src/ir/b.h 'src/ir/b.h:3: mica__b is also defined' 'typedef enum {\n  B\n} mica__b;\n'
+rm -r "$work/more"
 
 finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (device->vendor == 3) return 1;\n'
 finds vendors src/ops/b.c 'src/ops/b.c:1' 'if (v == MICA_VENDOR_INTEL) return 1;\n'

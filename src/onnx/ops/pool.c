@@ -2,7 +2,7 @@
 #include "onnx/ops/window.h"
 
 static bool pool_config(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_pool_config *config) {
-  mica__window w;
+  mica__spatial_window w;
   if (!mica__lower_window(l, node, x, (mica_value){0}, &w)) return false;
   *config = (mica_pool_config){.ceil_mode = mica__onnx_int(node, "ceil_mode", 0),
                                .count_include_pad = mica__onnx_int(node, "count_include_pad", 0)};
@@ -81,7 +81,7 @@ MICA__LOWER(global_lp_pool) {
 /* Elements go where a max pooling took them from; the rest is 0. The indices count through the pooling's own operand,
  * whose extents are those without output_shape. */
 MICA__LOWER(max_unpool) {
-  mica__window w;
+  mica__spatial_window w;
   mica__integers wanted;
   mica_value x = x_of(l, node), indices = mica__lower_operand(l, node, 1);
   if (!indices.graph || !mica__lower_window(l, node, x, (mica_value){0}, &w) ||

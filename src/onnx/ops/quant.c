@@ -188,7 +188,7 @@ MICA__LOWER(qlinear_matmul) {
 /* The convolution of real values; padding, which is 0, is the zero point. */
 static mica_value convolution(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value w,
                               mica_value bias) {
-  mica__window window;
+  mica__spatial_window window;
   if (!x.graph || !w.graph || !mica__lower_window(l, node, x, w, &window)) return (mica_value){0};
   mica_conv_config config = mica__lower_conv_config(node, &window);
   return mica_conv(x, w, bias, &config);
