@@ -42,6 +42,9 @@ bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shap
 /* Brings elements from the byte order of the format, little-endian, into the host's or back. */
 void mica__safetensors_order(const mica__safetensors_type *type, void *elements, size_t bytes);
 
+/* The bytes of the file as they lie in memory. */
+const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes);
+
 #define MICA__SAFETENSORS_METADATA "__metadata__"
 /* The longest header that the format allows. */
 #define MICA__SAFETENSORS_MAX_HEADER ((size_t)100000000)

@@ -1,7 +1,7 @@
 #include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
-#include "base/utf8.h"
+#include "io/json.h"
 #include "io/safetensors.h"
 
 #include <inttypes.h>
@@ -28,27 +28,6 @@ struct mica_safetensors {
   const mica_safetensors_entry **by_name; /* the entries, sorted */
   size_t count;
 };
-
-static int by_key(const void *a, const void *b) {
-  const cJSON *const *x = a, *const *y = b;
-  return strcmp((*x)->string, (*y)->string);
-}
-
-/* MICA_E_FORMAT where a key of the object is there twice. what: the object, in the sentence. */
-static mica_status check_keys(const char *path, const char *what, const cJSON *object) {
-  const size_t count = (size_t)cJSON_GetArraySize(object);
-  const cJSON **items = malloc((count + 1) * sizeof *items);
-  size_t at = 0;
-  if (!items) return mica__fail_nomem(path);
-  for (const cJSON *item = object->child; item; item = item->next) items[at++] = item;
-  qsort(items, count, sizeof *items, by_key);
-  mica_status status = MICA_OK;
-  for (size_t i = 1; status == MICA_OK && i < count; i++)
-    if (!strcmp(items[i - 1]->string, items[i]->string))
-      status = mica__fail(MICA_E_FORMAT, "%s: %s has \"%.200s\" twice", path, what, items[i]->string);
-  free(items);
-  return status;
-}
 
 /* Reads a size from the header; doubles are exact up to 2^53, and no file is larger. */
 static bool read_size(const cJSON *item, uint64_t *out) {
@@ -95,7 +74,7 @@ static mica_status check_bools(const char *path, const mica_safetensors_entry *e
 static mica_status check_fields(const char *path, const cJSON *item) {
   char what[256];
   snprintf(what, sizeof what, "tensor \"%.200s\"", item->string);
-  return check_keys(path, what, item);
+  return mica__json_check_keys(path, what, item);
 }
 
 static mica_status read_entry(const char *path, const cJSON *item, const unsigned char *data, size_t data_size,
@@ -168,7 +147,7 @@ static mica_status read_metadata(const char *path, mica_safetensors *file, const
     return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " is no single object", path);
   for (const cJSON *at = item->child; at; at = at->next)
     if (!cJSON_IsString(at)) return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is no text", path, at->string);
-  MICA_TRY(check_keys(path, MICA__SAFETENSORS_METADATA, item));
+  MICA_TRY(mica__json_check_keys(path, MICA__SAFETENSORS_METADATA, item));
   file->metadata = item;
   file->pairs = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pairs);
   if (!file->pairs) return mica__fail_nomem(path);
@@ -179,24 +158,6 @@ static mica_status read_metadata(const char *path, mica_safetensors *file, const
 static bool is_blank(const char *at, const char *end) {
   while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) at++;
   return at == end;
-}
-
-/* A text of JSON cannot hold a character of value 0 here: it would end there. */
-static bool escapes_zero(const char *text, size_t length) {
-  for (size_t i = 0; i + 5 < length; i++) {
-    if (text[i] != '\\') continue;
-    if (!memcmp(&text[i + 1], "u0000", 5)) return true;
-    i++; /* what is escaped is no escape */
-  }
-  return false;
-}
-
-static mica_status check_text(const char *path, const char *text, size_t length) {
-  const size_t valid = mica__utf8_prefix(text, length);
-  if (valid < length) return mica__fail(MICA_E_FORMAT, "%s: byte %zu of its header is no UTF-8", path, valid);
-  if (memchr(text, 0, length) || escapes_zero(text, length))
-    return mica__fail(MICA_E_FORMAT, "%s: a name or text in its header has the character U+0000", path);
-  return MICA_OK;
 }
 
 static mica_status parse_header(const char *path, mica_safetensors *file) {
@@ -210,7 +171,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
     return mica__fail(MICA_E_FORMAT, "%s is truncated: a header of %llu bytes in a file of %zu", path,
                       (unsigned long long)length, file->size);
   const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
-  if (length > 0 && *text == '{') MICA_TRY(check_text(path, text, (size_t)length));
+  if (length > 0 && *text == '{') MICA_TRY(mica__json_check_text(path, "its header", text, (size_t)length));
   /* A header begins with its brace, which rejects most files of other kinds at once. */
   if (length > 0 && *text == '{') file->header = cJSON_ParseWithLengthOpts(text, (size_t)length, &parsed, false);
   if (!cJSON_IsObject(file->header) || !is_blank(parsed, end))
@@ -286,6 +247,11 @@ mica_status mica_safetensors_open(const char *path, mica_safetensors **file) {
   MICA_TRY(mica__file_map(path, &data, &size));
   if (size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", path);
   return open_bytes(path, data, size, true, file);
+}
+
+const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes) {
+  *bytes = file->size;
+  return file->data;
 }
 
 size_t mica_safetensors_count(const mica_safetensors *file) { return file->count; }
