@@ -297,5 +297,5 @@ mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer) {
   if (!path) return mica__fail_nomem("a teacher");
   mica_status status = mica_nn_load(run->teacher.nn, mica_trainer_session(trainer), path, NULL);
   free(path);
-  return status == MICA_E_FORMAT ? mica__run_damaged(run->teacher.run, MODEL) : status;
+  return mica__run_damaged(run->teacher.run, MODEL, status);
 }

@@ -378,7 +378,7 @@ mica_status mica__run_load_weights(mica_run *run) {
               : check_finite(path);
   if (status == MICA_OK) status = mica_nn_load(nn, mica_trainer_test_session(run->trainer), path, NULL);
   free(path);
-  return status == MICA_E_FORMAT ? mica__run_damaged(run, MODEL) : status;
+  return mica__run_damaged(run, MODEL, status);
 }
 
 /* --- the learning rate --- */

@@ -227,9 +227,10 @@ void mica__fact_text(mica__text *json, const mica__fact *fact);
 mica_status mica__run_read_config(mica_run *run);
 /* Does so from a text; path is for sentences. */
 mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text);
-/* Puts "the run in FOLDER is damaged: " before this thread's sentence; path stands for a run without a folder. Returns
- * MICA_E_FORMAT. */
-mica_status mica__run_damaged(const mica_run *run, const char *path);
+/* Puts "the run in FOLDER is damaged: " before this thread's sentence where a file of the run is wrong (MICA_E_FORMAT);
+ * path stands for a run without a folder. Returns the status: others, such as MICA_E_NOMEM, are passed on as they are.
+ */
+mica_status mica__run_damaged(const mica_run *run, const char *path, mica_status status);
 /* folder/name, the caller's to free; NULL when memory is short. */
 char *mica__run_path(const mica_run *run, const char *name);
 

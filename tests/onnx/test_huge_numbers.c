@@ -1,7 +1,7 @@
 /* labels: null single
  *
- * Models whose numbers are beyond all sizes, and operands of which nothing can be made: refused with a sentence before
- * anything is computed with them. Under UBSan no sum or product of theirs wraps. */
+ * Models with numbers beyond all sizes, and operands that do not fit: each is refused with a sentence before anything
+ * is computed. Under UBSan no sum or product wraps. */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/wire.h"
