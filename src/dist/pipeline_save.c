@@ -2,14 +2,12 @@
 #include "base/error.h"
 #include "dist/parts.h"
 #include "dist/pipeline.h"
-
-/* Nothing else is sent from stage to stage while a pipeline is saved. */
-#define CHANNEL (MICA_CHANNELS / 4 - 1)
+#include "ops/collective/channels.h"
 
 static mica_status save(mica_pipeline *p, mica_communicator *c, const char *path, mica__weights *all) {
   MICA_TRY(mica__weights_take(all, mica_pipeline_network(p), mica_pipeline_session(p), mica__pipeline_queue(p)));
-  if (c->rank) return mica__weights_send(all, c, CHANNEL, 0);
-  for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__weights_receive(all, c, CHANNEL, k));
+  if (c->rank) return mica__weights_send(all, c, MICA__CHANNEL_SAVING, 0);
+  for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__weights_receive(all, c, MICA__CHANNEL_SAVING, k));
   return mica__weights_write(all, path, NULL, 0);
 }
 

@@ -2,14 +2,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "dist/parts.h"
+#include "ops/collective/channels.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* While weights are saved nothing else is sent. */
-#define SAVING (MICA_CHANNELS / 4 - 1)
 
 /* A weight that is divided along an axis; units, where the layer has them, are the whole's. */
 typedef struct division {
@@ -274,8 +272,8 @@ static mica_status save(mica_parallel *p, const mica_nn *nn, mica_session *sessi
   mica_engine *engine = engine_of(nn, session);
   if (!engine) return mica__fail(MICA_E_STATE, "mica_parallel_save: the session has no parameter of the network");
   MICA_TRY(mica__weights_take(&ranks[c->rank], nn, session, mica_engine_queue(engine)));
-  if (c->rank) return mica__weights_send(&ranks[c->rank], c, SAVING, 0);
-  for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__weights_receive(&ranks[k], c, SAVING, k));
+  if (c->rank) return mica__weights_send(&ranks[c->rank], c, MICA__CHANNEL_SAVING, 0);
+  for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__weights_receive(&ranks[k], c, MICA__CHANNEL_SAVING, k));
   for (size_t i = 0; i < ranks[0].count; i++) MICA_TRY(join(p, ranks, &ranks[0].list[i], whole));
   return mica__weights_write(whole, path, NULL, 0);
 }

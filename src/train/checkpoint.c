@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "dist/parts.h"
 #include "nn/file.h"
+#include "ops/collective/channels.h"
 #include "train/stages.h"
 
 #include <inttypes.h>
@@ -67,14 +68,14 @@ static mica_status gather(const mica_trainer *t, mica__weights *parts) {
   mica_communicator *c = t->config.communicator;
   const int32_t among = mica__ranks_parts(t);
   if (!mica__ranks_divided(t)) return MICA_OK;
-  if (c->rank) return mica__weights_send(parts, c, MICA__SHARE_CHANNEL, 0);
+  if (c->rank) return mica__weights_send(parts, c, MICA__CHANNEL_SHARE, 0);
   mica__weights own = *parts;
   *parts = (mica__weights){0};
   mica_status status = mica__weights_join(parts, &own, among, 0);
   mica__weights_free(&own);
   for (int32_t rank = 1; status == MICA_OK && rank < c->ranks; rank++) {
     mica__weights other = {0};
-    status = mica__weights_receive(&other, c, MICA__SHARE_CHANNEL, rank);
+    status = mica__weights_receive(&other, c, MICA__CHANNEL_SHARE, rank);
     if (status == MICA_OK) status = mica__weights_join(parts, &other, among, rank % among);
     mica__weights_free(&other);
   }

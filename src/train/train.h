@@ -171,13 +171,6 @@ mica_status mica__train_drain(mica_trainer *trainer);
 void mica__train_discard(mica_trainer *trainer);
 void mica__totals_clear(mica__totals *totals, const mica__phase *phase);
 
-/* Channels of what ranks agree on beside gradients, above the optimiser's. */
-enum {
-  MICA__AGREE_CHANNEL = MICA_CHANNELS / 2 - 1,
-  MICA__SUMS_CHANNEL = MICA_CHANNELS / 2 - 2,
-  MICA__SHARE_CHANNEL = MICA_CHANNELS / 2 - 3,
-};
-
 /* --- several ranks; each does nothing, or the obvious, on one --- */
 
 /* True on the rank that writes files. */
