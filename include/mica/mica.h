@@ -49,7 +49,7 @@
  * field always means the default, so that fields added later never break a caller, and NULL means all defaults.
  * MICA_ZERO is a real zero where 0 stands for something else. What has no default says so where it stands.
  *
- * Binary compatibility. Within a minor version (0.3.x), which the shared library's name carries, no structure,
+ * Binary compatibility. Within a minor version (0.5.x), which the shared library's name carries, no structure,
  * enumerator or signature changes, and functions may be added. A new minor version may add fields and enumerators, and
  * programs are compiled anew for it; source code goes on compiling where it initialises structures by name. Counters
  * and descriptions of devices grow within a minor version too: the functions that fill mica_stats and mica_device_info

@@ -1,7 +1,7 @@
 #!/bin/sh
 # sh tests/lint/hygiene.sh [ROOT]: no tabs, trailing blanks, carriage returns or lines over 120 columns (150 for prose
 # in .md), no file without a last newline, no unfinished business, no path of one machine, nothing new at the root, no
-# dimension cut to a size before it is checked.
+# dimension cut to a size before it is checked, no public header about another minor version than the project's.
 set -eu
 cd "${1:-$(dirname "$0")/../..}"
 status=0
@@ -39,4 +39,11 @@ find include src cl tests samples cmake -type f -name '*.*[a-z]' -size +0 | whil
       [ -z "$(tail -c 1 "$file")" ] || echo "$file: no newline at its end" ;;
   esac
 done | { ! grep . ; } || status=1
+
+# "0.5.x" in a header means the minor version that is being written.
+minor=$(sed -n 's/^project(.* VERSION \([0-9]*\.[0-9]*\)\..*/\1/p' CMakeLists.txt 2>/dev/null) || minor=''
+if [ "$minor" ] && grep -rnE '(^|[^0-9.])[0-9]+\.[0-9]+\.x' include | grep -vF "$minor.x"; then
+  echo "the version is $minor"
+  status=1
+fi
 exit $status

@@ -167,6 +167,9 @@ finds opencl src/nn/b.c 'src/nn/b.c:1' 'cl_int (*b)(cl_command_queue) = clFinish
 finds opencl src/runtime/b.c 'src/runtime/b.c:3' '/* clFinish(q) is\n * clFlush(q) and more */\nint b = clFinish(q);\n'
 finds opencl src/ir/b.c 'src/ir/b.c:1' '#include <CL/cl.h>\n'
 
+two_files CMakeLists.txt 'project(a VERSION 1.4.2 LANGUAGES C)\n'
+finds hygiene include/mica/b.h 'include/mica/b.h:1:' '/* Within 1.3.x nothing changes. */\n'
+rm -r "$work/more"
 finds hygiene src/base/b.c 'b.c:1: a tab' '\tint b;\n'
 finds hygiene cl/b.cl 'b.cl:1: trailing blanks' 'int b; \n'
 finds hygiene src/base/b.c 'a carriage return' 'int b;\r\n'
