@@ -19,17 +19,17 @@
 
 #define MICA__TUNING_TEXT 160
 
-typedef struct mica__tuning_fact {
+typedef struct mica__fact {
   bool bad;
   char subject[MICA__TUNING_TEXT]; /* the problem; of a bad one the choice */
   char text[MICA__TUNING_TEXT];    /* the choice; of a bad one the reason */
   double seconds;
-} mica__tuning_fact;
+} mica__fact;
 
 typedef struct mica__tuning {
   pthread_mutex_t lock;
   bool loaded;
-  mica__tuning_fact *facts;
+  mica__fact *facts;
   size_t count, capacity;
 } mica__tuning;
 
