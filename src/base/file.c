@@ -102,7 +102,7 @@ bool mica__file_find(const char *at, const char *const *names, mica__text *path)
       mica__text_addf(path, "%s/%s", at, *names);
     else
       mica__text_addf(path, "%.*s%s", slash ? (int)(slash + 1 - at) : 0, at, *names);
-    if (mica__text_status(path) != MICA_OK) return false;
+    if (path->failed) return true;
     if (stat(path->data, &about) == 0 && S_ISREG(about.st_mode) && strcmp(path->data, at) != 0) return true;
   }
   return false;

@@ -26,7 +26,8 @@ mica_status mica__file_map(const char *path, const unsigned char **data, size_t 
 void mica__file_unmap(const unsigned char *data, size_t size);
 
 /* Sets *path, empty before, to the first of the names, which NULL ends, that is a regular file in the directory `at`,
- * or another one beside it where that is a file itself; false where there is none. The caller frees *path. */
+ * or another one beside it where that is a file itself; false where there is none. Where memory is short it is true,
+ * and mica__text_status(path) says so. The caller frees *path. */
 bool mica__file_find(const char *at, const char *const *names, mica__text *path);
 
 /* Makes the directory that path stands in, and those above it, where they are missing. */

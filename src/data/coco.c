@@ -258,88 +258,110 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
 
 #define BESIDE "_annotations.coco.json"
 
-/* FOLDER/a or FOLDER/a/b, the caller's to free; NULL when memory is short. */
-static char *path_of(const char *folder, const char *a, const char *b) {
+/* FOLDER/a or FOLDER/a/b, the caller's to free. */
+static mica_status path_of(const char *folder, const char *a, const char *b, char **out) {
   mica__text path = {0};
   mica__text_addf(&path, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
-  return path.data;
+  *out = path.data;
+  return mica__text_status(&path);
 }
 
 /* The file of a part in FOLDER/annotations: instances_train2017.json, train.json; the caller's to free, NULL for
  * none. */
-static char *find_annotations(const char *folder, mica_part part) {
+static mica_status find_annotations(const char *folder, mica_part part, char **found) {
   static const char *const words[] = {"train", "val", "test"};
-  char *inner = path_of(folder, "annotations", NULL), *found = NULL;
-  mica__names names;
-  if (inner && mica__is_folder(inner) && mica__names_read(inner, &names) == MICA_OK) {
-    for (size_t i = 0; !found && i < names.count; i++) {
-      const char *name = names.names[i];
-      if (!strncmp(name, "instances_", 10)) name += 10;
-      if (mica__name_ends(name, ".json") && !strncmp(name, words[part], strlen(words[part])))
-        found = path_of(inner, names.names[i], NULL);
-    }
-    mica__names_free(&names);
+  char *inner = NULL;
+  mica__names names = {0};
+  *found = NULL;
+  mica_status status = path_of(folder, "annotations", NULL, &inner);
+  if (status == MICA_OK) status = mica__names_look(inner, &names);
+  for (size_t i = 0; status == MICA_OK && !*found && i < names.count; i++) {
+    const char *name = names.names[i];
+    if (!strncmp(name, "instances_", 10)) name += 10;
+    if (mica__name_ends(name, ".json") && !strncmp(name, words[part], strlen(words[part])))
+      status = path_of(inner, names.names[i], NULL, found);
   }
+  mica__names_free(&names);
   free(inner);
-  return found;
+  return status;
+}
+
+/* FOLDER/train/_annotations.coco.json, in val or valid, and in test. */
+static mica_status find_beside(const char *folder, mica_part part, char **found) {
+  static const char *const words[3][2] = {{"train", "train"}, {"valid", "val"}, {"test", "test"}};
+  for (int i = 0; i < 2; i++) {
+    MICA_TRY(path_of(folder, words[part][i], BESIDE, found));
+    if (is_file_there(*found)) return MICA_OK;
+    free(*found);
+    *found = NULL;
+  }
+  return MICA_OK;
 }
 
 /* The only *.json of a folder; the caller's to free, NULL for none and for several. */
-static char *only_json(const char *folder) {
+static mica_status only_json(const char *folder, char **found) {
   mica__names names;
-  char *found = NULL;
-  size_t count = 0;
-  if (!mica__is_folder(folder) || mica__names_read(folder, &names) != MICA_OK) return NULL;
-  for (size_t i = 0; i < names.count; i++) {
-    if (!mica__name_ends(names.names[i], ".json") || ++count > 1) continue;
-    found = path_of(folder, names.names[i], NULL);
-  }
+  size_t count = 0, at = 0;
+  *found = NULL;
+  MICA_TRY(mica__names_look(folder, &names));
+  for (size_t i = 0; i < names.count; i++)
+    if (mica__name_ends(names.names[i], ".json")) count++, at = i;
+  mica_status status = count == 1 ? path_of(folder, names.names[at], NULL, found) : MICA_OK;
   mica__names_free(&names);
-  if (count == 1) return found;
-  free(found);
-  return NULL;
+  return status;
+}
+
+/* True if the file, which may not be readable, has what annotations have. */
+static mica_status holds_annotations(const char *path, bool *is) {
+  uint8_t *content = NULL, byte[1];
+  size_t size = 0;
+  uint64_t all = 0;
+  *is = false;
+  mica__attempt_begin();
+  mica_status status = mica__file_begin(path, byte, 1, &all);
+  if (status == MICA_OK && all <= MOST_BYTES) status = mica__content_read(path, &content, &size);
+  mica__attempt_end();
+  *is = content && strstr((char *)content, "\"images\"") && strstr((char *)content, "\"annotations\"");
+  free(content);
+  return status == MICA_E_NOMEM ? mica__fail_nomem(path) : MICA_OK;
 }
 
 /* The file of a dataset that is not in parts: the only JSON beside FOLDER/images or in FOLDER/annotations, if it has
  * what annotations have. The caller's to free, NULL for none. */
-static char *find_only(const char *folder) {
-  char *inner = path_of(folder, "annotations", NULL), *images = path_of(folder, "images", NULL);
-  char *found = inner ? only_json(inner) : NULL;
-  uint8_t *content = NULL;
-  size_t size = 0;
-  uint64_t all = 0;
-  uint8_t byte[1];
-  if (!found && images && mica__is_folder(images)) found = only_json(folder);
+static mica_status find_only(const char *folder, char **found) {
+  char *inner = NULL, *images = NULL;
+  bool is = false;
+  *found = NULL;
+  mica_status status = path_of(folder, "annotations", NULL, &inner);
+  if (status == MICA_OK) status = path_of(folder, "images", NULL, &images);
+  if (status == MICA_OK) status = only_json(inner, found);
+  if (status == MICA_OK && !*found && mica__is_folder(images)) status = only_json(folder, found);
   free(inner);
   free(images);
-  mica__attempt_begin();
-  const bool is = found && mica__file_begin(found, byte, 1, &all) == MICA_OK && all <= MOST_BYTES &&
-                  mica__content_read(found, &content, &size) == MICA_OK && strstr((char *)content, "\"images\"") &&
-                  strstr((char *)content, "\"annotations\"");
-  mica__attempt_end();
-  free(content);
-  if (is) return found;
-  free(found);
-  return NULL;
+  if (status == MICA_OK && *found) status = holds_annotations(*found, &is);
+  if (is) return MICA_OK;
+  free(*found);
+  *found = NULL;
+  return status;
 }
 
-static bool is_parted(const char *path) {
-  for (int part = 0; part < 3; part++) {
-    char *file = find_annotations(path, (mica_part)part);
-    free(file);
-    if (file) return true;
-  }
-  char *beside = path_of(path, "train", BESIDE);
-  const bool is = beside && is_file_there(beside);
-  free(beside);
-  return is;
+static mica_status is_parted(const char *path, bool *is) {
+  char *file = NULL;
+  for (int part = 0; part < 3 && !file; part++) MICA_TRY(find_annotations(path, (mica_part)part, &file));
+  if (!file) MICA_TRY(find_beside(path, MICA_PART_TRAIN, &file));
+  *is = file != NULL;
+  free(file);
+  return MICA_OK;
 }
 
-static bool is_folder(const char *path) {
-  char *only = is_parted(path) ? NULL : find_only(path);
-  const bool is = only || is_parted(path);
+static mica_status is_folder(const char *path, bool *is) {
+  char *only = NULL;
+  MICA_TRY(is_parted(path, is));
+  if (*is) return MICA_OK;
+  MICA_TRY(find_only(path, &only));
+  *is = only != NULL;
   free(only);
-  return is;
+  return MICA_OK;
 }
 
 static bool is_file(const char *path, const uint8_t *begin, size_t size) {
@@ -348,46 +370,48 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
   return mica__name_ends(path, ".json") && at < size && begin[at] == '{';
 }
 
-/* The first of the folders that has what is called so in the file, with a slash behind it; that of the JSON file where
+/* The first of the folders that has what is called so in the file, with a slash at its end; that of the JSON file where
  * none has. The caller's to free. */
-static char *find_pictures(const char *file, const char *first) {
+static mica_status find_pictures(const char *file, const char *first, char **found) {
   const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
   mica__text here = {0}, above = {0}, own = {0};
-  char *found = NULL;
+  *found = NULL;
   mica__text_add_bytes(&here, slash ? file : ".", slash ? (size_t)(slash - file) : 1);
   mica__text_addf(&above, "%s/..", here.data ? here.data : ".");
   if (!strncmp(name, "instances_", 10)) name += 10;
   mica__text_add_bytes(&own, name, strcspn(name, "."));
-  if (here.data && above.data && own.data && first)
-    for (int i = 0; i < 8 && !found; i++) {
-      const char *inner = (const char *[]){"", own.data, "images", "JPEGImages"}[i % 4];
-      mica__text folder = {0}, path = {0};
-      mica__text_addf(&folder, "%s/%s%s", i < 4 ? here.data : above.data, inner, *inner ? "/" : "");
-      mica__text_addf(&path, "%s%s", folder.data ? folder.data : "", first);
-      if (path.data && is_file_there(path.data))
-        found = folder.data;
-      else
-        mica__text_free(&folder);
-      mica__text_free(&path);
-    }
-  if (!found) found = path_of(here.data ? here.data : ".", "", NULL);
+  mica_status status = here.failed || above.failed || own.failed ? mica__fail_nomem("boxes") : MICA_OK;
+  for (int i = 0; status == MICA_OK && first && i < 8 && !*found; i++) {
+    const char *inner = (const char *[]){"", own.data ? own.data : "", "images", "JPEGImages"}[i % 4];
+    mica__text folder = {0}, path = {0};
+    mica__text_addf(&folder, "%s/%s%s", i < 4 ? here.data : above.data, inner, *inner ? "/" : "");
+    mica__text_addf(&path, "%s%s", folder.data ? folder.data : "", first);
+    if (folder.failed || path.failed) status = mica__fail_nomem("boxes");
+    if (status == MICA_OK && is_file_there(path.data))
+      *found = folder.data;
+    else
+      mica__text_free(&folder);
+    mica__text_free(&path);
+  }
+  if (status == MICA_OK && !*found) status = path_of(here.data ? here.data : ".", "", NULL, found);
   mica__text_free(&here);
   mica__text_free(&above);
   mica__text_free(&own);
-  return found;
+  return status;
 }
 
-/* The first "file_name" of a content, the caller's to free; NULL where there is none without escapes. */
-static char *first_picture(const char *content) {
+/* The first "file_name" of a content, the caller's to free; NULL for none without escapes. */
+static mica_status first_picture(const char *content, char **name) {
   const char *at = strstr(content, "\"file_name\"");
   at = at ? strchr(at + strlen("\"file_name\""), '"') : NULL;
   const size_t n = at ? strcspn(at + 1, "\"\\") : 0;
-  char *name = n && at[1 + n] == '"' ? malloc(n + 1) : NULL;
-  if (name) {
-    memcpy(name, at + 1, n);
-    name[n] = '\0';
-  }
-  return name;
+  *name = NULL;
+  if (!n || at[1 + n] != '"') return MICA_OK;
+  *name = malloc(n + 1);
+  if (!*name) return mica__fail_nomem("boxes");
+  memcpy(*name, at + 1, n);
+  (*name)[n] = '\0';
+  return MICA_OK;
 }
 
 static mica_status open_file(const char *file, const mica_dataset_config *config, mica__store *store) {
@@ -402,8 +426,10 @@ static mica_status open_file(const char *file, const mica_dataset_config *config
                       (unsigned long long)all, MOST_BYTES);
   MICA_TRY(mica__boxed_create(store, &b));
   MICA_TRY(mica__content_read(file, &content, &size));
-  char *first = first_picture((const char *)content), *folder = find_pictures(file, first);
-  mica_status status = folder ? mica__coco_parse(file, folder, (char *)content, size, b) : mica__fail_nomem("boxes");
+  char *first = NULL, *folder = NULL;
+  mica_status status = first_picture((const char *)content, &first);
+  if (status == MICA_OK) status = find_pictures(file, first, &folder);
+  if (status == MICA_OK) status = mica__coco_parse(file, folder, (char *)content, size, b);
   free(first);
   free(folder);
   free(content);
@@ -415,24 +441,16 @@ static bool is_part(mica_part part, const char *name, const char *rest) {
   return false;
 }
 
-/* FOLDER/train/_annotations.coco.json, in val or valid, and in test. */
-static char *find_beside(const char *folder, mica_part part) {
-  static const char *const words[3][2] = {{"train", "train"}, {"valid", "val"}, {"test", "test"}};
-  for (int i = 0; i < 2; i++) {
-    char *path = path_of(folder, words[part][i], BESIDE);
-    if (path && is_file_there(path)) return path;
-    free(path);
-  }
-  return NULL;
-}
-
 static mica_status open_path(const char *const *paths, size_t count, const mica_dataset_config *config,
                              mica__store *store) {
   (void)count;
   if (!mica__is_folder(paths[0])) return open_file(paths[0], config, store);
-  char *file = find_annotations(paths[0], config->part);
-  if (!file) file = find_beside(paths[0], config->part);
-  if (!file && config->part == MICA_PART_TRAIN && !is_parted(paths[0])) file = find_only(paths[0]);
+  char *file = NULL;
+  bool parted = false;
+  MICA_TRY(find_annotations(paths[0], config->part, &file));
+  if (!file) MICA_TRY(find_beside(paths[0], config->part, &file));
+  if (!file) MICA_TRY(is_parted(paths[0], &parted));
+  if (!file && config->part == MICA_PART_TRAIN && !parted) MICA_TRY(find_only(paths[0], &file));
   if (!file)
     return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part among its annotations", paths[0],
                       mica_part_name(config->part));

@@ -237,6 +237,8 @@ typedef struct mica__names {
   size_t count;
 } mica__names;
 mica_status mica__names_read(const char *path, mica__names *names);
+/* Likewise, but without names if path is not a folder that this user may read: to recognise what a folder holds. */
+mica_status mica__names_look(const char *path, mica__names *names);
 void mica__names_free(mica__names *names);
 
 /* A copy of the name with control characters and bytes that are not UTF-8 written as \\x1b, fit for a terminal and for

@@ -209,4 +209,9 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
   return mica__folder_read(paths[0], config, store);
 }
 
-const mica__source mica__source_pictures = {.is_part = is_part, .is_folder = mica__is_folder, .open = open_folder};
+static mica_status is_folder(const char *path, bool *is) {
+  *is = mica__is_folder(path);
+  return MICA_OK;
+}
+
+const mica__source mica__source_pictures = {.is_part = is_part, .is_folder = is_folder, .open = open_folder};

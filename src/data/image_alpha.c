@@ -36,8 +36,9 @@ bool mica__pictures_with_alpha(const char *const *files, size_t count, mica__tex
   uint8_t *header = malloc(HEADER);
   size_t found = 0;
   for (size_t i = 0; header && i < looked_at; i++) found += has_alpha(files[i * count / looked_at], header);
+  sentence->failed = sentence->failed || !header; /* which its status says */
   free(header);
-  if (!found) return false;
+  if (!found) return sentence->failed;
   mica__text_addf(sentence, looked_at == count ? "%zu of %zu pictures" : "%zu of the %zu pictures looked at", found,
                   looked_at);
   mica__text_add(sentence, " have an alpha channel: black is behind what is transparent");

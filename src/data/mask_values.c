@@ -121,6 +121,7 @@ mica_status mica__mask_table_write(const mica__mask_table *t, mica__text *text) 
     if (mica__text_status(&value) == MICA_OK)
       mica__text_addf(text, strcmp(value.data, t->names[c]) ? "%s%s=%s" : "%s%s", c ? "," : "", value.data,
                       t->names[c]);
+    text->failed = text->failed || value.failed;
     mica__text_free(&value);
   }
   for (int32_t i = 0; i < t->void_count; i++) {

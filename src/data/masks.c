@@ -47,48 +47,46 @@ static bool is_named(const char *name, const char *const *list, size_t count) {
   return false;
 }
 
-/* The folder in path of one of these names; NULL where there is none, and where memory is short. */
-static char *find_folder(const char *path, const mica__names *names, const char *const *list, size_t count) {
-  for (size_t i = 0; i < names->count; i++) {
-    char *folder = NULL;
-    if (!is_named(names->names[i], list, count) || mica__path_join(path, names->names[i], &folder) != MICA_OK) continue;
-    if (mica__is_folder(folder)) return folder;
-    free(folder);
+/* The folder in path of one of these names, the caller's to free; NULL for none. */
+static mica_status find_folder(const char *path, const mica__names *names, const char *const *list, size_t count,
+                               char **found) {
+  for (size_t i = 0; i < names->count && !*found; i++) {
+    if (!is_named(names->names[i], list, count)) continue;
+    MICA_TRY(mica__path_join(path, names->names[i], found));
+    if (mica__is_folder(*found)) continue;
+    free(*found);
+    *found = NULL;
   }
-  return NULL;
+  return MICA_OK;
 }
 
-static bool has_pictures(const char *folder) {
+static mica_status has_pictures(const char *folder, bool *found) {
   mica__names names;
-  bool found = false;
-  if (!folder || mica__names_read(folder, &names) != MICA_OK) return false;
-  for (size_t i = 0; i < names.count; i++) found = found || mica__image_is_named(names.names[i]);
+  *found = false;
+  MICA_TRY(mica__names_look(folder, &names));
+  for (size_t i = 0; i < names.count; i++) *found = *found || mica__image_is_named(names.names[i]);
   mica__names_free(&names);
-  return found;
+  return MICA_OK;
 }
 
-/* The folders of pictures and of masks in a folder, the caller's to free; false where it is no such folder. */
-static bool find_folders(const char *path, char *folders[2]) {
+/* The folders of pictures and of masks in a folder, the caller's to free; not *found where it is no such folder. */
+static mica_status find_folders(const char *path, char *folders[2], bool *found) {
   mica__names names;
   folders[0] = folders[1] = NULL;
-  if (!mica__is_folder(path)) return false;
-  mica__attempt_begin();
-  if (mica__names_read(path, &names) == MICA_OK) {
-    folders[0] = find_folder(path, &names, picture_folders, COUNT(picture_folders));
-    folders[1] = find_folder(path, &names, mask_folders, COUNT(mask_folders));
-    mica__names_free(&names);
-  }
-  const bool found = folders[0] && has_pictures(folders[1]);
-  mica__attempt_end();
-  return found;
+  *found = false;
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = find_folder(path, &names, picture_folders, COUNT(picture_folders), &folders[0]);
+  if (status == MICA_OK) status = find_folder(path, &names, mask_folders, COUNT(mask_folders), &folders[1]);
+  mica__names_free(&names);
+  return status == MICA_OK && folders[0] && folders[1] ? has_pictures(folders[1], found) : status;
 }
 
-static bool is_folder(const char *path) {
+static mica_status is_folder(const char *path, bool *is) {
   char *folders[2];
-  const bool found = find_folders(path, folders);
+  mica_status status = find_folders(path, folders, is);
   free(folders[0]);
   free(folders[1]);
-  return found;
+  return status;
 }
 
 static bool is_part(mica_part part, const char *name, const char *rest) {
@@ -331,8 +329,8 @@ static mica_status own_mask(void *user, uint64_t sample, void *data, size_t byte
 static mica_status describe(const pairs *p, mica__store *store) {
   mica__text summary = {0}, values = {0};
   mica_status status = mica__mask_table_write(&p->table, &values);
-  if (status != MICA_OK) return status;
   store->mask_values = values.data;
+  if (status != MICA_OK) return status;
   int32_t least[2] = {p->height, p->width}, most[2] = {p->height, p->width};
   for (size_t i = 0; store->sides && i < p->count; i++)
     for (int k = 0; k < 2; k++) {
@@ -384,7 +382,10 @@ static mica_status open_masks(const char *const *paths, size_t count, const mica
   pairs *p = calloc(1, sizeof *p);
   if (!p) return mica__fail_nomem("the names of pictures");
   MICA_TRY(mica__store_own(store, p, release_pairs));
-  mica_status status = find_folders(paths[0], folders) ? MICA_OK : mica__fail_nomem("the names of pictures");
+  bool found = false;
+  mica_status status = find_folders(paths[0], folders, &found);
+  if (status == MICA_OK && !found)
+    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no pictures with masks", paths[0]);
   if (status == MICA_OK) status = find_pairs(p, folders);
   free(folders[0]);
   free(folders[1]);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
@@ -30,6 +32,7 @@ static mica_status read_open(DIR *directory, const char *path, mica__names *name
 mica_status mica__names_read(const char *path, mica__names *names) {
   *names = (mica__names){0};
   DIR *directory = opendir(path);
+  if (!directory && errno == ENOMEM) return mica__fail_nomem(path);
   if (!directory)
     return mica__fail(errno == ENOENT || errno == ENOTDIR ? MICA_E_NOT_FOUND : MICA_E_IO,
                       "cannot read the folder %s: %s", path, strerror(errno));
@@ -37,6 +40,13 @@ mica_status mica__names_read(const char *path, mica__names *names) {
   closedir(directory);
   if (status != MICA_OK) mica__names_free(names);
   return status;
+}
+
+mica_status mica__names_look(const char *path, mica__names *names) {
+  struct stat about;
+  *names = (mica__names){0};
+  if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode) || access(path, R_OK | X_OK) != 0) return MICA_OK;
+  return mica__names_read(path, names);
 }
 
 void mica__names_free(mica__names *names) {

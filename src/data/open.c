@@ -64,6 +64,11 @@ static bool is_part(const mica__source *source, mica_part part, const char *name
   return false;
 }
 
+static mica_status is_folder_of(const mica__source *source, const char *path, bool *is) {
+  *is = false;
+  return source->is_folder ? source->is_folder(path, is) : MICA_OK;
+}
+
 /* The paths of a part in a folder, the caller's to free one by one. */
 static mica_status find_part(const mica__source *source, mica_part part, const char *folder, const mica__names *names,
                              char **paths, size_t *count) {
@@ -71,9 +76,11 @@ static mica_status find_part(const mica__source *source, mica_part part, const c
     char *path = NULL;
     if (!is_part(source, part, names->names[i])) continue;
     MICA_TRY(mica__path_join(folder, names->names[i], &path));
-    const bool is_folder = mica__is_folder(path);
-    if (is_folder ? !source->is_folder || !source->is_folder(path) : !source->is_file) {
+    bool is = source->is_file != NULL;
+    mica_status status = mica__is_folder(path) ? is_folder_of(source, path, &is) : MICA_OK;
+    if (status != MICA_OK || !is) {
       free(path);
+      MICA_TRY(status);
       continue;
     }
     paths[(*count)++] = path;
@@ -159,8 +166,11 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
   mica__names names;
   bool parted = false;
   char *only = NULL;
-  for (size_t k = 0; k < SOURCES; k++)
-    if (sources[k]->parts_itself && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
+  for (size_t k = 0; k < SOURCES; k++) {
+    bool is = false;
+    if (sources[k]->parts_itself) MICA_TRY(is_folder_of(sources[k], path, &is));
+    if (is) return sources[k]->open(&path, 1, config, store);
+  }
   MICA_TRY(mica__names_read(path, &names));
   char **paths = calloc(names.count + 1, sizeof *paths);
   mica_status status = paths ? MICA_OK : mica__fail_nomem(path);
@@ -177,8 +187,11 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
   }
   if (config->part != MICA_PART_TRAIN)
     return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
-  for (size_t k = 0; k < SOURCES; k++)
-    if (sources[k]->is_folder && sources[k]->is_folder(path)) return sources[k]->open(&path, 1, config, store);
+  for (size_t k = 0; k < SOURCES; k++) {
+    bool is = false;
+    MICA_TRY(is_folder_of(sources[k], path, &is));
+    if (is) return sources[k]->open(&path, 1, config, store);
+  }
   return mica__fail(MICA_E_FORMAT, "the folder %s holds no data of a known kind", path);
 }
 

@@ -4,8 +4,10 @@
 #include "data/source.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The customary test set of spoken digits: the first five recordings of a speaker and a word. */
 #define TESTS 5
@@ -226,71 +228,91 @@ static mica_status read_classes(recordings *r, const char *root, const mica__nam
 
 /* --- what a folder is --- */
 
-/* True if there is a recording among the first entries of a folder. */
-static bool holds_sounds(const char *path) {
+/* *found: there is a recording among the first entries of a folder. */
+static mica_status holds_sounds(const char *path, bool *found) {
+  *found = false;
+  if (!mica__is_folder(path) || access(path, R_OK | X_OK) != 0) return MICA_OK;
   DIR *directory = opendir(path);
-  bool found = false;
-  if (!directory) return false;
+  if (!directory && errno == ENOMEM) return mica__fail_nomem(path);
+  if (!directory) return mica__fail(MICA_E_IO, "cannot read the folder %s: %s", path, strerror(errno));
   const struct dirent *entry;
-  for (int i = 0; i < LOOKED_AT && !found && (entry = readdir(directory)); i++)
-    found = mica__sound_is_named(entry->d_name);
+  for (int i = 0; i < LOOKED_AT && !*found && (entry = readdir(directory)); i++)
+    *found = mica__sound_is_named(entry->d_name);
   closedir(directory);
-  return found;
+  return MICA_OK;
 }
 
-/* How many of a folder's first folders hold recordings; the last such is *only, the caller's to free. */
-static int folders_of_sounds(const char *path, char **only) {
+/* *count: how many of a folder's first folders hold recordings; the last such is *only, the caller's to free. */
+static mica_status folders_of_sounds(const char *path, int *count, char **only) {
   mica__names names;
-  int count = 0;
-  if (mica__names_read(path, &names) != MICA_OK) return 0;
-  for (size_t i = 0; i < names.count && i < LOOKED_AT; i++) {
+  *count = 0;
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count && i < LOOKED_AT; i++) {
     char *folder = NULL;
-    if (mica__path_join(path, names.names[i], &folder) != MICA_OK) continue;
-    if (!mica__is_folder(folder) || !holds_sounds(folder)) {
+    bool holds = false;
+    status = mica__path_join(path, names.names[i], &folder);
+    if (status == MICA_OK) status = holds_sounds(folder, &holds);
+    *count += status == MICA_OK && holds;
+    if (status != MICA_OK || !holds || !only) {
       free(folder);
       continue;
     }
-    count++;
-    if (only) free(*only), *only = folder;
-    if (!only) free(folder);
+    free(*only);
+    *only = folder;
   }
   mica__names_free(&names);
-  return count;
+  return status;
+}
+
+/* *is: there are recordings in a folder, or in folders in it. */
+static mica_status has_sounds(const char *path, bool *is) {
+  int count = 0;
+  MICA_TRY(holds_sounds(path, is));
+  if (!*is) MICA_TRY(folders_of_sounds(path, &count, NULL));
+  *is = *is || count > 0;
+  return MICA_OK;
 }
 
 static const char *const part_folders[][3] = {
     [MICA_PART_TRAIN] = {"train"}, [MICA_PART_VALIDATION] = {"validation", "val"}, [MICA_PART_TEST] = {"test"}};
 
-/* The folder of a part, with recordings or folders of them; NULL where there is none. */
-static char *part_of(const char *path, int part_index) {
+/* The folder of a part, with recordings or folders of them, the caller's to free; NULL for none. */
+static mica_status part_of(const char *path, int part_index, char **folder) {
+  *folder = NULL;
   for (int i = 0; i < 3 && part_folders[part_index][i]; i++) {
+    bool has = false;
+    MICA_TRY(mica__path_join(path, part_folders[part_index][i], folder));
+    mica_status status = has_sounds(*folder, &has);
+    if (status == MICA_OK && has) return MICA_OK;
+    free(*folder);
+    *folder = NULL;
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+static mica_status is_folder(const char *path, bool *is) {
+  MICA_TRY(has_sounds(path, is));
+  for (int i = 0; i < 3 && !*is; i++) {
     char *folder = NULL;
-    if (mica__path_join(path, part_folders[part_index][i], &folder) != MICA_OK) return NULL;
-    if (mica__is_folder(folder) && (holds_sounds(folder) || folders_of_sounds(folder, NULL) > 0)) return folder;
+    MICA_TRY(part_of(path, i, &folder));
+    *is = folder != NULL;
     free(folder);
   }
-  return NULL;
+  return MICA_OK;
 }
 
-static bool is_folder(const char *path) {
-  if (!mica__is_folder(path)) return false;
-  if (holds_sounds(path) || folders_of_sounds(path, NULL) > 0) return true;
-  for (int i = 0; i < 3; i++) {
-    char *folder = part_of(path, i);
-    free(folder);
-    if (folder) return true;
-  }
-  return false;
-}
-
-/* True if all recordings of a folder are named LABEL_SPEAKER_N, or LABEL_N. */
-static bool is_named(const char *folder) {
+/* *named: all recordings of a folder are named LABEL_SPEAKER_N, or LABEL_N. */
+static mica_status is_named(const char *folder, bool *named) {
   mica__names names;
   pattern p;
-  if (mica__names_read(folder, &names) != MICA_OK) return false;
-  mica_status status = find_pattern(folder, &names, &p);
+  MICA_TRY(mica__names_look(folder, &names));
+  mica__attempt_begin();
+  *named = find_pattern(folder, &names, &p) == MICA_OK && p.numbered;
+  mica__attempt_end();
   mica__names_free(&names);
-  return status == MICA_OK && p.numbered;
+  return MICA_OK;
 }
 
 /* A folder of one part: recordings by their names, in it or in the one folder that it holds, or a folder a class. What
@@ -298,19 +320,21 @@ static bool is_named(const char *folder) {
 static mica_status read_root(recordings *r, const char *root, const mica_dataset_config *config) {
   mica__names names;
   char *only = NULL;
-  const bool named =
-      !config->like || mica_dataset_column_index(config->like, "speaker") < mica_dataset_column_count(config->like);
-  if (holds_sounds(root)) return read_named(r, root, config);
-  if (folders_of_sounds(root, &only) == 1 && named && is_named(only)) {
-    mica_status status = read_named(r, only, config);
-    free(only);
-    return status;
-  }
+  bool holds = false, named = false;
+  int count = 0;
+  MICA_TRY(holds_sounds(root, &holds));
+  if (holds) return read_named(r, root, config);
+  mica_status status = folders_of_sounds(root, &count, &only);
+  if (status == MICA_OK && count == 1 &&
+      (!config->like || mica_dataset_column_index(config->like, "speaker") < mica_dataset_column_count(config->like)))
+    status = is_named(only, &named);
+  if (status == MICA_OK && named) status = read_named(r, only, config);
   free(only);
+  if (status != MICA_OK || named) return status;
   if (config->part != MICA_PART_TRAIN)
     return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", root, mica_part_name(config->part));
   MICA_TRY(mica__names_read(root, &names));
-  mica_status status = read_classes(r, root, &names, config);
+  status = read_classes(r, root, &names, config);
   mica__names_free(&names);
   return status;
 }
@@ -368,19 +392,20 @@ static mica_status fill_store(mica__store *store, recordings *r, const mica_data
 static mica_status open_folder(const char *const *paths, size_t count, const mica_dataset_config *config,
                                mica__store *store) {
   mica_dataset_config own = *config;
-  char *folders[3];
+  char *folders[3] = {NULL, NULL, NULL};
   recordings *r = calloc(1, sizeof *r);
   (void)count;
   if (!r) return mica__fail_nomem("the names of recordings");
   MICA_TRY(mica__store_own(store, r, release));
   r->rate = config->rate ? config->rate : config->like ? mica_dataset_rate(config->like) : 0;
-  for (int i = 0; i < 3; i++) folders[i] = part_of(paths[0], i);
-  const bool parted = folders[0] || folders[1] || folders[2];
   mica_status status = MICA_OK;
+  for (int i = 0; i < 3; i++)
+    if (status == MICA_OK) status = part_of(paths[0], i, &folders[i]);
+  const bool parted = folders[0] || folders[1] || folders[2];
   if (parted) own.part = MICA_PART_TRAIN;
-  if (parted && !folders[config->part])
+  if (status == MICA_OK && parted && !folders[config->part])
     status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", paths[0], mica_part_name(config->part));
-  else
+  else if (status == MICA_OK)
     status = read_root(r, parted ? folders[config->part] : paths[0], &own);
   for (int i = 0; i < 3; i++) free(folders[i]);
   if (status == MICA_OK && r->count == 0) status = mica__fail(MICA_E_FORMAT, "%s holds no recordings", paths[0]);

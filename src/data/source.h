@@ -10,8 +10,10 @@ typedef struct mica__source {
   bool (*is_part)(mica_part part, const char *name, const char *rest);
   /* True if a file is of this format, by its name and its first bytes; NULL: files alone are none. */
   bool (*is_file)(const char *path, const uint8_t *begin, size_t size);
-  /* True if a folder is of this format, as a part or as all there is; NULL: folders are none. */
-  bool (*is_folder)(const char *path);
+  /* Sets *is if a folder has this format, as a part or as a whole. A folder that the user may not read does not; every
+   * other failure is a status, so that no other format takes the folder because memory was short. NULL: no folder has
+   * it. */
+  mica_status (*is_folder)(const char *path, bool *is);
   bool parts_itself; /* a folder holds all parts: open takes config->part, and says MICA_E_NOT_FOUND for none */
   bool many;         /* a part is all files that belong to it, not the first */
   /* Fills the store from the files or the folder. */

@@ -230,51 +230,59 @@ mica_status mica__voc_parse(const char *name, const char *folder, const char *st
 
 /* --- folders --- */
 
-/* FOLDER/a or FOLDER/a/b, the caller's to free; NULL when memory is short. */
-static char *path_of(const char *folder, const char *a, const char *b) {
+/* FOLDER/a or FOLDER/a/b, the caller's to free. */
+static mica_status path_of(const char *folder, const char *a, const char *b, char **out) {
   mica__text path = {0};
   mica__text_addf(&path, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
-  return path.data;
+  *out = path.data;
+  return mica__text_status(&path);
 }
 
-static bool has_annotations(const char *folder) {
-  char *path = path_of(folder, "Annotations", NULL);
-  mica__names names;
-  bool found = false;
-  if (path && mica__is_folder(path) && mica__names_read(path, &names) == MICA_OK) {
-    for (size_t i = 0; !found && i < names.count; i++) found = mica__name_ends(names.names[i], ".xml");
-    mica__names_free(&names);
-  }
+static mica_status has_annotations(const char *folder, bool *found) {
+  char *path = NULL;
+  mica__names names = {0};
+  *found = false;
+  mica_status status = path_of(folder, "Annotations", NULL, &path);
+  if (status == MICA_OK) status = mica__names_look(path, &names);
+  for (size_t i = 0; !*found && i < names.count; i++) *found = mica__name_ends(names.names[i], ".xml");
+  mica__names_free(&names);
   free(path);
-  return found;
+  return status;
 }
 
 /* The folder that holds the dataset: this one, or the only one in it that does; the caller's to free, NULL for none. */
-static char *find_root(const char *folder) {
+static mica_status find_root(const char *folder, char **root) {
   mica__names names;
-  char *root = NULL;
   size_t found = 0;
-  if (has_annotations(folder)) return mica__strdup(folder);
-  if (mica__names_read(folder, &names) != MICA_OK) return NULL;
-  for (size_t i = 0; i < names.count; i++) {
-    char *path = path_of(folder, names.names[i], NULL);
-    const bool is = path && mica__is_folder(path) && has_annotations(path);
-    found += is;
-    if (is && !root)
-      root = path;
+  bool is = false;
+  *root = NULL;
+  MICA_TRY(has_annotations(folder, &is));
+  if (is) return (*root = mica__strdup(folder)) ? MICA_OK : mica__fail_nomem("boxes");
+  MICA_TRY(mica__names_look(folder, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
+    char *path = NULL;
+    status = path_of(folder, names.names[i], NULL, &path);
+    if (status == MICA_OK) status = has_annotations(path, &is);
+    found += status == MICA_OK && is;
+    if (status == MICA_OK && is && !*root)
+      *root = path;
     else
       free(path);
   }
   mica__names_free(&names);
-  if (found == 1) return root;
-  free(root);
-  return NULL;
+  if (status == MICA_OK && found == 1) return MICA_OK;
+  free(*root);
+  *root = NULL;
+  return status;
 }
 
-static bool is_folder(const char *path) {
-  char *root = find_root(path);
+static mica_status is_folder(const char *path, bool *is) {
+  char *root = NULL;
+  mica_status status = find_root(path, &root);
+  *is = root != NULL;
   free(root);
-  return root != NULL;
+  return status;
 }
 
 static bool is_file(const char *path) {
@@ -282,18 +290,23 @@ static bool is_file(const char *path) {
   return stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-/* The picture's name beside its annotation's: STEM.jpg, .jpeg or .png. */
-static char *picture_of(const char *pictures, const char *stem) {
+/* The picture's name beside its annotation's: STEM.jpg, .jpeg or .png; NULL for none. */
+static mica_status picture_of(const char *pictures, const char *stem, char **name) {
   static const char *const ends[] = {".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG"};
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-    mica__text path = {0};
+  mica_status status = MICA_OK;
+  *name = NULL;
+  for (size_t i = 0; status == MICA_OK && !*name && i < sizeof ends / sizeof *ends; i++) {
+    mica__text path = {0}, own = {0};
     mica__text_addf(&path, "%s%s%s", pictures, stem, ends[i]);
-    const bool is = path.data && is_file(path.data);
+    status = mica__text_status(&path);
+    const bool is = status == MICA_OK && is_file(path.data);
     mica__text_free(&path);
-    if (is) mica__text_addf(&path, "%s%s", stem, ends[i]);
-    if (is) return path.data;
+    if (!is) continue;
+    mica__text_addf(&own, "%s%s", stem, ends[i]);
+    status = mica__text_status(&own);
+    *name = own.data;
   }
-  return NULL;
+  return status;
 }
 
 /* Reads the annotation of a picture. */
@@ -304,7 +317,8 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   mica__text_addf(&file, "%s/Annotations/%s.xml", root, stem);
   mica__text_addf(&pictures, "%s/JPEGImages/", root);
   mica_status status = file.data && pictures.data ? MICA_OK : mica__fail_nomem("boxes");
-  char *picture = status == MICA_OK ? picture_of(pictures.data, stem) : NULL;
+  char *picture = NULL;
+  if (status == MICA_OK) status = picture_of(pictures.data, stem, &picture);
   if (status == MICA_OK && !picture)
     status =
         mica__fail(MICA_E_FORMAT, "%s: there is no picture %s%s.jpg, .jpeg or .png", file.data, pictures.data, stem);
@@ -353,11 +367,11 @@ static mica_status read_list(const char *root, const char *path, mica__boxed *b)
 
 /* Counts the pictures that have no annotation, where no list says which ones are meant. */
 static mica_status count_left_out(const char *root, mica__boxed *b) {
-  char *path = path_of(root, "JPEGImages", NULL);
+  char *path = NULL;
   mica__names names;
   size_t count = 0;
-  if (!path) return mica__fail_nomem("boxes");
-  mica_status status = mica__names_read(path, &names);
+  mica_status status = path_of(root, "JPEGImages", NULL, &path);
+  if (status == MICA_OK) status = mica__names_read(path, &names);
   free(path);
   MICA_TRY(status);
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
@@ -377,10 +391,10 @@ static mica_status count_left_out(const char *root, mica__boxed *b) {
 }
 
 static mica_status read_all(const char *root, mica__boxed *b) {
-  char *path = path_of(root, "Annotations", NULL);
+  char *path = NULL;
   mica__names names;
-  if (!path) return mica__fail_nomem("boxes");
-  mica_status status = mica__names_read(path, &names);
+  mica_status status = path_of(root, "Annotations", NULL, &path);
+  if (status == MICA_OK) status = mica__names_read(path, &names);
   free(path);
   MICA_TRY(status);
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
@@ -393,31 +407,40 @@ static mica_status read_all(const char *root, mica__boxed *b) {
   return status == MICA_OK ? count_left_out(root, b) : status;
 }
 
-static bool has_list(const char *root, const char *name) {
-  char *path = path_of(root, "ImageSets/Main", name);
-  const bool is = path && is_file(path);
+static mica_status has_list(const char *root, const char *name, bool *is) {
+  char *path = NULL;
+  mica_status status = path_of(root, "ImageSets/Main", name, &path);
+  *is = status == MICA_OK && is_file(path);
   free(path);
-  return is;
+  return status;
 }
 
-/* The list of a part; NULL where there is none. Without lists at all the whole is the training part. */
-static const char *list_of(const char *root, mica_part part) {
+/* The list of a part; NULL for none. Without lists at all the whole is the training part. */
+static mica_status list_of(const char *root, mica_part part, const char **list) {
   static const char *const lists[] = {"train.txt", "val.txt", "test.txt"};
-  if (has_list(root, lists[part])) return lists[part];
-  return part == MICA_PART_TRAIN && has_list(root, "trainval.txt") ? "trainval.txt" : NULL;
+  bool is = false;
+  *list = NULL;
+  MICA_TRY(has_list(root, lists[part], &is));
+  if (is) *list = lists[part];
+  if (is || part != MICA_PART_TRAIN) return MICA_OK;
+  MICA_TRY(has_list(root, "trainval.txt", &is));
+  if (is) *list = "trainval.txt";
+  return MICA_OK;
 }
 
 static mica_status open_root(const char *root, const mica_dataset_config *config, mica__store *store) {
-  const char *list = list_of(root, config->part);
-  const bool parted = list || list_of(root, MICA_PART_VALIDATION) || list_of(root, MICA_PART_TEST);
+  const char *list, *others[2];
+  char *path = NULL;
   mica__boxed *b = NULL;
-  if (!list && (parted || config->part != MICA_PART_TRAIN))
+  MICA_TRY(list_of(root, config->part, &list));
+  MICA_TRY(list_of(root, MICA_PART_VALIDATION, &others[0]));
+  MICA_TRY(list_of(root, MICA_PART_TEST, &others[1]));
+  if (!list && (others[0] || others[1] || config->part != MICA_PART_TRAIN))
     return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part: no ImageSets/Main/%s.txt", root,
                       mica_part_name(config->part),
                       config->part == MICA_PART_VALIDATION ? "val" : mica_part_name(config->part));
   MICA_TRY(mica__boxed_create(store, &b));
-  char *path = list ? path_of(root, "ImageSets/Main", list) : NULL;
-  if (list && !path) return mica__fail_nomem("boxes");
+  if (list) MICA_TRY(path_of(root, "ImageSets/Main", list, &path));
   mica_status status = list ? read_list(root, path, b) : read_all(root, b);
   free(path);
   MICA_TRY(status);
@@ -432,8 +455,9 @@ static bool is_part(mica_part part, const char *name, const char *rest) {
 
 static mica_status open_folder(const char *const *paths, size_t count, const mica_dataset_config *config,
                                mica__store *store) {
-  char *root = find_root(paths[0]);
+  char *root = NULL;
   (void)count;
+  MICA_TRY(find_root(paths[0], &root));
   if (!root) return mica__fail(MICA_E_FORMAT, "the folder %s holds no Annotations/*.xml", paths[0]);
   mica_status status = open_root(root, config, store);
   free(root);

@@ -99,10 +99,12 @@ static mica_status begin_record(mica_run *run) {
   if (run->resumed && path && access(path, R_OK) == 0) {
     mica__attempt_begin();
     status = mica_history_read(path, &run->history);
-    if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s; the table is begun anew", mica_error_message());
+    if (status != MICA_OK && status != MICA_E_NOMEM)
+      mica__log(MICA_LOG_LEVEL_WARNING, "%s; the table is begun anew", mica_error_message());
     mica__attempt_end();
   }
   free(path);
+  if (status == MICA_E_NOMEM) return mica__fail_nomem("a history");
   if (status == MICA_OK) mica__history_cut(run->history, (double)mica_trainer_epoch(run->trainer));
   return status == MICA_OK ? MICA_OK : mica_history_create(&run->history);
 }

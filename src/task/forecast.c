@@ -219,7 +219,7 @@ static mica_value factors(const mica_run *run, mica_graph *graph, bool mase) {
   const double *scale = mica_run_fact_numbers(run, "scale", NULL);
   const double *change = mica_run_fact_numbers(run, "mase_scale", NULL);
   float *numbers = malloc((size_t)targets * sizeof *numbers);
-  if (!numbers) return (mica_value){0};
+  if (!numbers) return mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for the scales of series");
   for (int64_t k = 0; k < targets; k++) numbers[k] = (float)(mase ? scale[k] / change[k] : scale[k]);
   mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE(targets), numbers);
   free(numbers);

@@ -66,6 +66,7 @@ typedef struct print {
   mica__hash hash;
   size_t left, files; /* bytes that may still be read */
   uint8_t *block;
+  bool failed; /* for want of memory */
 } print;
 
 static void add_content(print *p, const char *path, off_t at) {
@@ -86,10 +87,11 @@ static void add_file(print *p, const char *path, off_t size) {
 }
 
 /* True for the folder of a run, which may lie beside its data. */
-static bool is_run(const char *folder) {
+static bool is_run(print *p, const char *folder) {
   mica__text path = {0};
   mica__text_addf(&path, "%s/config.json", folder);
-  const bool is = mica__text_status(&path) == MICA_OK && access(path.data, F_OK) == 0;
+  const bool is = !path.failed && access(path.data, F_OK) == 0;
+  p->failed = p->failed || path.failed;
   mica__text_free(&path);
   return is;
 }
@@ -112,6 +114,7 @@ static bool has_tests_apart(struct dirent *const *entries, int count) {
 static void add_folder(print *p, const char *folder, int depth) {
   struct dirent **entries = NULL;
   const int count = scandir(folder, &entries, NULL, alphasort);
+  p->failed = p->failed || (count < 0 && errno == ENOMEM);
   const bool apart = has_tests_apart(entries, count);
   for (int i = 0; i < count; i++) {
     mica__text path = {0};
@@ -119,9 +122,9 @@ static void add_folder(print *p, const char *folder, int depth) {
     const char *name = entries[i]->d_name;
     mica__text_addf(&path, "%s/%s", folder, name);
     const bool counts = *name != '.' && !(apart && is_test(name));
-    if (counts && p->files < MOST_FILES && mica__text_status(&path) == MICA_OK && stat(path.data, &about) == 0) {
+    if (counts && p->files < MOST_FILES && !path.failed && stat(path.data, &about) == 0) {
       const bool inner = S_ISDIR(about.st_mode);
-      if (inner && depth < MOST_DEPTH && !is_run(path.data)) {
+      if (inner && depth < MOST_DEPTH && !is_run(p, path.data)) {
         p->hash = mica__hash_text(p->hash, name);
         add_folder(p, path.data, depth + 1);
       } else if (S_ISREG(about.st_mode)) {
@@ -131,18 +134,21 @@ static void add_folder(print *p, const char *folder, int depth) {
         if (p->left) add_content(p, path.data, 0);
       }
     }
+    p->failed = p->failed || path.failed;
     mica__text_free(&path);
     free(entries[i]);
   }
   free(entries);
 }
 
-/* Writes what tells the data from changed ones: names, sizes, and contents as far as they are read quickly. False for
- * data that are no file and no folder. */
-static bool print_data(const char *path, char text[MICA__HASH_TEXT]) {
+/* Writes what tells the data from changed ones: names, sizes, and contents as far as they are read quickly. An
+ * empty text for data that are no file and no folder. */
+static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
   struct stat about;
-  print p = {.left = MOST_BYTES / 4, .block = malloc(BLOCK_BYTES)};
-  const bool there = p.block && path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
+  const bool there = path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
+  print p = {.left = MOST_BYTES / 4, .block = there ? malloc(BLOCK_BYTES) : NULL};
+  *text = '\0';
+  if (there && !p.block) return mica__fail_nomem("a look at the data");
   if (there && S_ISREG(about.st_mode)) {
     p.left = MOST_BYTES;
     p.hash = mica__hash_bytes(p.hash, &about.st_size, sizeof about.st_size);
@@ -152,18 +158,24 @@ static bool print_data(const char *path, char text[MICA__HASH_TEXT]) {
   }
   if (there) mica__hash_format(p.hash, text);
   free(p.block);
-  return there;
+  return p.failed ? mica__fail_nomem("a look at the data") : MICA_OK;
 }
 
 bool mica__run_data_changed(const mica_run *run) {
   char text[MICA__HASH_TEXT];
   const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
-  return !run->config.dataset && *before && print_data(run->data, text) && strcmp(before, text) != 0;
+  if (run->config.dataset || !*before) return false;
+  mica__attempt_begin();
+  const bool changed = print_data(run->data, text) == MICA_OK && *text && strcmp(before, text) != 0;
+  mica__attempt_end();
+  return changed;
 }
 
 mica_status mica__run_check_data(mica_run *run) {
   char text[MICA__HASH_TEXT];
-  if (run->config.dataset || !print_data(run->data, text)) return MICA_OK;
+  if (run->config.dataset) return MICA_OK;
+  MICA_TRY(print_data(run->data, text));
+  if (!*text) return MICA_OK;
   const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
   run->other_data = run->resumed && *before && strcmp(before, text) != 0;
   /* Who names data with --resume means those. */

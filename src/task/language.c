@@ -59,17 +59,19 @@ static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mi
 
 /* --- data --- */
 
-/* A folder's file of a part: train.txt, validation.txt or val.txt, test.txt; false where there is none. */
-static bool find_file(const char *folder, mica_part part, mica__text *path) {
+/* A folder's file of a part: train.txt, validation.txt or val.txt, test.txt; not *found where it has none. */
+static mica_status find_file(const char *folder, mica_part part, mica__text *path, bool *found) {
   static const char *const names[][2] = {{"train", "train"}, {"validation", "val"}, {"test", "test"}};
   struct stat about;
   for (int i = 0; i < 2; i++) {
     mica__text_free(path);
     *path = (mica__text){0};
     mica__text_addf(path, "%s/%s.txt", folder, names[part][i]);
-    if (mica__text_status(path) == MICA_OK && stat(path->data, &about) == 0) return true;
+    MICA_TRY(mica__text_status(path));
+    *found = stat(path->data, &about) == 0;
+    if (*found) return MICA_OK;
   }
-  return false;
+  return MICA_OK;
 }
 
 typedef struct mapping {
@@ -127,9 +129,12 @@ static mica_status open_text(const mica_run *run, const char *path, const mica_d
     return part == MICA_PART_TRAIN ? open_bytes(run, path, path, 0, 1 - held_out, samples, data)
                                    : open_bytes(run, path, path, 1 - held_out, 1, 0, data);
   }
-  if (find_file(path, MICA_PART_VALIDATION, &other)) held_out = 0;
+  bool found = false;
+  mica_status status = find_file(path, MICA_PART_VALIDATION, &other, &found);
+  if (found) held_out = 0;
   const bool share = part == MICA_PART_VALIDATION && held_out > 0;
-  mica_status status = find_file(path, share ? MICA_PART_TRAIN : part, &file) ? MICA_OK : missing(path, part);
+  if (status == MICA_OK) status = find_file(path, share ? MICA_PART_TRAIN : part, &file, &found);
+  if (status == MICA_OK && !found) status = missing(path, part);
   if (status == MICA_OK && share)
     status = open_bytes(run, file.data, file.data, 1 - held_out, 1, 0, data);
   else if (status == MICA_OK)

@@ -424,9 +424,10 @@ static mica_status open_file(reading r, const char *path) {
   mica_status status = takes_features(run) ? mica__features_recall(run, &out->features) : MICA_OK;
   if (status == MICA_OK && !S_ISDIR(about.st_mode))
     status = walk(path, read_interactions, &r);
-  else if (status == MICA_OK && mica__file_find(path, names, &file))
-    status = walk(file.data, read_interactions, &r);
-  else if (status == MICA_OK)
+  else if (status == MICA_OK && mica__file_find(path, names, &file)) {
+    status = mica__text_status(&file);
+    if (status == MICA_OK) status = walk(file.data, read_interactions, &r);
+  } else if (status == MICA_OK)
     status = mica__fail(MICA_E_NOT_FOUND,
                         "%s holds neither ratings.csv nor interactions.csv (or .tsv), nor u.data or ratings.dat", path);
   mica__text_free(&file);

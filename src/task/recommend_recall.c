@@ -114,9 +114,9 @@ static mica_status damaged(const char *fact, const char *text) {
 
 static bool is_count(double x, double most) { return x >= 0 && x <= most && floor(x) == x; }
 
-/* Reads "kind side name"; false where it is none. */
-static bool read_column(mica__feature *one, const char *text) {
-  int found = 0;
+/* Reads "kind side name". */
+static mica_status read_column(mica__feature *one, const char *text) {
+  const char *name = NULL;
   for (size_t kind = 0; kind < KINDS; kind++)
     for (size_t side = 0; side < MICA__SIDES; side++) {
       const size_t a = strlen(kinds[kind]), b = strlen(sides[side]);
@@ -124,10 +124,11 @@ static bool read_column(mica__feature *one, const char *text) {
       if (strncmp(text + a + 1, sides[side], b) != 0 || text[a + 1 + b] != ' ') continue;
       one->kind = (mica__feature_kind)kind;
       one->side = (mica__side)side;
-      one->name = mica__strdup(text + a + b + 2);
-      found++;
+      name = text + a + b + 2;
     }
-  return found == 1 && one->name;
+  if (!name) return damaged("features", text);
+  one->name = mica__strdup(name);
+  return one->name ? MICA_OK : mica__fail_nomem("features");
 }
 
 static mica_status recall_columns(const mica_run *run, mica__features *f) {
@@ -141,7 +142,7 @@ static mica_status recall_columns(const mica_run *run, mica__features *f) {
   for (size_t k = 0; k < count; k++) {
     mica__feature *one = &f->list[f->count++];
     const double *own = numbers + 4 * k;
-    if (!read_column(one, texts[k])) return damaged("features", texts[k]);
+    MICA_TRY(read_column(one, texts[k]));
     if (!is_count(own[0], (double)(value_count - used)) || !is_count(own[1], 256) || !(own[3] > 0))
       return damaged("feature_numbers", one->name);
     sets += one->kind == MICA__FEATURE_SET;

@@ -81,8 +81,10 @@ static mica_status begin_again(mica_run *run) {
   bool trained = status == MICA_OK && access(model, F_OK) == 0;
   if (status == MICA_OK && !trained && access(path, R_OK) == 0) {
     mica__attempt_begin();
-    trained = mica_history_read(path, &history) == MICA_OK && mica_history_rows(history) > 1;
+    const mica_status read = mica_history_read(path, &history);
     mica__attempt_end();
+    if (read == MICA_E_NOMEM) status = no_memory();
+    trained = read == MICA_OK && mica_history_rows(history) > 1;
     mica_history_destroy(history);
   }
   free(model);

@@ -254,7 +254,8 @@ static bool find_list(const char *path, mica_part part, mica__text *found) {
   for (int k = 0; k < 6 && mica__is_folder(path); k++) {
     mica__text file = {0};
     mica__text_addf(&file, "%s/%s.tsv", path, names[k / 2][k % 2]);
-    const bool there = mica__text_status(&file) == MICA_OK && access(file.data, F_OK) == 0;
+    const bool there = !file.failed && access(file.data, F_OK) == 0;
+    found->failed = found->failed || file.failed; /* which its status says */
     any = any || there;
     if (there && k / 2 == (int)part && !found->length) mica__text_add(found, file.data);
     mica__text_free(&file);

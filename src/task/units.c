@@ -23,6 +23,10 @@ static const struct {
 
 static const unit answers[] = {{"target_mean", "target_deviation", 1}, {NULL, "scale", 2}};
 
+static mica_value fail_nomem(mica_graph *graph) {
+  return mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for the units of a run");
+}
+
 /* A constant (1, ..., C, 1, ...) of one number an element of x along the axis. */
 static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   const mica_shape shape = mica_value_shape(x);
@@ -31,7 +35,7 @@ static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   float *copy = malloc((count + 1) * sizeof *copy);
   for (int32_t i = 0; i < shape.rank; i++) flat.dim[i] = i == axis ? (int64_t)count : 1;
   for (size_t i = 0; copy && i < count; i++) copy[i] = (float)numbers[i];
-  mica_value value = copy ? mica_constant(x.graph, MICA_F32, flat, copy) : (mica_value){0};
+  mica_value value = copy ? mica_constant(x.graph, MICA_F32, flat, copy) : fail_nomem(x.graph);
   free(copy);
   return value;
 }
@@ -45,13 +49,14 @@ typedef struct side {
 } side;
 
 /* `count` numbers of a fact, means in the user's units; without the fact's name `otherwise` as often. NULL: there are
- * none. */
-static double *numbers_of(side s, const char *fact, size_t count, double otherwise) {
+ * none, or for want of memory the graph has failed. */
+static double *numbers_of(mica_graph *graph, side s, const char *fact, size_t count, double otherwise) {
   size_t known = 0;
   const double *is = fact ? mica_run_fact_numbers(s.run, fact, &known) : NULL;
   const bool own = !fact || (s.plain && !strncmp(fact, "target_", 7));
   if (!own && (!is || known < count)) return NULL;
   double *numbers = malloc((count + 1) * sizeof *numbers);
+  if (!numbers) fail_nomem(graph);
   for (size_t i = 0; numbers && i < count; i++) {
     const size_t at = s.order ? (size_t)s.order[i] : i;
     numbers[i] = own ? otherwise : is[at];
@@ -66,8 +71,8 @@ static double *numbers_of(side s, const char *fact, size_t count, double otherwi
 static mica_value convert(side from, side to, const unit *u, mica_value x) {
   const mica_shape shape = mica_value_shape(x);
   const size_t count = shape.rank > u->axis && shape.dim[u->axis] > 0 ? (size_t)shape.dim[u->axis] : 0;
-  double *m = numbers_of(from, u->mean, count, 0), *d = numbers_of(from, u->deviation, count, 1);
-  double *n = numbers_of(to, u->mean, count, 0), *e = numbers_of(to, u->deviation, count, 1);
+  double *m = numbers_of(x.graph, from, u->mean, count, 0), *d = numbers_of(x.graph, from, u->deviation, count, 1);
+  double *n = numbers_of(x.graph, to, u->mean, count, 0), *e = numbers_of(x.graph, to, u->deviation, count, 1);
   const size_t bytes = count * sizeof *m;
   if (m && d && n && e && (memcmp(m, n, bytes) != 0 || memcmp(d, e, bytes) != 0)) {
     for (size_t i = 0; i < count; i++) {

@@ -47,8 +47,9 @@ mica_status mica__run_note_weights(mica_run *run, int64_t classes,
 mica_value mica__run_class_weights(const mica_run *run, mica_graph *graph) {
   size_t count = 0;
   const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
-  float *numbers = weights ? malloc((count + 1) * sizeof *numbers) : NULL;
-  if (!numbers) return (mica_value){0};
+  if (!weights) return (mica_value){0};
+  float *numbers = malloc((count + 1) * sizeof *numbers);
+  if (!numbers) return mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for the weights of classes");
   for (size_t i = 0; i < count; i++) numbers[i] = (float)weights[i];
   mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE((int64_t)count), numbers);
   free(numbers);

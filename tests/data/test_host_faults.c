@@ -2,6 +2,7 @@
  *
  * Datasets of every kind, and loaders of them on the null device, with memory, files and threads failing: each ends in
  * a status and leaks nothing. */
+#include "base/error.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/fault_libc.h"
@@ -71,6 +72,53 @@ static void write_picture(const char *name, int seed, bool jpeg) {
 #endif
 }
 
+/* A second of silence at 8,000 Hz in 8 bits. */
+static void write_sound(const char *name) {
+  static uint8_t wav[44 + 8000] =
+      "RIFF\x64\x1f\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x8\0data\x40\x1f";
+  memset(wav + 44, 128, sizeof wav - 44);
+  files_write(name, wav, sizeof wav);
+}
+
+static void write_boxed(const char *folder) {
+  char name[64], text[512];
+  for (int i = 0; i < 2; i++) {
+    snprintf(name, sizeof name, "%s/JPEGImages/%d.png", folder, i);
+    write_picture(name, i, false);
+    snprintf(name, sizeof name, "%s/Annotations/%d.xml", folder, i);
+    snprintf(text, sizeof text,
+             "<annotation><size><width>4</width><height>4</height><depth>3</depth></size><object><name>c%d</name>"
+             "<bndbox><xmin>1</xmin><ymin>1</ymin><xmax>3</xmax><ymax>3</ymax></bndbox></object></annotation>",
+             i);
+    files_write_text(name, text);
+  }
+}
+
+static const char coco[] =
+    "{\"images\":[{\"id\":0,\"width\":4,\"height\":4,\"file_name\":\"0.png\"},{\"id\":1,\"width\":4,\"height\":4,"
+    "\"file_name\":\"1.png\"}],\"categories\":[{\"id\":3,\"name\":\"a\"}],\"annotations\":[{\"image_id\":0,"
+    "\"category_id\":3,\"bbox\":[0,0,2,2]},{\"image_id\":1,\"category_id\":3,\"bbox\":[1,1,2,2]}]}";
+
+/* Folders that would be folders of pictures, one a class, if another format did not know them. */
+static void write_folders(void) {
+  char name[64];
+  write_boxed("voc");
+  write_boxed("above/inner");
+  files_write_text("coco/boxes.json", coco);
+  files_write_text("coco-parts/annotations/instances_train.json", coco);
+  for (int i = 0; i < 2; i++) {
+    static const char *const folders[] = {"coco/images", "coco-parts/images", "masks/images", "masks/masks"};
+    for (size_t k = 0; k < sizeof folders / sizeof *folders; k++) {
+      snprintf(name, sizeof name, "%s/%d.png", folders[k], i);
+      write_picture(name, k == 3 ? 0 : i, false);
+    }
+  }
+  for (int i = 0; i < 4; i++) {
+    snprintf(name, sizeof name, "words/%s/%d.wav", i % 2 ? "no" : "yes", i);
+    write_sound(name);
+  }
+}
+
 static void write_all(void) {
   static uint8_t cifar[2 * 3073];
   const float x[6] = {1, 2, 3, 4, 5, 6};
@@ -87,6 +135,7 @@ static void write_all(void) {
                                 "4,four,2026-01-04,y\n");
   write_npy("arrays/x_train.npy", "<f4", "(3, 2)", x, sizeof x);
   write_npy("arrays/y_train.npy", "<i8", "(3,)", y, sizeof y);
+  write_folders();
   for (int i = 0; i < 4; i++) {
     char name[64];
     snprintf(name, sizeof name, "pictures/train/%s/%d.%s", i % 2 ? "tree" : "bird", i, i < 2 ? "png" : "jpg");
@@ -100,6 +149,19 @@ typedef struct opened {
   uint64_t count;
 } opened;
 
+/* What is opened when nothing fails. */
+static char right[512];
+
+/* What a dataset is taken for: its summary, classes and columns. */
+static void describe(const mica_dataset *dataset, char text[512]) {
+  const char *summary = mica_dataset_summary(dataset), *name = mica_dataset_class_name(dataset, 0);
+  int n = snprintf(text, 512, "%s, %d classes (%s):", summary ? summary : "", (int)mica_dataset_classes(dataset),
+                   name ? name : "none");
+  for (size_t k = 0; k < mica_dataset_column_count(dataset) && n > 0 && n < 400; k++)
+    n += snprintf(text + n, (size_t)(512 - n), " %.20s %d", mica_dataset_column(dataset, k)->name,
+                  (int)mica_dataset_column(dataset, k)->classes);
+}
+
 /* Opens it, with what goes with it, looks at a sample and splits it. */
 static mica_status open_and_split(void *user) {
   const opened *o = user;
@@ -108,6 +170,12 @@ static mica_status open_and_split(void *user) {
   uint8_t input[1 << 13];
   mica_status status = mica_dataset_open(files_path(o->name), &o->config, &dataset);
   if (status == MICA_OK && mica_dataset_count(dataset) != o->count) status = MICA_E_NUMERIC;
+  if (status == MICA_OK) {
+    char about[512];
+    describe(dataset, about);
+    if (strcmp(about, right) != 0)
+      status = mica__fail(MICA_E_NUMERIC, "%s is taken for %s, not for %s", o->name, about, right);
+  }
   if (status == MICA_OK) status = mica_dataset_input(dataset, 1, input, mica_dataset_input_bytes(dataset));
   if (status == MICA_OK) status = mica_dataset_measure(dataset, mean, deviation);
   if (status == MICA_OK) status = mica_dataset_split(dataset, 0.5, 3, &part, &rest);
@@ -121,20 +189,56 @@ static mica_status open_and_split(void *user) {
   return status;
 }
 
+/* Opens what has no one input. */
+static mica_status open_alone(void *user) {
+  const opened *o = user;
+  mica_dataset *dataset = NULL;
+  char about[512];
+  mica_status status = mica_dataset_open(files_path(o->name), &o->config, &dataset);
+  if (status == MICA_OK) describe(dataset, about);
+  if (status == MICA_OK && strcmp(about, right) != 0)
+    status = mica__fail(MICA_E_NUMERIC, "%s is taken for %s, not for %s", o->name, about, right);
+  mica_dataset_destroy(dataset);
+  return status;
+}
+
+/* Each call that fails on the way to what it is: no other format takes the data. */
+static void open_kept(unsigned kinds, fault_scenario *open, opened *o, unsigned at_least) {
+  mica_dataset *dataset = NULL;
+  ck_ok(mica_dataset_open(files_path(o->name), &o->config, &dataset));
+  describe(dataset, right);
+  mica_dataset_destroy(dataset);
+  fault_libc_each(kinds, open, o, at_least);
+}
+
 static void open_each(unsigned kinds, unsigned at_least) {
-  const opened all[] = {{"idx", {.part = MICA_PART_TRAIN}, 3},
-                        {"cifar", {.part = MICA_PART_TRAIN}, 2},
-                        {"cifar/test_batch.bin", {.part = MICA_PART_TRAIN}, 2},
-                        {"table", {.part = MICA_PART_TRAIN}, 3},
-                        {"numbers.csv", {.label_column = "b", .regression = true}, 3},
-                        {"numbers.tsv", {.regression = true}, 2},
-                        {"arrays", {.part = MICA_PART_TRAIN}, 3},
-                        {"arrays", {.memory = 1}, 3},
-                        {"mixed.csv", {.kinds = "note=text"}, 4},
-                        {"mixed.csv", {.kinds = "note=text", .memory = 1}, 4},
-                        {"pictures", pictures_config, 4}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    fault_libc_each(kinds, open_and_split, (void *)(uintptr_t)&all[i], at_least);
+  opened all[] = {{"idx", {.part = MICA_PART_TRAIN}, 3},
+                  {"cifar", {.part = MICA_PART_TRAIN}, 2},
+                  {"cifar/test_batch.bin", {.part = MICA_PART_TRAIN}, 2},
+                  {"table", {.part = MICA_PART_TRAIN}, 3},
+                  {"numbers.csv", {.label_column = "b", .regression = true}, 3},
+                  {"numbers.tsv", {.regression = true}, 2},
+                  {"arrays", {.part = MICA_PART_TRAIN}, 3},
+                  {"arrays", {.memory = 1}, 3},
+                  {"mixed.csv", {.kinds = "note=text"}, 4},
+                  {"mixed.csv", {.kinds = "note=text", .memory = 1}, 4},
+                  {"pictures", pictures_config, 4}};
+  opened folders[] = {
+#if MICA_WITH_EXPAT
+    {"voc", pictures_config, 2},
+    {"above", pictures_config, 2},
+#endif
+#if MICA_WITH_CJSON
+    {"coco", pictures_config, 2},
+    {"coco-parts", pictures_config, 2},
+#endif
+    {"masks", pictures_config, 2},
+    {"words", {.part = MICA_PART_TRAIN}, 4}
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) open_kept(kinds, open_and_split, &all[i], at_least);
+#if MICA_WITH_PNG
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) open_kept(kinds, open_alone, &folders[i], at_least);
+#endif
 }
 
 START_TEST(memory_of_datasets) { open_each(FAULT_MEMORY, 5); }

@@ -6,6 +6,8 @@
 #include "support/engine.h"
 #include "support/fault_libc.h"
 #include "support/files.h"
+#include "support/run_configs.h"
+#include "task/run.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
@@ -68,6 +70,30 @@ static mica_status open_old(void *user) {
   return status;
 }
 
+/* Opens a run without its weights. A shortage of memory does not make it a damaged run. */
+static mica_status open_facts(void *user) {
+  mica_engine *engine = NULL;
+  mica_run *run = NULL;
+  (void)user;
+  mica_status status = null_engine(&engine);
+  if (status == MICA_OK) status = mica__run_open_folder(engine, files_path("run"), NULL, mica__run_open_facts, &run);
+  if (status == MICA_OK) mica_run_destroy(run);
+  mica_engine_destroy(engine);
+  return status;
+}
+
+START_TEST(memory_of_facts) {
+  mica_tokenizer *tokenizer = run_config_tokenizer();
+  if (tokenizer) ck_ok(mica_tokenizer_save(tokenizer, files_path("run/tokenizer.json")));
+  mica_tokenizer_destroy(tokenizer);
+  for (size_t i = 0; run_config_task(i); i++) {
+    const bool tokens = strstr(run_config(i), "\"tokenizer\"") != NULL;
+    files_write_text("run/config.json", run_config(i));
+    fault_libc_some(FAULT_MEMORY, 1 + (unsigned)i % 7, tokens ? 7 : 3, open_facts, NULL);
+  }
+}
+END_TEST
+
 START_TEST(memory_of_runs) {
   scenario classes = {NULL, "classes.csv", {{"epochs", "1"}, {"batch", "4"}, {"class-weights", "balanced"}}, 3};
   scenario numbers = {"regress", "numbers.csv", {{"epochs", "1"}, {"batch", "4"}, {"loss", "huber"}}, 3};
@@ -85,6 +111,7 @@ START_TEST(memory_of_opened_runs) {
 END_TEST
 
 static void setup(void) {
+  files_write_text("run/config.json", "");
   files_write_text("classes.csv", "a,b,kind\n1,2,x\n2,1,y\n3,1,x\n1,4,y\n2,2,x\n3,3,y\n4,1,x\n1,1,y\n");
   files_write_text("numbers.csv",
                    "a,b,target\n1,2,0.5\n2,1,1.5\n3,1,2.5\n1,4,3.5\n2,2,0.25\n3,3,1.25\n4,1,7.5\n1,1,8.5\n");
@@ -98,6 +125,7 @@ Suite *test_suite(void) {
   tcase_add_test(cases, memory_of_runs);
 #if MICA_WITH_CJSON
   tcase_add_test(cases, memory_of_opened_runs);
+  tcase_add_test(cases, memory_of_facts);
 #endif
   suite_add_tcase(suite, cases);
   return suite;
