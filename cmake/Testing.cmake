@@ -4,8 +4,10 @@
 # mpi, slow (fifteen minutes instead of five), lint, sample, single (starts no thread, or only those that tests without
 # it start too: ThreadSanitizer has nothing to see), oracle (asks packages of MICA_ORACLE_PYTHON, which it finds in the
 # variable of that name), long (an hour; registered only with MICA_TEST_LONG, for what is run once in a while by hand).
-# Caches lie in the build folder, so that tests neither depend on the user's nor fill them; MICA_TEST_CACHE lets one
-# build folder share those of another, since compiling kernels takes most of the time of a first run.
+# Caches are not the user's own, so that tests neither depend on them nor fill them. Compiling kernels takes most of the
+# time of a first run, so all build folders of a machine share a folder (tests/support/cache.sh). If it cannot be made,
+# each has its own. MICA_TEST_CACHE, the option or the environment's, names another folder. Tests of first starts use
+# empty folders of their own.
 # MICA_TEST_WITHOUT leaves tests out by their labels; their programs are then built only when they are asked for.
 # MICA_TEST_PATIENCE multiplies time-outs, for machines that are shared.
 #
@@ -19,9 +21,34 @@ endif()
 set(MICA_ORACLE_PYTHON ${python} CACHE STRING "Python whose packages tests labelled oracle compare with")
 option(MICA_TEST_LONG "register the tests labelled long" OFF)
 set(MICA_TEST_WITHOUT "" CACHE STRING "labels whose tests are neither registered nor built, with commas between")
-set(MICA_TEST_CACHE ${PROJECT_BINARY_DIR}/cache CACHE STRING "the tests' caches, from the source folder")
+set(MICA_TEST_CACHE "" CACHE STRING "the tests' caches, from the source folder; empty: this machine's for tests")
 set(MICA_TEST_PATIENCE 1 CACHE STRING "a whole number that multiplies the tests' time-outs")
-get_filename_component(mica_test_cache ${MICA_TEST_CACHE} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+
+function(mica_test_cache_folder out)
+  set(folder "${MICA_TEST_CACHE}")
+  if(folder STREQUAL "")
+    set(folder "$ENV{MICA_TEST_CACHE}")
+  endif()
+  if(folder STREQUAL "")
+    execute_process(COMMAND sh ${PROJECT_SOURCE_DIR}/tests/support/cache.sh ${PROJECT_VERSION}
+                    OUTPUT_VARIABLE folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_VARIABLE why RESULT_VARIABLE failed)
+    if(failed)
+      message(STATUS "Tests keep their kernels in the build folder: ${why}")
+      set(folder ${PROJECT_BINARY_DIR}/cache)
+    endif()
+  endif()
+  get_filename_component(folder ${folder} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+  set(${out} ${folder} PARENT_SCOPE)
+endfunction()
+
+# Once a run of CMake: samples include this file too.
+get_property(mica_test_cache GLOBAL PROPERTY MICA_TEST_CACHE_FOLDER)
+if(NOT mica_test_cache)
+  mica_test_cache_folder(mica_test_cache)
+  set_property(GLOBAL PROPERTY MICA_TEST_CACHE_FOLDER ${mica_test_cache})
+  set(MICA_TEST_CACHE_FOLDER ${mica_test_cache} CACHE INTERNAL "where the tests' caches are, for .ci/run")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/support/cache.sh)
+endif()
 set(mica_test_launch_log ${PROJECT_BINARY_DIR}/launches.log)
 set(mica_test_environment
     POCL_CACHE_DIR=${mica_test_cache}/pocl
@@ -39,7 +66,10 @@ if(MICA_SANITIZE)
        ASAN_OPTIONS=intercept_tls_get_addr=0:use_sigaltstack=0
        LSAN_OPTIONS=print_suppressions=0:suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
 endif()
-file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica)
+# The command and the samples bound their cache to the library's default, which would evict what programs of tests keep
+# (support/engine.c). The driver's cache has no bound, and all share it.
+set(mica_command_environment MICA_CACHE_DIR=${mica_test_cache}/mica-command)
+file(MAKE_DIRECTORY ${mica_test_cache}/pocl ${mica_test_cache}/mica ${mica_test_cache}/mica-command)
 
 # out: EXCLUDE_FROM_ALL where tests of these labels are left out, else empty.
 function(mica_test_left_out labels out)
@@ -69,8 +99,13 @@ function(mica_test name)
   endif()
   math(EXPR timeout "${timeout} * ${MICA_TEST_PATIENCE}")
   add_test(NAME ${name} COMMAND ${arg_COMMAND})
+  set(environment ${mica_test_environment})
+  list(GET arg_COMMAND 0 program)
+  if(program STREQUAL "sh" OR "sample" IN_LIST arg_LABELS)
+    list(APPEND environment ${mica_command_environment})
+  endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${timeout} SKIP_RETURN_CODE 77
-                                          ENVIRONMENT "${mica_test_environment};${arg_ENVIRONMENT}")
+                                          ENVIRONMENT "${environment};${arg_ENVIRONMENT}")
   if("slow" IN_LIST arg_LABELS)
     set_tests_properties(${name} PROPERTIES COST 1000) # begun first, so that it does not end alone
   endif()

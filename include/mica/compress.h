@@ -55,6 +55,7 @@ typedef enum mica_calibration_method {
 /* "mse"; NULL for a value that is none, so that a count from 0 lists them. */
 MICA_API const char *mica_calibration_method_name(size_t method);
 
+/* An empty calibration, to be filled by runs of a network. */
 MICA_API MICA_CHECKED mica_status mica_calibration_create(mica_calibration **calibration);
 /* NULL is a no-op. */
 MICA_API void mica_calibration_destroy(mica_calibration *calibration);

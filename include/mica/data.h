@@ -237,6 +237,7 @@ MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, 
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
                                                      mica_dataset **tiles);
 
+/* The number of samples. */
 MICA_API uint64_t mica_dataset_count(const mica_dataset *dataset);
 /* The dtype of stored inputs: MICA_U8, where 0 to 255 stand for 0 to 1, or MICA_F32. */
 MICA_API mica_dtype mica_dataset_dtype(const mica_dataset *dataset);
@@ -400,6 +401,7 @@ typedef struct mica_loader_stats {
   uint64_t device_bytes;
   uint64_t left_out; /* samples of an epoch, others in each where it is shuffled, that are in no shard's batch */
 } mica_loader_stats;
+/* Counters since the loader was created. */
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
 
 /* The mean and the deviation that the loader normalises by; as many as mica_dataset_shape().dim[0]. */

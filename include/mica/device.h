@@ -96,6 +96,7 @@ typedef struct mica_device_info {
   uint32_t address_bits;
 } mica_device_info;
 
+/* Names to print, such as "gpu" and "NVIDIA"; "?" for an unknown value. Constant strings. */
 MICA_API const char *mica_device_class_name(mica_device_class device_class);
 MICA_API const char *mica_vendor_name(mica_vendor vendor);
 
@@ -173,6 +174,7 @@ typedef struct mica_engine_config {
   void *compiling_user;
 } mica_engine_config;
 
+/* All zeros: every field means its default. */
 MICA_API mica_engine_config mica_engine_config_default(void);
 
 /* config may be NULL. Blocks while the driver starts. Any thread may make an engine, the first of the process too.

@@ -177,8 +177,9 @@ MICA_API MICA_CHECKED mica_status mica_communicator_group(mica_communicator *who
 
 /* The sum of x over all ranks, as a value of a graph: f32, of a known shape, which all ranks' graphs have. It travels
  * while other launches run. Its gradient is the sum of the ranks' gradients: right for the sum of their losses. channel
- * is below MICA_CHANNELS / 4, another one for each such value of a graph; the rest of them is the optimiser's and the
- * trainer's. The communicator outlives the graph and its sessions. */
+ * is below MICA_CHANNELS / 8 and different for each such value of a graph; the channels above belong to networks, the
+ * optimiser and the trainer. MICA_E_INVALID in the graph for another channel. The communicator outlives the graph and
+ * its sessions. */
 MICA_API mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_t channel);
 
 /* What a batch norm has found, f32: mean and biased variance (C), and the number of elements of a channel (a scalar),
@@ -188,9 +189,9 @@ typedef struct mica_batch_statistics {
 } mica_batch_statistics;
 
 /* mica_batch_norm_train (mica/nodes.h) by the samples of all ranks together, forward and back: a network of several
- * ranks computes what one would on their batches joined. Two sums of C numbers each way, on `channel` and the next one
- * (mica_all_reduce). The gradient is right for the sum of the ranks' losses: mica_optimizer_config.joined. scale, bias
- * and statistics may be null. */
+ * ranks computes what one would on their batches joined. Two sums of C numbers each way, on `channel` and the next one,
+ * both below MICA_CHANNELS / 8 (mica_all_reduce). The gradient is right for the sum of the ranks' losses:
+ * mica_optimizer_config.joined. scale, bias and statistics may be null. */
 MICA_API mica_value mica_batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
                                           mica_communicator *communicator, int32_t channel,
                                           mica_batch_statistics *statistics);

@@ -33,6 +33,7 @@ typedef struct mica_value {
 /* A dimension that is fixed when a session first runs. */
 #define MICA_DYNAMIC (-1)
 
+/* An empty graph. */
 MICA_API MICA_CHECKED mica_status mica_graph_create(mica_graph **graph);
 /* Sessions made from the graph keep what they need of it. NULL is a no-op. */
 MICA_API void mica_graph_destroy(mica_graph *graph);
@@ -63,6 +64,7 @@ MICA_API mica_value mica_full_like(mica_value like, double value);
  * dtypes must agree; a parameter is assigned at most once. */
 MICA_API void mica_assign(mica_value parameter, mica_value value);
 
+/* True for the value that a failed builder returns, and for a zero structure. */
 MICA_API bool mica_value_is_null(mica_value value);
 /* Shape and dtype; MICA_SCALAR and MICA_F32 for a null value. */
 MICA_API mica_shape mica_value_shape(mica_value value);

@@ -27,6 +27,7 @@ MICA_BEGIN_DECLS
 /* A table of epochs: columns by name, a row an epoch; NaN is an empty field. Used by one thread at a time. */
 typedef struct mica_history mica_history;
 
+/* A history without rows. */
 MICA_API MICA_CHECKED mica_status mica_history_create(mica_history **history);
 /* NULL is a no-op. */
 MICA_API void mica_history_destroy(mica_history *history);
@@ -37,6 +38,7 @@ MICA_API MICA_CHECKED mica_status mica_history_begin(mica_history *history);
  * or holds a comma, a quote or a control character; MICA_E_OVERFLOW: there are 256 columns. */
 MICA_API MICA_CHECKED mica_status mica_history_set(mica_history *history, const char *column, double value);
 
+/* The number of rows, and of columns. */
 MICA_API size_t mica_history_rows(const mica_history *history);
 MICA_API size_t mica_history_columns(const mica_history *history);
 /* NULL beyond the columns. */

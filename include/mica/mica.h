@@ -21,6 +21,7 @@
  *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
  *   transcribe                    sound to text as it comes
  *   compress                      smaller networks: weights and inputs of layers as integers
+ *   blocks weights gguf           block types; published models' weights by name, whatever their files
  *   safetensors history io        weights, tables and pictures as files
  *   profile doctor tune cache     what a device's time goes to, whether it computes right, its fastest kernels
  *
@@ -58,6 +59,7 @@
 
 #include <mica/attention.h>
 #include <mica/batch.h>
+#include <mica/blocks.h>
 #include <mica/buffer.h>
 #include <mica/cache.h>
 #include <mica/compare.h>
@@ -69,6 +71,7 @@
 #include <mica/doctor.h>
 #include <mica/dtype.h>
 #include <mica/generate.h>
+#include <mica/gguf.h>
 #include <mica/graph.h>
 #include <mica/history.h>
 #include <mica/index.h>
@@ -105,6 +108,7 @@
 #include <mica/tune.h>
 #include <mica/version.h>
 #include <mica/vision.h>
+#include <mica/weights.h>
 #include <mica/window.h>
 
 #endif

@@ -92,6 +92,7 @@ MICA_API MICA_CHECKED mica_status mica_nn_create(mica_graph *graph, const mica_n
 /* The graph stays. NULL is a no-op. */
 MICA_API void mica_nn_destroy(mica_nn *nn);
 
+/* The graph that the network was created beside, and mica_nn_config.training. */
 MICA_API mica_graph *mica_nn_graph(const mica_nn *nn);
 MICA_API bool mica_nn_is_training(const mica_nn *nn);
 /* mica_nn_config.loss_ranks. */
@@ -171,6 +172,7 @@ typedef struct mica_nn_parameter_info {
   int32_t uses;         /* by mica_nn_weight_of, beside the layer's own */
 } mica_nn_parameter_info;
 
+/* The number of parameters so far. */
 MICA_API size_t mica_nn_parameter_count(const mica_nn *nn);
 /* The parameters in the order in which they were made; NULL when index is too large. The structure is valid until the
  * next one is made. */

@@ -87,6 +87,7 @@ typedef struct mica_onnx_info {
   uint64_t weight_elements, weight_bytes;
   size_t functions;
 } mica_onnx_info;
+/* Numbers and texts of the file's head. Texts are valid as long as the model. */
 MICA_API mica_onnx_info mica_onnx_describe(const mica_onnx *model);
 
 /* A text that the file's author put beside the model; NULL for no such key. */
@@ -103,6 +104,7 @@ MICA_API mica_onnx_text mica_onnx_metadata_at(const mica_onnx *model, size_t ind
 /* A node that is being lowered, valid during the callback. */
 typedef struct mica_onnx_call mica_onnx_call;
 
+/* The graph to build into, and the number of the node's operands. */
 MICA_API mica_graph *mica_onnx_call_graph(mica_onnx_call *call);
 MICA_API size_t mica_onnx_call_operand_count(const mica_onnx_call *call);
 /* Null for an operand that is absent. */

@@ -145,6 +145,7 @@ typedef enum mica_schedule {
 #undef MICA_SCHEDULE_ENUM
 } mica_schedule;
 
+/* "cosine"; "?" for an unknown value. The reverse; MICA_E_INVALID lists the names. */
 MICA_API const char *mica_schedule_name(mica_schedule kind);
 MICA_API MICA_CHECKED mica_status mica_schedule_find(const char *name, mica_schedule *kind);
 

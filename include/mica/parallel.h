@@ -113,6 +113,7 @@ MICA_API void mica_pipeline_destroy(mica_pipeline *pipeline);
 MICA_API MICA_CHECKED mica_status mica_pipeline_step(mica_pipeline *pipeline, const void *inputs, const void *targets,
                                                      double rate, double *loss);
 
+/* Counters of this rank's stage. */
 MICA_API mica_pipeline_stats mica_pipeline_stats_of(const mica_pipeline *pipeline);
 /* The stage's first layer, and the one behind its last. */
 MICA_API void mica_pipeline_layers(const mica_pipeline *pipeline, int32_t *first, int32_t *behind);

@@ -60,6 +60,7 @@ typedef struct mica_item {
 
 typedef struct mica_report mica_report;
 
+/* An empty report. */
 MICA_API MICA_CHECKED mica_status mica_report_create(mica_report **report);
 /* NULL is a no-op. */
 MICA_API void mica_report_destroy(mica_report *report);
@@ -72,6 +73,7 @@ MICA_API MICA_CHECKED mica_status mica_report_add(mica_report *report, const mic
 MICA_API MICA_CHECKED mica_status mica_report_add_number(mica_report *report, const char *name, double number);
 MICA_API MICA_CHECKED mica_status mica_report_add_text(mica_report *report, const char *name, const char *text);
 
+/* The number of sections; a section's title and number of items. NULL and 0 beyond the last section. */
 MICA_API size_t mica_report_count(const mica_report *report);
 MICA_API const char *mica_report_title(const mica_report *report, size_t section);
 MICA_API size_t mica_report_item_count(const mica_report *report, size_t section);

@@ -41,6 +41,7 @@ MICA_API MICA_CHECKED mica_status mica_tensor_transpose(const mica_tensor *base,
 /* NULL is a no-op. Work in flight that uses the tensor goes on unharmed. */
 MICA_API void mica_tensor_destroy(mica_tensor *tensor);
 
+/* The engine, dtype and shape that the tensor was created with. */
 MICA_API mica_engine *mica_tensor_engine(const mica_tensor *tensor);
 MICA_API mica_dtype mica_tensor_dtype(const mica_tensor *tensor);
 MICA_API mica_shape mica_tensor_shape(const mica_tensor *tensor);

@@ -104,7 +104,7 @@ static mica__term unpacked(mica_dtype dtype, int32_t index) {
 }
 
 /* The constants and the shared operands; returns how many values they take. */
-static int32_t write_shared(mica__writer *w) {
+static int32_t write_shared(mica__fused_writer *w) {
   int32_t count = 0;
   for (int32_t i = 0; i < w->plan->arg_count; i++) {
     const mica__fused_arg *arg = &w->plan->args[i];
@@ -126,7 +126,7 @@ static int32_t write_shared(mica__writer *w) {
 }
 
 /* Sets, or declares for the first, length and pointers of a part, whose values begin at `at`. */
-static int32_t write_part(mica__writer *w, int part, int32_t at) {
+static int32_t write_part(mica__fused_writer *w, int part, int32_t at) {
   mica__write_line(w, "%sn0 = (int)packed.values[%d];", part ? "" : "int ", (int)at++);
   for (int32_t k = 0; k < w->fused->count; k++) {
     const mica__fused_instr *instr = &w->fused->instrs[k];
@@ -140,7 +140,7 @@ static int32_t write_part(mica__writer *w, int part, int32_t at) {
   return at;
 }
 
-static void write_pointers(mica__writer *w, int32_t parts) {
+static void write_pointers(mica__fused_writer *w, int32_t parts) {
   for (int32_t k = 0; k < w->fused->count; k++)
     if (is_shared(&w->fused->instrs[k])) mica__write_line(w, "%s *x%d,", mica__write_space(w, k).text, (int)k);
   for (int32_t p = 0; p < parts; p++)
@@ -158,7 +158,7 @@ static int32_t value_count(const mica__fused *fused, const mica__fused_plan *pla
 
 static mica_status write_batch(const mica__fused *fused, const mica__fused_plan *plan, int32_t parts,
                                mica__text *source) {
-  mica__writer w = {.fused = fused, .plan = plan, .out = source};
+  mica__fused_writer w = {.fused = fused, .plan = plan, .out = source};
   int values = (int)value_count(fused, plan, parts), steps = (int)plan->chunk, items = (int)plan->local;
   mica__write_line(&w, "#include \"common/packed.clh\"");
   mica__write_line(&w, "#ifndef MICA_PACKED_%d", values);

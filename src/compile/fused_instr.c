@@ -13,7 +13,7 @@ void mica__term_add(mica__term *t, const char *format, ...) {
   va_end(args);
 }
 
-void mica__write_line(mica__writer *w, const char *format, ...) {
+void mica__write_line(mica__fused_writer *w, const char *format, ...) {
   char text[2048];
   va_list args;
   va_start(args, format);
@@ -51,10 +51,12 @@ static mica__term constant(mica_dtype dtype, int32_t width, double value, const 
   return t;
 }
 
-int32_t mica__write_lanes(const mica__writer *w, int32_t k) { return mica__fused_is_vector(w->plan, k) ? w->width : 1; }
+int32_t mica__write_lanes(const mica__fused_writer *w, int32_t k) {
+  return mica__fused_is_vector(w->plan, k) ? w->width : 1;
+}
 
 /* The value of instruction k as so many lanes. */
-static mica__term value_of(const mica__writer *w, int32_t k, int32_t lanes) {
+static mica__term value_of(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica__term name = {""}, cast = {""};
   mica__term_add(&name, "v%d", (int)k);
@@ -65,7 +67,7 @@ static mica__term value_of(const mica__writer *w, int32_t k, int32_t lanes) {
 }
 
 /* Word `word` of the expression of OP k as text; what is no name of the vocabulary stays as it is. */
-static void add_word(mica__writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
+static void add_word(mica__fused_writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   const mica__attr *attr = mica__attr_find(instr->op->attrs, word, n);
   mica_dtype first = instr->arg_count ? w->fused->instrs[instr->args[0]].dtype : instr->dtype;
@@ -87,7 +89,7 @@ static void add_word(mica__writer *w, int32_t k, int32_t lanes, const char *word
 }
 
 /* The macro CONVERT(x) becomes CAST(from, to, lanes, x). */
-static bool add_convert(mica__writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
+static bool add_convert(mica__fused_writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   if (n != 7 || memcmp(word, "CONVERT", n) || word[n] != '(') return false;
   mica__text_addf(w->out, "CAST(%s, %s, %d, ", mica_dtype_name(w->fused->instrs[instr->args[0]].dtype),
@@ -95,7 +97,7 @@ static bool add_convert(mica__writer *w, int32_t k, int32_t lanes, const char *w
   return true;
 }
 
-static void write_op(mica__writer *w, int32_t k) {
+static void write_op(mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   int32_t lanes = mica__write_lanes(w, k);
   const char *narrow = instr->dtype == MICA_I8    ? "char"
@@ -124,7 +126,7 @@ static void write_op(mica__writer *w, int32_t k) {
 }
 
 /* What an access steps along: a dimension's index, or the chunk's number where a STORE has one value a chunk. */
-static mica__term index_of(const mica__writer *w, int32_t k, int32_t d) {
+static mica__term index_of(const mica__fused_writer *w, int32_t k, int32_t d) {
   bool chunk = w->fused->chunk && w->fused->instrs[k].kind == MICA__FUSED_STORE && d == w->plan->cut;
   mica__term t = {""};
   mica__term_add(&t, chunk ? "chunk" : "i%d", (int)d);
@@ -132,7 +134,7 @@ static mica__term index_of(const mica__writer *w, int32_t k, int32_t d) {
 }
 
 /* Appends " + i2 * x7_s2" for the dimensions in the set. */
-static void add_steps(const mica__writer *w, int32_t k, uint32_t dims, mica__term *t) {
+static void add_steps(const mica__fused_writer *w, int32_t k, uint32_t dims, mica__term *t) {
   const int64_t *stride = w->fused->instrs[k].access.stride;
   for (int32_t d = 0; d < w->fused->rank; d++) {
     if (!(dims >> d & 1) || stride[d] == 0) continue;
@@ -142,7 +144,7 @@ static void add_steps(const mica__writer *w, int32_t k, uint32_t dims, mica__ter
 }
 
 /* The first address of the access of LOAD or STORE k, by what is known outside of the loops. */
-static mica__term address_of(const mica__writer *w, int32_t k) {
+static mica__term address_of(const mica__fused_writer *w, int32_t k) {
   mica__term t = {""};
   mica__term_add(&t, "x%d_i", (int)k);
   if (w->plan->panel) add_steps(w, k, 1u << w->plan->lane, &t);
@@ -150,7 +152,7 @@ static mica__term address_of(const mica__writer *w, int32_t k) {
   return t;
 }
 
-void mica__write_bases(mica__writer *w) {
+void mica__write_bases(mica__fused_writer *w) {
   const mica__fused *fused = w->fused;
   for (int32_t k = 0; k < fused->count; k++) {
     const mica__fused_instr *instr = &fused->instrs[k];
@@ -164,7 +166,7 @@ void mica__write_bases(mica__writer *w) {
 }
 
 /* "i1 >= x7_low1 && i1 < x7_high1 && ..." for the dimensions in the set; "1" for none. */
-static mica__term bounds_of(const mica__writer *w, int32_t k, uint32_t dims) {
+static mica__term bounds_of(const mica__fused_writer *w, int32_t k, uint32_t dims) {
   mica__term t = {""};
   for (int32_t d = 0; d < w->fused->rank; d++)
     if (dims >> d & 1)
@@ -175,7 +177,7 @@ static mica__term bounds_of(const mica__writer *w, int32_t k, uint32_t dims) {
 }
 
 /* The value of instruction k, of its own dtype, as so many lanes of another. */
-static mica__term value_as(const mica__writer *w, int32_t k, mica_dtype dtype, int32_t lanes) {
+static mica__term value_as(const mica__fused_writer *w, int32_t k, mica_dtype dtype, int32_t lanes) {
   mica_dtype from = w->fused->instrs[k].dtype;
   mica__term t = {""}, value = value_of(w, k, lanes);
   if (from == dtype) return value;
@@ -184,7 +186,7 @@ static mica__term value_as(const mica__writer *w, int32_t k, mica_dtype dtype, i
 }
 
 /* The elements of a LOAD, all of which are there. */
-static mica__term read_of(const mica__writer *w, int32_t k, int32_t lanes) {
+static mica__term read_of(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   const char *T = mica_dtype_name(w->fused->operand_dtype[instr->operand]);
   int32_t lane = w->plan->lane;
@@ -198,7 +200,7 @@ static mica__term read_of(const mica__writer *w, int32_t k, int32_t lanes) {
 }
 
 /* read_of where some lanes may be out of bounds. */
-static mica__term bounded_read(const mica__writer *w, int32_t k, int32_t lanes) {
+static mica__term bounded_read(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype stored = w->fused->operand_dtype[instr->operand];
   int n = (int)lanes, lane = (int)w->plan->lane, x = (int)k;
@@ -228,7 +230,7 @@ static mica__term bounded_read(const mica__writer *w, int32_t k, int32_t lanes) 
   return t;
 }
 
-static void write_load(mica__writer *w, int32_t k) {
+static void write_load(mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype dtype = instr->dtype, stored = w->fused->operand_dtype[instr->operand];
   int32_t lanes = mica__write_lanes(w, k);
@@ -244,7 +246,7 @@ static void write_load(mica__writer *w, int32_t k) {
                      mica_dtype_name(stored), mica_dtype_name(dtype), (int)lanes, read.text);
 }
 
-void mica__write_transposed(mica__writer *w) {
+void mica__write_transposed(mica__fused_writer *w) {
   int row = (int)w->plan->inner, lane = (int)w->plan->lane;
   for (int k = 0; k < w->fused->count; k++) {
     if (!mica__fused_is_transposed(w->fused, w->plan, k)) continue;
@@ -261,7 +263,7 @@ void mica__write_transposed(mica__writer *w) {
   }
 }
 
-static void write_store(mica__writer *w, int32_t k) {
+static void write_store(mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype stored = w->fused->operand_dtype[instr->operand];
   const char *T = mica_dtype_name(stored);
@@ -275,22 +277,22 @@ static void write_store(mica__writer *w, int32_t k) {
 }
 
 /* The dtype whose arithmetic a join is done in: the result's, where it is not an index. */
-static mica_dtype join_dtype(const mica__writer *w, int32_t k) {
+static mica_dtype join_dtype(const mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   return instr->op->join >= MICA__JOIN_ARGMAX ? w->fused->instrs[instr->args[0]].dtype : instr->dtype;
 }
 
-mica__term mica__write_join(const mica__writer *w, int32_t k) {
+mica__term mica__write_join(const mica__fused_writer *w, int32_t k) {
   static const char *const names[] = {"none", "total", "product", "largest", "smallest", "largest_at", "smallest_at"};
   mica__term t = {""};
   mica__term_add(&t, "%s, %s", names[w->fused->instrs[k].op->join], mica_dtype_name(join_dtype(w, k)));
   return t;
 }
 
-bool mica__write_in_row(const mica__writer *w) { return w->plan->lane >= w->plan->inner && w->plan->width > 1; }
+bool mica__write_in_row(const mica__fused_writer *w) { return w->plan->lane >= w->plan->inner && w->plan->width > 1; }
 
 /* The index of an element within its row, counted in row-major order. */
-static mica__term row_index(const mica__writer *w) {
+static mica__term row_index(const mica__fused_writer *w) {
   mica__term t = {""};
   for (int32_t d = w->plan->inner; d < w->fused->rank; d++) {
     mica__term inner = t;
@@ -301,7 +303,7 @@ static mica__term row_index(const mica__writer *w) {
   return t;
 }
 
-void mica__write_take(mica__writer *w, int32_t k) {
+void mica__write_take(mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype dtype = join_dtype(w, k), index = mica_dtype_size(dtype) == 8 ? MICA_I64 : MICA_I32;
   bool apart = mica__write_in_row(w) && w->width > 1;
@@ -315,7 +317,7 @@ void mica__write_take(mica__writer *w, int32_t k) {
                    apart ? "w" : "", value.text, at.text);
 }
 
-void mica__write_instr(mica__writer *w, int32_t k) {
+void mica__write_instr(mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   int32_t lanes = mica__write_lanes(w, k);
   switch (instr->kind) {

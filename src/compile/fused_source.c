@@ -7,7 +7,7 @@
 #define UNROLL_MOST 32
 
 /* Writes the body of walk `walk` for one index. */
-static void write_body(mica__writer *w, int32_t walk) {
+static void write_body(mica__fused_writer *w, int32_t walk) {
   const mica__fused *fused = w->fused;
   const mica__fused_plan *plan = w->plan;
   bool needed[MICA__FUSED_INSTRS];
@@ -30,7 +30,7 @@ static void write_body(mica__writer *w, int32_t walk) {
 }
 
 /* The loops over the inner dimensions but that of the lanes; brackets are closed by the caller. */
-static int32_t open_loops(mica__writer *w) {
+static int32_t open_loops(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   int32_t opened = 0;
   for (int32_t d = plan->inner; d < w->fused->rank; d++) {
@@ -45,7 +45,7 @@ static int32_t open_loops(mica__writer *w) {
 }
 
 /* The body, within the loop over a tile where there is one. */
-static void write_tile(mica__writer *w, int32_t walk) {
+static void write_tile(mica__fused_writer *w, int32_t walk) {
   int d = (int)w->plan->inner;
   if (w->plan->tile && w->width > 1) mica__write_transposed(w);
   if (w->plan->tile) mica__write_line(w, "for (index_t i%d = tile_begin; i%d < tile_end; i%d++) {", d, d, d);
@@ -54,7 +54,7 @@ static void write_tile(mica__writer *w, int32_t walk) {
 }
 
 /* So many vectors a work-item of a group has under way at once, of a body that is not long. */
-static void write_unroll(mica__writer *w, int32_t walk) {
+static void write_unroll(mica__fused_writer *w, int32_t walk) {
   bool needed[MICA__FUSED_INSTRS];
   int32_t count = 0;
   mica__fused_needed(w->fused, w->plan, walk, needed);
@@ -64,7 +64,7 @@ static void write_unroll(mica__writer *w, int32_t walk) {
 
 /* The loop of a group over lines of a row: vectors of w->width lanes from `from` on, `count` of them a line, are
  * numbered through all lines, and each work-item takes every GROUP-th. */
-static void write_flat_loop(mica__writer *w, int32_t walk, const char *from, const char *count) {
+static void write_flat_loop(mica__fused_writer *w, int32_t walk, const char *from, const char *count) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, p = (int)plan->inner;
   const char *lo = plan->cut == p ? "begin" : "0";
@@ -85,7 +85,7 @@ static void write_flat_loop(mica__writer *w, int32_t walk, const char *from, con
   mica__write_line(w, "}");
 }
 
-static void write_flat(mica__writer *w, int32_t walk) {
+static void write_flat(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
   bool cut = plan->cut == plan->lane;
   char hi[16];
@@ -101,7 +101,7 @@ static void write_flat(mica__writer *w, int32_t walk) {
 }
 
 /* The loops along the lanes' dimension: whole vectors, then what is left over. */
-static void write_lane_loops(mica__writer *w, int32_t walk) {
+static void write_lane_loops(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width, group = (int)plan->group;
   char lo[16] = "0", hi[16];
@@ -128,11 +128,11 @@ static void write_lane_loops(mica__writer *w, int32_t walk) {
 }
 
 /* True if instruction k is a join that walk `walk` makes. */
-static bool joins_in(const mica__writer *w, int32_t k, int32_t walk) {
+static bool joins_in(const mica__fused_writer *w, int32_t k, int32_t walk) {
   return w->fused->instrs[k].kind == MICA__FUSED_REDUCE && w->plan->level[k] == walk + 1;
 }
 
-static void write_result(mica__writer *w, int32_t k) {
+static void write_result(mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   int lanes = (int)mica__write_lanes(w, k);
   const char *type = mica__write_type(instr->dtype, lanes), *to = mica_dtype_name(instr->dtype);
@@ -145,7 +145,7 @@ static void write_result(mica__writer *w, int32_t k) {
 }
 
 /* One walk over the inner dimensions. */
-static void write_walk(mica__writer *w, int32_t walk) {
+static void write_walk(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
   int32_t count = w->fused->count, width = w->width;
   for (int32_t k = 0; k < count; k++) {
@@ -177,7 +177,7 @@ static void write_walk(mica__writer *w, int32_t walk) {
 }
 
 /* Writes values that are one a row and ready before walk `walk`: those equal in all lanes, and those that differ. */
-static void write_row_values(mica__writer *w, int32_t walk, bool same, bool differing) {
+static void write_row_values(mica__fused_writer *w, int32_t walk, bool same, bool differing) {
   for (int32_t k = 0; k < w->fused->count; k++) {
     mica__fused_kind kind = w->fused->instrs[k].kind;
     bool now = w->plan->level[k] == walk && kind != MICA__FUSED_REDUCE && kind != MICA__FUSED_STORE;
@@ -186,9 +186,9 @@ static void write_row_values(mica__writer *w, int32_t walk, bool same, bool diff
   }
 }
 
-static void write_rows(mica__writer *w, int32_t walk) { write_row_values(w, walk, true, true); }
+static void write_rows(mica__fused_writer *w, int32_t walk) { write_row_values(w, walk, true, true); }
 
-static void write_row_stores(mica__writer *w) {
+static void write_row_stores(mica__fused_writer *w) {
   for (int32_t k = 0; k < w->fused->count; k++) {
     if (w->fused->instrs[k].kind != MICA__FUSED_STORE || mica__fused_is_inner(w->plan, k)) continue;
     if (w->plan->group > 1) mica__write_line(w, "if (item == 0) {");
@@ -199,7 +199,7 @@ static void write_row_stores(mica__writer *w) {
 
 /* The work of a unit whose lanes are many rows: their states stand in arrays, and each step takes a line of elements
  * in the order of memory. */
-static void write_panel(mica__writer *w) {
+static void write_panel(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width, count = (int)w->fused->count;
   w->width = plan->width;
@@ -231,7 +231,7 @@ static void write_panel(mica__writer *w) {
   mica__write_line(w, "}");
 }
 
-void mica__write_unit(mica__writer *w, int32_t width) {
+void mica__write_unit(mica__fused_writer *w, int32_t width) {
   w->width = width;
   if (!w->plan->panel) mica__write_bases(w);
   for (int32_t walk = 0; walk <= w->plan->walks; walk++) {
@@ -242,7 +242,7 @@ void mica__write_unit(mica__writer *w, int32_t width) {
 }
 
 /* Writes rows as lanes: whole blocks of them, then the remainder. */
-static void write_blocks(mica__writer *w) {
+static void write_blocks(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width;
   if (plan->panel) {
@@ -269,13 +269,13 @@ static void write_blocks(mica__writer *w) {
 }
 
 /* Declares `name` as the part of the unit's number that counts up to `count`; the last part is all that is left. */
-static void write_part(mica__writer *w, const char *name, const char *count, bool last) {
+static void write_part(mica__fused_writer *w, const char *name, const char *count, bool last) {
   mica__write_line(w, last ? "const index_t %s = rest;" : "const index_t %s = rest %% %s;", name, count);
   if (!last) mica__write_line(w, "rest /= %s;", count);
 }
 
 /* Turns the unit's number into block of lanes, chunk, tile and outer indices, in this order. */
-static void write_decode(mica__writer *w) {
+static void write_decode(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   bool across = plan->lane >= 0 && plan->lane < plan->inner;
   int32_t last = plan->lane == 0 ? 1 : 0; /* the outermost dimension that is counted */
@@ -308,7 +308,7 @@ static void write_decode(mica__writer *w) {
   }
 }
 
-static void write_kernel_body(mica__writer *w) {
+static void write_kernel_body(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   if (plan->group > 1) {
     mica__write_line(w, "const int item = get_local_id(0);");
@@ -330,7 +330,7 @@ static void write_kernel_body(mica__writer *w) {
   mica__write_line(w, "}");
 }
 
-void mica__write_param(mica__writer *w, const mica__fused_arg *arg, const char *comma) {
+void mica__write_param(mica__fused_writer *w, const mica__fused_arg *arg, const char *comma) {
   const mica__fused_instr *instr = &w->fused->instrs[arg->instr];
   int k = (int)arg->instr, d = (int)arg->index;
   const char *type = mica__write_type(instr->dtype, 1);
@@ -362,7 +362,7 @@ void mica__write_param(mica__writer *w, const mica__fused_arg *arg, const char *
   }
 }
 
-mica__term mica__write_space(const mica__writer *w, int32_t k) {
+mica__term mica__write_space(const mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica__term t = {""};
   mica__term_add(&t, "__global %sSTORAGE(%s)", instr->kind == MICA__FUSED_LOAD ? "const " : "",
@@ -371,7 +371,7 @@ mica__term mica__write_space(const mica__writer *w, int32_t k) {
 }
 
 /* The text may stand beside others of its kind in one program: what a kernel has of its own is redefined for it. */
-void mica__write_head(mica__writer *w) {
+void mica__write_head(mica__fused_writer *w) {
   const mica__fused *fused = w->fused;
   const mica__fused_plan *plan = w->plan;
   char name[MICA__FUSED_NAME];
@@ -399,7 +399,7 @@ void mica__write_head(mica__writer *w) {
 }
 
 mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *plan, mica__text *source) {
-  mica__writer w = {.fused = fused, .plan = plan, .out = source};
+  mica__fused_writer w = {.fused = fused, .plan = plan, .out = source};
   mica__write_head(&w);
   w.indent = 2;
   for (int32_t i = 0; i < plan->arg_count; i++)

@@ -9,13 +9,13 @@
 
 #include "compile/fused_plan.h"
 
-typedef struct mica__writer {
+typedef struct mica__fused_writer {
   const mica__fused *fused;
   const mica__fused_plan *plan;
   mica__text *out;
   int indent;
   int32_t width; /* lanes of the code that is being written: the plan's, or 1 in what is left over */
-} mica__writer;
+} mica__fused_writer;
 
 /* A piece of a line; long enough for a bounded access along every dimension. */
 typedef struct mica__term {
@@ -24,34 +24,34 @@ typedef struct mica__term {
 void mica__term_add(mica__term *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A line that ends in "{" indents those after it, one that begins with "}" ends that. */
-void mica__write_line(mica__writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void mica__write_line(mica__fused_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "float16" for MICA_F16 and 16 lanes; without a number for one lane. */
 const char *mica__write_type(mica_dtype dtype, int32_t width);
 
 /* How many lanes the value of instruction k has in the present code. */
-int32_t mica__write_lanes(const mica__writer *w, int32_t k);
+int32_t mica__write_lanes(const mica__fused_writer *w, int32_t k);
 /* True if lanes run along the row, so that a join has a state of its own in each lane, to be folded in the end. */
-bool mica__write_in_row(const mica__writer *w);
+bool mica__write_in_row(const mica__fused_writer *w);
 
 /* What a kernel's text begins with: includes, macros, and the function up to its first parameter. */
-void mica__write_head(mica__writer *w);
+void mica__write_head(mica__fused_writer *w);
 /* An argument of the plan as a parameter, with what stands behind it. */
-void mica__write_param(mica__writer *w, const mica__fused_arg *arg, const char *comma);
+void mica__write_param(mica__fused_writer *w, const mica__fused_arg *arg, const char *comma);
 /* "__global const STORAGE(f32)" for LOAD k of f32. */
-mica__term mica__write_space(const mica__writer *w, int32_t k);
+mica__term mica__write_space(const mica__fused_writer *w, int32_t k);
 /* A unit's work, with so many lanes where they belong to different rows. */
-void mica__write_unit(mica__writer *w, int32_t width);
+void mica__write_unit(mica__fused_writer *w, int32_t width);
 
 /* Declares where the accesses begin in the present unit. */
-void mica__write_bases(mica__writer *w);
+void mica__write_bases(mica__fused_writer *w);
 /* Reads a block of what stands across the lanes, and turns it. */
-void mica__write_transposed(mica__writer *w);
+void mica__write_transposed(mica__fused_writer *w);
 /* LOAD, OP, INDEX and STORE; nothing for VALUE, which stands where it is used. */
-void mica__write_instr(mica__writer *w, int32_t k);
+void mica__write_instr(mica__fused_writer *w, int32_t k);
 
 /* For REDUCE k: "largest, f32", the first arguments of the macros of common/combine.clh, and COMBINE_TAKE. */
-mica__term mica__write_join(const mica__writer *w, int32_t k);
-void mica__write_take(mica__writer *w, int32_t k);
+mica__term mica__write_join(const mica__fused_writer *w, int32_t k);
+void mica__write_take(mica__fused_writer *w, int32_t k);
 
 #endif

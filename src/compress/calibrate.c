@@ -73,11 +73,11 @@ static mica__layer *find_layer(mica_calibration *c, const char *name) {
 static int32_t find_source(mica_calibration *c, mica_value value) {
   for (size_t i = 0; i < c->source_count; i++)
     if (c->sources[i].value.id == value.id) return (int32_t)i;
-  mica__source *grown = grow(c->sources, c->source_count, &c->source_capacity, sizeof *grown);
+  mica__calibration_source *grown = grow(c->sources, c->source_count, &c->source_capacity, sizeof *grown);
   if (!grown) return -1;
   c->sources = grown;
-  mica__source *source = &grown[c->source_count];
-  *source = (mica__source){.value = value, .histogram = calloc(1, sizeof(mica__histogram))};
+  mica__calibration_source *source = &grown[c->source_count];
+  *source = (mica__calibration_source){.value = value, .histogram = calloc(1, sizeof(mica__histogram))};
   if (!source->histogram) return -1;
   source->histogram->finite = true;
   return (int32_t)c->source_count++;
@@ -244,13 +244,13 @@ static mica_status take_sources(mica_calibration *c) {
   for (size_t i = 0; i < c->layer_count; i++) {
     const mica__layer *layer = &c->layers[i];
     if (layer->source < 0) continue;
-    mica__source *source = &c->sources[layer->source];
+    mica__calibration_source *source = &c->sources[layer->source];
     const mica_shape shape = mica_value_shape(source->value);
     source->axis = layer->kind == MICA__LAYER_DENSE ? 0 : shape.rank - 2;
     source->channels = shape.dim[shape.rank - 1 - source->axis];
   }
   for (size_t i = 0; i < c->source_count; i++) {
-    mica__source *source = &c->sources[i];
+    mica__calibration_source *source = &c->sources[i];
     source->sums = calloc((size_t)source->channels + 1, sizeof *source->sums);
     if (!source->sums) return mica__fail_nomem("a calibration");
     c->values[i] = mica_value_dtype(source->value) == MICA_F32 ? source->value : mica_cast(source->value, MICA_F32);
@@ -295,7 +295,7 @@ mica_status mica_calibration_values(mica_calibration *c, const mica_value **valu
 
 /* --- runs --- */
 
-static void add_channels(mica__source *source, const float *x, mica_shape shape) {
+static void add_channels(mica__calibration_source *source, const float *x, mica_shape shape) {
   int64_t inner = 1, outer = 1;
   const int32_t at = shape.rank - 1 - source->axis;
   for (int32_t i = 0; i < shape.rank; i++) *(i < at ? &outer : &inner) *= i == at ? 1 : shape.dim[i];
@@ -308,7 +308,7 @@ static void add_channels(mica__source *source, const float *x, mica_shape shape)
   source->samples += (double)(inner * outer);
 }
 
-static mica_status note(mica__source *source, const mica_tensor *tensor) {
+static mica_status note(mica__calibration_source *source, const mica_tensor *tensor) {
   const size_t bytes = mica_tensor_bytes(tensor);
   float *x = malloc(bytes ? bytes : 1);
   if (!x) return mica__fail_nomem("a calibration's values");
@@ -380,7 +380,7 @@ mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sourc
 }
 
 mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_tensor *tensor) {
-  mica__source *source = &c->sources[index];
+  mica__calibration_source *source = &c->sources[index];
   const mica_shape shape = mica_tensor_shape(tensor);
   if (mica_tensor_dtype(tensor) != MICA_F32 || shape.rank <= source->axis)
     return mica__fail(MICA_E_DTYPE, "what a layer is given is not of f32, or of too few dimensions");

@@ -18,14 +18,14 @@ typedef struct mica__histogram {
 } mica__histogram;
 
 /* A value that layers are given; several layers may be given the same. */
-typedef struct mica__source {
+typedef struct mica__calibration_source {
   mica_value value; /* as the layer has it */
   mica__histogram *histogram;
   double *sums; /* of each channel; */
   int64_t channels;
   double samples; /* elements of a channel */
   int32_t axis;   /* of channels, counted from the last */
-} mica__source;
+} mica__calibration_source;
 
 typedef enum mica__layer_kind {
   MICA__LAYER_DENSE,
@@ -53,7 +53,7 @@ struct mica_calibration {
   mica_graph *graph;
   mica__layer *layers;
   size_t layer_count, layer_capacity;
-  mica__source *sources;
+  mica__calibration_source *sources;
   size_t source_count, source_capacity;
   mica_value *values;
   bool finished;

@@ -107,8 +107,8 @@ static mica_status equalize(const mica_safetensors *file, const mica__tensors *t
   /* A norm without a factor of its own could not be divided. */
   if (p->first->norm && !floats_of(t, p->first->norm, "weight")) return MICA_OK;
   if (!w1 || !w2) return mica__fail(MICA_E_FORMAT, "the file lacks f32 weights of '%s'", p->first->name);
-  if (p->first->norm) MICA_TRY(mica__read_norm(&(mica__given){.file = file}, p->first, &p->factor1, &p->term));
-  if (p->second->norm) MICA_TRY(mica__read_norm(&(mica__given){.file = file}, p->second, &p->factor2, &unused));
+  if (p->first->norm) MICA_TRY(mica__read_norm(&(mica__float_weights){.file = file}, p->first, &p->factor1, &p->term));
+  if (p->second->norm) MICA_TRY(mica__read_norm(&(mica__float_weights){.file = file}, p->second, &p->factor2, &unused));
   free(unused);
   for (int64_t c = 0; c < p->first->shown.weight.dim[0]; c++) {
     const double out = range_out(p, w1, c), in = range_in(p, w2, c);

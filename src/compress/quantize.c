@@ -32,7 +32,7 @@ int64_t mica__row_of(mica_shape weight) {
   return count;
 }
 
-static void choose_weight(const mica__choices *all, const mica__layer *layer, mica__choice *c) {
+static void choose_weight(const mica__quantize_choices *all, const mica__layer *layer, mica__quantize_choice *c) {
   const mica_quantize_settings *s = &all->settings;
   const int64_t row = mica__row_of(layer->shown.weight);
   c->bits = s->bits;
@@ -55,11 +55,11 @@ bool mica__layer_is_idle(const mica_calibration_layer *layer) {
 }
 
 /* At 4 bits the first layer and the last keep 8. */
-static void keep_ends(mica__choices *all) {
-  mica__choice *first = NULL, *last = NULL;
+static void keep_ends(mica__quantize_choices *all) {
+  mica__quantize_choice *first = NULL, *last = NULL;
   size_t count = 0;
   for (size_t i = 0; i < all->count; i++) {
-    mica__choice *c = &all->list[i];
+    mica__quantize_choice *c = &all->list[i];
     if (!c->bits || !c->layer->shown.has_input) continue;
     if (!first) first = c;
     last = c;
@@ -71,15 +71,15 @@ static void keep_ends(mica__choices *all) {
 }
 
 mica_status mica__choose_layers(const mica_calibration *c, const mica_quantize_settings *settings,
-                                mica__choices *choices) {
-  mica__choices all = {.settings = settings ? *settings : (mica_quantize_settings){0}};
+                                mica__quantize_choices *choices) {
+  mica__quantize_choices all = {.settings = settings ? *settings : (mica_quantize_settings){0}};
   const char *keep = all.settings.keep;
   size_t kept = 0, quantized = 0;
   MICA_TRY(check(c, &all.settings));
   all.list = calloc(c->layer_count + 1, sizeof *all.list);
   if (!all.list) return mica__fail_nomem("a list of layers");
   for (const mica__layer *layer; (layer = mica__calibration_layer(c, all.count)); all.count++) {
-    mica__choice *choice = &all.list[all.count];
+    mica__quantize_choice *choice = &all.list[all.count];
     choice->layer = layer;
     if (keep && fnmatch(keep, layer->name, 0) == 0)
       choice->why = "float: as asked", kept++;
@@ -154,14 +154,14 @@ char *mica__part_of(const char *layer, const char *what) {
   return NULL;
 }
 
-static const mica_safetensors_entry *find(const mica__given *given, const char *name) {
+static const mica_safetensors_entry *find(const mica__float_weights *given, const char *name) {
   if (given->file) return mica_safetensors_find(given->file, name);
   for (size_t i = 0; i < given->count; i++)
     if (!strcmp(given->list[i].name, name)) return &given->list[i];
   return NULL;
 }
 
-mica_status mica__read_floats(const mica__given *file, const char *layer, const char *what, mica_shape shape,
+mica_status mica__read_floats(const mica__float_weights *file, const char *layer, const char *what, mica_shape shape,
                               float **out) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   char *name = mica__part_of(layer, what);
@@ -184,7 +184,7 @@ mica_status mica__read_floats(const mica__given *file, const char *layer, const 
   return status;
 }
 
-mica_status mica__read_norm(const mica__given *file, const mica__layer *layer, double **factor, double **term) {
+mica_status mica__read_norm(const mica__float_weights *file, const mica__layer *layer, double **factor, double **term) {
   const int64_t channels = layer->shown.weight.dim[0];
   const mica_shape shape = MICA_SHAPE(channels);
   static const char *const names[4] = {"weight", "bias", "running_mean", "running_var"};

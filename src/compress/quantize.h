@@ -10,23 +10,23 @@
 #define MICA__SAME_INPUT "mica.input."
 
 /* What becomes of a layer. */
-typedef struct mica__choice {
+typedef struct mica__quantize_choice {
   const mica__layer *layer;
   int32_t bits; /* of the weight; 0: it stays float */
   bool input;   /* its input is quantised too */
   int64_t group;
   const char *why; /* what is not as was asked, and why; NULL: all is */
-} mica__choice;
+} mica__quantize_choice;
 
-typedef struct mica__choices {
-  mica__choice *list;
+typedef struct mica__quantize_choices {
+  mica__quantize_choice *list;
   size_t count;
   mica_quantize_settings settings; /* with defaults filled in */
-} mica__choices;
+} mica__quantize_choices;
 
 /* Checks the settings and chooses for all layers. The list is the caller's to free. */
 mica_status mica__choose_layers(const mica_calibration *calibration, const mica_quantize_settings *settings,
-                                mica__choices *choices);
+                                mica__quantize_choices *choices);
 
 /* True for a layer whose measured inputs were 0 alone, as behind a dead ReLU: they have no range. */
 bool mica__layer_is_idle(const mica_calibration_layer *layer);
@@ -45,20 +45,20 @@ int32_t mica__rounded(double x, double step, int32_t bits);
 char *mica__part_of(const char *layer, const char *what);
 
 /* Float weights by name: a file's, or where that is NULL a list's. */
-typedef struct mica__given {
+typedef struct mica__float_weights {
   const mica_safetensors *file;
   const mica_safetensors_entry *list;
   size_t count;
-} mica__given;
+} mica__float_weights;
 
 /* The layer's tensor of a file as f32, the caller's to free. NULL stands for one that is not there; another shape is
  * MICA_E_FORMAT. */
-mica_status mica__read_floats(const mica__given *file, const char *layer, const char *what, mica_shape shape,
+mica_status mica__read_floats(const mica__float_weights *file, const char *layer, const char *what, mica_shape shape,
                               float **out);
 
 /* The factor and the term that the batch norm behind a layer makes of its statistics, one a channel, the caller's to
  * free. */
-mica_status mica__read_norm(const mica__given *file, const mica__layer *layer, double **factor, double **term);
+mica_status mica__read_norm(const mica__float_weights *file, const mica__layer *layer, double **factor, double **term);
 
 /* Tensors of a file to be written; those of `borrowed` are entries of another file, others own name and data. */
 typedef struct mica__tensors {
@@ -76,7 +76,7 @@ bool mica__tensors_have(const mica__tensors *tensors, const char *name);
 void mica__tensors_free(mica__tensors *tensors);
 
 /* The tensors that mica_quantize_weights writes of the layers of the choices, and its report (may be NULL). */
-mica_status mica__quantize_tensors(const mica_calibration *calibration, const mica__choices *choices,
-                                   const mica__given *given, mica__tensors *tensors, mica_report *report);
+mica_status mica__quantize_tensors(const mica_calibration *calibration, const mica__quantize_choices *choices,
+                                   const mica__float_weights *given, mica__tensors *tensors, mica_report *report);
 
 #endif

@@ -117,12 +117,12 @@ mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **o
 mica_status mica_quantizer_create(const mica_calibration *c, const mica_quantize_settings *settings,
                                   mica_quantizer **out) {
   mica_quantizer *q = NULL;
-  mica__choices all = {0};
+  mica__quantize_choices all = {0};
   if (!c || !out) return mica__fail(MICA_E_INVALID, "mica_quantizer_create: a pointer is NULL");
   MICA_TRY(mica__choose_layers(c, settings, &all));
   mica_status status = make(all.count, &q);
   for (size_t i = 0; status == MICA_OK && i < all.count; i++) {
-    const mica__choice *choice = &all.list[i];
+    const mica__quantize_choice *choice = &all.list[i];
     const mica__layer_kind kind = choice->layer->kind;
     /* The rest is rounded when training is over. */
     if (!choice->bits || (kind != MICA__LAYER_CONV && kind != MICA__LAYER_DENSE)) continue;

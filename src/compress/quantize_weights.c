@@ -9,7 +9,7 @@
 
 /* A layer on its way. */
 typedef struct work {
-  const mica__choice *choice;
+  const mica__quantize_choice *choice;
   int64_t outputs, row, groups;
   float *w, *bias; /* bias NULL: none so far */
   float *steps;    /* (outputs, groups) */
@@ -33,7 +33,7 @@ static mica_status need_bias(work *k) {
   return k->bias ? MICA_OK : no_memory();
 }
 
-static mica_status read_layer(const mica__given *file, work *k) {
+static mica_status read_layer(const mica__float_weights *file, work *k) {
   const mica__layer *layer = k->choice->layer;
   k->outputs = layer->shown.weight.dim[0];
   k->row = mica__row_of(layer->shown.weight);
@@ -57,7 +57,7 @@ static float short_step(float step) {
 }
 
 /* Steps: those that were learned, else those that suit the weights. */
-static mica_status choose_steps(const mica__given *file, work *k, const double *factor) {
+static mica_status choose_steps(const mica__float_weights *file, work *k, const double *factor) {
   const mica__layer *layer = k->choice->layer;
   float *learned = NULL;
   MICA_TRY(mica__read_floats(file, layer->name, "weight_step", outputs_of(k), &learned));
@@ -77,7 +77,7 @@ static mica_status choose_steps(const mica__given *file, work *k, const double *
   return k->steps ? MICA_OK : no_memory();
 }
 
-static mica_status fold_norm(const mica__given *file, work *k, double **factor) {
+static mica_status fold_norm(const mica__float_weights *file, work *k, double **factor) {
   double *term = NULL;
   *factor = NULL;
   if (!k->choice->layer->norm) return MICA_OK;
@@ -102,7 +102,8 @@ static mica_status check_finite(const work *k) {
 static float step_of(const work *k, int64_t o, int64_t i) { return k->steps[o * k->groups + i / (k->row / k->groups)]; }
 
 /* Integers into tensors; what rounding changes in an output's mean leaves its bias. */
-static mica_status round_weights(mica__tensors *t, work *k, const mica__source *means, int64_t channels_a_group) {
+static mica_status round_weights(mica__tensors *t, work *k, const mica__calibration_source *means,
+                                 int64_t channels_a_group) {
   const int32_t bits = k->choice->bits;
   const bool packed = bits == 4;
   const int64_t count = k->outputs * k->row, bytes = packed ? count / 2 : count;
@@ -138,7 +139,7 @@ static mica_status round_weights(mica__tensors *t, work *k, const mica__source *
 /* --- inputs --- */
 
 /* The first layer of the list that is given the same and quantises it. */
-static const mica__choice *owner_of(const mica__choices *all, const mica__choice *choice) {
+static const mica__quantize_choice *owner_of(const mica__quantize_choices *all, const mica__quantize_choice *choice) {
   for (size_t i = 0; i < all->count; i++)
     if (all->list[i].bits && all->list[i].input && all->list[i].layer->source == choice->layer->source)
       return &all->list[i];
@@ -160,8 +161,8 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
 }
 
 /* The range of the input, of 256 steps. */
-static mica_status choose_input(const mica_calibration *c, const mica__choices *all, const mica__given *file,
-                                size_t index, mica__tensors *t, work *k) {
+static mica_status choose_input(const mica_calibration *c, const mica__quantize_choices *all,
+                                const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
   float *learned = NULL;
   if (!k->choice->input) return MICA_OK;
@@ -198,7 +199,7 @@ typedef struct table {
 enum { BITS, WEIGHT_DECIBEL, LOW, HIGH, INPUT_DECIBEL, FOLDED, NOTE, COLUMNS };
 
 static void note_row(table *out, const work *k) {
-  const mica__choice *c = k->choice;
+  const mica__quantize_choice *c = k->choice;
   char *row[COLUMNS];
   mica__text texts[COLUMNS] = {{0}};
   double *numbers = out->numbers + COLUMNS * out->count;
@@ -252,16 +253,17 @@ static void free_table(table *out) {
 /* --- the file --- */
 
 /* The means by which biases are corrected; NULL: they are not. */
-static const mica__source *means_of(const mica_calibration *c, const mica__choices *all, const work *k) {
+static const mica__calibration_source *means_of(const mica_calibration *c, const mica__quantize_choices *all,
+                                                const work *k) {
   if (all->settings.no_correction || k->choice->layer->plain || !k->choice->input || k->learned ||
       k->choice->layer->source < 0)
     return NULL;
-  const mica__source *source = &c->sources[k->choice->layer->source];
+  const mica__calibration_source *source = &c->sources[k->choice->layer->source];
   return source->samples > 0 ? source : NULL;
 }
 
-static mica_status convert_layer(const mica_calibration *c, const mica__choices *all, const mica__given *file,
-                                 size_t index, mica__tensors *t, work *k) {
+static mica_status convert_layer(const mica_calibration *c, const mica__quantize_choices *all,
+                                 const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
   double *factor = NULL;
   MICA_TRY(read_layer(file, k));
@@ -270,7 +272,7 @@ static mica_status convert_layer(const mica_calibration *c, const mica__choices 
   if (status == MICA_OK) status = choose_steps(file, k, factor);
   free(factor);
   if (status == MICA_OK) status = choose_input(c, all, file, index, t, k);
-  const mica__source *means = means_of(c, all, k);
+  const mica__calibration_source *means = means_of(c, all, k);
   if (status == MICA_OK && means) status = need_bias(k);
   const int64_t channels = layer->shown.weight.rank > 1 ? layer->shown.weight.dim[1] : 1;
   if (status == MICA_OK) status = round_weights(t, k, means, channels);
@@ -290,10 +292,10 @@ static mica_status convert_layer(const mica_calibration *c, const mica__choices 
 }
 
 /* True if the tensor is one of a layer that is quantised, or of a norm that was folded. */
-static bool is_replaced(const mica__choices *all, const char *name) {
+static bool is_replaced(const mica__quantize_choices *all, const char *name) {
   static const char *const steps[] = {"weight", "weight_step", "input_step"};
   for (size_t i = 0; i < all->count; i++) {
-    const mica__choice *c = &all->list[i];
+    const mica__quantize_choice *c = &all->list[i];
     const char *const owners[2] = {c->layer->name, c->layer->norm};
     for (int w = 0; c->bits && w < 2 && owners[w]; w++) {
       const size_t length = strlen(owners[w]);
@@ -306,7 +308,7 @@ static bool is_replaced(const mica__choices *all, const char *name) {
   return false;
 }
 
-static mica_status copy_others(const mica__choices *all, const mica_safetensors *file, mica__tensors *t) {
+static mica_status copy_others(const mica__quantize_choices *all, const mica_safetensors *file, mica__tensors *t) {
   for (size_t i = 0; i < mica_safetensors_count(file); i++) {
     const mica_safetensors_entry *e = mica_safetensors_at(file, i);
     if (!is_replaced(all, e->name) && !mica__tensors_have(t, e->name)) MICA_TRY(mica__tensors_borrow(t, e));
@@ -315,7 +317,7 @@ static mica_status copy_others(const mica__choices *all, const mica_safetensors 
 }
 
 /* Texts of the file: its own, the bits, and which layers share an input. */
-static mica_status write_file(const mica__choices *all, const mica_safetensors *file, const char *path,
+static mica_status write_file(const mica__quantize_choices *all, const mica_safetensors *file, const char *path,
                               const mica__tensors *t) {
   const size_t own = mica_safetensors_metadata_count(file);
   mica_safetensors_pair *pairs = calloc(own + all->count + 1, sizeof *pairs);
@@ -326,7 +328,7 @@ static mica_status write_file(const mica__choices *all, const mica_safetensors *
   snprintf(bits, sizeof bits, "%d", (int)all->settings.bits);
   if (status == MICA_OK) pairs[count++] = (mica_safetensors_pair){MICA__QUANTIZED, bits};
   for (size_t i = 0; status == MICA_OK && i < all->count; i++) {
-    const mica__choice *c = &all->list[i];
+    const mica__quantize_choice *c = &all->list[i];
     char *own_scale = mica__part_of(c->layer->name, "input_scale");
     if (!own_scale) status = no_memory();
     if (own_scale && c->bits && c->input && !mica__tensors_have(t, own_scale)) {
@@ -345,8 +347,8 @@ static mica_status write_file(const mica__choices *all, const mica_safetensors *
   return status;
 }
 
-mica_status mica__quantize_tensors(const mica_calibration *c, const mica__choices *all, const mica__given *given,
-                                   mica__tensors *tensors, mica_report *report) {
+mica_status mica__quantize_tensors(const mica_calibration *c, const mica__quantize_choices *all,
+                                   const mica__float_weights *given, mica__tensors *tensors, mica_report *report) {
   table out = {0};
   mica_status status = begin_table(&out, all->count);
   for (size_t i = 0; status == MICA_OK && i < all->count; i++) {
@@ -381,9 +383,9 @@ static void narrow_steps(mica__tensors *t) {
   }
 }
 
-static mica_status convert(const mica_calibration *c, const mica__choices *all, const mica_safetensors *file,
+static mica_status convert(const mica_calibration *c, const mica__quantize_choices *all, const mica_safetensors *file,
                            const char *path, mica_report *report) {
-  const mica__given given = {.file = file};
+  const mica__float_weights given = {.file = file};
   mica__tensors tensors = {0};
   mica_status status = mica__quantize_tensors(c, all, &given, &tensors, report);
   narrow_steps(&tensors);
@@ -395,7 +397,7 @@ static mica_status convert(const mica_calibration *c, const mica__choices *all, 
 
 mica_status mica_quantize_weights(const mica_calibration *c, const mica_quantize_settings *settings,
                                   const mica_safetensors *file, const char *path, mica_report *report) {
-  mica__choices all = {0};
+  mica__quantize_choices all = {0};
   if (!c || !file || !path) return mica__fail(MICA_E_INVALID, "mica_quantize_weights: a pointer is NULL");
   if (mica_safetensors_metadata(file, MICA__QUANTIZED))
     return mica__fail(MICA_E_STATE, "the weights are quantised already");

@@ -2,8 +2,8 @@
 #ifndef MICA_DATA_LOADER_H
 #define MICA_DATA_LOADER_H
 
-#include "data/augment.h"
 #include "data/dataset.h"
+#include "ops/batch/augment.h"
 
 /* Lengths that ragged columns are padded to, at most. */
 #define MICA__MAX_BUCKETS 8
@@ -67,12 +67,12 @@ struct mica_loader {
 /* --- positions (order.c) --- */
 
 /* The samples of an epoch in their order. Zero-initialise; used by one thread at a time. */
-typedef struct mica__order {
+typedef struct mica__epoch_order {
   bool made;
   uint64_t epoch;
   mica__permutation permutation;
   uint32_t *grouped; /* where batches are grouped by length: the sample at each position */
-} mica__order;
+} mica__epoch_order;
 
 /* Positions of an epoch from the first one of a batch on; of all shards, since they decide what is random. */
 uint64_t mica__loader_first(const mica_loader *loader, uint64_t batch);
@@ -80,14 +80,15 @@ uint64_t mica__loader_first(const mica_loader *loader, uint64_t batch);
 int64_t mica__loader_count(const mica_loader *loader, uint64_t batch);
 /* Sets batches and samples. MICA_E_INVALID for shards that have nothing. */
 mica_status mica__loader_set_batches(mica_loader *loader);
-mica_status mica__order_set(const mica_loader *loader, mica__order *order, uint64_t epoch);
-static inline uint32_t mica__order_at(const mica__order *order, uint64_t position) {
+mica_status mica__epoch_order_set(const mica_loader *loader, mica__epoch_order *order, uint64_t epoch);
+static inline uint32_t mica__epoch_order_at(const mica__epoch_order *order, uint64_t position) {
   return order->grouped ? order->grouped[position] : mica__permute(&order->permutation, (uint32_t)position);
 }
-void mica__order_free(mica__order *order);
+void mica__epoch_order_free(mica__epoch_order *order);
 /* The bucket of a sample, and the one that samples need which are at positions first to first + count - 1. */
 int32_t mica__loader_bucket(const mica_loader *loader, uint64_t sample);
-int32_t mica__order_bucket(const mica_loader *loader, const mica__order *order, uint64_t first, int64_t count);
+int32_t mica__epoch_order_bucket(const mica_loader *loader, const mica__epoch_order *order, uint64_t first,
+                                 int64_t count);
 /* True where batches are grouped by length. */
 static inline bool mica__loader_groups(const mica_loader *loader) {
   return loader->buckets > 1 && loader->config.shuffle;

@@ -91,10 +91,11 @@ int32_t mica__loader_bucket(const mica_loader *loader, uint64_t sample) {
   return bucket;
 }
 
-int32_t mica__order_bucket(const mica_loader *loader, const mica__order *order, uint64_t first, int64_t count) {
+int32_t mica__epoch_order_bucket(const mica_loader *loader, const mica__epoch_order *order, uint64_t first,
+                                 int64_t count) {
   int32_t most = 0;
   for (int64_t i = 0; loader->buckets > 1 && i < count; i++) {
-    const int32_t bucket = mica__loader_bucket(loader, mica__order_at(order, first + (uint64_t)i));
+    const int32_t bucket = mica__loader_bucket(loader, mica__epoch_order_at(order, first + (uint64_t)i));
     if (bucket > most) most = bucket;
   }
   return most;
@@ -121,7 +122,7 @@ static void sort_window(const mica_loader *loader, uint32_t *at, uint64_t n, uin
   for (uint64_t i = 0; i < n; i++) at[i] = scratch[i];
 }
 
-static mica_status group(const mica_loader *loader, mica__order *order) {
+static mica_status group(const mica_loader *loader, mica__epoch_order *order) {
   const uint64_t count = mica_dataset_count(loader->dataset), span = loader->span;
   const uint64_t size = WINDOW_BATCHES * span < count ? WINDOW_BATCHES * span : count;
   if (!order->grouped) order->grouped = malloc((size_t)count * sizeof *order->grouped);
@@ -140,7 +141,7 @@ static mica_status group(const mica_loader *loader, mica__order *order) {
   return MICA_OK;
 }
 
-mica_status mica__order_set(const mica_loader *loader, mica__order *order, uint64_t epoch) {
+mica_status mica__epoch_order_set(const mica_loader *loader, mica__epoch_order *order, uint64_t epoch) {
   if (order->made && order->epoch == epoch) return MICA_OK;
   const uint32_t n = (uint32_t)mica_dataset_count(loader->dataset);
   order->made = false;
@@ -152,4 +153,4 @@ mica_status mica__order_set(const mica_loader *loader, mica__order *order, uint6
   return MICA_OK;
 }
 
-void mica__order_free(mica__order *order) { free(order->grouped); }
+void mica__epoch_order_free(mica__epoch_order *order) { free(order->grouped); }

@@ -1,4 +1,5 @@
 /* Records of tables as text. */
+#include "data/date.h"
 #include "data/table.h"
 
 #include <errno.h>
@@ -328,39 +329,22 @@ bool mica__cell_has_comma(mica__cell cell) {
          strspn(comma + 1, "0123456789") >= (size_t)(end - comma) - 1;
 }
 
-/* `digits` digits as a number; false where there are fewer. */
-static bool take_digits(const char **at, const char *end, int digits, int64_t *number) {
-  *number = 0;
-  for (int i = 0; i < digits; i++, (*at)++) {
-    if (*at >= end || **at < '0' || **at > '9') return false;
-    *number = *number * 10 + (**at - '0');
-  }
-  return true;
-}
-
-static bool take_char(const char **at, const char *end, const char *any) {
-  if (*at >= end || !**at || !strchr(any, **at)) return false;
-  (*at)++;
-  return true;
-}
-
 bool mica__cell_time(mica__cell cell, int64_t *seconds) {
-  const char *at = cell.text, *end = cell.text + cell.length;
-  int64_t year, month, day, hour = 0, minute = 0, second = 0;
-  if (!take_digits(&at, end, 4, &year) || !take_char(&at, end, "-/") || !take_digits(&at, end, 2, &month) ||
-      !take_char(&at, end, "-/") || !take_digits(&at, end, 2, &day))
-    return false;
-  if (at < end && !(take_char(&at, end, " T") && take_digits(&at, end, 2, &hour) && take_char(&at, end, ":") &&
-                    take_digits(&at, end, 2, &minute)))
-    return false;
-  if (at < end && *at == ':' && !(take_char(&at, end, ":") && take_digits(&at, end, 2, &second))) return false;
-  if (at < end) take_char(&at, end, "Z");
-  if (at != end || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60)
-    return false;
-  /* Days since 1970 of the Gregorian calendar, years beginning in March. */
-  const int64_t y = month <= 2 ? year - 1 : year, m = (month + 9) % 12;
-  const int64_t days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719468;
-  *seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+  mica__moment moment;
+  if (mica__date_parse(cell.text, cell.length, &moment) != MICA__DATE_GOOD || !moment.day) return false;
+  *seconds = mica__date_seconds(&moment);
+  return true;
+}
+
+bool mica__cell_is_no_date(mica__cell cell) {
+  mica__moment moment;
+  return mica__date_parse(cell.text, cell.length, &moment) == MICA__DATE_IMPOSSIBLE;
+}
+
+bool mica__cell_day(mica__cell cell, int64_t *seconds) {
+  mica__moment moment;
+  if (!mica__date_parse_digits(cell.text, cell.length, &moment)) return false;
+  *seconds = mica__date_seconds(&moment);
   return true;
 }
 

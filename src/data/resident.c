@@ -12,7 +12,7 @@ struct mica__resident {
   mica_tensor *words;        /* (count, words), in the dataset's order */
   mica_tensor **x, **starts; /* of each column carried; x of ragged ones holds all rows */
   void **mapped;             /* each x mapped for filling; NULL once it is unmapped */
-  mica__order order;
+  mica__epoch_order order;
   mica_tensor *grouped; /* the order where batches are grouped by length */
   mica_event *sent;     /* the upload of `grouped`, which reads the order's memory */
   bool filled;          /* all x are unmapped */
@@ -156,7 +156,7 @@ void mica__resident_destroy(mica__resident *r) {
   }
   mica_tensor_destroy(r->words);
   mica_tensor_destroy(r->grouped);
-  mica__order_free(&r->order);
+  mica__epoch_order_free(&r->order);
   free(r->x);
   free(r->starts);
   free(r->mapped);
@@ -172,7 +172,7 @@ static mica_status set_order(mica__resident *r, mica_queue *queue) {
   if (!done) MICA_TRY(mica_event_wait(r->sent)); /* queued an epoch ago */
   mica_event_destroy(r->sent);
   r->sent = NULL;
-  MICA_TRY(mica__order_set(loader, &r->order, loader->epoch));
+  MICA_TRY(mica__epoch_order_set(loader, &r->order, loader->epoch));
   if (!r->grouped) return MICA_OK;
   return mica_tensor_upload_async(queue, r->grouped, r->order.grouped, mica_tensor_bytes(r->grouped), &r->sent);
 }
@@ -187,13 +187,13 @@ mica_status mica__resident_take(mica__resident *r, mica_queue *queue, mica__take
   }
   MICA_TRY(set_order(r, queue));
   const uint64_t first = mica__loader_first(loader, loader->batch);
-  *taken =
-      (mica__taken){.words = r->words,
-                    .x = (const mica_tensor *const *)r->x,
-                    .starts = (const mica_tensor *const *)r->starts,
-                    .order = r->grouped,
-                    .permutation = r->order.permutation,
-                    .first = first,
-                    .bucket = mica__order_bucket(loader, &r->order, first, mica__loader_count(loader, loader->batch))};
+  *taken = (mica__taken){
+      .words = r->words,
+      .x = (const mica_tensor *const *)r->x,
+      .starts = (const mica_tensor *const *)r->starts,
+      .order = r->grouped,
+      .permutation = r->order.permutation,
+      .first = first,
+      .bucket = mica__epoch_order_bucket(loader, &r->order, first, mica__loader_count(loader, loader->batch))};
   return MICA_OK;
 }

@@ -16,12 +16,14 @@ typedef struct mica__cells {
 
 /* What is known of a column before its kind is. */
 typedef struct mica__column_seen {
+  mica__cells no_dates; /* of the texts those that have the form of a date, and are none: 2024-02-30 */
   mica__cells texts, missing,
       words;             /* words: none, NA and so on, which say that a cell is missing, or are names of classes */
   size_t numbers, times; /* cells; times are texts or numbers */
   size_t huge;           /* texts that are numbers, above what f32 holds */
   size_t codes;          /* numbers that are written as 01 or 1e3 */
   size_t padded;         /* those of digits alone behind a zero: 007 */
+  size_t days;           /* those that are days as eight digits: 20260131 */
   size_t commas;         /* texts that are numbers with a comma: 1,5 */
   size_t longest;
   size_t repeats; /* columns behind it of the same name */

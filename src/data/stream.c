@@ -32,7 +32,7 @@ struct mica__stream {
   slot *slots;
   mica_tensor **no_starts; /* NULL for each column: samples of a slot are padded */
   int32_t slot_count;
-  mica__order order;
+  mica__epoch_order order;
   uint64_t fill_epoch, fill_batch; /* the batch to fill next */
   int32_t fill, take;              /* the slots to fill and to take next */
   slot *taken;
@@ -60,10 +60,10 @@ static mica_status begin(mica__stream *s, slot *at) {
     s->fill_batch = 0;
     s->fill_epoch++;
   }
-  MICA_TRY(mica__order_set(loader, &s->order, at->epoch));
+  MICA_TRY(mica__epoch_order_set(loader, &s->order, at->epoch));
   const uint64_t first = mica__loader_first(loader, at->batch);
-  for (int64_t i = 0; i < at->count; i++) at->indices[i] = mica__order_at(&s->order, first + (uint64_t)i);
-  at->bucket = mica__order_bucket(loader, &s->order, first, at->count);
+  for (int64_t i = 0; i < at->count; i++) at->indices[i] = mica__epoch_order_at(&s->order, first + (uint64_t)i);
+  at->bucket = mica__epoch_order_bucket(loader, &s->order, first, at->count);
   return MICA_OK;
 }
 
@@ -245,7 +245,7 @@ void mica__stream_destroy(mica__stream *s) {
   for (int32_t i = 0; i < s->thread_count; i++) pthread_join(s->threads[i], NULL);
   mica_queue_destroy(s->queue); /* waits for uploads, which read the slots */
   for (int32_t i = 0; i < s->slot_count; i++) free_slot(s->loader, &s->slots[i]);
-  mica__order_free(&s->order);
+  mica__epoch_order_free(&s->order);
   if (s->has_lock) {
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);

@@ -59,8 +59,12 @@ bool mica__cell_is_numeric(mica__cell cell, double *value);
 bool mica__cell_is_padded(mica__cell cell);
 /* True for a number with a comma, 1,5, which is none here. */
 bool mica__cell_has_comma(mica__cell cell);
-/* The seconds since 1970 of a date (2026-01-31) or a date and time (2026-01-31 23:59:59, or with T and Z). */
+/* The seconds since 1970 of a date (2026-01-31) or a date and time (2026-01-31 23:59:59), see data/date.h. */
 bool mica__cell_time(mica__cell cell, int64_t *seconds);
+/* True for the form of such a date, when there is no such day or time: 2026-02-30. */
+bool mica__cell_is_no_date(mica__cell cell);
+/* The seconds since 1970 of a day as eight digits, 20260131. */
+bool mica__cell_day(mica__cell cell, int64_t *seconds);
 /* True for cells that hold nothing: empty, ?, NA, N/A, nan, null, none in any case. */
 bool mica__cell_is_missing(mica__cell cell);
 /* True for those that hold nothing among names too, where the words may be one: empty and ?. */
@@ -103,6 +107,7 @@ typedef struct mica__field {
   mica_column_kind kind; /* NUMBER, CLASS, TEXT or TIME */
   bool label;
   bool unused;   /* of an outline: such a column may be absent, and is passed over */
+  bool days;     /* TIME: as eight digits, 20260131 */
   bool numbered; /* CLASS: the class is the number that the cell is, below `limit` */
   int32_t limit;
   int32_t slot;  /* NUMBER but for the label: which number of "x" */

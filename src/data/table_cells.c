@@ -62,6 +62,7 @@ mica_status mica__field_number(const mica__field *field, const mica__records *r,
 
 mica_status mica__field_time(const mica__field *field, const mica__records *r, int64_t *seconds) {
   double value = 0;
+  if (field->days && mica__cell_day(r->cells[field->at], seconds)) return MICA_OK;
   if (mica__cell_time(r->cells[field->at], seconds)) return MICA_OK;
   if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || fabs(value) > 1e15)
     return fail_cell(field, r, "is no time");

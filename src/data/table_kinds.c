@@ -31,6 +31,7 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
     c->numbers++;
     c->codes += mica__cell_is_code(cell);
     c->padded += mica__cell_is_padded(cell);
+    c->days += mica__cell_day(cell, &seconds);
     c->sum += value;
     c->least = c->numbers == 1 ? value : fmin(c->least, value);
     c->most = c->numbers == 1 ? value : fmax(c->most, value);
@@ -46,6 +47,7 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
   } else {
     note_first(&c->texts, cell, in->records->line);
     c->times += mica__cell_time(cell, &seconds);
+    if (mica__cell_is_no_date(cell)) note_first(&c->no_dates, cell, in->records->line);
     c->commas += mica__cell_has_comma(cell);
     c->huge += mica__cell_is_numeric(cell, &value);
   }
@@ -155,10 +157,18 @@ static mica_status note_codes(mica__inference *in) {
   return MICA_OK;
 }
 
+/* Dates, most of them such as there are. */
+static bool are_dates(const mica__column_seen *c, size_t filled) {
+  return c->times > c->no_dates.count && c->times + c->no_dates.count == filled;
+}
+
+/* Numbers that are all days as eight digits. A single one may be any number. */
+static bool are_days(const mica__column_seen *c, size_t filled) { return c->days == filled && filled > 1; }
+
 /* The kind that a column's cells make it. */
 static mica_column_kind guess_kind(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
   const size_t filled = c->numbers + c->texts.count;
-  if (in->texts && c->texts.count > c->numbers && c->times < filled) return MICA_COLUMN_KIND_TEXT;
+  if (in->texts && c->texts.count > c->numbers && !are_dates(c, filled)) return MICA_COLUMN_KIND_TEXT;
   if (in->texts && field->label && c->texts.count == 0) return MICA_COLUMN_KIND_NUMBER;
   if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
   if (field->label && c->texts.count == 0 && !c->whole) {
@@ -166,8 +176,8 @@ static mica_column_kind guess_kind(const mica__inference *in, const mica__field 
     return c->seen.count > FEW_TEXTS ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
   }
   if (field->label) return MICA_COLUMN_KIND_CLASS;
+  if (are_days(c, filled) || are_dates(c, filled)) return MICA_COLUMN_KIND_TIME;
   if ((c->numbers + 2 * c->huge > c->texts.count && !holds_codes(c)) || filled == 0) return MICA_COLUMN_KIND_NUMBER;
-  if (c->times == filled) return MICA_COLUMN_KIND_TIME;
   const bool few =
       c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
   return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
@@ -223,6 +233,10 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
     field->base = mica__field_base(in->config->bases, field);
     return MICA_OK;
   case MICA_COLUMN_KIND_TIME:
+    field->days = are_days(c, c->numbers + c->texts.count);
+    if (c->no_dates.count > 0)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\", and there is no such day or time",
+                        name, c->no_dates.line, field->name, c->no_dates.first);
     if (c->times == c->texts.count && c->missing.count == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
     return mica__fail(MICA_E_FORMAT,
                       "%s: column \"%s\" does not hold times alone: 2026-01-31, 2026-01-31 23:59:59, or whole numbers",

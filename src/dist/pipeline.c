@@ -5,13 +5,11 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "ops/collective/channels.h"
 
 #include <mica/mica.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The channel of the loss; mica_stage has those before it. */
-#define SUMS (MICA_CHANNELS / 4 - 1)
 
 typedef struct half {
   mica_graph *graph;
@@ -262,7 +260,7 @@ static mica_status run_step(mica_pipeline *p, double rate, double *loss) {
   MICA_TRY(mica_tensor_upload(p->queue, p->rate, &r, sizeof r));
   MICA_TRY(mica_stage_run(p->stage_of));
   const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,
-                             .channel = SUMS,
+                             .channel = MICA__CHANNEL_SAVING,
                              .peer = p->stages - 1,
                              .dtype = MICA_F64,
                              .data = &p->loss,

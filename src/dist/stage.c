@@ -3,13 +3,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "ops/collective/channels.h"
 
 #include <mica/parallel.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Channels, the last ones that are a program's own but for those that files are gathered by. */
-enum { VALUES = MICA_CHANNELS / 4 - 3, GRADIENTS };
 
 /* Messages that are on their way at once, each from a buffer of its own. */
 #define IN_FLIGHT 2
@@ -85,8 +83,8 @@ mica_status mica_stage_create(mica_engine *engine, const mica_stage_config *conf
   s->queue = mica_engine_queue(engine);
   s->stages = config->communicator->ranks;
   s->stage = rank_of(s, config->communicator->rank);
-  s->values.channel = VALUES;
-  s->gradients.channel = GRADIENTS;
+  s->values.channel = MICA__CHANNEL_STAGE_VALUES;
+  s->gradients.channel = MICA__CHANNEL_STAGE_GRADIENTS;
   mica_status status = make_order(s);
   if (status == MICA_OK)
     *out = s;

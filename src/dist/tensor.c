@@ -2,14 +2,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "dist/parts.h"
+#include "ops/collective/channels.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* While weights are saved nothing else is sent. */
-#define SAVING (MICA_CHANNELS / 4 - 1)
 
 /* A weight that is divided along an axis; units, where the layer has them, are the whole's. */
 typedef struct division {
@@ -248,18 +246,19 @@ mica_status mica_parallel_load(mica_parallel *p, const mica_nn *nn, mica_session
 }
 
 /* Rank 0: makes a tensor of its own parts the whole one, from the parts of all ranks. */
-static mica_status join(const mica_parallel *p, const mica__parts *ranks, const mica__part *own, mica__parts *whole) {
+static mica_status join(const mica_parallel *p, const mica__weights *ranks, const mica__weight_part *own,
+                        mica__weights *whole) {
   const division *d = find(p, own->head.name);
-  mica__part_head head = own->head;
-  mica__part *one = NULL;
+  mica__weight_head head = own->head;
+  mica__weight_part *one = NULL;
   if (d) {
     head.shape.dim[d->axis] *= p->communicator->ranks;
     head.bytes *= p->communicator->ranks;
   }
-  MICA_TRY(mica__parts_add(whole, &head, &one));
+  MICA_TRY(mica__weights_add(whole, &head, &one));
   if (!d) memcpy(one->data, own->data, (size_t)head.bytes);
   for (int32_t k = 0; d && k < p->communicator->ranks; k++) {
-    const mica__part *part = mica__parts_find(&ranks[k], head.name);
+    const mica__weight_part *part = mica__weights_find(&ranks[k], head.name);
     if (!part || part->head.bytes != own->head.bytes)
       return mica__fail(MICA_E_STATE, "rank %d has no such part of %s", (int)k, head.name);
     copy_block(p, d, own->head.shape, mica_dtype_size((mica_dtype)head.dtype), k, one->data, part->data, true);
@@ -268,26 +267,26 @@ static mica_status join(const mica_parallel *p, const mica__parts *ranks, const 
 }
 
 static mica_status save(mica_parallel *p, const mica_nn *nn, mica_session *session, const char *path,
-                        mica__parts *ranks, mica__parts *whole) {
+                        mica__weights *ranks, mica__weights *whole) {
   mica_communicator *c = p->communicator;
   mica_engine *engine = engine_of(nn, session);
   if (!engine) return mica__fail(MICA_E_STATE, "mica_parallel_save: the session has no parameter of the network");
-  MICA_TRY(mica__parts_take(&ranks[c->rank], nn, session, mica_engine_queue(engine)));
-  if (c->rank) return mica__parts_send(&ranks[c->rank], c, SAVING, 0);
-  for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__parts_receive(&ranks[k], c, SAVING, k));
+  MICA_TRY(mica__weights_take(&ranks[c->rank], nn, session, mica_engine_queue(engine)));
+  if (c->rank) return mica__weights_send(&ranks[c->rank], c, MICA__CHANNEL_SAVING, 0);
+  for (int32_t k = 1; k < c->ranks; k++) MICA_TRY(mica__weights_receive(&ranks[k], c, MICA__CHANNEL_SAVING, k));
   for (size_t i = 0; i < ranks[0].count; i++) MICA_TRY(join(p, ranks, &ranks[0].list[i], whole));
-  return mica__parts_write(whole, path, NULL, 0);
+  return mica__weights_write(whole, path, NULL, 0);
 }
 
 mica_status mica_parallel_save(mica_parallel *p, const mica_nn *nn, mica_session *session, const char *path) {
   if (!p || !nn || !session || !path) return mica__fail(MICA_E_INVALID, "mica_parallel_save: a pointer is NULL");
   const int32_t count = p->communicator->ranks;
-  mica__parts whole = {NULL, 0}, *ranks = calloc((size_t)count, sizeof *ranks);
+  mica__weights whole = {NULL, 0}, *ranks = calloc((size_t)count, sizeof *ranks);
   if (!ranks) return mica__fail_nomem("a file of weights");
   mica_status status = save(p, nn, session, path, ranks, &whole);
   if (status != MICA_OK) mica_communicator_abort(p->communicator, mica_error_message());
-  for (int32_t k = 0; k < count; k++) mica__parts_free(&ranks[k]);
-  mica__parts_free(&whole);
+  for (int32_t k = 0; k < count; k++) mica__weights_free(&ranks[k]);
+  mica__weights_free(&whole);
   free(ranks);
   return status;
 }

@@ -18,6 +18,7 @@ mica_status mica_safetensors_write(const char *path, const mica_safetensors_entr
   (void)path, (void)entries, (void)count, (void)metadata, (void)metadata_count;
   return unsupported();
 }
+const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes) { return (void)file, *bytes = 0, NULL; }
 void mica_safetensors_close(mica_safetensors *file) { (void)file; }
 size_t mica_safetensors_count(const mica_safetensors *file) { return (void)file, 0; }
 const mica_safetensors_entry *mica_safetensors_at(const mica_safetensors *file, size_t index) {

@@ -1,8 +1,7 @@
 #include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
-#include "base/hash.h"
-#include "base/utf8.h"
+#include "io/json.h"
 #include "io/safetensors.h"
 
 #include <inttypes.h>
@@ -29,27 +28,6 @@ struct mica_safetensors {
   const mica_safetensors_entry **by_name; /* the entries, sorted */
   size_t count;
 };
-
-static int by_key(const void *a, const void *b) {
-  const cJSON *const *x = a, *const *y = b;
-  return strcmp((*x)->string, (*y)->string);
-}
-
-/* MICA_E_FORMAT where a key of the object is there twice. what: the object, in the sentence. */
-static mica_status check_keys(const char *path, const char *what, const cJSON *object) {
-  const size_t count = (size_t)cJSON_GetArraySize(object);
-  const cJSON **items = malloc((count + 1) * sizeof *items);
-  size_t at = 0;
-  if (!items) return mica__fail_nomem(path);
-  for (const cJSON *item = object->child; item; item = item->next) items[at++] = item;
-  qsort(items, count, sizeof *items, by_key);
-  mica_status status = MICA_OK;
-  for (size_t i = 1; status == MICA_OK && i < count; i++)
-    if (!strcmp(items[i - 1]->string, items[i]->string))
-      status = mica__fail(MICA_E_FORMAT, "%s: %s has \"%.200s\" twice", path, what, items[i]->string);
-  free(items);
-  return status;
-}
 
 /* Reads a size from the header; doubles are exact up to 2^53, and no file is larger. */
 static bool read_size(const cJSON *item, uint64_t *out) {
@@ -96,7 +74,7 @@ static mica_status check_bools(const char *path, const mica_safetensors_entry *e
 static mica_status check_fields(const char *path, const cJSON *item) {
   char what[256];
   snprintf(what, sizeof what, "tensor \"%.200s\"", item->string);
-  return check_keys(path, what, item);
+  return mica__json_check_keys(path, what, item);
 }
 
 static mica_status read_entry(const char *path, const cJSON *item, const unsigned char *data, size_t data_size,
@@ -169,54 +147,17 @@ static mica_status read_metadata(const char *path, mica_safetensors *file, const
     return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " is no single object", path);
   for (const cJSON *at = item->child; at; at = at->next)
     if (!cJSON_IsString(at)) return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is no text", path, at->string);
-  MICA_TRY(check_keys(path, MICA__SAFETENSORS_METADATA, item));
+  MICA_TRY(mica__json_check_keys(path, MICA__SAFETENSORS_METADATA, item));
   file->metadata = item;
   file->pairs = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pairs);
   if (!file->pairs) return mica__fail_nomem(path);
-  for (const cJSON *at = item->child; at; at = at->next)
-    if (strcmp(at->string, MICA__SAFETENSORS_HASH) != 0) file->pairs[file->pair_count++] = at;
+  for (const cJSON *at = item->child; at; at = at->next) file->pairs[file->pair_count++] = at;
   return MICA_OK;
 }
 
 static bool is_blank(const char *at, const char *end) {
   while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) at++;
   return at == end;
-}
-
-/* A text of JSON cannot hold a character of value 0 here: it would end there. */
-static bool escapes_zero(const char *text, size_t length) {
-  for (size_t i = 0; i + 5 < length; i++) {
-    if (text[i] != '\\') continue;
-    if (!memcmp(&text[i + 1], "u0000", 5)) return true;
-    i++; /* what is escaped is no escape */
-  }
-  return false;
-}
-
-static mica_status check_text(const char *path, const char *text, size_t length) {
-  const size_t valid = mica__utf8_prefix(text, length);
-  if (valid < length) return mica__fail(MICA_E_FORMAT, "%s: byte %zu of its header is no UTF-8", path, valid);
-  if (memchr(text, 0, length) || escapes_zero(text, length))
-    return mica__fail(MICA_E_FORMAT, "%s: a name or text in its header has the character U+0000", path);
-  return MICA_OK;
-}
-
-/* MICA_E_FORMAT where the content is not what Mica wrote. The blanks behind the header are a piece of their own. */
-static mica_status check_hash(const char *path, const mica_safetensors *file, size_t length) {
-  const char *text = (const char *)file->data + 8, *end = text + length;
-  const size_t before = strlen(MICA__SAFETENSORS_HASHED), digits = MICA__HASH_TEXT - 1;
-  mica__hash said, hash;
-  if (length <= before + digits || memcmp(text, MICA__SAFETENSORS_HASHED, before) != 0) return MICA_OK;
-  if (text[before + digits] != '"' || !mica__hash_parse(text + before, &said)) return MICA_OK;
-  const char *rest = text + before + digits;
-  while (end > rest && end[-1] == ' ') end--;
-  hash = mica__hash_bytes((mica__hash){0}, file->data, 8);
-  hash = mica__hash_bytes(hash, rest, (size_t)(end - rest));
-  if (end < text + length) hash = mica__hash_bytes(hash, end, (size_t)(text + length - end));
-  for (size_t i = 0; i < file->count; i++)
-    if (file->entries[i].bytes) hash = mica__hash_bytes(hash, file->entries[i].data, file->entries[i].bytes);
-  if (mica__hash_equal(hash, said)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s is damaged: its content does not have the hash that it was written with", path);
 }
 
 static mica_status parse_header(const char *path, mica_safetensors *file) {
@@ -230,7 +171,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
     return mica__fail(MICA_E_FORMAT, "%s is truncated: a header of %llu bytes in a file of %zu", path,
                       (unsigned long long)length, file->size);
   const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
-  if (length > 0 && *text == '{') MICA_TRY(check_text(path, text, (size_t)length));
+  if (length > 0 && *text == '{') MICA_TRY(mica__json_check_text(path, "its header", text, (size_t)length));
   /* A header begins with its brace, which rejects most files of other kinds at once. */
   if (length > 0 && *text == '{') file->header = cJSON_ParseWithLengthOpts(text, (size_t)length, &parsed, false);
   if (!cJSON_IsObject(file->header) || !is_blank(parsed, end))
@@ -246,8 +187,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
       MICA_TRY(read_metadata(path, file, item));
     else
       MICA_TRY(read_entry(path, item, data, size, &file->entries[file->count++]));
-  MICA_TRY(check_entries(path, file, data, size));
-  return check_hash(path, file, (size_t)length);
+  return check_entries(path, file, data, size);
 }
 
 void mica_safetensors_close(mica_safetensors *file) {
@@ -309,6 +249,11 @@ mica_status mica_safetensors_open(const char *path, mica_safetensors **file) {
   return open_bytes(path, data, size, true, file);
 }
 
+const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes) {
+  *bytes = file->size;
+  return file->data;
+}
+
 size_t mica_safetensors_count(const mica_safetensors *file) { return file->count; }
 
 const mica_safetensors_entry *mica_safetensors_at(const mica_safetensors *file, size_t index) {
@@ -329,8 +274,7 @@ mica_safetensors_pair mica_safetensors_metadata_at(const mica_safetensors *file,
 }
 
 const char *mica_safetensors_metadata(const mica_safetensors *file, const char *key) {
-  const bool own = !file->metadata || !strcmp(key, MICA__SAFETENSORS_HASH);
-  const cJSON *item = own ? NULL : cJSON_GetObjectItemCaseSensitive(file->metadata, key);
+  const cJSON *item = file->metadata ? cJSON_GetObjectItemCaseSensitive(file->metadata, key) : NULL;
   return item ? item->valuestring : NULL;
 }
 

@@ -190,6 +190,7 @@ int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *in
   mica__node entries[MICA__MAX_RESULTS];
   int32_t id = graph->count + 1, count = op->results ? op->results : 1, made = 0;
   mica_status status = grow(graph, count);
+  for (int32_t r = 0; status == MICA_OK && r < count; r++) status = mica__type_check(types[r]);
   for (int32_t r = 0; status == MICA_OK && r < count; r++, made++) {
     bool first = r == 0;
     if (!make_entry(first ? op : &mica__op_result, first ? inputs : &id, first ? input_count : 1, types[r],

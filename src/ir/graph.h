@@ -18,6 +18,11 @@ typedef struct mica__type {
 #define MICA__TYPE_TEXT (MICA_SHAPE_TEXT + 8)
 const char *mica__type_format(mica__type type, char text[MICA__TYPE_TEXT]);
 
+/* MICA_E_OVERFLOW for a type of which a value would have 2^63 elements or bytes, MICA_E_INVALID for a shape that is
+ * none. Dimensions that are open or 0 count as 1, so that the product of any dimensions of a checked type fits int64_t.
+ */
+mica_status mica__type_check(mica__type type);
+
 bool mica__shape_is_open(mica_shape shape);
 /* True if a shape without open dimensions may stand where `declared` does. */
 bool mica__shape_fits(mica_shape shape, mica_shape declared);
@@ -83,7 +88,7 @@ int32_t mica__node_results(const mica__node *node);
 mica_value mica__graph_result(mica_value node, int32_t k);
 
 /* The types of all results: checks the inputs' dtypes as op->dtypes says, with "operand 1 is i64; it takes ...", then
- * asks op->infer. */
+ * asks op->infer, and checks what it says by mica__type_check. */
 mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t input_count, void *attrs,
                            mica__type *out);
 /* Tells whether a letter of op->dtypes that is no digit takes the dtype; *text (may be NULL) is what it takes. */
@@ -109,8 +114,8 @@ mica_value mica__graph_add_present(const mica__op *op, const mica_value *operand
 int32_t mica__present_index(int64_t present, int32_t k);
 /* The most operands of an op some of which may be absent. */
 #define MICA__MAX_PRESENT 32
-/* mica__graph_add for known types of all results: nothing is checked or inferred. 0, with the error recorded, when
- * memory is short. */
+/* mica__graph_add for known types of all results: nothing is inferred. 0, with the error recorded, for a type that
+ * mica__type_check refuses, and when memory is short. */
 int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *inputs, int32_t input_count,
                         const void *attrs, const mica__type *types);
 /* For ops without inputs. */

@@ -82,19 +82,28 @@ static mica_status check_operands(const char *dtypes, size_t letters, const oper
   return MICA_OK;
 }
 
-mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t input_count, void *attrs,
-                           mica__type *out) {
-  if (!op->dtypes) return op->infer(inputs, input_count, attrs, out);
-  size_t letters = strcspn(op->dtypes, ">");
-  const char *gives = op->dtypes[letters] ? op->dtypes + letters + 1 : "";
-  operands all;
-  MICA_TRY(find_operands(op, inputs, input_count, attrs, &all));
-  MICA_TRY(check_operands(op->dtypes, letters, &all));
-  MICA_TRY(op->infer(inputs, input_count, attrs, out));
+/* The dtypes that op->dtypes declares for the results. */
+static void set_dtypes(const char *gives, const operands *all, mica__type *out) {
   for (int32_t r = 0; gives[r]; r++)
     out[r].dtype = gives[r] == 'b'   ? MICA_BOOL
                    : gives[r] == 's' ? MICA_I32
                    : gives[r] == 'l' ? MICA_I64
-                                     : operand(&all, gives[r] - '0')->dtype;
+                                     : operand(all, gives[r] - '0')->dtype;
+}
+
+mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t input_count, void *attrs,
+                           mica__type *out) {
+  const int32_t results = op->results ? op->results : 1;
+  if (!op->dtypes) {
+    MICA_TRY(op->infer(inputs, input_count, attrs, out));
+  } else {
+    size_t letters = strcspn(op->dtypes, ">");
+    operands all;
+    MICA_TRY(find_operands(op, inputs, input_count, attrs, &all));
+    MICA_TRY(check_operands(op->dtypes, letters, &all));
+    MICA_TRY(op->infer(inputs, input_count, attrs, out));
+    set_dtypes(op->dtypes[letters] ? op->dtypes + letters + 1 : "", &all, out);
+  }
+  for (int32_t r = 0; r < results; r++) MICA_TRY(mica__type_check(out[r]));
   return MICA_OK;
 }

@@ -61,15 +61,11 @@ double mica__full_value(const mica__node *node) { return ((const mica__full_attr
 /* True if a source may be of that type; otherwise the error is recorded. */
 static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {
   char text[MICA_SHAPE_TEXT];
-  mica_shape closed = type.shape;
-  int64_t count = 0;
   if (!mica_dtype_is_valid(type.dtype)) {
     mica__graph_fail(graph, MICA_E_DTYPE, "%s '%s': %d is no dtype", what, name, (int)type.dtype);
     return false;
   }
-  for (int32_t i = 0; may_be_open && i < closed.rank && i < MICA_MAX_RANK; i++)
-    if (closed.dim[i] == MICA_DYNAMIC) closed.dim[i] = 1;
-  if (mica_shape_count(closed, &count) == MICA_OK) return true;
+  if (mica__type_check(type) == MICA_OK && (may_be_open || !mica__shape_is_open(type.shape))) return true;
   mica__graph_fail(graph, MICA_E_SHAPE, "%s '%s': %s is no shape that it can have", what, name,
                    mica_shape_format(type.shape, text));
   return false;

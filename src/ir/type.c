@@ -1,11 +1,24 @@
 #include "ir/graph.h"
 
+#include "base/checked.h"
+
 #include <stdio.h>
 
 const char *mica__type_format(mica__type type, char text[MICA__TYPE_TEXT]) {
   char shape[MICA_SHAPE_TEXT];
   snprintf(text, MICA__TYPE_TEXT, "%s %s", mica_dtype_name(type.dtype), mica_shape_format(type.shape, shape));
   return text;
+}
+
+mica_status mica__type_check(mica__type type) {
+  char text[MICA__TYPE_TEXT];
+  mica_shape counted = type.shape;
+  int64_t count = 0, bytes = 0;
+  for (int32_t i = 0; i < counted.rank && i < MICA_MAX_RANK; i++)
+    if (counted.dim[i] == MICA_DYNAMIC || counted.dim[i] == 0) counted.dim[i] = 1;
+  MICA_TRY(mica_shape_count(counted, &count));
+  if (mica__mul_i64(count, (int64_t)mica_dtype_size(type.dtype), &bytes)) return MICA_OK;
+  return mica__fail(MICA_E_OVERFLOW, "%s has 2^63 bytes or more", mica__type_format(type, text));
 }
 
 bool mica__shape_is_open(mica_shape shape) {

@@ -1,7 +1,9 @@
 #include "nn/nn.h"
 
 #include "base/arith.h"
+#include "ops/collective/channels.h"
 #include "ops/common/build.h"
+#include "ops/norm/norm.h"
 
 #include <mica/dist.h>
 #include <mica/nodes.h>
@@ -187,8 +189,12 @@ static void follow(mica_value running, mica_value batch, double momentum) {
 /* By the statistics of the batch, or of the batches of all ranks. */
 static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double epsilon, mica_batch_statistics *s) {
   if (nn->config.norm_ranks) {
-    const int32_t channel = MICA_CHANNELS / 8 + 2 * nn->norms++;
-    return mica_batch_norm_ranks(x, a->scale, a->bias, epsilon, nn->config.norm_ranks, channel, s);
+    const int32_t channel = MICA__CHANNEL_NORMS + 2 * nn->norms++;
+    if (channel + 2 <= MICA__CHANNEL_DICE)
+      return mica__batch_norm_ranks(x, a->scale, a->bias, epsilon, nn->config.norm_ranks, channel, s);
+    *s = (mica_batch_statistics){.count = {0}};
+    return mica__graph_fail(x.graph, MICA_E_UNSUPPORTED, "more than %d batch norms cannot use the samples of all ranks",
+                            (MICA__CHANNEL_DICE - MICA__CHANNEL_NORMS) / 2);
   }
   mica_axes axes = {.count = mica_value_shape(x).rank - 1};
   for (int32_t i = 1; i < axes.count; i++) axes.axis[i] = i + 1;

@@ -7,6 +7,7 @@
 #include "nn/optim.h"
 #include "nn/optim_ranks.h"
 #include "nn/optim_shard.h"
+#include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
 
 #include <fnmatch.h>
@@ -309,7 +310,8 @@ static mica_value square_of_all(optimiser *o) {
   /* A sum over ranks is made in every run: it is of no constant. */
   if (!total.graph) total = mica_minimum(mica_square(o->rate), number(o, 0));
   for (size_t k = 0; k < sizeof among / sizeof *among; k++)
-    if (among[k]) mica__all_reduce(&total, 1, among[k], MICA__SHARD_NORMS + o->norms, MICA_COMPRESSION_NONE, &total);
+    if (among[k])
+      mica__all_reduce(&total, 1, among[k], MICA__CHANNEL_SHARD_NORMS + o->norms, MICA_COMPRESSION_NONE, &total);
   o->norms++;
   o->behind = total;
   return total;

@@ -1,5 +1,6 @@
 #include "nn/optim_ranks.h"
 
+#include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
 
 #include <mica/nodes.h>
@@ -37,7 +38,7 @@ void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *c, mica_
     *all = mica_scalar(graph, MICA_F32, c->communicator->ranks);
     return;
   }
-  mica__all_reduce(weight, 1, c->communicator, MICA__RANKS_CHANNEL, MICA_COMPRESSION_NONE, all);
+  mica__all_reduce(weight, 1, c->communicator, MICA__CHANNEL_BUCKETS, MICA_COMPRESSION_NONE, all);
   *all = mica__ranks_divisor(*all, c->least);
   *weight = mica__ranks_counted(*weight, c->least);
 }
@@ -49,7 +50,7 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
   const bool weighted = !mica_value_is_null(c->weight);
   mica_value weight, all;
   mica__ranks_weight(graph, c, &weight, &all);
-  int32_t channel = MICA__RANKS_CHANNEL + 1;
+  int32_t channel = MICA__CHANNEL_BUCKETS + 1;
   for (size_t end = count, begin; end > 0; end = begin) {
     int64_t bytes = 0;
     int32_t n = 0;
@@ -61,10 +62,10 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
     }
     mica__all_reduce(bucket, n, c->communicator, channel++, c->compress, bucket);
     for (int32_t k = 0; k < n; k++) gradients[end - 1 - (size_t)k] = mica_div(bucket[k], all);
-    if (channel == MICA__RANKS_CHANNEL_END) break;
+    if (channel == MICA__CHANNEL_SHARD_NORMS) break;
   }
   free(bucket);
-  return channel < MICA__RANKS_CHANNEL_END
+  return channel < MICA__CHANNEL_SHARD_NORMS
              ? MICA_OK
              : mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes makes too many buckets");
 }

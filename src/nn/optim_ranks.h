@@ -14,12 +14,6 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
 
 /* --- shared with optim_shard --- */
 
-/* Channels of mica_all_reduce and of its gradients lie elsewhere. This one carries the weight, those behind it buckets.
- */
-#define MICA__RANKS_CHANNEL (MICA_CHANNELS / 4)
-/* Behind the last bucket's; the trainer has the three from here on. */
-#define MICA__RANKS_CHANNEL_END (MICA_CHANNELS / 2 - 3)
-
 /* The bytes of gradients that travel together, at most. */
 int64_t mica__ranks_bucket(const mica_optimizer_config *config);
 /* counted: what a loss is divided by that is a mean of `weight` things, and at least of `least`; its gradient is

@@ -1,6 +1,7 @@
 #include "nn/optim_shard.h"
 
 #include "nn/optim_ranks.h"
+#include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
 
 #include <mica/nodes.h>
@@ -81,8 +82,8 @@ static void free_group(group *g) {
 
 /* Groups of gradients have even channels behind the weight's, groups of values odd ones. */
 static mica_status channel_of(int32_t number, bool values, int32_t *channel) {
-  *channel = MICA__RANKS_CHANNEL + 2 + 2 * number + values;
-  return *channel < MICA__SHARD_NORMS
+  *channel = MICA__CHANNEL_BUCKETS + 2 + 2 * number + values;
+  return *channel < MICA__CHANNEL_SHARD_NORMS
              ? MICA_OK
              : mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes makes too many buckets");
 }

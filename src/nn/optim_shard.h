@@ -7,9 +7,6 @@
 
 #include <mica/optim.h>
 
-/* Two channels for norms of all gradients, behind those of buckets. */
-#define MICA__SHARD_NORMS (MICA_CHANNELS / 2 - 5)
-
 /* owners[i] is the rank that has the state of weight i: all have about as many elements. */
 mica_status mica__shard_owners(const mica_value *weights, size_t count, int32_t ranks, int32_t *owners);
 /* Replaces the gradients of the rank's own weights by those of all ranks, as mica__ranks_reduce; others are left.

@@ -1,4 +1,5 @@
 /* Attributes of nodes, and the numbers that operators take from them. */
+#include "base/checked.h"
 #include "onnx/lower.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ int64_t mica__onnx_int(const mica__onnx_node *node, const char *name, int64_t st
 
 double mica__onnx_real(const mica__onnx_node *node, const char *name, double standard) {
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, name);
+  if (attr && !attr->has_f && attr->has_i) return (double)attr->i;
   return attr && attr->has_f ? (double)attr->f : standard;
 }
 
@@ -46,6 +48,14 @@ int32_t mica__lower_choice(mica__lowering *l, const mica__onnx_node *node, const
   mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%s is '%.*s'; known are: %s", name,
                    (int)(attr->s.len < 40 ? attr->s.len : 40), text, words);
   return 0;
+}
+
+bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t a, int64_t b, int64_t most,
+                         int64_t *out) {
+  if (a >= 0 && b >= 0 && mica__mul_i64(a, b, out) && *out <= most) return true;
+  mica__lower_fail(l, node, MICA_E_INVALID, "%lld times %lld elements; %lld is the most", (long long)a, (long long)b,
+                   (long long)most);
+  return false;
 }
 
 bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t *axis) {

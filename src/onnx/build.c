@@ -1,5 +1,6 @@
 /* A model in a graph of the caller's. */
 #include "compile/template.h"
+#include "onnx/attributes.h"
 #include "onnx/lowering.h"
 #include "onnx/training.h"
 
@@ -204,6 +205,7 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   if (output_count < needed)
     return mica__fail(MICA_E_INVALID, "mica_onnx_build: room for %zu outputs of %zu", output_count, needed);
   MICA_TRY(check_inputs(model, graph, inputs, input_count, b.config->widen));
+  MICA_TRY(mica__onnx_check_attributes(model));
   b.inputs = calloc(input_count + 1, sizeof *b.inputs);
   if (!b.inputs) return mica__fail_nomem("a model's lowering");
   for (size_t i = 0; i < input_count; i++) {

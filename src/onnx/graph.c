@@ -1,5 +1,6 @@
 /* Nodes of graphs in topological order: ONNX demands that order, and files exist that lack it. */
 #include "onnx/model.h"
+#include "onnx/ops/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,17 @@ static mica_status make_bodies(mica_onnx *model, const Onnx__NodeProto *proto, O
   return MICA_OK;
 }
 
+/* Writers of proto3 leave out a number that is 0 and a text that is empty: the type says that it is given. */
+static void fill_attributes(const Onnx__NodeProto *proto) {
+  for (size_t i = 0; i < proto->n_attribute; i++) {
+    Onnx__AttributeProto *a = proto->attribute[i];
+    if (!a->has_type || a->has_f || a->has_i || a->has_s || *mica__onnx_text(a->ref_attr_name)) continue;
+    a->has_f = a->type == MICA__ONNX_FLOAT;
+    a->has_i = a->type == MICA__ONNX_INT;
+    a->has_s = a->type == MICA__ONNX_STRING;
+  }
+}
+
 /* Counts the operator among those that the model uses. */
 static mica_status note_operator(mica_onnx *model, const mica__onnx_node *node) {
   for (size_t i = 0; i < model->operator_count; i++) {
@@ -212,6 +224,7 @@ static mica_status make_node(mica_onnx *model, const Onnx__NodeProto *proto, Onn
                             .attr_count = (int32_t)proto->n_attribute};
   node->version = mica__onnx_version(imports, import_count, node->domain);
   node->function = mica__onnx_function_find(model, node->domain, node->op, mica__onnx_text(proto->overload));
+  fill_attributes(proto);
   MICA_TRY(make_bodies(model, proto, imports, import_count, node));
   return node->function ? MICA_OK : note_operator(model, node);
 }

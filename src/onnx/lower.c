@@ -1,6 +1,7 @@
 #include "onnx/lowering.h"
 
 #include "ir/graph.h"
+#include "onnx/attributes.h"
 #include "onnx/ops/table.h"
 
 #include <stdlib.h>
@@ -37,6 +38,10 @@ static mica_status resolve(mica__lowering *l, const mica__onnx_node *call, const
       Onnx__AttributeProto *own = given ? mica__lower_room(l, 1, sizeof *own) : NULL;
       if (given && !own) return l->status;
       if (!given) continue;
+      const int32_t type = mica__onnx_attr_type(node->attrs[i]), is = mica__onnx_attr_type(given);
+      if (type && !mica__onnx_attr_fits(is, given, type))
+        return mica__lower_fail(l, call, MICA_E_FORMAT, "attribute '%.80s' is of type %s; it must be %s", reference,
+                                mica__onnx_attr_type_name(is), mica__onnx_attr_type_name(type));
       *own = *given;
       own->name = node->attrs[i]->name;
       attrs[out->attr_count] = own;

@@ -2,7 +2,8 @@
  *
  * An operator is a function mica__onnx_<name>, named by rows of onnx/ops/<family>.def:
  *
- *   ONNX_OP("", "Relu", 1, relu)                                  domain, operator, first version, function
+ *   ONNX_OP("", "Relu", 1, relu)                                  domain, operator, first version, function;
+ *     ONNX_ATTR("consumed_inputs", INTS, 1, 5)                    below it, its attributes (ops/table.h)
  *
  *   MICA__LOWER(relu) {                                           in onnx/ops/<family>.c
  *     mica__lower_result(l, node, 0, mica_relu(mica__lower_operand(l, node, 0)));
@@ -68,6 +69,7 @@ bool mica__lower_known_number(mica__lowering *l, const mica__onnx_node *node, in
 /* NULL for none. */
 const Onnx__AttributeProto *mica__onnx_attr(const mica__onnx_node *node, const char *name);
 int64_t mica__onnx_int(const mica__onnx_node *node, const char *name, int64_t standard);
+/* An integer is taken as the same number. */
 double mica__onnx_real(const mica__onnx_node *node, const char *name, double standard);
 /* True if the attribute is that text. */
 bool mica__onnx_is(const mica__onnx_node *node, const char *name, const char *text);
@@ -90,6 +92,10 @@ mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mic
 
 /* --- what operators share --- */
 
+/* Sizes that a file gives are multiplied by this alone: *out = a b; false, with the error recorded, where a factor is
+ * negative or the product is above `most`. */
+bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t a, int64_t b, int64_t most,
+                         int64_t *out);
 /* *axis from -rank .. rank - 1 to 0 .. rank - 1; false when the error is recorded. */
 bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t *axis);
 /* A list of axes as Mica's, each once and in range. */

@@ -122,7 +122,8 @@ static mica_status open_bytes(mica_onnx *model, const void *data, size_t bytes) 
   MICA_TRY(follow_calls(model, &model->graph));
   for (size_t i = 0; i < model->operator_count; i++) {
     mica_onnx_operator *used = &model->operators[i];
-    used->supported = mica__onnx_op_find(used->domain, used->name, used->version) != NULL;
+    used->supported = used->version <= mica__onnx_newest(used->domain) &&
+                      mica__onnx_op_find(used->domain, used->name, used->version) != NULL;
   }
   return MICA_OK;
 }

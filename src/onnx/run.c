@@ -1,6 +1,7 @@
 /* Running a model: its feeds, and the program for their types. */
 #include "base/element.h"
 #include "base/text.h"
+#include "onnx/attributes.h"
 #include "onnx/flow/runner.h"
 
 #include <mica/buffer.h>
@@ -8,21 +9,6 @@
 #include <string.h>
 
 /* --- making and destroying --- */
-
-static mica_status check_operators(const mica_onnx *model) {
-  mica__text missing = {0};
-  for (size_t i = 0; i < model->operator_count; i++) {
-    const mica_onnx_operator *used = &model->operators[i];
-    if (used->supported) continue;
-    mica__text_addf(&missing, "%s%s%s%.60s (version %lld)", missing.length ? ", " : "", used->domain,
-                    *used->domain ? "." : "", used->name, (long long)used->version);
-  }
-  mica_status status = missing.length ? mica__fail(MICA_E_UNSUPPORTED, "%s needs operators that are not supported: %s",
-                                                   model->name, missing.failed ? "..." : missing.data)
-                                      : MICA_OK;
-  mica__text_free(&missing);
-  return status;
-}
 
 static mica_status fill(mica_onnx_runner *r) {
   const mica_onnx *model = r->model;
@@ -45,7 +31,8 @@ static mica_status fill(mica_onnx_runner *r) {
 mica_status mica_onnx_runner_create(mica_engine *engine, mica_onnx *model, const mica_onnx_runner_config *config,
                                     mica_onnx_runner **out) {
   if (!engine || !model || !out) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_create: a pointer is NULL");
-  MICA_TRY(check_operators(model));
+  MICA_TRY(mica__onnx_check_operators(model));
+  MICA_TRY(mica__onnx_check_attributes(model));
   mica_onnx_runner *r = calloc(1, sizeof *r);
   if (!r) return mica__fail_nomem("a runner");
   r->engine = engine;
@@ -172,7 +159,7 @@ static mica_status describe_run(mica_onnx_runner *r, mica_queue *queue, mica__lo
  * samples, are sent once. So many bytes are compared. */
 #define MOST_COMPARED 1024
 
-static mica_status send(mica_queue *queue, mica__program *p, size_t i, const mica_onnx_feed *feed) {
+static mica_status send(mica_queue *queue, mica__flow_program *p, size_t i, const mica_onnx_feed *feed) {
   const size_t bytes = bytes_of(feed);
   const bool small = bytes <= MOST_COMPARED;
   if (bytes == 0 || (small && p->sent[i] && !memcmp(p->sent[i], feed->data, bytes))) return MICA_OK;
@@ -185,7 +172,7 @@ static mica_status send(mica_queue *queue, mica__program *p, size_t i, const mic
 }
 
 /* The feeds as tensors: those of the host are uploaded. */
-static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__program *p) {
+static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__flow_program *p) {
   for (size_t i = 0; i < r->input_count; i++) {
     const mica_onnx_feed *feed = r->feeds[i];
     r->tensors[i] = NULL;
@@ -219,7 +206,7 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
 
 /* One try: `again` where inputs have been demanded. */
 static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again) {
-  mica__program *program = NULL;
+  mica__flow_program *program = NULL;
   mica__lower_input *inputs = calloc(r->input_count + 1, sizeof *inputs);
   *again = false;
   mica_status status = inputs ? describe_run(r, queue, inputs) : mica__fail_nomem("a runner");
@@ -232,7 +219,7 @@ static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again)
   MICA_TRY(give_inputs(r, queue, program));
   mica__run run = {.queue = queue, .inputs = r->tensors, .want = want, .user = r};
   if (r->function->current == program) r->function->current = NULL;
-  MICA_TRY(mica__program_run(program, &run));
+  MICA_TRY(mica__flow_program_run(program, &run));
   *again = run.again;
   if (!*again) r->function->current = program;
   return MICA_OK;
@@ -267,7 +254,7 @@ mica_status mica_onnx_bind_output(mica_onnx_runner *r, size_t index, mica_tensor
 }
 
 bool mica_onnx_is_bound(const mica_onnx_runner *r, const char *input) {
-  const mica__program *now = r->function->current;
+  const mica__flow_program *now = r->function->current;
   for (size_t i = 0; i < r->input_count; i++)
     if (!strcmp(r->ports[i].name, input)) return now && now->inputs[i].data != NULL;
   return false;
@@ -283,7 +270,7 @@ mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *r, size_t index) {
 
 mica_status mica_onnx_runner_describe(const mica_onnx_runner *r, mica_onnx_report *report) {
   if (!r || !report) return mica__fail(MICA_E_INVALID, "mica_onnx_runner_describe: a pointer is NULL");
-  const mica__program *now = r->function->current;
+  const mica__flow_program *now = r->function->current;
   if (!now) return mica__fail(MICA_E_STATE, "mica_onnx_runner_describe: %s has not run", r->model->name);
   *report = (mica_onnx_report){
       .stages = now->path_count, .lowerings = r->kept, .lowered = r->lowered, .plan_bytes = r->bytes};

@@ -1,8 +1,8 @@
 #include "onnx/tensor.h"
 
 #include "base/byte_order.h"
-#include "base/checked.h"
 #include "base/element.h"
+#include "ir/graph.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,7 +62,6 @@ static const char *name_of(const Onnx__TensorProto *proto) { return mica__onnx_t
 
 static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, mica_dtype dtype, mica_shape *shape,
                             int64_t *count) {
-  size_t bytes = 0;
   if (rank > MICA_MAX_RANK)
     return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has %zu dimensions; %d at most are supported", name, rank,
                       MICA_MAX_RANK);
@@ -71,8 +70,7 @@ static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, 
   for (size_t i = 0; i < rank; i++)
     if (dims[i] < 0)
       return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu is %lld", name, i, (long long)dims[i]);
-  if (mica_shape_count(*shape, count) != MICA_OK || !mica__mul_size((uint64_t)*count, mica_dtype_size(dtype), &bytes) ||
-      !mica__fits_i64(bytes))
+  if (mica__type_check((mica__type){dtype, *shape}) != MICA_OK || mica_shape_count(*shape, count) != MICA_OK)
     return mica__fail(MICA_E_FORMAT, "tensor '%.80s': more elements than a size can count", name);
   return MICA_OK;
 }

@@ -26,17 +26,17 @@ static void copy_field(char out[MICA__TUNING_TEXT], const char *field, size_t n)
   out[n] = '\0';
 }
 
-static mica__fact *find(const mica__tuning *tuning, bool bad, const char *subject) {
+static mica__tuning_fact *find(const mica__tuning *tuning, bool bad, const char *subject) {
   for (size_t i = 0; i < tuning->count; i++)
     if (tuning->facts[i].bad == bad && !strcmp(tuning->facts[i].subject, subject)) return &tuning->facts[i];
   return NULL;
 }
 
-static mica_status put(mica__tuning *tuning, const mica__fact *fact) {
-  mica__fact *known = find(tuning, fact->bad, fact->subject);
+static mica_status put(mica__tuning *tuning, const mica__tuning_fact *fact) {
+  mica__tuning_fact *known = find(tuning, fact->bad, fact->subject);
   if (!known && tuning->count == tuning->capacity) {
     size_t capacity = tuning->capacity ? tuning->capacity * 2 : 32;
-    mica__fact *grown = realloc(tuning->facts, capacity * sizeof *grown);
+    mica__tuning_fact *grown = realloc(tuning->facts, capacity * sizeof *grown);
     if (!grown) return mica__fail_nomem("what is known of the device");
     tuning->facts = grown;
     tuning->capacity = capacity;
@@ -47,7 +47,7 @@ static mica_status put(mica__tuning *tuning, const mica__fact *fact) {
 }
 
 /* One line without its newline; false when it is no fact. */
-static bool parse_line(const char *line, size_t n, mica__fact *fact) {
+static bool parse_line(const char *line, size_t n, mica__tuning_fact *fact) {
   const char *fields[4];
   size_t sizes[4], count = 0;
   for (const char *at = line, *end = line + n; count < 4; at += sizes[count - 1] + 1) {
@@ -56,7 +56,7 @@ static bool parse_line(const char *line, size_t n, mica__fact *fact) {
     sizes[count++] = tab ? (size_t)(tab - at) : (size_t)(end - at);
     if (!tab) break;
   }
-  *fact = (mica__fact){.bad = sizes[0] == 3 && !memcmp(fields[0], "bad", 3)};
+  *fact = (mica__tuning_fact){.bad = sizes[0] == 3 && !memcmp(fields[0], "bad", 3)};
   bool best = sizes[0] == 4 && !memcmp(fields[0], "best", 4);
   if (!(fact->bad && count == 3) && !(best && count == 4)) return false;
   copy_field(fact->subject, fields[1], sizes[1]);
@@ -77,7 +77,7 @@ mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t by
   for (const char *end = text + bytes; text < end;) {
     const char *newline = memchr(text, '\n', (size_t)(end - text));
     size_t n = newline ? (size_t)(newline - text) : (size_t)(end - text);
-    mica__fact fact;
+    mica__tuning_fact fact;
     if (parse_line(text, n, &fact)) MICA_TRY(put(tuning, &fact));
     text += n + 1;
   }
@@ -120,7 +120,7 @@ static void load_once(mica_engine *engine) {
 
 /* Writes the file anew: what it holds now, which another process may have changed, with `fact` added, or taken back
  * when `remove`. */
-static mica_status store(mica_engine *engine, const mica__fact *fact, bool remove) {
+static mica_status store(mica_engine *engine, const mica__tuning_fact *fact, bool remove) {
   mica__text path = {0}, out = {0};
   mica_status status = MICA_OK;
   if (!file_name(engine, &path)) goto done;
@@ -130,7 +130,7 @@ static mica_status store(mica_engine *engine, const mica__fact *fact, bool remov
   mica__text_addf(&out, "# what Mica measured on %s, driver %s\n", engine->device.info.name,
                   engine->device.info.driver);
   for (size_t i = 0; status == MICA_OK && i < merged.count; i++) {
-    const mica__fact *f = &merged.facts[i];
+    const mica__tuning_fact *f = &merged.facts[i];
     if (remove && f->bad == fact->bad && !strcmp(f->subject, fact->subject)) continue;
     mica__text_addf(&out, "%s\t%s\t%s", f->bad ? "bad" : "best", f->subject, f->text);
     if (!f->bad) mica__text_addf(&out, "\t%.9g", f->seconds);
@@ -148,7 +148,7 @@ done:
 bool mica__tuning_best(mica_engine *engine, const char *problem, char choice[MICA__TUNING_TEXT]) {
   pthread_mutex_lock(&engine->tuning->lock);
   load_once(engine);
-  const mica__fact *fact = find(engine->tuning, false, problem);
+  const mica__tuning_fact *fact = find(engine->tuning, false, problem);
   if (fact) memcpy(choice, fact->text, MICA__TUNING_TEXT);
   pthread_mutex_unlock(&engine->tuning->lock);
   return fact != NULL;
@@ -164,7 +164,7 @@ bool mica__tuning_is_bad(mica_engine *engine, const char *choice) {
 
 static mica_status learn(mica_engine *engine, bool bad, const char *subject, const char *text, double seconds,
                          bool lasting) {
-  mica__fact fact = {.bad = bad, .seconds = seconds};
+  mica__tuning_fact fact = {.bad = bad, .seconds = seconds};
   copy_field(fact.subject, subject, strlen(subject));
   copy_field(fact.text, text, strlen(text));
   pthread_mutex_lock(&engine->tuning->lock);
@@ -190,10 +190,10 @@ mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const ch
 mica_status mica__tuning_unquarantine(mica_engine *engine, const char *choice) {
   pthread_mutex_lock(&engine->tuning->lock);
   load_once(engine);
-  mica__fact *fact = find(engine->tuning, true, choice);
+  mica__tuning_fact *fact = find(engine->tuning, true, choice);
   mica_status status = MICA_OK;
   if (fact) {
-    mica__fact gone = *fact;
+    mica__tuning_fact gone = *fact;
     *fact = engine->tuning->facts[--engine->tuning->count];
     status = store(engine, &gone, true);
   }

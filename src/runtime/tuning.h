@@ -19,17 +19,17 @@
 
 #define MICA__TUNING_TEXT 160
 
-typedef struct mica__fact {
+typedef struct mica__tuning_fact {
   bool bad;
   char subject[MICA__TUNING_TEXT]; /* the problem; of a bad one the choice */
   char text[MICA__TUNING_TEXT];    /* the choice; of a bad one the reason */
   double seconds;
-} mica__fact;
+} mica__tuning_fact;
 
 typedef struct mica__tuning {
   pthread_mutex_t lock;
   bool loaded;
-  mica__fact *facts;
+  mica__tuning_fact *facts;
   size_t count, capacity;
 } mica__tuning;
 

@@ -1,8 +1,8 @@
 /* What is subtracted from the numbers of a table or of arrays before they become f32: a fact, by which others are
  * read. */
+#include "base/json.h"
 #include "base/text.h"
 #include "data/table.h"
-#include "task/json.h"
 #include "task/run.h"
 
 #if MICA_WITH_CJSON

@@ -1,6 +1,6 @@
 /* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
 #include "base/file.h"
-#include "task/json.h"
+#include "base/json.h"
 #include "task/run.h"
 
 #include <errno.h>
@@ -33,10 +33,11 @@ mica_status mica__run_make_folder(mica_run *run) {
   return MICA_OK;
 }
 
-mica_status mica__run_damaged(const mica_run *run, const char *path) {
+mica_status mica__run_damaged(const mica_run *run, const char *path, mica_status status) {
   mica__text where = {0};
+  if (status != MICA_E_FORMAT) return status;
   mica__text_addf(&where, "the run in %s is damaged", run->folder ? run->folder : path);
-  mica_status status = mica__text_status(&where);
+  status = mica__text_status(&where);
   if (status == MICA_OK) status = mica__fail_in(MICA_E_FORMAT, where.data);
   mica__text_free(&where);
   return status;
@@ -134,8 +135,11 @@ static void modernise(const char *name, const char *value, mica__text *text) {
     if (!strchr(" \t", *at) && (*at != ',' || at[1])) mica__text_addf(text, "%c", *at);
 }
 
-static bool is_right(const mica_run *run, const char *name, const char *value) {
-  return mica__settings_check(run->task->name, &(mica_setting){name, value}, 1) == MICA_OK;
+/* *status becomes MICA_E_NOMEM where memory is short, and stays as it is otherwise. */
+static bool is_right(const mica_run *run, const char *name, const char *value, mica_status *status) {
+  const mica_status is = mica__settings_check(run->task->name, &(mica_setting){name, value}, 1);
+  if (is == MICA_E_NOMEM) *status = is;
+  return is == MICA_OK;
 }
 
 /* Values are taken as they stand where they are right; a setting that this version does not know is passed over. */
@@ -143,10 +147,13 @@ static mica_status take_setting(mica_run *run, const char *name, const char *val
   mica__text modern = {0};
   mica_status status = MICA_OK;
   mica__attempt_begin();
-  if (value && (!is_right(run, name, value) || !strcmp(name, "class-weights"))) modernise(name, value, &modern);
-  if (modern.length && mica__text_status(&modern) == MICA_OK) value = modern.data;
-  if (!value || is_right(run, name, value) || !*value || !strcmp(name, "init") || !strcmp(name, "teacher"))
-    status = value ? mica__run_set(run, name, value) : MICA_OK;
+  if (value && (!is_right(run, name, value, &status) || !strcmp(name, "class-weights")))
+    modernise(name, value, &modern);
+  if (status == MICA_OK) status = mica__text_status(&modern);
+  if (status == MICA_OK && modern.length) value = modern.data;
+  if (status == MICA_OK && value &&
+      (is_right(run, name, value, &status) || !*value || !strcmp(name, "init") || !strcmp(name, "teacher")))
+    status = mica__run_set(run, name, value);
   mica__attempt_end();
   mica__text_free(&modern);
   return status == MICA_E_NOMEM ? mica__fail_nomem("a run") : MICA_OK;
@@ -166,8 +173,7 @@ static mica_status take_data(mica_run *run, const char *path, const cJSON *root)
 static mica_status check_facts(const mica_run *run, const char *path, bool old) {
   mica_status status = mica__run_check_facts(run, old);
   if (status == MICA_OK) return MICA_OK;
-  mica__fail_in(status, FILE_NAME);
-  return mica__run_damaged(run, path);
+  return mica__run_damaged(run, path, mica__fail_in(status, FILE_NAME));
 }
 
 /* The file of this version. */

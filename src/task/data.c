@@ -428,6 +428,22 @@ static mica_status old_columns(mica_run *run) {
   return run->columns[0].name && run->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
 }
 
+/* The column of inputs has the samples' shape; of pictures that are shown in tiles, and of recordings, another one. */
+static mica_status check_input_column(const mica_run *run, const mica_batch_column *column) {
+  size_t rank = 0;
+  char has[MICA_SHAPE_TEXT];
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  if (!input || strcmp(column->name, mica__run_fact_text(run, "input_column")) != 0) return MICA_OK;
+  if (run->task->shows || run->task->hears) return MICA_OK;
+  bool fits = column->shape.rank == (int32_t)rank + 1;
+  for (size_t i = 0; fits && i < rank; i++)
+    fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input[i];
+  if (fits) return MICA_OK;
+  return mica__run_damaged(run, run->data,
+                           mica__fail(MICA_E_FORMAT, "config.json: \"columns\" has '%s' as %s, which \"input\" is not",
+                                      column->name, mica_shape_format(column->shape, has)));
+}
+
 mica_status mica__run_recall_columns(mica_run *run) {
   size_t count = 0;
   const char *const *texts = mica_run_fact(run, "columns", &count);
@@ -442,6 +458,7 @@ mica_status mica__run_recall_columns(mica_run *run) {
     free((void *)column->name);
     return mica__fail(MICA_E_FORMAT, "'%s' is no column of batches", texts[run->column_count]);
   }
+  for (size_t i = 0; i < run->column_count; i++) MICA_TRY(check_input_column(run, &run->columns[i]));
   return MICA_OK;
 }
 
@@ -456,12 +473,12 @@ mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *da
 }
 
 static mica_status make_loader(mica_run *run, mica_part part) {
-  mica__part *p = &run->parts[part];
+  mica__run_part *p = &run->parts[part];
   return p->data ? mica__run_load(run, part, p->data, MICA_RESIDENCE_AUTO, &p->shown, &p->loader) : MICA_OK;
 }
 
 static mica_status make_training_loader(mica_run *run) {
-  mica__part *p = &run->parts[MICA_PART_TRAIN];
+  mica__run_part *p = &run->parts[MICA_PART_TRAIN];
   mica_loader_config config;
   MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
   config.mean = config.deviation = NULL;
@@ -476,7 +493,7 @@ static mica_status make_training_loader(mica_run *run) {
 }
 
 mica_run_epoch mica_run_epoch_of(const mica_run *run) {
-  const mica__part *p = &run->parts[MICA_PART_TRAIN];
+  const mica__run_part *p = &run->parts[MICA_PART_TRAIN];
   if (!p->loader) return (mica_run_epoch){0};
   const uint64_t left_out = mica_loader_describe(p->loader).left_out;
   const uint64_t batches = mica_loader_source(p->loader).batches;

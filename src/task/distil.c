@@ -186,7 +186,7 @@ static mica_status blindfold(const mica_run *run, const mica_batch_values *batch
   *blind = (mica_batch_values){.graph = batch->graph, .columns = calloc(batch->count + 1, sizeof *blind->columns)};
   if (!blind->columns) return mica__fail_nomem("a teacher");
   for (size_t i = 0; i < batch->count; i++) {
-    mica__column column = batch->columns[i];
+    mica__batch_input column = batch->columns[i];
     if (mica__run_is_answer(run, column.name)) continue;
     if (own->seen.graph && !strcmp(column.name, own->seen_column)) column.value = own->seen;
     column.value = mica__units_of_input(run, run->teacher.run, column.name, column.value);
@@ -297,5 +297,5 @@ mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer) {
   if (!path) return mica__fail_nomem("a teacher");
   mica_status status = mica_nn_load(run->teacher.nn, mica_trainer_session(trainer), path, NULL);
   free(path);
-  return status == MICA_E_FORMAT ? mica__run_damaged(run->teacher.run, MODEL) : status;
+  return mica__run_damaged(run->teacher.run, MODEL, status);
 }

@@ -128,7 +128,21 @@ bool mica__run_good_categories(const mica_run *run) {
 #define LARGEST_ROW (1 << 20)
 #define LARGEST_SAMPLE (1 << 30)
 
-typedef enum counting { SOME, ONE, A_CHANNEL, A_CLASS, A_SERIES } counting;
+/* How many values a fact has: A_USER and so on, one for each of that; AN_ITEM_MORE, one more, for what is unknown. */
+typedef enum counting {
+  SOME,
+  ONE,
+  TWO,
+  THREE,
+  A_CHANNEL,
+  A_CLASS,
+  A_SERIES,
+  A_USER,
+  A_USER_MORE,
+  AN_ITEM,
+  AN_ITEM_MORE,
+  FOUR_A_FEATURE
+} counting;
 
 static const struct rule {
   const char *name, *task; /* task NULL: of every task */
@@ -150,7 +164,9 @@ static const struct rule {
     {"class_weights", "classify", A_CLASS, false, false, -0x1p-149},
     {"classes", "segment", SOME, true, true, 0},
     {"class_weights", "segment", A_CLASS, false, false, -0x1p-149},
-    {"tile", "segment", SOME, false, true, -1},
+    {"tile", "segment", THREE, false, true, -1},
+    {"window", "segment", TWO, false, false, 0},
+    {"cut", "segment", TWO, false, false, 0},
     {"classes", "text", SOME, true, true, 0},
     {"class_weights", "text", A_CLASS, false, false, -0x1p-149},
     {"text_column", "text", ONE, true, true, 0},
@@ -177,18 +193,46 @@ static const struct rule {
     {"rate", "speech", ONE, false, true, 0},
     {"users", "recommend", SOME, true, true, 0},
     {"items", "recommend", SOME, true, true, 0},
-    {"histories", "recommend", SOME, true, true, 0},
-    {"popularity", "recommend", SOME, false, true, -0x1p-149},
+    {"histories", "recommend", A_USER, true, true, 0},
+    {"titles", "recommend", AN_ITEM, true, false, 0},
+    {"popularity", "recommend", AN_ITEM_MORE, false, true, -0x1p-149},
+    {"item_bias", "recommend", AN_ITEM_MORE, false, false, -INFINITY},
+    {"user_bias", "recommend", A_USER_MORE, false, false, -INFINITY},
     {"rating_mean", "recommend", ONE, false, true, -INFINITY},
+    {"rating_range", "recommend", TWO, false, false, -INFINITY},
+    {"features", "recommend", SOME, true, false, 0},
+    {"feature_numbers", "recommend", FOUR_A_FEATURE, false, false, -INFINITY},
     {"target_mean", "regress", ONE, false, true, -INFINITY},
     {"target_deviation", "regress", ONE, false, true, 0},
 };
 
+/* Facts that become sizes of 32 bits: whole numbers up to `most`. */
+static const struct {
+  const char *name;
+  double most;
+} whole_numbers[] = {{"rate", 1 << 20}, {"vocabulary", 1 << 24}, {"horizon", LARGEST_ROW}, {"season", LARGEST_ROW},
+                     {"tile", 1 << 13}, {"window", LARGEST_ROW}, {"cut", LARGEST_ROW},     {"targets", LARGEST_ROW},
+                     {"header", 1},     {"several", 1}};
+
+/* The ranks of samples; a table's columns have names, and are one axis. */
+static const struct {
+  const char *task;
+  size_t rank;
+} ranks[] = {{"detect", 3}, {"segment", 3}, {"keyword", 2}};
+
 static size_t count_of(const mica_run *run, counting how) {
-  size_t count = 1;
-  if (how == A_CLASS) mica_run_fact(run, "classes", &count);
-  if (how == A_SERIES) mica_run_fact(run, "series", &count);
-  return how == A_CHANNEL ? (size_t)mica__run_fact_number(run, "input", 1) : count;
+  static const char *const of[] = {
+      [A_CLASS] = "classes", [A_SERIES] = "series",    [A_USER] = "users",           [A_USER_MORE] = "users",
+      [AN_ITEM] = "items",   [AN_ITEM_MORE] = "items", [FOUR_A_FEATURE] = "features"};
+  size_t count = 0;
+  switch (how) {
+  case ONE: return 1;
+  case TWO: return 2;
+  case THREE: return 3;
+  case A_CHANNEL: return (size_t)mica__run_fact_number(run, "input", 1);
+  default: mica_run_fact(run, of[how], &count);
+  }
+  return how == FOUR_A_FEATURE ? 4 * count : count + (how == A_USER_MORE || how == AN_ITEM_MORE);
 }
 
 static mica_status check_fact(const mica_run *run, const struct rule *rule) {
@@ -207,16 +251,49 @@ static mica_status check_fact(const mica_run *run, const struct rule *rule) {
 }
 
 static mica_status check_input(const mica_run *run) {
-  size_t rank = 0;
+  size_t rank = 0, numbers = 0, lines = 0;
   double elements = 1;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
+  mica_run_fact(run, "numbers", &numbers);
+  mica_run_fact(run, "table", &lines);
   if (input && rank >= MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions", rank);
   for (size_t i = 0; i < rank; i++) {
     if (!(input[i] >= 1 && input[i] <= LARGEST_ROW) || input[i] != floor(input[i]))
       return mica__fail(MICA_E_FORMAT, "\"input\" holds the size %g", input[i]);
     elements *= input[i];
   }
+  for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+    if (!strcmp(run->task->name, ranks[i].task) && rank != ranks[i].rank)
+      return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions, not the %zu of the task %s", rank, ranks[i].rank,
+                        run->task->name);
+  if ((numbers || lines || mica__run_categories(run)) && rank > 1)
+    return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions; rows of a table have one", rank);
+  if (mica__run_find_fact(run, "numbers") && numbers != (rank ? (size_t)input[0] : 0))
+    return mica__fail(MICA_E_FORMAT, "\"numbers\" names %zu columns, \"input\" has %g", numbers, rank ? input[0] : 0);
   return elements <= LARGEST_SAMPLE ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"input\" has %g elements", elements);
+}
+
+static bool is_whole(double number, double most) { return number >= 0 && number <= most && number == floor(number); }
+
+static mica_status check_whole_numbers(const mica_run *run) {
+  for (size_t i = 0; i < sizeof whole_numbers / sizeof *whole_numbers; i++) {
+    size_t count = 0;
+    const double *numbers = mica_run_fact_numbers(run, whole_numbers[i].name, &count);
+    for (size_t k = 0; k < count; k++)
+      if (!is_whole(numbers[k], whole_numbers[i].most))
+        return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g", whole_numbers[i].name, numbers[k]);
+  }
+  return MICA_OK;
+}
+
+/* Each has how many values it takes, how many a cell holds, a mean and a deviation. */
+static mica_status check_features(const mica_run *run) {
+  size_t count = 0;
+  const double *numbers = mica_run_fact_numbers(run, "feature_numbers", &count);
+  for (size_t k = 0; k + 4 <= count; k += 4)
+    if (!is_whole(numbers[k], 1 << 24) || !is_whole(numbers[k + 1], 1 << 8))
+      return mica__fail(MICA_E_FORMAT, "\"feature_numbers\" holds the counts %g and %g", numbers[k], numbers[k + 1]);
+  return MICA_OK;
 }
 
 static bool is_of_input(const char *fact) {
@@ -227,6 +304,8 @@ mica_status mica__run_check_facts(const mica_run *run, bool old) {
   /* A table of classes alone has no numbers. */
   const bool alone = mica__run_categories(run) > 0 && !mica__run_find_fact(run, "input");
   MICA_TRY(check_input(run));
+  MICA_TRY(check_whole_numbers(run));
+  MICA_TRY(check_features(run));
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
     const struct rule *rule = &rules[i];
     if (rule->task && strcmp(rule->task, run->task->name) != 0) continue;

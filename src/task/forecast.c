@@ -141,7 +141,8 @@ static mica_status check_facts(const mica_run *run) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const double value = mica__run_fact_number(run, names[i], 0);
     if (value == floor(value) && value <= (i ? 1 << 20 : (double)series)) continue;
-    return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g", names[i], value);
+    return mica__run_damaged(run, run->data,
+                             mica__fail(MICA_E_FORMAT, "config.json: \"%s\" holds %g", names[i], value));
   }
   return MICA_OK;
 }

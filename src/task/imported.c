@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_NAME MICA__NETWORK_FILE
+#define FILE_NAME "network.onnx"
 #define MODEL "onnx" /* the setting "model" of such a run */
 /* A fact: inputs and answers are converted to and from the model's. Runs without it learned before that was done, and
  * stay as they were. */
@@ -142,7 +142,7 @@ static mica_status open_kept(mica_run *run) {
   char *path = mica__run_path(run, FILE_NAME);
   mica_status status = path ? open_model(run, path) : mica__fail_nomem("a run");
   free(path);
-  return status == MICA_OK ? MICA_OK : mica__run_damaged(run, FILE_NAME);
+  return mica__run_damaged(run, FILE_NAME, status == MICA_E_NOT_FOUND ? MICA_E_FORMAT : status);
 }
 
 mica_status mica__imported_open(mica_run *run) {

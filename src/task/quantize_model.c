@@ -163,9 +163,9 @@ static const void *part(const mica__tensors *t, const char *layer, const char *w
 }
 
 /* What the tensors say of a product; the step of an input stands with the first product that is given it. */
-static void take_integers(const work *w, const mica__choices *all, const mica__tensors *t, size_t i,
+static void take_integers(const work *w, const mica__quantize_choices *all, const mica__tensors *t, size_t i,
                           mica__onnx_integers *q) {
-  const mica__choice *c = &all->list[i];
+  const mica__quantize_choice *c = &all->list[i];
   const char *name = c->layer->name;
   q->source = -1;
   if (!c->bits) return;
@@ -174,7 +174,7 @@ static void take_integers(const work *w, const mica__choices *all, const mica__t
   q->bias = part(t, name, "bias");
   q->norm = w->products.list[i].norm;
   for (size_t k = 0; c->input && k < all->count; k++) {
-    const mica__choice *other = &all->list[k];
+    const mica__quantize_choice *other = &all->list[k];
     const float *step = other->layer->source == c->layer->source ? part(t, other->layer->name, "input_scale") : NULL;
     const uint8_t *zero = step ? part(t, other->layer->name, "input_zero") : NULL;
     if (!step || !zero) continue;
@@ -184,7 +184,7 @@ static void take_integers(const work *w, const mica__choices *all, const mica__t
   }
 }
 
-static mica_status write_model(work *w, const mica__choices *all, const mica__tensors *t) {
+static mica_status write_model(work *w, const mica__quantize_choices *all, const mica__tensors *t) {
   mica__onnx_integers *integers = calloc(all->count + 1, sizeof *integers);
   if (!integers) return no_memory();
   for (size_t i = 0; i < all->count; i++) take_integers(w, all, t, i, &integers[i]);
@@ -194,11 +194,11 @@ static mica_status write_model(work *w, const mica__choices *all, const mica__te
 }
 
 static mica_status round_weights(work *w, mica_report *report) {
-  mica__choices all = {0};
+  mica__quantize_choices all = {0};
   mica__tensors tensors = {0};
   MICA_TRY(list_weights(w));
   MICA_TRY(mica__choose_layers(w->calibration, &w->config->how, &all));
-  const mica__given weights = {.list = w->weights, .count = w->weight_count};
+  const mica__float_weights weights = {.list = w->weights, .count = w->weight_count};
   mica_status status = mica__quantize_tensors(w->calibration, &all, &weights, &tensors, report);
   if (status == MICA_OK) status = write_model(w, &all, &tensors);
   mica__tensors_free(&tensors);

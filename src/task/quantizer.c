@@ -29,7 +29,7 @@ static mica_status open_quantizer(mica_run *run) {
   free(path);
   if (status == MICA_OK) status = mica_quantizer_open(file, &run->quantizer);
   mica_safetensors_close(file);
-  return status == MICA_E_FORMAT ? mica__run_damaged(run, MODEL) : status;
+  return mica__run_damaged(run, MODEL, status);
 }
 
 mica_quantize_settings mica__run_learned_settings(const mica_run *run) {

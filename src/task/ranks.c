@@ -1,5 +1,6 @@
 /* Runs of several ranks: their shares of batches, and what all of them must have in common. */
 #include "base/hash.h"
+#include "ops/collective/channels.h"
 #include "task/run.h"
 #include "train/train.h"
 
@@ -228,7 +229,7 @@ bool mica__run_decodes(const mica_run *run, uint64_t number) {
 }
 
 mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count) {
-  const mica_transfer sum = {.channel = MICA__SUMS_CHANNEL, .dtype = MICA_I64, .data = counts, .count = (int64_t)count};
+  const mica_transfer sum = {.channel = MICA__CHANNEL_SUMS, .dtype = MICA_I64, .data = counts, .count = (int64_t)count};
   return run->config.communicator ? mica_communicator_run(run->config.communicator, &sum) : MICA_OK;
 }
 

@@ -29,16 +29,18 @@ static size_t count_of(const mica_run *run, const char *fact) {
 
 /* The sizes of features, as the run's facts have them. */
 static void take_sizes(const mica_run *run, mica__recommender *network) {
-  size_t count = 0;
+  size_t count = 0, number_count = 0;
   const char *const *texts = mica_run_fact(run, "features", &count);
-  const double *numbers = mica_run_fact_numbers(run, "feature_numbers", NULL);
+  const double *numbers = mica_run_fact_numbers(run, "feature_numbers", &number_count);
   network->values = 1;
-  for (size_t k = 0; k < count; k++) {
+  /* Facts that do not go together are refused when features are recalled. */
+  for (size_t k = 0; k < count && 4 * k + 4 <= number_count; k++) {
     const double *own = numbers + 4 * k;
     network->values += (int64_t)own[0];
     if (*texts[k] == 'n') network->numbers++;
     if (*texts[k] == 'c') network->categories++;
-    if (*texts[k] == 's') network->set_width[network->sets++] = own[1] > 0 ? (int64_t)own[1] : 1;
+    if (*texts[k] == 's' && network->sets < MICA__RECOMMENDER_SETS)
+      network->set_width[network->sets++] = own[1] > 0 ? (int64_t)own[1] : 1;
   }
 }
 

@@ -144,7 +144,7 @@ static mica_status take_truth(rows *r, double *truth) {
   return MICA_OK;
 }
 
-static mica_status take_row(rows *r, mica__rows *s, int64_t i) {
+static mica_status take_row(rows *r, mica__category_rows *s, int64_t i) {
   const mica__records *records = &r->records;
   if (records->count != r->columns)
     return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first one %zu", records->name, records->line,
@@ -167,7 +167,7 @@ static mica_status take_row(rows *r, mica__rows *s, int64_t i) {
   return MICA_OK;
 }
 
-static mica_status read_all(rows *r, int64_t lines, mica__rows *s) {
+static mica_status read_all(rows *r, int64_t lines, mica__category_rows *s) {
   int64_t count = 0;
   MICA_TRY(find_columns(r));
   s->numbers = calloc((size_t)lines * r->numbers + 1, sizeof *s->numbers);
@@ -186,7 +186,7 @@ static mica_status read_all(rows *r, int64_t lines, mica__rows *s) {
   return count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
 }
 
-mica_status mica__rows_read(mica_run *run, const char *name, char *text, mica__rows *s) {
+mica_status mica__category_rows_read(mica_run *run, const char *name, char *text, mica__category_rows *s) {
   int64_t lines = 1;
   size_t width = 0;
   const double *input = mica_run_fact_numbers(run, "input", NULL);
@@ -205,10 +205,10 @@ mica_status mica__rows_read(mica_run *run, const char *name, char *text, mica__r
   return status;
 }
 
-void mica__rows_free(mica__rows *s) {
+void mica__category_rows_free(mica__category_rows *s) {
   free(s->numbers);
   free(s->categories);
   free(s->truths);
   free(s->lines);
-  *s = (mica__rows){0};
+  *s = (mica__category_rows){0};
 }

@@ -30,26 +30,20 @@ typedef struct mica__fact {
 } mica__fact;
 
 /* The data of a part and its way to the device. */
-typedef struct mica__part {
+typedef struct mica__run_part {
   const mica_dataset *data;
   mica_dataset *shown; /* as tests see it, where the task shows it otherwise */
   mica_loader *loader;
-} mica__part;
+} mica__run_part;
 
 struct mica_run {
   mica_engine *engine;
   bool own_engine, resumed;
   int made_folders; /* the run's own, and those above it, that were missing */
   mica__layout layout;
-  int64_t *shares;       /* of a batch, of each rank, where they differ; NULL: even ones */
-  bool refused;          /* by all ranks alike: none needs to be told */
-  int lock;              /* the folder of a run that is trained, open and locked; -1: none */
-  int network_file;      /* its network.onnx, likewise; -1: none */
-  bool begun;            /* what is written at the beginning stands in the folder */
-  bool has_best;         /* and best.safetensors */
-  bool ended_early;      /* by a number of epochs that are done already */
-  double epochs_before;  /* the setting, before a resumed run got another one */
-  int64_t weights_epoch; /* of model.safetensors, from 1; 0: within the first; -1: not known */
+  int64_t *shares; /* of a batch, of each rank, where they differ; NULL: even ones */
+  bool refused;    /* by all ranks alike: none needs to be told */
+  int lock;        /* on the folder, of a run that is trained; -1: none */
   mica_run_config config;
   const mica__task_row *task;
   const char *precision; /* of a run that was opened, in place of the setting; NULL: that */
@@ -63,7 +57,7 @@ struct mica_run {
   const mica_dataset *whole;
   mica_dataset *outline; /* of rows: the columns that tables to be read are like */
   bool outlined;         /* it is that of a table; else it has only as many numbers as inputs */
-  mica__part parts[MICA__PARTS];
+  mica__run_part parts[MICA__PARTS];
   float *mean, *deviation;    /* the facts of these names as loaders take them */
   mica_batch_column *columns; /* of tests */
   size_t column_count;
@@ -78,7 +72,6 @@ struct mica_run {
   mica_history *history;
   mica_events *events;
   char *stopped;
-  char *left; /* the folder that training left, since another run lies there; NULL: none */
   char *remarks[MICA__REMARKS];
   struct mica_onnx *network; /* the network of a run that began with a model in ONNX; NULL for others */
   struct mica_run *origin;   /* the facts of the run that the network was exported from; NULL: it is not asked for */
@@ -119,21 +112,6 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
 #define MICA__TESTED "test_samples"
 /* Keeps other processes from training in the folder, until the run is destroyed: MICA_E_STATE where one does. */
 mica_status mica__run_lock(mica_run *run);
-/* Lets the trainer write the weights of each best epoch to model.safetensors, and look after the folder. */
-mica_status mica__run_begin_keeping(mica_run *run);
-/* Checks that the folder is the one that is held, and has what a run is opened by. What is missing is written again,
- * with a warning. If another run lies there, this one goes to a folder beside it (`left`), and ends with its next
- * checkpoint. */
-mica_status mica__run_guard(mica_run *run);
-/* MICA_E_IO where the training went to such a folder, for which it ends. */
-mica_status mica__run_say_left(const mica_run *run);
-/* Writes the weights of the best epoch as they were tested, their moving averages if there are some, as those of a run
- * that has ended; without a best checkpoint those that are tested now. */
-mica_status mica__run_keep_weights(mica_run *run);
-/* Notes of which epoch the weights are, and where the run has not ended a sentence that says so (mica_run_stopped). */
-mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *file);
-/* Lets a resumed run end by fewer epochs than it began with, which are done. */
-mica_status mica__run_end_early(mica_run *run, int64_t done);
 void mica__run_unlock(mica_run *run);
 /* Notes how the data look: MICA_E_STATE where a run that is resumed began with others, and none are named now. */
 mica_status mica__run_check_data(mica_run *run);
@@ -222,7 +200,6 @@ bool mica__equal_values(const char *a, const char *b);
 mica_status mica__run_remark_idle(mica_run *run);
 /* Gives the sections so far to input->take, where there is one, and then drops them. */
 mica_status mica__run_take(const mica_run_input *input, mica_report *prediction);
-void mica__report_clear(mica_report *report);
 /* Adds a section on where the ranks' time went, if there were several. */
 mica_status mica__run_report_ranks(const mica_run *run, mica_report *report);
 /* What rank 0 has, on all; status is how the caller fared: where that is a failure all fail, and it is returned. */
@@ -250,9 +227,10 @@ void mica__fact_text(mica__text *json, const mica__fact *fact);
 mica_status mica__run_read_config(mica_run *run);
 /* Does so from a text; path is for sentences. */
 mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text);
-/* Puts "the run in FOLDER is damaged: " before this thread's sentence; path stands for a run without a folder. Returns
- * MICA_E_FORMAT. */
-mica_status mica__run_damaged(const mica_run *run, const char *path);
+/* Puts "the run in FOLDER is damaged: " before this thread's sentence where a file of the run is wrong (MICA_E_FORMAT);
+ * path stands for a run without a folder. Returns the status: others, such as MICA_E_NOMEM, are passed on as they are.
+ */
+mica_status mica__run_damaged(const mica_run *run, const char *path, mica_status status);
 /* folder/name, the caller's to free; NULL when memory is short. */
 char *mica__run_path(const mica_run *run, const char *name);
 
@@ -395,15 +373,15 @@ mica_dtype mica__run_precision(const mica_run *run);
 mica_nn_config mica__run_building(const mica_run *run);
 
 /* Rows of a table with categories, whose columns are found by the names of its first line. */
-typedef struct mica__rows {
+typedef struct mica__category_rows {
   int64_t count;
   float *numbers;
   int32_t *categories; /* in the run's numbers */
   double *truths;      /* NaN: unknown */
   long long *lines;
-} mica__rows;
-mica_status mica__rows_read(mica_run *run, const char *name, char *text, mica__rows *rows);
-void mica__rows_free(mica__rows *rows);
+} mica__category_rows;
+mica_status mica__category_rows_read(mica_run *run, const char *name, char *text, mica__category_rows *rows);
+void mica__category_rows_free(mica__category_rows *rows);
 
 /* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a
  * failure too, and remarks pictures with an alpha channel. */
@@ -508,7 +486,6 @@ typedef struct mica__ending {
   bool plain;          /* numbers are in the target's own units */
 } mica__ending;
 mica__ending mica__imported_ending(const struct mica_onnx *model, const mica_run *origin, bool numbers);
-#define MICA__NETWORK_FILE "network.onnx"
 /* Fills the parameters of such a network from the model. */
 mica_status mica__imported_fill(const struct mica_onnx *model, mica_engine *engine, const mica_nn *nn,
                                 mica_session *session);

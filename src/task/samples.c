@@ -216,8 +216,8 @@ static mica_status open_rows(const mica_run *run, const char *name, char *conten
 
 static mica_status read_named(mica_run *run, const char *name, char *content, mica__samples *s) {
   const size_t categories = mica__run_categories(run);
-  mica__rows rows = {0};
-  mica_status status = mica__rows_read(run, name, content, &rows);
+  mica__category_rows rows = {0};
+  mica_status status = mica__category_rows_read(run, name, content, &rows);
   if (status == MICA_OK) status = make(run, rows.count, s);
   for (int64_t i = 0; status == MICA_OK && i < rows.count; i++) {
     normalise(run, s, i, rows.numbers + i * s->size);
@@ -227,7 +227,7 @@ static mica_status read_named(mica_run *run, const char *name, char *content, mi
   }
   if (status == MICA_OK)
     memcpy(s->categories, rows.categories, (size_t)rows.count * categories * sizeof *s->categories);
-  mica__rows_free(&rows);
+  mica__category_rows_free(&rows);
   return status;
 }
 

@@ -2,6 +2,7 @@
 #include "task/segment.h"
 #include "data/dataset.h"
 #include "data/masks.h"
+#include "ops/collective/channels.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -253,7 +254,7 @@ static mica_value dice_of(mica_nn *nn, mica_value z, mica_value y, mica_value we
                                 .ignore = true,
                                 .ignored = -1,
                                 .ranks = mica_nn_loss_ranks(nn),
-                                .channel = MICA_CHANNELS / 4 - 2};
+                                .channel = MICA__CHANNEL_DICE};
   *joined = how.ranks != NULL;
   return mica_dice(z, y, &how);
 }

@@ -1,6 +1,7 @@
 #include "task/series.h"
 
 #include "base/text.h"
+#include "data/date.h"
 #include "data/table.h"
 
 #include <ctype.h>
@@ -22,7 +23,8 @@ typedef struct reading {
   bool header;
   size_t columns;
   char **names;
-  /* Kinds of columns. '?': empty so far, 'n': numbers, 'c': such with a comma, and so no times, 't': texts. */
+  /* Kinds of columns. '?': empty so far, 'n': numbers, 'd': days as eight digits, 'c': numbers with a comma, and so no
+   * times, 't': texts. */
   char *kinds;
   size_t time; /* SIZE_MAX: there is none */
   size_t *at;  /* the column of each series */
@@ -70,21 +72,28 @@ static mica_status take_names(reading *r) {
   return MICA_OK;
 }
 
-/* Counts rows and finds what columns are: the first cell that is not empty says it. */
+/* The first cell that is not empty says what a column is; days are such as long as all cells are. */
+static void see_cell(char *kind, mica__cell cell) {
+  double number = 0;
+  mica__moment moment;
+  const bool day = mica__date_parse_digits(cell.text, cell.length, &moment);
+  if (mica__cell_is_missing(cell)) return;
+  if (*kind == '?')
+    *kind = day ? 'd' : mica__cell_is_numeric(cell, &number) ? 'n' : mica__cell_has_comma(cell) ? 'c' : 't';
+  else if (*kind == 'd' && !day)
+    *kind = 'n';
+}
+
+/* Counts rows and finds what columns are. */
 static mica_status see_rows(reading *r, int64_t *rows) {
   const mica__records *records = &r->records;
-  double number = 0;
   for (bool found = false;; ++*rows) {
     MICA_TRY(mica__records_next(&r->records, &found));
     if (!found) break;
     if (records->count != r->columns)
       return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first one %zu", records->name, records->line,
                         records->count, r->columns);
-    for (size_t i = 0; i < r->columns; i++)
-      if (r->kinds[i] == '?' && !mica__cell_is_missing(records->cells[i]))
-        r->kinds[i] = mica__cell_is_numeric(records->cells[i], &number) ? 'n'
-                      : mica__cell_has_comma(records->cells[i])         ? 'c'
-                                                                        : 't';
+    for (size_t i = 0; i < r->columns; i++) see_cell(&r->kinds[i], records->cells[i]);
   }
   if (!*rows) return mica__fail(MICA_E_FORMAT, "%s holds no row", records->name);
   if (*rows > MOST_ROWS) return mica__fail(MICA_E_UNSUPPORTED, "%s has too many rows", records->name);
@@ -110,19 +119,24 @@ static bool is_time_name(const char *name) {
   return false;
 }
 
-static mica_status find_time(reading *r) {
+/* Columns of days that are not the times are numbers. One row does not tell days from numbers. */
+static void keep_days(reading *r, int64_t rows) {
+  for (size_t i = 0; i < r->columns; i++)
+    if (r->kinds[i] == 'd' && (i != r->time || rows < 2)) r->kinds[i] = 'n';
+}
+
+static mica_status find_time(reading *r, int64_t rows) {
   const char *name = r->choice->time;
-  r->time = SIZE_MAX;
-  if (*name) {
-    r->time = find_column(r, name);
-    return r->time < r->columns
-               ? MICA_OK
-               : mica__fail(MICA_E_FORMAT, "%s has no column '%s' for the setting time", r->records.name, name);
-  }
-  for (size_t i = r->columns; i-- > 0;)
+  r->time = *name ? find_column(r, name) : SIZE_MAX;
+  if (*name && r->time == r->columns)
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s' for the setting time", r->records.name, name);
+  for (size_t i = r->columns; !*name && i-- > 0;)
     if (r->kinds[i] == 't') r->time = i;
   for (size_t i = r->columns; r->time == SIZE_MAX && i-- > 0;)
     if (is_time_name(r->names[i])) r->time = i;
+  for (size_t i = r->columns; r->time == SIZE_MAX && rows > 1 && r->columns > 1 && i-- > 0;)
+    if (r->kinds[i] == 'd') r->time = i;
+  keep_days(r, rows);
   return MICA_OK;
 }
 
@@ -158,17 +172,21 @@ static mica_status find_series(reading *r, mica__series *s) {
   return s->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no column of numbers", r->records.name);
 }
 
-/* Negative, 0 or positive; *known is false where the two cannot be compared: numbers are, and dates of one form. */
-static int compare_times(const char *a, const char *b, bool *known) {
-  char *end_a = NULL, *end_b = NULL;
-  const double x = strtod(a, &end_a), y = strtod(b, &end_b);
-  const size_t i = strspn(a, "0123456789"), k = strspn(b, "0123456789");
-  *known = true;
-  /* Whole numbers by their digits, which a double has not all of. */
-  if (*a > '0' && *b > '0' && i && k && !a[i] && !b[k]) return i == k ? strcmp(a, b) : i < k ? -1 : 1;
-  if (*a && *b && !*end_a && !*end_b) return (x > y) - (x < y);
-  *known = strlen(a) == strlen(b) && strspn(a, "0123456789") == 4 && a[4] == '-' && b[4] == '-';
-  return strcmp(a, b);
+/* A time of a table is taken as it stands, but for days that no calendar has. */
+static mica_status take_time(const reading *r, mica__series *s, int64_t row) {
+  const mica__records *records = &r->records;
+  mica__moment moment;
+  bool known = false;
+  s->times[row] = copy_cell(records->cells[r->time]);
+  if (!s->times[row]) return mica__fail_nomem(records->name);
+  if (mica__date_parse(s->times[row], strlen(s->times[row]), &moment) == MICA__DATE_IMPOSSIBLE)
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds \"%s\", and there is no such day or time",
+                      records->name, records->line, r->names[r->time], s->times[row]);
+  if (row == 0 || mica__series_compare(s->times[row - 1], s->times[row], &known) < 0 || !known) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s line %zu: '%s' is not after '%s' in column '%s', which is taken for times; rows must be in "
+                    "order, and --time names another column",
+                    records->name, records->line, s->times[row], s->times[row - 1], r->names[r->time]);
 }
 
 static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
@@ -187,15 +205,7 @@ static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
                         records->line, s->names[k], *value, MOST_VALUE);
     }
   }
-  if (r->time == SIZE_MAX) return MICA_OK;
-  bool known = false;
-  s->times[row] = copy_cell(records->cells[r->time]);
-  if (!s->times[row]) return mica__fail_nomem(records->name);
-  if (row == 0 || compare_times(s->times[row - 1], s->times[row], &known) < 0 || !known) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "%s line %zu: '%s' does not come behind '%s' in column '%s', which is taken for times; rows are a "
-                    "step each, in order, and --time names another column",
-                    records->name, records->line, s->times[row], s->times[row - 1], r->names[r->time]);
+  return r->time == SIZE_MAX ? MICA_OK : take_time(r, s, row);
 }
 
 /* Finds the neighbours with a value of each cell. */
@@ -220,12 +230,10 @@ static mica_status find_neighbours(const char *name, mica__series *s) {
   return MICA_OK;
 }
 
-static mica__spacing find_spacing(const mica__series *s);
-
 static mica_status read_all(reading *r, mica__series *s) {
   MICA_TRY(take_names(r));
   MICA_TRY(see_rows(r, &s->rows));
-  MICA_TRY(find_time(r));
+  MICA_TRY(find_time(r, s->rows));
   MICA_TRY(find_series(r, s));
   s->values = calloc((size_t)s->rows * s->count, sizeof *s->values);
   if (r->time != SIZE_MAX) s->times = calloc((size_t)s->rows, sizeof *s->times);
@@ -236,7 +244,8 @@ static mica_status read_all(reading *r, mica__series *s) {
     MICA_TRY(take_row(r, s, row));
   }
   s->passed = r->records.passed;
-  s->spacing = find_spacing(s);
+  s->digits = r->time != SIZE_MAX && r->kinds[r->time] == 'd';
+  s->spacing = mica__series_find_spacing(s);
   return find_neighbours(r->records.name, s);
 }
 
@@ -285,186 +294,4 @@ double mica__series_at(const mica__series *s, int64_t row, size_t column, int64_
   const double value = at[(size_t)before * s->count];
   if (after < 0 || after >= now) return value;
   return value + (at[(size_t)after * s->count] - value) * (double)(row - before) / (double)(after - before);
-}
-
-/* --- times --- */
-
-/* A time: months since year 0, the day of the month from 1 (0: none is given), seconds of the day (-1: none); or a
- * number. */
-typedef struct moment {
-  bool number;
-  double value;
-  long long months, day, seconds;
-} moment;
-
-/* Days since 1970-01-01 in the proleptic Gregorian calendar (Hinnant, chrono-compatible date algorithms). */
-static long long days_of(long long months, long long day) {
-  long long year = months / 12, month = months % 12 + 1;
-  year -= month <= 2;
-  const long long era = (year >= 0 ? year : year - 399) / 400, of_era = year - era * 400;
-  const long long of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static void date_of(long long days, long long *months, long long *day) {
-  days += 719468;
-  const long long era = (days >= 0 ? days : days - 146096) / 146097, of_era = days - era * 146097;
-  const long long year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-  const long long of_year = of_era - (365 * year + year / 4 - year / 100), m = (5 * of_year + 2) / 153;
-  *day = of_year - (153 * m + 2) / 5 + 1;
-  *months = (year + era * 400 + (m >= 10)) * 12 + (m < 10 ? m + 2 : m - 10);
-}
-
-/* "2001", "2001-12", "2001-12-29", "2001-12-29 13:00" with or without seconds and T. */
-static bool parse_moment(const char *text, moment *m) {
-  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, end = 0;
-  char *number_end = NULL;
-  *m = (moment){.seconds = -1, .value = strtod(text, &number_end)};
-  m->number = *text && !*number_end && isfinite(m->value);
-  if (m->number) return true;
-  if (strspn(text, "0123456789") != 4 || sscanf(text, "%4d-%2d%n", &year, &month, &end) < 2 || month < 1 || month > 12)
-    return false;
-  m->months = 12LL * year + month - 1;
-  if (!text[end]) return true;
-  text += end;
-  if (sscanf(text, "-%2d%n", &day, &end) < 1 || day < 1 || day > 31) return false;
-  m->day = day;
-  if (!text[end]) return true;
-  text += end;
-  const int parts = sscanf(text, "%*1[ T]%2d:%2d%n:%2d%n", &hour, &minute, &end, &second, &end);
-  if (parts < 2 || hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60) return false;
-  m->seconds = 3600LL * hour + 60LL * minute + second;
-  return !text[end] || !strcmp(text + end, "Z");
-}
-
-static bool is_of_form(const moment *a, const moment *b) {
-  return a->number == b->number && !a->day == !b->day && (a->seconds < 0) == (b->seconds < 0);
-}
-
-static long long month_length(long long months) { return days_of(months + 1, 1) - days_of(months, 1); }
-
-/* A vote of distances (Boyer and Moore 1991): a value that more than half of them have wins. */
-typedef struct vote {
-  double value, last;
-  int64_t lead;
-} vote;
-
-static void vote_for(vote *v, double value) {
-  v->last = value;
-  if (v->lead == 0) v->value = value;
-  v->lead += v->value == value ? 1 : -1;
-}
-
-static double winner(const vote *v) { return v->lead > 0 ? v->value : v->last; }
-
-/* What rows have in common. */
-typedef struct common {
-  vote months, others;
-  bool monthly;        /* months rise, and the time of the day stays */
-  long long day, most; /* the day of rows that are not on last days (0: none is); the largest of all */
-  bool one_day;        /* there is but one such day */
-} common;
-
-static void see_day(common *all, const moment *m) {
-  const bool is_last = m->day >= month_length(m->months);
-  all->one_day = all->one_day && (is_last || !all->day || all->day == m->day);
-  if (!is_last) all->day = m->day;
-  if (m->day > all->most) all->most = m->day;
-}
-
-static void see_distance(common *all, const moment *a, const moment *b) {
-  const long long months = b->months - a->months, days = days_of(b->months, b->day) - days_of(a->months, a->day);
-  const double seconds = (double)(days * 86400 + b->seconds - a->seconds);
-  all->monthly = all->monthly && months > 0 && a->seconds == b->seconds;
-  vote_for(&all->months, (double)months);
-  vote_for(&all->others, b->number ? b->value - a->value : b->seconds < 0 ? (double)days : seconds);
-}
-
-/* Rows are months apart where no day is given, and where all are on one day or, in months without it, on the last. */
-static mica__spacing find_spacing(const mica__series *s) {
-  moment last, m, before = {0};
-  common all = {.monthly = true, .one_day = true};
-  int64_t pairs = 0;
-  bool seen = false;
-  if (!s->times || !parse_moment(s->times[s->rows - 1], &last)) return (mica__spacing){.unit = MICA__SPACING_NONE};
-  for (int64_t row = 0; row < s->rows; row++) {
-    const bool there = parse_moment(s->times[row], &m) && is_of_form(&m, &last);
-    if (there && m.day) see_day(&all, &m);
-    if (there && seen) see_distance(&all, &before, &m), pairs++;
-    seen = there;
-    before = m;
-  }
-  const bool monthly = all.monthly && all.one_day && (!all.day || all.most <= all.day);
-  if (!pairs) return (mica__spacing){.unit = MICA__SPACING_NONE};
-  if (last.number) return (mica__spacing){.unit = MICA__SPACING_NUMBER, .value = winner(&all.others)};
-  if (!last.day || monthly)
-    return (mica__spacing){.unit = MICA__SPACING_MONTHS,
-                           .value = winner(&all.months),
-                           .day = !last.day ? 0
-                                  : all.day ? all.day
-                                            : 31};
-  return (mica__spacing){.unit = last.seconds < 0 ? MICA__SPACING_DAYS : MICA__SPACING_SECONDS,
-                         .value = winner(&all.others)};
-}
-
-int64_t mica__series_season(const mica__series *s) {
-  const mica__spacing d = s->spacing;
-  if (d.unit == MICA__SPACING_MONTHS) return d.value == 1 ? 12 : d.value == 3 ? 4 : 1;
-  if (d.unit == MICA__SPACING_DAYS) return d.value == 1 ? 7 : d.value == 7 ? 52 : 1;
-  if (d.unit != MICA__SPACING_SECONDS) return 1;
-  return d.value == 3600 ? 24 : d.value == 86400 ? 7 : 1;
-}
-
-/* True if b comes one spacing behind a. */
-static bool is_next(const mica__spacing *d, const moment *a, const moment *b) {
-  const long long days = days_of(b->months, b->day) - days_of(a->months, a->day);
-  if (d->unit == MICA__SPACING_NUMBER) return fabs(b->value - a->value - d->value) <= 1e-6 * fabs(d->value);
-  if (d->unit == MICA__SPACING_MONTHS) return (double)(b->months - a->months) == d->value;
-  if (d->unit == MICA__SPACING_DAYS) return (double)days == d->value;
-  return (double)(days * 86400 + b->seconds - a->seconds) == d->value;
-}
-
-int64_t mica__series_irregular(const mica__series *s, int64_t *first) {
-  moment a, b;
-  int64_t count = 0;
-  if (s->spacing.unit == MICA__SPACING_NONE) return 0;
-  bool before = parse_moment(s->times[0], &a);
-  for (int64_t row = 1; row < s->rows; row++, a = b) {
-    const bool there = parse_moment(s->times[row], &b);
-    const bool fits = before && there && is_of_form(&a, &b) && is_next(&s->spacing, &a, &b);
-    before = there;
-    if (!fits && count++ == 0) *first = row;
-  }
-  return count;
-}
-
-void mica__series_next(const mica__series *s, int64_t step, char *text, size_t bytes) {
-  moment last = {0};
-  const mica__spacing d = s->spacing;
-  if (d.unit != MICA__SPACING_NONE) parse_moment(s->times[s->rows - 1], &last);
-  long long months = last.months, day = last.day, seconds = last.seconds;
-  if (d.unit == MICA__SPACING_NONE) {
-    snprintf(text, bytes, "+%lld", (long long)step);
-    return;
-  }
-  if (d.unit == MICA__SPACING_NUMBER) {
-    snprintf(text, bytes, "%.12g", last.value + d.value * (double)step);
-    return;
-  }
-  const long long by = (long long)d.value * (long long)step;
-  if (d.unit == MICA__SPACING_MONTHS) {
-    months += by;
-    day = d.day < month_length(months) ? d.day : month_length(months);
-  }
-  if (d.unit == MICA__SPACING_DAYS) date_of(days_of(months, day) + by, &months, &day);
-  if (d.unit == MICA__SPACING_SECONDS) {
-    const long long all = days_of(months, day) * 86400 + seconds + by, days = all / 86400 - (all % 86400 < 0);
-    date_of(days, &months, &day);
-    seconds = all - days * 86400;
-  }
-  int used = snprintf(text, bytes, "%04lld-%02lld", months / 12, months % 12 + 1);
-  if (last.day && used > 0 && (size_t)used < bytes) used += snprintf(text + used, bytes - (size_t)used, "-%02lld", day);
-  if (last.seconds >= 0 && used > 0 && (size_t)used < bytes)
-    snprintf(text + used, bytes - (size_t)used, " %02lld:%02lld:%02lld", seconds / 3600, seconds / 60 % 60,
-             seconds % 60);
 }

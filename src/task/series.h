@@ -25,8 +25,9 @@ typedef struct mica__spacing {
     MICA__SPACING_DAYS,
     MICA__SPACING_SECONDS
   } unit;
-  double value; /* what most distances are, else the last one */
-  int64_t day;  /* of months: the day that rows are on, or the last one of a shorter month; 31: all are on last days */
+  double value;  /* what most distances are, else the last one */
+  int32_t parts; /* of numbers that are years and months or quarters as fractions, 1949.083: 12 or 4; 0: others */
+  int64_t day;   /* of months: the day that rows are on, or the last one of a shorter month; 31: all are on last days */
 } mica__spacing;
 
 typedef struct mica__series {
@@ -37,6 +38,7 @@ typedef struct mica__series {
   double *values;          /* rows x count; an empty cell has what stands for it (mica__series_at) */
   int64_t *before, *after; /* rows x count: the nearest row up to and from this one on with a value; -1: none */
   int64_t empty;           /* cells without a value */
+  bool digits;             /* times are days as eight digits, 20260131 */
   size_t passed;           /* lines that begin with # and are no rows */
   mica__spacing spacing;   /* of the times */
   size_t unused;           /* columns that are neither numbers nor times */
@@ -59,6 +61,13 @@ int64_t mica__series_first(const mica__series *series, size_t column);
 /* True if the cell was not empty. */
 bool mica__series_known(const mica__series *series, int64_t row, size_t column);
 
+/* --- times (series_time.c) --- */
+
+/* Negative, 0 or positive; *known is false where the two cannot be compared: numbers are, and dates of one form, those
+ * with a distance from UTC as moments. */
+int mica__series_compare(const char *a, const char *b, bool *known);
+/* How far the rows are apart by their times. */
+mica__spacing mica__series_find_spacing(const mica__series *series);
 /* Steps of a season by how far times are apart: 24 of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters; 1
  * where there is none. */
 int64_t mica__series_season(const mica__series *series);

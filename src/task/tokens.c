@@ -35,14 +35,15 @@ static mica_status open_own(mica_run *run) {
   if (!path) return mica__fail_nomem("a run");
   mica_status status = mica_tokenizer_open(path, &run->tokenizer);
   free(path);
-  if (status == MICA_E_UNSUPPORTED) return status;
-  if (status != MICA_OK) return mica__run_damaged(run, MICA__TOKENIZER_FILE);
+  if (status != MICA_OK)
+    return mica__run_damaged(run, MICA__TOKENIZER_FILE, status == MICA_E_NOT_FOUND ? MICA_E_FORMAT : status);
+  const double size = mica_tokenizer_size(run->tokenizer), tokens = mica__run_fact_number(run, "vocabulary", 0);
   hash_of(run->tokenizer, hash);
-  if (facts == 2 && !strcmp(known[1], hash)) return MICA_OK;
-  mica__fail(MICA_E_FORMAT,
-             MICA__TOKENIZER_FILE " (%d tokens) is not the tokeniser that the run was trained with (%g tokens)",
-             mica_tokenizer_size(run->tokenizer), mica__run_fact_number(run, "vocabulary", 0));
-  return mica__run_damaged(run, MICA__TOKENIZER_FILE);
+  if (facts == 2 && !strcmp(known[1], hash) && size == tokens) return MICA_OK;
+  status = mica__fail(
+      MICA_E_FORMAT, MICA__TOKENIZER_FILE " (%g tokens) is not the tokeniser that the run was trained with (%g tokens)",
+      size, tokens);
+  return mica__run_damaged(run, MICA__TOKENIZER_FILE, status);
 }
 
 static mica_status train(mica_run *run, mica_tokenizer_kind kind, bool frames, mica_text_fn *next, void *user) {

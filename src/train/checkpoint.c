@@ -1,8 +1,8 @@
-/* Saves and loads networks and runs as safetensors files. */
-#include "base/element.h"
+/* Saves and loads the state of a trainer as a safetensors file. */
 #include "base/text.h"
-#include "nn/divided.h"
-#include "ops/collective/parts.h"
+#include "dist/parts.h"
+#include "nn/file.h"
+#include "ops/collective/channels.h"
 #include "train/stages.h"
 
 #include <inttypes.h>
@@ -11,158 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* --- tensors --- */
-
-/* Adds the parameters of a network that the session has: weights and state, or the optimiser's. */
-static mica_status collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser, mica__parts *parts) {
-  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
-    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-    mica_tensor *tensor = mica_session_parameter(session, info->name);
-    mica__part *one = NULL;
-    if (!tensor || !(info->role == MICA_NN_ROLE_OPTIMIZER ? optimiser : network)) continue;
-    MICA_TRY(mica__parts_put(parts, info->own_name, mica_tensor_dtype(tensor), mica_tensor_shape(tensor), &one));
-    one->head.division = *mica__nn_division(nn, i);
-    mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
-    MICA_TRY(mica_tensor_download(queue, tensor, one->data, (size_t)one->head.bytes));
-  }
-  return MICA_OK;
-}
-
-static mica_status save(const mica_nn *nn, mica_session *session, const char *path,
-                        const mica_safetensors_pair *metadata, size_t metadata_count) {
-  mica__parts parts = {0};
-  mica_status status = collect(nn, session, true, false, &parts);
-  if (status == MICA_OK) status = mica__parts_write(&parts, path, metadata, metadata_count);
-  mica__parts_free(&parts);
-  return status;
-}
-
-/* True if the file's tensor is one of 16 bits that an f32 one holds exactly. */
-static bool widens(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
-  return (entry->dtype == MICA_BF16 || entry->dtype == MICA_F16) && mica_tensor_dtype(tensor) == MICA_F32;
-}
-
-/* MICA_E_FORMAT, saying how the file's tensor differs from this one; MICA_OK if it does not. */
-static mica_status compare(const char *path, const char *name, const mica_safetensors_entry *entry,
-                           const mica_tensor *tensor, const mica__division *d) {
-  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-  const mica_shape shape = mica__division_whole(d, mica_tensor_shape(tensor));
-  if (!entry)
-    return mica__fail(MICA_E_FORMAT, "%s: it is of another network or optimiser: there is no tensor '%s'", path, name);
-  const bool same = entry->dtype == mica_tensor_dtype(tensor) || widens(entry, tensor);
-  if (same && mica_shape_equal(entry->shape, shape)) return MICA_OK;
-  if (mica_shape_equal(entry->shape, shape))
-    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but %s in this network; convert the file", path, name,
-                      entry->type ? entry->type : "?", mica_dtype_name(mica_tensor_dtype(tensor)));
-  return mica__fail(MICA_E_FORMAT, "%s: it is of another network or optimiser: the tensor '%s' is %s %s, not %s %s",
-                    path, name, entry->type ? entry->type : "?", mica_shape_format(entry->shape, is),
-                    mica_dtype_name(mica_tensor_dtype(tensor)), mica_shape_format(shape, want));
-}
-
-static mica_status fill(mica_tensor *tensor, const mica_safetensors_entry *entry) {
-  mica_queue *queue = mica_engine_queue(mica_tensor_engine(tensor));
-  if (!widens(entry, tensor)) return mica_tensor_upload(queue, tensor, entry->data, entry->bytes);
-  const size_t count = mica_tensor_bytes(tensor) / sizeof(float);
-  float *wide = malloc((count + 1) * sizeof *wide);
-  if (!wide) return mica__fail_nomem("weights");
-  for (size_t i = 0; i < count; i++) wide[i] = (float)mica__element_get(entry->dtype, entry->data, (int64_t)i);
-  mica_status status = mica_tensor_upload(queue, tensor, wide, count * sizeof *wide);
-  free(wide);
-  return status;
-}
-
-/* Fills a tensor from the file's, or from this rank's part of it. */
-static mica_status fill_part(const mica_nn *nn, size_t index, mica_tensor *tensor,
-                             const mica_safetensors_entry *entry) {
-  const mica__division *d = mica__nn_division(nn, index);
-  if (!mica__is_divided(d)) return fill(tensor, entry);
-  const mica_communicator *c = nn->config.tensor_ranks;
-  mica_safetensors_entry own = *entry;
-  own.bytes = entry->bytes / (size_t)c->ranks;
-  char *data = malloc(own.bytes + 1);
-  if (!data) return mica__fail_nomem("weights");
-  mica__division_copy(d, mica_tensor_shape(tensor), mica_dtype_size(entry->dtype), c->ranks, c->rank,
-                      (char *)(uintptr_t)entry->data, data, false);
-  own.data = data;
-  mica_status status = fill(tensor, &own);
-  free(data);
-  return status;
-}
-
-/* What is read: a network without the optimiser's state, with it, the former with moving averages in the place of
- * weights that have some, or the optimiser's state alone. */
-typedef enum extent { WEIGHTS, WHOLE, AVERAGES, OPTIMISER } extent;
-
-static mica_status find_entry(const mica_safetensors *file, const char *name, extent which,
-                              const mica_safetensors_entry **entry) {
-  mica__text average = {0};
-  *entry = NULL;
-  if (which == AVERAGES) {
-    mica__text_addf(&average, "ema.%s", name);
-    MICA_TRY(mica__text_status(&average));
-    *entry = mica_safetensors_find(file, average.data);
-    mica__text_free(&average);
-  }
-  if (!*entry) *entry = mica_safetensors_find(file, name);
-  return MICA_OK;
-}
-
-static bool reads(extent which, const mica_nn_parameter_info *info) {
-  return which == WHOLE || (info->role == MICA_NN_ROLE_OPTIMIZER) == (which == OPTIMISER);
-}
-
-/* Compares the tensors, or changes them. *missing: so many are not in the file; NULL: none may be missing. */
-static mica_status take(const mica_nn *nn, mica_session *session, extent which, const char *path,
-                        const mica_safetensors *file, bool changes, size_t *missing) {
-  size_t lacking = 0;
-  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
-    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-    mica_tensor *tensor = mica_session_parameter(session, info->name);
-    if (!tensor || !reads(which, info)) continue;
-    const mica_safetensors_entry *entry = NULL;
-    MICA_TRY(find_entry(file, info->own_name, which, &entry));
-    lacking += !entry;
-    if (!entry && missing) continue;
-    if (!changes) MICA_TRY(compare(path, info->own_name, entry, tensor, mica__nn_division(nn, i)));
-    if (changes && entry) MICA_TRY(fill_part(nn, i, tensor, entry));
-  }
-  if (missing) *missing = lacking;
-  return MICA_OK;
-}
-
-/* Compares all tensors before it changes any. */
-static mica_status load(const mica_nn *nn, mica_session *session, extent which, const char *path,
-                        const mica_safetensors *file, size_t *missing) {
-  MICA_TRY(take(nn, session, which, path, file, false, missing));
-  return take(nn, session, which, path, file, true, missing);
-}
-
-mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
-                         const mica_safetensors_pair *metadata, size_t metadata_count) {
-  if (!nn || !session || !path) return mica__fail(MICA_E_INVALID, "mica_nn_save: a pointer is NULL");
-  return save(nn, session, path, metadata, metadata_count);
-}
-
-mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path, size_t *missing) {
-  mica_safetensors *file = NULL;
-  if (!nn || !session || !path) return mica__fail(MICA_E_INVALID, "mica_nn_load: a pointer is NULL");
-  MICA_TRY(mica_safetensors_open(path, &file));
-  mica_status status = load(nn, session, WEIGHTS, path, file, missing);
-  mica_safetensors_close(file);
-  return status;
-}
-
-mica_status mica_nn_load_ema(const mica_nn *nn, mica_session *session, const char *path) {
-  mica_safetensors *file = NULL;
-  if (!nn || !session || !path) return mica__fail(MICA_E_INVALID, "mica_nn_load_ema: a pointer is NULL");
-  MICA_TRY(mica_safetensors_open(path, &file));
-  mica_status status = load(nn, session, AVERAGES, path, file, NULL);
-  mica_safetensors_close(file);
-  return status;
-}
-
-/* --- the position of a run --- */
 
 /* Numbers of the progress and their key in the file; one of the two pointers is set. */
 typedef struct field {
@@ -209,27 +57,27 @@ static size_t fields_of(const mica__phase *phase, mica__progress *p, mica__total
 }
 
 /* What this rank has of a checkpoint. */
-static mica_status collect_own(const mica_trainer *t, mica__parts *parts) {
+static mica_status collect_own(const mica_trainer *t, mica__weights *parts) {
   const mica__phase *training = &t->training;
-  MICA_TRY(collect(training->nn, training->session, true, !t->stages, parts));
-  return t->stages ? collect(t->stages->nn, t->stages->update, false, true, parts) : MICA_OK;
+  MICA_TRY(mica__nn_collect(training->nn, training->session, true, !t->stages, parts));
+  return t->stages ? mica__nn_collect(t->stages->nn, t->stages->update, false, true, parts) : MICA_OK;
 }
 
 /* Rank 0 gets what it has not from the others: a tensor that several have is the same on all of them. */
-static mica_status gather(const mica_trainer *t, mica__parts *parts) {
+static mica_status gather(const mica_trainer *t, mica__weights *parts) {
   mica_communicator *c = t->config.communicator;
   const int32_t among = mica__ranks_parts(t);
   if (!mica__ranks_divided(t)) return MICA_OK;
-  if (c->rank) return mica__parts_send(parts, c, MICA__SHARE_CHANNEL, 0);
-  mica__parts own = *parts;
-  *parts = (mica__parts){0};
-  mica_status status = mica__parts_join(parts, &own, among, 0);
-  mica__parts_free(&own);
+  if (c->rank) return mica__weights_send(parts, c, MICA__CHANNEL_SHARE, 0);
+  mica__weights own = *parts;
+  *parts = (mica__weights){0};
+  mica_status status = mica__weights_join(parts, &own, among, 0);
+  mica__weights_free(&own);
   for (int32_t rank = 1; status == MICA_OK && rank < c->ranks; rank++) {
-    mica__parts other = {0};
-    status = mica__parts_receive(&other, c, MICA__SHARE_CHANNEL, rank);
-    if (status == MICA_OK) status = mica__parts_join(parts, &other, among, rank % among);
-    mica__parts_free(&other);
+    mica__weights other = {0};
+    status = mica__weights_receive(&other, c, MICA__CHANNEL_SHARE, rank);
+    if (status == MICA_OK) status = mica__weights_join(parts, &other, among, rank % among);
+    mica__weights_free(&other);
   }
   return status;
 }
@@ -238,7 +86,7 @@ mica_status mica_trainer_save(mica_trainer *t, const char *path) {
   field fields[FIELDS];
   mica__text texts[FIELDS] = {{0}};
   mica_safetensors_pair pairs[FIELDS + 1];
-  mica__parts parts = {0};
+  mica__weights parts = {0};
   if (!t || !path) return mica__fail(MICA_E_INVALID, "mica_trainer_save: a pointer is NULL");
   size_t count = fields_of(&t->training, &t->progress, &t->epoch, fields);
   mica_status status = MICA_OK;
@@ -252,8 +100,8 @@ mica_status mica_trainer_save(mica_trainer *t, const char *path) {
   if (status == MICA_OK) status = collect_own(t, &parts);
   if (status == MICA_OK) status = gather(t, &parts);
   if (status == MICA_OK && (!mica__ranks_divided(t) || mica__ranks_speaks(t)))
-    status = mica__parts_write(&parts, path, pairs, count + 1);
-  mica__parts_free(&parts);
+    status = mica__weights_write(&parts, path, pairs, count + 1);
+  mica__weights_free(&parts);
   for (size_t i = 0; i < count; i++) mica__text_free(&texts[i]);
   return status;
 }
@@ -298,10 +146,10 @@ static mica_status load_all(mica_trainer *t, const char *path, const mica_safete
   const mica__phase *training = &t->training;
   const mica__stages *s = t->stages;
   t->stale = true;
-  if (!s) return load(training->nn, training->session, WHOLE, path, file, NULL);
-  MICA_TRY(take(s->nn, s->update, OPTIMISER, path, file, false, NULL));
-  MICA_TRY(load(training->nn, training->session, WEIGHTS, path, file, NULL));
-  return take(s->nn, s->update, OPTIMISER, path, file, true, NULL);
+  if (!s) return mica__nn_fill(training->nn, training->session, MICA__NN_WHOLE, path, file, NULL);
+  MICA_TRY(mica__nn_compare(s->nn, s->update, MICA__NN_OPTIMISER, path, file));
+  MICA_TRY(mica__nn_fill(training->nn, training->session, MICA__NN_WEIGHTS, path, file, NULL));
+  return mica__nn_fill(s->nn, s->update, MICA__NN_OPTIMISER, path, file, NULL);
 }
 
 mica_status mica_trainer_load(mica_trainer *t, const char *path) {

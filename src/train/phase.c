@@ -19,7 +19,7 @@ static char *joined(const char *first, const char *second) {
 
 /* --- columns --- */
 
-static mica__column *find(const mica_batch_values *batch, const char *name) {
+static mica__batch_input *find(const mica_batch_values *batch, const char *name) {
   for (size_t i = 0; name && i < batch->count; i++)
     if (!strcmp(batch->columns[i].name, name)) return &batch->columns[i];
   return NULL;
@@ -30,7 +30,7 @@ bool mica_batch_has(const mica_batch_values *batch, const char *name) { return b
 mica_value mica_batch_value(const mica_batch_values *batch, const char *name) {
   mica__text list = {0};
   if (!batch) return (mica_value){0};
-  mica__column *column = find(batch, name);
+  mica__batch_input *column = find(batch, name);
   if (column) {
     if (!column->value.graph) column->value = mica_input(batch->graph, column->input, column->dtype, column->shape);
     return column->value;
@@ -53,14 +53,14 @@ mica_value mica_batch_samples(const mica_batch_values *batch) {
 }
 
 static mica_status take_columns(mica__phase *phase, const mica_batch_column *columns, size_t count) {
-  phase->batch = (mica_batch_values){.graph = phase->graph, .columns = calloc(count + 1, sizeof(mica__column))};
+  phase->batch = (mica_batch_values){.graph = phase->graph, .columns = calloc(count + 1, sizeof(mica__batch_input))};
   phase->feeds = calloc(count + 1, sizeof *phase->feeds);
   if (!phase->batch.columns || !phase->feeds) return mica__fail_nomem("a trainer");
   for (size_t i = 0; i < count; i++) {
-    mica__column *column = &phase->batch.columns[phase->batch.count++];
+    mica__batch_input *column = &phase->batch.columns[phase->batch.count++];
     if (!columns[i].name || !*columns[i].name)
       return mica__fail(MICA_E_INVALID, "mica_trainer_create: column %zu has no name", i);
-    *column = (mica__column){.name = mica__strdup(columns[i].name), .input = joined("batch.", columns[i].name)};
+    *column = (mica__batch_input){.name = mica__strdup(columns[i].name), .input = joined("batch.", columns[i].name)};
     column->dtype = columns[i].dtype;
     column->shape = columns[i].shape;
     if (!column->name || !column->input) return mica__fail_nomem("a trainer");
@@ -348,7 +348,7 @@ void mica__phase_free(mica__phase *phase) {
 mica_status mica__phase_run(mica_trainer *t, mica__phase *phase, const mica_batch *batch, const mica_tensor *rate) {
   size_t count = 0;
   for (size_t i = 0; i < phase->batch.count; i++) {
-    const mica__column *column = &phase->batch.columns[i];
+    const mica__batch_input *column = &phase->batch.columns[i];
     const mica_tensor *tensor = NULL;
     if (!column->value.graph) continue;
     for (size_t k = 0; k < batch->tensor_count && !tensor; k++)

@@ -1,5 +1,6 @@
 /* Training on several ranks: what they agree on beside gradients. All of it is host memory and small but for the
  * parameters, which go from rank 0 to the others when a run begins. */
+#include "ops/collective/channels.h"
 #include "train/stages.h"
 
 #include <math.h>
@@ -73,7 +74,7 @@ static mica_status broadcast_parameter(const mica_trainer *t, mica_communicator 
   if (!data) return mica__fail_nomem("a parameter of all ranks");
   mica_status status = MICA_OK;
   if (c->rank == 0) status = mica_tensor_download(t->queue, tensor, data, bytes);
-  if (status == MICA_OK) status = run_among(c, MICA_COLLECTIVE_BROADCAST, MICA__SHARE_CHANNEL, MICA_U8, data, bytes);
+  if (status == MICA_OK) status = run_among(c, MICA_COLLECTIVE_BROADCAST, MICA__CHANNEL_SHARE, MICA_U8, data, bytes);
   if (status == MICA_OK && c->rank != 0) status = mica_tensor_upload(t->queue, tensor, data, bytes);
   free(data);
   return status;
@@ -98,7 +99,7 @@ mica_status mica__ranks_begin(mica_trainer *t) {
   mica_communicator *replicas = mica__ranks_replicas(t);
   if (!link_of(t)) return MICA_OK;
   if (replicas) MICA_TRY(broadcast_network(t, replicas, &t->training, !mica__ranks_divided(t)));
-  MICA_TRY(run(t, MICA_COLLECTIVE_BROADCAST, MICA__SHARE_CHANNEL, MICA_U8, &t->progress, sizeof t->progress));
+  MICA_TRY(run(t, MICA_COLLECTIVE_BROADCAST, MICA__CHANNEL_SHARE, MICA_U8, &t->progress, sizeof t->progress));
   /* What a checkpoint has of the epoch is of all ranks: one goes on from it. */
   if (link_of(t)->rank != 0) {
     memset(t->epoch.sums, 0, t->training.sum_count * sizeof *t->epoch.sums);
@@ -124,7 +125,7 @@ mica_status mica__ranks_agree(mica_trainer *t, bool stops, bool *all_stop) {
   if (*all_stop) return MICA_OK;
   t->stopping = stops;
   const mica_transfer transfer = {
-      .channel = MICA__AGREE_CHANNEL, .dtype = MICA_I32, .data = &t->stopping, .count = 1, .step = t->progress.step};
+      .channel = MICA__CHANNEL_AGREE, .dtype = MICA_I32, .data = &t->stopping, .count = 1, .step = t->progress.step};
   return mica_communicator_begin(link_of(t), &transfer, &t->agreed);
 }
 
@@ -148,7 +149,7 @@ mica_status mica__ranks_join_state(mica_trainer *t) {
     if (!data) return mica__fail_nomem("a parameter of all ranks");
     mica_status status = mica_tensor_download(t->queue, tensor, data, bytes);
     if (status == MICA_OK)
-      status = run_among(replicas, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_F32, data, count);
+      status = run_among(replicas, MICA_COLLECTIVE_ALL_REDUCE, MICA__CHANNEL_SUMS, MICA_F32, data, count);
     for (size_t k = 0; k < count; k++) data[k] /= (float)replicas->ranks;
     if (status == MICA_OK) status = mica_tensor_upload(t->queue, tensor, data, bytes);
     free(data);
@@ -159,12 +160,12 @@ mica_status mica__ranks_join_state(mica_trainer *t) {
 
 mica_status mica__ranks_add(const mica_trainer *t, double *sums, size_t count, int64_t *samples) {
   if (!link_of(t)) return MICA_OK;
-  if (count) MICA_TRY(run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_F64, sums, count));
-  return samples ? run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_I64, samples, 1) : MICA_OK;
+  if (count) MICA_TRY(run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__CHANNEL_SUMS, MICA_F64, sums, count));
+  return samples ? run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__CHANNEL_SUMS, MICA_I64, samples, 1) : MICA_OK;
 }
 
 mica_status mica__ranks_broadcast(const mica_trainer *t, void *data, size_t bytes) {
-  return link_of(t) ? run(t, MICA_COLLECTIVE_BROADCAST, MICA__SHARE_CHANNEL, MICA_U8, data, bytes) : MICA_OK;
+  return link_of(t) ? run(t, MICA_COLLECTIVE_BROADCAST, MICA__CHANNEL_SHARE, MICA_U8, data, bytes) : MICA_OK;
 }
 
 mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_seconds, mica_train_progress *event) {
@@ -179,7 +180,7 @@ mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_secon
   own[2] = now.moving - t->link_then.moving;
   own[0] = fmax(0, seconds - data_seconds - own[1]); /* it may have waited before the first step */
   t->link_then = now;
-  mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__SUMS_CHANNEL, MICA_F64, times, 3 * (size_t)c->ranks);
+  mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__CHANNEL_SUMS, MICA_F64, times, 3 * (size_t)c->ranks);
   event->ranks = c->ranks;
   for (int32_t r = 0; status == MICA_OK && r < c->ranks; r++) {
     if (times[3 * r] > times[3 * event->slowest_rank]) event->slowest_rank = r;

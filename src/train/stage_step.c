@@ -1,6 +1,7 @@
 /* Steps of a stage, and the weights of all ranks where a test wants them. */
 #include "base/text.h"
 #include "nn/divided.h"
+#include "ops/collective/channels.h"
 #include "train/stages.h"
 
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static mica_status make_feeds(mica_trainer *t, int32_t m, const mica_tensor *x, 
   mica__stages *s = t->stages;
   *count = 0;
   for (size_t i = 0; i < t->training.batch.count; i++) {
-    const mica__column *column = &t->training.batch.columns[i];
+    const mica__batch_input *column = &t->training.batch.columns[i];
     const mica_tensor *whole = NULL;
     if (!column->value.graph) continue;
     for (size_t k = 0; k < s->batch->tensor_count && !whole; k++)
@@ -129,7 +130,7 @@ static mica_status fetch(mica_trainer *t, size_t index, char *data, size_t bytes
     MICA_TRY(mica_tensor_download(t->queue, from, data, bytes));
   }
   const mica_transfer all = {.kind = MICA_COLLECTIVE_BROADCAST,
-                             .channel = MICA__SHARE_CHANNEL,
+                             .channel = MICA__CHANNEL_SHARE,
                              .peer = s ? s->count - 1 - stage : 0,
                              .dtype = MICA_U8,
                              .data = data,
@@ -146,7 +147,7 @@ static mica_status join_parts(const mica_trainer *t, size_t index, char *parts, 
   if (!offsets) return mica__fail_nomem("weights of all ranks");
   for (int32_t k = 0; k <= c->ranks; k++) offsets[k] = (int64_t)(bytes / (size_t)c->ranks) * k;
   const mica_transfer all = {.kind = MICA_COLLECTIVE_ALL_GATHER,
-                             .channel = MICA__SHARE_CHANNEL,
+                             .channel = MICA__CHANNEL_SHARE,
                              .dtype = MICA_U8,
                              .data = parts,
                              .count = (int64_t)bytes,

@@ -6,6 +6,7 @@
 #include "nn/divided.h"
 #include "nn/optim.h"
 #include "nn/optim_ranks.h"
+#include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
 
 #include <mica/nodes.h>
@@ -230,7 +231,8 @@ static mica_status add_optimiser(mica_trainer *t, mica__stages *s, mica_value *g
     MICA_TRY(mica_nn_set_decay(s->nn, info->own_name, info->decay, NULL));
     mica_value sum = take_sum(s->graph, GRADIENT, info->own_name, shape);
     mica_communicator *among = sharers(s, i);
-    if (among) mica__all_reduce(&sum, 1, among, MICA__RANKS_CHANNEL_END - 3 - (int32_t)i, MICA_COMPRESSION_NONE, &sum);
+    if (among)
+      mica__all_reduce(&sum, 1, among, MICA__CHANNEL_SHARD_NORMS - 1 - (int32_t)i, MICA_COMPRESSION_NONE, &sum);
     elsewhere[count] = s->holders[i] & (((uint64_t)1 << s->stage) - 1);
     grads[count++] = mica_div(sum, mica__ranks_divisor(weight, t->training.least));
   }

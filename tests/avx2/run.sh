@@ -4,7 +4,8 @@
 #
 #   sh tests/avx2/run.sh PROGRAM [ARGUMENT...]        sh tests/avx2/run.sh build/bin/mica-bench gemm
 #
-# Compiled kernels are kept in build/avx2 beside PROGRAM's bin, apart from those of the machine itself.
+# Compiled kernels are kept in build/avx2 beside PROGRAM's bin, or, as a test, in the tests' cache: apart from those of
+# the machine itself.
 #
 # Exit status: the program's; 2 usage; 77 where PoCL or its LLVM are not found, or do not say AVX2 in the end.
 set -eu
@@ -30,7 +31,13 @@ llvm=$(ldd "$pocl" | sed -n 's/^[[:space:]]*\(libLLVM[^ ]*\) .*/\1/p' | head -n 
 [ -n "$llvm" ] || skip "PoCL has LLVM within itself"
 cc -shared -fPIC -O1 -DLLVM_LIBRARY="\"$llvm\"" -o "$folder/host_cpu.so" "$self/host_cpu.c" -ldl
 
-export POCL_CACHE_DIR="$folder/pocl" MICA_CACHE_DIR="$folder/mica" OPENBLAS_CORETYPE=Haswell ONEDNN_MAX_CPU_ISA=AVX2 \
+if [ -n "${MICA_TEST_LAUNCH_LOG:-}" ]; then
+  export POCL_CACHE_DIR="$POCL_CACHE_DIR-avx2" MICA_CACHE_DIR="$MICA_CACHE_DIR-avx2"
+else
+  export POCL_CACHE_DIR="$folder/pocl" MICA_CACHE_DIR="$folder/mica"
+fi
+mkdir -p "$POCL_CACHE_DIR" "$MICA_CACHE_DIR"
+export OPENBLAS_CORETYPE=Haswell ONEDNN_MAX_CPU_ISA=AVX2 \
   DNNL_MAX_CPU_ISA=AVX2 ATEN_CPU_CAPABILITY=avx2
 export LD_PRELOAD="$folder/host_cpu.so"
 "$bin/mica" devices | grep -q 'vectors of 32 bytes' || skip "PoCL does not believe it"

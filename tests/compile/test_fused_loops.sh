@@ -7,6 +7,6 @@
 set -eu
 method=${MICA_TEST_POCL_METHOD:-workitemloops}
 export POCL_WORK_GROUP_METHOD="$method" POCL_WORK_GROUP_SPECIALIZATION=1 MICA_TEST_FUSED_BATCHES=1
-export POCL_CACHE_DIR="$MICA_BUILD_DIR/cache/pocl-$method" MICA_CACHE_DIR="$MICA_BUILD_DIR/cache/mica-$method"
+export POCL_CACHE_DIR="$POCL_CACHE_DIR-$method" MICA_CACHE_DIR="$MICA_CACHE_DIR-$method"
 mkdir -p "$POCL_CACHE_DIR" "$MICA_CACHE_DIR"
 exec "$MICA_BUILD_DIR/bin/tests/test_compile_fused"

@@ -2,7 +2,7 @@
  *
  * Rotated, scaled, shifted and mirrored pictures beside torchvision's affine (transforms v2, bilinear), for the angles,
  * factors and shifts that the samples' draws were. */
-#include "data/geometry.h"
+#include "ops/batch/geometry.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"

@@ -108,6 +108,39 @@ START_TEST(what_is_no_list_is_said) {
 }
 END_TEST
 
+/* Days as eight digits, and moments with a distance from UTC. A number among them, or one row, makes them numbers. */
+START_TEST(dates_are_times) {
+  mica_dataset *d = NULL;
+  for (uint64_t memory = 0; memory < 2; memory++) {
+    files_write_text("table.csv", "day,at,a,label\n20011229,2024-10-27T02:30+02:00,1,x\n"
+                                  "20020105,2024-10-27T02:30+01:00,2,y\n");
+    ck_ok(mica_dataset_open(files_path("table.csv"), &(mica_dataset_config){.memory = memory}, &d));
+    static const struct {
+      const char *name;
+      uint64_t sample;
+      int64_t seconds;
+    } want[] = {{"day", 0, 1009584000}, {"day", 1, 1010188800}, {"at", 0, 1729989000}, {"at", 1, 1729992600}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+      int64_t seconds = 0;
+      ck_assert_int_eq(column_of(d, want[i].name)->kind, MICA_COLUMN_KIND_TIME);
+      ck_ok(mica_dataset_read(d, mica_dataset_column_index(d, want[i].name), want[i].sample, &seconds, sizeof seconds));
+      ck_assert_int_eq(seconds, want[i].seconds);
+    }
+    mica_dataset_destroy(d);
+  }
+  ck_assert_int_eq(open_table("when,label\n2024-02-28,a\n2024-02-29,b\n2024-02-30,a\n", NULL, &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "table.csv line 4: column \"when\" holds \"2024-02-30\", and"));
+  ck_assert_int_eq(open_table("when,label\n2024-02-28,a\n2024-02-30,a\n", "when=time", &d), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "line 3: column \"when\" holds \"2024-02-30\""));
+  static const char *const numbers[] = {"day,label\n20011229,x\n20011232,y\n", "day,label\n20011229,x\n"};
+  for (size_t i = 0; i < 2; i++) {
+    ck_ok(open_table(numbers[i], NULL, &d));
+    ck_assert_int_eq(column_of(d, "x")->kind, MICA_COLUMN_KIND_NUMBER);
+    mica_dataset_destroy(d);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("kinds");
   TCase *tcase = tcase_create("kinds");
@@ -116,6 +149,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, texts_may_be_no_classes);
   tcase_add_test(tcase, languages_are_names);
   tcase_add_test(tcase, what_is_no_list_is_said);
+  tcase_add_test(tcase, dates_are_times);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <mica/mica.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +123,7 @@ static mica_value loss_of(mica_nn *nn, mica_value *weight) {
   if (takes_tokens()) z = mica_mean(z, MICA_AXES(1), false);
   *weight = mica_sum(mica_full_like(mica_cast(y, MICA_F32), 1), MICA_ALL_AXES, false);
   mica_value entropy = mica_cross_entropy(z, y, NULL);
-  const mica_dice_config how = {.ranks = mica_nn_loss_ranks(nn), .channel = MICA_CHANNELS / 4 - 2};
+  const mica_dice_config how = {.ranks = mica_nn_loss_ranks(nn), .channel = MICA_CHANNELS / 8 - 1};
   return current.dice ? mica_add(entropy, mica_dice(z, y, &how)) : entropy;
 }
 
@@ -429,15 +430,63 @@ static void refused(mica_communicator *c) {
   mica_all_reduce(mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC)), c, 0);
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
   mica_graph_destroy(graph);
-  for (int wrong = 0; wrong < 3; wrong++) {
-    ck_ok(mica_graph_create(&graph));
-    mica_all_reduce(mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3)), wrong ? c : NULL, wrong == 1 ? -1 : 1 << 20);
-    ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
-    mica_graph_destroy(graph);
+}
+
+/* Channels from MICA_CHANNELS / 8 on are the library's: a network's first batch norm is there. */
+static void channels_refused(mica_communicator *c) {
+  static const int32_t channels[] = {
+      0, MICA_CHANNELS / 8 - 2, MICA_CHANNELS / 8 - 1, MICA_CHANNELS / 8, MICA_CHANNELS / 4 - 1, -1, 1 << 20};
+  for (size_t k = 0; k < sizeof channels / sizeof *channels; k++)
+    for (int op = 0; op < 5; op++) {
+      const int32_t channel = channels[k], taken = op == 4 ? 2 : 1;
+      const bool own = channel >= 0 && channel + taken <= MICA_CHANNELS / 8;
+      for (int alone = 0; alone < (op == 3 ? 1 : 2); alone++) {
+        mica_communicator *among = alone ? NULL : c;
+        const mica_dice_config dice = {.ranks = among, .channel = channel};
+        mica_graph *graph;
+        ck_ok(mica_graph_create(&graph));
+        mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(2, 3)), none = {0};
+        mica_value y = mica_parameter(graph, "y", MICA_I32, MICA_SHAPE(2));
+        if (op == 0) mica_all_reduce(p, among, channel);
+        if (op == 1) mica_parallel_enter(p, among, channel);
+        if (op == 2) mica_parallel_leave(p, among, channel);
+        if (op == 3) mica_dice(p, y, &dice);
+        if (op == 4) mica_batch_norm_ranks(p, none, none, 1e-5, among, channel, NULL);
+        ck_assert_msg(mica_graph_status(graph) == (own && !alone ? MICA_OK : MICA_E_INVALID), "op %d, channel %d: %s",
+                      op, (int)channel, mica_graph_message(graph));
+        mica_graph_destroy(graph);
+      }
+    }
+}
+
+/* A network's batch norms end below the channels of what runs beside them. */
+static void norms_refused(mica_communicator *c) {
+  const mica_nn_config config = {.training = true, .norm_ranks = c};
+  const int32_t most = (MICA_CHANNELS / 4 - 4 - MICA_CHANNELS / 8) / 2;
+  mica_graph *graph;
+  mica_nn *nn;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &config, &nn));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 1));
+  for (int32_t k = 0; k < most; k++) {
+    char name[16];
+    snprintf(name, sizeof name, "bn%d", (int)k);
+    mica_nn_batch_norm(nn, name, x, NULL);
   }
+  ck_ok(mica_graph_status(graph));
+  mica_nn_batch_norm(nn, "last", x, NULL);
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_UNSUPPORTED);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
 }
 
 START_TEST(wrong_sums) { test_members(1, NULL, refused); }
+END_TEST
+
+START_TEST(too_many_norms) { test_members(1, NULL, norms_refused); }
+END_TEST
+
+START_TEST(channels_of_the_library) { test_members(1, NULL, channels_refused); }
 END_TEST
 
 /* --- faults --- */
@@ -474,6 +523,8 @@ Suite *test_suite(void) {
   tcase_add_test(tests, buckets_leave_during_the_backward_pass);
   tcase_add_test(tests, sums_in_graphs);
   tcase_add_test(tests, wrong_sums);
+  tcase_add_test(tests, channels_of_the_library);
+  tcase_add_test(tests, too_many_norms);
   tcase_add_test(tests, a_rank_that_hangs);
   suite_add_tcase(suite, tests);
   return suite;

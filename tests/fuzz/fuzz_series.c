@@ -27,9 +27,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 }
 
 bool fuzz_seed(size_t index, mica__text *seed) {
-  static const char *const seeds[] = {"time,a,b\n1999-12,1,2\n2000-01,,3\n", "2000-02-28;1\n2000-02-29;NA\n",
+  static const char *const seeds[] = {"time,a,b\n1999-12,1,2\n2000-01,,3\n",
+                                      "2000-02-28;1\n2000-02-29;NA\n",
                                       "when\tx\n2000-12-31 23:00\t-1e3\n2001-01-01T00:00:00Z\t4\n",
-                                      "year,a\n1,2\n2,3\n"};
+                                      "year,a\n1,2\n2,3\n",
+                                      "t,a\n20011229,2\n20020105,3\n",
+                                      "t,a\n2024-10-27T02:00+02:00,1\n2024-10-27T02:00+01:00,2\n",
+                                      "time,a\n1949.0,1\n1949.083,2\n"};
   if (index >= sizeof seeds / sizeof *seeds) return false;
   mica__text_add(seed, seeds[index]);
   return true;

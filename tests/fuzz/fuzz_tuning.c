@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (mica__tuning_init(&tuning) != MICA_OK) return 0;
   if (mica__tuning_parse(&tuning, (const char *)data, size) == MICA_OK)
     for (size_t i = 0; i < tuning.count; i++) {
-      const mica__fact *fact = &tuning.facts[i];
+      const mica__tuning_fact *fact = &tuning.facts[i];
       if (!memchr(fact->subject, '\0', MICA__TUNING_TEXT) || !memchr(fact->text, '\0', MICA__TUNING_TEXT)) abort();
       if (!fact->bad && !(fact->seconds > 0)) abort();
     }

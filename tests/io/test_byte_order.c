@@ -8,6 +8,7 @@
 #include "support/wire.h"
 
 #include <mica/compress.h>
+#include <mica/gguf.h>
 #include <mica/io.h>
 #include <mica/mica.h>
 #include <mica/onnx.h>
@@ -135,6 +136,42 @@ START_TEST(networks) {
 }
 END_TEST
 #endif
+
+/* The element types of safetensors that GGUF has, each a tensor, and numbers of two widths as values. */
+START_TEST(gguf_files) {
+  static const uint32_t number = 0x01020304;
+  static const uint16_t pair[] = {0x0102, 0x0304};
+  const mica_gguf_value keys[] = {{.key = "number", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &number},
+                                  {.key = "pair", .kind = MICA_GGUF_KIND_U16, .array = true, .count = 2, .data = pair}};
+  mica_weight_entry entries[TYPES];
+  size_t count = 0, size = 0, kept[TYPES];
+  for (size_t i = 0; i < TYPES; i++)
+    if (types[i].dtype != MICA_BOOL && mica_dtype_kind_of(types[i].dtype) != MICA_DTYPE_KIND_UNSIGNED) {
+      kept[count] = i;
+      entries[count++] = (mica_weight_entry){.name = types[i].name,
+                                             .dtype = types[i].dtype,
+                                             .shape = MICA_SHAPE(ELEMENTS),
+                                             .data = types[i].host,
+                                             .bytes = bytes_of(i)};
+    }
+  ck_assert_uint_eq(count, 8);
+  ck_ok(mica_gguf_write(files_path("a.gguf"), keys, 2, entries, count));
+  uint8_t *file = files_read(files_path("a.gguf"), &size);
+  ck_assert_mem_eq(file + 24 + 8 + 6 + 4, "\4\3\2\1", 4);
+  ck_assert_mem_eq(file + 24 + 22 + 8 + 4 + 4 + 4 + 8, "\2\1\4\3", 4);
+  for (size_t i = 0; i < count; i++)
+    ck_assert_mem_eq(file + size - 32 * (count - i), types[kept[i]].file, bytes_of(kept[i]));
+  mica_gguf *gguf = NULL;
+  ck_ok(mica_gguf_open_memory("a.gguf", file, size, &gguf));
+  ck_assert_int_eq(mica_gguf_integer(mica_gguf_find(gguf, "number"), 0), number);
+  ck_assert_int_eq(mica_gguf_integer(mica_gguf_find(gguf, "pair"), 1), pair[1]);
+  for (size_t i = 0; i < count; i++)
+    ck_assert_msg(!memcmp(mica_gguf_tensor(gguf, i)->data, types[kept[i]].host, bytes_of(kept[i])),
+                  "%s is read wrongly", types[kept[i]].name);
+  mica_gguf_close(gguf);
+  free(file);
+}
+END_TEST
 
 /* Written in the host's order, which the header names; read in either (those of highest bytes first: io.npy). */
 START_TEST(npy) {
@@ -297,6 +334,7 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, safetensors);
   tcase_add_test(tcase, networks);
 #endif
+  tcase_add_test(tcase, gguf_files);
   tcase_add_test(tcase, npy);
 #ifdef MICA_WITH_ONNX
   tcase_add_test(tcase, onnx_tensors);

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <mica/gguf.h>
 #include <mica/history.h>
 #include <mica/io.h>
 #include <mica/safetensors.h>
@@ -35,6 +36,36 @@ static mica_status safetensors(void *user) {
     if (!found || memcmp(found->data, weights, sizeof weights) != 0) status = MICA_E_NUMERIC;
   }
   mica_safetensors_close(file);
+  return status;
+}
+
+static mica_status gguf(void *user) {
+  static const mica_gguf_text texts[] = {{"a", 1}, {"bc", 2}};
+  static const mica_gguf_value list = {.kind = MICA_GGUF_KIND_TEXT, .array = true, .count = 2, .data = texts};
+  static const mica_gguf_value keys[] = {
+      {.key = "lists", .kind = MICA_GGUF_KIND_ARRAY, .array = true, .count = 1, .data = &list}};
+  static const mica_weight_entry tensors[] = {
+      {.name = "w", .dtype = MICA_F32, .shape = {2, {2, 3}}, .data = weights, .bytes = sizeof weights}};
+  const char *path = files_path("x/weights.gguf");
+  mica_weights *file = NULL;
+  (void)user;
+  mica_status status = mica_gguf_write(path, keys, 1, tensors, 1);
+  if (status == MICA_OK) status = mica_gguf_write(path, keys, 1, tensors, 1);
+  if (status == MICA_OK) status = mica_weights_open(path, &file);
+  if (status == MICA_OK && memcmp(mica_weights_find(file, "w")->data, weights, sizeof weights) != 0)
+    status = MICA_E_NUMERIC;
+  if (status == MICA_OK && !mica_gguf_find(mica_weights_gguf(file), "lists")) status = MICA_E_NUMERIC;
+  mica_weights_close(file);
+  return status;
+}
+
+/* A folder with an index. */
+static mica_status shards(void *user) {
+  mica_weights *file = NULL;
+  (void)user;
+  mica_status status = mica_weights_open(files_path("shards"), &file);
+  if (status == MICA_OK && mica_weights_count(file) != 2) status = MICA_E_NUMERIC;
+  mica_weights_close(file);
   return status;
 }
 
@@ -83,6 +114,8 @@ static const struct {
   const char *name;
   fault_scenario *run;
 } scenarios[] = {{"weights.safetensors", safetensors},
+                 {"weights.gguf", gguf},
+                 {"shards", shards},
                  {"history.csv", history},
                  {"events", events},
 #if MICA_WITH_PNG
@@ -114,7 +147,13 @@ START_TEST(nothing_is_left_aside) {
 }
 END_TEST
 
-static void setup(void) { files_write_text("x/history.csv", ""); }
+static void setup(void) {
+  files_write_text("x/history.csv", "");
+  ck_ok(mica_safetensors_write(files_path("shards/1.safetensors"), &entries[0], 1, NULL, 0));
+  ck_ok(mica_safetensors_write(files_path("shards/2.safetensors"), &entries[1], 1, NULL, 0));
+  files_write_text("shards/model.safetensors.index.json",
+                   "{\"weight_map\": {\"a \\\"quoted\\\" name\": \"1.safetensors\", \"nothing\": \"2.safetensors\"}}");
+}
 
 Suite *test_suite(void) {
   Suite *suite = suite_create("host faults");

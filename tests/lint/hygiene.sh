@@ -8,7 +8,7 @@ status=0
 
 for entry in * .[!.]*; do
   case $entry in
-    include | src | cl | tests | samples | cmake | CMakeLists.txt | README.md | CHANGELOG.md | LICENSE) ;;
+    include | src | cl | tests | samples | cmake | docs | CMakeLists.txt | README.md | CHANGELOG.md | LICENSE) ;;
     .ci | .github | .clang-format | .clang-tidy | .editorconfig | .gitignore | .git) ;;
     build* | .cache | compile_commands.json | '*' | '.[!.]*') ;;
     *) echo "$entry: does not belong at the root"; status=1 ;;

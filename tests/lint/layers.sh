@@ -1,30 +1,32 @@
 #!/bin/sh
-# sh tests/lint/layers.sh [ROOT]: who may include whom. Dependencies point down only; src/README.md has the diagram.
-# compile knows ops by their descriptors alone, which registry.h lists.
+# sh tests/lint/layers.sh [ROOT]: who may include whom. Dependencies point down only, by the floors of
+# tests/lint/floors.txt; src/README.md has the diagram. compile knows ops by their descriptors alone, which registry.h
+# lists.
 set -eu
-cd "${1:-$(dirname "$0")/../..}"
+lint=$(cd "$(dirname "$0")" && pwd)
+cd "${1:-$lint/../..}"
 
 bench=tests/bench
 [ -d $bench ] || bench=''
 # shellcheck disable=SC2086
-find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs awk '
+find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs awk -v floors="$lint/floors.txt" '
   BEGIN {
-    below["base"] = "base"
-    below["runtime"] = "runtime base cl"
-    below["ir"] = "ir base"
-    below["cl"] = "cl"         # of which C includes fields.clh alone
-    below["ops"] = "ops ir runtime base cl"
-    below["compile"] = "compile " below["ops"]
-    split("eager nn data io text onnx compress dist", siblings)
-    for (i in siblings) below[siblings[i]] = siblings[i] " " below["compile"]
-    below["train"] = "train " below["nn"]
-    below["task"] = "task train " below["compile"]
-    for (i in siblings) below["task"] = below["task"] " " siblings[i]
-    below["cli"] = "cli"       # and the public headers, as everybody
+    granted["runtime"] = granted["ops"] = "cl" # of which C includes fields.clh alone
+    granted["dist"] = "nn"
+    granted["train"] = "nn dist"
+    while ((getline line <floors) > 0) {
+      if (line ~ /^#/) continue
+      # Above compile, rooms know each other by public headers, except where granted; task sees all.
+      for (i = split(line, rooms, " "); i > 0; i--)
+        below[rooms[i]] = rooms[i] " " granted[rooms[i]] (rooms[i] == "task" ? all : seen)
+      all = all " " line
+      if (!("compile" in below) || line == "compile") seen = all
+    }
+    below["cl"] = "cl"
+    below["cli"] = "cli" # and the public headers, as everybody
     excepted["cli", "runtime/serve_builds.h"] = 1 # what its processes of builders do
-    below["samples"] = ""
-    below["bench"] = "bench " below["compile"] # what it measures
-    below["include"] = ""
+    below["samples"] = below["include"] = ""
+    below["bench"] = "bench cl" seen # what it measures
   }
   FNR == 1 {
     split(FILENAME, path, "/")

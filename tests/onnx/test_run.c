@@ -206,7 +206,7 @@ START_TEST(reductions_of_no_axes_take_elements) {
     wire_int(&noop, 3, 1);
     wire_inside(&node, WIRE_NODE_ATTRIBUTE, &noop);
     wire_inside(&graph, WIRE_GRAPH_NODE, &node);
-    mica__text file = wire_model(&graph);
+    mica__text file = wire_model_of(&graph, 18);
     program p = start(&file, NULL);
     mica_onnx_feed x = feed_x(2);
     ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));
@@ -243,7 +243,7 @@ START_TEST(identities_over_no_axes_take_any_rank) {
     mica__text in = wire_port("x", 1, extents), out = wire_port("y", 1, extents);
     wire_inside(&graph, WIRE_GRAPH_INPUT, &in);
     wire_inside(&graph, WIRE_GRAPH_OUTPUT, &out);
-    mica__text file = wire_model(&graph);
+    mica__text file = wire_model_of(&graph, 18);
     program p = start(&file, NULL);
     mica_onnx_feed x = {.name = "x", .shape = shape, .dtype = MICA_F32, .data = numbers};
     ck_ok(mica_onnx_run(p.runner, test_queue(), &x, 1));

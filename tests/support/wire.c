@@ -114,10 +114,12 @@ mica__text wire_body(const char *name, const char *const *in, const char *const 
   return attribute;
 }
 
-mica__text wire_model(mica__text *graph) {
+mica__text wire_model(mica__text *graph) { return wire_model_of(graph, 17); }
+
+mica__text wire_model_of(mica__text *graph, int64_t version) {
   mica__text model = {0}, set = {0};
   wire_int(&model, 1, 8);
-  wire_int(&set, 2, 17);
+  wire_int(&set, 2, version);
   wire_inside(&model, 8, &set);
   wire_inside(&model, WIRE_MODEL_GRAPH, graph);
   return model;

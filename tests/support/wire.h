@@ -27,6 +27,8 @@ mica__text wire_graph(const char *const *nodes);
 mica__text wire_body(const char *name, const char *const *in, const char *const *out, const char *const *nodes);
 /* A model of IR version 8 and operator set 17 around a graph, which is freed. */
 mica__text wire_model(mica__text *graph);
+/* Such a model of another version of the operator set. */
+mica__text wire_model_of(mica__text *graph, int64_t version);
 
 /* Fields of messages, by their numbers in ONNX. */
 enum {

@@ -24,7 +24,7 @@ static mica_status run(mica__call *call, mica_queue *queue, const mica_tensor *c
   if (!inputs) return mica__fail_nomem("a branch");
   for (size_t i = 0; i < body->input_count; i++)
     if (c->slots[on][i]) inputs[i] = operands[c->slots[on][i]];
-  mica__program *program = NULL;
+  mica__flow_program *program = NULL;
   mica__run taken = {.queue = queue, .inputs = inputs};
   mica_status status = mica__function_call(body, &taken, &program);
   for (size_t i = 0; status == MICA_OK && i < call->result_count; i++) call->results[i] = program->outputs[i];

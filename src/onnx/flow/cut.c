@@ -26,7 +26,7 @@ static mica_status cut(mica__trace *t, const mica__onnx_node *node, const char *
     stage->sources[i] = mica__trace_source(t, values[i].id);
     for (size_t k = 0; k < stage->id_count; k++)
       if (stage->ids[k] == values[i].id)
-        stage->sources[i] = (mica__source){(int32_t)t->program->path_count, (int32_t)k};
+        stage->sources[i] = (mica__flow_source){(int32_t)t->program->path_count, (int32_t)k};
   }
   MICA_TRY(mica__runner_note_cut(t->program->function->runner, node, why));
   return mica__trace_push(t, stage);
@@ -35,7 +35,7 @@ static mica_status cut(mica__trace *t, const mica__onnx_node *node, const char *
 mica_status mica__cut_value(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                             const void **data) {
   mica__trace *t = l->trace;
-  mica__program *p = t->program;
+  mica__flow_program *p = t->program;
   if (!mica__cut_is_replayed(l)) {
     mica__stage *stage = NULL;
     mica_status status = make_stage(t, &value, 1, &stage);
@@ -77,7 +77,7 @@ static void destroy_call(mica__call *call) {
 static mica_status run_call(mica__trace *t, const mica__onnx_node *node, const char *why, mica__call *call,
                             const mica_value *operands, size_t count) {
   mica__stage *stage = NULL;
-  mica__program *p = t->program;
+  mica__flow_program *p = t->program;
   mica_status status = make_stage(t, operands, count, &stage);
   if (status != MICA_OK) {
     destroy_call(call);

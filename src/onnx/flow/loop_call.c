@@ -150,7 +150,7 @@ static mica_status end_collection(loop_call *c, collection *k, int64_t trips, co
 
 static mica_status run_trip(loop_call *c, mica_queue *queue, int64_t trip, int64_t most, bool *on) {
   const mica__loop_form *f = &c->form;
-  mica__program *program = NULL;
+  mica__flow_program *program = NULL;
   mica__run run = {.queue = queue, .inputs = c->now, .want = want, .user = c};
   MICA_TRY(mica__function_call(c->body, &run, &program));
   const mica__stage *last = program->path[program->path_count - 1];

@@ -36,7 +36,7 @@ mica__function *mica__function_create(mica_onnx_runner *runner, const mica__onnx
   return NULL;
 }
 
-static void destroy_program(mica__function *f, mica__program *p) {
+static void destroy_program(mica__function *f, mica__flow_program *p) {
   if (!p) return;
   for (size_t i = 0; i < f->input_count; i++) {
     if (p->inputs && p->inputs[i].data != f->inputs[i].data) free((void *)p->inputs[i].data);
@@ -57,7 +57,7 @@ static void destroy_program(mica__function *f, mica__program *p) {
 }
 
 void mica__function_forget(mica__function *f) {
-  for (mica__program *p = f->programs, *next; p; p = next) {
+  for (mica__flow_program *p = f->programs, *next; p; p = next) {
     next = p->next;
     destroy_program(f, p);
   }
@@ -77,7 +77,8 @@ void mica__function_destroy(mica__function *f) {
 
 /* --- finding --- */
 
-static bool is_for(const mica__function *f, const mica__program *p, const mica__lower_input *inputs, bool elements) {
+static bool is_for(const mica__function *f, const mica__flow_program *p, const mica__lower_input *inputs,
+                   bool elements) {
   for (size_t i = 0; i < f->input_count; i++) {
     const mica__lower_input *a = &p->inputs[i], *b = &inputs[i];
     if (a->given != b->given || (!a->data) != (!b->data)) return false;
@@ -92,11 +93,11 @@ static bool is_for(const mica__function *f, const mica__program *p, const mica__
 static bool free_inputs(mica__function *f, const mica__lower_input *inputs) {
   size_t count = 0;
   bool freed = false;
-  for (const mica__program *p = f->programs; p; p = p->next) count += is_for(f, p, inputs, false);
+  for (const mica__flow_program *p = f->programs; p; p = p->next) count += is_for(f, p, inputs, false);
   for (size_t i = 0; count >= MOST_VALUES && i < f->input_count; i++) {
     size_t others = 0;
     if (!f->bound[i] || !inputs[i].data) continue;
-    for (const mica__program *p = f->programs; p; p = p->next)
+    for (const mica__flow_program *p = f->programs; p; p = p->next)
       others += is_for(f, p, inputs, false) && memcmp(p->inputs[i].data, inputs[i].data, bytes_of(&inputs[i]));
     if (2 * others < MOST_VALUES) continue;
     f->bound[i] = false;
@@ -105,8 +106,8 @@ static bool free_inputs(mica__function *f, const mica__lower_input *inputs) {
   return freed;
 }
 
-static void drop_empty(mica__function *f, const mica__program *now) {
-  for (mica__program **at = &f->programs, *p; (p = *at);) {
+static void drop_empty(mica__function *f, const mica__flow_program *now) {
+  for (mica__flow_program **at = &f->programs, *p; (p = *at);) {
     if (p->root || p == now) {
       at = &p->next;
     } else {
@@ -117,8 +118,8 @@ static void drop_empty(mica__function *f, const mica__program *now) {
 }
 
 mica_status mica__function_program(mica__function *f, const mica__lower_input *inputs, bool *again,
-                                   mica__program **out) {
-  for (mica__program *p = f->programs; p; p = p->next)
+                                   mica__flow_program **out) {
+  for (mica__flow_program *p = f->programs; p; p = p->next)
     if (is_for(f, p, inputs, true)) {
       *out = p;
       return MICA_OK;
@@ -129,17 +130,17 @@ mica_status mica__function_program(mica__function *f, const mica__lower_input *i
     return MICA_OK;
   }
   drop_empty(f, NULL);
-  mica__program *p = calloc(1, sizeof *p);
+  mica__flow_program *p = calloc(1, sizeof *p);
   if (!p) return mica__fail_nomem("a runner");
-  *p = (mica__program){.function = f,
-                       .fresh = true,
-                       .inputs = calloc(f->input_count + 1, sizeof *p->inputs),
-                       .uploads = calloc(f->input_count + 1, sizeof(mica_tensor *)),
-                       .sent = calloc(f->input_count + 1, sizeof(void *)),
-                       .outputs = calloc(f->output_count + 1, sizeof(mica_tensor *)),
-                       .wanted = calloc(f->output_count + 1, sizeof(mica_tensor *)),
-                       .copies = calloc(f->output_count + 1, sizeof(mica_tensor *)),
-                       .written = calloc(f->output_count + 1, sizeof *p->written)};
+  *p = (mica__flow_program){.function = f,
+                            .fresh = true,
+                            .inputs = calloc(f->input_count + 1, sizeof *p->inputs),
+                            .uploads = calloc(f->input_count + 1, sizeof(mica_tensor *)),
+                            .sent = calloc(f->input_count + 1, sizeof(void *)),
+                            .outputs = calloc(f->output_count + 1, sizeof(mica_tensor *)),
+                            .wanted = calloc(f->output_count + 1, sizeof(mica_tensor *)),
+                            .copies = calloc(f->output_count + 1, sizeof(mica_tensor *)),
+                            .written = calloc(f->output_count + 1, sizeof *p->written)};
   if (!p->inputs || !p->uploads || !p->sent || !p->outputs || !p->wanted || !p->copies || !p->written) {
     destroy_program(f, p);
     return mica__fail_nomem("a runner");
@@ -178,13 +179,13 @@ static mica_status say_outputs(const mica__trace *t, const mica_value *outputs, 
     stage->sources[i] = mica__trace_source(t, outputs[i].id);
     if (stage->sources[i].stage != -2 && !(stage->sources[i].stage == -1 && copies)) continue;
     for (size_t k = 0; k < stage->id_count; k++)
-      if (stage->ids[k] == outputs[i].id) stage->sources[i] = (mica__source){at, (int32_t)k};
+      if (stage->ids[k] == outputs[i].id) stage->sources[i] = (mica__flow_source){at, (int32_t)k};
   }
   return MICA_OK;
 }
 
 /* The extents that indices are for may differ from way to way: each end has its own. */
-static mica_status check_indices(const mica__program *p, const mica__stage *stage) {
+static mica_status check_indices(const mica__flow_program *p, const mica__stage *stage) {
   const mica_onnx_runner *r = p->function->runner;
   for (size_t i = 0; p->function->is_model && i < stage->index_count; i++) {
     const mica_onnx_feed *feed = r->feeds[stage->indices[i].input];
@@ -197,7 +198,7 @@ static mica_status check_indices(const mica__program *p, const mica__stage *stag
 }
 
 static mica_status end(mica__trace *t, const mica_value *outputs) {
-  mica__program *p = t->program;
+  mica__flow_program *p = t->program;
   mica__stage *stage = NULL;
   MICA_TRY(mica__stage_create(t, outputs, p->function->output_count, NULL, 0, &stage));
   stage->end = MICA__STAGE_OUTPUTS;
@@ -215,7 +216,7 @@ static mica_status end(mica__trace *t, const mica_value *outputs) {
 }
 
 /* Lowers the function from its beginning, passing the stages of the way so far, and runs what is new. */
-static mica_status lower(mica__program *p, mica__run *run) {
+static mica_status lower(mica__flow_program *p, mica__run *run) {
   mica__function *f = p->function;
   mica__trace *t = calloc(1, sizeof *t);
   mica_value *outputs = calloc(f->output_count + 1, sizeof *outputs);
@@ -257,7 +258,7 @@ static mica_status lower(mica__program *p, mica__run *run) {
 
 /* --- forgetting --- */
 
-static bool is_on_way(const mica__program *p, const mica__stage *stage) {
+static bool is_on_way(const mica__flow_program *p, const mica__stage *stage) {
   for (size_t i = 0; i < p->path_count; i++)
     if (p->path[i] == stage) return true;
   return false;
@@ -265,7 +266,7 @@ static bool is_on_way(const mica__program *p, const mica__stage *stage) {
 
 /* The stage used longest ago that nothing stands behind and that the last run did not take, below this one.
  * NOLINTNEXTLINE(misc-no-recursion): see mica__stage_destroy. */
-static void find_oldest(const mica__program *now, mica__stage *stage, mica__stage **oldest) {
+static void find_oldest(const mica__flow_program *now, mica__stage *stage, mica__stage **oldest) {
   for (mica__stage *child = stage->children; child; child = child->next) find_oldest(now, child, oldest);
   if (stage->children || is_on_way(now, stage)) return;
   if (!*oldest || stage->used < (*oldest)->used) *oldest = stage;
@@ -273,13 +274,13 @@ static void find_oldest(const mica__program *now, mica__stage *stage, mica__stag
 
 static void unlink_stage(mica__function *f, mica__stage *stage) {
   mica__stage **at = stage->parent ? &stage->parent->children : NULL;
-  for (mica__program *p = f->programs; !at && p; p = p->next)
+  for (mica__flow_program *p = f->programs; !at && p; p = p->next)
     if (p->root == stage) at = &p->root;
   while (at && *at != stage) at = &(*at)->next;
   if (at) *at = stage->next;
 }
 
-static void trim(mica__program *now) {
+static void trim(mica__flow_program *now) {
   mica__function *f = now->function;
   const mica_onnx_runner *r = f->runner;
   size_t most = r->config.most_lowerings ? r->config.most_lowerings : LOWERINGS;
@@ -287,7 +288,7 @@ static void trim(mica__program *now) {
       r->config.most_bytes ? r->config.most_bytes : mica_engine_device(r->engine)->global_bytes / SHARE_OF_MEMORY;
   while (f->stage_count > most || r->bytes > bytes) {
     mica__stage *oldest = NULL;
-    for (mica__program *p = f->programs; p; p = p->next)
+    for (mica__flow_program *p = f->programs; p; p = p->next)
       if (p->root) find_oldest(now, p->root, &oldest);
     if (!oldest) break;
     unlink_stage(f, oldest);
@@ -298,7 +299,7 @@ static void trim(mica__program *now) {
 
 /* --- running --- */
 
-static mica_status take(mica__program *p, mica__stage *stage) {
+static mica_status take(mica__flow_program *p, mica__stage *stage) {
   if (p->path_count == p->path_capacity) {
     size_t capacity = p->path_capacity ? 2 * p->path_capacity : 8;
     mica__stage **path = realloc(p->path, capacity * sizeof *path);
@@ -316,7 +317,7 @@ static mica__stage *next_stage(const mica__stage *stage) {
   return NULL;
 }
 
-mica_status mica__program_run(mica__program *p, mica__run *run) {
+mica_status mica__flow_program_run(mica__flow_program *p, mica__run *run) {
   mica__stage *stage = p->root;
   p->path_count = 0;
   p->used = ++p->function->runner->clock;
@@ -332,7 +333,7 @@ mica_status mica__program_run(mica__program *p, mica__run *run) {
   return MICA_OK;
 }
 
-mica_status mica__function_call(mica__function *f, mica__run *run, mica__program **program) {
+mica_status mica__function_call(mica__function *f, mica__run *run, mica__flow_program **program) {
   mica__lower_input *inputs = calloc(f->input_count + 1, sizeof *inputs);
   if (!inputs) return mica__fail_nomem("a run");
   memcpy(inputs, f->inputs, f->input_count * sizeof *inputs);
@@ -345,7 +346,7 @@ mica_status mica__function_call(mica__function *f, mica__run *run, mica__program
   do {
     run->again = false;
     status = mica__function_program(f, inputs, &run->again, program);
-    if (status == MICA_OK && !run->again) status = mica__program_run(*program, run);
+    if (status == MICA_OK && !run->again) status = mica__flow_program_run(*program, run);
   } while (status == MICA_OK && run->again);
   free(inputs);
   return status;

@@ -19,10 +19,10 @@
 
 /* A value on a way: input `index` of the program (stage -1), else result `index` of that stage of the way: outputs of
  * its session, then results of its call. */
-typedef struct mica__source {
+typedef struct mica__flow_source {
   int32_t stage, index;
-} mica__source;
-#define MICA__NO_SOURCE ((mica__source){-2, 0})
+} mica__flow_source;
+#define MICA__NO_SOURCE ((mica__flow_source){-2, 0})
 
 typedef enum mica__stage_end { MICA__STAGE_OUTPUTS, MICA__STAGE_VALUE, MICA__STAGE_CALL } mica__stage_end;
 
@@ -49,12 +49,12 @@ typedef struct mica__stage {
   size_t key_bytes;
   mica_session *session; /* NULL: nothing is computed */
   mica_feed *feeds;      /* names are owned; tensors are set by each run */
-  mica__source *fed;
+  mica__flow_source *fed;
   size_t feed_count;
   int32_t *ids; /* of the session's outputs, in the lowering's graph */
   size_t id_count;
   mica__stage_end end;
-  mica__source *sources; /* outputs, or the value, or the call's operands */
+  mica__flow_source *sources; /* outputs, or the value, or the call's operands */
   size_t source_count;
   mica__flow_type *types;       /* of outputs */
   mica__lower_indices *indices; /* of an end with outputs: fed indices that nodes on its way take */
@@ -67,8 +67,8 @@ typedef struct mica__stage {
   uint64_t used, bytes; /* when; what its plans hold */
 } mica__stage;
 
-typedef struct mica__program {
-  struct mica__program *next;
+typedef struct mica__flow_program {
+  struct mica__flow_program *next;
   struct mica__function *function;
   mica__lower_input *inputs; /* data is owned: the elements of bound ones */
   mica_tensor **uploads;     /* for inputs whose elements the host has; NULL until they are used */
@@ -82,7 +82,7 @@ typedef struct mica__program {
   mica_tensor **copies;        /* by output: of a tensor of the caller's that it is; NULL until there is one */
   bool *written;
   uint64_t used;
-} mica__program;
+} mica__flow_program;
 
 /* How one run is made. */
 typedef struct mica__run {
@@ -105,7 +105,7 @@ typedef struct mica__function {
   bool *bound, *free;              /* by input: has been demanded; must not be, for it has too many values */
   const Onnx__TensorProto **known; /* initial values that have been demanded */
   size_t known_count;
-  mica__program *programs, *current;
+  mica__flow_program *programs, *current;
   size_t stage_count;
 } mica__function;
 
@@ -144,22 +144,22 @@ void mica__function_destroy(mica__function *function);
  * it makes one: then (*program)->inputs holds them. *again becomes true, and *program stays, where other inputs are to
  * be bound from now on. */
 mica_status mica__function_program(mica__function *function, const mica__lower_input *inputs, bool *again,
-                                   mica__program **program);
+                                   mica__flow_program **program);
 void mica__function_forget(mica__function *function);
 /* Queues a run: program->outputs are its outputs. Waits where a cut needs it. */
-mica_status mica__program_run(mica__program *program, mica__run *run);
+mica_status mica__flow_program_run(mica__flow_program *program, mica__run *run);
 /* A program's inputs: the function's, with the types of these tensors. */
-mica_status mica__function_call(mica__function *function, mica__run *run, mica__program **program);
+mica_status mica__function_call(mica__function *function, mica__run *run, mica__flow_program **program);
 
 /* --- stages (stage.c) --- */
 
 /* A lowering that runs what it lowers. */
 typedef struct mica__trace {
   mica__lowering l;
-  mica__program *program;
+  mica__flow_program *program;
   mica__run *run;
-  size_t replayed;       /* stages of the program's way that the lowering has passed */
-  mica__source *sources; /* by id - 1 */
+  size_t replayed;            /* stages of the program's way that the lowering has passed */
+  mica__flow_source *sources; /* by id - 1 */
   int32_t source_capacity;
 } mica__trace;
 
@@ -168,14 +168,15 @@ typedef struct mica__trace {
 mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t count, const int32_t *live,
                                size_t live_count, mica__stage **stage);
 /* Where a value is when the way has come to the last stage. */
-mica__source mica__trace_source(const mica__trace *t, int32_t id);
+mica__flow_source mica__trace_source(const mica__trace *t, int32_t id);
 /* Puts it at the end of the way, below the stage that is there. */
 mica_status mica__trace_push(mica__trace *t, mica__stage *stage);
 /* The lowering passes a stage: its values are where it put them. */
 mica_status mica__trace_pass(mica__trace *t);
 /* Runs stage number `at` of the program's way. */
-mica_status mica__stage_run(mica__program *program, mica__run *run, size_t at);
-const mica_tensor *mica__stage_tensor(const mica__program *program, const mica__run *run, mica__source source);
+mica_status mica__stage_run(mica__flow_program *program, mica__run *run, size_t at);
+const mica_tensor *mica__stage_tensor(const mica__flow_program *program, const mica__run *run,
+                                      mica__flow_source source);
 void mica__stage_destroy(mica__function *function, mica__stage *stage);
 
 /* ids of values that are named and used later (live.c); *ids, never NULL, is the caller's. */

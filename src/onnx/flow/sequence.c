@@ -110,7 +110,7 @@ static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, co
                               int64_t extent, mica__integers *sizes) {
   *sizes = *given;
   if (given->shape.rank == 1 && given->count) return MICA_OK;
-  int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? (extent + size - 1) / size : 0;
+  int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? extent / size + (extent % size != 0) : 0;
   int64_t *values = size > 0 && count <= 65536 ? mica__lower_room(l, (size_t)count, sizeof *values) : NULL;
   if (!values) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "parts of %lld elements", (long long)size);
   for (int64_t i = 0; i < count; i++) values[i] = i + 1 < count ? size : extent - i * size;

@@ -29,18 +29,18 @@ mica_shape mica__flow_shape(const mica__flow_type *type) {
 
 /* --- where values are --- */
 
-mica__source mica__trace_source(const mica__trace *t, int32_t id) {
+mica__flow_source mica__trace_source(const mica__trace *t, int32_t id) {
   if (id <= t->source_capacity && t->sources[id - 1].stage != -2) return t->sources[id - 1];
   if (mica__graph_node(t->l.graph, id)->op == &mica__op_input)
     for (size_t i = 0; i < t->l.input_count; i++)
-      if (t->l.input_values[i].id == id) return (mica__source){-1, (int32_t)i};
+      if (t->l.input_values[i].id == id) return (mica__flow_source){-1, (int32_t)i};
   return MICA__NO_SOURCE;
 }
 
-static mica_status set_source(mica__trace *t, int32_t id, mica__source source) {
+static mica_status set_source(mica__trace *t, int32_t id, mica__flow_source source) {
   if (id > t->source_capacity) {
     int32_t capacity = 2 * id + 64;
-    mica__source *sources = realloc(t->sources, (size_t)capacity * sizeof *sources);
+    mica__flow_source *sources = realloc(t->sources, (size_t)capacity * sizeof *sources);
     if (!sources) return mica__fail_nomem("a model's lowering");
     for (int32_t i = t->source_capacity; i < capacity; i++) sources[i] = MICA__NO_SOURCE;
     t->sources = sources;
@@ -53,14 +53,15 @@ static mica_status set_source(mica__trace *t, int32_t id, mica__source source) {
 mica_status mica__trace_pass(mica__trace *t) {
   int32_t at = (int32_t)t->replayed;
   const mica__stage *stage = t->program->path[t->replayed++];
-  for (size_t i = 0; i < stage->id_count; i++) MICA_TRY(set_source(t, stage->ids[i], (mica__source){at, (int32_t)i}));
+  for (size_t i = 0; i < stage->id_count; i++)
+    MICA_TRY(set_source(t, stage->ids[i], (mica__flow_source){at, (int32_t)i}));
   for (size_t i = 0; stage->call && i < stage->call->result_count; i++)
-    MICA_TRY(set_source(t, stage->result_ids[i], (mica__source){at, (int32_t)(stage->id_count + i)}));
+    MICA_TRY(set_source(t, stage->result_ids[i], (mica__flow_source){at, (int32_t)(stage->id_count + i)}));
   return MICA_OK;
 }
 
 mica_status mica__trace_push(mica__trace *t, mica__stage *stage) {
-  mica__program *p = t->program;
+  mica__flow_program *p = t->program;
   if (p->path_count == MOST_STAGES)
     return mica__fail(MICA_E_UNSUPPORTED, "%s is cut more than %d times", t->l.model->name, MOST_STAGES);
   if (p->path_count == p->path_capacity) {
@@ -117,10 +118,10 @@ static void mark(cutting *c) {
   }
 }
 
-static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mica__source source) {
+static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mica__flow_source source) {
   mica_feed *feeds = realloc(stage->feeds, (stage->feed_count + 1) * sizeof *feeds);
   if (feeds) stage->feeds = feeds;
-  mica__source *fed = feeds ? realloc(stage->fed, (stage->feed_count + 1) * sizeof *fed) : NULL;
+  mica__flow_source *fed = feeds ? realloc(stage->fed, (stage->feed_count + 1) * sizeof *fed) : NULL;
   if (fed) stage->fed = fed;
   char *own = fed ? malloc(strlen(name) + 1) : NULL;
   if (!own) return mica__fail_nomem("a stage");
@@ -134,7 +135,7 @@ static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mi
 /* A value that is there already, as an input. */
 static mica_status put_input(cutting *c, mica__stage *stage, int32_t id) {
   char name[NAME];
-  mica__source source = mica__trace_source(c->t, id);
+  mica__flow_source source = mica__trace_source(c->t, id);
   const mica__node *node = mica__graph_node(c->from, id);
   snprintf(name, sizeof name, "value #%d", (int)id);
   const char *called = source.stage == -1 ? c->t->l.inputs[source.index].name : name;
@@ -270,7 +271,7 @@ void mica__stage_destroy(mica__function *function, mica__stage *stage) {
 
 /* --- running --- */
 
-const mica_tensor *mica__stage_tensor(const mica__program *p, const mica__run *run, mica__source source) {
+const mica_tensor *mica__stage_tensor(const mica__flow_program *p, const mica__run *run, mica__flow_source source) {
   if (source.stage == -1) return run->inputs[source.index];
   const mica__stage *stage = p->path[source.stage];
   size_t index = (size_t)source.index;
@@ -278,7 +279,7 @@ const mica_tensor *mica__stage_tensor(const mica__program *p, const mica__run *r
                                  : stage->call->results[index - stage->id_count];
 }
 
-static mica_status run_session(const mica__program *p, const mica__run *run, mica__stage *stage) {
+static mica_status run_session(const mica__flow_program *p, const mica__run *run, mica__stage *stage) {
   if (!stage->session) return MICA_OK;
   for (size_t i = 0; i < stage->feed_count; i++) stage->feeds[i].tensor = mica__stage_tensor(p, run, stage->fed[i]);
   MICA_TRY(mica_session_run(stage->session, run->queue, stage->feeds, stage->feed_count));
@@ -292,7 +293,7 @@ static mica_status run_session(const mica__program *p, const mica__run *run, mic
 
 /* Output i is written where it is wanted: by the session, unless another output of its has been bound before. */
 static mica_status bind(const mica__stage *stage, int32_t at, size_t i, mica_tensor *tensor, bool *bound) {
-  mica__source source = stage->sources[i];
+  mica__flow_source source = stage->sources[i];
   *bound = false;
   if (source.stage != at || (size_t)source.index >= stage->id_count) return MICA_OK;
   for (size_t j = 0; j < i; j++)
@@ -301,14 +302,14 @@ static mica_status bind(const mica__stage *stage, int32_t at, size_t i, mica_ten
   return mica_session_bind_output(stage->session, (size_t)source.index, tensor);
 }
 
-static bool is_input(const mica__program *p, const mica__run *run, const mica_tensor *tensor) {
+static bool is_input(const mica__flow_program *p, const mica__run *run, const mica_tensor *tensor) {
   for (size_t i = 0; i < p->function->input_count; i++)
     if (run->inputs[i] == tensor) return true;
   return false;
 }
 
 /* A loop without trips, or a branch, may hand a tensor of the caller's on: an output of the model is the runner's. */
-static mica_status copy_input(mica__program *p, const mica__run *run, size_t i) {
+static mica_status copy_input(mica__flow_program *p, const mica__run *run, size_t i) {
   const mica_tensor *from = p->outputs[i];
   mica_tensor *to = p->copies[i];
   if (!to || mica_tensor_dtype(to) != mica_tensor_dtype(from) ||
@@ -324,7 +325,7 @@ static mica_status copy_input(mica__program *p, const mica__run *run, size_t i) 
   return MICA_OK;
 }
 
-static mica_status run_outputs(mica__program *p, mica__run *run, mica__stage *stage, int32_t at) {
+static mica_status run_outputs(mica__flow_program *p, mica__run *run, mica__stage *stage, int32_t at) {
   for (size_t i = 0; i < stage->source_count; i++) {
     int32_t passes = stage->sources[i].stage == -1 ? stage->sources[i].index : -1;
     p->wanted[i] = NULL;
@@ -343,7 +344,7 @@ static mica_status run_outputs(mica__program *p, mica__run *run, mica__stage *st
   return MICA_OK;
 }
 
-static mica_status run_value(const mica__program *p, const mica__run *run, mica__stage *stage) {
+static mica_status run_value(const mica__flow_program *p, const mica__run *run, mica__stage *stage) {
   MICA_TRY(run_session(p, run, stage));
   const mica_tensor *tensor = mica__stage_tensor(p, run, stage->sources[0]);
   size_t bytes = mica_tensor_bytes(tensor);
@@ -353,7 +354,7 @@ static mica_status run_value(const mica__program *p, const mica__run *run, mica_
   return bytes ? mica_tensor_download(run->queue, tensor, stage->now, bytes) : MICA_OK;
 }
 
-static mica_status run_call(const mica__program *p, const mica__run *run, mica__stage *stage) {
+static mica_status run_call(const mica__flow_program *p, const mica__run *run, mica__stage *stage) {
   MICA_TRY(run_session(p, run, stage));
   mica__call *call = stage->call;
   const mica_tensor **operands = calloc(stage->source_count + 1, sizeof *operands);
@@ -371,7 +372,7 @@ static mica_status run_call(const mica__program *p, const mica__run *run, mica__
   return MICA_OK;
 }
 
-mica_status mica__stage_run(mica__program *p, mica__run *run, size_t at) {
+mica_status mica__stage_run(mica__flow_program *p, mica__run *run, size_t at) {
   mica__stage *stage = p->path[at];
   stage->used = ++p->function->runner->clock;
   if (stage->end == MICA__STAGE_VALUE) return run_value(p, run, stage);

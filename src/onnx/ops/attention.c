@@ -54,7 +54,9 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
 
 mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
-  if (s.dim[1] == heads) return x;
+  if (!x.graph || s.dim[1] == heads) return x;
+  if (s.rank != 4 || s.dim[1] < 1)
+    return mica_graph_fail(x.graph, MICA_E_SHAPE, "heads that cannot be shared: what has them is not of rank 4");
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]));
   mica_value wide = mica_expand(apart, MICA_SHAPE(s.dim[0], s.dim[1], heads / s.dim[1], s.dim[2], s.dim[3]));
   return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));
@@ -70,6 +72,7 @@ static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
   int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
   if (mica_value_dtype(mask) == MICA_BOOL) mask = as_bias(mask, scores);
   int32_t last = mica_value_shape(mask).rank - 1;
+  if (!mask.graph || last < 0) return mica_cast(mask, mica_value_dtype(scores));
   after[last] = rows - mica_value_shape(mask).dim[last];
   if (after[last] > 0 && mica_value_shape(mask).dim[last] != 1)
     mask = mica_pad(mask, before, after, MICA_PAD_MODE_CONSTANT, -(double)INFINITY);

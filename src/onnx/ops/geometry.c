@@ -3,6 +3,8 @@
 #include <string.h>
 
 #define MOST_AXES 3
+/* Elements of a block, each of which is a filter. */
+#define MOST_ELEMENTS 65536
 
 /* The windows of an image: extents of the image, of a block, and how many blocks there are along each axis. */
 typedef struct blocks {
@@ -35,6 +37,7 @@ static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *
     b->after[i] = pads.count ? pads.values[b->rank + i] : 0;
     fits = b->image[i] >= 1 && b->size[i] >= 1 && b->image[i] <= INT32_MAX && b->size[i] <= INT32_MAX &&
            b->before[i] >= 0 && b->after[i] >= 0 && b->before[i] <= INT32_MAX && b->after[i] <= INT32_MAX;
+    if (!fits) break; /* below nothing exceeds 2^63 */
     int64_t span = (b->size[i] - 1) * b->dilation[i] + 1, room = b->image[i] + b->before[i] + b->after[i] - span;
     b->count[i] = room < 0 ? 0 : room / b->stride[i] + 1;
     b->whole[i] = (b->count[i] - 1) * b->stride[i] + span;
@@ -63,15 +66,16 @@ MICA__LOWER(col2im) {
   mica_conv_config config = {0};
   mica_shape s = mica_value_shape(x), apart = {.rank = 2 + b.rank};
   for (int32_t i = 0; i < b.rank; i++) {
-    elements *= b.size[i];
-    positions *= b.count[i];
+    if (!mica__lower_product(l, node, elements, b.size[i], MOST_ELEMENTS, &elements) ||
+        !mica__lower_product(l, node, positions, b.count[i], INT64_MAX, &positions))
+      return MICA_OK;
     apart.dim[2 + i] = b.count[i];
     config.stride[i] = b.stride[i];
     config.dilation[i] = b.dilation[i];
     before[2 + i] = -b.before[i];
     after[2 + i] = b.image[i] + b.before[i] - b.whole[i];
   }
-  if (s.rank != 3 || elements > 65536 || s.dim[1] % elements || s.dim[2] != positions)
+  if (s.rank != 3 || s.dim[1] % elements || s.dim[2] != positions)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "x is not (n, channels times %lld, %lld)", (long long)elements,
                             (long long)positions);
   config.groups = s.dim[1] / elements;

@@ -118,20 +118,32 @@ MICA__LOWER(tile) {
   return give(l, node, repeats.count ? mica_tile(x, repeats.values) : x);
 }
 
-MICA__LOWER(depth_to_space) {
+/* The side of a block; 0 when the error is recorded. */
+static int64_t block_of(mica__lowering *l, const mica__onnx_node *node) {
   int64_t block = mica__onnx_int(node, "blocksize", 0);
+  if (block >= 1 && block <= INT16_MAX) return block;
+  mica__lower_fail(l, node, MICA_E_INVALID, "blocks of %lld", (long long)block);
+  return 0;
+}
+
+MICA__LOWER(depth_to_space) {
+  int64_t block = block_of(l, node);
   int32_t columns_first = mica__lower_choice(l, node, "mode", "DCR CRD", 0);
+  if (!block) return MICA_OK;
   return give(l, node, mica_depth_to_space(x_of(l, node), (int32_t)block, columns_first));
 }
 
 MICA__LOWER(space_to_depth) {
   mica_value x = x_of(l, node);
-  int64_t b = mica__onnx_int(node, "blocksize", 0);
+  int64_t b = block_of(l, node);
+  if (!b) return MICA_OK;
   if (mica__lower_choice(l, node, "mode", "DCR CRD", 0) == 0) return give(l, node, mica_space_to_depth(x, (int32_t)b));
   mica_shape s = mica_value_shape(x);
-  if (!x.graph || s.rank != 4 || b < 1 || s.dim[2] % b || s.dim[3] % b)
+  if (!x.graph || s.rank != 4 || s.dim[2] % b || s.dim[3] % b)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "blocks of %lld do not fit", (long long)b);
+  int64_t depth_of = 0;
+  if (!mica__lower_product(l, node, s.dim[1], b * b, INT64_MAX, &depth_of)) return MICA_OK;
   mica_value blocks = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b));
   mica_value depth = mica_transpose(blocks, MICA_AXES(0, 1, 3, 5, 2, 4));
-  return give(l, node, mica_reshape(depth, MICA_SHAPE(s.dim[0], s.dim[1] * b * b, s.dim[2] / b, s.dim[3] / b)));
+  return give(l, node, mica_reshape(depth, MICA_SHAPE(s.dim[0], depth_of, s.dim[2] / b, s.dim[3] / b)));
 }

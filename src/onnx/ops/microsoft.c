@@ -216,7 +216,9 @@ static mica_status attend(mica__lowering *l, const mica__onnx_node *node, const 
                                                                    : mask};
   if (past) config.offset = mica_full(mica__lower_graph(l), MICA_I32, MICA_SHAPE(1), (double)past);
   mica_value y = mica_transpose(mica_attention(h->q, h->k, h->v, &config), MICA_AXES(0, 2, 1, 3));
-  return give(l, node, mica_reshape(y, MICA_SHAPE(s.dim[0], s.dim[2], h->count * width)));
+  int64_t row = 0;
+  if (!mica__lower_product(l, node, h->count, width, INT64_MAX, &row)) return MICA_OK;
+  return give(l, node, mica_reshape(y, MICA_SHAPE(s.dim[0], s.dim[2], row)));
 }
 
 /* x w + b, apart into queries, keys and values. */
@@ -227,8 +229,11 @@ MICA__LOWER(fused_attention) {
   if (!x.graph || !w.graph) return MICA_OK;
   int64_t all = mica_value_shape(w).rank == 2 ? mica_value_shape(w).dim[1] : 0, own[3] = {all / 3, all / 3, all / 3};
   if (mica__onnx_ints(node, "qkv_hidden_sizes", &sizes) && sizes.count == 3) memcpy(own, sizes.values, sizeof own);
+  int64_t sum = 0;
+  const bool fit =
+      !__builtin_add_overflow(own[0], own[1], &sum) && !__builtin_add_overflow(sum, own[2], &sum) && sum == all;
   if (mica__onnx_int(node, "do_rotary", 0)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "do_rotary");
-  if (mica_value_shape(x).rank != 3 || own[0] + own[1] + own[2] != all || h.count < 1)
+  if (mica_value_shape(x).rank != 3 || !fit || h.count < 1)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "a weight of %lld columns for %lld heads", (long long)all,
                             (long long)h.count);
   mica_value y = mica_matmul(x, w), part[3];

@@ -2,7 +2,7 @@
 #include "onnx/ops/window.h"
 
 static bool pool_config(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_pool_config *config) {
-  mica__window w;
+  mica__spatial_window w;
   if (!mica__lower_window(l, node, x, (mica_value){0}, &w)) return false;
   *config = (mica_pool_config){.ceil_mode = mica__onnx_int(node, "ceil_mode", 0),
                                .count_include_pad = mica__onnx_int(node, "count_include_pad", 0)};
@@ -81,7 +81,7 @@ MICA__LOWER(global_lp_pool) {
 /* Elements go where a max pooling took them from; the rest is 0. The indices count through the pooling's own operand,
  * whose extents are those without output_shape. */
 MICA__LOWER(max_unpool) {
-  mica__window w;
+  mica__spatial_window w;
   mica__integers wanted;
   mica_value x = x_of(l, node), indices = mica__lower_operand(l, node, 1);
   if (!indices.graph || !mica__lower_window(l, node, x, (mica_value){0}, &w) ||
@@ -99,6 +99,10 @@ MICA__LOWER(max_unpool) {
   mica_value flat = mica_scatter_elements(zeros, mica_reshape(indices, MICA_SHAPE(count)),
                                           mica_reshape(x, MICA_SHAPE(count)), 0, MICA_SCATTER_SET);
   mica_value y = mica_reshape(flat, whole);
-  for (int32_t i = 0; wanted.count && i < whole.rank; i++) after[i] = wanted.values[i] - whole.dim[i];
+  for (int32_t i = 0; wanted.count && i < whole.rank; i++) {
+    if (wanted.values[i] < 0)
+      return mica__lower_fail(l, node, MICA_E_INVALID, "output_shape has the number %lld", (long long)wanted.values[i]);
+    after[i] = wanted.values[i] - whole.dim[i];
+  }
   return give(l, node, wanted.count ? mica_pad(y, before, after, MICA_PAD_MODE_CONSTANT, 0) : y);
 }

@@ -20,6 +20,8 @@ static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t bl
   }
   if (!block || own.rank != whole.rank || whole.rank == MICA_MAX_RANK) return part;
   mica_shape apart = {0}, each = {0};
+  if (block < 0 || block > INT32_MAX || own.dim[axis] > INT32_MAX)
+    return mica_graph_fail(x.graph, MICA_E_INVALID, "a scale's blocks are too large, or too many");
   for (int32_t i = 0; i < whole.rank; i++) {
     apart.dim[apart.rank++] = each.dim[each.rank++] = own.dim[i];
     wide.dim[i] = i == axis ? own.dim[i] * block : own.dim[i];
@@ -186,7 +188,7 @@ MICA__LOWER(qlinear_matmul) {
 /* The convolution of real values; padding, which is 0, is the zero point. */
 static mica_value convolution(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value w,
                               mica_value bias) {
-  mica__window window;
+  mica__spatial_window window;
   if (!x.graph || !w.graph || !mica__lower_window(l, node, x, w, &window)) return (mica_value){0};
   mica_conv_config config = mica__lower_conv_config(node, &window);
   return mica_conv(x, w, bias, &config);

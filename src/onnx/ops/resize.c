@@ -12,17 +12,21 @@ typedef struct asked {
 
 static int32_t axis_at(const asked *a, int64_t i) { return a->axes.count ? a->axes.axis[i] : (int32_t)i; }
 
-/* With an aspect policy all axes take one scale, the smallest or the largest that the sizes ask for. */
-static void keep_aspect(const asked *a, mica_shape shape, bool larger, mica_resize_config *config) {
+/* With an aspect policy all axes take one scale, the smallest or the largest that the sizes ask for; false where what
+ * comes of it is no size. */
+static bool keep_aspect(const asked *a, mica_shape shape, bool larger, mica_resize_config *config) {
   double scale = larger ? 0 : (double)INFINITY;
   for (int64_t i = 0; i < a->sizes.count; i++) {
     double own = (double)a->sizes.values[i] / (double)shape.dim[axis_at(a, i)];
     scale = larger ? fmax(scale, own) : fmin(scale, own);
   }
   for (int64_t i = 0; i < a->sizes.count; i++) {
-    config->size[axis_at(a, i)] = (int64_t)floor(scale * (double)shape.dim[axis_at(a, i)] + 0.5);
+    double size = floor(scale * (double)shape.dim[axis_at(a, i)] + 0.5);
+    if (!(size >= 0 && size <= INT32_MAX)) return false;
+    config->size[axis_at(a, i)] = (int64_t)size;
     config->scale[axis_at(a, i)] = scale;
   }
+  return true;
 }
 
 static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const asked *a, mica_shape shape,
@@ -35,8 +39,9 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
   bool not_smaller = mica__onnx_is(node, "keep_aspect_ratio_policy", "not_smaller");
   bool keeps = not_smaller || mica__onnx_is(node, "keep_aspect_ratio_policy", "not_larger");
   if (a->sizes.count && keeps) {
-    keep_aspect(a, shape, not_smaller, config);
-    return true;
+    if (keep_aspect(a, shape, not_smaller, config)) return true;
+    mica__lower_fail(l, node, MICA_E_INVALID, "sizes that no scale of all axes gives");
+    return false;
   }
   for (int64_t i = 0; i < given; i++) {
     if (a->sizes.count)

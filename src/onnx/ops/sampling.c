@@ -37,7 +37,7 @@ MICA__LOWER(roi_align) {
 }
 
 MICA__LOWER(deform_conv) {
-  mica__window window;
+  mica__spatial_window window;
   mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), offset = mica__lower_operand(l, node, 2);
   mica_value b = {0}, mask = {0};
   if (mica__lower_has(l, node, 3)) b = mica__lower_operand(l, node, 3);

@@ -161,7 +161,7 @@ static mica_status find_unique(const void *config, const mica__host_array *x, mi
     if (i < c->axis) s.outer *= x->shape.dim[i];
     if (i > c->axis) s.inner *= x->shape.dim[i];
   }
-  int64_t *room = calloc((size_t)(5 * s.count) + 1, sizeof *room);
+  int64_t *room = s.count <= INT64_MAX / 8 ? calloc(5 * (size_t)s.count + 1, sizeof *room) : NULL;
   different f = {0, room, room + s.count, room + 2 * s.count, room + 3 * s.count};
   bool whole = values && room;
   if (whole) {
@@ -255,7 +255,8 @@ static mica_status find_boxes(const void *config, const mica__host_array *in, mi
   mica_shape c = in[1].shape;
   double *boxes = mica__host_reals(&in[0]), *scores = mica__host_reals(&in[1]), given[3] = {0};
   for (int k = 0; k < 3; k++) given[k] = mica__element_get(in[2 + k].dtype, in[2 + k].data, 0);
-  int64_t n = c.dim[2], rows = c.dim[0] * c.dim[1], each = given[0] < (double)n ? (int64_t)fmax(given[0], 0) : n;
+  int64_t n = c.dim[2], rows = n ? c.dim[0] * c.dim[1] : 0,
+          each = given[0] < (double)n ? (int64_t)fmax(given[0], 0) : n;
   int64_t found = 0, *out = calloc((size_t)(rows * each * 3) + 1, sizeof *out);
   int64_t *room = calloc((size_t)(3 * n) + 1, sizeof *room);
   bool whole = boxes && scores && out && room;

@@ -41,11 +41,13 @@ MICA__LOWER(window) {
 
 /* --- transforms --- */
 
-/* cos or -sin of 2 pi i k / n for n elements and m frequencies; with `sign` below 0 the sines' sign is the other one.
- * */
-static mica_value waves(mica__lowering *l, int64_t n, int64_t period, int64_t m, bool sine, double sign,
-                        mica_dtype dtype) {
-  double *values = n * m <= MOST_ELEMENTS ? mica__lower_room(l, (size_t)(n * m) + 1, sizeof *values) : NULL;
+/* cos or -sin of 2 pi i k / period for n elements and m frequencies; with `sign` below 0 the sines' sign is the other
+ * one. Null with an error recorded where they are too many. */
+static mica_value waves(mica__lowering *l, const mica__onnx_node *node, int64_t n, int64_t period, int64_t m, bool sine,
+                        double sign, mica_dtype dtype) {
+  int64_t count = 0;
+  if (!mica__lower_product(l, node, n, m, MOST_ELEMENTS, &count)) return (mica_value){0};
+  double *values = mica__lower_room(l, (size_t)count + 1, sizeof *values);
   if (!values) return (mica_value){0};
   for (int64_t i = 0; i < n; i++)
     for (int64_t k = 0; k < m; k++) {
@@ -62,14 +64,12 @@ static mica_value transform(mica__lowering *l, const mica__onnx_node *node, mica
   int32_t last = s.rank - 1;
   mica_dtype dtype = mica_value_dtype(x);
   mica_shape row = s;
+  if (!x.graph) return x;
   row.rank--;
   double sign = inverse ? -1 : 1;
-  mica_value cosine = waves(l, s.dim[last - 1], period, m, false, sign, dtype);
-  mica_value sine = waves(l, s.dim[last - 1], period, m, true, sign, dtype);
-  if (!cosine.graph || !sine.graph) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a transform of %lld elements", (long long)s.dim[last - 1]);
-    return (mica_value){0};
-  }
+  mica_value cosine = waves(l, node, s.dim[last - 1], period, m, false, sign, dtype);
+  mica_value sine = waves(l, node, s.dim[last - 1], period, m, true, sign, dtype);
+  if (!cosine.graph || !sine.graph) return (mica_value){0};
   mica_value real = mica_reshape(mica_slice(x, last, 0, 1, 1), row);
   mica_value re = mica_matmul(real, cosine), im = mica_matmul(real, sine);
   if (s.dim[last] == 2) {
@@ -84,6 +84,7 @@ static mica_value transform(mica__lowering *l, const mica__onnx_node *node, mica
 
 /* The first half of a spectrum (..., m, 2) of n frequencies with the other half, its conjugate. */
 static mica_value mirrored(mica_value x, int64_t n) {
+  if (!x.graph) return x;
   mica_shape s = mica_value_shape(x);
   int32_t last = s.rank - 1;
   int64_t have = s.dim[last - 1];
@@ -95,6 +96,7 @@ static mica_value mirrored(mica_value x, int64_t n) {
 
 /* x cut or padded with zeros to n elements of its last axis but one. */
 static mica_value resized(mica_value x, int64_t n) {
+  if (!x.graph) return x;
   int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
   int32_t axis = mica_value_shape(x).rank - 2;
   after[axis] = n - mica_value_shape(x).dim[axis];
@@ -124,9 +126,12 @@ MICA__LOWER(dft) {
   bool inverse = mica__onnx_int(node, "inverse", 0), half = mica__onnx_int(node, "onesided", 0);
   mica_axes order = exchanged(rank, axis);
   if (axis != rank - 2) x = mica_transpose(x, order);
+  if (!x.graph) return MICA_OK;
   int64_t own = mica_value_shape(x).dim[rank - 2];
   int64_t n = length.count ? length.values[0] : inverse && half ? 2 * (own - 1) : own;
-  if (n < 1) return mica__lower_fail(l, node, MICA_E_INVALID, "a transform of %lld elements", (long long)n);
+  if (n < 1 || n > MOST_ELEMENTS)
+    return mica__lower_fail(l, node, MICA_E_INVALID, "a transform of %lld elements; %d is the most", (long long)n,
+                            MOST_ELEMENTS);
   if (inverse && half)
     x = mirrored(x, n);
   else
@@ -180,9 +185,10 @@ MICA__LOWER(mel_weights) {
     return mica__lower_fail(l, node, MICA_E_INVALID, "the edges are two numbers");
   int64_t triangles = counts[0].values[0], bins = counts[1].values[0] / 2 + 1;
   double low = mel_of(edges[0].values[0]), step = (mel_of(edges[1].values[0]) - low) / (double)(triangles + 2);
-  double *values =
-      triangles * bins <= MOST_ELEMENTS ? mica__lower_room(l, (size_t)(triangles * bins), sizeof *values) : NULL;
-  if (!values) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%lld triangles", (long long)triangles);
+  int64_t count = 0;
+  if (!mica__lower_product(l, node, triangles, bins, MOST_ELEMENTS, &count)) return MICA_OK;
+  double *values = mica__lower_room(l, (size_t)count, sizeof *values);
+  if (!values) return MICA_E_NOMEM;
   for (int64_t triangle = 0; triangle < triangles; triangle++) {
     double corner[3];
     for (int c = 0; c < 3; c++)

@@ -54,7 +54,7 @@ MICA__LOWER(slice) {
 
 /* Sizes of equal parts; the last one is smaller where they do not come out even. */
 static void equal_parts(int64_t extent, int64_t count, int64_t *sizes) {
-  int64_t size = (extent + count - 1) / count, left = extent;
+  int64_t size = extent / count + (extent % count != 0), left = extent;
   for (int64_t i = 0; i < count; i++) {
     sizes[i] = left < size ? left : size;
     left -= sizes[i];
@@ -139,6 +139,8 @@ MICA__LOWER(center_crop_pad) {
   if (shape.count != (axes.count ? axes.count : own.rank))
     return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld extents for another number of axes", (long long)shape.count);
   for (int64_t i = 0; i < shape.count; i++) {
+    if (shape.values[i] < 0)
+      return mica__lower_fail(l, node, MICA_E_INVALID, "an extent of %lld", (long long)shape.values[i]);
     int64_t axis = axes.count ? axes.axis[i] : i, more = shape.values[i] - own.dim[axis];
     /* An odd number has one more behind. */
     before[axis] = more / 2;

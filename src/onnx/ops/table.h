@@ -1,4 +1,15 @@
-/* onnx/ops/table.h: the operators that are lowered, one row of onnx/ops/<family>.def each. */
+/* onnx/ops/table.h: the operators that are lowered, one row of onnx/ops/<family>.def each, with their attributes below
+ * it:
+ *
+ *   ONNX_OP("", "Clip", 1, clip)            domain, operator, first version, function
+ *     ONNX_ATTR("max", FLOAT, 1, 10)        attribute, type, first and last version that has it
+ *     ONNX_NEEDS("to", INT, 6, LATEST)      the same for one that must be given
+ *     ONNX_ONLY("spatial", 1, 8, 1)         an integer that is supported with this value alone
+ *   ONNX_OP("", "Sign", 1, unary)
+ *     ONNX_NO_ATTR                          the operator has none
+ *
+ * Versions are those of the domain's operator set. An attribute that a row lacks is refused (attributes.h); one that
+ * changes no result (a seed, a hint) has a row all the same. */
 #ifndef MICA_ONNX_OPS_TABLE_H
 #define MICA_ONNX_OPS_TABLE_H
 
@@ -10,7 +21,36 @@ typedef struct mica__onnx_op {
   mica__lower_fn *lower;
 } mica__onnx_op;
 
+/* AttributeProto.type. */
+enum {
+  MICA__ONNX_FLOAT = 1,
+  MICA__ONNX_INT,
+  MICA__ONNX_STRING,
+  MICA__ONNX_TENSOR,
+  MICA__ONNX_GRAPH,
+  MICA__ONNX_FLOATS,
+  MICA__ONNX_INTS,
+  MICA__ONNX_STRINGS,
+  MICA__ONNX_TENSORS,
+  MICA__ONNX_GRAPHS,
+  MICA__ONNX_SPARSE_TENSOR,
+};
+
+typedef struct mica__onnx_attribute {
+  const char *name; /* NULL in the row that says that an operator has no attributes */
+  int32_t type;
+  int32_t first, last;
+  bool needed, is_only;
+  int64_t only; /* the one value that is supported, where is_only */
+} mica__onnx_attribute;
+
 /* The row with the highest version that is no higher than this one; NULL for none. */
 const mica__onnx_op *mica__onnx_op_find(const char *domain, const char *name, int64_t version);
+/* The rows of its attributes. */
+const mica__onnx_attribute *mica__onnx_op_attributes(const mica__onnx_op *op, int32_t *count);
+/* Row i; NULL behind the last. */
+const mica__onnx_op *mica__onnx_op_at(size_t i);
+/* The newest version of a domain's operator set that the rows know; 0 for a domain without rows. */
+int64_t mica__onnx_newest(const char *domain);
 
 #endif

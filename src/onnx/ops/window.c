@@ -24,7 +24,7 @@ static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char 
 
 /* Pads so that there are ceil(n / stride) outputs; of an odd number one more stands behind (upper) or before (lower).
  * */
-static void pad_to_same(mica__window *w, bool upper) {
+static void pad_to_same(mica__spatial_window *w, bool upper) {
   w->same = true;
   for (int32_t i = 0; i < w->rank; i++) {
     int64_t outputs = (w->extent[i] + w->stride[i] - 1) / w->stride[i];
@@ -35,9 +35,23 @@ static void pad_to_same(mica__window *w, bool upper) {
   }
 }
 
+/* True if no sum or product of the window's numbers exceeds 2^63; false with the error recorded. */
+static bool is_bounded(mica__lowering *l, const mica__onnx_node *node, const mica__spatial_window *w) {
+  for (int32_t i = 0; i < w->rank; i++) {
+    int64_t span = 0;
+    if (w->extent[i] > INT32_MAX || w->size[i] > INT32_MAX) {
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "windows of %lld along an axis of %lld elements",
+                       (long long)w->size[i], (long long)w->extent[i]);
+      return false;
+    }
+    if (!mica__lower_product(l, node, w->size[i], w->dilation[i], INT32_MAX, &span)) return false;
+  }
+  return true;
+}
+
 bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value filter,
-                        mica__window *w) {
-  *w = (mica__window){.rank = mica_value_shape(x).rank - 2};
+                        mica__spatial_window *w) {
+  *w = (mica__spatial_window){.rank = mica_value_shape(x).rank - 2};
   if (!x.graph) return false;
   if (w->rank < 1 || w->rank > MICA__WINDOW_AXES) {
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "x has %d spatial axes; one to three are supported", (int)w->rank);
@@ -57,7 +71,7 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   int32_t automatic = mica__lower_choice(l, node, "auto_pad", "NOTSET SAME_UPPER SAME_LOWER VALID", 0);
   if (!filter.graph && !per_axis(l, node, "kernel_shape", w->rank, 1, 0, w->size)) return false;
   if (!per_axis(l, node, "strides", w->rank, 1, 1, w->stride)) return false;
-  if (!per_axis(l, node, "dilations", w->rank, 1, 1, w->dilation)) return false;
+  if (!per_axis(l, node, "dilations", w->rank, 1, 1, w->dilation) || !is_bounded(l, node, w)) return false;
   if (padded && pads.count != 2 * w->rank) {
     mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads for %d axes", (long long)pads.count, (int)w->rank);
     return false;
@@ -75,7 +89,7 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   return true;
 }
 
-mica_conv_config mica__lower_conv_config(const mica__onnx_node *node, const mica__window *w) {
+mica_conv_config mica__lower_conv_config(const mica__onnx_node *node, const mica__spatial_window *w) {
   mica_conv_config config = {.groups = mica__onnx_int(node, "group", 1)};
   for (int32_t i = 0; i < w->rank; i++) {
     config.stride[i] = w->stride[i];
@@ -91,7 +105,7 @@ static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node) {
 }
 
 MICA__LOWER(conv) {
-  mica__window w;
+  mica__spatial_window w;
   mica_value x = x_of(l, node), filter = mica__lower_operand(l, node, 1);
   if (!x.graph || !filter.graph || !mica__lower_window(l, node, x, filter, &w)) return MICA_OK;
   mica_conv_config config = mica__lower_conv_config(node, &w);
@@ -100,7 +114,7 @@ MICA__LOWER(conv) {
 
 /* Extents: stride (n - 1) + output_padding + (size - 1) dilation + 1 - pads; output_shape asks for pads that lead to
  * it. */
-static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, const mica__window *w,
+static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, const mica__spatial_window *w,
                             mica_conv_config *config) {
   mica__integers wanted;
   bool given = mica__onnx_ints(node, "output_shape", &wanted) && wanted.count;
@@ -110,6 +124,10 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
   for (int32_t i = 0; i < w->rank; i++) {
     int64_t whole = w->stride[i] * (w->extent[i] - 1) + config->output_pad[i] + (w->size[i] - 1) * w->dilation[i] + 1;
     int64_t at = wanted.count - w->rank + i;
+    if (given && at >= 0 && (wanted.values[at] < 0 || wanted.values[at] > INT32_MAX)) {
+      mica__lower_fail(l, node, MICA_E_INVALID, "output_shape has the number %lld", (long long)wanted.values[at]);
+      return false;
+    }
     int64_t extent = given && at >= 0 ? wanted.values[at] : w->extent[i] * w->stride[i], all = whole - extent;
     if (all < 0) { /* more than there is: zeros behind, as output_padding */
       config->output_pad[i] -= all;
@@ -123,7 +141,7 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
 }
 
 MICA__LOWER(conv_transpose) {
-  mica__window w;
+  mica__spatial_window w;
   mica_value x = x_of(l, node), filter = mica__lower_operand(l, node, 1);
   if (!x.graph || !filter.graph || !mica__lower_window(l, node, x, filter, &w)) return MICA_OK;
   mica_conv_config config = mica__lower_conv_config(node, &w);

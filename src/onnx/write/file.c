@@ -21,7 +21,7 @@
 
 static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
 
-static char *copy_text(mica__writer *w, const char *text) {
+static char *copy_text(mica__onnx_writer *w, const char *text) {
   char *copy = mica__write_room(w, strlen(text) + 1);
   if (copy) strcpy(copy, text);
   return copy;
@@ -30,14 +30,14 @@ static char *copy_text(mica__writer *w, const char *text) {
 /* --- ports --- */
 
 /* What an open extent of an input is called: that of samples is the same in all inputs and outputs. */
-static char *open_name(mica__writer *w, const char *port, int32_t axis) {
+static char *open_name(mica__onnx_writer *w, const char *port, int32_t axis) {
   char text[128];
   if (!axis) return text_of("N");
   snprintf(text, sizeof text, "%.100s_%d", port, (int)axis);
   return copy_text(w, text);
 }
 
-static Onnx__TypeProto *type_of(mica__writer *w, const char *port, mica__type type, bool input) {
+static Onnx__TypeProto *type_of(mica__onnx_writer *w, const char *port, mica__type type, bool input) {
   const size_t rank = (size_t)type.shape.rank;
   Onnx__TypeProto *proto = mica__write_room(w, sizeof *proto);
   Onnx__TypeProto__Tensor *tensor = mica__write_room(w, sizeof *tensor);
@@ -64,7 +64,7 @@ static Onnx__TypeProto *type_of(mica__writer *w, const char *port, mica__type ty
   return proto;
 }
 
-static Onnx__ValueInfoProto *port_of(mica__writer *w, int32_t id, bool input) {
+static Onnx__ValueInfoProto *port_of(mica__onnx_writer *w, int32_t id, bool input) {
   Onnx__ValueInfoProto *port = mica__write_room(w, sizeof *port);
   if (!port) return NULL;
   onnx__value_info_proto__init(port);
@@ -76,7 +76,7 @@ static Onnx__ValueInfoProto *port_of(mica__writer *w, int32_t id, bool input) {
 }
 
 /* What is said of ports, a line each: runtimes show a graph's text, and none of its ports. */
-static char *describe_ports(mica__writer *w, Onnx__ValueInfoProto *const *ports[2], const size_t counts[2]) {
+static char *describe_ports(mica__onnx_writer *w, Onnx__ValueInfoProto *const *ports[2], const size_t counts[2]) {
   mica__text text = {0};
   for (int side = 0; side < 2; side++)
     for (size_t i = 0; i < counts[side]; i++)
@@ -88,7 +88,7 @@ static char *describe_ports(mica__writer *w, Onnx__ValueInfoProto *const *ports[
   return copy;
 }
 
-static void add_ports(mica__writer *w, Onnx__GraphProto *graph, const mica_value *outputs, size_t count) {
+static void add_ports(mica__onnx_writer *w, Onnx__GraphProto *graph, const mica_value *outputs, size_t count) {
   graph->input = mica__write_room(w, ((size_t)w->graph->count + 1) * sizeof(void *));
   graph->output = mica__write_room(w, (count + 1) * sizeof(void *));
   for (int32_t id = 1; graph->input && id <= w->graph->count; id++)
@@ -113,7 +113,7 @@ typedef struct beside {
   uint64_t at;
 } beside;
 
-static Onnx__StringStringEntryProto *pair_of(mica__writer *w, const char *key, const char *value) {
+static Onnx__StringStringEntryProto *pair_of(mica__onnx_writer *w, const char *key, const char *value) {
   Onnx__StringStringEntryProto *pair = mica__write_room(w, sizeof *pair);
   if (!pair) return NULL;
   onnx__string_string_entry_proto__init(pair);
@@ -123,7 +123,7 @@ static Onnx__StringStringEntryProto *pair_of(mica__writer *w, const char *key, c
 }
 
 /* The elements in the format's byte order; NULL when memory is short. */
-static const void *in_file_order(mica__writer *w, const mica__write_initial *initial) {
+static const void *in_file_order(mica__onnx_writer *w, const mica__write_initial *initial) {
   if (!MICA__HOST_BIG_ENDIAN || !initial->bytes) return initial->data;
   void *copy = mica__write_room(w, initial->bytes);
   if (!copy) return NULL;
@@ -132,7 +132,8 @@ static const void *in_file_order(mica__writer *w, const mica__write_initial *ini
   return copy;
 }
 
-static void put_outside(mica__writer *w, beside *out, const mica__write_initial *initial, Onnx__TensorProto *tensor) {
+static void put_outside(mica__onnx_writer *w, beside *out, const mica__write_initial *initial,
+                        Onnx__TensorProto *tensor) {
   static const unsigned char zeros[PAGE];
   char offset[32], length[32];
   const size_t gap = (PAGE - out->at % PAGE) % PAGE;
@@ -154,7 +155,7 @@ static void put_outside(mica__writer *w, beside *out, const mica__write_initial 
   out->at += initial->bytes;
 }
 
-static void add_initials(mica__writer *w, Onnx__GraphProto *graph, beside *out) {
+static void add_initials(mica__onnx_writer *w, Onnx__GraphProto *graph, beside *out) {
   graph->initializer = mica__write_room(w, (w->initial_count + 1) * sizeof(void *));
   for (size_t i = 0; w->status == MICA_OK && i < w->initial_count; i++) {
     const mica__write_initial *initial = &w->initials[i];
@@ -195,7 +196,7 @@ static mica_status choose_name(const char *path, beside *out) {
 }
 
 /* Once the new model is in its place nothing reads weights under other names. */
-static void remove_others(mica__writer *w, const char *path, const beside *out) {
+static void remove_others(mica__onnx_writer *w, const char *path, const beside *out) {
   char *other = mica__write_room(w, strlen(path) + 16);
   for (int i = 0; other && i < NAMES; i++) {
     if (i == out->at_name) continue;
@@ -205,7 +206,7 @@ static void remove_others(mica__writer *w, const char *path, const beside *out) 
 }
 
 /* Decides where weights go. */
-static mica_status begin_beside(mica__writer *w, const char *path, beside *out) {
+static mica_status begin_beside(mica__onnx_writer *w, const char *path, beside *out) {
   const uint64_t most = w->config->external_bytes ? w->config->external_bytes : STANDARD_INSIDE;
   uint64_t bytes = 0;
   for (size_t i = 0; i < w->initial_count; i++) bytes += w->initials[i].bytes;
@@ -234,7 +235,8 @@ static mica_status pack(const Onnx__ModelProto *model, const char *path) {
   return status;
 }
 
-static mica_status write_files(mica__writer *w, const Onnx__ModelProto *model, const char *path, const beside *out) {
+static mica_status write_files(mica__onnx_writer *w, const Onnx__ModelProto *model, const char *path,
+                               const beside *out) {
   if (!out->used) return pack(model, path);
   MICA_TRY(mica__file_replace(out->path, out->pieces, out->count));
   mica_status status = pack(model, path);
@@ -245,14 +247,14 @@ static mica_status write_files(mica__writer *w, const Onnx__ModelProto *model, c
   return status;
 }
 
-static void add_metadata(mica__writer *w, Onnx__ModelProto *model) {
+static void add_metadata(mica__onnx_writer *w, Onnx__ModelProto *model) {
   const mica_onnx_write_config *c = w->config;
   model->metadata_props = mica__write_room(w, (c->metadata_count + 1) * sizeof(void *));
   for (size_t i = 0; model->metadata_props && i < c->metadata_count; i++)
     model->metadata_props[model->n_metadata_props++] = pair_of(w, c->metadata[i].key, c->metadata[i].value);
 }
 
-mica_status mica__write_file(mica__writer *w, const char *path, const mica_value *outputs, size_t count) {
+mica_status mica__write_file(mica__onnx_writer *w, const char *path, const mica_value *outputs, size_t count) {
   Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
   Onnx__GraphProto graph = ONNX__GRAPH_PROTO__INIT;
   Onnx__OperatorSetIdProto set = ONNX__OPERATOR_SET_ID_PROTO__INIT, *sets[] = {&set};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* True for indices of which a choice makes some the extent itself: they are behind the last row, which is 0. */
-static bool has_none(mica__writer *w, int32_t indices, int64_t extent) {
+static bool has_none(mica__onnx_writer *w, int32_t indices, int64_t extent) {
   const mica__node *choice = mica__graph_node(w->graph, mica__write_passed(w->graph, indices));
   if (strcmp(choice->op->name, "where") != 0) return false;
   const int32_t other = mica__write_passed(w->graph, choice->inputs[2]);
@@ -20,7 +20,7 @@ static bool has_none(mica__writer *w, int32_t indices, int64_t extent) {
 }
 
 /* x with one row more, of zeros: an index beyond the rows has no meaning in ONNX. */
-static const char *with_none(mica__writer *w, const char *x, mica__type type, int64_t axis) {
+static const char *with_none(mica__onnx_writer *w, const char *x, mica__type type, int64_t axis) {
   type.shape.dim[axis] = 1;
   int64_t count = 0;
   if (mica__write_is_open(type.shape) || mica_shape_count(type.shape, &count) != MICA_OK) return x;
@@ -42,7 +42,7 @@ MICA__WRITE(gather) {
 }
 
 /* Rows along axis 0 are ScatterND's with indices of one number each. */
-static const char *as_rows(mica__writer *w, int32_t id, const mica__node *node, const char *indices) {
+static const char *as_rows(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *indices) {
   const int64_t last = mica__write_type_of(w, node->inputs[1]).shape.rank;
   if (mica__node_int(node, "axis") != 0)
     mica__write_fail(w, id, "rows along axis %d have no form in ONNX", (int)mica__node_int(node, "axis"));

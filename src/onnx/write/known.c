@@ -15,7 +15,8 @@ static bool bytes_of(mica__type type, size_t *bytes) {
   return true;
 }
 
-void mica__write_elements(mica__writer *w, const char *name, mica_dtype dtype, mica_shape shape, const void *data) {
+void mica__write_elements(mica__onnx_writer *w, const char *name, mica_dtype dtype, mica_shape shape,
+                          const void *data) {
   size_t bytes = 0;
   if (w->initial_count == w->initial_capacity) {
     const size_t capacity = w->initial_capacity ? 2 * w->initial_capacity : 64;
@@ -27,7 +28,7 @@ void mica__write_elements(mica__writer *w, const char *name, mica_dtype dtype, m
   w->initials[w->initial_count++] = (mica__write_initial){name, dtype, shape, data, bytes};
 }
 
-const char *mica__write_tensor(mica__writer *w, const char *text, mica_dtype dtype, mica_shape shape,
+const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtype dtype, mica_shape shape,
                                const void *data) {
   const char *name = mica__write_name(w, text);
   mica__write_elements(w, name, dtype, shape, data);
@@ -35,7 +36,7 @@ const char *mica__write_tensor(mica__writer *w, const char *text, mica_dtype dty
 }
 
 /* An initial value with these elements that is there already; NULL for none. */
-static const char *find_small(const mica__writer *w, mica_dtype dtype, mica_shape shape, const void *data,
+static const char *find_small(const mica__onnx_writer *w, mica_dtype dtype, mica_shape shape, const void *data,
                               size_t bytes) {
   for (size_t i = 0; i < w->initial_count; i++) {
     const mica__write_initial *initial = &w->initials[i];
@@ -46,7 +47,7 @@ static const char *find_small(const mica__writer *w, mica_dtype dtype, mica_shap
   return NULL;
 }
 
-static const char *small(mica__writer *w, mica_dtype dtype, mica_shape shape, const void *data, size_t bytes) {
+static const char *small(mica__onnx_writer *w, mica_dtype dtype, mica_shape shape, const void *data, size_t bytes) {
   const char *there = find_small(w, dtype, shape, data, bytes);
   char name[32];
   if (there) return there;
@@ -57,20 +58,20 @@ static const char *small(mica__writer *w, mica_dtype dtype, mica_shape shape, co
   return mica__write_tensor(w, name, dtype, shape, copy);
 }
 
-const char *mica__write_scalar(mica__writer *w, mica_dtype dtype, double value) {
+const char *mica__write_scalar(mica__onnx_writer *w, mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
   mica__element_set(dtype, element, 0, value);
   return small(w, dtype, MICA_SCALAR, element, mica_dtype_size(dtype));
 }
 
-const char *mica__write_integers(mica__writer *w, const int64_t *values, size_t count) {
+const char *mica__write_integers(mica__onnx_writer *w, const int64_t *values, size_t count) {
   static const int64_t none[1];
   return small(w, MICA_I64, MICA_SHAPE((int64_t)count), count ? values : none, count * sizeof *values);
 }
 
 /* --- elements --- */
 
-static const void *known_parameter(mica__writer *w, int32_t id, const mica__node *node, size_t bytes) {
+static const void *known_parameter(mica__onnx_writer *w, int32_t id, const mica__node *node, size_t bytes) {
   mica_session *session = w->config->session;
   mica_tensor *tensor = session ? mica_session_parameter(session, node->name) : NULL;
   char has[MICA_SHAPE_TEXT];
@@ -89,7 +90,7 @@ static const void *known_parameter(mica__writer *w, int32_t id, const mica__node
   return w->status == MICA_OK ? data : NULL;
 }
 
-static const void *known_full(mica__writer *w, const mica__node *node, size_t bytes) {
+static const void *known_full(mica__onnx_writer *w, const mica__node *node, size_t bytes) {
   void *data = mica__write_room(w, bytes);
   const size_t size = mica_dtype_size(node->type.dtype);
   for (size_t i = 0; data && i < bytes / size; i++)
@@ -98,7 +99,7 @@ static const void *known_full(mica__writer *w, const mica__node *node, size_t by
 }
 
 /* Copies the elements that a view shows. */
-static const void *known_view(mica__writer *w, const mica__node *node, size_t bytes) {
+static const void *known_view(mica__onnx_writer *w, const mica__node *node, size_t bytes) {
   mica__access access = {0};
   const mica_shape shape = node->type.shape;
   int64_t index[MICA_MAX_RANK] = {0};
@@ -115,7 +116,7 @@ static const void *known_view(mica__writer *w, const mica__node *node, size_t by
   return to;
 }
 
-static const void *known_concat(mica__writer *w, const mica__node *node, size_t bytes) {
+static const void *known_concat(mica__onnx_writer *w, const mica__node *node, size_t bytes) {
   const int64_t axis = mica__node_int(node, "axis");
   size_t row = mica_dtype_size(node->type.dtype), outer = 1, at = 0;
   for (int32_t k = 0; k < node->type.shape.rank; k++) *(k < axis ? &outer : &row) *= (size_t)node->type.shape.dim[k];
@@ -132,7 +133,7 @@ static const void *known_concat(mica__writer *w, const mica__node *node, size_t 
 }
 
 /* Floats of a constant in another type of floats. */
-static const void *known_cast(mica__writer *w, const mica__node *node, size_t bytes) {
+static const void *known_cast(mica__onnx_writer *w, const mica__node *node, size_t bytes) {
   const mica__node *from = mica__graph_node(w->graph, node->inputs[0]);
   const mica_dtype was = from->type.dtype, is = node->type.dtype;
   void *data = from->op == &mica__op_constant && mica__dtype_in(was, 'f', NULL) && mica__dtype_in(is, 'f', NULL)
@@ -144,7 +145,7 @@ static const void *known_cast(mica__writer *w, const mica__node *node, size_t by
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as views stand on each other. */
-const void *mica__write_known(mica__writer *w, int32_t id) {
+const void *mica__write_known(mica__onnx_writer *w, int32_t id) {
   size_t bytes = 0;
   id = mica__write_passed(w->graph, id);
   const mica__node *node = mica__graph_node(w->graph, id);

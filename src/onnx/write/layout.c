@@ -9,13 +9,13 @@ static size_t open_count(mica_shape shape) {
   return count;
 }
 
-const char *mica__write_shape_of(mica__writer *w, int32_t id) {
+const char *mica__write_shape_of(mica__onnx_writer *w, int32_t id) {
   const mica_shape shape = mica__write_type_of(w, id).shape;
   if (!mica__write_is_open(shape)) return mica__write_integers(w, shape.dim, (size_t)shape.rank);
   return mica__write_node(w, "Shape", NULL, MICA__OPERANDS(mica__write_operand(w, id)));
 }
 
-const char *mica__write_extents(mica__writer *w, int32_t id, const int64_t *axes, size_t count) {
+const char *mica__write_extents(mica__onnx_writer *w, int32_t id, const int64_t *axes, size_t count) {
   const mica_shape shape = mica__write_type_of(w, id).shape;
   int64_t known[MICA_MAX_RANK];
   bool open = false;
@@ -31,7 +31,7 @@ const char *mica__write_extents(mica__writer *w, int32_t id, const int64_t *axes
 /* --- reshape and expand --- */
 
 /* Where extents of 0 are written, 0 must not stand for the operand's own. */
-static void allow_zero(mica__writer *w, mica_shape shape) {
+static void allow_zero(mica__onnx_writer *w, mica_shape shape) {
   for (int32_t k = 0; k < shape.rank; k++)
     if (shape.dim[k] == 0) {
       mica__write_int(w, "allowzero", 1);
@@ -40,7 +40,7 @@ static void allow_zero(mica__writer *w, mica_shape shape) {
 }
 
 /* The shape of a reshape with two open extents or more: numbers, and extents of the operand by their axes. */
-static const char *joined_shape(mica__writer *w, int32_t id, const mica__node *node, mica_shape asked) {
+static const char *joined_shape(mica__onnx_writer *w, int32_t id, const mica__node *node, mica_shape asked) {
   const char *parts[MICA_MAX_RANK];
   for (int32_t k = 0; k < asked.rank; k++) {
     const int64_t known = node->type.shape.dim[k], rest = -1, axis = -2 - asked.dim[k];

@@ -6,7 +6,8 @@
 enum { X, SCALE, BIAS, MEAN, VARIANCE };
 
 /* Operand k of the mark in the dtype of x, or as many numbers as `like` says where it is absent. */
-static const char *numbers_of(mica__writer *w, const mica__node *node, int32_t k, mica_shape like, double standard) {
+static const char *numbers_of(mica__onnx_writer *w, const mica__node *node, int32_t k, mica_shape like,
+                              double standard) {
   const int32_t *in = node->mark->inputs;
   const mica_dtype dtype = mica__write_type_of(w, in[X]).dtype;
   if (k < node->mark->input_count && in[k]) {
@@ -24,7 +25,7 @@ static const char *numbers_of(mica__writer *w, const mica__node *node, int32_t k
 }
 
 /* The channels of x, which are known. */
-static mica_shape channels_of(mica__writer *w, int32_t id, const mica__node *node) {
+static mica_shape channels_of(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;
   mica_shape channels = MICA_SHAPE(x.dim[1]);
   for (int32_t k = SCALE; k < node->mark->input_count; k++)
@@ -33,12 +34,12 @@ static mica_shape channels_of(mica__writer *w, int32_t id, const mica__node *nod
   return channels;
 }
 
-static const char *x_of(mica__writer *w, const mica__node *node) {
+static const char *x_of(mica__onnx_writer *w, const mica__node *node) {
   return mica__write_operand(w, node->mark->inputs[X]);
 }
 
 /* One of those with a scale and a bias a channel. */
-static void write_channels(mica__writer *w, int32_t id, const mica__node *node, const char *op) {
+static void write_channels(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *op) {
   const mica_shape channels = channels_of(w, id, node);
   const char *scale = numbers_of(w, node, SCALE, channels, 1), *bias = numbers_of(w, node, BIAS, channels, 0);
   mica__write_node(w, op, mica__write_own(w, id), MICA__OPERANDS(x_of(w, node), scale, bias));
@@ -68,7 +69,7 @@ MICA__WRITE_MARK(group_norm) {
 }
 
 /* The axes from the second number on; false where they are open and there is no scale, which ONNX wants. */
-static bool row_of(const mica__writer *w, const mica__node *node, mica_shape *row) {
+static bool row_of(const mica__onnx_writer *w, const mica__node *node, mica_shape *row) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;
   *row = MICA_SCALAR;
   for (int32_t k = (int32_t)node->mark->numbers[1]; k < x.rank; k++) row->dim[row->rank++] = x.dim[k];

@@ -4,10 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-static const char *x_of(mica__writer *w, const mica__node *node) { return mica__write_operand(w, node->inputs[0]); }
+static const char *x_of(mica__onnx_writer *w, const mica__node *node) {
+  return mica__write_operand(w, node->inputs[0]);
+}
 
 /* operator(x), with one attribute of the node's */
-static void with_attr(mica__writer *w, int32_t id, const mica__node *node, const char *op, const char *attr,
+static void with_attr(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *op, const char *attr,
                       const char *own) {
   mica__write_node(w, op, mica__write_own(w, id), MICA__OPERANDS(x_of(w, node)));
   mica__write_real(w, attr, mica__node_real(node, own));
@@ -29,15 +31,15 @@ MICA__WRITE(hard_sigmoid) {
 }
 
 /* A constant of the result's dtype. */
-static const char *number(mica__writer *w, int32_t id, double value) {
+static const char *number(mica__onnx_writer *w, int32_t id, double value) {
   return mica__write_scalar(w, mica__write_type_of(w, id).dtype, value);
 }
 
-static const char *unary(mica__writer *w, const char *op, const char *x, const char *own) {
+static const char *unary(mica__onnx_writer *w, const char *op, const char *x, const char *own) {
   return mica__write_node(w, op, own, MICA__OPERANDS(x));
 }
 
-static const char *binary(mica__writer *w, const char *op, const char *a, const char *b, const char *own) {
+static const char *binary(mica__onnx_writer *w, const char *op, const char *a, const char *b, const char *own) {
   return mica__write_node(w, op, own, MICA__OPERANDS(a, b));
 }
 
@@ -119,7 +121,7 @@ MICA__WRITE(silu) {
 }
 
 /* x (1 + f) / 2 */
-static void write_gelu(mica__writer *w, int32_t id, const char *x, const char *f) {
+static void write_gelu(mica__onnx_writer *w, int32_t id, const char *x, const char *f) {
   const char *sum = binary(w, "Mul", x, binary(w, "Add", f, number(w, id, 1), NULL), NULL);
   binary(w, "Mul", sum, number(w, id, 0.5), mica__write_own(w, id));
 }

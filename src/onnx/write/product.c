@@ -31,7 +31,7 @@ MICA__WRITE_MARK(dense) {
 }
 
 /* The matrix of which a value is the transpose; 0: it is none. */
-static int32_t transpose_of(const mica__writer *w, int32_t id) {
+static int32_t transpose_of(const mica__onnx_writer *w, int32_t id) {
   const mica__node *node = mica__graph_node(w->graph, mica__write_passed(w->graph, id));
   return !strcmp(node->op->name, "transpose") && node->type.shape.rank == 2 && mica__node_list(node, "axes")[0] == 1
              ? node->inputs[0]
@@ -54,7 +54,7 @@ MICA__WRITE_MARK(gemm) {
 }
 
 /* A convolution with the name `own`; b NULL: none. */
-static void write_conv(mica__writer *w, int32_t conv, const char *own, const char *b) {
+static void write_conv(mica__onnx_writer *w, int32_t conv, const char *own, const char *b) {
   const mica__node *node = mica__graph_node(w->graph, conv);
   const bool transposed = !strcmp(node->op->name, "conv_transpose");
   const mica_shape filters = mica__write_type_of(w, node->inputs[1]).shape;

@@ -10,7 +10,7 @@ enum { AXIS, BLOCK, LOW, HIGH };
 static bool has_form(const mica__node *node) { return node->mark->numbers[BLOCK] == 0; }
 
 /* The zero point as an integer of the dtype, which ONNX tells the result's dtype by. */
-static const char *zero_of(mica__writer *w, const mica__node *node, mica_dtype dtype) {
+static const char *zero_of(mica__onnx_writer *w, const mica__node *node, mica_dtype dtype) {
   const int32_t *in = node->mark->inputs;
   const bool given = node->mark->input_count > ZERO && in[ZERO];
   const mica_shape shape = mica__write_type_of(w, in[SCALE]).shape;
@@ -30,7 +30,7 @@ static const char *zero_of(mica__writer *w, const mica__node *node, mica_dtype d
   return mica__write_tensor(w, "zero_point", dtype, shape, data);
 }
 
-static void write_axis(mica__writer *w, const mica__node *node) {
+static void write_axis(mica__onnx_writer *w, const mica__node *node) {
   if (mica__write_type_of(w, node->mark->inputs[SCALE]).shape.rank == 1)
     mica__write_int(w, "axis", (int64_t)node->mark->numbers[AXIS]);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Axes were an attribute of all reductions but ReduceSum before operator set 18. */
-static void write_reduce(mica__writer *w, const char *op, const char *own, const char *x, const int64_t *axes,
+static void write_reduce(mica__onnx_writer *w, const char *op, const char *own, const char *x, const int64_t *axes,
                          size_t count, bool keep) {
   if (w->opset >= 18 || !strcmp(op, "ReduceSum")) {
     mica__write_node(w, op, own, MICA__OPERANDS(x, mica__write_integers(w, axes, count)));

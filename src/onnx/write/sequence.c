@@ -8,27 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *cast(mica__writer *w, const char *x, mica_dtype from, mica_dtype to) {
+static const char *cast(mica__onnx_writer *w, const char *x, mica_dtype from, mica_dtype to) {
   if (from == to) return x;
   const char *name = mica__write_node(w, "Cast", NULL, MICA__OPERANDS(x));
   mica__write_int(w, "to", mica__onnx_type_of(to));
   return name;
 }
 
-static const char *transposed(mica__writer *w, const char *x, const char *own, const int64_t *order, size_t count) {
+static const char *transposed(mica__onnx_writer *w, const char *x, const char *own, const int64_t *order,
+                              size_t count) {
   const char *name = mica__write_node(w, "Transpose", own, MICA__OPERANDS(x));
   mica__write_ints(w, "perm", order, count);
   return name;
 }
 
-static const char *binary(mica__writer *w, const char *op, const char *a, const char *b) {
+static const char *binary(mica__onnx_writer *w, const char *op, const char *a, const char *b) {
   return mica__write_node(w, op, NULL, MICA__OPERANDS(a, b));
 }
 
 /* --- attention: q (B, H, Tq, D), k (B, G, Tk, D), v (B, G, Tk, E) --- */
 
 typedef struct attention {
-  mica__writer *w;
+  mica__onnx_writer *w;
   const mica__node *node;
   const mica__attention_attrs *attrs;
   mica__attention_sizes size;
@@ -43,7 +44,7 @@ static int32_t operand_of(const attention *a, mica__attention_operand operand) {
 
 /* Keys or values with each group's head once for each of its queries' heads. */
 static const char *repeated(const attention *a, mica__attention_operand operand) {
-  mica__writer *w = a->w;
+  mica__onnx_writer *w = a->w;
   const int32_t id = operand_of(a, operand);
   const char *x = mica__write_operand(w, id);
   const int64_t groups = a->size.g, times = groups ? a->size.h / groups : 1, two = 2;
@@ -57,7 +58,7 @@ static const char *repeated(const attention *a, mica__attention_operand operand)
 
 /* 0, 1, ... along axis 2 of an operand, (T) i64. */
 static const char *positions(const attention *a, mica__attention_operand operand) {
-  mica__writer *w = a->w;
+  mica__onnx_writer *w = a->w;
   const int32_t id = operand_of(a, operand);
   const int64_t extent = mica__write_type_of(w, id).shape.dim[2], axis = 2;
   if (extent != MICA_DYNAMIC) {
@@ -72,17 +73,17 @@ static const char *positions(const attention *a, mica__attention_operand operand
 
 /* i32 numbers, one or one a sequence, as i64 beside (B, H, Tq, Tk). */
 static const char *beside_scores(const attention *a, int32_t id) {
-  mica__writer *w = a->w;
+  mica__onnx_writer *w = a->w;
   const int64_t to[] = {-1, 1, 1, 1};
   const char *x = cast(w, mica__write_operand(w, id), MICA_I32, MICA_I64);
   return binary(w, "Reshape", x, mica__write_integers(w, to, 4));
 }
 
-static const char *both(mica__writer *w, const char *a, const char *b) { return a ? binary(w, "And", a, b) : b; }
+static const char *both(mica__onnx_writer *w, const char *a, const char *b) { return a ? binary(w, "And", a, b) : b; }
 
 /* True where a query sees a key by its position; NULL: it sees all. */
 static const char *visible_of(const attention *a) {
-  mica__writer *w = a->w;
+  mica__onnx_writer *w = a->w;
   const int32_t lengths = operand_of(a, MICA__ATTENTION_OF_LENGTHS), offset = operand_of(a, MICA__ATTENTION_OF_OFFSET);
   const int64_t last = 1;
   const char *seen = NULL, *key = NULL;
@@ -102,7 +103,7 @@ static const char *visible_of(const attention *a) {
 }
 
 static const char *scores_of(const attention *a) {
-  mica__writer *w = a->w;
+  mica__onnx_writer *w = a->w;
   const double scale = mica__attention_scale(a->attrs, a->size.d), cap = a->attrs->soft_cap;
   const char *keys = transposed(w, repeated(a, MICA__ATTENTION_OF_K), NULL, (const int64_t[]){0, 1, 3, 2}, 4);
   const char *q = mica__write_operand(w, operand_of(a, MICA__ATTENTION_OF_Q));
@@ -115,7 +116,7 @@ static const char *scores_of(const attention *a) {
 
 /* Scores with those that are not seen at -infinity. */
 static const char *masked(const attention *a, const char *scores) {
-  mica__writer *w = a->w;
+  mica__onnx_writer *w = a->w;
   const int32_t mask = operand_of(a, MICA__ATTENTION_OF_MASK);
   const char *seen = visible_of(a), *given = mask ? mica__write_operand(w, mask) : NULL;
   const mica_dtype dtype = mask ? mica__write_type_of(w, mask).dtype : MICA_BOOL;
@@ -167,7 +168,7 @@ static int32_t rnn_operand(const mica__node *node, int32_t k) {
 
 /* Operand k with its gates in ONNX's order: `blocks` times `gates` equal parts of axis 1. Where its elements are known
  * they are written so; else they are gathered. */
-static const char *ordered(mica__writer *w, const mica__node *node, int32_t k, int32_t blocks, int32_t gates,
+static const char *ordered(mica__onnx_writer *w, const mica__node *node, int32_t k, int32_t blocks, int32_t gates,
                            const int32_t *order) {
   static const char *const names[] = {"x", "W", "R", "B", "lengths", "h0", "c0", "P"};
   const int32_t id = rnn_operand(node, k);
@@ -212,7 +213,7 @@ static const struct {
                  [MICA_RNN_FUNCTION_SOFTSIGN] = {"Softsign", false, false},
                  [MICA_RNN_FUNCTION_SOFTPLUS] = {"Softplus", false, false}};
 
-static void write_functions(mica__writer *w, const mica__node *node, int32_t directions, int32_t each) {
+static void write_functions(mica__onnx_writer *w, const mica__node *node, int32_t directions, int32_t each) {
   static const char *const fields[2][3] = {{"f0", "g0", "p0"}, {"f1", "g1", "p1"}};
   const char *names[6];
   double alphas[6], betas[6];
@@ -232,12 +233,12 @@ static void write_functions(mica__writer *w, const mica__node *node, int32_t dir
   if (beta) mica__write_reals(w, "activation_beta", betas, beta);
 }
 
-static const char *lengths_of(mica__writer *w, const mica__node *node) {
+static const char *lengths_of(mica__onnx_writer *w, const mica__node *node) {
   const int32_t id = rnn_operand(node, MICA__RNN_LENGTHS);
   return id ? cast(w, mica__write_operand(w, id), mica__write_type_of(w, id).dtype, MICA_I32) : NULL;
 }
 
-static const char *state_of(mica__writer *w, const mica__node *node, int32_t k) {
+static const char *state_of(mica__onnx_writer *w, const mica__node *node, int32_t k) {
   const int32_t id = rnn_operand(node, k);
   return id ? mica__write_operand(w, id) : NULL;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* x (N, T) made longer by `pad` samples before and `more` behind, of which there may be less than none. */
-static const char *padded(mica__writer *w, int32_t x, int64_t pad, int64_t more, int64_t how) {
+static const char *padded(mica__onnx_writer *w, int32_t x, int64_t pad, int64_t more, int64_t how) {
   static const char *const modes[] = {"constant", "reflect", "edge", "constant"};
   const int64_t pads[] = {0, pad, 0, more};
   const char *name = mica__write_operand(w, x);
@@ -17,10 +17,12 @@ static const char *padded(mica__writer *w, int32_t x, int64_t pad, int64_t more,
   return longer;
 }
 
-static const char *scalar(mica__writer *w, int64_t value) { return mica__write_scalar(w, MICA_I64, (double)value); }
+static const char *scalar(mica__onnx_writer *w, int64_t value) {
+  return mica__write_scalar(w, MICA_I64, (double)value);
+}
 
 /* The samples (frames, length) of each frame, by their positions in a signal whose extents are (1) i64. */
-static const char *positions(mica__writer *w, const char *extent, int64_t length, int64_t hop) {
+static const char *positions(mica__onnx_writer *w, const char *extent, int64_t length, int64_t hop) {
   const int64_t last = 1;
   int64_t *within = mica__write_room(w, (size_t)length * sizeof *within);
   for (int64_t i = 0; within && i < length; i++) within[i] = i;
@@ -44,7 +46,7 @@ MICA__WRITE(frames) {
 }
 
 /* The window in the middle of a frame, (length). */
-static const char *window_of(mica__writer *w, const mica_stft_config *c, mica_dtype dtype) {
+static const char *window_of(mica__onnx_writer *w, const mica_stft_config *c, mica_dtype dtype) {
   double *values = mica__stft_window(c);
   char *whole = mica__write_room(w, (size_t)c->length * mica_dtype_size(dtype));
   if (!values && w->status == MICA_OK) w->status = mica__fail_nomem("a window");

@@ -1,7 +1,7 @@
 /* Constants and weights, and what stands for values of other nodes. */
 #include "onnx/write/writer.h"
 
-static void write_elements(mica__writer *w, int32_t id, const mica__node *node) {
+static void write_elements(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const void *data = mica__write_known(w, id);
   if (data)
     mica__write_elements(w, mica__write_own(w, id), node->type.dtype, node->type.shape, data);

@@ -11,7 +11,7 @@ typedef struct window {
   int64_t size, stride, pad, pad_end, dilation;
 } window;
 
-static void write_windows(mica__writer *w, const window *windows, size_t n, bool dilations, bool ceil_mode) {
+static void write_windows(mica__onnx_writer *w, const window *windows, size_t n, bool dilations, bool ceil_mode) {
   int64_t size[MICA__MAX_SPATIAL], stride[MICA__MAX_SPATIAL], dilation[MICA__MAX_SPATIAL];
   int64_t pads[2 * MICA__MAX_SPATIAL];
   for (size_t i = 0; i < n; i++) {
@@ -28,7 +28,7 @@ static void write_windows(mica__writer *w, const window *windows, size_t n, bool
   if (ceil_mode) mica__write_int(w, "ceil_mode", 1);
 }
 
-static void check_window(mica__writer *w, int32_t id, const window *at) {
+static void check_window(mica__onnx_writer *w, int32_t id, const window *at) {
   if (at->pad < 0 || at->pad_end < 0) mica__write_fail(w, id, "negative padding has no form in ONNX");
 }
 
@@ -53,7 +53,7 @@ MICA__WRITE(max_pool) {
 
 /* The tables of rows and columns of a resample node: indices of its inputs; columns may lack. */
 enum { ROWS = 1, COLUMNS = 3 };
-static const mica__node *table_of(const mica__writer *w, const mica__node *node, int32_t input) {
+static const mica__node *table_of(const mica__onnx_writer *w, const mica__node *node, int32_t input) {
   return node->input_count > input ? mica__graph_node(w->graph, node->inputs[input]) : NULL;
 }
 
@@ -67,7 +67,7 @@ static window window_of(const mica__node *table) {
                   mica__node_int(table, "pad_end"), mica__node_int(table, "dilation")};
 }
 
-static bool average_pool(mica__writer *w, int32_t id, const mica__node *node) {
+static bool average_pool(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const mica__node *tables[] = {table_of(w, node, ROWS), table_of(w, node, COLUMNS)};
   const int64_t axis = mica__node_int(node, "axis"), divisor = mica__node_int(tables[0], "divisor");
   const size_t n = node->type.shape.rank > 2 ? (size_t)node->type.shape.rank - 2 : 0;
@@ -101,7 +101,7 @@ static const char *const coordinates[] = {
     "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", NULL, NULL};
 static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 
-static bool is_resize(const mica__writer *w, const mica__node *table) {
+static bool is_resize(const mica__onnx_writer *w, const mica__node *table) {
   const int64_t how = mica__node_int(table, "coordinates");
   if (mica__node_int(table, "kind") != MICA__MAP_RESIZE || mica__node_int(table, "transposed")) return false;
   if ((mica__node_int(table, "outputs") != 0) == (mica__node_real(table, "scale") != 0)) return false;
@@ -120,7 +120,8 @@ static bool same_resize(const mica__node *a, const mica__node *b) {
 }
 
 /* The extents of the result, as an operand of Resize. */
-static const char *sizes_of(mica__writer *w, const mica__node *node, int64_t axis, const mica__node *const *tables) {
+static const char *sizes_of(mica__onnx_writer *w, const mica__node *node, int64_t axis,
+                            const mica__node *const *tables) {
   int64_t before[MICA_MAX_RANK], sizes[2] = {0, 0}, behind[MICA_MAX_RANK];
   const int64_t rank = node->type.shape.rank, count = tables[1] ? 2 : 1;
   const char *parts[3];
@@ -136,7 +137,8 @@ static const char *sizes_of(mica__writer *w, const mica__node *node, int64_t axi
   return joined;
 }
 
-static const char *scales_of(mica__writer *w, const mica__node *node, int64_t axis, const mica__node *const *tables) {
+static const char *scales_of(mica__onnx_writer *w, const mica__node *node, int64_t axis,
+                             const mica__node *const *tables) {
   const int64_t rank = node->type.shape.rank;
   float *scales = mica__write_room(w, (size_t)rank * sizeof *scales);
   for (int64_t k = 0; scales && k < rank; k++) scales[k] = 1;
@@ -144,7 +146,7 @@ static const char *scales_of(mica__writer *w, const mica__node *node, int64_t ax
   return mica__write_tensor(w, "scales", MICA_F32, MICA_SHAPE(rank), scales);
 }
 
-static bool resize(mica__writer *w, int32_t id, const mica__node *node) {
+static bool resize(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const mica__node *tables[] = {table_of(w, node, ROWS), table_of(w, node, COLUMNS)};
   const int64_t axis = mica__node_int(node, "axis");
   if (!is_resize(w, tables[0])) return false;
@@ -167,7 +169,7 @@ static bool resize(mica__writer *w, int32_t id, const mica__node *node) {
 /* --- whatever else is known: products with the weights as matrices --- */
 
 /* (n, m), or (m, n) where `rows`: what output o has of element i. NULL where an extent is open. */
-static const char *matrix_of(mica__writer *w, const mica__node *node, int32_t input, bool rows, mica_dtype dtype) {
+static const char *matrix_of(mica__onnx_writer *w, const mica__node *node, int32_t input, bool rows, mica_dtype dtype) {
   const mica__node *tables[] = {table_of(w, node, input), table_of(w, node, input + 1)};
   const mica_shape shape = tables[0]->type.shape;
   const mica__type from = mica__write_type_of(w, tables[0]->inputs[0]);
@@ -189,7 +191,7 @@ static const char *matrix_of(mica__writer *w, const mica__node *node, int32_t in
   return mica__write_tensor(w, "resample", dtype, rows ? MICA_SHAPE(m, n) : MICA_SHAPE(n, m), matrix);
 }
 
-static void write_products(mica__writer *w, int32_t id, const mica__node *node) {
+static void write_products(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const int32_t rank = node->type.shape.rank;
   const bool columns = table_of(w, node, COLUMNS) != NULL;
   const mica_dtype dtype = node->type.dtype;

@@ -54,7 +54,7 @@ static const struct {
 };
 
 /* True if a builder's mark was written. */
-static bool write_marked(mica__writer *w, int32_t id, const mica__node *node) {
+static bool write_marked(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   for (size_t i = 0; node->mark && i < sizeof mark_rows / sizeof *mark_rows; i++)
     if (!strcmp(mark_rows[i].mark, node->mark->name))
       return w->opset >= mark_rows[i].since && mark_rows[i].write(w, id, node);
@@ -62,7 +62,7 @@ static bool write_marked(mica__writer *w, int32_t id, const mica__node *node) {
 }
 
 /* True if the op has an operator of the same operands, which was written. */
-static bool write_same(mica__writer *w, int32_t id, const mica__node *node) {
+static bool write_same(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const char *inputs[4];
   size_t i = 0;
   while (i < sizeof same_rows / sizeof *same_rows && strcmp(same_rows[i].op, node->op->name)) i++;
@@ -75,7 +75,7 @@ static bool write_same(mica__writer *w, int32_t id, const mica__node *node) {
   return true;
 }
 
-static void write_one(mica__writer *w, int32_t id, const mica__node *node) {
+static void write_one(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   if (node->op == &mica__op_input || write_marked(w, id, node) || write_same(w, id, node)) return;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!strcmp(rows[i].op, node->op->name)) {
@@ -86,7 +86,7 @@ static void write_one(mica__writer *w, int32_t id, const mica__node *node) {
 }
 
 /* Notes where the nodes of a visit begin. */
-static void begin_visit(mica__writer *w) {
+static void begin_visit(mica__onnx_writer *w) {
   if (w->visit_count == w->visit_capacity) {
     const size_t capacity = w->visit_capacity ? 2 * w->visit_capacity : 256;
     size_t *grown = realloc(w->visits, capacity * sizeof *grown);
@@ -99,7 +99,7 @@ static void begin_visit(mica__writer *w) {
 }
 
 /* The visits in reverse order. */
-static mica_status reverse_visits(mica__writer *w) {
+static mica_status reverse_visits(mica__onnx_writer *w) {
   Onnx__NodeProto **nodes = calloc(w->count + 1, sizeof *nodes);
   size_t at = 0, end = w->count;
   if (!nodes) return mica__fail_nomem("a model that is written");
@@ -112,7 +112,7 @@ static mica_status reverse_visits(mica__writer *w) {
 }
 
 /* Gives inputs the names that callers feed, before anything else takes these, and outputs theirs. */
-static mica_status name_ports(mica__writer *w, const mica_value *outputs, size_t count) {
+static mica_status name_ports(mica__onnx_writer *w, const mica_value *outputs, size_t count) {
   const char *prefix = w->config->input_prefix ? w->config->input_prefix : "";
   for (int32_t id = 1; id <= w->graph->count; id++) {
     const mica__node *node = mica__graph_node(w->graph, id);
@@ -135,7 +135,7 @@ static mica_status name_ports(mica__writer *w, const mica_value *outputs, size_t
   return w->status;
 }
 
-static mica_status write_nodes(mica__writer *w, const mica_value *outputs, size_t count) {
+static mica_status write_nodes(mica__onnx_writer *w, const mica_value *outputs, size_t count) {
   MICA_TRY(name_ports(w, outputs, count));
   for (int32_t id = w->graph->count; id > 0 && w->status == MICA_OK; id--) {
     const mica__node *node = mica__graph_node(w->graph, id);
@@ -168,14 +168,14 @@ mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t 
   static const mica_onnx_write_config standard;
   if (!config) config = &standard;
   MICA_TRY(check(path, outputs, count, config));
-  mica__writer w = {.graph = outputs[0].graph,
-                    .config = config,
-                    .opset = config->opset ? config->opset : STANDARD_OPSET,
-                    .needed = calloc((size_t)outputs[0].graph->count + 1, sizeof *w.needed),
-                    .names = calloc((size_t)outputs[0].graph->count + 1, sizeof *w.names)};
+  mica__onnx_writer w = {.graph = outputs[0].graph,
+                         .config = config,
+                         .opset = config->opset ? config->opset : STANDARD_OPSET,
+                         .needed = calloc((size_t)outputs[0].graph->count + 1, sizeof *w.needed),
+                         .names = calloc((size_t)outputs[0].graph->count + 1, sizeof *w.names)};
   mica_status status = w.needed && w.names ? MICA_OK : mica__fail_nomem("a model that is written");
   if (status == MICA_OK) status = write_nodes(&w, outputs, count);
   if (status == MICA_OK) status = mica__write_file(&w, path, outputs, count);
-  mica__writer_free(&w);
+  mica__onnx_writer_free(&w);
   return status;
 }

@@ -11,11 +11,11 @@
 /* What attributes are, as ONNX numbers them. */
 enum { TYPE_REAL = 1, TYPE_INT = 2, TYPE_TEXT = 3, TYPE_REALS = 6, TYPE_INTS = 7, TYPE_TEXTS = 8 };
 
-static void fail_memory(mica__writer *w) {
+static void fail_memory(mica__onnx_writer *w) {
   if (w->status == MICA_OK) w->status = mica__fail_nomem("a model that is written");
 }
 
-void *mica__write_room(mica__writer *w, size_t bytes) {
+void *mica__write_room(mica__onnx_writer *w, size_t bytes) {
   if (w->status != MICA_OK) return NULL;
   if (w->room_count == w->room_capacity) {
     const size_t capacity = w->room_capacity ? 2 * w->room_capacity : 256;
@@ -30,7 +30,7 @@ void *mica__write_room(mica__writer *w, size_t bytes) {
   return room;
 }
 
-void mica__writer_free(mica__writer *w) {
+void mica__onnx_writer_free(mica__onnx_writer *w) {
   for (size_t i = 0; i < w->room_count; i++) free(w->rooms[i]);
   free(w->rooms);
   free(w->needed);
@@ -39,10 +39,10 @@ void mica__writer_free(mica__writer *w) {
   free(w->visits);
   free(w->initials);
   mica__name_table_free(&w->taken);
-  *w = (mica__writer){0};
+  *w = (mica__onnx_writer){0};
 }
 
-void mica__write_fail(mica__writer *w, int32_t id, const char *format, ...) {
+void mica__write_fail(mica__onnx_writer *w, int32_t id, const char *format, ...) {
   char sentence[320];
   va_list arguments;
   if (w->status != MICA_OK) return;
@@ -58,7 +58,7 @@ void mica__write_fail(mica__writer *w, int32_t id, const char *format, ...) {
 }
 
 /* A copy of the text; "" with the error recorded where memory is short. */
-static char *copy_text(mica__writer *w, const char *text) {
+static char *copy_text(mica__onnx_writer *w, const char *text) {
   static char none[1];
   const size_t n = strlen(text);
   char *copy = mica__write_room(w, n + 1);
@@ -69,7 +69,7 @@ static char *copy_text(mica__writer *w, const char *text) {
 
 /* --- names --- */
 
-const char *mica__write_name(mica__writer *w, const char *text) {
+const char *mica__write_name(mica__onnx_writer *w, const char *text) {
   char numbered[192];
   snprintf(numbered, sizeof numbered, "%.160s", text);
   const bool free_name = mica__name_table_find(&w->taken, text) < 0 && *text;
@@ -80,7 +80,7 @@ const char *mica__write_name(mica__writer *w, const char *text) {
   return name;
 }
 
-mica__type mica__write_type_of(const mica__writer *w, int32_t id) { return mica__graph_node(w->graph, id)->type; }
+mica__type mica__write_type_of(const mica__onnx_writer *w, int32_t id) { return mica__graph_node(w->graph, id)->type; }
 
 bool mica__write_is_open(mica_shape shape) {
   for (int32_t k = 0; k < shape.rank; k++)
@@ -109,7 +109,7 @@ int32_t mica__write_passed(const mica_graph *graph, int32_t id) {
   }
 }
 
-const char *mica__write_own(mica__writer *w, int32_t id) {
+const char *mica__write_own(mica__onnx_writer *w, int32_t id) {
   if (w->names[id - 1]) return w->names[id - 1];
   const mica__node *node = mica__graph_node(w->graph, id);
   const mica__node *maker = node - node->result;
@@ -119,7 +119,7 @@ const char *mica__write_own(mica__writer *w, int32_t id) {
   return w->names[id - 1];
 }
 
-const char *mica__write_operand(mica__writer *w, int32_t id) {
+const char *mica__write_operand(mica__onnx_writer *w, int32_t id) {
   if (w->status != MICA_OK) return "";
   id = mica__write_passed(w->graph, id);
   w->needed[id - 1] = true;
@@ -128,14 +128,14 @@ const char *mica__write_operand(mica__writer *w, int32_t id) {
 
 /* --- nodes --- */
 
-static Onnx__NodeProto *last_node(mica__writer *w) {
+static Onnx__NodeProto *last_node(mica__onnx_writer *w) {
   static Onnx__NodeProto none; /* of a writer that has failed: nobody reads it */
   if (w->status == MICA_OK && w->count) return w->nodes[w->count - 1];
   none = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
   return &none;
 }
 
-static char **grow_texts(mica__writer *w, char **texts, size_t count, const char *text) {
+static char **grow_texts(mica__onnx_writer *w, char **texts, size_t count, const char *text) {
   char **grown = mica__write_room(w, (count + 1) * sizeof *grown);
   if (!grown) return texts;
   if (count) memcpy(grown, texts, count * sizeof *grown);
@@ -143,13 +143,13 @@ static char **grow_texts(mica__writer *w, char **texts, size_t count, const char
   return grown;
 }
 
-void mica__write_result(mica__writer *w, const char *name) {
+void mica__write_result(mica__onnx_writer *w, const char *name) {
   Onnx__NodeProto *node = last_node(w);
   char **grown = grow_texts(w, node->output, node->n_output, name);
   if (w->status == MICA_OK) node->output = grown, node->n_output++;
 }
 
-const char *mica__write_node(mica__writer *w, const char *op, const char *own, const char *const *inputs,
+const char *mica__write_node(mica__onnx_writer *w, const char *op, const char *own, const char *const *inputs,
                              size_t count) {
   if (w->status != MICA_OK) return "";
   if (w->count == w->capacity) {
@@ -180,7 +180,7 @@ const char *mica__write_node(mica__writer *w, const char *op, const char *own, c
 
 /* --- attributes of ONNX's nodes --- */
 
-static Onnx__AttributeProto *add_attr(mica__writer *w, const char *name, int32_t type) {
+static Onnx__AttributeProto *add_attr(mica__onnx_writer *w, const char *name, int32_t type) {
   static Onnx__AttributeProto none;
   Onnx__NodeProto *node = last_node(w);
   Onnx__AttributeProto *attr = mica__write_room(w, sizeof *attr);
@@ -196,19 +196,19 @@ static Onnx__AttributeProto *add_attr(mica__writer *w, const char *name, int32_t
   return attr;
 }
 
-void mica__write_int(mica__writer *w, const char *name, int64_t value) {
+void mica__write_int(mica__onnx_writer *w, const char *name, int64_t value) {
   Onnx__AttributeProto *attr = add_attr(w, name, TYPE_INT);
   attr->i = value;
   attr->has_i = true;
 }
 
-void mica__write_real(mica__writer *w, const char *name, double value) {
+void mica__write_real(mica__onnx_writer *w, const char *name, double value) {
   Onnx__AttributeProto *attr = add_attr(w, name, TYPE_REAL);
   attr->f = (float)value;
   attr->has_f = true;
 }
 
-void mica__write_ints(mica__writer *w, const char *name, const int64_t *values, size_t count) {
+void mica__write_ints(mica__onnx_writer *w, const char *name, const int64_t *values, size_t count) {
   int64_t *copy = mica__write_room(w, count * sizeof *copy);
   if (!copy) return;
   memcpy(copy, values, count * sizeof *copy);
@@ -217,7 +217,7 @@ void mica__write_ints(mica__writer *w, const char *name, const int64_t *values, 
   attr->n_ints = count;
 }
 
-void mica__write_reals(mica__writer *w, const char *name, const double *values, size_t count) {
+void mica__write_reals(mica__onnx_writer *w, const char *name, const double *values, size_t count) {
   float *copy = mica__write_room(w, count * sizeof *copy);
   if (!copy) return;
   for (size_t i = 0; i < count; i++) copy[i] = (float)values[i];
@@ -226,17 +226,17 @@ void mica__write_reals(mica__writer *w, const char *name, const double *values, 
   attr->n_floats = count;
 }
 
-static ProtobufCBinaryData bytes_of(mica__writer *w, const char *text) {
+static ProtobufCBinaryData bytes_of(mica__onnx_writer *w, const char *text) {
   return (ProtobufCBinaryData){.len = strlen(text), .data = (uint8_t *)copy_text(w, text)};
 }
 
-void mica__write_text(mica__writer *w, const char *name, const char *text) {
+void mica__write_text(mica__onnx_writer *w, const char *name, const char *text) {
   Onnx__AttributeProto *attr = add_attr(w, name, TYPE_TEXT);
   attr->s = bytes_of(w, text);
   attr->has_s = true;
 }
 
-void mica__write_texts(mica__writer *w, const char *name, const char *const *texts, size_t count) {
+void mica__write_texts(mica__onnx_writer *w, const char *name, const char *const *texts, size_t count) {
   ProtobufCBinaryData *copy = mica__write_room(w, count * sizeof *copy);
   if (!copy) return;
   for (size_t i = 0; i < count; i++) copy[i] = bytes_of(w, texts[i]);

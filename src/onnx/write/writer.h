@@ -22,7 +22,7 @@ typedef struct mica__write_initial {
   size_t bytes;
 } mica__write_initial;
 
-typedef struct mica__writer {
+typedef struct mica__onnx_writer {
   const mica_graph *graph;
   const mica_onnx_write_config *config;
   int64_t opset;
@@ -36,64 +36,66 @@ typedef struct mica__writer {
   void **rooms;
   size_t room_count, room_capacity, serial;
   mica_status status;
-} mica__writer;
+} mica__onnx_writer;
 
 /* Writes node `id`, result 0 or a mark on it. */
-typedef void mica__write_fn(mica__writer *w, int32_t id, const mica__node *node);
-#define MICA__WRITE(name) void mica__write_##name(mica__writer *w, int32_t id, const mica__node *node)
+typedef void mica__write_fn(mica__onnx_writer *w, int32_t id, const mica__node *node);
+#define MICA__WRITE(name) void mica__write_##name(mica__onnx_writer *w, int32_t id, const mica__node *node)
 /* Writes what is marked; false, having written nothing, where the node is to be written as it was built. */
-typedef bool mica__write_mark_fn(mica__writer *w, int32_t id, const mica__node *node);
-#define MICA__WRITE_MARK(name) bool mica__write_##name(mica__writer *w, int32_t id, const mica__node *node)
+typedef bool mica__write_mark_fn(mica__onnx_writer *w, int32_t id, const mica__node *node);
+#define MICA__WRITE_MARK(name) bool mica__write_##name(mica__onnx_writer *w, int32_t id, const mica__node *node)
 
 /* Memory that lives as long as the writer, zeroed; NULL with the error recorded. */
-void *mica__write_room(mica__writer *w, size_t bytes);
+void *mica__write_room(mica__onnx_writer *w, size_t bytes);
 /* Records "%7 conv: " and the sentence, of the first error alone. */
-void mica__write_fail(mica__writer *w, int32_t id, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void mica__writer_free(mica__writer *w);
+void mica__write_fail(mica__onnx_writer *w, int32_t id, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void mica__onnx_writer_free(mica__onnx_writer *w);
 
 /* --- names --- */
 
 /* The value's name, which is needed from now on. */
-const char *mica__write_operand(mica__writer *w, int32_t id);
+const char *mica__write_operand(mica__onnx_writer *w, int32_t id);
 /* The name of a result that is being written. */
-const char *mica__write_own(mica__writer *w, int32_t id);
+const char *mica__write_own(mica__onnx_writer *w, int32_t id);
 /* A name of its own that nothing else has: `text` if that is free, else with a number behind it. */
-const char *mica__write_name(mica__writer *w, const char *text);
+const char *mica__write_name(mica__onnx_writer *w, const char *text);
 /* The value that is written for this one: what only passes a value on is left out. */
 int32_t mica__write_passed(const mica_graph *graph, int32_t id);
 /* The type of a value. */
-mica__type mica__write_type_of(const mica__writer *w, int32_t id);
+mica__type mica__write_type_of(const mica__onnx_writer *w, int32_t id);
 
 /* --- nodes --- */
 
 /* Adds a node with one result, of the name `own` (NULL: a new one), which is returned. A NULL among the inputs is an
  * absent operand; those at the end are left out. Attributes that follow belong to it. */
-const char *mica__write_node(mica__writer *w, const char *op, const char *own, const char *const *inputs, size_t count);
+const char *mica__write_node(mica__onnx_writer *w, const char *op, const char *own, const char *const *inputs,
+                             size_t count);
 #define MICA__OPERANDS(...)                                                                                            \
   (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *)
 /* One more result of the last node; NULL: absent. */
-void mica__write_result(mica__writer *w, const char *name);
+void mica__write_result(mica__onnx_writer *w, const char *name);
 
-void mica__write_int(mica__writer *w, const char *name, int64_t value);
-void mica__write_ints(mica__writer *w, const char *name, const int64_t *values, size_t count);
-void mica__write_real(mica__writer *w, const char *name, double value);
-void mica__write_reals(mica__writer *w, const char *name, const double *values, size_t count);
-void mica__write_text(mica__writer *w, const char *name, const char *text);
-void mica__write_texts(mica__writer *w, const char *name, const char *const *texts, size_t count);
+void mica__write_int(mica__onnx_writer *w, const char *name, int64_t value);
+void mica__write_ints(mica__onnx_writer *w, const char *name, const int64_t *values, size_t count);
+void mica__write_real(mica__onnx_writer *w, const char *name, double value);
+void mica__write_reals(mica__onnx_writer *w, const char *name, const double *values, size_t count);
+void mica__write_text(mica__onnx_writer *w, const char *name, const char *text);
+void mica__write_texts(mica__onnx_writer *w, const char *name, const char *const *texts, size_t count);
 
 /* --- initial values --- */
 
 /* Files elements, which are not copied, under a name that is theirs. */
-void mica__write_elements(mica__writer *w, const char *name, mica_dtype dtype, mica_shape shape, const void *data);
+void mica__write_elements(mica__onnx_writer *w, const char *name, mica_dtype dtype, mica_shape shape, const void *data);
 /* Does so under a new name, like `text`; returns it. */
-const char *mica__write_tensor(mica__writer *w, const char *text, mica_dtype dtype, mica_shape shape, const void *data);
+const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtype dtype, mica_shape shape,
+                               const void *data);
 /* One element, of rank 0. */
-const char *mica__write_scalar(mica__writer *w, mica_dtype dtype, double value);
+const char *mica__write_scalar(mica__onnx_writer *w, mica_dtype dtype, double value);
 /* (count) i64. */
-const char *mica__write_integers(mica__writer *w, const int64_t *values, size_t count);
+const char *mica__write_integers(mica__onnx_writer *w, const int64_t *values, size_t count);
 /* The elements of a constant, of a parameter, or of what only shows and joins those; valid as long as the writer. NULL
  * where they are not known. */
-const void *mica__write_known(mica__writer *w, int32_t id);
+const void *mica__write_known(mica__onnx_writer *w, int32_t id);
 
 /* --- attributes of Mica's nodes --- */
 
@@ -108,14 +110,14 @@ size_t mica__node_axes(const mica__node *node, const char *name, int64_t axes[MI
 /* --- shapes that are computed --- */
 
 /* Shape(x): (rank) i64. */
-const char *mica__write_shape_of(mica__writer *w, int32_t id);
+const char *mica__write_shape_of(mica__onnx_writer *w, int32_t id);
 /* The extents along some axes, (count) i64. */
-const char *mica__write_extents(mica__writer *w, int32_t id, const int64_t *axes, size_t count);
+const char *mica__write_extents(mica__onnx_writer *w, int32_t id, const int64_t *axes, size_t count);
 bool mica__write_is_open(mica_shape shape);
 
 /* --- the file --- */
 
 /* Puts messages together and replaces the file, and what lies beside it. */
-mica_status mica__write_file(mica__writer *w, const char *path, const mica_value *outputs, size_t count);
+mica_status mica__write_file(mica__onnx_writer *w, const char *path, const mica_value *outputs, size_t count);
 
 #endif

@@ -1,6 +1,7 @@
 /* The sum over ranks of some f32 tensors: a bucket. The result is one row of numbers in which operand k begins where it
  * does in the host's memory, at a multiple of 64 bytes, so that a bucket is sent as it lies there. */
 #include "base/error.h"
+#include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
 #include "ops/common/build.h"
 
@@ -8,8 +9,6 @@
 #include <stdio.h>
 
 #define ALIGNMENT 16 /* elements */
-/* Channels of sums within a graph begin at 0, of their gradients here. */
-#define GRADIENT_CHANNELS (MICA_CHANNELS / 2)
 
 #define ALL_REDUCE_ATTRS(X, S)                                                                                         \
   X(S, POINTER, communicator, 0, "between the ranks")                                                                  \
@@ -101,8 +100,8 @@ static mica_status end_all_reduce(const mica__host *host, void *pending, mica_st
 static mica_status grad_all_reduce(const mica__grad *grad) {
   const mica__all_reduce_attrs *how = mica__attrs_of(grad->y);
   mica_value dy = grad->dy;
-  mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + GRADIENT_CHANNELS, MICA_COMPRESSION_NONE,
-                   &dy);
+  mica__all_reduce(&grad->dy, 1, how->communicator, (int32_t)how->channel + MICA__CHANNEL_OF_GRADIENTS,
+                   MICA_COMPRESSION_NONE, &dy);
   mica__collective_split(dy, grad->inputs, grad->input_count, grad->dinputs);
   return MICA_OK;
 }
@@ -125,17 +124,17 @@ void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicato
   mica__collective_split(mica__graph_add(&op_all_reduce, x, count, &how), x, count, sums);
 }
 
-/* Records that communicator or channel is none that a program may use. */
-static bool is_wrong(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel) {
-  if (!x.graph || (communicator && channel >= 0 && channel < MICA_CHANNELS / 4)) return false;
+bool mica__channel_refused(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel,
+                           int32_t count) {
+  if (!x.graph || (communicator && channel >= 0 && channel <= MICA__CHANNEL_NORMS - count)) return false;
   mica__builder_fail(op, x, MICA_E_INVALID, "no communicator, or channel %d is none of 0 to %d", (int)channel,
-                     MICA_CHANNELS / 4 - 1);
+                     (int)(MICA__CHANNEL_NORMS - count));
   return true;
 }
 
 mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_t channel) {
   mica_value sum = {0};
-  if (is_wrong("all_reduce", x, communicator, channel)) return sum;
+  if (mica__channel_refused("all_reduce", x, communicator, channel, 1)) return sum;
   mica__all_reduce(&x, 1, communicator, channel, MICA_COMPRESSION_NONE, &sum);
   return sum;
 }
@@ -183,7 +182,7 @@ static const mica__op op_sum = {.name = "parallel_sum",
                                 .order = MICA__ORDER_SOON};
 
 mica_value mica_parallel_leave(mica_value x, mica_communicator *communicator, int32_t channel) {
-  if (is_wrong("parallel_leave", x, communicator, channel)) return (mica_value){0};
+  if (mica__channel_refused("parallel_leave", x, communicator, channel, 1)) return (mica_value){0};
   return mica__graph_add(&op_sum, &x, 1, &(mica__all_reduce_attrs){communicator, channel, 0});
 }
 
@@ -197,7 +196,7 @@ static mica_status infer_enter(const mica__type *inputs, int32_t input_count, vo
 
 static mica_status grad_enter(const mica__grad *grad) {
   const mica__all_reduce_attrs *how = mica__attrs_of(grad->y);
-  const mica__all_reduce_attrs back = {how->communicator, how->channel + GRADIENT_CHANNELS, 0};
+  const mica__all_reduce_attrs back = {how->communicator, how->channel + MICA__CHANNEL_OF_GRADIENTS, 0};
   grad->dinputs[0] = mica__graph_add(&op_sum, &grad->dy, 1, &back);
   return MICA_OK;
 }
@@ -219,6 +218,6 @@ static const mica__op op_enter = {.name = "parallel_enter",
                                   .identity = true};
 
 mica_value mica_parallel_enter(mica_value x, mica_communicator *communicator, int32_t channel) {
-  if (is_wrong("parallel_enter", x, communicator, channel)) return (mica_value){0};
+  if (mica__channel_refused("parallel_enter", x, communicator, channel, 1)) return (mica_value){0};
   return mica__graph_add(&op_enter, &x, 1, &(mica__all_reduce_attrs){communicator, channel, 0});
 }

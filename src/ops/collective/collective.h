@@ -22,6 +22,11 @@ mica_value mica__broadcast_of(const mica_value *x, int32_t count, mica_value whe
 
 /* --- what the ops share --- */
 
+/* Records in x's graph that there is no communicator, or that a program may not use `count` channels from this one on.
+ * False: nothing is wrong, or x is null. */
+bool mica__channel_refused(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel,
+                           int32_t count);
+
 /* The elements of an operand, rounded up to where the next one begins in the host's memory. */
 mica_status mica__collective_room(mica_shape shape, int64_t *room);
 /* The elements of all operands, which are f32 of known shapes. */

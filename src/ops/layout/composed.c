@@ -170,5 +170,5 @@ mica_value mica_space_to_depth(mica_value x, int32_t block) {
                               mica_shape_format(s, text), (long long)b);
   mica_shape cells = MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b);
   return mica_reshape(mica_transpose(mica_reshape(x, cells), MICA_AXES(0, 3, 5, 1, 2, 4)),
-                      MICA_SHAPE(s.dim[0], s.dim[1] * b * b, s.dim[2] / b, s.dim[3] / b));
+                      MICA_SHAPE(s.dim[0], times(s.dim[1], b * b), s.dim[2] / b, s.dim[3] / b));
 }

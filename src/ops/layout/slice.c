@@ -226,7 +226,10 @@ static mica_status infer_concat(const mica__type *inputs, int32_t input_count, v
       return mica__fail(MICA_E_SHAPE, "%s and %s differ beside axis %lld", mica_shape_format(inputs[0].shape, ta),
                         mica_shape_format(shape, tb), (long long)axis);
     int64_t extent = shape.dim[axis];
-    *sum = *sum == MICA_DYNAMIC || extent == MICA_DYNAMIC ? MICA_DYNAMIC : *sum + extent;
+    if (*sum == MICA_DYNAMIC || extent == MICA_DYNAMIC)
+      *sum = MICA_DYNAMIC;
+    else if (__builtin_add_overflow(*sum, extent, sum))
+      return mica__fail(MICA_E_OVERFLOW, "2^63 elements or more along axis %lld", (long long)axis);
   }
   return MICA_OK;
 }

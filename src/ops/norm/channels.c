@@ -191,7 +191,8 @@ mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, do
   if (size < 1)
     return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE, "a window of %lld channels", (long long)size);
   mica__axis_map window = {.kind = MICA__MAP_WINDOW};
-  window.window = (mica__window){.size = size, .stride = 1, .pad = (size - 1) / 2, .pad_end = size / 2, .dilation = 1};
+  window.window =
+      (mica__resample_window){.size = size, .stride = 1, .pad = (size - 1) / 2, .pad_end = size / 2, .dilation = 1};
   mica_value wide = mica__widen(x), squares = mica__resample_axis(mica_square(wide), 1, &window);
   mica_value base = mica_affine(squares, alpha / (double)size, k);
   mica_value y = mica__narrow(mica_mul(wide, mica_pow(base, mica__number(base, -beta))), x);

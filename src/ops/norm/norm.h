@@ -4,6 +4,8 @@
 
 #include "ops/common/build.h"
 
+#include <mica/dist.h>
+
 /* (x - mean) / sqrt(variance + epsilon) over the axes of a reduction that keeps them; x is no 16-bit type. *mean and
  * *variance keep the axes as 1. */
 mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_value *mean, mica_value *variance);
@@ -17,6 +19,11 @@ bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *a
 
 /* y scale + bias in x's type; either may be null, and they broadcast. */
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
+
+/* mica_batch_norm_ranks on any channel and the next one. */
+mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
+                                  const mica_communicator *communicator, int32_t channel,
+                                  mica_batch_statistics *statistics);
 
 /* True if x has channels and each value that is not null has one element a channel; else the error is recorded. */
 bool mica__has_channels(const char *op, mica_value x, const mica_value *values, int32_t count);

@@ -8,15 +8,17 @@
 #include <mica/nodes.h>
 
 /* The sum of x over all axes but 1, for all ranks, and with `count` (may be null) behind it: (C) or (C + 1). */
-static mica_value sum_of_all(mica_value x, mica_axes axes, mica_value count, mica_communicator *communicator,
+static mica_value sum_of_all(mica_value x, mica_axes axes, mica_value count, const mica_communicator *communicator,
                              int32_t channel) {
   mica_value own = mica_sum(x, axes, false);
   if (count.graph) own = mica_concat((mica_value[]){own, mica_reshape(count, MICA_SHAPE(1))}, 2, 0);
-  return mica_all_reduce(own, communicator, channel);
+  mica__all_reduce(&own, 1, communicator, channel, MICA_COMPRESSION_NONE, &own);
+  return own;
 }
 
-mica_value mica_batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
-                                 mica_communicator *communicator, int32_t channel, mica_batch_statistics *statistics) {
+mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
+                                  const mica_communicator *communicator, int32_t channel,
+                                  mica_batch_statistics *statistics) {
   mica_value wide = mica__widen(x);
   const mica_shape shape = mica_value_shape(x);
   if (statistics) *statistics = (mica_batch_statistics){.count = {0}};
@@ -35,4 +37,11 @@ mica_value mica_batch_norm_ranks(mica_value x, mica_value scale, mica_value bias
   if (statistics) *statistics = (mica_batch_statistics){mean, variance, mica_reshape(count, MICA_SCALAR)};
   mica_value y = mica_mul(centred, mica__along_channels(factor, x));
   return mica__scaled(y, x, mica__along_channels(scale, x), mica__along_channels(bias, x));
+}
+
+mica_value mica_batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
+                                 mica_communicator *communicator, int32_t channel, mica_batch_statistics *statistics) {
+  if (statistics) *statistics = (mica_batch_statistics){.count = {0}};
+  if (mica__channel_refused("batch_norm", x, communicator, channel, 2)) return (mica_value){0};
+  return mica__batch_norm_ranks(x, scale, bias, epsilon, communicator, channel, statistics);
 }

@@ -11,7 +11,8 @@ static bool has_planes(const char *op, mica_value x) {
   return false;
 }
 
-bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *config, mica__window windows[3]) {
+bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *config,
+                        mica__resample_window windows[3]) {
   mica_status status = MICA_OK;
   if (!has_planes(op, x)) return false;
   if (!config) {
@@ -19,12 +20,12 @@ bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *co
     return false;
   }
   for (int32_t k = 0; k < mica_value_shape(x).rank - 2 && status == MICA_OK; k++)
-    status = mica__window_of(config, k, &windows[k]);
+    status = mica__resample_window_of(config, k, &windows[k]);
   if (status != MICA_OK) mica__graph_fail_at(x.graph, status, op, &x, 1);
   return status == MICA_OK;
 }
 
-bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *sizes, mica__window windows[3]) {
+bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *sizes, mica__resample_window windows[3]) {
   if (!has_planes(op, x)) return false;
   mica_shape shape = mica_value_shape(x);
   for (int32_t k = 0; k < shape.rank - 2; k++) {
@@ -33,14 +34,14 @@ bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *si
       mica__builder_fail(op, x, MICA_E_INVALID, "%lld outputs along spatial axis %d", (long long)outputs, (int)k);
       return false;
     }
-    windows[k] = (mica__window){.outputs = outputs};
+    windows[k] = (mica__resample_window){.outputs = outputs};
     if (n > 0 && n % outputs == 0)
-      windows[k] = (mica__window){.size = n / outputs, .stride = n / outputs, .dilation = 1};
+      windows[k] = (mica__resample_window){.size = n / outputs, .stride = n / outputs, .dilation = 1};
   }
   return true;
 }
 
-static mica_value sum_windows(mica_value x, const mica__window windows[3], mica__map_divisor divisor) {
+static mica_value sum_windows(mica_value x, const mica__resample_window windows[3], mica__map_divisor divisor) {
   mica__axis_map maps[MICA_MAX_RANK] = {{0}};
   for (int32_t k = 0; k < mica_value_shape(x).rank - 2; k++)
     maps[k + 2] = (mica__axis_map){.kind = MICA__MAP_WINDOW, .window = windows[k], .divisor = divisor};
@@ -48,13 +49,13 @@ static mica_value sum_windows(mica_value x, const mica__window windows[3], mica_
 }
 
 mica_value mica_average_pool(mica_value x, const mica_pool_config *config) {
-  mica__window windows[3];
+  mica__resample_window windows[3];
   if (!mica__pool_windows("average_pool", x, config, windows)) return (mica_value){0};
   return sum_windows(x, windows, config->count_include_pad ? MICA__DIVIDE_BY_PADDED : MICA__DIVIDE_BY_ELEMENTS);
 }
 
 mica_value mica_adaptive_average_pool(mica_value x, const int64_t *sizes) {
-  mica__window windows[3];
+  mica__resample_window windows[3];
   if (!mica__pool_adaptive_windows("adaptive_average_pool", x, sizes, windows)) return (mica_value){0};
   return sum_windows(x, windows, MICA__DIVIDE_BY_ELEMENTS);
 }
@@ -77,7 +78,7 @@ static bool is_power(const char *op, mica_value x, double p) {
 }
 
 mica_value mica_lp_pool(mica_value x, const mica_pool_config *config) {
-  mica__window windows[3];
+  mica__resample_window windows[3];
   if (!mica__pool_windows("lp_pool", x, config, windows)) return (mica_value){0};
   double p = config->p == 0 ? 2 : config->p;
   if (!is_power("lp_pool", x, p)) return (mica_value){0};

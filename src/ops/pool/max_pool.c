@@ -32,7 +32,7 @@ enum { VALUES, INDICES, RESULTS };
 MICA__ATTR_STRUCT(max_pool, MAX_POOL_ATTRS);
 static MICA__ATTR_TABLE(max_pool, MAX_POOL_ATTRS);
 
-static mica__max_pool_attrs attrs_of(int32_t spatial, const mica__window *windows) {
+static mica__max_pool_attrs attrs_of(int32_t spatial, const mica__resample_window *windows) {
   mica__max_pool_attrs attrs = {0};
   for (int32_t k = 0; k < spatial; k++) {
     attrs.size[k] = windows[k].size;
@@ -49,7 +49,7 @@ static mica__max_pool_attrs attrs_of(int32_t spatial, const mica__window *window
 /* Planes of three axes, those that are missing being the first: of one element, in a window of one. */
 typedef struct planes {
   int64_t count, n[3], m[3];
-  mica__window windows[3];
+  mica__resample_window windows[3];
 } planes;
 
 static mica_status planes_of(const mica__max_pool_attrs *attrs, mica_shape x, planes *out) {
@@ -58,15 +58,16 @@ static mica_status planes_of(const mica__max_pool_attrs *attrs, mica_shape x, pl
   for (int32_t i = 0; i < x.rank - spatial; i++) out->count *= x.dim[i];
   for (int32_t k = 0; k < 3; k++) {
     out->n[k] = out->m[k] = 1;
-    out->windows[k] = (mica__window){.size = 1, .stride = 1, .dilation = 1};
+    out->windows[k] = (mica__resample_window){.size = 1, .stride = 1, .dilation = 1};
     if (k < 3 - spatial) continue;
     int32_t i = k + spatial - 3;
-    out->windows[k] = (mica__window){attrs->size[i],     attrs->stride[i],    attrs->pad[i],    attrs->pad_end[i],
-                                     attrs->dilation[i], attrs->ceil_mode[i], attrs->outputs[i]};
+    out->windows[k] =
+        (mica__resample_window){attrs->size[i],     attrs->stride[i],    attrs->pad[i],    attrs->pad_end[i],
+                                attrs->dilation[i], attrs->ceil_mode[i], attrs->outputs[i]};
     out->n[k] = x.dim[x.rank - 3 + k];
     out->m[k] = MICA_DYNAMIC;
     if (out->n[k] != MICA_DYNAMIC || attrs->outputs[i])
-      MICA_TRY(mica__window_outputs(&out->windows[k], out->n[k], &out->m[k]));
+      MICA_TRY(mica__resample_window_outputs(&out->windows[k], out->n[k], &out->m[k]));
   }
   return MICA_OK;
 }
@@ -100,9 +101,9 @@ static double lowest_of(mica_dtype dtype) {
 
 /* The position in the plane x of the largest element of an output, -1 for none. */
 static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
-  mica__window_taps t[3];
+  mica__resample_window_taps t[3];
   int64_t best = -1;
-  for (int k = 0; k < 3; k++) t[k] = mica__window_at(&p->windows[k], p->n[k], p->m[k], o[k]);
+  for (int k = 0; k < 3; k++) t[k] = mica__resample_window_at(&p->windows[k], p->n[k], p->m[k], o[k]);
   for (int64_t d = 0; d < t[0].count; d++)
     for (int64_t h = 0; h < t[1].count; h++)
       for (int64_t w = 0; w < t[2].count; w++) {
@@ -194,7 +195,7 @@ static bool fits_local(const mica__exec *exec, int64_t elements, mica_dtype dtyp
 }
 
 static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dtype) {
-  const mica__window *w = &p->windows[2];
+  const mica__resample_window *w = &p->windows[2];
   walk made = {.width = 16};
   if (!walks(exec, &max_pool_lines, p)) return made;
   made.length = (p->m[2] - 1) * w->stride + (w->size - 1) * w->dilation + 1;
@@ -211,13 +212,13 @@ static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dt
 }
 
 /* The most outputs that may look at one of `lines` neighbours. */
-static int64_t covers(const mica__window *w, int64_t lines, int64_t outputs) {
+static int64_t covers(const mica__resample_window *w, int64_t lines, int64_t outputs) {
   int64_t most = ((w->size - 1) * w->dilation + lines - 1) / w->stride + 1;
   return most < outputs ? most : outputs;
 }
 
 static walk walk_of_strips(const mica__exec *exec, const planes *p, mica_dtype dtype) {
-  const mica__window *w = &p->windows[2];
+  const mica__resample_window *w = &p->windows[2];
   walk made = {.width = 16};
   if (!walks(exec, &max_pool_grad_strips, p) || w->stride > 2 || p->n[2] < w->stride) return made;
   int64_t least = p->n[2] / w->stride < p->m[2] ? p->n[2] / w->stride : p->m[2];
@@ -239,7 +240,7 @@ MICA__FIELDS(window_fields, POOL_WINDOW);
 static void add_axes(mica__launch *launch, const planes *p) {
   mica__launch_size(launch, p->count);
   for (int k = 0; k < 3; k++) {
-    const mica__window *w = &p->windows[k];
+    const mica__resample_window *w = &p->windows[k];
     const window_fields f = {.elements = p->n[k],
                              .outputs = p->m[k],
                              .size = w->outputs ? 0 : w->size,
@@ -254,7 +255,7 @@ static void add_axes(mica__launch *launch, const planes *p) {
 static mica_status fits(const planes *p) {
   int64_t plane = 1, sum;
   for (int k = 0; k < 3; k++) {
-    const mica__window *w = &p->windows[k];
+    const mica__resample_window *w = &p->windows[k];
     sum = p->n[k] + w->pad + w->pad_end + w->stride + w->size * w->dilation;
     if (!mica__mul_i64(plane, sum, &plane) || plane > INT32_MAX)
       return mica__fail(MICA_E_OVERFLOW, "max_pool: a plane of more than 2^31 elements");
@@ -559,14 +560,14 @@ POOL(max_pool_grad, grad_kernels, 3, "*f*>1", infer_max_pool_grad, .shape_only =
 /* --- builders --- */
 
 mica_value mica_max_pool(mica_value x, const mica_pool_config *config) {
-  mica__window windows[3];
+  mica__resample_window windows[3];
   if (!mica__pool_windows("max_pool", x, config, windows)) return (mica_value){0};
   const mica__max_pool_attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
   return mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);
 }
 
 mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config) {
-  mica__window windows[3];
+  mica__resample_window windows[3];
   if (!mica__pool_windows("max_pool_indices", x, config, windows)) return (mica_value){0};
   const mica__max_pool_attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
   const mica_value values = mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);
@@ -574,7 +575,7 @@ mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config) {
 }
 
 mica_value mica_adaptive_max_pool(mica_value x, const int64_t *sizes) {
-  mica__window windows[3];
+  mica__resample_window windows[3];
   if (!mica__pool_adaptive_windows("adaptive_max_pool", x, sizes, windows)) return (mica_value){0};
   const mica__max_pool_attrs attrs = attrs_of(mica_value_shape(x).rank - 2, windows);
   return mica__graph_add(&mica__op_max_pool, &x, 1, &attrs);

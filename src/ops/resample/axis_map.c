@@ -23,7 +23,7 @@ static double scale_of(const mica__axis_map *map, int64_t n) {
 mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *outputs) {
   *outputs = n;
   if (map->kind == MICA__MAP_IDENTITY) return MICA_OK;
-  if (map->kind == MICA__MAP_WINDOW) return mica__window_outputs(&map->window, n, outputs);
+  if (map->kind == MICA__MAP_WINDOW) return mica__resample_window_outputs(&map->window, n, outputs);
   double wanted = map->outputs > 0 ? (double)map->outputs : floor((double)n * map->scale);
   *outputs = (int64_t)wanted;
   return wanted < 0x1p40 ? MICA_OK : mica__fail(MICA_E_SHAPE, "an axis of %g elements", wanted);
@@ -108,7 +108,7 @@ static int64_t taps_of(const mica__axis_map *map, int64_t n, int64_t outputs, in
     *taps = (tap){o, 1};
     return 1;
   }
-  mica__window_taps window = mica__window_at(&map->window, n, outputs, o);
+  mica__resample_window_taps window = mica__resample_window_at(&map->window, n, outputs, o);
   double by = map->divisor == MICA__DIVIDE_BY_ONE        ? 1
               : map->divisor == MICA__DIVIDE_BY_ELEMENTS ? (double)window.count
                                                          : (double)window.padded;

@@ -42,7 +42,7 @@ MICA__ATTR_STRUCT(table, TABLE_ATTRS);
 static MICA__ATTR_TABLE(table, TABLE_ATTRS);
 
 static mica__table_attrs attrs_of_map(int64_t axis, const mica__axis_map *map) {
-  const mica__window *w = &map->window;
+  const mica__resample_window *w = &map->window;
   return (mica__table_attrs){.axis = axis,
                              .kind = (int32_t)map->kind,
                              .size = w->size,

@@ -21,7 +21,7 @@ typedef enum mica__map_divisor {
 /* Plain data, kept in a node's attributes. */
 typedef struct mica__axis_map {
   int64_t kind;
-  mica__window window; /* WINDOW */
+  mica__resample_window window; /* WINDOW */
   int64_t divisor;
   int64_t outputs; /* RESIZE: 0 for floor(n scale) */
   int64_t mode, coordinates, nearest, exclude_outside, antialias;

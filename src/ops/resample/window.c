@@ -7,13 +7,13 @@
 
 static bool is_sane(int64_t value, int64_t least) { return value >= least && value < MOST; }
 
-mica_status mica__window_of(const mica_pool_config *config, int32_t k, mica__window *window) {
-  *window = (mica__window){.size = config->size[k],
-                           .stride = config->stride[k] ? config->stride[k] : config->size[k],
-                           .pad = config->pad[k],
-                           .pad_end = config->pad[k] + config->pad_more[k],
-                           .dilation = config->dilation[k] ? config->dilation[k] : 1,
-                           .ceil_mode = config->ceil_mode};
+mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, mica__resample_window *window) {
+  *window = (mica__resample_window){.size = config->size[k],
+                                    .stride = config->stride[k] ? config->stride[k] : config->size[k],
+                                    .pad = config->pad[k],
+                                    .pad_end = config->pad[k] + config->pad_more[k],
+                                    .dilation = config->dilation[k] ? config->dilation[k] : 1,
+                                    .ceil_mode = config->ceil_mode};
   if (is_sane(window->size, 1) && is_sane(window->stride, 1) && is_sane(window->dilation, 1) &&
       is_sane(window->pad, 0) && is_sane(window->pad_end, 0) && window->size < MOST / window->dilation)
     return MICA_OK;
@@ -24,7 +24,7 @@ mica_status mica__window_of(const mica_pool_config *config, int32_t k, mica__win
                     (long long)window->pad, (long long)window->pad_end, (int)k);
 }
 
-mica_status mica__window_outputs(const mica__window *window, int64_t n, int64_t *outputs) {
+mica_status mica__resample_window_outputs(const mica__resample_window *window, int64_t n, int64_t *outputs) {
   int64_t room = n + window->pad + window->pad_end - window->dilation * (window->size - 1) - 1;
   *outputs = window->outputs;
   if (window->outputs > 0) return MICA_OK;
@@ -44,8 +44,9 @@ static int64_t count_steps(int64_t begin, int64_t end, int64_t step) {
   return end > begin ? (end - begin + step - 1) / step : 0;
 }
 
-mica__window_taps mica__window_at(const mica__window *window, int64_t n, int64_t outputs, int64_t o) {
-  mica__window_taps taps = {.step = 1};
+mica__resample_window_taps mica__resample_window_at(const mica__resample_window *window, int64_t n, int64_t outputs,
+                                                    int64_t o) {
+  mica__resample_window_taps taps = {.step = 1};
   if (window->outputs > 0) {
     taps.first = o * n / outputs;
     taps.count = taps.padded = ((o + 1) * n + outputs - 1) / outputs - taps.first;

@@ -7,22 +7,23 @@
 /* Output o looks at o stride - pad + k dilation, k < size, as far as that lies in the axis. `outputs` above 0 stands
  * for an adaptive one, of so many outputs, which has none of the others: o looks at floor(o n / outputs) to
  * ceil((o + 1) n / outputs). */
-typedef struct mica__window {
+typedef struct mica__resample_window {
   int64_t size, stride, pad, pad_end, dilation;
   int64_t ceil_mode, outputs;
-} mica__window;
+} mica__resample_window;
 
 /* Window k of a configuration; MICA_E_INVALID where it is none. */
-mica_status mica__window_of(const mica_pool_config *config, int32_t k, mica__window *window);
+mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, mica__resample_window *window);
 
 /* The number of outputs of an axis of n elements; MICA_E_SHAPE if the window does not fit in. */
-mica_status mica__window_outputs(const mica__window *window, int64_t n, int64_t *outputs);
+mica_status mica__resample_window_outputs(const mica__resample_window *window, int64_t n, int64_t *outputs);
 
 /* The elements of one output: `count` of them from `first` on, `step` apart. */
-typedef struct mica__window_taps {
+typedef struct mica__resample_window_taps {
   int64_t first, count, step;
   int64_t padded; /* the same count with padding */
-} mica__window_taps;
-mica__window_taps mica__window_at(const mica__window *window, int64_t n, int64_t outputs, int64_t o);
+} mica__resample_window_taps;
+mica__resample_window_taps mica__resample_window_at(const mica__resample_window *window, int64_t n, int64_t outputs,
+                                                    int64_t o);
 
 #endif

@@ -40,8 +40,8 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
       mica_dtype_kind_of(mica_value_dtype(boxes)) != MICA_DTYPE_KIND_FLOAT)
     return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "x is (N, C, H, W), not %s, boxes are float (K, 4), not %s",
                               mica_shape_format(shape, tx), mica_shape_format(given, tb));
-  if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height * c.sampling > INT32_MAX / 4 ||
-      c.width * c.sampling > INT32_MAX / 4)
+  if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height > INT32_MAX || c.width > INT32_MAX ||
+      c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
     return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "%lld x %lld cells of %lld samples", (long long)c.height,
                               (long long)c.width, (long long)c.sampling);
   boxes = mica_stop_gradient(mica__widen(boxes));

@@ -1,0 +1,90 @@
+/* data/ragged.cl: gathers the samples of a ragged column and pads them.
+ *
+ * x holds rows of E elements. Sample s of the batch, 0 <= s < N, is number i = order(first + s); its rows begin at
+ * starts[i], or at i T with PADDED 1, and word `word` of its record says how many they are.
+ *
+ *   y[s, t, e] = scale x[start + t, e] for t below its length, else `pad` (in floating types 0)
+ *
+ * With AUGMENT 1 and 2 the rows are boxes x0 y0 x1 y1, changed as the picture is (draw.clh): the corners move, what
+ * contains them all is cut at the picture's edges, and what keeps less than a quarter of its area becomes 0 0 0 0.
+ *
+ *   X_T       u8, i16, i32, i64 or f32        Y_T   u8, i32 or i64 as X_T is; f32, f16 or bf16 for i16 and f32
+ *   FLOATING  1: Y_T is floating
+ *   ORDERED   1: order(p) is order[p]; 0: a permutation
+ *   SPAN      elements that a work-item makes, a multiple of 4
+ *
+ * One dimension of N ceil(T E / SPAN) work-items. */
+#include "common/dtype.clh"
+
+#ifndef X_T
+#define X_T f32
+#endif
+#ifndef Y_T
+#define Y_T f32
+#endif
+#ifndef AUGMENT
+#define AUGMENT 0
+#endif
+#ifndef ORDERED
+#define ORDERED 0
+#endif
+#ifndef PADDED
+#define PADDED 0
+#endif
+#ifndef FLOATING
+#define FLOATING 1
+#endif
+#ifndef SPAN
+#define SPAN 4
+#endif
+
+#include "batch/draw.clh"
+
+#if FLOATING
+#define SCALED(v) (range.s4 * (float)(v))
+#define PAD 0.0f
+#else
+#define SCALED(v) (v)
+#define PAD sizes.s7
+#endif
+
+/* sizes: N, T, E, word, words of a record, crop, flip, pad; keys: six of the permutation, two of the seed; range:
+ * angle, zoom, H, W, scale, three unused. */
+__kernel void ragged(__global const STORAGE(X_T) * x, const long x_at, __global const long *starts,
+                     const long starts_at, __global const int *words, const long words_at, __global const int *order,
+                     const long order_at, __global STORAGE(Y_T) * y, const long y_at, const int8 sizes,
+                     const int8 keys, const float8 range, const int n, const int bits, const int first,
+                     const int position, const int epoch) {
+  const int T = sizes.s1, E = sizes.s2, row = T * E, spans = (row + SPAN - 1) / SPAN;
+  const long item = get_global_id(0);
+  const int s = (int)(item / spans), begin = (int)(item % spans) * SPAN, end = min(begin + SPAN, row);
+  if (s >= sizes.s0) return;
+  const uint i = SAMPLE_AT(first + s);
+  const int length = min(words[words_at + (long)i * sizes.s4 + sizes.s3], T), filled = min(length * E, end);
+#if PADDED
+  x += x_at + (long)i * row;
+#else
+  x += x_at + starts[starts_at + i] * E;
+#endif
+  y += y_at + (long)s * row;
+  int at = begin;
+#if AUGMENT
+  const int H = (int)range.s2, W = (int)range.s3;
+  const uint2 seed = (uint2)((uint)keys.s6, (uint)keys.s7);
+  const float8 ranges = (float8)(range.s0, range.s1, 0, 0, 0, 0, 0, 0);
+  const sample_draw d = draw_sample((uint)(position + s), (uint)epoch, seed, H, W, H, W, sizes.s5, sizes.s6, ranges);
+  for (; at < filled; at += 4) {
+    const float4 box = vload4(0, x + at);
+    const float2 a = draw_target(d, box.x, box.y, H, W), b = draw_target(d, box.z, box.y, H, W);
+    const float2 c = draw_target(d, box.x, box.w, H, W), e = draw_target(d, box.z, box.w, H, W);
+    const float2 low = min(min(a, b), min(c, e)), high = max(max(a, b), max(c, e));
+    const float2 low_in = clamp(low, 0.0f, (float2)((float)W, (float)H));
+    const float2 high_in = clamp(high, 0.0f, (float2)((float)W, (float)H));
+    const float whole = (high.x - low.x) * (high.y - low.y), seen = (high_in.x - low_in.x) * (high_in.y - low_in.y);
+    vstore4(seen > 0 && seen >= 0.25f * whole ? (float4)(low_in, high_in) : (float4)(0), 0, y + at);
+  }
+#else
+  for (; at < filled; at++) STORE(Y_T, SCALED(LOAD(X_T, x, at)), y, at);
+#endif
+  for (; at < end; at++) STORE(Y_T, PAD, y, at);
+}

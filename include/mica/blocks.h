@@ -1,0 +1,46 @@
+/* mica/blocks.h: block types: weights of about 4 to 8 bits that share scales in blocks of 32 or 256, as in GGUF files.
+ *
+ * A tensor of blocks is row-major, and each of its rows is a whole number of blocks. Constants and pure functions: any
+ * thread. Experimental: may change in the next two minor versions. */
+#ifndef MICA_BLOCKS_H
+#define MICA_BLOCKS_H
+
+#include <mica/api.h>
+#include <stddef.h>
+#include <stdint.h>
+
+MICA_BEGIN_DECLS
+
+/* name, text, elements of a block, bytes of a block, the type's number in GGUF */
+#define MICA_BLOCK_LIST(X)                                                                                             \
+  X(NONE, "", 1, 0, -1)                                                                                                \
+  X(Q4_0, "q4_0", 32, 18, 2)                                                                                           \
+  X(Q4_1, "q4_1", 32, 20, 3)                                                                                           \
+  X(Q5_0, "q5_0", 32, 22, 6)                                                                                           \
+  X(Q5_1, "q5_1", 32, 24, 7)                                                                                           \
+  X(Q8_0, "q8_0", 32, 34, 8)                                                                                           \
+  X(Q4_K, "q4_k", 256, 144, 12)                                                                                        \
+  X(Q5_K, "q5_k", 256, 176, 13)                                                                                        \
+  X(Q6_K, "q6_k", 256, 210, 14)                                                                                        \
+  X(MXFP4, "mxfp4", 32, 17, 39)
+
+/* MICA_BLOCK_NONE: no blocks, but elements of a dtype. */
+typedef enum mica_block {
+#define MICA_BLOCK_ENUM(name, text, elements, bytes, number) MICA_BLOCK_##name,
+  MICA_BLOCK_LIST(MICA_BLOCK_ENUM)
+#undef MICA_BLOCK_ENUM
+      MICA_BLOCK_COUNT
+} mica_block;
+
+/* "q4_k"; "" for MICA_BLOCK_NONE, "?" for a value that is no block type. */
+MICA_API const char *mica_block_name(mica_block block);
+/* The block type of that name; MICA_BLOCK_COUNT when there is none, also for "". */
+MICA_API mica_block mica_block_named(const char *name);
+/* Elements of a block, 1 for MICA_BLOCK_NONE; 0 for a value that is no block type. */
+MICA_API int64_t mica_block_elements(mica_block block);
+/* Bytes of a block, 0 for MICA_BLOCK_NONE and for a value that is no block type. */
+MICA_API size_t mica_block_bytes(mica_block block);
+
+MICA_END_DECLS
+
+#endif

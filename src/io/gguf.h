@@ -1,0 +1,99 @@
+/* io/gguf.h: types of the format, and one file of it, for its reader, its writer and what joins shards. */
+#ifndef MICA_IO_GGUF_H
+#define MICA_IO_GGUF_H
+
+#include "io/weight_table.h"
+
+#include <mica/gguf.h>
+#include <stdbool.h>
+
+/* Types of tensors that are no block types of Mica's: name, number, elements of a block, its bytes, Mica's dtype or
+ * MICA_DTYPE_COUNT if it has none. */
+#define MICA__GGUF_TYPE_LIST(X)                                                                                        \
+  X(F32, 0, 1, 4, MICA_F32)                                                                                            \
+  X(F16, 1, 1, 2, MICA_F16)                                                                                            \
+  X(Q8_1, 9, 32, 40, MICA_DTYPE_COUNT)                                                                                 \
+  X(Q2_K, 10, 256, 84, MICA_DTYPE_COUNT)                                                                               \
+  X(Q3_K, 11, 256, 110, MICA_DTYPE_COUNT)                                                                              \
+  X(Q8_K, 15, 256, 292, MICA_DTYPE_COUNT)                                                                              \
+  X(IQ2_XXS, 16, 256, 66, MICA_DTYPE_COUNT)                                                                            \
+  X(IQ2_XS, 17, 256, 74, MICA_DTYPE_COUNT)                                                                             \
+  X(IQ3_XXS, 18, 256, 98, MICA_DTYPE_COUNT)                                                                            \
+  X(IQ1_S, 19, 256, 50, MICA_DTYPE_COUNT)                                                                              \
+  X(IQ4_NL, 20, 32, 18, MICA_DTYPE_COUNT)                                                                              \
+  X(IQ3_S, 21, 256, 110, MICA_DTYPE_COUNT)                                                                             \
+  X(IQ2_S, 22, 256, 82, MICA_DTYPE_COUNT)                                                                              \
+  X(IQ4_XS, 23, 256, 136, MICA_DTYPE_COUNT)                                                                            \
+  X(I8, 24, 1, 1, MICA_I8)                                                                                             \
+  X(I16, 25, 1, 2, MICA_I16)                                                                                           \
+  X(I32, 26, 1, 4, MICA_I32)                                                                                           \
+  X(I64, 27, 1, 8, MICA_I64)                                                                                           \
+  X(F64, 28, 1, 8, MICA_F64)                                                                                           \
+  X(IQ1_M, 29, 256, 56, MICA_DTYPE_COUNT)                                                                              \
+  X(BF16, 30, 1, 2, MICA_BF16)                                                                                         \
+  X(TQ1_0, 34, 256, 54, MICA_DTYPE_COUNT)                                                                              \
+  X(TQ2_0, 35, 256, 66, MICA_DTYPE_COUNT)                                                                              \
+  X(NVFP4, 40, 64, 36, MICA_DTYPE_COUNT)                                                                               \
+  X(Q1_0, 41, 128, 18, MICA_DTYPE_COUNT)
+
+typedef struct mica__gguf_type {
+  const char *name;
+  int32_t number;
+  int64_t elements; /* of a block */
+  size_t bytes;
+  mica_dtype dtype;
+  mica_block block;
+} mica__gguf_type;
+
+/* NULL if the format has no such type, or has it no more. */
+const mica__gguf_type *mica__gguf_type_numbered(uint32_t number);
+/* The name of a type that the format once had; NULL if it never had one of that number. */
+const char *mica__gguf_type_removed(uint32_t number);
+/* The type of an entry that is to be written; NULL if the format has none. */
+const mica__gguf_type *mica__gguf_type_of(const mica_weight_entry *entry);
+
+/* Bytes of an element of a kind; 0 where they vary, and for a number that is no kind. */
+size_t mica__gguf_kind_bytes(uint32_t kind);
+
+/* Bytes of a tensor; false if they overflow. The last dimension must be a whole number of blocks. */
+bool mica__gguf_bytes(const mica__gguf_type *type, mica_shape shape, size_t *bytes);
+
+#define MICA__GGUF_MAX_KEY 65535
+#define MICA__GGUF_MAX_NAME 64
+#define MICA__GGUF_MAX_RANK 4
+#define MICA__GGUF_MAX_DEPTH 4 /* arrays in arrays */
+#define MICA__GGUF_MAX_ALIGNMENT 4096
+#define MICA__GGUF_ALIGNMENT 32
+#define MICA__GGUF_ALIGNMENT_KEY "general.alignment"
+
+/* A text that may be a key or the name of a tensor, of at most `most` bytes: not empty, UTF-8, without U+0000. what:
+ * "a key", for the sentence. */
+mica_status mica__gguf_check_name(mica_status status, const char *path, const char *what, const char *text,
+                                  size_t bytes, size_t most);
+/* The alignment that the value of that key, NULL if there is none, asks for. */
+mica_status mica__gguf_alignment(mica_status status, const char *path, const mica_gguf_value *value, size_t *alignment);
+/* status where two of the keys are equal; *sorted, if wanted, is the caller's to free. */
+mica_status mica__gguf_sort_keys(mica_status status, const char *path, const mica_gguf_value *keys, size_t count,
+                                 const mica_gguf_value ***sorted);
+
+/* One file: a whole model or a shard. Zero-initialise; mica__gguf_part_free also unmaps. */
+typedef struct mica__gguf_part {
+  mica_weight_file file; /* its path is the part's own */
+  char *path;
+  bool mapped;
+  mica_gguf_value *keys;
+  const mica_gguf_value **by_key; /* sorted */
+  size_t key_count;
+  mica__weight_table tensors; /* in the file's order; not sorted by name */
+  mica_gguf_text *texts;      /* of all values */
+  mica_gguf_value *arrays;    /* those within arrays */
+  char *names;                /* keys and names of tensors, each with a zero at its end */
+  unsigned char *ordered;     /* on a big-endian host all numbers in its order, else NULL */
+} mica__gguf_part;
+
+/* Reads the header of part->file, which is in memory. What it has made by then is freed with the part. */
+mica_status mica__gguf_part_read(mica__gguf_part *part);
+const mica_gguf_value *mica__gguf_part_find(const mica__gguf_part *part, const char *key);
+void mica__gguf_part_free(mica__gguf_part *part);
+
+#endif

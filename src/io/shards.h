@@ -1,0 +1,40 @@
+/* io/shards.h: the index of a model whose tensors are in several safetensors files: {"metadata": {"total_size": 8},
+ * "weight_map": {"tensor": "model-00001-of-00002.safetensors"}}. */
+#ifndef MICA_IO_SHARDS_H
+#define MICA_IO_SHARDS_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct mica__shards mica__shards;
+
+/* The longest index that is read. */
+#define MICA__SHARDS_MAX_BYTES ((size_t)64 << 20)
+
+/* Reads an index in memory. name stands in messages. MICA_E_FORMAT for what is no index, for a tensor that is there
+ * twice, and for a file outside the index's folder; MICA_E_UNSUPPORTED in a build without cJSON. */
+mica_status mica__shards_parse(const char *name, const char *text, size_t bytes, mica__shards **shards);
+void mica__shards_free(mica__shards *shards);
+
+/* The files, each once, sorted. Their names have no directory. */
+size_t mica__shards_file_count(const mica__shards *shards);
+const char *mica__shards_file(const mica__shards *shards, size_t index);
+
+/* The tensors, sorted by name. */
+size_t mica__shards_count(const mica__shards *shards);
+const char *mica__shards_name(const mica__shards *shards, size_t index);
+/* The file of that tensor; NULL when the index lacks it. */
+const char *mica__shards_file_of(const mica__shards *shards, const char *tensor);
+
+/* Bytes of all tensors as the index says; false if it does not. */
+bool mica__shards_total(const mica__shards *shards, uint64_t *bytes);
+
+/* Sets *path, empty before, to the file of a folder that mica_weights_open takes. MICA_E_NOT_FOUND says what the folder
+ * has instead. */
+mica_status mica__shards_in_folder(const char *folder, mica__text *path);
+
+#endif

@@ -1,0 +1,31 @@
+/* nn/file.h: the weights and the state of networks in safetensors files. */
+#ifndef MICA_NN_FILE_H
+#define MICA_NN_FILE_H
+
+#include "nn/weights.h"
+
+#include <mica/nn.h>
+
+/* What a file is read for: a network without the optimiser's state; with it; without it, but with moving averages in
+ * place of the weights that have one; the optimiser's state alone. */
+typedef enum mica__nn_extent {
+  MICA__NN_WEIGHTS,
+  MICA__NN_WHOLE,
+  MICA__NN_AVERAGES,
+  MICA__NN_OPTIMISER
+} mica__nn_extent;
+
+/* Adds the parameters of a network that the session has: weights and state if `network`, the optimiser's state if
+ * `optimiser`. Blocks. */
+mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
+                             mica__weights *parts);
+/* MICA_E_FORMAT if a tensor is missing from the file, or has another dtype or shape there; `path` is for the
+ * message. */
+mica_status mica__nn_compare(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
+                             const mica_safetensors *file);
+/* Fills the session's parameters from the file, or changes none if one does not fit. *missing gets the number of
+ * parameters that the file lacks; NULL: it must have all. */
+mica_status mica__nn_fill(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
+                          const mica_safetensors *file, size_t *missing);
+
+#endif

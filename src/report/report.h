@@ -1,0 +1,10 @@
+/* report/report.h: what the library does with reports beside their public functions. */
+#ifndef MICA_REPORT_REPORT_H
+#define MICA_REPORT_REPORT_H
+
+#include <mica/report.h>
+
+/* Drops all sections; the report stays usable. */
+void mica__report_clear(mica_report *report);
+
+#endif

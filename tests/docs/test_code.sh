@@ -1,0 +1,72 @@
+#!/bin/sh
+# labels: device
+# sh tests/docs/test_code.sh: what README.md and docs/ show works.
+#
+# - A block "```c" that holds main compiles without a warning against the headers and links with the library.
+# - The blocks "```sh run" of a page run one after the other in an empty folder, with mica in the path. If a block
+#   "```text" follows, its lines appear in the output in that order; numbers may differ, "..." stands for any lines.
+set -eu
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${MICA_BUILD_DIR:-$root/build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+PATH=$build/bin:$PATH
+export PATH
+failed=0
+
+# blocks PAGE: writes $work/N.c, N.sh and N.text for the blocks of a page, numbered in their order.
+blocks() {
+  rm -f "$work"/[0-9]*
+  awk -v work="$work" '
+    /^```c$/ { n++; out = sprintf("%s/%03d.c", work, n); next }
+    /^```sh run$/ { n++; out = sprintf("%s/%03d.sh", work, n); last = n; next }
+    /^```text$/ { if (last) out = sprintf("%s/%03d.text", work, last); next }
+    /^```/ { out = ""; next }
+    out { print >out }' "$1"
+}
+
+# The lines of a block in an output, in order, with each number as N and blanks squeezed.
+appears() {
+  awk '
+    function plain(line) {
+      gsub(/[0-9]+([.:][0-9]+)*/, "N", line)
+      gsub(/ +/, " ", line)
+      sub(/ $/, "", line)
+      return line
+    }
+    NR == FNR { if ($0 != "...") want[++count] = plain($0); next }
+    { if (at < count && plain($0) == want[at + 1]) at++ }
+    END { if (at < count) { print "not in the output: " want[at + 1]; exit 1 } }' "$1" "$2"
+}
+
+compile() {
+  grep -q 'main(' "$1" || return 0
+  ${CC:-cc} -std=c11 -Wall -Wextra -Werror -I"$root/include" -I"$build/include" -c -o "$work/program.o" "$1" ||
+    return 1
+  # A library with a sanitizer in it wants the sanitizer's flags too: there a program is compiled only.
+  ! grep -q '^MICA_SANITIZE:STRING=.' "$build/CMakeCache.txt" || return 0
+  ${CC:-cc} -o "$work/program" "$work/program.o" -L"$build/lib" -lmica -Wl,-rpath,"$build/lib"
+}
+
+cd "$root"
+for page in README.md $(find docs -name '*.md' | sort); do
+  blocks "$page"
+  folder=$work/folder
+  rm -rf "$folder"
+  mkdir "$folder"
+  for block in "$work"/[0-9]*.c "$work"/[0-9]*.sh; do
+    [ -e "$block" ] || continue
+    case $block in
+      *.c) compile "$block" || { echo "$page: a program does not compile"; failed=1; } ;;
+      *.sh)
+        (cd "$folder" && sh -eu "$block") >"$work/output" 2>&1 || {
+          grep -q 'no OpenCL device' "$work/output" && exit 77
+          echo "$page: a block of commands fails:"; tail -20 "$work/output"; failed=1
+        }
+        if [ -e "${block%.sh}.text" ] && ! appears "${block%.sh}.text" "$work/output"; then
+          echo "$page: the output is another:"; cat "$work/output"; failed=1
+        fi ;;
+    esac
+  done
+done
+exit $failed

@@ -1,0 +1,93 @@
+/* weights_tool dump PATH DATA   prints keys and tensors of what mica_weights_open opens, a line each; DATA becomes the
+ *                               tensors' bytes one after another
+ * weights_tool copy FROM TO     the GGUF file FROM, read and written by Mica
+ * weights_tool open PATH        prints the fewest milliseconds that opening takes in ten times */
+#include <inttypes.h>
+#include <mica/gguf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static void print_hex(const char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i++) printf("%02x", (unsigned char)bytes[i]);
+}
+
+static void print_elements(const mica_gguf_value *value) {
+  printf("%s %s %zu", value->array ? "array" : "single", mica_gguf_kind_name(value->kind), value->count);
+  for (size_t i = 0; i < value->count; i++) {
+    const mica_gguf_text text = mica_gguf_text_at(value, i);
+    putchar(' ');
+    switch (value->kind) {
+    case MICA_GGUF_KIND_TEXT: putchar('\''), print_hex(text.bytes, text.length); break;
+    case MICA_GGUF_KIND_ARRAY: print_elements(mica_gguf_array_at(value, i)); break;
+    case MICA_GGUF_KIND_F32:
+    case MICA_GGUF_KIND_F64: printf("%.17g", mica_gguf_number(value, i)); break;
+    default: printf("%" PRId64, mica_gguf_integer(value, i));
+    }
+  }
+}
+
+static int dump(const char *path, const char *data) {
+  mica_weights *weights = NULL;
+  FILE *out = fopen(data, "wb");
+  if (!out || mica_weights_open(path, &weights) != MICA_OK) return 1;
+  const mica_gguf *gguf = mica_weights_gguf(weights);
+  for (size_t i = 0; gguf && i < mica_gguf_key_count(gguf); i++) {
+    const mica_gguf_value *value = mica_gguf_key_at(gguf, i);
+    if (mica_gguf_find(gguf, value->key) != value) return 1;
+    printf("key %s ", value->key);
+    print_elements(value);
+    putchar('\n');
+  }
+  for (size_t i = 0; i < mica_weights_count(weights); i++) {
+    const mica_weight_entry *entry = mica_weights_at(weights, i);
+    if (mica_weights_find(weights, entry->name) != entry) return 1;
+    printf("tensor %s %s", entry->name, entry->type);
+    for (int32_t d = 0; d < entry->shape.rank; d++) printf(" %" PRId64, entry->shape.dim[d]);
+    putchar('\n');
+    if (fwrite(entry->data, 1, entry->bytes, out) != entry->bytes) return 1;
+  }
+  mica_weights_close(weights);
+  return fclose(out) != 0;
+}
+
+static int copy(const char *from, const char *to) {
+  mica_gguf *file = NULL;
+  if (mica_gguf_open(from, &file) != MICA_OK) return 1;
+  const size_t keys = mica_gguf_key_count(file), tensors = mica_gguf_tensor_count(file);
+  mica_gguf_value *values = calloc(keys + 1, sizeof *values);
+  mica_weight_entry *entries = calloc(tensors + 1, sizeof *entries);
+  for (size_t i = 0; values && i < keys; i++) values[i] = *mica_gguf_key_at(file, i);
+  for (size_t i = 0; entries && i < tensors; i++) entries[i] = *mica_gguf_tensor(file, i);
+  const mica_status status = values && entries ? mica_gguf_write(to, values, keys, entries, tensors) : MICA_E_NOMEM;
+  free(values);
+  free(entries);
+  mica_gguf_close(file);
+  return status != MICA_OK;
+}
+
+static int time_open(const char *path) {
+  double least = 1e9;
+  for (int i = 0; i < 10; i++) {
+    struct timespec from, to;
+    mica_weights *weights = NULL;
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    if (mica_weights_open(path, &weights) != MICA_OK) return 1;
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    mica_weights_close(weights);
+    const double took = (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) * 1e-6;
+    if (took < least) least = took;
+  }
+  printf("%.2f\n", least);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  int status = 2;
+  if (argc == 4 && !strcmp(argv[1], "dump")) status = dump(argv[2], argv[3]);
+  if (argc == 4 && !strcmp(argv[1], "copy")) status = copy(argv[2], argv[3]);
+  if (argc == 3 && !strcmp(argv[1], "open")) status = time_open(argv[2]);
+  if (status == 1) fprintf(stderr, "%s\n", mica_error_message());
+  return status;
+}

@@ -1,0 +1,137 @@
+/* labels: null single
+ *
+ * Models with numbers beyond all sizes, and operands that do not fit: each is refused with a sentence before anything
+ * is computed. Under UBSan no sum or product wraps. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/wire.h"
+
+#include <mica/onnx.h>
+#include <string.h>
+
+typedef struct list {
+  int64_t count, values[4];
+} list;
+#define LIST(...)                                                                                                      \
+  {                                                                                                                    \
+    (int64_t)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), { __VA_ARGS__ }                                     \
+  }
+
+/* An operator on x f32 of that shape, with integers n and m as operands, and attributes. */
+typedef struct wrong {
+  int64_t version;
+  const char *node, *sentence;
+  list x, n, m;
+  const char *list_name, *number_name, *text_name; /* of attributes; NULL: none */
+  list list;
+  int64_t number;
+  const char *text;
+} wrong;
+
+#define HUGE (INT64_C(1) << 62)
+#define P(n) (INT64_C(1) << (n))
+
+static const wrong cases[] = {
+    {17, "DFT x n > y", "a transform of 4294967296 elements", .x = LIST(1, 16, 1), .n = LIST(P(32))},
+    {17, "DFT x n > y", "a transform of 4611686018427387904", .x = LIST(1, 16, 1), .n = LIST(HUGE)},
+    {17, "DFT x n > y", "times 16777216 elements; 16777216 is the most", .x = LIST(1, 16, 1), .n = LIST(P(24))},
+    {17, "Expand x n > y", "has 2^63 elements or more", .x = LIST(1), .n = LIST(P(32), P(32))},
+    {17, "Expand x n > y", "has 2^63 bytes or more", .x = LIST(1), .n = LIST(P(31), P(31))},
+    {17, "Tile x n > y", "2^63", .x = LIST(2, 2), .n = LIST(P(40), P(40))},
+    {17, "ConstantOfShape n > y", "no shape that it can have", .x = LIST(1), .n = LIST(P(31), P(31))},
+    {17, "MaxUnpool x n m > y", "2^63", .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2), .m = LIST(1, 1, P(32), P(32)),
+     .list_name = "kernel_shape", .list = LIST(2, 2)},
+    {17, "MaxUnpool x n m > y", "output_shape has the number", .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2),
+     .m = LIST(1, 1, INT64_MIN, 4), .list_name = "kernel_shape", .list = LIST(2, 2)},
+    {17, "MaxPool x > y", "times 2147483647 elements; 2147483647 is the most", .x = LIST(1, 1, 4),
+     .list_name = "dilations", .list = LIST(INT32_MAX)},
+    {18, "Col2Im x n m > y", "blocks that do not go with", .x = LIST(1, 4, 4), .n = LIST(4, 4), .m = LIST(HUGE, 2)},
+    {18, "Col2Im x n m > y", "65536 is the most", .x = LIST(1, 4, 4), .n = LIST(INT32_MAX, INT32_MAX),
+     .m = LIST(INT32_MAX, INT32_MAX)},
+    {17, "ConvTranspose x x > y", "output_shape has the number", .x = LIST(1, 1, 4, 4), .list_name = "output_shape",
+     .list = LIST(INT64_MIN, 4)},
+    {17, "DepthToSpace x > y", "blocks of 4294967298", .x = LIST(1, 4, 2, 2), .number_name = "blocksize",
+     .number = P(32) + 2},
+    {17, "SpaceToDepth x > y", "blocks of 4294967298", .x = LIST(1, 1, 4, 4), .number_name = "blocksize",
+     .number = P(32) + 2},
+    {18, "CenterCropPad x n > y", "an extent of -9223372036854775808", .x = LIST(2, 2), .n = LIST(INT64_MIN, 2)},
+    {18, "Resize x - - n > y", "not positive", .x = LIST(2, 2), .n = LIST(INT64_MIN, 2)},
+    {18, "Resize x - - n > y", "no scale of all axes gives", .x = LIST(2, 2), .n = LIST(INT64_MAX, 2),
+     .text_name = "keep_aspect_ratio_policy", .text = "not_smaller"},
+    {21, "QuantizeLinear x x > y", "blocks", .x = LIST(2, 2), .number_name = "block_size", .number = HUGE},
+    {17, "LinearAttention x x x > y", "operand 4 is absent", .x = LIST(1, 2, 4), .number_name = "kv_num_heads",
+     .number = 2},
+    {17, "LinearAttention x x x m > y", "add(", .x = LIST(2, 2, 4), .m = LIST(2, 5, 7), .number_name = "kv_num_heads",
+     .number = 2, .text_name = "update_rule", .text = "linear"},
+};
+
+static void add_attribute(mica__text *node, const char *name, const list *numbers, const int64_t *number,
+                          const char *text) {
+  mica__text attribute = {0};
+  wire_text(&attribute, 1, name);
+  for (int64_t i = 0; numbers && i < numbers->count; i++) wire_int(&attribute, 8, numbers->values[i]);
+  if (number) wire_int(&attribute, 3, *number);
+  if (text) wire_text(&attribute, 4, text);
+  wire_int(&attribute, 20, numbers ? 7 : number ? 2 : 3);
+  wire_inside(node, WIRE_NODE_ATTRIBUTE, &attribute);
+}
+
+static void add_integers(mica__text *graph, const char *name, const list *numbers) {
+  if (!numbers->count) return;
+  const size_t bytes = (size_t)numbers->count * sizeof *numbers->values;
+  mica__text tensor = wire_tensor(name, 7, (int64_t[]){numbers->count, -1}, numbers->values, bytes);
+  wire_inside(graph, WIRE_GRAPH_INITIALIZER, &tensor);
+}
+
+static mica__text file_of(const wrong *c) {
+  mica__text graph = {0}, node = wire_node(c->node);
+  int64_t shape[5] = {-1, -1, -1, -1, -1};
+  if (c->list_name) add_attribute(&node, c->list_name, &c->list, NULL, NULL);
+  if (c->number_name) add_attribute(&node, c->number_name, NULL, &c->number, NULL);
+  if (c->text_name) add_attribute(&node, c->text_name, NULL, NULL, c->text);
+  if (strstr(c->node, "LinearAttention")) add_attribute(&node, "q_num_heads", NULL, &c->number, NULL);
+  if (strstr(c->node, "MaxPool")) add_attribute(&node, "kernel_shape", &(const list)LIST(4), NULL, NULL);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  add_integers(&graph, "n", &c->n);
+  add_integers(&graph, "m", &c->m);
+  memcpy(shape, c->x.values, (size_t)c->x.count * sizeof *shape);
+  mica__text x = wire_port("x", 1, shape), y = wire_port("y", 1, shape);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  return wire_model_of(&graph, c->version);
+}
+
+START_TEST(numbers_are_bounded) {
+  const wrong *c = &cases[_i];
+  static const float zeros[64];
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  mica__text file = file_of(c);
+  ck_ok(mica_onnx_open_memory("model", file.data, file.length, &model));
+  mica_engine *engine = NULL;
+  mica_engine_config config = mica_engine_config_default();
+  config.device = "null";
+  ck_ok(mica_engine_create(&config, &engine));
+  ck_ok(mica_onnx_runner_create(engine, model, NULL, &runner));
+  mica_onnx_feed x = {.name = "x", .dtype = MICA_F32, .data = zeros};
+  for (int64_t i = 0; i < c->x.count; i++) x.shape.dim[x.shape.rank++] = c->x.values[i];
+  const mica_status status = mica_onnx_run(runner, mica_engine_queue(engine), &x, 1);
+  ck_assert_msg(status != MICA_OK && status != MICA_E_NOMEM, "%s: %d", c->node, (int)status);
+  ck_assert_msg(strstr(mica_error_message(), c->sentence) != NULL, "%s: %s", c->node, mica_error_message());
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+  mica_engine_destroy(engine);
+  mica__text_free(&file);
+}
+END_TEST
+
+Suite *test_suite(void) {
+#if !MICA_WITH_ONNX
+  return test_skip("this build has no protobuf-c");
+#endif
+  Suite *suite = suite_create("onnx huge numbers");
+  TCase *tests = tcase_create("onnx huge numbers");
+  tcase_add_loop_test(tests, numbers_are_bounded, 0, (int)(sizeof cases / sizeof *cases));
+  suite_add_tcase(suite, tests);
+  return suite;
+}
