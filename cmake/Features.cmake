@@ -1,10 +1,10 @@
-# mica_feature(NAME help PACKAGE package TARGET target PKGCONFIG module|-lLIBRARY)
+# mica_feature(NAME help PACKAGE package TARGET target LIBRARY library)
 #
-# An optional library. Adds the option MICA_WITH_<NAME>, on where find_package finds the package. Where it is on, Mica
-# links it, Mica's sources see MICA_WITH_<NAME>=1, and the installed package and mica.pc name it for static linking;
-# by -lLIBRARY where the module itself names libraries that its package does not bring.
+# An optional library. Adds the option MICA_WITH_<NAME>, on if find_package finds the package. If it is on, Mica links
+# the target, sources see MICA_WITH_<NAME>=1, the installed CMake package finds the package for static linking, and
+# mica.pc names -l<library> for it. mica.pc requires no module of others, whose development files it would need.
 function(mica_feature name help)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PACKAGE;TARGET;PKGCONFIG" "")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PACKAGE;TARGET;LIBRARY" "")
   find_package(${arg_PACKAGE} QUIET)
   option(MICA_WITH_${name} "${help}" ${${arg_PACKAGE}_FOUND})
   if(MICA_WITH_${name})
@@ -12,10 +12,6 @@ function(mica_feature name help)
     set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_DEFINITIONS MICA_WITH_${name}=1)
     set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_LIBRARIES ${arg_TARGET})
     set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_PACKAGES ${arg_PACKAGE})
-    if(arg_PKGCONFIG MATCHES "^-l")
-      set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_PC_LIBS ${arg_PKGCONFIG})
-    else()
-      set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_PKGCONFIG ${arg_PKGCONFIG})
-    endif()
+    set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_PC_LIBS -l${arg_LIBRARY})
   endif()
 endfunction()

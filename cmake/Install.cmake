@@ -16,7 +16,6 @@ install(EXPORT mica-targets NAMESPACE mica:: DESTINATION ${package_dir})
 install(EXPORT mica-static-targets NAMESPACE mica:: DESTINATION ${package_dir})
 
 get_property(feature_packages GLOBAL PROPERTY MICA_FEATURE_PACKAGES)
-get_property(feature_pkgconfig GLOBAL PROPERTY MICA_FEATURE_PKGCONFIG)
 get_property(feature_pc_libs GLOBAL PROPERTY MICA_FEATURE_PC_LIBS)
 set(made ${PROJECT_BINARY_DIR}/package)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in ${made}/mica-config.cmake
@@ -30,7 +29,22 @@ install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake
 
 # Relative to the .pc file, so that an installed tree can be moved and staged.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-list(JOIN feature_pkgconfig " " pc_requires)
 list(JOIN feature_pc_libs " " pc_libs)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/mica.pc.in ${made}/mica.pc @ONLY)
 install(FILES ${made}/mica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The manual page and completions are written by the command itself, which has to run for that.
+if(TARGET mica_cli AND NOT CMAKE_CROSSCOMPILING AND NOT MICA_SANITIZE)
+  set(manual ${PROJECT_BINARY_DIR}/manual)
+  file(MAKE_DIRECTORY ${manual})
+  add_custom_command(
+    TARGET mica_cli POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -DMICA=$<TARGET_FILE:mica_cli> -DFOLDER=${manual} -P
+            ${PROJECT_SOURCE_DIR}/cmake/Manual.cmake
+    VERBATIM)
+  install(FILES ${manual}/mica.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${manual}/mica DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${manual}/_mica DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${manual}/mica.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()

@@ -16,6 +16,8 @@ strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
 # Word splitting of flags is wanted throughout.
 # shellcheck disable=SC2046,SC2086
 {
+  # Neither needs the development files of a library that Mica stands on.
+  PKG_CONFIG_LIBDIR=$PKG_CONFIG_PATH pkg-config --cflags --libs mica
   flags=$(pkg-config --cflags mica)
   for header in "$prefix"/include/mica/*.h; do
     printf '#include <mica/%s>\nextern int a_declaration_as_iso_c_wants_one;\n' "$(basename "$header")" >header.c
