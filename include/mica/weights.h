@@ -49,11 +49,10 @@ typedef struct mica_weights mica_weights;
  *   a folder                    model.safetensors.index.json, else model.safetensors, else its only index, its only
  *                               safetensors file or its only GGUF file, in this order
  *
- * A file is recognised by its content or by the ending .gguf. MICA_E_NOT_FOUND when there is nothing of the kind;
- * MICA_E_FORMAT for what mica_safetensors_open and mica_gguf_open refuse, for an index that names a file outside its
- * folder, for a tensor that the file of the index lacks, that the index lacks, or that two files have;
- * MICA_E_UNSUPPORTED for safetensors in a build without cJSON. An index whose total_size is wrong is a warning in the
- * log. */
+ * A file is recognised by its content. MICA_E_NOT_FOUND when there is nothing of the kind; MICA_E_FORMAT for what
+ * mica_safetensors_open and mica_gguf_open refuse, for an index that names a file outside its folder, for a tensor that
+ * the file of the index lacks, that the index lacks, or that two files have; MICA_E_UNSUPPORTED for safetensors in a
+ * build without cJSON. An index whose total_size is wrong is a warning in the log. */
 MICA_API MICA_CHECKED mica_status mica_weights_open(const char *path, mica_weights **weights);
 
 /* Adds an owner, which calls mica_weights_close as well. Any thread. Returns weights. */
@@ -67,7 +66,7 @@ MICA_API const mica_weight_entry *mica_weights_at(const mica_weights *weights, s
 /* NULL when there is no such name. */
 MICA_API const mica_weight_entry *mica_weights_find(const mica_weights *weights, const char *name);
 
-/* The files that are open. */
+/* The files, in the order of the shards; NULL beyond the last. */
 MICA_API size_t mica_weights_file_count(const mica_weights *weights);
 MICA_API const mica_weight_file *mica_weights_file_at(const mica_weights *weights, size_t index);
 

@@ -64,6 +64,12 @@ mica_status(mica__fail_nomem)(const char *what) {
   return mica__fail(MICA_E_NOMEM, "the host has no memory for %s", what);
 }
 
+mica_status(mica__fail_lacks)(const char *subject, const char *library) {
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "%.200s needs %s, which this build lacks; on Debian 'sh cmake/setup.sh full build' builds with it",
+                    subject, library);
+}
+
 static struct {
   pthread_mutex_t lock;
   mica_log_level level;

@@ -15,11 +15,15 @@ mica_status mica__fail_in(mica_status status, const char *where);
 /* The sentence for a host allocation that failed. */
 mica_status mica__fail_nomem(const char *what);
 
+/* MICA_E_UNSUPPORTED: subject needs an optional library that this build lacks, and how to build with it. */
+mica_status mica__fail_lacks(const char *subject, const char *library);
+
 #ifdef __clang_analyzer__
 /* What the analyser cannot see in a declaration: a failure is not MICA_OK. */
 #define mica__fail(status, ...) ((void)mica__fail(status, __VA_ARGS__), (status))
 #define mica__fail_in(status, where) ((void)mica__fail_in(status, where), (status))
 #define mica__fail_nomem(what) ((void)mica__fail_nomem(what), MICA_E_NOMEM)
+#define mica__fail_lacks(subject, library) ((void)mica__fail_lacks(subject, library), MICA_E_UNSUPPORTED)
 #endif
 
 /* Between begin and end this thread's failures are private: what is tried may fail and be answered by another way, by a

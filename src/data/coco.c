@@ -249,7 +249,7 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
 
 mica_status mica__coco_parse(const char *name, const char *folder, char *content, size_t size, mica__boxed *b) {
   (void)folder, (void)content, (void)size, (void)b;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: this build has no cJSON (MICA_WITH_CJSON)", name);
+  return mica__fail_lacks(name, "cJSON");
 }
 
 #endif

@@ -93,7 +93,7 @@ static mica_status inflate_all(const char *name, const uint8_t *raw, size_t raw_
 
 static mica_status inflate_all(const char *name, const uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size) {
   (void)raw, (void)raw_size, (void)data, (void)size;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s is in gzip, and this build has no libdeflate", name);
+  return mica__fail_lacks(name, "libdeflate");
 }
 
 #endif

@@ -107,7 +107,7 @@ mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t s
 mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                               int32_t width, mica__image *image) {
   (void)content, (void)size, (void)channels, (void)height, (void)width, (void)image;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s is a JPEG picture, and this build has no libjpeg", name);
+  return mica__fail_lacks(name, "libjpeg");
 }
 
 #endif

@@ -142,7 +142,7 @@ mica_status mica__png_decode(const char *name, const uint8_t *content, size_t si
 mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
                              mica__image *image) {
   (void)content, (void)size, (void)channels, (void)image;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s is a PNG picture, and this build has no libpng", name);
+  return mica__fail_lacks(name, "libpng");
 }
 
 #endif

@@ -211,7 +211,7 @@ mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int
 
 mica_status mica__sound_examine(const char *path, int32_t rate, mica__sound *sound) {
   (void)rate, (void)sound;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: this build of Mica reads no sounds: it lacks libsndfile", path);
+  return mica__fail_lacks(path, "libsndfile");
 }
 mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int64_t length) {
   (void)samples, (void)length;

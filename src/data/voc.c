@@ -223,7 +223,7 @@ mica_status mica__voc_parse(const char *name, const char *folder, const char *st
 mica_status mica__voc_parse(const char *name, const char *folder, const char *stem, const uint8_t *content, size_t size,
                             mica__boxed *b) {
   (void)folder, (void)stem, (void)content, (void)size, (void)b;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: this build has no expat (MICA_WITH_EXPAT), which XML needs", name);
+  return mica__fail_lacks(name, "expat");
 }
 
 #endif

@@ -313,7 +313,7 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
 
 mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_communicator **communicator) {
   (void)config, (void)communicator;
-  return mica__fail(MICA_E_UNSUPPORTED, "this build has no MPI: MICA_WITH_MPI needs libopenmpi-dev");
+  return mica__fail_lacks("a communicator of processes", "Open MPI");
 }
 
 #endif

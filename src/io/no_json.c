@@ -3,7 +3,7 @@
 
 #if !MICA_WITH_CJSON
 
-static mica_status unsupported(void) { return mica__fail(MICA_E_UNSUPPORTED, "safetensors: this build has no cJSON"); }
+static mica_status unsupported(void) { return mica__fail_lacks("safetensors", "cJSON"); }
 
 mica_status mica_safetensors_open(const char *path, mica_safetensors **file) {
   (void)path, (void)file;

@@ -45,7 +45,7 @@ mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **d
 
 mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
   (void)planes, (void)shape, (void)data, (void)bytes;
-  return mica__fail(MICA_E_UNSUPPORTED, "mica_png_encode: this build has no libpng");
+  return mica__fail_lacks("mica_png_encode", "libpng");
 }
 
 #endif

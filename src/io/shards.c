@@ -114,7 +114,7 @@ bool mica__shards_total(const mica__shards *shards, uint64_t *bytes) {
 
 mica_status mica__shards_parse(const char *name, const char *text, size_t bytes, mica__shards **shards) {
   (void)text, (void)bytes, (void)shards;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: this build has no cJSON, which reads the index", name);
+  return mica__fail_lacks(name, "cJSON");
 }
 void mica__shards_free(mica__shards *shards) { (void)shards; }
 size_t mica__shards_file_count(const mica__shards *shards) { return (void)shards, 0; }

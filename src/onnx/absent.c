@@ -5,9 +5,7 @@
 
 #include <mica/onnx.h>
 
-static mica_status unsupported(void) {
-  return mica__fail(MICA_E_UNSUPPORTED, "onnx: this build has no protobuf-c (MICA_WITH_ONNX)");
-}
+static mica_status unsupported(void) { return mica__fail_lacks("ONNX", "protobuf-c"); }
 
 mica_status mica_onnx_open(const char *path, mica_onnx **model) {
   (void)path, (void)model;

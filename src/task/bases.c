@@ -176,7 +176,7 @@ mica_status mica__bases_parse(const char *bases, const char *columns, mica__text
   return status == MICA_OK ? mica__text_status(lines) : status;
 #else
   (void)columns;
-  return mica__fail(MICA_E_UNSUPPORTED, "the metadata \"bases\" are JSON, which this build does not read (cJSON)");
+  return mica__fail_lacks("the metadata \"bases\"", "cJSON");
 #endif
 }
 

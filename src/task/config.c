@@ -255,7 +255,7 @@ mica_status mica__run_parse_config(mica_run *run, const char *path, const char *
 #else
 mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text) {
   (void)run, (void)text;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s cannot be read: this build has no cJSON", path);
+  return mica__fail_lacks(path, "cJSON");
 }
 #endif
 

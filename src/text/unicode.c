@@ -133,9 +133,7 @@ mica_status mica__add_normal(mica__text *out, const char *text, size_t bytes, mi
 
 #else
 
-mica_status mica__unicode_need(const char *what) {
-  return mica__fail(MICA_E_UNSUPPORTED, "%s needs Unicode's tables, and this build has no utf8proc", what);
-}
+mica_status mica__unicode_need(const char *what) { return mica__fail_lacks(what, "utf8proc"); }
 bool mica__is_punctuation(uint32_t c) { return is_ascii_punctuation(c); }
 bool mica__is_numeric(uint32_t c) { return c >= '0' && c <= '9'; }
 bool mica__is_mark(uint32_t c, bool all) { return (void)c, (void)all, false; }

@@ -42,7 +42,7 @@ ends 1 '' "*model.safetensors: it is of another network than mlp, which has no '
 [ ! -e "$model" ] || fault 'a model was written all the same'
 
 run convert "$weights" "$model" --model mlp --shape 3
-[ "$err" != "${err#*no protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
+[ "$err" != "${err#*needs protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
 ends 0 '*written*model.onnx*' ''
 run convert "$weights" "$model" --model mlp --shape 3
 ends 1 '' '*is there already; --force writes over it*'

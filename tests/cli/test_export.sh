@@ -24,7 +24,7 @@ ends 0 '*epoch 2/2*' ''
 run export "$folder"
 ends 2 '' '*--onnx FILE is missing*'
 run export "$folder" --onnx "$model.try"
-[ "$err" != "${err#*no protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
+[ "$err" != "${err#*needs protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
 rm -f "$model.try"
 run export "$work/none" --onnx "$model"
 ends 1 '' '*there is no file or folder *none*'

@@ -19,7 +19,7 @@ exports() {
   folder=$1
   shift
   run export "$folder" --onnx "$folder.onnx"
-  case $err in *'no protobuf-c'*) echo 'SKIP: this build has no protobuf-c' && exit 77 ;; esac
+  case $err in *'needs protobuf-c'*) echo 'SKIP: this build has no protobuf-c' && exit 77 ;; esac
   ends 0 'written*' ''
   "$python" "$here/export_oracle.py" "$mica" "$folder" "$folder.onnx" "$@" || fault 'the model says something else'
 }

@@ -35,7 +35,7 @@ trained() {
   run train "$@" --quiet --out "$work/$name"
   ends 0 '' '*'
   run export "$work/$name" --onnx "$work/$name.onnx"
-  case $err in *'no protobuf-c'*) echo 'SKIP: this build has no protobuf-c' && exit 77 ;; esac
+  case $err in *'needs protobuf-c'*) echo 'SKIP: this build has no protobuf-c' && exit 77 ;; esac
   ends 0 '*' ''
 }
 

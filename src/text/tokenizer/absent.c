@@ -3,7 +3,7 @@
 
 #include <mica/tokenizer.h>
 
-static mica_status unsupported(void) { return mica__fail(MICA_E_UNSUPPORTED, "tokenizers: this build has no cJSON"); }
+static mica_status unsupported(void) { return mica__fail_lacks("a tokeniser", "cJSON"); }
 
 mica_status mica_tokenizer_open(const char *path, mica_tokenizer **tokenizer) {
   (void)path, (void)tokenizer;

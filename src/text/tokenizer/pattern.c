@@ -156,7 +156,8 @@ static void free_code(void *code) { pcre2_code_free(code); }
 
 static mica_status compile(const char *text, void **out) {
   (void)out;
-  return mica__fail(MICA_E_UNSUPPORTED, "the pattern '%.100s' needs PCRE2, which this build lacks", text);
+  (void)text;
+  return mica__fail_lacks("a tokeniser with a pattern", "PCRE2");
 }
 static mica_status find_code(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                              size_t from, size_t *begin, size_t *end) {
