@@ -13,23 +13,24 @@ static const char *shell_at(size_t i) {
   return names[i];
 }
 
+static const char *command_at(size_t i) { return cli_commands[i] ? cli_commands[i]->name : NULL; }
+
 static const cli_option options[] = {
-    CLI_ROW("COMMAND", struct values, command, .role = CLI_OPTIONAL_OPERAND, .help = "the command to explain"),
+    CLI_ROW("COMMAND", struct values, command, .role = CLI_OPTIONAL_OPERAND, .names = command_at,
+            .help = "the command to explain"),
     CLI_ROW("man", struct values, man, .help = "write the manual page: mica help --man | man -l -"),
     CLI_ROW("completion", struct values, completion, .value = "SHELL", .names = shell_at,
             .help = "write a script that completes the command line"),
     {0},
 };
 
-static const struct {
-  const char *name;
-  const char *meaning;
-} variables[] = {
-    {"MICA_DEVICE", "the device: gpu, cpu, accelerator, an id such as 0:1, a part of a name, or null"},
-    {"MICA_CACHE_DIR", "where compiled kernels are kept; empty: nowhere"},
-    {"MICA_KERNEL_DIR", "reads kernels from this directory instead of the library"},
-    {"MICA_VERBOSE", "1: what the library is doing, on stderr; 2: in detail"},
-    {"NO_COLOR", "when set, no colour"},
+const cli_variable cli_variables[] = {
+    {"MICA_DEVICE", "the device: gpu, cpu, accelerator, an id such as 0:1, or part of a name (default: the fastest)"},
+    {"MICA_CACHE_DIR", "folder for compiled kernels; empty: none (default: mica below XDG_CACHE_HOME or ~/.cache)"},
+    {"MICA_KERNEL_DIR", "folder to read kernels from instead of the library"},
+    {"MICA_VERBOSE", "log to standard error: 1 what the library does, 2 every choice of a kernel (default 0)"},
+    {"NO_COLOR", "if set, print no colours"},
+    {0},
 };
 
 static void print_overview(void) {
@@ -38,8 +39,8 @@ static void print_overview(void) {
   for (const cli_command *const *command = cli_commands; *command; command++)
     printf("  %-16s  %s\n", (*command)->name, (*command)->summary);
   printf("  mica COMMAND --help says more about one.\n\n%senvironment%s\n", bold, plain);
-  for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-    printf("  %-16s  %s\n", variables[i].name, variables[i].meaning);
+  for (const cli_variable *variable = cli_variables; variable->name; variable++)
+    printf("  %-16s  %s\n", variable->name, variable->meaning);
   printf("\nThe exit status is 0 for success, 1 for failure, 2 for a mistyped command and 130 for a\n"
          "run that ctrl-C stopped.\n");
 }

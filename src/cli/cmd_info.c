@@ -2,7 +2,6 @@
 #include "cli/onnx_info.h"
 #include "cli/result.h"
 #include "cli/text.h"
-#include "cli/weights_info.h"
 
 #include <mica/mica.h>
 
@@ -18,8 +17,8 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
-            .help = "a folder that mica train wrote, a network such as resnet18, a safetensors or GGUF file, a folder "
-                    "of a published model or a model in ONNX"),
+            .help =
+                "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "the shape of an input of a model in ONNX, of several parted by commas; open dimensions are 1 "
                     "without, of sounds a second"),
@@ -27,13 +26,22 @@ static const cli_option options[] = {
     {0},
 };
 
+static int64_t elements(const mica_safetensors_entry *entry) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < entry->shape.rank; i++) count *= entry->shape.dim[i];
+  return count;
+}
+
 static void print_tensors(const mica_safetensors *file) {
   int64_t all = 0;
   uint64_t bytes = 0;
   char size[CLI_BYTES_TEXT];
   for (size_t i = 0; i < mica_safetensors_count(file); i++) {
     const mica_safetensors_entry *entry = mica_safetensors_at(file, i);
-    all += cli_print_tensor(entry->name, entry->type, entry->shape);
+    char shape[MICA_SHAPE_TEXT];
+    printf("  %-40s %-5s %-20s %10" PRId64 "\n", cli_clean(entry->name), cli_clean(entry->type),
+           mica_shape_format(entry->shape, shape), elements(entry));
+    all += elements(entry);
     bytes += entry->bytes;
   }
   printf("%zu tensors, %" PRId64 " elements, %s\n", mica_safetensors_count(file), all, cli_format_bytes(bytes, size));
@@ -199,12 +207,22 @@ static bool is_network(const char *path) {
 
 static bool is_any(const char *path) { return path != NULL; }
 
+/* Neither a file nor a network: lists the networks. */
+static int fail_unknown(const cli_command *self, const char *path) {
+  char list[1024] = "";
+  size_t at = 0;
+  for (size_t i = 0; mica_model_name(i) && at < sizeof list; i++)
+    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", mica_model_name(i));
+  return cli_fail(self, "there is no file %s; networks by name are %s", path, list);
+}
+
 static int show_safetensors(const cli_command *self, const char *path, bool as_json) {
   struct stat about;
   cli_guess guess = {.word = path};
   for (size_t i = 0; mica_model_name(i); i++) cli_guess_consider(&guess, mica_model_name(i));
   if (guess.best && stat(path, &about) != 0)
     return cli_fail(self, "there is no file %s, nor such a network; did you mean %s?", path, guess.best);
+  if (stat(path, &about) != 0) return fail_unknown(self, path);
   return show_file(self, path, NULL, as_json);
 }
 
@@ -216,8 +234,7 @@ static int show_onnx(const cli_command *self, const struct values *v) {
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);
-} kinds[] = {
-    {cli_weights_are, cli_weights_info}, {is_folder, show_run}, {is_network, show_network}, {is_any, show_safetensors}};
+} kinds[] = {{is_folder, show_run}, {is_network, show_network}, {is_any, show_safetensors}};
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
@@ -225,7 +242,7 @@ static int run(const cli_command *self, const void *given) {
   while (!kind->is(v->model)) kind++;
   if (!is_folder(v->model) && cli_onnx_is_model(v->model)) return show_onnx(self, v);
   if (v->shape) {
-    cli_fail(self, "--shape is for models in ONNX, and %s is none", v->model);
+    cli_fail(self, "--shape is for models in ONNX; %s is not one", v->model);
     return CLI_USAGE;
   }
   return kind->show(self, v->model, v->json);
@@ -233,7 +250,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_info = {
     .name = "info",
-    .summary = "what is in a trained or published model, or a network by name",
+    .summary = "show what is in a run, a network by name, a safetensors, GGUF or ONNX file",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

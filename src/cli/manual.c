@@ -50,6 +50,27 @@ static void roff(const char *text) {
   }
 }
 
+/* Paragraphs of help: blank lines part them, and lists, which are indented, keep their lines. */
+static void roff_paragraphs(const char *text) {
+  bool list = false;
+  for (const char *end; *text; text = end) {
+    char line[256];
+    end = text + strcspn(text, "\n");
+    snprintf(line, sizeof line, "%.*s", (int)(end - text), text);
+    if (*end) end++;
+    const bool indented = line[0] == ' ';
+    if (indented != list) puts(indented ? ".PP\n.nf" : ".fi\n.PP");
+    list = indented;
+    if (!*line) {
+      puts(".PP");
+      continue;
+    }
+    roff(line);
+    putchar('\n');
+  }
+  if (list) puts(".fi");
+}
+
 static void roff_names(const option *o) {
   for (size_t i = 0; o->names && o->names(i); i++) {
     fputs(i ? ", " : ": ", stdout);
@@ -73,7 +94,7 @@ static void man_command(const cli_command *command) {
   puts(".");
   if (command->details) {
     puts(".PP");
-    roff(command->details + strspn(command->details, "\n"));
+    roff_paragraphs(command->details + strspn(command->details, "\n"));
   }
   for (size_t i = 0; option_at(command, i, &o); i++) {
     if (o.task && (!task || strcmp(task, o.task) != 0)) printf(".PP\nSettings of the task %s:\n", o.task);
@@ -87,12 +108,32 @@ static void man_command(const cli_command *command) {
   }
 }
 
+static const char after_variables[] =
+    ".SH FILES\n"
+    ".TP\n.I ~/.cache/mica\nCompiled kernels, if neither MICA_CACHE_DIR nor XDG_CACHE_HOME is set.\n"
+    ".TP\n.I RUN/config.json\nSettings of a run, and what training learnt of its data.\n"
+    ".TP\n.I RUN/model.safetensors\nWeights of the best epoch.\n"
+    ".TP\n.I RUN/report.html\nCurves, metrics and the worst mistakes.\n"
+    ".SH EXAMPLES\n"
+    ".nf\nmica train \\-\\-data fashion\\-mnist \\-\\-model cnn \\-\\-epochs 2 \\-\\-out fashion\n"
+    "mica predict \\-\\-model fashion shoe.png\n"
+    "mica train \\-\\-data prices.csv \\-\\-task regress \\-\\-label price \\-\\-out prices\n"
+    "mica run model.onnx \\-\\-input x=x.npy \\-\\-out results\n.fi\n"
+    ".SH SEE ALSO\n.BR clinfo (1)\n";
+
 void cli_print_man(void) {
   printf(".TH MICA 1 \"\" \"mica %s\" \"User Commands\"\n.SH NAME\nmica \\- portable deep learning on OpenCL\n",
          mica_version());
   puts(".SH SYNOPSIS\n.B mica\n\\fICOMMAND\\fR [\\fIARGUMENT\\fR...]\n.SH COMMANDS");
   for (const cli_command *const *command = cli_commands; *command; command++) man_command(*command);
   puts(".SH EXIT STATUS\n0 for success, 1 for failure, 2 for a mistyped command, 130 for a run that ctrl\\-C stopped.");
+  puts(".SH ENVIRONMENT");
+  for (const cli_variable *variable = cli_variables; variable->name; variable++) {
+    printf(".TP\n.B %s\n", variable->name);
+    roff(variable->meaning);
+    puts("");
+  }
+  fputs(after_variables, stdout);
 }
 
 /* --- completions --- */
@@ -108,34 +149,90 @@ static void quoted(const char *s) {
   putchar('\'');
 }
 
-static void list_values(const option *o) {
-  for (size_t i = 0; o->names && o->names(i); i++) printf("%s%s", i ? " " : "", o->names(i));
-  for (const cli_choice *choice = o->choices; choice && choice->name; choice++)
-    printf("%s%s", choice == o->choices ? "" : " ", choice->name);
+/* The name of a value at index; NULL past the last. */
+static const char *value_at(const option *o, size_t index) {
+  if (o->names) return o->names(index);
+  for (size_t i = 0; o->choices && o->choices[i].name; i++)
+    if (i == index) return o->choices[i].name;
+  return NULL;
+}
+
+/* The position of the first option of a command with this name. */
+static size_t first_of(const cli_command *command, const char *name) {
+  option o;
+  size_t i = 0;
+  while (option_at(command, i, &o) && strcmp(o.name, name) != 0) i++;
+  return i;
+}
+
+static bool has_value(const option *o, const char *value) {
+  for (size_t i = 0; value_at(o, i); i++)
+    if (!strcmp(value_at(o, i), value)) return true;
+  return false;
+}
+
+/* The values of all options of that name (each task has its losses), each once; false where they have none. */
+static bool list_values(const cli_command *command, const char *name) {
+  option o, before;
+  bool any = false;
+  for (size_t i = first_of(command, name); option_at(command, i, &o); i++) {
+    for (size_t v = 0; !strcmp(o.name, name) && value_at(&o, v); v++) {
+      bool listed = false;
+      for (size_t b = 0; !listed && b < i && option_at(command, b, &before); b++)
+        listed = !strcmp(before.name, name) && has_value(&before, value_at(&o, v));
+      if (listed) continue;
+      printf("%s%s", any ? " " : "", value_at(&o, v));
+      any = true;
+    }
+  }
+  return any;
+}
+
+static bool has_values(const cli_command *command, const char *name) {
+  option o;
+  for (size_t i = 0; option_at(command, i, &o); i++)
+    if (!strcmp(o.name, name) && value_at(&o, 0)) return true;
+  return false;
+}
+
+/* The words that a command's first operand may be, if it has a list of them. */
+static void list_operands(const cli_command *command) {
+  const cli_option *operand;
+  for (size_t i = 0; (operand = cli_option_at(command, i)); i++) {
+    if (operand->role == CLI_OPTION) continue;
+    const option o = {.names = operand->names, .choices = operand->choices};
+    for (size_t v = 0; value_at(&o, v); v++) printf("%s ", value_at(&o, v));
+    return;
+  }
 }
 
 static void bash_command(const cli_command *command) {
   option o;
   printf("  %s)\n    case $prev in\n", command->name);
   for (size_t i = 0; option_at(command, i, &o); i++) {
-    if (!o.names && !o.choices) continue;
+    if (first_of(command, o.name) != i || !has_values(command, o.name)) continue;
     printf("    --%s) COMPREPLY=($(compgen -W '", o.name);
-    list_values(&o);
+    list_values(command, o.name);
     puts("' -- \"$cur\")); return ;;");
   }
-  fputs("    esac\n    words='", stdout);
-  for (size_t i = 0; option_at(command, i, &o); i++) printf("--%s ", o.name);
+  fputs("    esac\n    operands='", stdout);
+  list_operands(command);
+  fputs("'\n    words='", stdout);
+  for (size_t i = 0; option_at(command, i, &o); i++)
+    if (first_of(command, o.name) == i) printf("--%s ", o.name);
   puts("' ;;");
 }
 
 static void print_bash(void) {
-  puts("_mica() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+  puts("_mica() {\n  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} words= operands=\n"
        "  case ${COMP_CWORD:-0} in 1)");
   fputs("    COMPREPLY=($(compgen -W '", stdout);
   for (const cli_command *const *command = cli_commands; *command; command++) printf("%s ", (*command)->name);
   puts("' -- \"$cur\")); return ;;\n  esac\n  case ${COMP_WORDS[1]} in");
   for (const cli_command *const *command = cli_commands; *command; command++) bash_command(*command);
-  puts("  esac\n  case $cur in -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;; esac\n}\n"
+  puts("  esac\n  case $cur in -*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")); return ;; esac\n"
+       "  if [ \"$COMP_CWORD\" = 2 ] && [ -n \"$operands\" ]; then\n"
+       "    COMPREPLY=($(compgen -W \"$operands\" -- \"$cur\"))\n  fi\n}\n"
        "complete -o default -F _mica mica");
 }
 
@@ -145,13 +242,17 @@ static void print_fish(void) {
     printf("complete -c mica -n __fish_use_subcommand -a %s -d ", (*command)->name);
     quoted((*command)->summary);
     putchar('\n');
+    printf("complete -c mica -n '__fish_seen_subcommand_from %s' -a '", (*command)->name);
+    list_operands(*command);
+    puts("'");
     for (size_t i = 0; option_at(*command, i, &o); i++) {
+      if (first_of(*command, o.name) != i) continue;
       printf("complete -c mica -n '__fish_seen_subcommand_from %s' -l %s -d ", (*command)->name, o.name);
       quoted(o.help);
       if (o.value) fputs(" -r", stdout);
-      if (o.names || o.choices) {
+      if (has_values(*command, o.name)) {
         fputs(" -f -a '", stdout);
-        list_values(&o);
+        list_values(*command, o.name);
         putchar('\'');
       }
       putchar('\n');

@@ -4,6 +4,14 @@
 
 #include "cli/command.h"
 
+/* An environment variable that the command heeds. */
+typedef struct cli_variable {
+  const char *name, *meaning;
+} cli_variable;
+
+/* All of them; the last row has no name. */
+extern const cli_variable cli_variables[];
+
 /* mica(1) in roff's man macros. */
 void cli_print_man(void);
 /* A script for the shell of that name, one of "bash", "zsh", "fish"; false for others. */

@@ -31,10 +31,31 @@ static const cli_option *find_operand(const cli_command *self, size_t index) {
 
 static const char *dashes(const cli_option *option) { return option->role == CLI_OPTION ? "--" : ""; }
 
+/* Names that other programs have for options of Mica's. */
+static const struct {
+  const char *typed, *ours;
+} foreign[] = {
+#define FOREIGN(typed, ours) {typed, ours},
+#include "cli/foreign.def"
+#undef FOREIGN
+};
+
+static bool takes(const cli_command *self, const char *name) {
+  const size_t length = strlen(name);
+  return find_option(self, name, length) || (self->settings_at && cli_setting_find(name, length));
+}
+
+/* The command's option of that meaning; NULL if there is none. */
+static const char *find_foreign(const cli_command *self, const char *typed) {
+  for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    if (!strcmp(foreign[i].typed, typed) && takes(self, foreign[i].ours)) return foreign[i].ours;
+  return NULL;
+}
+
 static cli_parsed wrong_option(const cli_command *self, const char *name, size_t length) {
   char typed[64];
   snprintf(typed, sizeof typed, "%.*s", (int)length, name);
-  cli_guess guess = {.word = typed};
+  cli_guess guess = {.word = typed, .best = find_foreign(self, typed)};
   const cli_option *option;
   for (size_t i = 0; (option = cli_option_at(self, i)); i++)
     if (option->role == CLI_OPTION) cli_guess_consider(&guess, option->name);
@@ -168,6 +189,8 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
     } else if (!(option = find_operand(self, operands++))) {
       if (!only_operands && words[i][0] == '-' && words[i][1])
         cli_fail(self, "there is no option %s; mica %s --help lists them", words[i], self->name);
+      else if (words[i][0] != '-' && find_option(self, "data", 4))
+        cli_fail(self, "\"%s\" is one word too many; did you mean --data %s?", words[i], words[i]);
       else
         cli_fail(self, "\"%s\" is one word too many; mica %s --help shows the usage", words[i], self->name);
       parsed = CLI_PARSED_WRONG;

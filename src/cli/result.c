@@ -205,6 +205,7 @@ static void print_item(const mica_item *item) {
     break;
   case MICA_ITEM_KIND_LABELS: print_labels(item); break;
   case MICA_ITEM_KIND_BOXES:
+    if (!item->rows && item->text) printf("  %s", cli_clean(item->text));
     for (size_t i = 0; i < item->rows; i++)
       printf("\n    %s %.1f %%  (%.0f, %.0f) to (%.0f, %.0f)", cli_clean(item->row_names[i]),
              100 * item->numbers[5 * i + 4], item->numbers[5 * i], item->numbers[5 * i + 1], item->numbers[5 * i + 2],

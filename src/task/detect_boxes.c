@@ -364,7 +364,8 @@ static mica_status describe(const mica_run *run, const shown *s, mica__text *tex
     for (size_t i = 0; i < s->count; i++) count += s->classes[i] == (int32_t)k;
     if (count) mica__text_addf(text, "%s%d %s", text->data ? ", " : "", count, names[k]);
   }
-  if (!s->count) mica__text_add(text, "nothing found");
+  const double least = mica_run_number(run, "least-score");
+  if (!s->count) mica__text_addf(text, "no box scores %.3g %% or more (--least-score)", 100 * least);
   return mica__text_status(text);
 }
 

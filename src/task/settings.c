@@ -1,5 +1,6 @@
 /* Settings: the table of all tasks', a run's values, and checks that need no data. */
 #include "task/run.h"
+#include "task/suggest.h"
 #include "task/tokens.h"
 
 #include <errno.h>
@@ -34,8 +35,13 @@ const mica__task_row *mica__task_find(const char *name) {
   mica__text list = {0};
   const mica__task_row *task = find_task(name);
   if (task) return task;
+  const char *meant = name ? mica__suggest(mica_task_name, name) : NULL;
   for (size_t i = 0; i < TASKS; i++) mica__text_addf(&list, i ? ", %s" : "%s", tasks[i]->name);
-  mica__fail(MICA_E_INVALID, "there is no task \"%s\"; there are %s", name ? name : "", list.data ? list.data : "some");
+  if (meant)
+    mica__fail(MICA_E_INVALID, "there is no task \"%s\"; did you mean %s?", name, meant);
+  else
+    mica__fail(MICA_E_INVALID, "there is no task \"%s\"; there are %s", name ? name : "",
+               list.data ? list.data : "some");
   mica__text_free(&list);
   return NULL;
 }
@@ -155,8 +161,13 @@ static const mica_setting_row *find_row(const mica_setting_row *rows, const char
 
 static mica_status wrong_choice(const mica_setting_row *row, const char *value) {
   mica__text list = {0};
+  const char *meant = mica__suggest(row->names, value);
   for (size_t i = 0; row->names(i); i++) mica__text_addf(&list, i ? ", %s" : "%s", row->names(i));
-  mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; it is one of %s", row->name, value, list.data ? list.data : "some");
+  if (meant)
+    mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; did you mean %s?", row->name, value, meant);
+  else
+    mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; it is one of %s", row->name, value,
+               list.data ? list.data : "some");
   mica__text_free(&list);
   return MICA_E_INVALID;
 }

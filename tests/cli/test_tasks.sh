@@ -7,10 +7,21 @@
 
 # The manual and completions are made of the tables; the shell takes the script.
 run help --man
-ends 0 '.TH MICA 1*class?-weights*.SH EXIT STATUS*' ''
+ends 0 '.TH MICA 1*class?-weights*.SH EXIT STATUS*.SH ENVIRONMENT*MICA_DEVICE*.SH FILES*.SH EXAMPLES*.SH SEE ALSO*' ''
 run help --completion bash
 ends 0 '*--clip-norm*complete -o default -F _mica mica' ''
 sh -n "$work/out" 2>/dev/null || bash -n "$work/out" || fault 'the script is no script'
+# completes WORDS ANSWER: what bash offers for the last of the words, with the script in $work/out.
+completes() {
+  command -v bash >/dev/null || return 0
+  ran="completion of $1"
+  got=$(bash -c ". '$work/out'; COMP_WORDS=($1); COMP_CWORD=\$((\${#COMP_WORDS[@]} - 1)); _mica; echo \${COMPREPLY[*]}")
+  [ "$got" = "$2" ] || fault "offers '$got' instead of '$2'"
+}
+completes 'mica train --loss h' huber
+completes 'mica train --loss di' dice
+completes 'mica tokenizer en' encode
+completes 'mica help do' doctor
 run help --completion csh
 ends 2 '' '*bash, zsh or fish*'
 run -V

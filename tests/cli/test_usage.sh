@@ -42,6 +42,30 @@ ends 1 '' 'mica info: there is no file resnt18, nor such a network; did you mean
 run info ''
 ends 2 '' 'mica info: MODEL is empty'
 
+run info foo
+ends 1 '' 'mica info: there is no file foo; networks by name are mlp, *'
+
+# Names of other programs.
+run train --batch-size 8
+ends 2 '' 'mica train: there is no option --batch-size; did you mean --batch?'
+run train --val-split=0.1
+ends 2 '' 'mica train: there is no option --val-split; did you mean --validation?'
+run predict --weights x
+ends 2 '' 'mica predict: there is no option --weights; did you mean --model?'
+run generate --temp 1
+ends 2 '' 'mica generate: there is no option --temp; did you mean --temperature?'
+run train table.csv
+ends 2 '' 'mica train: "table.csv" is one word too many; did you mean --data table.csv?'
+for pair in 'optimizer Adam adam' 'precision fp16 f16' 'schedule onecycle one_cycle'; do
+  # Word splitting is wanted: a setting, what is typed, what is meant.
+  # shellcheck disable=SC2086
+  set -- $pair
+  run train --data "$work" --task classify "--$1" "$2"
+  ends 2 '' "mica train: $1 cannot be \"$2\"; did you mean $3?"
+done
+run train --data "$work" --task classification
+ends 2 '' 'mica train: there is no task "classification"; did you mean classify?'
+
 export MICA_VERBOSE=loud
 rejects version 'mica: MICA_VERBOSE is 0, 1 or 2, not "loud"'
 export MICA_VERBOSE=2
