@@ -2,8 +2,9 @@
  *
  * The format: 8 bytes with the header's size N (little-endian), N bytes of JSON {"name": {"dtype": "F32", "shape": [2,
  * 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key": "text"}}, and the elements, row-major and little-endian,
- * tensor after tensor without gaps. Nothing in it can run code. Without cJSON in the build every function that reads or
- * writes fails with MICA_E_UNSUPPORTED. */
+ * tensor after tensor without gaps. Nothing in it can run code. Files that Mica writes have a hash of their content as
+ * the first text, "mica.hash": a damaged one is not opened. The functions below neither take nor give it. Without cJSON
+ * in the build every function that reads or writes fails with MICA_E_UNSUPPORTED. */
 #ifndef MICA_SAFETENSORS_H
 #define MICA_SAFETENSORS_H
 
@@ -30,11 +31,11 @@ typedef struct mica_safetensors_pair {
 /* A file that is open for reading. It does not change: several threads may read it at once. */
 typedef struct mica_safetensors mica_safetensors;
 
-/* Maps the file and checks all of its header: MICA_E_FORMAT, naming file and reason, for whatever is not as the format
- * demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name or key used twice, a header that is no
- * UTF-8 or has U+0000 in a text, more than MICA_MAX_RANK dimensions), and for a BOOL that is neither 0 nor 1.
- * MICA_E_NOT_FOUND, MICA_E_IO. A file that is replaced by renaming, as mica_safetensors_write does, stays readable
- * here; it must not be cut short in place while it is open. */
+/* Maps the file and checks all of its header: MICA_E_FORMAT, naming file and reason, for whatever is not as the
+ * format demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name or key used twice, a header
+ * that is no UTF-8 or has U+0000 in a text, more than MICA_MAX_RANK dimensions), for a BOOL that is neither 0 nor 1,
+ * and for a file that Mica wrote whose hash is another now. MICA_E_NOT_FOUND, MICA_E_IO. A file that is replaced by
+ * renaming, as mica_safetensors_write does, stays readable here; it must not be cut short in place while it is open. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
 /* Opens a file's content in memory, which must outlive what is opened. name stands in messages. */

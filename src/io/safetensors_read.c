@@ -1,6 +1,7 @@
 #include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "io/json.h"
 #include "io/safetensors.h"
 
@@ -151,13 +152,32 @@ static mica_status read_metadata(const char *path, mica_safetensors *file, const
   file->metadata = item;
   file->pairs = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pairs);
   if (!file->pairs) return mica__fail_nomem(path);
-  for (const cJSON *at = item->child; at; at = at->next) file->pairs[file->pair_count++] = at;
+  for (const cJSON *at = item->child; at; at = at->next)
+    if (strcmp(at->string, MICA__SAFETENSORS_HASH) != 0) file->pairs[file->pair_count++] = at;
   return MICA_OK;
 }
 
 static bool is_blank(const char *at, const char *end) {
   while (at < end && (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')) at++;
   return at == end;
+}
+
+/* MICA_E_FORMAT where the content is not what Mica wrote. The blanks behind the header are a piece of their own. */
+static mica_status check_hash(const char *path, const mica_safetensors *file, size_t length) {
+  const char *text = (const char *)file->data + 8, *end = text + length;
+  const size_t before = strlen(MICA__SAFETENSORS_HASHED), digits = MICA__HASH_TEXT - 1;
+  mica__hash said, hash;
+  if (length <= before + digits || memcmp(text, MICA__SAFETENSORS_HASHED, before) != 0) return MICA_OK;
+  if (text[before + digits] != '"' || !mica__hash_parse(text + before, &said)) return MICA_OK;
+  const char *rest = text + before + digits;
+  while (end > rest && end[-1] == ' ') end--;
+  hash = mica__hash_bytes((mica__hash){0}, file->data, 8);
+  hash = mica__hash_bytes(hash, rest, (size_t)(end - rest));
+  if (end < text + length) hash = mica__hash_bytes(hash, end, (size_t)(text + length - end));
+  for (size_t i = 0; i < file->count; i++)
+    if (file->entries[i].bytes) hash = mica__hash_bytes(hash, file->entries[i].data, file->entries[i].bytes);
+  if (mica__hash_equal(hash, said)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s is damaged: its content does not have the hash that it was written with", path);
 }
 
 static mica_status parse_header(const char *path, mica_safetensors *file) {
@@ -187,7 +207,8 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
       MICA_TRY(read_metadata(path, file, item));
     else
       MICA_TRY(read_entry(path, item, data, size, &file->entries[file->count++]));
-  return check_entries(path, file, data, size);
+  MICA_TRY(check_entries(path, file, data, size));
+  return check_hash(path, file, (size_t)length);
 }
 
 void mica_safetensors_close(mica_safetensors *file) {
@@ -274,7 +295,8 @@ mica_safetensors_pair mica_safetensors_metadata_at(const mica_safetensors *file,
 }
 
 const char *mica_safetensors_metadata(const mica_safetensors *file, const char *key) {
-  const cJSON *item = file->metadata ? cJSON_GetObjectItemCaseSensitive(file->metadata, key) : NULL;
+  const bool own = !file->metadata || !strcmp(key, MICA__SAFETENSORS_HASH);
+  const cJSON *item = own ? NULL : cJSON_GetObjectItemCaseSensitive(file->metadata, key);
   return item ? item->valuestring : NULL;
 }
 

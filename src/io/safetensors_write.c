@@ -1,6 +1,7 @@
 #include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 #include "io/safetensors.h"
 
@@ -94,11 +95,13 @@ static bool add_entry(cJSON *header, const item *it, size_t *offset) {
 
 /* The JSON text; NULL when memory is short. */
 static char *header_text(const item *items, size_t count, const mica_safetensors_pair *metadata, size_t pairs) {
+  static const char digits[] = "00000000000000000000000000000000";
   cJSON *header = cJSON_CreateObject();
-  cJSON *texts = pairs && header ? cJSON_AddObjectToObject(header, MICA__SAFETENSORS_METADATA) : NULL;
-  bool added = header && (!pairs || texts);
+  cJSON *texts = header ? cJSON_AddObjectToObject(header, MICA__SAFETENSORS_METADATA) : NULL;
+  bool added = texts && cJSON_AddStringToObject(texts, MICA__SAFETENSORS_HASH, digits);
   for (size_t i = 0; added && i < pairs; i++)
-    added = cJSON_AddStringToObject(texts, metadata[i].key, metadata[i].value) != NULL;
+    if (strcmp(metadata[i].key, MICA__SAFETENSORS_HASH) != 0)
+      added = cJSON_AddStringToObject(texts, metadata[i].key, metadata[i].value) != NULL;
   size_t offset = 0;
   for (size_t i = 0; added && i < count; i++) added = add_entry(header, &items[i], &offset);
   char *text = added ? cJSON_PrintUnformatted(header) : NULL;
@@ -124,7 +127,18 @@ static mica_status order_elements(const char *path, const item *items, size_t co
   return MICA_OK;
 }
 
-static mica_status write_file(const char *path, const item *items, size_t count, const char *text) {
+/* Fills in the hash of the pieces behind it: of the size, the rest of the header, and the tensors. */
+static void fill_hash(char *text, const mica__bytes *pieces, size_t count) {
+  char digits[MICA__HASH_TEXT];
+  char *at = text + strlen(MICA__SAFETENSORS_HASHED), *rest = at + MICA__HASH_TEXT - 1;
+  mica__hash hash = mica__hash_bytes((mica__hash){0}, pieces[0].data, pieces[0].size);
+  hash = mica__hash_bytes(hash, rest, strlen(rest));
+  for (size_t i = 2; i < count; i++)
+    if (pieces[i].size) hash = mica__hash_bytes(hash, pieces[i].data, pieces[i].size);
+  memcpy(at, mica__hash_format(hash, digits), MICA__HASH_TEXT - 1);
+}
+
+static mica_status write_file(const char *path, const item *items, size_t count, char *text) {
   static const char blanks[8] = "        ";
   mica__bytes *pieces = calloc(count + 3, sizeof *pieces);
   if (!pieces) return mica__fail_nomem(path);
@@ -140,7 +154,10 @@ static mica_status write_file(const char *path, const item *items, size_t count,
   mica_status status = padded > MICA__SAFETENSORS_MAX_HEADER
                            ? mica__fail(MICA_E_OVERFLOW, "%s: a header of %zu bytes is too long", path, padded)
                            : order_elements(path, items, count, pieces + 3, &ordered);
-  if (status == MICA_OK) status = mica__file_replace(path, pieces, count + 3);
+  if (status == MICA_OK) {
+    fill_hash(text, pieces, count + 3);
+    status = mica__file_replace(path, pieces, count + 3);
+  }
   free(ordered);
   free(pieces);
   return status;

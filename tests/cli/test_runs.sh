@@ -56,11 +56,14 @@ damage() { # NAME SED-EXPRESSION PATTERN
 }
 poison() {
   model=$work/hurt/model.safetensors
+  LC_ALL=C sed -i 's/"mica.hash"/"some.hash"/' "$model" # a file of another program has none
   head=$(od -An -tu4 -N4 "$model")
   printf '\377\377\377\377\377\377\377\377' | dd of="$model" bs=1 seek=$((8 + head)) conv=notrunc 2>/dev/null
 }
+flip() { printf '\101' | dd of="$work/hurt/model.safetensors" bs=1 seek=2500 conv=notrunc 2>/dev/null; }
 cut_short() { head -c 700 "$work/mine/model.safetensors" >"$work/hurt/model.safetensors"; }
 damage poison '' 'model.safetensors: *not finite*'
+damage flip '' '*model.safetensors is damaged: its content does not have the hash that it was written with*'
 damage cut_short '' '*model.safetensors*'
 damage facts '/"mean":/d' 'config.json: "mean" is missing*'
 damage facts '/"mean":/d; /"deviation":/d' 'config.json: "mean" is missing*'
@@ -81,7 +84,7 @@ ends 1 '*' '*matches every weight*'
 cut -d, -f1,3 "$data" >"$work/narrow.csv"
 run train --data "$work/narrow.csv" --model mlp --epochs 1 --out "$work/narrow" --init "$work/mine/model.safetensors"
 ends 0 '*' '*3 of 4 weights are taken from *'
-sed 's/fc/gg/g' "$work/mine/model.safetensors" >"$work/other.safetensors"
+LC_ALL=C sed 's/fc/gg/g; s/"mica.hash"/"some.hash"/' "$work/mine/model.safetensors" >"$work/other.safetensors"
 train --out "$work/none" --init "$work/other.safetensors"
 ends 1 '*' '*no tensor of *other.safetensors fits*it has fc1.weight*'
 train --out "$work/frozen" --freeze 'fc1.*'
