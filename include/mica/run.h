@@ -7,7 +7,7 @@
  *   mica_report_json(prediction, "predictions", "", &text);
  *
  *   config.json         task, settings, and the facts that data must fit
- *   model.safetensors   weights of the best epoch
+ *   model.safetensors   weights of the best epoch so far; before the first epoch has ended, of the last checkpoint
  *   last.safetensors    all that is needed to go on, after the last epoch or stop
  *   best.safetensors    the checkpoint of the best epoch
  *   history.csv  events.out.tfevents.*
@@ -86,8 +86,9 @@ typedef struct mica_run_config {
   const char *folder;          /* to be filled; NULL: nothing is written */
   const mica_setting *settings;
   size_t setting_count;
-  /* Goes on with the run in the folder; data, task and settings may be left out. Data that are left out and have
-   * changed since are refused (MICA_E_STATE), and so is a folder that another process trains in. */
+  /* Goes on with the run in the folder; data, task and settings may be left out. The setting "epochs" may become more
+   * or fewer: a run that was stopped after that many epochs, or more, ends with those that are done. Data that are left
+   * out and have changed since are refused (MICA_E_STATE), and so is a folder that another process trains in. */
   bool resume;
   mica_train_fn *report;
   void *user;
@@ -156,12 +157,20 @@ typedef struct mica_run_speeds {
  * some seconds. MICA_E_STATE: a run without ranks, or with stages. */
 MICA_API MICA_CHECKED mica_status mica_run_measure(mica_run *run, double *speeds, mica_run_speeds *found);
 
-/* Trains, from where the run stood, and keeps the best epoch's weights, also where `patience` ends it. A run that is
- * stopped otherwise writes its checkpoint alone. Both return MICA_OK: mica_run_stopped says why it ended before the
- * last epoch, NULL: it did not. A first training that fails before there is a checkpoint leaves no files; settings of a
- * run that is resumed are recorded where training goes on. Blocks. */
+/* Trains, from where the run stood, and keeps the best epoch's weights: model.safetensors is replaced with each
+ * better epoch, so that a run that is stopped, or killed, can be opened. Returns MICA_OK when the training ends and
+ * when it is stopped: mica_run_stopped says why it ended before the last epoch, NULL: it did not. A first training
+ * that fails before there is a checkpoint leaves no files; settings of a run that is resumed are recorded when
+ * training goes on. If the folder, or a file in it that the run is opened by, is deleted or moved meanwhile, it is
+ * made again with the next checkpoint, with a warning in the log. MICA_E_IO if another run lies there by then: this
+ * one is saved in a folder beside it, which the message names. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
+/* Why the training ended before its last epoch. Of a run that was opened and has not ended: a sentence that names
+ * the epoch of its weights. NULL: it has ended. The run's, until the next call of mica_run_fit. */
 MICA_API const char *mica_run_stopped(const mica_run *run);
+/* The epoch, from 1, of the weights in model.safetensors; 0: of a stop within the first; -1: the file does not say, as
+ * files of Mica 0.5.0. */
+MICA_API int64_t mica_run_weights_epoch(const mica_run *run);
 /* True if there is no more to train: behind the last epoch, or where patience is over. */
 MICA_API bool mica_run_is_complete(const mica_run *run);
 /* Sentences about what a user may not have meant, such as "2 of 4 weights are frozen by fc1.*" and "all samples are

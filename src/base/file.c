@@ -51,6 +51,12 @@ static mica_status open_to_read(const char *path, int *file) {
   return fail_io("read", path, errno);
 }
 
+mica_status mica__file_hold(const char *path, int *file) { return open_to_read(path, file); }
+
+mica_status mica__file_read_open(int file, const char *path, unsigned char **data, size_t *size) {
+  return lseek(file, 0, SEEK_SET) == 0 ? read_open(file, path, data, size) : fail_io("read", path, errno);
+}
+
 mica_status mica__file_read(const char *path, unsigned char **data, size_t *size) {
   int file = -1;
   MICA_TRY(open_to_read(path, &file));

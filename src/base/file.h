@@ -15,6 +15,10 @@
  * there is no regular file of that name, MICA_E_IO when it cannot be read or is above 1 GiB, MICA_E_NOMEM. */
 mica_status mica__file_read(const char *path, unsigned char **data, size_t *size);
 
+/* Opens a file for mica__file_read_open, which reads it whole even when its name is deleted; close() lets it go. */
+mica_status mica__file_hold(const char *path, int *file);
+mica_status mica__file_read_open(int file, const char *path, unsigned char **data, size_t *size);
+
 /* Maps what mica__file_read would read, without the NUL, as pages of the file itself; mica__file_unmap lets them go.
  * Whoever replaces the file leaves the pages as they are; a file that is truncated in place faults. *data is not NULL
  * even for an empty file. */

@@ -208,6 +208,7 @@ static int compare(comparison *c, const struct values *v, mica_compare_config *c
     int status = i ? CLI_OK : cli_open_run(c->self, c->names[0], v->device, &c->engine, &c->runs[0]);
     if (status != CLI_OK) return status;
     if (i && mica_run_open(c->engine, c->names[i], &c->runs[i]) != MICA_OK) return cli_fail_library(c->self);
+    if (i) cli_say_unfinished(c->self, c->runs[i]);
   }
   config->around = count_energy;
   config->user = c;

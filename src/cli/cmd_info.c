@@ -151,6 +151,7 @@ static int show_run(const cli_command *self, const char *folder, bool as_json) {
   if (mica_engine_create(&(mica_engine_config){.device = "null"}, &engine) != MICA_OK ||
       mica_run_open(engine, folder, &run) != MICA_OK)
     status = cli_fail_library(self);
+  if (status == CLI_OK) cli_say_unfinished(self, run);
   if (status == CLI_OK) status = show_file(self, path, run, as_json);
   mica_run_destroy(run);
   mica_engine_destroy(engine);

@@ -55,13 +55,15 @@ static int check(const cli_command *self, const struct values *v, mica_prune_con
 }
 
 /* The task of a run, which is opened without a device that computes; "" where that fails, as pruning will. */
-static void find_task(const char *folder, char task[64]) {
+static void find_task(const cli_command *self, const char *folder, char task[64]) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
   *task = '\0';
   if (mica_engine_create(&(mica_engine_config){.device = "null"}, &engine) == MICA_OK &&
-      mica_run_open(engine, folder, &run) == MICA_OK)
+      mica_run_open(engine, folder, &run) == MICA_OK) {
     snprintf(task, 64, "%s", mica_run_task(run));
+    cli_say_unfinished(self, run);
+  }
   mica_run_destroy(run);
   mica_engine_destroy(engine);
 }
@@ -167,7 +169,7 @@ static int run_prune(const cli_command *self, const void *given) {
   if (status != CLI_OK) return status;
   if (v->quiet) cli_compile_silently();
   char task[64] = "";
-  if (v->json) find_task(v->run, task);
+  if (v->json) find_task(self, v->run, task);
   if (*task) progress.task = task;
   config.stop = cli_stop_flag();
   stop_at_once(v, out, task);

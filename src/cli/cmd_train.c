@@ -115,9 +115,26 @@ static double rss_mib(void) {
 
 /* --- the run --- */
 
+/* The path of the weights so far; false if there is no such file. */
+static bool model_path(const cli_training *how, char *path, size_t size) {
+  return snprintf(path, size, "%s/model.safetensors", how->folder) < (int)size && access(path, R_OK) == 0;
+}
+
+static const char *weights_of(const mica_run *run, char text[64]) {
+  const int64_t epoch = mica_run_weights_epoch(run);
+  if (epoch > 0)
+    snprintf(text, 64, "the weights of epoch %" PRId64 ", the best so far", epoch);
+  else
+    snprintf(text, 64, epoch ? "the weights so far" : "the weights of this stop within epoch 1");
+  return text;
+}
+
 static int say_stopped(const cli_command *self, const cli_training *how, const mica_run *run,
                        const cli_progress_state *progress) {
   int status = CLI_OK;
+  char path[4096];
+  if (how->speaks && model_path(how, path, sizeof path))
+    fprintf(how->out ? how->out : stderr, "model     %s, %s\n", path, weights_of(run, (char[64]){0}));
   if (how->speaks)
     fprintf(how->out ? how->out : stderr, "stopped: %s; the checkpoint is written, and %s goes on\n",
             mica_run_stopped(run), how->again);
@@ -125,10 +142,13 @@ static int say_stopped(const cli_command *self, const cli_training *how, const m
   return status == CLI_OK && *cli_stop_flag() ? 128 + *cli_stop_flag() : status;
 }
 
-/* What failed, and where the device is lost, or another rank, how the run goes on. */
-static int say_failed(const cli_command *self, const cli_training *how) {
+/* What failed, and where the device is lost, or another rank, how the run goes on. What cannot be written, on a full
+ * disk say, leaves the weights so far. */
+static int say_failed(const cli_command *self, const cli_training *how, const mica_run *run) {
   char path[4096];
   const bool lost = mica_error_status() == MICA_E_DEVICE_LOST;
+  if (mica_error_status() == MICA_E_IO && mica_run_weights_epoch(run) >= 0 && model_path(how, path, sizeof path))
+    return cli_fail(self, "%s; %s has %s", mica_error_message(), path, weights_of(run, (char[64]){0}));
   if (!lost && mica_error_status() != MICA_E_STATE) return cli_fail_library(self);
   if (snprintf(path, sizeof path, "%s/last.safetensors", how->folder) < (int)sizeof path && access(path, R_OK) == 0)
     return cli_fail(self, "%s; %s goes on from the last checkpoint", mica_error_message(), how->again);
@@ -139,6 +159,8 @@ static int say_failed(const cli_command *self, const cli_training *how) {
 static int write_report(const cli_command *self, mica_run *run, const char *folder, mica_report *report,
                         const char *energy) {
   char path[4096];
+  if (snprintf(path, sizeof path, "%s/config.json", folder) < (int)sizeof path && access(path, F_OK) != 0)
+    return cli_fail(self, "%s was deleted or moved: there is no %s any more", folder, path);
   if (snprintf(path, sizeof path, "%s/report.html", folder) >= (int)sizeof path)
     return cli_fail(self, "the path %s is too long", folder);
   if (mica_report_begin(report, "Cost") != MICA_OK || mica_report_add_text(report, "energy", energy) != MICA_OK)
@@ -155,7 +177,7 @@ static int finish(const cli_command *self, const cli_training *how, mica_run *ru
   mica_metrics metrics;
   mica_report *report = NULL;
   if (mica_run_evaluate(run, NULL, part, &metrics) != MICA_OK || mica_run_report(run, &report) != MICA_OK)
-    return say_failed(self, how);
+    return say_failed(self, how, run);
   if (out) {
     cli_print_tables(out, report);
     cli_print_metrics(out, mica_part_name(part), run, &metrics);
@@ -181,7 +203,7 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   if (cli_energy_end(&energy, &joules) && joules > 0)
     snprintf(spent, sizeof spent, "%.0f J, %.1f samples a joule", joules, (double)progress->samples / joules);
   if (how->speaks) cli_progress_end();
-  if (status != MICA_OK) return say_failed(self, how);
+  if (status != MICA_OK) return say_failed(self, how, run);
   if (out) {
     fprintf(out, "energy    %s\n", spent);
     fprintf(out, "memory    %.0f MiB resident at most, %.0f MiB on the device\n", rss_mib(),
@@ -433,9 +455,11 @@ const cli_command cli_command_train = {
     .details = "\nDIR receives model.safetensors (the best epoch), best.safetensors (its\n"
                "checkpoint), last.safetensors (to go on from), config.json, history.csv, event\n"
                "files for TensorBoard, and report.html; where one of them is already, nothing is\n"
-               "begun. Cells of a table are parted by commas, semicolons or tabs. A run that was\n"
-               "stopped, by ctrl-C (exit status 130), a closed terminal or a power cut, goes on\n"
-               "with --resume from its last checkpoint to the same result. Data that changed\n"
+               "begun. Cells of a table are parted by commas, semicolons or tabs.\n\n"
+               "A run that was stopped, by ctrl-C (exit status 130), a closed terminal or a\n"
+               "power cut, can be used: mica predict, eval and export take it and name the\n"
+               "epoch of its weights. --resume goes on from its last checkpoint to the same\n"
+               "result; with --epochs N it trains longer, or ends earlier. Data that changed\n"
                "meanwhile are refused, unless --data names them.\n\n"
                "DATA may be one of these layouts, also below train, val and test:\n"
                "  classes     CLASS/NAME.png or .jpg\n"

@@ -27,9 +27,16 @@ int cli_open_run_as(const cli_command *self, const char *folder, const char *pre
   cli_compile_with(self, &config);
   if (mica_engine_create(&config, engine) != MICA_OK) return cli_fail_library(self);
   const mica_run_open_config how = {.precision = precision};
-  if (mica_run_open_as(*engine, folder, &how, run) == MICA_OK) return CLI_OK;
+  if (mica_run_open_as(*engine, folder, &how, run) == MICA_OK) {
+    cli_say_unfinished(self, *run);
+    return CLI_OK;
+  }
   cli_fail_library(self);
   return mica_error_status() == MICA_E_INVALID && precision ? CLI_USAGE : CLI_FAILED;
+}
+
+void cli_say_unfinished(const cli_command *self, const mica_run *run) {
+  if (mica_run_stopped(run)) fprintf(stderr, "mica %s: %s\n", self->name, cli_clean(mica_run_stopped(run)));
 }
 
 void cli_print_remarks(const cli_command *self, const mica_run *run) {

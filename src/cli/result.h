@@ -16,6 +16,8 @@ int cli_open_run(const cli_command *self, const char *folder, const char *device
 /* Does so; layers compute in the precision ("f16", "bf16", "f32"; NULL: as it was trained). */
 int cli_open_run_as(const cli_command *self, const char *folder, const char *precision, const char *device,
                     mica_engine **engine, mica_run **run);
+/* Names the epoch of the weights on stderr, if the run has not ended. cli_open_run does so. */
+void cli_say_unfinished(const cli_command *self, const mica_run *run);
 /* The option --precision of commands that do so. */
 #define CLI_PRECISION_HELP "f32, f16 or bf16: what layers compute in; as it was trained by default"
 /* Writes what was noticed of data, a line each, on stderr. */

@@ -47,7 +47,7 @@ const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes);
 
 #define MICA__SAFETENSORS_METADATA "__metadata__"
 /* A header of Mica's begins so, with 32 digits and the quote behind. They are of a hash of the rest of the file: its
- * first 8 bytes, the header behind the quote with its blanks, and each tensor that has bytes, in the file's order. A
+ * first 8 bytes, the header after the quote with its blanks, and each tensor that has bytes, in the file's order. A
  * program that writes the file anew lets the header begin otherwise, or leaves the key out: nothing is checked then. */
 #define MICA__SAFETENSORS_HASH "mica.hash"
 #define MICA__SAFETENSORS_HASHED "{\"" MICA__SAFETENSORS_METADATA "\":{\"" MICA__SAFETENSORS_HASH "\":\""

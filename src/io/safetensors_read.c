@@ -162,7 +162,7 @@ static bool is_blank(const char *at, const char *end) {
   return at == end;
 }
 
-/* MICA_E_FORMAT where the content is not what Mica wrote. The blanks behind the header are a piece of their own. */
+/* MICA_E_FORMAT if the content differs from what Mica wrote. The blanks after the header are hashed apart. */
 static mica_status check_hash(const char *path, const mica_safetensors *file, size_t length) {
   const char *text = (const char *)file->data + 8, *end = text + length;
   const size_t before = strlen(MICA__SAFETENSORS_HASHED), digits = MICA__HASH_TEXT - 1;

@@ -127,7 +127,7 @@ static mica_status order_elements(const char *path, const item *items, size_t co
   return MICA_OK;
 }
 
-/* Fills in the hash of the pieces behind it: of the size, the rest of the header, and the tensors. */
+/* Fills in the hash of the size, the rest of the header, and the tensors. */
 static void fill_hash(char *text, const mica__bytes *pieces, size_t count) {
   char digits[MICA__HASH_TEXT];
   char *at = text + strlen(MICA__SAFETENSORS_HASHED), *rest = at + MICA__HASH_TEXT - 1;

@@ -7,7 +7,6 @@
 #include "train/stages.h"
 
 #include <math.h>
-#include <mica/compress.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +84,8 @@ static bool report(void *user, const mica_train_progress *progress) {
     mica__attempt_end();
   }
   if (progress->event == MICA_TRAIN_EVENT_STOPPED) run->stopped = mica__strdup(progress->reason);
-  return !run->config.report || run->config.report(run->config.user, progress);
+  const bool on = !run->config.report || run->config.report(run->config.user, progress);
+  return on && !run->left;
 }
 
 /* The history that is there, where a run is resumed, up to the epoch that it goes on with: a kill may have come between
@@ -111,7 +111,8 @@ static mica_status begin_record(mica_run *run) {
 
 /* Records the settings of a run that trains now. */
 static mica_status begin_folder(mica_run *run) {
-  if (!run->folder || (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs")) return MICA_OK;
+  const bool done = (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs");
+  if (!run->folder || (done && !run->ended_early)) return MICA_OK;
   MICA_TRY(mica__run_make_folder(run));
   MICA_TRY(mica__run_write_tokenizer(run));
   MICA_TRY(mica__imported_keep(run));
@@ -142,24 +143,10 @@ static void abandon(mica_run *run) {
   mica__folder_remove(run->folder, run->made_folders);
 }
 
-/* Keeps the weights of the best epoch as they were tested, their moving averages where there are some; without
- * validation those of the last one. */
-static mica_status keep_weights(mica_run *run) {
-  mica_nn *nn = mica_trainer_test_network(run->trainer);
-  mica_session *session = mica_trainer_test_session(run->trainer);
-  char *best = mica__run_path(run, "best.safetensors"), *model = mica__run_path(run, "model.safetensors");
-  mica_status status = best && model ? MICA_OK : mica__fail_nomem("a run");
-  if (status == MICA_OK && access(best, R_OK) == 0) status = mica_nn_load_ema(nn, session, best);
-  const mica_safetensors_pair pruned = {MICA_PRUNED_KEY, "true"};
-  if (status == MICA_OK) status = mica_nn_save(nn, session, model, &pruned, run->like ? 1 : 0);
-  free(best);
-  free(model);
-  return status;
-}
-
 static mica_status begin_writing(mica_run *run) {
   mica_status status = begin_folder(run);
   if (status == MICA_OK) status = begin_record(run);
+  if (status == MICA_OK) status = mica__run_begin_keeping(run);
   if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
   return status;
 }
@@ -178,10 +165,12 @@ mica_status mica_run_fit(mica_run *run) {
   mica_status status = mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL);
   if (status != MICA_OK) abandon(run);
   MICA_TRY(status);
+  if (run->stopped && run->left) return mica__run_join(run, mica__run_say_left(run));
   /* Where patience is over there is no more to train, as behind the last epoch. */
   if (run->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
   MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
-  return mica__run_join(run, run->folder ? keep_weights(run) : MICA_OK);
+  status = run->folder ? mica__run_keep_weights(run) : MICA_OK;
+  return mica__run_join(run, status == MICA_OK ? mica__run_say_left(run) : status);
 }
 
 void mica__run_configure_record(mica_run *run) {

@@ -1,4 +1,5 @@
-/* What keeps a run whole: one process at a time trains in its folder, and it goes on with the data it began with. */
+/* What keeps a run whole: one process at a time trains in its folder, which was free, and it goes on with the data it
+ * began with. */
 #include "base/hash.h"
 #include "base/text.h"
 #include "task/run.h"
@@ -15,23 +16,42 @@
 /* --- one process --- */
 
 /* The lock is on the folder itself, so that no file is left, and ends with its process. File systems without such locks
- * do without. */
+ * do without. The folder stays open, so that another one at its path is known from it. */
 mica_status mica__run_lock(mica_run *run) {
   if (run->lock >= 0 || !run->folder || mica__run_rank(run) != 0) return MICA_OK;
   const int folder = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return MICA_OK;
-  if (flock(folder, LOCK_EX | LOCK_NB) == 0) {
+  const bool taken = flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!taken) {
     run->lock = folder;
     return MICA_OK;
   }
-  const bool taken = errno == EWOULDBLOCK;
   close(folder);
-  return taken ? mica__fail(MICA_E_STATE, "another process is training in %s", run->folder) : MICA_OK;
+  return mica__fail(MICA_E_STATE, "another process is training in %s", run->folder);
 }
 
 void mica__run_unlock(mica_run *run) {
   if (run->lock >= 0) close(run->lock);
   run->lock = -1;
+}
+
+/* --- a folder that is free --- */
+
+mica_status mica__run_check_free(const char *folder) {
+  static const char *const names[] = {"config.json", "model.safetensors", "last.safetensors", "best.safetensors",
+                                      "history.csv", "report.html",       "network.onnx",     "tokenizer.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct stat about;
+    mica__text path = {0};
+    mica__text_addf(&path, "%s/%s", folder, names[i]);
+    mica_status status = mica__text_status(&path);
+    const bool there = status == MICA_OK && lstat(path.data, &about) == 0;
+    mica__text_free(&path);
+    MICA_TRY(status);
+    if (there && !i) return mica__fail(MICA_E_STATE, "%s holds a run already", folder);
+    if (there) return mica__fail(MICA_E_STATE, "%s holds %s, which a run would write over", folder, names[i]);
+  }
+  return MICA_OK;
 }
 
 /* --- the same data --- */

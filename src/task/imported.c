@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_NAME "network.onnx"
+#define FILE_NAME MICA__NETWORK_FILE
 #define MODEL "onnx" /* the setting "model" of such a run */
 /* A fact: inputs and answers are converted to and from the model's. Runs without it learned before that was done, and
  * stay as they were. */

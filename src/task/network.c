@@ -352,7 +352,7 @@ static bool is_finite(const mica_safetensors_entry *e) {
   return true;
 }
 
-static mica_status check_finite(const char *path) {
+static mica_status check_finite(mica_run *run, const char *path) {
   mica_safetensors *file = NULL;
   const mica_safetensors_entry *wrong = NULL;
   MICA_TRY(mica_safetensors_open(path, &file));
@@ -360,6 +360,7 @@ static mica_status check_finite(const char *path) {
     if (!is_finite(mica_safetensors_at(file, i))) wrong = mica_safetensors_at(file, i);
   mica_status status =
       wrong ? mica__fail(MICA_E_FORMAT, MODEL ": '%s' holds numbers that are not finite", wrong->name) : MICA_OK;
+  if (status == MICA_OK) status = mica__run_note_weights_epoch(run, file);
   mica_safetensors_close(file);
   return status;
 }
@@ -375,7 +376,7 @@ mica_status mica__run_load_weights(mica_run *run) {
       stopped ? mica__fail(MICA_E_NOT_FOUND,
                            "the run in %s was stopped before it had %s; mica train --resume --out %s goes on",
                            run->folder, MODEL, run->folder)
-              : check_finite(path);
+              : check_finite(run, path);
   if (status == MICA_OK) status = mica_nn_load(nn, mica_trainer_test_session(run->trainer), path, NULL);
   free(path);
   return mica__run_damaged(run, MODEL, status);

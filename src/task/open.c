@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static mica_status take_own_widths(mica_run *run) {
   char *path = mica__run_path(run, "model.safetensors");
@@ -53,6 +54,33 @@ static mica_status open_model(mica_run *run) {
   return mica_onnx_runner_create(run->engine, run->model, &how, &run->runner);
 }
 
+static bool ends_in(const char *name, const char *end) {
+  const size_t n = strlen(name), m = strlen(end);
+  return n > m && !strcmp(name + n - m, end);
+}
+
+/* MICA_E_INVALID for a file of a run, or of weights alone, in the place of the run's folder. */
+static mica_status check_file(const char *path) {
+  static const char *const ends[] = {".safetensors", ".json", ".csv", ".html"};
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  mica__text config = {0};
+  bool other = strstr(name, ".tfevents.") || !strcmp(name, MICA__NETWORK_FILE);
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) other = other || ends_in(path, ends[i]);
+  if (!other) return MICA_OK;
+  mica__text_addf(&config, "%.*sconfig.json", (int)(name - path), path);
+  mica_status status = mica__text_status(&config);
+  const bool within = status == MICA_OK && access(config.data, F_OK) == 0;
+  mica__text_free(&config);
+  MICA_TRY(status);
+  if (within && slash)
+    return mica__fail(MICA_E_INVALID, "%s is a file of the run in %.*s: name that folder", path,
+                      (int)(slash - path ? slash - path : 1), path);
+  if (within) return mica__fail(MICA_E_INVALID, "%s is a file of the run in this folder: name the folder, as .", path);
+  if (!strcmp(name, MICA__NETWORK_FILE)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s is no model to open: name the folder of a run, or a model that was exported",
+                    path);
+}
+
 mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica_run_open_config *config,
                              mica_run **out) {
   static const char *const known[] = {"f32", "f16", "bf16"};
@@ -64,6 +92,7 @@ mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica
   if (config && config->precision && !precision)
     return mica__fail(MICA_E_INVALID, "the precision \"%s\" is none of f32, f16 and bf16", config->precision);
   const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
+  if (file) MICA_TRY(check_file(folder));
   return mica__run_open_folder(engine, folder, precision, file ? open_model : open_run, out);
 }
 

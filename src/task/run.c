@@ -16,23 +16,6 @@
 
 static mica_status no_memory(void) { return mica__fail_nomem("a run"); }
 
-mica_status mica__run_check_free(const char *folder) {
-  static const char *const names[] = {"config.json", "model.safetensors", "last.safetensors", "best.safetensors",
-                                      "history.csv", "report.html",       "network.onnx",     "tokenizer.json"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    struct stat about;
-    mica__text path = {0};
-    mica__text_addf(&path, "%s/%s", folder, names[i]);
-    mica_status status = mica__text_status(&path);
-    const bool there = status == MICA_OK && lstat(path.data, &about) == 0;
-    mica__text_free(&path);
-    MICA_TRY(status);
-    if (there && !i) return mica__fail(MICA_E_STATE, "%s holds a run already", folder);
-    if (there) return mica__fail(MICA_E_STATE, "%s holds %s, which a run would write over", folder, names[i]);
-  }
-  return MICA_OK;
-}
-
 mica_status mica_run_check(const mica_run_config *c) {
   struct stat about;
   if (!c || (c->setting_count && !c->settings)) return mica__fail(MICA_E_INVALID, "mica_run_check: a pointer is NULL");
@@ -72,7 +55,8 @@ static mica_status take_data_path(mica_run *run, const char *data) {
 
 static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_config *config, const char *folder) {
   run->engine = engine;
-  run->lock = -1;
+  run->lock = run->network_file = -1;
+  run->weights_epoch = -1;
   if (config) run->config = *config;
   run->resumed = run->config.resume;
   MICA_TRY(mica__run_take_layout(run));
@@ -117,12 +101,20 @@ static mica_status go_on(mica_run *run) {
   char *last = mica__run_path(run, "last.safetensors");
   if (!last) return no_memory();
   mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : begin_again(run);
+  char *best = status == MICA_E_FORMAT ? mica__run_path(run, "best.safetensors") : NULL;
+  if (best && access(best, R_OK) == 0)
+    status =
+        mica__fail(status, "%s; %s is the checkpoint of the best epoch: copied over it, the run goes on from there",
+                   mica_error_message(), best);
+  free(best);
   free(last);
   MICA_TRY(status);
   const long long done = (long long)mica_trainer_epoch(run->trainer);
-  if (!run->changed || (double)done < mica_run_number(run, "epochs")) return MICA_OK;
+  const double asked = mica_run_number(run, "epochs");
+  if ((double)done < asked || (!run->changed && asked == run->epochs_before)) return MICA_OK;
+  if (!run->changed && run->epochs_before > (double)done) return mica__run_end_early(run, done);
   return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done, %g asked for; %s cannot change", done,
-                    mica_run_number(run, "epochs"), run->changed);
+                    asked, run->changed ? run->changed : "epochs");
 }
 
 /* Weights of which none counts would make every loss 0 / 0. */
@@ -194,7 +186,10 @@ static mica_status open_teacher(mica_run *run) {
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run, and no model NAME.onnx", folder);
   MICA_TRY(mica__run_open_folder(run->engine, folder, NULL, file ? open_teaching_model : mica__run_open_facts,
                                  &run->teacher.run));
-  return mica__distil_begin(run);
+  MICA_TRY(mica__distil_begin(run));
+  if (run->teacher.weights) MICA_TRY(mica__run_note_weights_epoch(run->teacher.run, run->teacher.weights));
+  const char *unfinished = mica_run_stopped(run->teacher.run);
+  return unfinished ? mica__run_remark(run, "the teacher: %s", unfinished) : MICA_OK;
 }
 
 /* The widths of a pruned network: those of the checkpoint to go on from, else those of the file to begin with. */
@@ -285,8 +280,10 @@ void mica_run_destroy(mica_run *run) {
   free(run->mean);
   free(run->deviation);
   free(run->stopped);
+  free(run->left);
   for (size_t i = 0; i < MICA__REMARKS; i++) free(run->remarks[i]);
   mica__run_unlock(run);
+  if (run->network_file >= 0) close(run->network_file);
   free(run->data);
   free(run->folder);
   free(run);
@@ -526,6 +523,7 @@ bool mica_run_is_complete(const mica_run *run) {
           mica__train_patience_over(run->trainer));
 }
 
+int64_t mica_run_weights_epoch(const mica_run *run) { return run ? run->weights_epoch : -1; }
 const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
 const char *mica_run_evaluated(const mica_run *run) { return run->judged_part; }
 bool mica_run_evaluated_changed(const mica_run *run) { return run && run->judged_changed; }

@@ -41,9 +41,15 @@ struct mica_run {
   bool own_engine, resumed;
   int made_folders; /* the run's own, and those above it, that were missing */
   mica__layout layout;
-  int64_t *shares; /* of a batch, of each rank, where they differ; NULL: even ones */
-  bool refused;    /* by all ranks alike: none needs to be told */
-  int lock;        /* on the folder, of a run that is trained; -1: none */
+  int64_t *shares;       /* of a batch, of each rank, where they differ; NULL: even ones */
+  bool refused;          /* by all ranks alike: none needs to be told */
+  int lock;              /* the folder of a run that is trained, open and locked; -1: none */
+  int network_file;      /* its network.onnx, likewise; -1: none */
+  bool begun;            /* what is written at the beginning stands in the folder */
+  bool has_best;         /* and best.safetensors */
+  bool ended_early;      /* by a number of epochs that are done already */
+  double epochs_before;  /* the setting, before a resumed run got another one */
+  int64_t weights_epoch; /* of model.safetensors, from 1; 0: within the first; -1: not known */
   mica_run_config config;
   const mica__task_row *task;
   const char *precision; /* of a run that was opened, in place of the setting; NULL: that */
@@ -72,6 +78,7 @@ struct mica_run {
   mica_history *history;
   mica_events *events;
   char *stopped;
+  char *left; /* the folder that training left, since another run lies there; NULL: none */
   char *remarks[MICA__REMARKS];
   struct mica_onnx *network; /* the network of a run that began with a model in ONNX; NULL for others */
   struct mica_run *origin;   /* the facts of the run that the network was exported from; NULL: it is not asked for */
@@ -112,6 +119,21 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
 #define MICA__TESTED "test_samples"
 /* Keeps other processes from training in the folder, until the run is destroyed: MICA_E_STATE where one does. */
 mica_status mica__run_lock(mica_run *run);
+/* Lets the trainer write the weights of each best epoch to model.safetensors, and look after the folder. */
+mica_status mica__run_begin_keeping(mica_run *run);
+/* Checks that the folder is the one that is held, and has what a run is opened by. What is missing is written again,
+ * with a warning. If another run lies there, this one goes to a folder beside it (`left`), and ends with its next
+ * checkpoint. */
+mica_status mica__run_guard(mica_run *run);
+/* MICA_E_IO where the training went to such a folder, for which it ends. */
+mica_status mica__run_say_left(const mica_run *run);
+/* Writes the weights of the best epoch as they were tested, their moving averages if there are some, for a run that
+ * has ended; without a best checkpoint those that are tested now. */
+mica_status mica__run_keep_weights(mica_run *run);
+/* Notes the epoch of the weights and, if the run has not ended, a sentence that names it (mica_run_stopped). */
+mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *file);
+/* Lets a resumed run end by fewer epochs than it began with, which are done. */
+mica_status mica__run_end_early(mica_run *run, int64_t done);
 void mica__run_unlock(mica_run *run);
 /* Notes how the data look: MICA_E_STATE where a run that is resumed began with others, and none are named now. */
 mica_status mica__run_check_data(mica_run *run);
@@ -486,6 +508,7 @@ typedef struct mica__ending {
   bool plain;          /* numbers are in the target's own units */
 } mica__ending;
 mica__ending mica__imported_ending(const struct mica_onnx *model, const mica_run *origin, bool numbers);
+#define MICA__NETWORK_FILE "network.onnx"
 /* Fills the parameters of such a network from the model. */
 mica_status mica__imported_fill(const struct mica_onnx *model, mica_engine *engine, const mica_nn *nn,
                                 mica_session *session);

@@ -284,6 +284,7 @@ bool mica__equal_values(const char *a, const char *b) {
 
 /* The settings of the configuration; those that a resumed run has for good may not change. */
 mica_status mica__run_take_settings(mica_run *run) {
+  run->epochs_before = mica_run_number(run, "epochs");
   for (size_t i = 0; i < run->config.setting_count; i++) {
     const mica_setting *s = &run->config.settings[i];
     for (size_t k = 0; run->resumed && k < run->row_count; k++)
@@ -291,7 +292,8 @@ mica_status mica__run_take_settings(mica_run *run) {
           !mica__equal_values(mica_run_setting(run, s->name), s->value))
         return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
                           mica_run_setting(run, s->name), s->value);
-    if (run->resumed && !run->changed && !mica__equal_values(mica_run_setting(run, s->name), s->value))
+    if (run->resumed && !run->changed && strcmp(s->name, "epochs") != 0 &&
+        !mica__equal_values(mica_run_setting(run, s->name), s->value))
       run->changed = s->name;
     MICA_TRY(mica__run_set(run, s->name, s->value));
   }

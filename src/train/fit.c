@@ -89,21 +89,17 @@ static mica_status join_epoch(mica_trainer *t) {
   return MICA_OK;
 }
 
-static mica_status write_to(run *r, const char *name, bool notifies) {
+static mica_status write_once(run *r, const char *name, bool best) {
   mica_trainer *t = r->t;
   mica__text path = {0};
-  MICA_TRY(join_epoch(t));
-  /* Rank 0 says whether there is a folder, for all that have a part of the checkpoint. */
-  bool writes = t->config.folder != NULL;
-  if (mica__ranks_divided(t))
-    MICA_TRY(mica__ranks_broadcast(t, &writes, sizeof writes));
-  else
-    writes = writes && mica__ranks_speaks(t);
-  if (!writes) return MICA_OK;
+  const bool speaks = mica__ranks_speaks(t);
+  if (speaks && t->keeper.prepare) MICA_TRY(t->keeper.prepare(t->keeper.user));
   mica__text_addf(&path, "%s/%s", t->config.folder ? t->config.folder : "", name);
   mica_status status = mica__text_status(&path);
   if (status == MICA_OK) status = mica_trainer_save(t, path.data);
-  if (status == MICA_OK && notifies && mica__ranks_speaks(t)) {
+  const bool kept = best || !t->progress.measured || t->best_lost;
+  if (status == MICA_OK && kept && speaks && t->keeper.keep) status = t->keeper.keep(t->keeper.user, path.data);
+  if (status == MICA_OK && !best && speaks) {
     mica_train_progress event;
     status = event_of(r, MICA_TRAIN_EVENT_CHECKPOINT, &event);
     event.path = path.data;
@@ -113,10 +109,26 @@ static mica_status write_to(run *r, const char *name, bool notifies) {
   return status;
 }
 
+static mica_status write_to(run *r, const char *name, bool best) {
+  mica_trainer *t = r->t;
+  MICA_TRY(join_epoch(t));
+  /* Rank 0 says whether there is a folder, for all that have a part of the checkpoint. */
+  bool writes = t->config.folder != NULL;
+  const bool divided = mica__ranks_divided(t);
+  if (divided)
+    MICA_TRY(mica__ranks_broadcast(t, &writes, sizeof writes));
+  else
+    writes = writes && mica__ranks_speaks(t);
+  if (!writes) return MICA_OK;
+  mica_status status = write_once(r, name, best);
+  /* A folder that is deleted while it is written to is made again. */
+  return status == MICA_E_IO && !divided && t->keeper.prepare ? write_once(r, name, best) : status;
+}
+
 /* A checkpoint within an epoch: what it holds of running statistics is of all ranks, as at an epoch's end. */
 static mica_status write_within(run *r) {
   MICA_TRY(mica__ranks_join_state(r->t));
-  return write_to(r, "last.safetensors", true);
+  return write_to(r, "last.safetensors", false);
 }
 
 /* --- an epoch --- */
@@ -209,10 +221,20 @@ bool mica__train_patience_over(const mica_trainer *t) {
   return t->config.patience && t->progress.worse >= t->config.patience;
 }
 
+/* Before the epoch is recorded in the folder and compared with the best one, which may be gone. */
+static mica_status prepare(mica_trainer *t) {
+  if (mica__ranks_speaks(t) && t->keeper.prepare) MICA_TRY(t->keeper.prepare(t->keeper.user));
+  MICA_TRY(mica__ranks_broadcast(t, &t->best_lost, sizeof t->best_lost));
+  if (t->best_lost) t->progress.measured = t->progress.worse = 0;
+  t->best_lost = false;
+  return MICA_OK;
+}
+
 static mica_status end_epoch(run *r) {
   mica_trainer *t = r->t;
   mica_train_progress event;
   MICA_TRY(join_epoch(t));
+  MICA_TRY(prepare(t));
   MICA_TRY(mica__ranks_join_state(t));
   MICA_TRY(event_of(r, MICA_TRAIN_EVENT_EPOCH, &event));
   MICA_TRY(mica__ranks_broadcast(t, &event.training, sizeof event.training));
@@ -224,8 +246,8 @@ static mica_status end_epoch(run *r) {
   mica__totals_clear(&t->epoch, &t->training);
   t->seconds = t->data_seconds = 0;
   notify(r, &event);
-  if (event.best) MICA_TRY(write_to(r, "best.safetensors", false));
-  MICA_TRY(write_to(r, "last.safetensors", true));
+  if (event.best) MICA_TRY(write_to(r, "best.safetensors", true));
+  MICA_TRY(write_to(r, "last.safetensors", false));
   if (mica__train_patience_over(t) && !r->reason) r->reason = "no better epoch for as long as the patience lasts";
   return MICA_OK;
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 
+#include <mica/safetensors.h>
 #include <mica/train.h>
 
 /* Elements of f32 from an address where a tensor may begin to the next one. */
@@ -99,10 +100,22 @@ typedef struct mica__progress {
 
 typedef struct mica__stages mica__stages; /* train/stages.h */
 
+/* Calls of whoever owns the folder of checkpoints, on the rank that writes. Both may be NULL. */
+typedef struct mica__keeper {
+  void *user;
+  /* Before each checkpoint. May change the configuration's folder; a failure ends the training. */
+  mica_status (*prepare)(void *user);
+  /* After a checkpoint whose weights are the best so far: of the best epoch, and before the first epoch has ended
+   * each one. */
+  mica_status (*keep)(void *user, const char *checkpoint);
+} mica__keeper;
+
 struct mica_trainer {
   mica_engine *engine;
   mica_queue *queue;
   mica_trainer_config config;
+  mica__keeper keeper;
+  bool best_lost; /* the checkpoint of the best epoch is gone: the next epoch is the best; what rank 0 says holds */
   mica__phase training, testing, predicting;
   mica__stages *stages; /* NULL: the network is whole */
   /* The ranks that have parts of the same layers, NULL: they are whole; and those beside them that have this rank's
@@ -150,6 +163,11 @@ mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *total
 
 /* True where so many epochs in a row were no better than the best one that the configuration's patience is over. */
 bool mica__train_patience_over(const mica_trainer *trainer);
+
+/* Writes the weights that the test network has of a checkpoint, moving averages in the place of weights that have some,
+ * as a file of weights. The trainer's own are not changed. */
+mica_status mica__train_extract(const mica_trainer *trainer, const char *checkpoint, const char *path,
+                                const mica_safetensors_pair *metadata, size_t count);
 
 /* The learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
