@@ -66,6 +66,23 @@ MICA_API const char *mica_part_name(mica_part part);
 
 #define MICA_BASES_AUTO "auto"
 
+/* What stands for a missing number of a table: for an empty cell, ?, NA, N/A, nan, null and none. A missing class is a
+ * class of its own. */
+#define MICA_MISSING_LIST(X)                                                                                           \
+  X(REFUSE, "refuse") /* nothing: such a cell is MICA_E_FORMAT, and so is a sample without a label */                  \
+  X(MEAN, "mean")     /* the mean of the column's numbers */                                                           \
+  X(MEDIAN, "median")                                                                                                  \
+  X(MOST, "most") /* the number that is there most often, of several the least */                                      \
+  X(NAN, "nan")   /* it is NaN */
+
+typedef enum mica_missing {
+#define MICA_MISSING_ENUM(name, text) MICA_MISSING_##name,
+  MICA_MISSING_LIST(MICA_MISSING_ENUM)
+#undef MICA_MISSING_ENUM
+} mica_missing;
+/* "refuse", "mean", ...; "?" for any other value. */
+MICA_API const char *mica_missing_name(mica_missing missing);
+
 typedef struct mica_dataset_config {
   mica_part part; /* of what lies in parts */
   /* A dataset that this one goes with, as test samples go with training samples: class names and sizes are taken from
@@ -81,6 +98,7 @@ typedef struct mica_dataset_config {
    * or "target", else the last. */
   const char *label_column;
   bool regression; /* CSV and npy: labels are numbers, not classes */
+  bool classes;    /* CSV: labels that are whole numbers are classes, however many there are */
   /* CSV: kinds of columns that its cells do not tell: "user=class,year=class,note=text"; number, class, text or time.
    * Without it numbers are numbers, and texts classes where few differ, else texts; a column of whole numbers of which
    * one has a zero before it (007, 01001) holds names, as texts are. "*=text": none of the columns of texts that are
@@ -92,7 +110,11 @@ typedef struct mica_dataset_config {
    * unless the file has them in f32 or less. NULL: nothing. mica_dataset_base has it. Those of `like` come first, and
    * arrays of f32 that cannot hold what lies about such a base are MICA_E_FORMAT. */
   const char *bases;
-  bool fill_missing; /* CSV: the mean of its column stands for a missing number (empty, ?, NA), else an error */
+  /* CSV: what stands for missing numbers. A dataset that goes with `like` gets the numbers of that one. Unless it is
+   * REFUSE, samples without a label are left out and counted in the summary, and empty columns are not read. */
+  mica_missing missing;
+  bool keep_unlabelled; /* samples without a label stay: class -1, number NaN */
+  const char *ignore;   /* CSV: columns that are not read, "id,name"; NULL: none */
   /* Masks: what stands for which class in their files, in the order of classes: "0=cell,255=membrane", "0,128,255",
    * "#000000=sky,#ff0000=car" (colours), where names are optional, "void" counts for nothing, and a last "*=void" or
    * "*=nearest" says what any other value is (else an error that names file and value). NULL: the values that the masks
@@ -145,10 +167,12 @@ typedef struct mica_dataset_config {
  *                                   passed over before the first other one, and behind it where they have not as many
  *                                   cells. Its numbers but the label are
  *                                   the column "x", classes, texts and dates columns by their names. A label that is a
- *                                   number is its class, where whole numbers below the largest never occur the class
- *                                   of this name; or where it is not whole or negative (and more than a few differ) to
- *                                   be predicted. With `like` columns are found by their names, and the label may be
- *                                   absent
+ *                                   number is its class; if whole numbers below the largest never occur, the class of
+ *                                   this name. It is a number to predict if it has a fraction, if more than 30 values
+ *                                   differ, or if it is negative and more than 20 differ. A column called rownames, id,
+ *                                   index or nothing that holds whole numbers, each once, is not read unless `kinds`
+ *                                   names it. With `like` columns are found by their names, the label may be absent,
+ *                                   and a class of another column that `like` does not have is -1
  *
  * Pictures with boxes are scaled until they fit into height x width, and lie in its middle, on grey. Their columns are
  * "image", "boxes" and, ragged alike, "label" (a CLASS), "ignored" (ID: 1 for a crowd, 2 for what is difficult) and

@@ -163,6 +163,7 @@ static mica_status number_field(mica__inference *in, const mica__name_table *nam
     mica__text_free(&text);
     return mica__fail_nomem(in->records->name);
   }
+  in->columns[i].unnamed = in->schema->header && first < 0;
   free(field->name);
   field->name = text.data;
   field->repeated = first >= 0;
@@ -195,12 +196,18 @@ static mica_status find_label(mica__inference *in) {
       if (any_case ? !strcasecmp(schema->fields[i].name, wanted) : !strcmp(schema->fields[i].name, wanted)) label = i;
   if (wanted && label == schema->count && *wanted >= '0' && *wanted <= '9' && !*end && number < schema->count)
     label = number;
+  if (label < schema->count && mica__list_has(in->config->ignore, schema->fields[label].name))
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, and cannot be ignored", in->records->name,
+                      schema->fields[label].name);
   if (wanted && label == schema->count)
     return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" for labels", in->records->name, wanted);
   for (size_t i = 0; !wanted && schema->header && i < schema->count && label == schema->count; i++)
     if (is_customary(schema->fields[i].name)) label = i;
   in->label_is_last = label == schema->count;
-  schema->fields[label < schema->count ? label : schema->count - 1].label = true;
+  while (label == schema->count ||
+         (in->label_is_last && mica__list_has(in->config->ignore, schema->fields[label].name)))
+    if (label-- == 0) return mica__fail(MICA_E_INVALID, "%s: all columns are ignored", in->records->name);
+  schema->fields[label].label = true;
   return MICA_OK;
 }
 
@@ -210,6 +217,7 @@ static mica_status copy_field(const mica__field *from, mica__field *to) {
   *to = *from;
   to->classes = (mica__dictionary){.texts = from->classes.texts};
   to->words = NULL;
+  to->missing = to->unseen = 0;
   to->at = SIZE_MAX;
   if (!(to->name = mica__strdup(from->name))) return mica__fail_nomem("a column");
   for (int32_t i = 0; i < from->classes.count; i++)
@@ -257,6 +265,46 @@ static mica_status keep_extras(const mica__inference *in, const mica__schema *kn
   return mica__text_status(&text);
 }
 
+/* Counts what is missing in a record, and what the known table does not have. */
+static mica_status note_known(mica__schema *own, const mica__records *r) {
+  for (size_t i = 0; i < own->count; i++) {
+    mica__field *field = &own->fields[i];
+    int32_t class_index = 0;
+    if (field->at == SIZE_MAX || field->label) continue;
+    const mica__cell cell = r->cells[field->at];
+    if (field->kind == MICA_COLUMN_KIND_CLASS) MICA_TRY(mica__dictionary_find(&field->classes, cell, &class_index));
+    if (class_index >= 0 && (field->slot >= 0 || field->kind == MICA_COLUMN_KIND_CLASS)) {
+      field->missing += mica__field_lacks(field, cell);
+    } else if (class_index < 0 && field->unseen++ == 0) {
+      snprintf(field->first_unseen, sizeof field->first_unseen, "%.*s", (int)(cell.length < 40 ? cell.length : 40),
+               cell.text);
+    }
+  }
+  return MICA_OK;
+}
+
+static mica_status count_known(mica__inference *in, mica__schema *own) {
+  mica__records *r = in->records;
+  const mica__field *label =
+      own->label < own->count && own->fields[own->label].at < own->columns ? &own->fields[own->label] : NULL;
+  bool found = false;
+  mica__records_rewind(r);
+  if (own->header) MICA_TRY(mica__records_next(r, &found));
+  for (;;) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    if (r->count != own->columns) return mica__schema_fail_columns(in);
+    const bool lacks = own->missing != MICA_MISSING_REFUSE && label && mica__field_lacks(label, r->cells[label->at]);
+    own->unlabelled += lacks;
+    if (lacks && own->leaves_out) continue;
+    own->samples++;
+    MICA_TRY(note_known(own, r));
+  }
+  own->passed = r->passed;
+  if (own->samples || !own->unlabelled) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" is empty: no sample has a label", r->name, label->name);
+}
+
 /* Follows the schema of config->like; a header is recognised where all its names but one are known, and that of a
  * network's rows by texts above numbers too, so that names that are others are not taken for cells. */
 static mica_status follow(mica__inference *in, const mica__schema *known, mica__name_table *names) {
@@ -269,6 +317,7 @@ static mica_status follow(mica__inference *in, const mica__schema *known, mica__
     matches += mica__name_table_find(names, known->fields[k].name) >= 0;
   in->schema->header = looks_named || (matches > 0 && matches + 1 >= fewer);
   mica__schema *own = calloc(1, sizeof *own);
+  const bool left_out = in->config->missing != MICA_MISSING_REFUSE && !in->config->keep_unlabelled;
   if (own) own->fields = calloc(known->count, sizeof *own->fields);
   if (!own || !own->fields) {
     free(own);
@@ -277,19 +326,13 @@ static mica_status follow(mica__inference *in, const mica__schema *known, mica__
   own->header = in->schema->header;
   own->columns = in->schema->columns;
   own->numbers = known->numbers;
-  own->fills = known->fills;
+  own->missing = in->config->missing;
+  own->leaves_out = left_out;
+  own->label = known->label;
   mica_status status = locate_fields(in, known, names, own);
   if (status == MICA_OK && own->header && known->header) status = keep_extras(in, known, own);
-  bool found = false;
-  mica__records_rewind(in->records);
-  if (status == MICA_OK && own->header) status = mica__records_next(in->records, &found);
-  while (status == MICA_OK) {
-    status = mica__records_next(in->records, &found);
-    if (status != MICA_OK || !found) break;
-    own->samples++;
-    if (in->records->count != own->columns) status = mica__schema_fail_columns(in);
-  }
-  own->passed = in->records->passed;
+  if (status == MICA_OK && own->label < own->count) own->fields[own->label].open = in->config->keep_unlabelled;
+  if (status == MICA_OK) status = count_known(in, own);
   mica__schema_release(in->schema);
   in->schema = own;
   return status;
@@ -338,6 +381,7 @@ mica_status mica__schema_infer(mica__records *records, const mica_dataset_config
   for (size_t i = 0; in.columns && i < in.column_count; i++) {
     mica__dictionary_free(&in.columns[i].seen);
     mica__dictionary_free(&in.columns[i].word_names);
+    free(in.columns[i].values);
   }
   free(in.columns);
   free(in.name);

@@ -26,8 +26,13 @@ typedef struct mica__column_seen {
   size_t days;           /* those that are days as eight digits: 20260131 */
   size_t commas;         /* texts that are numbers with a comma: 1,5 */
   size_t longest;
-  size_t repeats; /* columns behind it of the same name */
-  bool whole;     /* all numbers are whole and not negative */
+  size_t repeats;    /* columns behind it of the same name */
+  bool whole;        /* all numbers are whole and not negative */
+  bool fraction;     /* some number is not whole */
+  bool unnamed;      /* the first line has no name for it */
+  bool numbers_rows; /* its name, or that it has none, says that it may number the rows: `values` are its numbers */
+  double *values;
+  size_t capacity;
   double sum, least, most;
   mica__dictionary seen; /* different texts, up to some more than may be classes */
   mica__dictionary word_names;

@@ -6,6 +6,7 @@
 #define MICA_DATA_TABLE_H
 
 #include "base/name_table.h"
+#include "base/text.h"
 #include "data/dataset.h"
 
 /* --- records (records.c) --- */
@@ -110,15 +111,22 @@ typedef struct mica__field {
   bool days;     /* TIME: as eight digits, 20260131 */
   bool numbered; /* CLASS: the class is the number that the cell is, below `limit` */
   int32_t limit;
-  int32_t slot;  /* NUMBER but for the label: which number of "x" */
-  size_t at;     /* the column in the text; SIZE_MAX: it is not there */
-  bool repeated; /* its name is that of a column before it, with a number: "a.1" */
-  bool fills;    /* NUMBER: `fill` stands for missing cells */
-  bool coarse;   /* NUMBER: f32 tells few of its numbers apart, which are large and differ little */
+  int32_t slot;          /* NUMBER but for the label: which number of "x" */
+  const char *unread;    /* a phrase that says why the column is not read; NULL: it is */
+  size_t missing;        /* its cells without a number or a class */
+  bool unsure;           /* a label that is a number, and might be a class: numbers are whole, or few differ */
+  bool open;             /* a label that may be missing: class -1, number NaN */
+  size_t unseen;         /* CLASS: cells of classes that config->like does not have, which are -1 */
+  char first_unseen[41]; /* the beginning of the first of these */
+  size_t at;             /* the column in the text; SIZE_MAX: it is not there */
+  bool repeated;         /* its name is that of a column before it, with a number: "a.1" */
+  bool fills;            /* NUMBER: `fill` stands for missing cells; NaN until that is known */
+  bool coarse;           /* NUMBER: f32 tells few of its numbers apart, which are large and differ little */
   double fill, least, most;
   double base; /* NUMBER: is subtracted, in double, from the numbers and from `fill` */
   mica__dictionary classes;
-  char *words; /* quoted, names of classes that elsewhere say that a cell is missing; NULL: there are none */
+  bool has_words; /* words that elsewhere say that a cell is missing are classes */
+  char *words;    /* quoted, names of classes that elsewhere say that a cell is missing; NULL: there are none */
 } mica__field;
 
 typedef struct mica__schema {
@@ -128,11 +136,14 @@ typedef struct mica__schema {
   size_t columns;  /* of the text */
   int32_t numbers; /* of "x" */
   size_t samples;
-  uint32_t *lines; /* of each sample, from 1 */
-  size_t passed;   /* lines that begin with # and are no samples */
-  bool fills;      /* missing numbers have been replaced */
-  char *extras;    /* quoted, the names of columns that the table it goes with has not; NULL: there are none */
-  bool outline;    /* of a network's columns: it says so in sentences, and extra columns need names */
+  uint32_t *lines;      /* of each sample, from 1 */
+  size_t passed;        /* lines that begin with # and are no samples */
+  size_t label;         /* which field it is; SIZE_MAX: none that is in the text */
+  bool leaves_out;      /* records without a label are no samples */
+  size_t unlabelled;    /* records without a label */
+  mica_missing missing; /* what stands for missing numbers, as it was asked for */
+  char *extras;         /* quoted, the names of columns that the table it goes with has not; NULL: there are none */
+  bool outline;         /* of a network's columns: it says so in sentences, and extra columns need names */
 } mica__schema;
 
 /* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */
@@ -148,6 +159,28 @@ double mica__field_base(const char *bases, const mica__field *field);
 mica_status mica__kinds_next(const char **kinds, const char **name, size_t *length, mica_column_kind *kind);
 /* The kind of the column of that name, the last of several; *stated is false where nothing is said of it. */
 mica_status mica__kinds_find(const char *kinds, const char *name, mica_column_kind *kind, bool *stated);
+
+/* mica__field.unread of a column that numbers the rows. */
+#define MICA__ROW_NUMBERS "row numbers"
+
+/* --- missing cells and columns that are not read (table_missing.c) --- */
+
+/* True if the cell of a label is missing: words such as NA may be classes. */
+bool mica__field_lacks(const mica__field *field, mica__cell cell);
+/* Finds the next record that is a sample, as mica__records_next otherwise. */
+mica_status mica__schema_next(const mica__schema *schema, mica__records *records, bool *found);
+/* True if the list, "id,name", has the name. */
+bool mica__list_has(const char *list, const char *name);
+/* True for what columns that number rows are called: rownames, id, user_id, userId, index, Unnamed: 0. */
+bool mica__is_index_name(const char *name);
+/* Computes what stands for missing numbers of "x", one a number, from the samples of the dataset: from all of them in
+ * memory, else from 10,000. 0 for a column without numbers. */
+mica_status mica__fills_measure(const mica_dataset *dataset, mica_missing how, double *fills);
+/* Puts them in place of all missing numbers of the dataset's table, found by the names of columns. It is not read by
+ * others yet. */
+void mica__fills_put(mica_dataset *dataset, const char *const *names, const double *fills, size_t count);
+/* Adds what becomes of missing cells, a phrase a column: "177 of 'age' become 29.7"; nothing without such cells. */
+void mica__missing_text(const mica_dataset *dataset, mica__text *text);
 
 /* --- names of languages (table_languages.c) --- */
 
@@ -171,6 +204,8 @@ mica_status mica__table_parse(const char *name, char *content, size_t size, cons
 mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store);
 /* The store's columns of a schema, without data, but for labels of a table in memory. The store takes the schema. */
 mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
+/* Fills the missing numbers of a store that is whole, as config->missing says, unless config->like has done so. */
+mica_status mica__table_fill(mica__store *store, const mica_dataset_config *config);
 /* --- layouts (table_layout.c) --- */
 
 /* Sees which columns a table without names has by their number: all of the known ones, or all but the label, or those

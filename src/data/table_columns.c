@@ -26,16 +26,24 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
   }
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
-    if (field->label || field->kind == MICA_COLUMN_KIND_NUMBER) continue;
+    if (field->label || field->unread || field->kind == MICA_COLUMN_KIND_NUMBER) continue;
     mica__text_addf(&text, ", %s '%s'", mica_column_kind_name(field->kind), field->name);
   }
   size_t repeated = 0;
   while (repeated < schema->count && !schema->fields[repeated].repeated) repeated++;
   if (repeated < schema->count)
     mica__text_addf(&text, ", names that repeat have numbers, as '%s'", schema->fields[repeated].name);
-  if (schema->fills) mica__text_add(&text, ", missing numbers are their column's mean");
+  bool missing = false;
+  for (size_t i = 0; i < schema->count; i++)
+    missing = missing || (schema->fields[i].slot >= 0 && schema->fields[i].missing);
+  if (missing && schema->missing != MICA_MISSING_REFUSE && schema->missing != MICA_MISSING_NAN)
+    mica__text_addf(&text, ", missing numbers are their column's %s", mica_missing_name(schema->missing));
+  if (schema->leaves_out && schema->unlabelled)
+    mica__text_addf(&text, ", %zu sample%s without a label left out", schema->unlabelled,
+                    schema->unlabelled == 1 ? "" : "s");
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
+    if (field->unread && !schema->outline) mica__text_addf(&text, ", '%s' is not read: %s", field->name, field->unread);
     if (field->words) mica__text_addf(&text, ", classes of '%s' are also %s", field->name, field->words);
     if (field->classes.texts && field->at != SIZE_MAX)
       mica__text_addf(&text, ", classes of '%s' are texts: 01 is not 1", field->name);
@@ -98,4 +106,17 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
   }
   for (size_t k = 0; k < store->column_count; k++) store->columns[k].lines = schema->lines;
   return summarise(schema, store);
+}
+
+mica_status mica__table_fill(mica__store *store, const mica_dataset_config *config) {
+  const mica__schema *schema = store->schema;
+  const mica__column *x = mica__store_find(store, "x");
+  const bool known = config->like && config->like->store->schema;
+  if (known || !x || config->missing == MICA_MISSING_REFUSE || config->missing == MICA_MISSING_NAN) return MICA_OK;
+  mica_dataset all = {.store = store, .count = store->count};
+  double *fills = calloc((size_t)schema->numbers + 1, sizeof *fills);
+  mica_status status = fills ? mica__fills_measure(&all, config->missing, fills) : mica__fail_nomem(store->name);
+  if (status == MICA_OK) mica__fills_put(&all, x->part_names, fills, (size_t)schema->numbers);
+  free(fills);
+  return status;
 }

@@ -12,7 +12,8 @@ typedef struct table_file {
   char *name;                 /* the store's */
   int file;
   char delimiter;
-  uint64_t *offsets; /* of each record; one more, the end of the last */
+  uint64_t *offsets; /* of each record */
+  uint64_t *sizes;
 } table_file;
 
 /* The user of a column's functions: a field of a table, or all numbers. */
@@ -25,13 +26,14 @@ static void release_table(void *object) {
   table_file *table = object;
   close(table->file);
   free(table->offsets);
+  free(table->sizes);
   free(table);
 }
 
 /* Reads and splits a record; *text is the caller's to free. */
 static mica_status read_record(const table_file *table, uint64_t sample, mica__records *r, char **text) {
   const uint64_t begin = table->offsets[sample];
-  const size_t size = (size_t)(table->offsets[sample + 1] - begin);
+  const size_t size = (size_t)table->sizes[sample];
   *r = mica__records_of(table->name, -1);
   r->delimiter = table->delimiter;
   r->line = table->schema->lines[sample];
@@ -96,16 +98,17 @@ static mica_status read_length(void *user, uint64_t sample, int64_t *length) {
 static mica_status index_records(table_file *table, mica__records *r) {
   const mica__schema *schema = table->schema;
   bool found = false;
-  table->offsets = malloc((schema->samples + 1) * sizeof *table->offsets);
-  if (!table->offsets) return mica__fail_nomem(r->name);
+  table->offsets = calloc(schema->samples + 1, sizeof *table->offsets);
+  table->sizes = calloc(schema->samples + 1, sizeof *table->sizes);
+  if (!table->offsets || !table->sizes) return mica__fail_nomem(r->name);
   mica__records_rewind(r);
   if (schema->header) MICA_TRY(mica__records_next(r, &found));
   for (size_t i = 0; i < schema->samples; i++) {
-    MICA_TRY(mica__records_next(r, &found));
+    MICA_TRY(mica__schema_next(schema, r, &found));
     if (!found) return mica__fail(MICA_E_FORMAT, "%s changes while it is read", r->name);
     schema->lines[i] = (uint32_t)r->line;
     table->offsets[i] = r->offset;
-    table->offsets[i + 1] = r->offset + r->bytes;
+    table->sizes[i] = r->bytes;
   }
   return MICA_OK;
 }
@@ -137,7 +140,8 @@ static mica_status open_table(table_file *table, mica__records *r, const mica_da
   table->delimiter = r->delimiter;
   MICA_TRY(mica__table_add_columns(schema, store));
   MICA_TRY(index_records(table, r));
-  return connect(table, store);
+  MICA_TRY(connect(table, store));
+  return mica__table_fill(store, config);
 }
 
 mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store) {

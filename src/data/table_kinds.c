@@ -9,6 +9,8 @@
 
 /* So many different texts may be classes where each occurs TEXT_REPEATS times on average. */
 #define MANY_TEXTS 1000
+/* Whole numbers of at most N values may be classes of labels. */
+#define MOST_NUMBERS 30
 /* Longer cells are texts whatever they hold. */
 #define LONGEST_CLASS 100
 
@@ -21,6 +23,18 @@ static void note_first(mica__cells *of, mica__cell cell, size_t line) {
   if (of->count++) return;
   of->line = line;
   snprintf(of->first, sizeof of->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
+}
+
+static mica_status keep_value(mica__column_seen *c, double value) {
+  if (c->numbers > c->capacity) {
+    const size_t capacity = c->capacity ? 2 * c->capacity : 1024;
+    double *grown = realloc(c->values, capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("a column");
+    c->values = grown;
+    c->capacity = capacity;
+  }
+  c->values[c->numbers - 1] = value;
+  return MICA_OK;
 }
 
 static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__cell cell, bool every) {
@@ -36,6 +50,8 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
     c->least = c->numbers == 1 ? value : fmin(c->least, value);
     c->most = c->numbers == 1 ? value : fmax(c->most, value);
     c->whole = c->whole && value >= 0 && value == floor(value);
+    c->fraction = c->fraction || value != floor(value);
+    if (c->numbers_rows) MICA_TRY(keep_value(c, value));
     if (!every) return MICA_OK;
   } else if (mica__cell_is_empty(cell)) {
     note_first(&c->missing, cell, in->records->line);
@@ -75,6 +91,7 @@ static mica_status decide_words(mica__inference *in, mica__field *field, mica__c
   for (int32_t i = 0; i < c->word_names.count && i < 5; i++)
     mica__text_addf(&text, i ? ", '%s'" : "'%s'", c->word_names.names[i]);
   field->words = text.data;
+  field->has_words = true;
   return mica__text_status(&text);
 }
 
@@ -82,7 +99,11 @@ static mica_status decide_words(mica__inference *in, mica__field *field, mica__c
 static mica_status count_cells(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false;
-  for (size_t i = 0; i < in->schema->count; i++) in->columns[i].whole = true;
+  for (size_t i = 0; i < in->schema->count; i++) {
+    mica__column_seen *c = &in->columns[i];
+    c->whole = true;
+    c->numbers_rows = in->schema->header && (c->unnamed || mica__is_index_name(in->schema->fields[i].name));
+  }
   mica__records_rewind(r);
   if (in->schema->header) MICA_TRY(mica__records_next(r, &found));
   for (;;) {
@@ -165,16 +186,20 @@ static bool are_dates(const mica__column_seen *c, size_t filled) {
 /* Numbers that are all days as eight digits. A single one may be any number. */
 static bool are_days(const mica__column_seen *c, size_t filled) { return c->days == filled && filled > 1; }
 
+/* Labels that are numbers, and no classes: -1 and 1, or 1.0 and 2.0, are some. */
+static bool are_to_be_predicted(const mica__column_seen *c, bool classes) {
+  if (classes) return !c->whole && c->seen.count > FEW_TEXTS;
+  return c->fraction || (c->padded == 0 && c->seen.count > (c->whole ? MOST_NUMBERS : FEW_TEXTS));
+}
+
 /* The kind that a column's cells make it. */
 static mica_column_kind guess_kind(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
   const size_t filled = c->numbers + c->texts.count;
   if (in->texts && c->texts.count > c->numbers && !are_dates(c, filled)) return MICA_COLUMN_KIND_TEXT;
   if (in->texts && field->label && c->texts.count == 0) return MICA_COLUMN_KIND_NUMBER;
   if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
-  if (field->label && c->texts.count == 0 && !c->whole) {
-    /* Numbers that are not whole, or negative, are to be predicted, unless they are two or so: -1 and 1. */
-    return c->seen.count > FEW_TEXTS ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
-  }
+  if (field->label && c->texts.count == 0 && c->numbers > 0)
+    return are_to_be_predicted(c, in->config->classes) ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
   if (field->label) return MICA_COLUMN_KIND_CLASS;
   if (are_days(c, filled) || are_dates(c, filled)) return MICA_COLUMN_KIND_TIME;
   if ((c->numbers + 2 * c->huge > c->texts.count && !holds_codes(c)) || filled == 0) return MICA_COLUMN_KIND_NUMBER;
@@ -195,10 +220,13 @@ static mica_status fail_missing(const mica__inference *in, const mica__field *fi
                                                                      : "take them out");
 }
 
+static bool refuses(const mica__inference *in) { return in->config->missing == MICA_MISSING_REFUSE; }
+
 static mica_status check_label(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
   const bool own = (size_t)c->seen.count == in->schema->samples ||
                    (!in->schema->header && in->label_is_last && are_no_classes(in, c));
-  if (c->missing.count > 0) return fail_missing(in, field, c, "label");
+  if (c->missing.count > 0 && (refuses(in) || c->missing.count == in->schema->samples))
+    return fail_missing(in, field, c, "label");
   if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
   if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c, false);
   if (!own) return MICA_OK;
@@ -223,10 +251,10 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
   switch (field->kind) {
   case MICA_COLUMN_KIND_NUMBER:
     if (c->texts.count > 0) return fail_text(in, field, c, !field->label);
-    if (c->missing.count > 0 && (!in->config->fill_missing || field->label || c->numbers == 0))
+    if (c->missing.count > 0 && (refuses(in) || (field->label && c->numbers == 0)))
       return fail_missing(in, field, c, in->texts && !c->numbers ? "text" : "number");
-    if (c->missing.count > 0) in->schema->fills = true;
-    field->fill = c->numbers ? c->sum / (double)c->numbers : 0;
+    field->fills = !refuses(in) && !field->label;
+    field->fill = (double)NAN;
     field->least = c->least;
     field->most = c->most;
     field->coarse = mica__is_coarse(c->least, c->most);
@@ -257,10 +285,11 @@ static mica_status number_classes(const mica__inference *in, mica__field *field,
   const size_t samples = in->schema->samples, seen = (size_t)c->seen.count;
   const bool named = seen <= FEW_TEXTS && seen * TEXT_REPEATS <= samples;
   if (!named && c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: column \"%s\" has %zu different labels of %zu samples, up to %.0f: too many to be classes; "
-                      "the task regress predicts numbers",
-                      in->records->name, field->name, seen, samples, c->most);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: column \"%s\" has %zu different labels of %zu samples, up to %.0f: too many to be classes; "
+        "the task regress predicts numbers; choose a column of classes with --label, or pass --task regress",
+        in->records->name, field->name, seen, samples, c->most);
   if (!named && c->most >= MICA__MAX_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
                       field->name, MICA__MAX_CLASSES - 1);
@@ -269,29 +298,87 @@ static mica_status number_classes(const mica__inference *in, mica__field *field,
   return MICA_OK;
 }
 
-/* Walks once more, to collect the classes of columns in which some cells were not noted. */
+/* Collects the classes of a record's cells and, where samples are left out, counts what is missing in the others. */
+static mica_status collect_record(mica__inference *in, bool recount) {
+  const mica__records *r = in->records;
+  for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
+    mica__field *field = &in->schema->fields[i];
+    if (field->unread) continue;
+    const bool lacks = mica__field_lacks(field, r->cells[i]);
+    if (recount && !field->label) field->missing += lacks;
+    if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered || (field->label && lacks && !refuses(in))) continue;
+    MICA_TRY(mica__class_name(r->cells[i], field->classes.texts, &in->name, &in->capacity));
+    MICA_TRY(mica__dictionary_add(&field->classes, in->name));
+    if (field->classes.count > MICA__MAX_CLASSES)
+      return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
+  }
+  return MICA_OK;
+}
+
+/* Walks once more over the samples, to collect the classes of columns in which some cells were not noted. */
 static mica_status collect_classes(mica__inference *in) {
-  mica__records *r = in->records;
   mica__schema *schema = in->schema;
-  bool found = false, wanted = false;
-  for (size_t i = 0; i < schema->count; i++)
+  const bool recount = schema->leaves_out && schema->unlabelled > 0;
+  bool found = false, wanted = recount;
+  for (size_t i = 0; i < schema->count; i++) {
     wanted = wanted || (schema->fields[i].kind == MICA_COLUMN_KIND_CLASS && !schema->fields[i].numbered);
-  mica__records_rewind(r);
-  if (schema->header) MICA_TRY(mica__records_next(r, &found));
+    if (recount) schema->fields[i].missing = 0;
+  }
+  mica__records_rewind(in->records);
+  if (schema->header) MICA_TRY(mica__records_next(in->records, &found));
   while (wanted) {
-    MICA_TRY(mica__records_next(r, &found));
+    MICA_TRY(mica__schema_next(schema, in->records, &found));
     if (!found) break;
-    for (size_t i = 0; i < schema->count && i < r->count; i++) {
-      mica__field *field = &schema->fields[i];
-      if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered) continue;
-      MICA_TRY(mica__class_name(r->cells[field->at], field->classes.texts, &in->name, &in->capacity));
-      MICA_TRY(mica__dictionary_add(&field->classes, in->name));
-      if (field->classes.count > MICA__MAX_CLASSES)
-        return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
-    }
+    MICA_TRY(collect_record(in, recount));
   }
   for (size_t i = 0; i < schema->count; i++) MICA_TRY(mica__dictionary_sort(&schema->fields[i].classes));
   return MICA_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Whole numbers, each once, under a name of row numbers. */
+static bool are_row_numbers(mica__column_seen *c, size_t samples) {
+  if (!c->numbers_rows || !c->whole || c->numbers != samples || samples < 3) return false;
+  qsort(c->values, samples, sizeof *c->values, by_value);
+  for (size_t i = 1; i < samples; i++)
+    if (c->values[i] == c->values[i - 1]) return false;
+  return true;
+}
+
+/* Columns that say nothing of a sample: that are to be ignored, that number the rows, or that are empty. */
+static const char *why_unread(const mica__inference *in, size_t i, bool stated) {
+  mica__column_seen *c = &in->columns[i];
+  const char *name = in->schema->fields[i].name;
+  const size_t samples = in->schema->samples;
+  if (mica__list_has(in->config->ignore, name)) return "ignored";
+  if (stated) return NULL;
+  if (are_row_numbers(c, samples)) return MICA__ROW_NUMBERS;
+  return !refuses(in) && c->missing.count == samples ? "empty" : NULL;
+}
+
+static void leave_unread(mica__field *field) {
+  field->unused = true;
+  field->at = SIZE_MAX;
+  free(field->words);
+  field->words = NULL;
+}
+
+/* Samples without a label are left out, or have none. */
+static void note_label(mica__inference *in) {
+  mica__schema *schema = in->schema;
+  schema->missing = in->config->missing;
+  for (size_t i = 0; i < schema->count; i++) {
+    if (!schema->fields[i].label) continue;
+    schema->label = i;
+    schema->leaves_out = !refuses(in) && !in->config->keep_unlabelled;
+    schema->fields[i].open = !refuses(in) && in->config->keep_unlabelled;
+    schema->unlabelled = refuses(in) ? 0 : in->columns[i].missing.count;
+    if (schema->leaves_out) schema->samples -= schema->unlabelled;
+  }
 }
 
 mica_status mica__schema_decide_kinds(mica__inference *in) {
@@ -304,13 +391,18 @@ mica_status mica__schema_decide_kinds(mica__inference *in) {
     MICA_TRY(decide_words(in, field, &in->columns[i]));
     MICA_TRY(mica__kinds_find(in->config->kinds, field->name, &field->kind, &stated));
     if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
+    field->unsure = field->label && (!in->columns[i].fraction || in->columns[i].seen.count <= FEW_TEXTS);
+    if (!field->label) field->unread = why_unread(in, i, stated);
+    if (field->unread) leave_unread(field);
+    if (field->unread) continue;
     MICA_TRY(check_kind(in, field, &in->columns[i], stated));
     field->classes.texts = field->kind == MICA_COLUMN_KIND_CLASS && in->columns[i].codes > 0;
     if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts.count == 0 &&
         in->columns[i].whole && !field->classes.texts)
       MICA_TRY(number_classes(in, field, &in->columns[i]));
-    field->fills = in->config->fill_missing;
+    field->missing = in->columns[i].missing.count;
     if (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label) field->slot = in->schema->numbers++;
   }
+  note_label(in);
   return collect_classes(in);
 }

@@ -7,7 +7,7 @@ static bool texts_in_place(const mica__records *r, const mica__schema *known, bo
   for (size_t i = 0, at = 0; i < known->count; i++) {
     const mica__field *field = &known->fields[i];
     if (field->label && !label) continue;
-    if (at < r->count && field->unused && mica__cell_is_numeric(r->cells[at], &value)) return false;
+    if (at < r->count && field->unused && !field->unread && mica__cell_is_numeric(r->cells[at], &value)) return false;
     at++;
   }
   return true;

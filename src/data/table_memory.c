@@ -86,7 +86,7 @@ static mica_status fill(filling *f, const mica__schema *schema, mica__records *r
   mica__records_rewind(r);
   if (schema->header) MICA_TRY(mica__records_next(r, &found));
   for (size_t sample = 0; sample < schema->samples; sample++) {
-    MICA_TRY(mica__records_next(r, &found));
+    MICA_TRY(mica__schema_next(schema, r, &found));
     if (!found || r->count != schema->columns) return mica__fail(MICA_E_FORMAT, "%s changes while it is read", r->name);
     schema->lines[sample] = (uint32_t)r->line;
     for (size_t i = 0; i < schema->count; i++) MICA_TRY(fill_cell(f, schema, i, sample, r));
@@ -133,7 +133,7 @@ static mica_status parse(mica__records *r, const mica_dataset_config *config, mi
   if (status == MICA_OK) status = fill(&f, schema, r);
   if (status == MICA_OK) status = hand_over(&f, schema, store);
   release(&f, schema->count);
-  return status;
+  return status == MICA_OK ? mica__table_fill(store, config) : status;
 }
 
 mica_status mica__table_parse(const char *name, char *content, size_t size, const mica_dataset_config *config,

@@ -7,6 +7,7 @@
 
 #define LABEL "label"
 #define NUMBERED "numbered"
+#define IGNORED "ignored"
 
 /* The columns of an array of rows and an answer each, as those of a table without names. */
 static mica_status list_array(const mica__column *rows, const mica__column *label, char ***texts, size_t *count) {
@@ -46,7 +47,8 @@ mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_
     const mica__field *field = &schema->fields[i];
     mica__text text = {0};
     mica__text_addf(&text, "%s %s",
-                    !field->label     ? mica_column_kind_name(field->kind)
+                    field->unread     ? IGNORED
+                    : !field->label   ? mica_column_kind_name(field->kind)
                     : field->numbered ? NUMBERED
                                       : LABEL,
                     field->name);
@@ -72,6 +74,7 @@ static mica_status add_class(mica__field *field, const char *const *classes, siz
   if (!d->names) return mica__fail_nomem("classes");
   d->capacity = (int32_t)count;
   for (size_t i = 0; i < count; i++) {
+    field->has_words = field->has_words || mica__cell_is_missing((mica__cell){classes[i], strlen(classes[i]), false});
     if (!(d->names[i] = mica__strdup(classes[i]))) return mica__fail_nomem("classes");
     d->count++;
     MICA_TRY(mica__name_table_add(&d->table, d->names[i], (int32_t)i));
@@ -94,9 +97,14 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
     field->at = schema->count - 1;
     field->kind = field->label && classes ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_NUMBER;
     if (field->kind == MICA_COLUMN_KIND_NUMBER) field->base = mica__field_base(bases, field);
+    if (field->label) schema->label = schema->count - 1;
     if (field->label) return classes ? add_class(field, classes, class_count) : MICA_OK;
     field->slot = schema->numbers++;
     return MICA_OK;
+  }
+  if (n == strlen(IGNORED) && !strncmp(text, IGNORED, n)) {
+    field->unused = true;
+    field->unread = "it was not used in training";
   }
   for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
     const char *word = mica_column_kind_name(others[k]);
@@ -141,6 +149,7 @@ mica_status mica__outline_open(const char *const *texts, size_t count, bool head
   mica_status status = MICA_OK;
   schema->header = header;
   schema->outline = true;
+  schema->label = SIZE_MAX;
   schema->columns = count;
   schema->samples = 1;
   for (size_t i = 0; status == MICA_OK && i < count; i++)

@@ -47,6 +47,15 @@ static mica_status add_unused(const mica_column *column, lists *l) {
   return MICA_OK;
 }
 
+/* "rownames (counts the rows)" */
+static mica_status add_unread(const mica__field *field, lists *l) {
+  mica__text text = {0};
+  mica__text_addf(&text, "%s (%s)", field->name, field->unread);
+  MICA_TRY(mica__text_status(&text));
+  l->unused[l->unused_count++] = text.data;
+  return MICA_OK;
+}
+
 /* A column whose classes were asked for by name is an input or refused. */
 static mica_status check_unused(const mica_run *run, const mica_column *column) {
   mica_column_kind kind;
@@ -93,8 +102,11 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
   /* A run that began without them, in an older version, goes on without them. */
   const bool known = !run->resumed || mica__run_categories(run) > 0;
   const bool table = known && (!input || input->shape.rank == 1);
-  lists l = {.unused = calloc(count + 1, sizeof *l.unused)};
+  const mica__schema *schema = data->store ? data->store->schema : NULL;
+  lists l = {.unused = calloc(count + (schema ? schema->count : 0) + 1, sizeof *l.unused)};
   mica_status status = l.unused ? MICA_OK : mica__fail_nomem("a run");
+  for (size_t i = 0; status == MICA_OK && schema && i < schema->count; i++)
+    if (schema->fields[i].unread) status = add_unread(&schema->fields[i], &l);
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     const mica_column *column = mica_dataset_column(data, i);
     if (column == input || column == label) continue;
@@ -122,7 +134,32 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
   if (about->kind != MICA_COLUMN_KIND_CLASS || about->shape.rank != 0)
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, the network was trained on classes",
                       mica_dataset_name(data), category.name, mica_column_kind_name(about->kind));
-  return mica__run_map_names(data, *column, category.name, category.names, category.classes, map);
+  return mica__run_map_names(data, *column, true, category.names, category.classes, map);
+}
+
+/* Counts the cells of a column that a map leads to no class of the run. */
+static mica_status remark_column(mica_run *run, const mica_dataset *data, size_t column, const int32_t *map) {
+  uint64_t count = 0;
+  int32_t first = -1, is = -1;
+  for (uint64_t i = 0; i < mica_dataset_count(data); i++) {
+    MICA_TRY(mica_dataset_read(data, column, i, &is, sizeof is));
+    if (is >= 0 && map[is] < 0 && count++ == 0) first = is;
+  }
+  if (!count) return MICA_OK;
+  return mica__run_remark_class(run, mica_dataset_name(data), mica_dataset_column(data, column)->name, count,
+                                mica_dataset_column_class(data, column, first));
+}
+
+mica_status mica__run_remark_others(mica_run *run, const mica_dataset *data) {
+  for (size_t k = 0; k < mica__run_categories(run); k++) {
+    size_t column = 0;
+    int32_t *map = NULL;
+    MICA_TRY(mica__run_map_category(run, data, k, &column, &map));
+    mica_status status = map ? remark_column(run, data, column, map) : MICA_OK;
+    free(map);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
 }
 
 static bool reads(const mica_run *run, const char *name, size_t length) {
@@ -186,6 +223,8 @@ mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data) {
   const mica__schema *schema = data->store->schema;
   MICA_TRY(mica__run_check_elements(run, data));
   MICA_TRY(mica__run_remark_comments(run, data));
+  MICA_TRY(mica__run_remark_missing(run, data));
+  MICA_TRY(mica__run_remark_others(run, data));
   if (!schema || !schema->header || run->task->open) return MICA_OK;
   if (schema->extras)
     return mica__run_remark(run, "%s has columns that the network was not trained on, which are passed over: %s",

@@ -36,13 +36,11 @@ mica_status mica__run_note_classes(mica_run *run, const mica_column *column) {
   return status;
 }
 
-static mica_status fail_class(const mica_dataset *data, const char *where, const char *name, const char *const *known,
-                              size_t count) {
+static mica_status fail_class(const mica_dataset *data, const char *name, const char *const *known, size_t count) {
   mica__text list = {0};
   for (size_t j = 0; j < count && j < 20; j++) mica__text_addf(&list, j ? ", %s" : "%s", known[j]);
-  mica__fail(MICA_E_FORMAT, "%s%s%s%s has a class '%s', which the run does not know; it was trained on %zu: %s%s",
-             mica_dataset_name(data), where ? ": the column '" : "", where ? where : "", where ? "'" : "", name, count,
-             list.data ? list.data : "none", count > 20 ? ", ..." : "");
+  mica__fail(MICA_E_FORMAT, "%s has a class '%s', which the run does not know; it was trained on %zu: %s%s",
+             mica_dataset_name(data), name, count, list.data ? list.data : "none", count > 20 ? ", ..." : "");
   mica__text_free(&list);
   return MICA_E_FORMAT;
 }
@@ -57,7 +55,7 @@ mica_status mica__run_find_class(const mica__cell *cell, const char *const *know
   return MICA_OK;
 }
 
-mica_status mica__run_map_names(const mica_dataset *data, size_t column, const char *where, const char *const *known,
+mica_status mica__run_map_names(const mica_dataset *data, size_t column, bool others, const char *const *known,
                                 size_t count, int32_t **out) {
   const mica_column *about = mica_dataset_column(data, column);
   const int32_t classes = about ? about->classes : 0;
@@ -72,12 +70,12 @@ mica_status mica__run_map_names(const mica_dataset *data, size_t column, const c
     const mica__cell cell = {.text = name, .length = strlen(name)};
     mica_status status = mica__run_find_class(&cell, known, count, &text, &capacity, &k);
     free(text);
-    if (status == MICA_OK && k == count) status = fail_class(data, where, name, known, count);
+    if (status == MICA_OK && k == count && !others) status = fail_class(data, name, known, count);
     if (status != MICA_OK) {
       free(map);
       return status;
     }
-    map[i] = (int32_t)k;
+    map[i] = k < count ? (int32_t)k : -1;
     same = same && map[i] == i;
   }
   if (same)
@@ -90,7 +88,7 @@ mica_status mica__run_map_names(const mica_dataset *data, size_t column, const c
 mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data, int32_t **map) {
   size_t known = 0;
   const char *const *names = mica_run_fact(run, "classes", &known);
-  return mica__run_map_names(data, mica_dataset_column_index(data, "label"), NULL, names, known, map);
+  return mica__run_map_names(data, mica_dataset_column_index(data, "label"), false, names, known, map);
 }
 
 /* --- predictions --- */

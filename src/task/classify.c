@@ -305,6 +305,7 @@ static mica_status report_classes(mica_run *run, mica_report *report) {
 const mica__task_row mica__task_classify = {
     .name = "classify",
     .sized = true,
+    .classes = true,
     .text = "the class of a picture or a row of a table, or several classes of it",
     .metrics = metrics,
     .settings = settings,

@@ -71,6 +71,9 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
     config.width = sides[1];
   }
   config.kinds = run->kinds;
+  config.ignore = mica_run_setting(run, "ignore");
+  config.missing = mica__run_missing(run);
+  config.classes = run->task && run->task->classes;
   config.bases = run->bases;
   if (run->kinds && *mica__run_fact_text(run, "label_name"))
     config.label_column = mica__run_fact_text(run, "label_name");
@@ -87,6 +90,15 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
   return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
 }
 
+/* Fills missing numbers of data that a run opened; they are destroyed where that fails. */
+static mica_status fill_opened(const mica_run *run, mica_dataset **data) {
+  mica_status status = mica__run_fill(run, *data);
+  if (status == MICA_OK) return MICA_OK;
+  mica_dataset_destroy(*data);
+  *data = NULL;
+  return status;
+}
+
 /* mica__run_open_given, with the words of the sentence that says that there is no test part. */
 static mica_status open_part_or_all(const mica_run *run, const char *path, mica_part part, const char *instead,
                                     bool *all, mica_dataset **data) {
@@ -94,12 +106,14 @@ static mica_status open_part_or_all(const mica_run *run, const char *path, mica_
   mica_dataset *other = NULL;
   mica_status status = mica__run_open_part(run, path, &config, data);
   *all = false;
+  if (status == MICA_OK) return fill_opened(run, data);
   if (status != MICA_E_NOT_FOUND || part != MICA_PART_TEST) return status;
   config.part = MICA_PART_VALIDATION;
   *all = mica__run_open_part(run, path, &config, &other) == MICA_E_NOT_FOUND;
   mica_dataset_destroy(other);
   config.part = *all ? MICA_PART_TRAIN : part;
   status = mica__run_open_part(run, path, &config, data);
+  if (status == MICA_OK) return fill_opened(run, data);
   if (status != MICA_E_NOT_FOUND || *all) return status;
   return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), instead);
 }
@@ -144,6 +158,7 @@ static mica_status open_optional(mica_run *run, const mica_dataset_config *openi
 }
 
 static mica_status open_whole(mica_run *run) {
+  MICA_TRY(mica__run_begin_missing(run));
   MICA_TRY(mica__run_note_kinds(run));
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   /* A run that is resumed reads its data as it began. */
@@ -218,6 +233,7 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
                       run->data, run->folder, mica_part_name(wanted));
   run->judged_split = true;
   MICA_TRY(mica_dataset_open(run->data, &config, &whole));
+  MICA_TRY(fill_opened(run, &whole));
   mica_status status = mica__run_split(run, whole, &part, &rest);
   if (status == MICA_OK && !part && validation)
     status = mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
@@ -243,6 +259,7 @@ mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **dat
   if (!has) return split_again(run, part, data);
   mica_status status = mica__run_open_part(run, run->data, &config, data);
   if (status == MICA_E_NOT_FOUND && part == MICA_PART_VALIDATION) return split_again(run, part, data);
+  if (status == MICA_OK) status = fill_opened(run, data);
   if (status == MICA_OK && part != MICA_PART_TRAIN) status = remark_changed(run, part);
   return status;
 }
@@ -253,9 +270,11 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   MICA_TRY(open_whole(run));
   if (!run->task) {
     MICA_TRY(find_task(run));
+    MICA_TRY(mica__run_remark_regress(run));
     if (run->task->opens || run->task->open) MICA_TRY(open_again(run));
   }
   MICA_TRY(mica__run_check_kinds(run));
+  MICA_TRY(mica__run_check_ignored(run));
   const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
   MICA_TRY(open_optional(run, &validation));
   run->parts[MICA_PART_TRAIN].data = run->whole;
@@ -556,6 +575,7 @@ mica_status mica__run_open_data(mica_run *run) {
   begin_reading(&training);
   mica_status status = make_engine(run);
   MICA_TRY(end_reading(&training, status));
+  MICA_TRY(mica__run_note_fills(run));
   MICA_TRY(check_label(run));
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_table(run));
@@ -570,6 +590,7 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(end_reading(&test, status));
   for (int i = 0; i < MICA__PARTS; i++)
     if (run->parts[i].data) MICA_TRY(mica__run_check_elements(run, run->parts[i].data));
+  MICA_TRY(mica__run_remark_parts(run));
   MICA_TRY(check_accumulation(run));
   MICA_TRY(note_tested(run));
   MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts[MICA_PART_TEST].data));

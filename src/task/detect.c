@@ -180,7 +180,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
   if (!column_of(data, MICA_COLUMN_KIND_BOXES) || !label)
     return mica__fail(MICA_E_FORMAT, "%s has no boxes with classes", mica_dataset_name(data));
   mica_status status =
-      mica__run_map_names(data, mica_dataset_column_index(data, label->name), NULL, names, known, &map);
+      mica__run_map_names(data, mica_dataset_column_index(data, label->name), false, names, known, &map);
   if (status == MICA_OK && map)
     status =
         mica__fail(MICA_E_FORMAT, "%s: the classes stand in another order than the run's", mica_dataset_name(data));

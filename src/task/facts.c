@@ -157,6 +157,7 @@ static const struct rule {
     {"bases", NULL, SOME, true, false, 0},
     {"elements", NULL, ONE, true, false, 0},
     {"mean", NULL, A_CHANNEL, false, true, -INFINITY},
+    {"fills", NULL, A_CHANNEL, false, false, -INFINITY},
     {"deviation", NULL, A_CHANNEL, false, true, 0},
     {"classes", "classify", SOME, true, true, 0},
     {"classes", "detect", SOME, true, true, 0},

@@ -55,7 +55,6 @@ static const mica_setting_row settings[] = {
         .of = "model=dlrm"),
     ROW("user-features", PATH, "", "FILE", "dlrm: a table of users; users.csv in DATA by default", .of = "model=dlrm"),
     ROW("categorical", TEXT, "", "LIST", "dlrm: columns whose numbers are names, as in zip,device", .of = "model=dlrm"),
-    ROW("ignore", TEXT, "", "LIST", "dlrm: columns that are not used", .of = "model=dlrm"),
     ROW("separator", TEXT, "|", "CHARACTER", "dlrm: between the values of a cell", .of = "model=dlrm"),
     ROW("width", INT, "", "N", "features of a user and of an item", .low = 1, .high = 4096),
     ROW("layers", INT, "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec"),

@@ -16,6 +16,9 @@ typedef struct rows {
   size_t *at; /* of each number, then of each category, then of the answers; SIZE_MAX: not there */
   char *text; /* a cell's, which grows */
   size_t capacity;
+  const double *fills; /* what stands for a missing number, of each; NULL: it is refused */
+  size_t *strange;     /* cells of each number that are missing, and of each category that are of no class of the run */
+  char **first;        /* the first such class of each category */
 } rows;
 
 static const char *name_of(const rows *r, size_t k) {
@@ -116,9 +119,46 @@ static mica_status fail_class(rows *r, size_t k, const char *const *names, size_
   return MICA_E_FORMAT;
 }
 
-static mica_status take_class(rows *r, size_t k, const char *const *names, size_t count, size_t *class_index) {
-  MICA_TRY(mica__run_find_class(&r->records.cells[r->at[k]], names, count, &r->text, &r->capacity, class_index));
-  return *class_index < count ? MICA_OK : fail_class(r, k, names, count);
+static mica_status take_category(rows *r, size_t k, mica__category category, int32_t *class_index) {
+  size_t found = 0;
+  MICA_TRY(mica__run_find_class(&r->records.cells[r->at[k]], category.names, category.classes, &r->text, &r->capacity,
+                                &found));
+  *class_index = found < category.classes ? (int32_t)found : -1;
+  if (*class_index >= 0 || r->strange[k]++) return MICA_OK;
+  r->first[k] = mica__strdup(r->text);
+  return r->first[k] ? MICA_OK : mica__fail_nomem("rows");
+}
+
+static mica_status take_number(rows *r, size_t k, float *to) {
+  const mica__records *records = &r->records;
+  const mica__cell cell = records->cells[r->at[k]];
+  double number = 0;
+  if (!mica__cell_number(cell, &number)) {
+    if (!r->fills || !mica__cell_is_missing(cell))
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is no number", records->name, records->line,
+                        name_of(r, k));
+    number = r->fills[k];
+    r->strange[k]++;
+  }
+  *to = (float)(number - mica__run_number_base(r->run, k));
+  return MICA_OK;
+}
+
+/* Says what became of missing numbers and of classes that training did not see. */
+static mica_status remark_strange(const rows *r) {
+  mica__text text = {0};
+  for (size_t k = 0; k < r->numbers; k++)
+    if (r->strange[k])
+      mica__text_addf(&text, "%s%zu of '%s' become %.6g", text.length ? ", " : "", r->strange[k], name_of(r, k),
+                      r->fills[k]);
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK && text.length)
+    status = mica__run_remark(r->run, "%s: missing cells: %s", r->records.name, text.data);
+  mica__text_free(&text);
+  for (size_t k = r->numbers; status == MICA_OK && k < r->numbers + r->categories; k++)
+    if (r->strange[k])
+      status = mica__run_remark_class(r->run, r->records.name, name_of(r, k), r->strange[k], r->first[k]);
+  return status;
 }
 
 /* The answer where the table has one; an empty cell is none. */
@@ -149,19 +189,10 @@ static mica_status take_row(rows *r, mica__category_rows *s, int64_t i) {
   if (records->count != r->columns)
     return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first one %zu", records->name, records->line,
                       records->count, r->columns);
-  for (size_t k = 0; k < r->numbers; k++) {
-    double number = 0;
-    if (!mica__cell_number(records->cells[r->at[k]], &number))
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is no number", records->name, records->line,
-                        name_of(r, k));
-    s->numbers[(size_t)i * r->numbers + k] = (float)(number - mica__run_number_base(r->run, k));
-  }
-  for (size_t k = 0; k < r->categories; k++) {
-    const mica__category category = mica__run_category(r->run, k);
-    size_t class_index = 0;
-    MICA_TRY(take_class(r, r->numbers + k, category.names, category.classes, &class_index));
-    s->categories[(size_t)i * r->categories + k] = (int32_t)class_index;
-  }
+  for (size_t k = 0; k < r->numbers; k++) MICA_TRY(take_number(r, k, &s->numbers[(size_t)i * r->numbers + k]));
+  for (size_t k = 0; k < r->categories; k++)
+    MICA_TRY(
+        take_category(r, r->numbers + k, mica__run_category(r->run, k), &s->categories[(size_t)i * r->categories + k]));
   MICA_TRY(take_truth(r, &s->truths[i]));
   s->lines[i] = (long long)records->line;
   return MICA_OK;
@@ -183,6 +214,7 @@ static mica_status read_all(rows *r, int64_t lines, mica__category_rows *s) {
   }
   s->count = count;
   MICA_TRY(mica__run_remark_passed(r->run, r->records.name, r->records.passed));
+  MICA_TRY(remark_strange(r));
   return count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
 }
 
@@ -196,10 +228,18 @@ mica_status mica__category_rows_read(mica_run *run, const char *name, char *text
   if (r.numbers != width)
     return mica__fail(MICA_E_UNSUPPORTED, "the run does not know the names of its columns: rows cannot be read");
   for (const char *c = text; *c; c++) lines += *c == '\n';
+  size_t fills = 0;
+  r.fills = mica_run_fact_numbers(run, "fills", &fills);
+  if (fills != r.numbers) r.fills = NULL;
   r.at = calloc(r.numbers + r.categories + 1, sizeof *r.at);
+  r.strange = calloc(r.numbers + r.categories + 1, sizeof *r.strange);
+  r.first = calloc(r.numbers + r.categories + 1, sizeof *r.first);
   r.records = mica__records_in(name, text, strlen(text));
-  mica_status status = r.at ? read_all(&r, lines, s) : mica__fail_nomem("rows");
+  mica_status status = r.at && r.strange && r.first ? read_all(&r, lines, s) : mica__fail_nomem("rows");
   mica__records_free(&r.records);
+  for (size_t k = 0; r.first && k < r.numbers + r.categories; k++) free(r.first[k]);
+  free(r.first);
+  free(r.strange);
   free(r.at);
   free(r.text);
   return status;

@@ -19,7 +19,7 @@
 #define MICA__SETTINGS 96
 #define MICA__FACTS 48
 #define MICA__PARTS 3
-#define MICA__REMARKS 8
+#define MICA__REMARKS 16
 
 /* What data must fit, by name: texts or numbers. */
 typedef struct mica__fact {
@@ -348,6 +348,28 @@ size_t mica__run_categories(const mica_run *run);
 mica__category mica__run_category(const mica_run *run, size_t k);
 /* False where config.json's facts about them contradict each other. */
 bool mica__run_good_categories(const mica_run *run);
+/* --- missing cells (missing.c) --- */
+
+/* How tables are opened: with NaN for missing numbers, which mica__run_fill replaces, or not at all. */
+mica_missing mica__run_missing(const mica_run *run);
+/* Gives a run that begins its setting. */
+mica_status mica__run_begin_missing(mica_run *run);
+/* Finds what stands for missing numbers in the training part, notes it as "fills" and fills the parts that are open. */
+mica_status mica__run_note_fills(mica_run *run);
+/* Fills the missing numbers of data that were opened for the run. */
+mica_status mica__run_fill(const mica_run *run, mica_dataset *data);
+/* Says what became of missing cells, of rows without an answer and of classes that are not known. */
+mica_status mica__run_remark_missing(mica_run *run, const mica_dataset *data);
+/* Says it of the data that a run is trained, validated and tested on, and which columns number the rows. */
+mica_status mica__run_remark_parts(mica_run *run);
+/* Says how many cells of a column hold classes that training did not see, and the first of these. */
+mica_status mica__run_remark_class(mica_run *run, const char *table, const char *column, uint64_t count,
+                                   const char *first);
+/* Says that a table's answers, whose task nobody named, are taken for numbers. */
+mica_status mica__run_remark_regress(mica_run *run);
+/* MICA_E_INVALID, naming the column, where the setting "ignore" is not about the data's. */
+mica_status mica__run_check_ignored(const mica_run *run);
+
 /* The kinds that a table's column may be said to be; NULL behind the last. */
 const char *mica__kind_at(size_t i);
 /* MICA_E_INVALID where it is no list of NAME=KIND. */
@@ -375,9 +397,11 @@ double mica__run_base(const mica_run *run, const char *name);
 double mica__run_number_base(const mica_run *run, size_t k);
 double mica__run_label_base(const mica_run *run);
 /* The column of category k in other data and, where the numbers of its classes are others, a map to the run's, the
- * caller's to free. MICA_E_FORMAT names a column that is missing and a class that the run lacks. */
+ * caller's to free: -1 for a class that the run lacks. MICA_E_FORMAT names a column that is missing. */
 mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data, size_t k, size_t *column,
                                    int32_t **map);
+/* Says how many cells of other data hold classes that the run lacks. */
+mica_status mica__run_remark_others(mica_run *run, const mica_dataset *data);
 mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *data);
 /* Answers and categories in the run's numbers; *out is the dataset itself where they are that already. */
 mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **out);
@@ -398,7 +422,7 @@ mica_nn_config mica__run_building(const mica_run *run);
 typedef struct mica__category_rows {
   int64_t count;
   float *numbers;
-  int32_t *categories; /* in the run's numbers */
+  int32_t *categories; /* in the run's numbers, -1 for others */
   double *truths;      /* NaN: unknown */
   long long *lines;
 } mica__category_rows;
@@ -440,8 +464,8 @@ mica_status mica__samples_infer(mica_run *run, const mica__samples *samples, int
 /* classes of the data in the run's numbers; *map is the caller's to free, NULL where they are the same. MICA_E_FORMAT
  * names a class that the run lacks. */
 mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data, int32_t **map);
-/* Does so for any column and names; `where` names the column in the sentence, NULL: it does not. */
-mica_status mica__run_map_names(const mica_dataset *data, size_t column, const char *where, const char *const *known,
+/* Does so for any column and names; `others`: a class without such a name is -1, and not refused. */
+mica_status mica__run_map_names(const mica_dataset *data, size_t column, bool others, const char *const *known,
                                 size_t count, int32_t **map);
 /* Notes "class_weights" where the setting "class-weights" gives some; count adds up how often each class occurs, for
  * "balanced". */

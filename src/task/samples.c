@@ -211,7 +211,11 @@ static mica_status open_rows(const mica_run *run, const char *name, char *conten
   MICA_TRY(mica__table_width(name, content, size, &columns));
   const size_t inputs = (size_t)mica__run_fact_number(run, "input", 0);
   config.like = run->outlined || columns != inputs + 1 ? run->outline : NULL;
-  return mica__table_read(name, content, size, &config, data);
+  config.keep_unlabelled = true;
+  MICA_TRY(mica__table_read(name, content, size, &config, data));
+  mica_status status = mica__run_fill(run, *data);
+  if (status != MICA_OK) mica_dataset_destroy(*data);
+  return status;
 }
 
 static mica_status read_named(mica_run *run, const char *name, char *content, mica__samples *s) {

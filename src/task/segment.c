@@ -219,7 +219,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
     return mica__fail(MICA_E_FORMAT, "%s has pictures of %lld channels, the run was trained on %lld",
                       mica_dataset_name(data), (long long)image->shape.dim[0],
                       (long long)mica__run_fact_number(run, "input", 0));
-  MICA_TRY(mica__run_map_names(data, mica_dataset_column_index(data, mask->name), NULL, names, classes, &map));
+  MICA_TRY(mica__run_map_names(data, mica_dataset_column_index(data, mask->name), false, names, classes, &map));
   if (!map) return MICA_OK;
   free(map);
   return mica__fail(MICA_E_FORMAT, "%s has the run's classes in another order", mica_dataset_name(data));

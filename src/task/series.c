@@ -24,7 +24,7 @@ typedef struct reading {
   size_t columns;
   char **names;
   /* Kinds of columns. '?': empty so far, 'n': numbers, 'd': days as eight digits, 'c': numbers with a comma, and so no
-   * times, 't': texts. */
+   * times, 't': texts, 'i': ignored. */
   char *kinds;
   size_t time; /* SIZE_MAX: there is none */
   size_t *at;  /* the column of each series */
@@ -125,15 +125,22 @@ static void keep_days(reading *r, int64_t rows) {
     if (r->kinds[i] == 'd' && (i != r->time || rows < 2)) r->kinds[i] = 'n';
 }
 
+/* Columns that are to be ignored are neither times nor series. */
+static void ignore(reading *r) {
+  for (size_t i = 0; i < r->columns; i++)
+    if (mica__list_has(r->choice->ignored, r->names[i])) r->kinds[i] = 'i';
+}
+
 static mica_status find_time(reading *r, int64_t rows) {
   const char *name = r->choice->time;
+  ignore(r);
   r->time = *name ? find_column(r, name) : SIZE_MAX;
   if (*name && r->time == r->columns)
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s' for the setting time", r->records.name, name);
   for (size_t i = r->columns; !*name && i-- > 0;)
     if (r->kinds[i] == 't') r->time = i;
   for (size_t i = r->columns; r->time == SIZE_MAX && i-- > 0;)
-    if (is_time_name(r->names[i])) r->time = i;
+    if (r->kinds[i] != 'i' && is_time_name(r->names[i])) r->time = i;
   for (size_t i = r->columns; r->time == SIZE_MAX && rows > 1 && r->columns > 1 && i-- > 0;)
     if (r->kinds[i] == 'd') r->time = i;
   keep_days(r, rows);
@@ -156,7 +163,7 @@ static mica_status find_series(reading *r, mica__series *s) {
   if (!r->at || !s->names) return mica__fail_nomem(r->records.name);
   for (size_t i = 0; c->names && i < c->count; i++) {
     const size_t at = find_column(r, c->names[i]);
-    if (at == r->columns || r->kinds[at] == 't' || r->kinds[at] == 'c') return no_series(r, c->names[i]);
+    if (at == r->columns || strchr("tci", r->kinds[at])) return no_series(r, c->names[i]);
     r->at[s->count++] = at;
   }
   for (size_t i = 0; !c->names && i < r->columns; i++)
@@ -164,7 +171,7 @@ static mica_status find_series(reading *r, mica__series *s) {
       return mica__fail(MICA_E_FORMAT, "%s: column '%s' holds numbers with a comma, as 1,5; numbers have a point",
                         r->records.name, r->names[i]);
   for (size_t i = 0; i < r->columns; i++) {
-    s->unused += i != r->time && r->kinds[i] != 'n';
+    s->unused += i != r->time && r->kinds[i] != 'n' && r->kinds[i] != 'i';
     if (!c->names && i != r->time && r->kinds[i] == 'n') r->at[s->count++] = i;
   }
   for (size_t k = 0; k < s->count; k++)

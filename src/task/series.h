@@ -12,6 +12,7 @@
 typedef struct mica__series_choice {
   const char *time;         /* the column of times, by name or number; "": the first that is no number, else one called
                                time, date, year, ... */
+  const char *ignored;      /* columns that are neither, "a,b"; NULL: none */
   const char *const *names; /* the series, in this order; NULL: all columns of numbers but that of times */
   size_t count;
 } mica__series_choice;

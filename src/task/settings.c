@@ -75,6 +75,11 @@ static const char *quantize_at(size_t i) {
   return names[i];
 }
 
+static const char *missing_at(size_t i) {
+  static const mica_missing known[] = {MICA_MISSING_MEAN, MICA_MISSING_MEDIAN, MICA_MISSING_MOST, MICA_MISSING_REFUSE};
+  return i < sizeof known / sizeof *known ? mica_missing_name(known[i]) : NULL;
+}
+
 static const char *precision_at(size_t i) {
   static const char *const names[] = {"f32", "f16", "bf16", NULL};
   return names[i];
@@ -109,6 +114,11 @@ static const mica_setting_row common[] = {
     ROW("kinds", TEXT, "", "LIST",
         "of a table's columns that it does not tell: zip=class,width=number; number, class, text or time",
         .names = mica__kind_at, .fixed = true),
+    ROW("ignore", TEXT, "", "LIST", "columns of a table that are not used, as in id,name", .fixed = true),
+    ROW("missing", CHOICE, "mean", "HOW",
+        "what stands for a table's missing numbers: of the training part the mean, the median or the one that is there "
+        "most often; refuse: nothing",
+        .names = missing_at, .fixed = true),
     ROW("validation", REAL, "0.1", "SHARE", "of the training data, where it has no part of its own for that", .low = 0,
         .high = 0.9, .fixed = true),
     ROW("patience", INT, "0", "N", "stop after so many epochs without a better one; 0: never", .low = 0, .high = 1e6),

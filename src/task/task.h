@@ -18,6 +18,7 @@ typedef struct mica__task_row {
   /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such
    * part. NULL: mica_dataset_open. */
   mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
+  bool classes;      /* whole numbers that are the answers of tables are classes, however many there are */
   const char *kinds; /* how tables are read, before the setting "kinds"; NULL: by their cells */
   /* How data are opened for the task; NULL: as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);

@@ -134,7 +134,7 @@ static mica_status put_first(const char *name, char *content, size_t size, mica_
 }
 
 mica_status mica__windows_read(const mica_run *run, const char *name, char *content, size_t size, mica__windows *w) {
-  mica__series_choice choice = {.time = mica_run_setting(run, "time")};
+  mica__series_choice choice = {.time = mica_run_setting(run, "time"), .ignored = mica_run_setting(run, "ignore")};
   const char *label = mica_run_setting(run, "label");
   choice.names = mica_run_fact(run, "series", &choice.count);
   *w = (mica__windows){.horizon = whole(run, "horizon")};

@@ -125,7 +125,7 @@ START_TEST(headers_are_told_from_values) {
     mica_dataset_destroy(d);
   }
   /* A missing cell in the first line is no name. */
-  mica_dataset *d = open_table("1,?,a\n2,3,b\n3,5,a\n", (mica_dataset_config){.fill_missing = true});
+  mica_dataset *d = open_table("1,?,a\n2,3,b\n3,5,a\n", (mica_dataset_config){.missing = MICA_MISSING_MEAN});
   ck_assert_uint_eq(mica_dataset_count(d), 3);
   ck_assert_float_eq(number_at(d, 0, 1), 4.0f);
   ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "missing numbers"));
@@ -196,7 +196,7 @@ START_TEST(what_goes_with_another_table_follows_it) {
     }
   static const char *const wrong[][2] = {
       {"a,colour,label\n1,red,no\n", "column \"b\""},
-      {"a,b,colour,label\n1,2,pink,no\n", "line 2: column \"colour\" holds \"pink\""},
+      {"a,b,colour,label\n1,2,red,perhaps\n", "line 2: column \"label\" holds \"perhaps\""},
       {"a,b,colour,label\n1,x,red,no\n", "line 2: column \"b\" holds \"x\""},
       {"a,b,colour,label\n1,?,red,no\n", "line 2: column \"b\" holds \"?\""},
   };

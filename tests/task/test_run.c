@@ -328,6 +328,13 @@ static void refused(mica_run *run, const char *rows, const char *a, const char *
   ck_assert_msg(strstr(mica_error_message(), a) && strstr(mica_error_message(), b), "%s", mica_error_message());
 }
 
+/* Some remark has the text. */
+static void remarked(const mica_run *run, const char *text) {
+  size_t i = 0;
+  while (mica_run_remark(run, i) && !strstr(mica_run_remark(run, i), text)) i++;
+  ck_assert_msg(mica_run_remark(run, i) != NULL, "no remark of %s", text);
+}
+
 START_TEST(categories_are_inputs) {
   static const mica_setting settings[] = {{"epochs", "25"}};
   char data[512], folder[512];
@@ -373,7 +380,21 @@ START_TEST(categories_are_inputs) {
   mica_report_destroy(file);
   mica_report_destroy(whole);
 
-  refused(run, "a,colour,b,target\n1,red,2,3\n1,purple,2,4.5\n", "'colour'", "'purple'");
+  /* An unseen colour counts as no class, like a missing one. A missing number is filled as in training. */
+  static const char others[] = "a,colour,b,target\n0.5,purple,0.25,3\n,purple,0.75,\n0.5,,0.25,1\n";
+  files_write_text("others.csv", others);
+  path = files_path("others.csv");
+  first = predicted(run, &(mica_run_input){.text = others});
+  ck_assert_double_eq(value_of(first, 0), value_of(first, 2));
+  for (size_t i = 0; i < 3; i++) ck_assert(isfinite(value_of(first, i)));
+  ck_assert_ptr_null(mica_report_find(first, 1, "truth"));
+  remarked(run, "1 of 'a' become ");
+  remarked(run, "3 cells of 'colour' are of classes that training did not see and count as none: \"purple\"");
+  mica_report_destroy(first);
+  ck_ok(mica_run_evaluate(run, path, MICA_PART_TRAIN, &m));
+  ck_assert_int_eq(m.samples, 2);
+  remarked(run, "1 row without an answer is left out");
+  remarked(run, "2 cells of 'colour' are of classes that training did not see and count as none: \"purple\"");
   refused(run, "a,b,target\n1,2,3\n1,2,4.5\n", "no column 'colour'", "trained on");
   mica_run_destroy(run);
 }
