@@ -49,10 +49,11 @@ typedef struct mica_weights mica_weights;
  *   a folder                    model.safetensors.index.json, else model.safetensors, else its only index, its only
  *                               safetensors file or its only GGUF file, in this order
  *
- * A file is recognised by its content. MICA_E_NOT_FOUND when there is nothing of the kind; MICA_E_FORMAT for what
- * mica_safetensors_open and mica_gguf_open refuse, for an index that names a file outside its folder, for a tensor that
- * the file of the index lacks, that the index lacks, or that two files have; MICA_E_UNSUPPORTED for safetensors in a
- * build without cJSON. An index whose total_size is wrong is a warning in the log. */
+ * A file is recognised by its content or by the ending .gguf. MICA_E_NOT_FOUND when there is nothing of the kind;
+ * MICA_E_FORMAT for what mica_safetensors_open and mica_gguf_open refuse, for an index that names a file outside its
+ * folder, for a tensor that the file of the index lacks, that the index lacks, or that two files have;
+ * MICA_E_UNSUPPORTED for safetensors in a build without cJSON. An index whose total_size is wrong is a warning in the
+ * log. */
 MICA_API MICA_CHECKED mica_status mica_weights_open(const char *path, mica_weights **weights);
 
 /* Adds an owner, which calls mica_weights_close as well. Any thread. Returns weights. */

@@ -2,6 +2,7 @@
 #include "cli/onnx_info.h"
 #include "cli/result.h"
 #include "cli/text.h"
+#include "cli/weights_info.h"
 
 #include <mica/mica.h>
 
@@ -17,8 +18,8 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
-            .help =
-                "a folder that mica train wrote, a network such as resnet18, a safetensors file or a model in ONNX"),
+            .help = "a folder that mica train wrote, a network such as resnet18, a safetensors or GGUF file, a folder "
+                    "of a published model or a model in ONNX"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "the shape of an input of a model in ONNX, of several parted by commas; open dimensions are 1 "
                     "without, of sounds a second"),
@@ -26,22 +27,13 @@ static const cli_option options[] = {
     {0},
 };
 
-static int64_t elements(const mica_safetensors_entry *entry) {
-  int64_t count = 1;
-  for (int32_t i = 0; i < entry->shape.rank; i++) count *= entry->shape.dim[i];
-  return count;
-}
-
 static void print_tensors(const mica_safetensors *file) {
   int64_t all = 0;
   uint64_t bytes = 0;
   char size[CLI_BYTES_TEXT];
   for (size_t i = 0; i < mica_safetensors_count(file); i++) {
     const mica_safetensors_entry *entry = mica_safetensors_at(file, i);
-    char shape[MICA_SHAPE_TEXT];
-    printf("  %-40s %-5s %-20s %10" PRId64 "\n", cli_clean(entry->name), cli_clean(entry->type),
-           mica_shape_format(entry->shape, shape), elements(entry));
-    all += elements(entry);
+    all += cli_print_tensor(entry->name, entry->type, entry->shape);
     bytes += entry->bytes;
   }
   printf("%zu tensors, %" PRId64 " elements, %s\n", mica_safetensors_count(file), all, cli_format_bytes(bytes, size));
@@ -235,7 +227,8 @@ static int show_onnx(const cli_command *self, const struct values *v) {
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);
-} kinds[] = {{is_folder, show_run}, {is_network, show_network}, {is_any, show_safetensors}};
+} kinds[] = {
+    {cli_weights_are, cli_weights_info}, {is_folder, show_run}, {is_network, show_network}, {is_any, show_safetensors}};
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
@@ -251,7 +244,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_info = {
     .name = "info",
-    .summary = "show what is in a run, a network by name, a safetensors, GGUF or ONNX file",
+    .summary = "show what is in a run, a model file or folder, or a network by name",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -155,12 +155,17 @@ static bool is_json(const unsigned char *data, size_t bytes) {
   return at < bytes && data[at] == '{';
 }
 
+static bool is_named_gguf(const char *path) {
+  const size_t n = strlen(path);
+  return n > 5 && !strcmp(path + n - 5, ".gguf");
+}
+
 static mica_status open_file(mica_weights *w, const char *path) {
   const unsigned char *data = NULL;
   size_t bytes = 0;
   MICA_TRY(mica__file_map(path, &data, &bytes));
   mica_status status;
-  if (bytes >= 4 && !memcmp(data, "GGUF", 4))
+  if ((bytes >= 4 && !memcmp(data, "GGUF", 4)) || is_named_gguf(path))
     status = open_gguf(w, path);
   else if (is_json(data, bytes))
     status = open_index(w, path, data, bytes);

@@ -199,6 +199,8 @@ START_TEST(wrong_calls_are_refused) {
   fails("empty", MICA_E_FORMAT, "empty");
   files_write_text("short", "GGUF");
   fails("short", MICA_E_FORMAT, "truncated");
+  files_write_text("other.gguf", "{\"a\": 1}");
+  fails("other.gguf", MICA_E_FORMAT, "it is no GGUF file");
 }
 END_TEST
 

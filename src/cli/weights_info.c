@@ -1,0 +1,212 @@
+#include "cli/weights_info.h"
+
+#include "cli/json.h"
+#include "cli/result.h"
+#include "cli/text.h"
+
+#include <mica/gguf.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Elements of an array, and bytes of a text, that are printed. */
+#define MOST_ELEMENTS 8
+#define MOST_BYTES 60
+
+/* --- what a path is --- */
+
+static bool is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+static bool begins_as_gguf(const char *path) {
+  char magic[4] = {0};
+  FILE *file = fopen(path, "rb");
+  const bool read = file && fread(magic, 1, sizeof magic, file) == sizeof magic;
+  if (file) fclose(file);
+  return read && !memcmp(magic, "GGUF", sizeof magic);
+}
+
+static bool is_named(const char *path, const char *ending) {
+  const size_t n = strlen(path), m = strlen(ending);
+  return n > m && !strcmp(path + n - m, ending);
+}
+
+typedef enum folder_kind { NOTHING, RUN, PUBLISHED } folder_kind;
+
+/* A folder by the texts in its config.json: a run's begins with the version of Mica that wrote it. */
+static folder_kind kind_of(const char *folder) {
+  static char text[1 << 16];
+  char path[4096];
+  const int length = snprintf(path, sizeof path, "%s/config.json", folder);
+  FILE *file = length < (int)sizeof path ? fopen(path, "rb") : NULL;
+  if (!file) return NOTHING;
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  if (!strstr(text, "\"mica\":") && (strstr(text, "\"model_type\"") || strstr(text, "\"architectures\"")))
+    return PUBLISHED;
+  return RUN;
+}
+
+bool cli_weights_are(const char *path) {
+  if (!is_folder(path)) return is_named(path, ".index.json") || is_named(path, ".gguf") || begins_as_gguf(path);
+  const folder_kind kind = kind_of(path);
+  if (kind != NOTHING) return kind == PUBLISHED;
+  mica_weights *weights = NULL;
+  const bool opened = mica_weights_open(path, &weights) == MICA_OK;
+  mica_weights_close(weights);
+  return opened || mica_error_status() != MICA_E_NOT_FOUND;
+}
+
+/* --- in a terminal --- */
+
+static int64_t elements(mica_shape shape) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i];
+  return count;
+}
+
+int64_t cli_print_tensor(const char *name, const char *type, mica_shape shape) {
+  char text[MICA_SHAPE_TEXT];
+  printf("  %-40s %-5s %-20s %10" PRId64 "\n", cli_clean(name), cli_clean(type), mica_shape_format(shape, text),
+         elements(shape));
+  return elements(shape);
+}
+
+/* The bytes of a text that are printed, whole characters of UTF-8. */
+static size_t shown(mica_gguf_text text) {
+  size_t n = text.length < MOST_BYTES ? text.length : MOST_BYTES;
+  if (n == text.length) return n;
+  while (n > 0 && ((unsigned char)text.bytes[n] & 0xc0) == 0x80) n--;
+  return n;
+}
+
+static void print_element(const mica_gguf_value *value, size_t i) {
+  const mica_gguf_text text = mica_gguf_text_at(value, i);
+  switch (value->kind) {
+  case MICA_GGUF_KIND_TEXT:
+    putchar('"');
+    cli_print_clean(text.bytes, shown(text));
+    printf(shown(text) < text.length ? "...\"" : "\"");
+    break;
+  case MICA_GGUF_KIND_ARRAY: printf("%s[%zu]", "array", mica_gguf_array_at(value, i)->count); break;
+  case MICA_GGUF_KIND_BOOL: printf("%s", mica_gguf_integer(value, i) ? "true" : "false"); break;
+  case MICA_GGUF_KIND_F32: printf("%.9g", mica_gguf_number(value, i)); break;
+  case MICA_GGUF_KIND_F64: printf("%.17g", mica_gguf_number(value, i)); break;
+  default: printf("%" PRId64, mica_gguf_integer(value, i));
+  }
+}
+
+static void print_key(const mica_gguf_value *value) {
+  char kind[64];
+  snprintf(kind, sizeof kind, value->array ? "%s[%zu]" : "%s", mica_gguf_kind_name(value->kind), value->count);
+  printf("  %-40s %-13s", cli_clean(value->key), kind);
+  for (size_t i = 0; i < value->count && i < MOST_ELEMENTS; i++) {
+    printf(i ? ", " : " ");
+    print_element(value, i);
+  }
+  printf(value->count > MOST_ELEMENTS ? ", ...\n" : "\n");
+}
+
+/* "Q4_1 210, F32 61": the types in the order in which they come. */
+static void print_types(const mica_weights *weights) {
+  const size_t count = mica_weights_count(weights);
+  for (size_t i = 0, types = 0; i < count; i++) {
+    const char *type = mica_weights_at(weights, i)->type;
+    size_t first = 0, of_type = 0;
+    while (strcmp(mica_weights_at(weights, first)->type, type) != 0) first++;
+    if (first < i) continue;
+    for (size_t j = i; j < count; j++) of_type += !strcmp(mica_weights_at(weights, j)->type, type);
+    printf("%s%s %zu", types++ ? ", " : ": ", type, of_type);
+  }
+  putchar('\n');
+}
+
+static void print_all(const mica_weights *weights) {
+  const mica_gguf *gguf = mica_weights_gguf(weights);
+  const size_t files = mica_weights_file_count(weights);
+  int64_t all = 0;
+  uint64_t bytes = 0;
+  char size[CLI_BYTES_TEXT];
+  for (size_t i = 0; gguf && i < mica_gguf_key_count(gguf); i++) print_key(mica_gguf_key_at(gguf, i));
+  if (gguf) putchar('\n');
+  for (size_t i = 0; i < mica_weights_count(weights); i++) {
+    const mica_weight_entry *entry = mica_weights_at(weights, i);
+    all += cli_print_tensor(entry->name, entry->type, entry->shape);
+    bytes += entry->bytes;
+  }
+  if (files > 1) printf("%zu files, ", files);
+  printf("%zu tensors, %" PRId64 " elements, %s", mica_weights_count(weights), all, cli_format_bytes(bytes, size));
+  print_types(weights);
+}
+
+/* --- as JSON --- */
+
+static void add_element(cli_json *json, cJSON *list, const char *key, const mica_gguf_value *value, size_t i) {
+  const mica_gguf_text text = mica_gguf_text_at(value, i);
+  const int64_t integer = mica_gguf_integer(value, i);
+  switch (value->kind) {
+  case MICA_GGUF_KIND_TEXT: cli_json_bytes(json, list, key, text.bytes, text.length); break;
+  case MICA_GGUF_KIND_ARRAY: cli_json_integer(json, list, key, mica_gguf_array_at(value, i)->count); break;
+  case MICA_GGUF_KIND_BOOL: cli_json_bool(json, list, key, integer != 0); break;
+  case MICA_GGUF_KIND_F32:
+  case MICA_GGUF_KIND_F64: cli_json_real(json, list, key, mica_gguf_number(value, i)); break;
+  default:
+    if (integer < 0)
+      cli_json_real(json, list, key, (double)integer);
+    else
+      cli_json_integer(json, list, key, (uint64_t)integer);
+  }
+}
+
+/* Single values stand as they are, arrays as {"kind": "text", "count": 49152, "first": [...]}. */
+static void add_keys(cli_json *json, const mica_gguf *gguf) {
+  cJSON *keys = cli_json_object(json, json->root, "keys");
+  for (size_t k = 0; k < mica_gguf_key_count(gguf); k++) {
+    const mica_gguf_value *value = mica_gguf_key_at(gguf, k);
+    if (!value->array) {
+      add_element(json, keys, value->key, value, 0);
+      continue;
+    }
+    cJSON *array = cli_json_object(json, keys, value->key);
+    cli_json_text(json, array, "kind", mica_gguf_kind_name(value->kind));
+    cli_json_integer(json, array, "count", value->count);
+    cJSON *first = cli_json_array(json, array, "first");
+    for (size_t i = 0; i < value->count && i < MOST_ELEMENTS; i++) add_element(json, first, NULL, value, i);
+  }
+}
+
+static void add_all(cli_json *json, const mica_weights *weights) {
+  if (mica_weights_gguf(weights)) add_keys(json, mica_weights_gguf(weights));
+  cJSON *files = cli_json_array(json, json->root, "files");
+  for (size_t i = 0; i < mica_weights_file_count(weights); i++)
+    cli_json_text(json, files, NULL, mica_weights_file_at(weights, i)->path);
+  cJSON *tensors = cli_json_array(json, json->root, "tensors");
+  for (size_t i = 0; i < mica_weights_count(weights); i++) {
+    const mica_weight_entry *entry = mica_weights_at(weights, i);
+    cJSON *one = cli_json_object(json, tensors, NULL), *shape = cli_json_array(json, one, "shape");
+    cli_json_text(json, one, "name", entry->name);
+    cli_json_text(json, one, "type", entry->type);
+    for (int32_t d = 0; d < entry->shape.rank; d++) cli_json_integer(json, shape, NULL, (uint64_t)entry->shape.dim[d]);
+  }
+}
+
+int cli_weights_info(const cli_command *self, const char *path, bool as_json) {
+  mica_weights *weights = NULL;
+  if (mica_weights_open(path, &weights) != MICA_OK) return cli_fail_library(self);
+  int status = CLI_OK;
+  if (as_json) {
+    cli_json json;
+    cli_json_begin(&json);
+    add_all(&json, weights);
+    status = cli_json_print(&json, self);
+  } else {
+    print_all(weights);
+  }
+  mica_weights_close(weights);
+  return status;
+}
