@@ -8,7 +8,7 @@
  *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
  *   graph nodes attention rnn     computations as graphs: builders, gradients
  *   index loss vision quant       indices; losses; boxes and pictures; integers that stand for real numbers
- *   sparse                        large tables of which few rows are read; sampled classes
+ *   sparse                        large tables, few rows of them read; sampled classes
  *   signal speech                 sound: spectra, mel features; from scores to text, and its errors
  *   session                       a graph compiled for a device, to be run again and again
  *   nn optim model                layers with named parameters, optimisers, networks known by name
@@ -18,6 +18,7 @@
  *   train metric                  epochs, validation, metrics, checkpoints
  *   dist parallel                 several devices or machines that train one network
  *   tokenizer                     texts as token ids and back, tokenizer.json
+ *   chat_template                 conversations as the text that a chat model reads
  *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
  *   transcribe                    sound to text as it comes
  *   compress                      smaller networks: weights and inputs of layers as integers
@@ -62,6 +63,7 @@
 #include <mica/blocks.h>
 #include <mica/buffer.h>
 #include <mica/cache.h>
+#include <mica/chat_template.h>
 #include <mica/compare.h>
 #include <mica/compress.h>
 #include <mica/conv.h>

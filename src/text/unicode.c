@@ -77,7 +77,7 @@ bool mica__is_mark(uint32_t c, bool all) {
   if (c < 0x80) return false;
   return all ? is_among(c, MARKS) != IS_IN(c, other_marks) : is_among(c, BIT(MN)) != IS_IN(c, other_nonspacing);
 }
-/* The table of the package is that of Unicode 8, before these formats. */
+/* The package has the table of Unicode 8, before these formats. */
 bool mica__is_other(uint32_t c) {
   if (c == 0x890 || c == 0x891 || c == 0x8e2 || c == 0x110cd || (c >= 0x13430 && c <= 0x13438)) return false;
   return is_among(c, BIT(CC) | BIT(CF) | BIT(CO));
@@ -90,6 +90,19 @@ bool mica__is_word(uint32_t c) {
       (c >= 0x1f150 && c <= 0x1f169) || (c >= 0x1f170 && c <= 0x1f189))
     return true;
   return is_among(c, BIT(LU) | BIT(LL) | BIT(LT) | BIT(LM) | BIT(LO) | MARKS | BIT(ND) | BIT(NL) | BIT(PC));
+}
+
+bool mica__is_letter(uint32_t c) { return is_among(c, BIT(LU) | BIT(LL) | BIT(LT) | BIT(LM) | BIT(LO)); }
+bool mica__is_printable(uint32_t c) {
+  return !is_among(c, BIT(CC) | BIT(CF) | BIT(CS) | BIT(CO) | BIT(CN) | BIT(ZL) | BIT(ZP) | BIT(ZS)) || c == ' ';
+}
+
+void mica__add_upper(mica__text *out, uint32_t c) {
+  if (c == 0xdf) { /* U+00DF is two letters in upper case */
+    mica__text_add(out, "SS");
+    return;
+  }
+  mica__utf8_add(out, (uint32_t)utf8proc_toupper((utf8proc_int32_t)c));
 }
 
 void mica__add_lower(mica__text *out, uint32_t c) {
@@ -139,7 +152,10 @@ bool mica__is_numeric(uint32_t c) { return c >= '0' && c <= '9'; }
 bool mica__is_mark(uint32_t c, bool all) { return (void)c, (void)all, false; }
 bool mica__is_other(uint32_t c) { return c < 0x20 || c == 0x7f; }
 bool mica__is_word(uint32_t c) { return c == '_' || (c < 0x80 && (c >= '0') && !is_ascii_punctuation(c) && c != 0x7f); }
-void mica__add_lower(mica__text *out, uint32_t c) { mica__utf8_add(out, c); }
+bool mica__is_letter(uint32_t c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c >= 0x80; }
+bool mica__is_printable(uint32_t c) { return c >= ' ' && c != 0x7f; }
+void mica__add_lower(mica__text *out, uint32_t c) { mica__utf8_add(out, c >= 'A' && c <= 'Z' ? c | 0x20 : c); }
+void mica__add_upper(mica__text *out, uint32_t c) { mica__utf8_add(out, c >= 'a' && c <= 'z' ? c & 0x5f : c); }
 mica_status mica__add_normal(mica__text *out, const char *text, size_t bytes, mica__form form) {
   (void)out, (void)text, (void)bytes, (void)form;
   return mica__unicode_need("a normal form");

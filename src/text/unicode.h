@@ -32,8 +32,13 @@ bool mica__is_word(uint32_t character);
 bool mica__is_mark(uint32_t character, bool all);
 /* Categories Cc, Cf and Co, as far as BertNormalizer knows them. */
 bool mica__is_other(uint32_t character);
-/* Appends the character in lower case. */
+/* Categories L. */
+bool mica__is_letter(uint32_t character);
+/* What a font may show: neither a control, a format, a private or unassigned character, nor a separator. */
+bool mica__is_printable(uint32_t character);
+/* Appends the character in lower, in upper case. Without tables only ASCII has cases. */
 void mica__add_lower(mica__text *out, uint32_t character);
+void mica__add_upper(mica__text *out, uint32_t character);
 /* Appends a text's normal form. MICA_E_FORMAT for a run of combining marks that would take too long to be ordered. */
 typedef enum mica__form { MICA__NFC, MICA__NFD, MICA__NFKC, MICA__NFKD } mica__form;
 mica_status mica__add_normal(mica__text *out, const char *text, size_t bytes, mica__form form);

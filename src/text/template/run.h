@@ -1,0 +1,130 @@
+/* text/template/run.h: one run of a template, and what its parts ask of each other. */
+#ifndef MICA_TEXT_TEMPLATE_RUN_H
+#define MICA_TEXT_TEMPLATE_RUN_H
+
+#include "text/template/native.h"
+#include "text/template/parse.h"
+
+#define MICA__MOST_TEMPLATE_STEPS 1000000
+#define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20)
+#define MICA__MOST_RUN_DEPTH 500 /* expressions and statements inside of each other */
+
+typedef struct mica__binding {
+  int32_t name;
+  mica__object value;
+} mica__binding;
+
+/* Names of a block; macros keep the scope that they were made in. */
+typedef struct mica__scope mica__scope;
+struct mica__scope {
+  mica__scope *parent;
+  mica__binding *list;
+  size_t count, room;
+};
+
+typedef struct mica__loop {
+  const mica__syntax *node; /* a FOR */
+  mica__scope *scope;       /* the scope around it */
+  const mica__object *items;
+  size_t count, index;
+  int depth; /* 1: of no recursion */
+  /* What loop(items) calls. */
+  mica_status (*recurse)(mica__render *run, const struct mica__loop *loop, const mica__object *iterated,
+                         mica__object *result);
+  mica__object *changed; /* what "changed" was given last; undefined: nothing */
+} mica__loop;
+
+typedef struct mica__macro {
+  const mica__syntax *node; /* a MACRO or a CALL_BLOCK */
+  mica__scope *scope;
+  mica_status (*call)(mica__render *run, const struct mica__macro *macro, const mica__object *caller,
+                      const mica__arguments *call, mica__object *result);
+} mica__macro;
+
+/* A method with what it is of. */
+typedef struct mica__bound {
+  mica__object self;
+  const mica__native_row *row;
+} mica__bound;
+
+struct mica__render {
+  const mica_chat_template *t;
+  int64_t time; /* mica_chat_options.time */
+  mica__arena arena;
+  mica__scope *scope;
+  mica__text *out, text; /* out: the text that grows: of the run or of a block */
+  size_t captured;       /* bytes of all outer texts */
+  int64_t steps;
+  int depth, calls;
+  enum { MICA__RENDER_ON, MICA__RENDER_BREAK, MICA__RENDER_CONTINUE } jump;
+  bool located; /* the failure's sentence has its place */
+  mica_text_span *spans;
+  size_t span_count, span_room;
+};
+
+/* Runs the template in run->scope. */
+mica_status mica__render_template(mica__render *run);
+/* Counts a step and one per 256 bytes of work. */
+mica_status mica__render_step(mica__render *run, size_t bytes);
+mica_status mica__render_print(mica__render *run, const char *text, size_t bytes);
+mica_status mica__render_set(mica__render *run, mica__scope *scope, int32_t name, const mica__object *value);
+mica_status mica__render_scope(mica__render *run, mica__scope *parent, mica__scope **scope);
+/* Runs statements in a scope, with the output as a value. */
+mica_status mica__render_capture(mica__render *run, const mica__syntax *body, mica__scope *scope, mica__object *text);
+
+mica_status mica__render_evaluate(mica__render *run, const mica__syntax *node, mica__object *value);
+/* Arguments of a CALL, a FILTER or a TEST. */
+mica_status mica__render_arguments(mica__render *run, const mica__syntax *list, mica__arguments *call);
+/* Applies FILTERs to a block's text. */
+mica_status mica__render_filters(mica__render *run, const mica__syntax *filter, const mica__object *text,
+                                 mica__object *value);
+mica_status mica__render_call(mica__render *run, const mica__object *callee, const mica__arguments *call,
+                              const mica__object *caller, mica__object *result);
+
+/* "format" % arguments: a tuple has several. */
+mica_status mica__render_format(mica__render *run, const mica__object *format, const mica__object *arguments,
+                                mica__object *result);
+/* a op b */
+mica_status mica__render_operate(mica__render *run, mica__operator op, const mica__object *a, const mica__object *b,
+                                 mica__object *result);
+mica_status mica__render_contains(mica__render *run, const mica__object *container, const mica__object *item,
+                                  bool *contains);
+mica_status mica__render_attribute(mica__render *run, const mica__object *of, const char *name, size_t bytes,
+                                   mica__object *value);
+mica_status mica__render_item(mica__render *run, const mica__object *of, const mica__object *index,
+                              mica__object *value);
+/* of[start:stop:step]; NULL parts are not given. */
+mica_status mica__render_slice(mica__render *run, const mica__object *of, const mica__object *const part[3],
+                               mica__object *value);
+
+/* What a value is when it is iterated: *items has *count values. MICA_E_FORMAT for what cannot be. */
+mica_status mica__render_items(mica__render *run, const mica__object *v, const mica__object **items, size_t *count);
+/* A value's text for HTML, which is safe. */
+mica_status mica__escape_text(mica__render *run, const mica__object *v, mica__object *result);
+/* A text behind another; if one is safe, the other is escaped. */
+mica_status mica__render_join(mica__render *run, const mica__object *first, const mica__object *second,
+                              mica__object *joined);
+/* A value as text, as printed. */
+mica_status mica__render_text(mica__render *run, const mica__object *v, mica__object *text);
+/* A copy of a text that is freed. */
+mica_status mica__render_keep(mica__render *run, mica__text *made, mica__object *value);
+/* The failure that the use of an undefined value is. */
+mica_status mica__render_undefined(const mica__object *v);
+/* An undefined value with a sentence. */
+mica_status mica__render_make_undefined(mica__render *run, mica__object *v, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Refuses names that a namespace cannot have. */
+mica_status mica__check_member(const mica__object *name);
+
+/* Characters of a text. */
+size_t mica__characters(const char *text, size_t bytes);
+/* The byte at which character `index` begins; `bytes` past the end. */
+size_t mica__character_at(const char *text, size_t bytes, size_t index);
+bool mica__is_blank(uint32_t c);
+/* Without characters of `set` (NULL: blanks) at the beginning, the end. */
+mica__object mica__strip(const mica__object *text, const mica__object *set, bool left, bool right);
+/* The first byte at which `part` begins from `from` on; SIZE_MAX: none. */
+size_t mica__find_text(const char *text, size_t bytes, size_t from, const char *part, size_t part_bytes);
+
+#endif

@@ -1,0 +1,153 @@
+/* text/template/value.h: values of a template, which live in the arena of one run.
+ *
+ * Nothing that a template can reach changes once it is made, but the members of a namespace. So texts and lists are
+ * shared slices: stripping a text or cutting a list copies nothing. */
+#ifndef MICA_TEXT_TEMPLATE_VALUE_H
+#define MICA_TEXT_TEMPLATE_VALUE_H
+
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MICA__MOST_TEMPLATE_DEPTH 64
+#define MICA__MOST_TEMPLATE_MEMORY ((size_t)256 << 20)
+
+/* --- memory --- */
+
+#define MICA__GROWING_TEXTS 4
+
+typedef struct mica__arena_chunk mica__arena_chunk;
+/* Zero-initialise; everything is freed at once. */
+typedef struct mica__arena {
+  mica__arena_chunk *chunks;
+  char *next, *end;
+  size_t total; /* bytes of all chunks, at most MICA__MOST_TEMPLATE_MEMORY */
+  struct {
+    char *end, *limit; /* of a text that has room to grow */
+  } growing[MICA__GROWING_TEXTS];
+  unsigned oldest; /* of the growing texts */
+} mica__arena;
+
+/* Memory that is aligned for any value. MICA_E_NOMEM, or MICA_E_FORMAT past the limit. */
+mica_status mica__arena_take(mica__arena *arena, size_t count, size_t size, void *memory);
+/* A copy of bytes. */
+mica_status mica__arena_copy(mica__arena *arena, const char *text, size_t bytes, const char **copy);
+/* One text behind another. A long text that is made so gets room to grow, and what is joined to it next is added in
+ * place: a text that grows piece by piece costs its length, not the square of it. */
+mica_status mica__arena_join(mica__arena *arena, const char *first, size_t first_bytes, const char *second,
+                             size_t second_bytes, const char **joined);
+void mica__arena_free(mica__arena *arena);
+
+/* --- values --- */
+
+typedef enum mica__object_kind {
+  MICA__OBJECT_UNDEFINED, /* text: the sentence of the error that its use is */
+  MICA__OBJECT_NONE,
+  MICA__OBJECT_BOOL,
+  MICA__OBJECT_INTEGER,
+  MICA__OBJECT_BIG, /* an integer of JSON beyond 64 bits: its digits as text */
+  MICA__OBJECT_FLOAT,
+  MICA__OBJECT_TEXT,
+  MICA__OBJECT_LIST,
+  MICA__OBJECT_TUPLE,
+  MICA__OBJECT_DICT,
+  MICA__OBJECT_NAMESPACE, /* dict */
+  MICA__OBJECT_LOOP,      /* other: struct mica__loop of run.h */
+  MICA__OBJECT_MACRO,     /* other: struct mica__macro of run.h */
+  MICA__OBJECT_FUNCTION,  /* other: a row of functions.def */
+  MICA__OBJECT_METHOD     /* other: struct mica__bound of run.h */
+} mica__object_kind;
+
+typedef struct mica__dict mica__dict;
+typedef struct mica__object {
+  mica__object_kind kind;
+  union {
+    bool truth;
+    int64_t integer;
+    double number;
+    const char *text;                 /* valid UTF-8 without a terminator */
+    const struct mica__object *items; /* of lists and tuples */
+    mica__dict *dict;
+    const void *other;
+  } as;
+  size_t count; /* bytes of a text, items of a list */
+  bool safe;    /* a text that "safe" or "escape" made: what is joined to it is escaped for HTML, as Jinja does */
+} mica__object;
+
+/* Members in the order in which they were first set. */
+struct mica__dict {
+  mica__object *keys, *values;
+  size_t count, room;
+  uint32_t *slots; /* index + 1 of a member by the hash of its key; NULL while there are few */
+  size_t slot_count;
+};
+
+static inline mica__object mica__object_none(void) { return (mica__object){.kind = MICA__OBJECT_NONE}; }
+static inline mica__object mica__object_bool(bool truth) {
+  return (mica__object){.kind = MICA__OBJECT_BOOL, .as.truth = truth};
+}
+static inline mica__object mica__object_integer(int64_t n) {
+  return (mica__object){.kind = MICA__OBJECT_INTEGER, .as.integer = n};
+}
+static inline mica__object mica__object_float(double x) {
+  return (mica__object){.kind = MICA__OBJECT_FLOAT, .as.number = x};
+}
+static inline mica__object mica__object_text(const char *text, size_t bytes) {
+  return (mica__object){.kind = MICA__OBJECT_TEXT, .as.text = text, .count = bytes};
+}
+static inline mica__object mica__object_list(const mica__object *items, size_t count) {
+  return (mica__object){.kind = MICA__OBJECT_LIST, .as.items = items, .count = count};
+}
+static inline bool mica__object_is_list(const mica__object *v) {
+  return v->kind == MICA__OBJECT_LIST || v->kind == MICA__OBJECT_TUPLE;
+}
+static inline bool mica__object_is_number(const mica__object *v) {
+  return v->kind == MICA__OBJECT_BOOL || v->kind == MICA__OBJECT_INTEGER || v->kind == MICA__OBJECT_BIG ||
+         v->kind == MICA__OBJECT_FLOAT;
+}
+/* The integer of an INTEGER or a BOOL. */
+static inline bool mica__object_as_integer(const mica__object *v, int64_t *n) {
+  if (v->kind != MICA__OBJECT_INTEGER && v->kind != MICA__OBJECT_BOOL) return false;
+  *n = v->kind == MICA__OBJECT_INTEGER ? v->as.integer : v->as.truth;
+  return true;
+}
+/* The value of a number. */
+double mica__object_as_double(const mica__object *v);
+
+/* Python's name of a kind: "str", "NoneType". */
+const char *mica__object_type(const mica__object *v);
+bool mica__object_is_true(const mica__object *v);
+bool mica__object_equal(const mica__object *a, const mica__object *b);
+bool mica__object_equals_text(const mica__object *v, const char *text);
+/* *order is below, at or above 0. MICA_E_FORMAT if the kinds have no order. */
+mica_status mica__object_compare(const mica__object *a, const mica__object *b, int *order);
+
+mica_status mica__dict_create(mica__arena *arena, mica__dict **dict);
+/* Sets a member. MICA_E_FORMAT for a key that cannot be one (a list, a dict). */
+mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__object *key, const mica__object *value);
+/* NULL: not found. */
+const mica__object *mica__dict_find(const mica__dict *dict, const mica__object *key);
+const mica__object *mica__dict_find_text(const mica__dict *dict, const char *key, size_t bytes);
+
+/* Appends what Python's str() and repr() give. Stops quietly at a depth of MICA__MOST_TEMPLATE_DEPTH: "...". */
+void mica__object_print(mica__text *out, const mica__object *v);
+void mica__object_repr(mica__text *out, const mica__object *v, int depth);
+/* Appends what Python's repr() of a float gives: the shortest digits that are read back as the same number. */
+void mica__float_repr(mica__text *out, double x);
+
+/* --- JSON --- */
+
+/* The value of a JSON text. MICA_E_FORMAT with the byte. */
+mica_status mica__object_read_json(mica__arena *arena, const char *json, size_t bytes, mica__object *value);
+
+typedef struct mica__json_style {
+  const char *comma, *colon; /* between items, between key and value */
+  const char *indent;        /* per level; NULL: all on one line */
+  bool ascii, sort;          /* escape all but ASCII; order the keys */
+} mica__json_style;
+/* Appends what Python's json.dumps gives. MICA_E_FORMAT for what JSON does not have. */
+mica_status mica__object_write_json(mica__text *out, const mica__object *v, const mica__json_style *style);
+
+#endif
