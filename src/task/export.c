@@ -21,7 +21,7 @@ static mica_status name_layers(const mica_nn *nn) {
 
 /* --- metadata --- */
 
-#define MOST_TEXTS 32
+#define MOST_TEXTS 40
 typedef struct metadata {
   mica__text texts[MOST_TEXTS];
   mica_onnx_text list[MOST_TEXTS];
@@ -69,6 +69,7 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
                                       "input",
                                       "mean",
                                       "deviation",
+                                      "fills",
                                       "categories",
                                       "category_classes",
                                       "category_names",
@@ -125,7 +126,8 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
 static const mica_onnx_text sample_docs[] = {
     {"image", "a picture: (u8 / 255 - \"mean\") / \"deviation\" of the channel"},
     {"x",
-     "numbers in the order of \"columns\": (number - \"mean\") / \"deviation\" of the column, less \"bases\" first"},
+     "numbers in the order of \"columns\": (number - \"mean\") / \"deviation\" of the column, less \"bases\" first; a "
+     "missing number is that of \"fills\""},
     {"shares", "the probability of each of the \"classes\""},
     {0}};
 

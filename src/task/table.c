@@ -59,9 +59,10 @@ mica_status mica__run_outline(mica_run *run) {
     const bool header = mica__run_fact_number(run, "header", 0) > 0;
     MICA_TRY(mica__outline_open(texts, count, header, names, classes, run->bases, &run->outline));
     run->outlined = (double)mica_dataset_shape(run->outline).dim[0] == input[0];
-    if (run->outlined) return MICA_OK;
+    if (run->outlined) return mica__run_fill(run, run->outline);
     mica_dataset_destroy(run->outline);
     run->outline = NULL;
   }
-  return count_columns(run, (size_t)input[0]);
+  MICA_TRY(count_columns(run, (size_t)input[0]));
+  return mica__run_fill(run, run->outline);
 }
