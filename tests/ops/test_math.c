@@ -28,7 +28,8 @@ static const struct {
     {"mica_exp", exp, 1},         {"mica_expm1", expm1, 2},       {"mica_log", log, 1},
     {"mica_log1p", log1p, 2},     {"mica_tanh", tanh, 3},         {"mica_erf", erf, 2},
     {"mica_sigmoid", sigmoid, 3}, {"mica_softplus", softplus, 3}, {"mica_normal_cdf", normal_cdf, 6},
-    {"mica_rint", nearbyint, 0},
+    {"mica_rint", nearbyint, 0},  {"mica_sin", sin, 3},           {"mica_cos", cos, 3},
+    {"mica_tan", tan, 5},
 };
 #define FUNCTIONS ((int)(sizeof functions / sizeof *functions))
 

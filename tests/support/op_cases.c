@@ -45,7 +45,8 @@ double test_random(uint64_t *state, double low, double high) {
 }
 
 static double *make_values(const test_operand *operand, mica_dtype dtype, uint64_t *state) {
-  static const double specials[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 88, -88, 1e4, -1e4, 1e-3, 0.5, -0.5};
+  static const double specials[] = {0,   -0.0, INFINITY, -INFINITY, NAN,  1,   -1,    88,  -88,
+                                    1e4, -1e4, 1e-3,     0.5,       -0.5, 1e8, -1e30, 1e-7};
   int64_t count = test_count(operand->shape);
   double *values = calloc((size_t)count + 1, sizeof *values);
   unsigned char element[8] = {0};

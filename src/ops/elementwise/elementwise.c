@@ -38,7 +38,8 @@ static mica_status infer_broadcast(const mica__type *inputs, int32_t input_count
 
 static double floor_mod(double a, double b) {
   double r = fmod(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  if (r == 0) return copysign(r, b);
+  return (r < 0) != (b < 0) ? r + b : r;
 }
 
 /* d/da of a sigmoid(a), whose value is y */
