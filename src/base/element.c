@@ -1,6 +1,7 @@
 #include "base/element.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 static float float_of_bits(uint32_t bits) {
@@ -122,4 +123,15 @@ double mica__element_roundoff(mica_dtype dtype) {
   case MICA_BF16: return 0x1p-8;
   default: return 0;
   }
+}
+
+bool mica__bools_are(const void *data, size_t count) {
+  unsigned char all = 0;
+  for (size_t i = 0; i < count; i++) all |= ((const unsigned char *)data)[i];
+  return all <= 1;
+}
+
+void mica__bools_from(void *data, size_t count) {
+  unsigned char *bytes = data;
+  for (size_t i = 0; i < count; i++) bytes[i] = bytes[i] != 0;
 }

@@ -5,6 +5,7 @@
 
 #include <mica/dtype.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Element i of data. i64 and u64 beyond 2^53 are rounded. */
@@ -21,6 +22,11 @@ void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value);
 /* Stores value as element i, cut towards zero and modulo the range of an integer type (what is not finite gives 0);
  * other types as above. */
 void mica__element_wrap(mica_dtype dtype, void *data, int64_t i, double value);
+
+/* True if every byte is a bool, 0 or 1. */
+bool mica__bools_are(const void *data, size_t count);
+/* Makes 1 of every byte that is not 0. */
+void mica__bools_from(void *data, size_t count);
 
 /* The unit roundoff: half the distance from 1 to the next number; 0 for integers. */
 double mica__element_roundoff(mica_dtype dtype);

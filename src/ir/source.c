@@ -112,6 +112,7 @@ mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, 
   void *copy = malloc(bytes ? bytes : 1);
   if (!copy) return mica__graph_fail_with(graph, mica__fail_nomem("a constant"));
   if (bytes) memcpy(copy, data, bytes);
+  if (dtype == MICA_BOOL) mica__bools_from(copy, bytes);
   mica_value value = mica__graph_add_source(graph, &mica__op_constant, NULL, type);
   if (value.graph)
     mica__graph_node(graph, value.id)->data = copy;

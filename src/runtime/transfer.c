@@ -1,4 +1,5 @@
 /* Moving data between host and device. */
+#include "base/element.h"
 #include "base/error.h"
 #include "runtime/buffer.h"
 #include "runtime/lost.h"
@@ -114,11 +115,23 @@ static mica_status upload(mica_queue *queue, mica_tensor *tensor, const void *da
   return MICA_OK;
 }
 
+/* Bools of other bytes than 0 and 1 are sent as a copy of truths. */
+static mica_status upload_truths(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
+  void *truths = malloc(bytes);
+  if (!truths) return mica__fail_nomem("an upload");
+  memcpy(truths, data, bytes);
+  mica__bools_from(truths, bytes);
+  mica_status status = upload(queue, tensor, truths, bytes);
+  free(truths);
+  return status;
+}
+
 mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload"));
   if (bytes == 0) return MICA_OK;
   pthread_mutex_lock(&queue->lock);
-  mica_status status = upload(queue, tensor, data, bytes);
+  bool truths = tensor->dtype != MICA_BOOL || mica__bools_are(data, bytes);
+  mica_status status = truths ? upload(queue, tensor, data, bytes) : upload_truths(queue, tensor, data, bytes);
   pthread_mutex_unlock(&queue->lock);
   return status;
 }

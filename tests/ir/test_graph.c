@@ -244,6 +244,13 @@ START_TEST(scalars_are_rounded_to_their_dtype) {
 }
 END_TEST
 
+START_TEST(constant_bools_are_0_or_1) {
+  const unsigned char bytes[] = {0, 1, 2, 255}, truths[] = {0, 1, 1, 1};
+  const mica_value constant = mica_constant(graph, MICA_BOOL, MICA_SHAPE(4), bytes);
+  ck_assert_mem_eq(mica__graph_node(graph, constant.id)->data, truths, sizeof truths);
+}
+END_TEST
+
 START_TEST(names) {
   mica_value x = input("x", MICA_SHAPE(2)), y = mica_named(join(x, x), "first");
   ck_assert_str_eq(mica_value_name(mica_named(y, "second")), "second");
@@ -292,6 +299,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, a_parameter_is_assigned_once);
   tcase_add_test(tests, what_is_assigned_must_fit);
   tcase_add_test(tests, scalars_are_rounded_to_their_dtype);
+  tcase_add_test(tests, constant_bools_are_0_or_1);
   tcase_add_test(tests, names);
   tcase_add_test(tests, dumps);
   suite_add_tcase(suite, tests);

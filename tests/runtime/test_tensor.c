@@ -43,6 +43,17 @@ START_TEST(upload_lets_go_of_its_data_at_once) {
 }
 END_TEST
 
+START_TEST(uploaded_bools_are_0_or_1) {
+  const unsigned char bytes[] = {0, 1, 2, 255, 0, 128}, truths[] = {0, 1, 1, 1, 0, 1};
+  unsigned char back[6];
+  mica_tensor *tensor = NULL;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_BOOL, MICA_SHAPE(6), bytes, &tensor));
+  ck_ok(mica_tensor_download(test_queue(), tensor, back, sizeof back));
+  ck_assert_mem_eq(back, truths, sizeof back);
+  mica_tensor_destroy(tensor);
+}
+END_TEST
+
 START_TEST(download_async) {
   mica_tensor *tensor = make_counting();
   float back[6] = {0};
@@ -194,6 +205,7 @@ Suite *test_suite(void) {
   TCase *transfer = tcase_create("transfer");
   tcase_add_test(transfer, create_and_download);
   tcase_add_test(transfer, upload_lets_go_of_its_data_at_once);
+  tcase_add_test(transfer, uploaded_bools_are_0_or_1);
   tcase_add_test(transfer, download_async);
   tcase_add_test(transfer, map_to_write_and_to_read);
   tcase_add_test(transfer, empty_tensor);

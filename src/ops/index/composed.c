@@ -8,11 +8,24 @@
 
 #include <stdlib.h>
 
+/* How far a dtype counts without leaving a number out. */
+static double counts_to(mica_dtype dtype) {
+  if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return 1 / mica__element_roundoff(dtype);
+  double most = 0;
+  unsigned char element[8] = {0};
+  mica__element_set(dtype, element, 0, 0x1p64);
+  most = mica__element_get(dtype, element, 0);
+  return most;
+}
+
 mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   size_t size = mica_dtype_size(dtype);
   if (!graph || mica_graph_status(graph) != MICA_OK) return (mica_value){0};
   if (count < 0 || size == 0 || (uint64_t)count > SIZE_MAX / 16)
     return mica__graph_fail(graph, MICA_E_INVALID, "range: %lld elements", (long long)count);
+  if ((double)count - 1 > counts_to(dtype))
+    return mica__graph_fail(graph, MICA_E_OVERFLOW, "range: %lld elements, and %s counts to %.0f", (long long)count,
+                            mica_dtype_name(dtype), counts_to(dtype));
   void *data = malloc((size_t)count * size + 1);
   if (!data) return mica__graph_fail_with(graph, mica__fail_nomem("a range"));
   for (int64_t i = 0; i < count; i++) mica__element_set(dtype, data, i, (double)i);
