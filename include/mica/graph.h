@@ -51,7 +51,7 @@ MICA_API mica_value mica_graph_fail(mica_graph *graph, mica_status status, const
 MICA_API mica_value mica_input(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
 /* A tensor that lives in the session from run to run: weights, statistics, optimiser state. No open dimensions. */
 MICA_API mica_value mica_parameter(mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
-/* Copies data. A bool is true where its byte is not 0. */
+/* Copies data. A bool is true if its byte is not 0. */
 MICA_API mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, const void *data);
 /* A constant of rank 0. */
 MICA_API mica_value mica_scalar(mica_graph *graph, mica_dtype dtype, double value);

@@ -115,8 +115,8 @@ MICA_API mica_value mica_bitcast(mica_value x, mica_dtype dtype);
   X(bit_and, "of integers")                                                                                            \
   X(bit_or, "of integers")                                                                                             \
   X(bit_xor, "of integers")                                                                                            \
-  X(shift_left, "a 2^b modulo the type's range; integers; 0 for b < 0 or b >= the type's bits")                            \
-  X(shift_right, "floor(a / 2^b); integers; for b < 0 or b >= the type's bits 0, or -1 for a < 0")                                                \
+  X(shift_left, "a 2^b modulo the type's range; integers; 0 unless 0 <= b < bits")                                     \
+  X(shift_right, "floor(a / 2^b); integers; the sign (0 or -1) unless 0 <= b < bits")                                  \
   X(prelu, "a < 0 ? a b : a; float; He et al. 2015")
 #define MICA_BINARY_DECLARE(name, text) MICA_API mica_value mica_##name(mica_value a, mica_value b);
 MICA_BINARY_BUILDERS(MICA_BINARY_DECLARE)
@@ -218,7 +218,7 @@ MICA_API mica_value mica_space_to_depth(mica_value x, int32_t block);
 /* --- indexing: indices are i32 or i64; negative ones count from the end; outside an element reads as 0, and is not
  * written --- */
 
-/* 0, 1, ... count - 1, each of which the dtype must hold exactly, else MICA_E_OVERFLOW. */
+/* 0, 1, ... count - 1. MICA_E_OVERFLOW unless the dtype holds each of them exactly. */
 MICA_API mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count);
 /* y[o..., j..., i...] = x[o..., indices[j...], i...]: the axis is replaced by the indices' axes. */
 MICA_API mica_value mica_gather(mica_value x, mica_value indices, int32_t axis);

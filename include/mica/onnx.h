@@ -210,7 +210,8 @@ MICA_API MICA_CHECKED mica_status mica_onnx_runner_describe(const mica_onnx_runn
 
 /* Runs on the tensors input_0.pb, input_1.pb, ... of a folder, in the order of the model's inputs, and compares the
  * outputs with output_0.pb, ...: dtypes and shapes are to be the same, and |y - want| <= absolute + relative |want|.
- * Zeros for both stand for the conformance tests' own 1e-7 and 1e-3; and where the model is more than one operator deep
+ * Zeros for both stand for the conformance tests' own 1e-7 and 1e-3, of bf16 for a unit in the last place, 2 u, since
+ * results that are rounded at other steps differ by that much; and where the model is more than one operator deep
  * for what a chain of roundings adds, as a random walk of as many steps as it is deep: 2 u sqrt(depth) max |want|, u
  * being the dtype's unit roundoff. MICA_E_NUMERIC names the output, the first element that is wrong, and how many are;
  * MICA_E_SHAPE and MICA_E_DTYPE both sides. */

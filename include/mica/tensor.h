@@ -56,7 +56,7 @@ MICA_API bool mica_tensor_is_contiguous(const mica_tensor *tensor);
  *
  * upload copies data before it returns (through pinned memory on a GPU, into mapped memory on a CPU), so that data may
  * be reused at once; it does not wait for the device unless its staging memory is full.
- * A bool is sent as 1 where its byte is not 0; upload_async and map take the bytes as they are, which must be 0 or 1.
+ * A bool is sent as 1 if its byte is not 0; upload_async and map take the bytes as they are: they must be 0 or 1.
  * download blocks until data holds the result. */
 MICA_API MICA_CHECKED mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data,
                                                      size_t bytes);

@@ -32,10 +32,11 @@ static mica_status load(const char *folder, const char *stem, size_t index, load
   return MICA_OK;
 }
 
-/* How far results may be away; depth 0 leaves the rounding of a chain out. */
+/* How far results may be away; depth 0 leaves the rounding of a chain out, `unit` adds a unit in the last place. */
 typedef struct tolerance {
   double relative, absolute;
   size_t depth;
+  bool unit;
 } tolerance;
 
 static bool agrees(double got, double want, double relative, double absolute) {
@@ -57,10 +58,11 @@ static double walk_of(const loaded *want, int64_t count, size_t depth) {
 static mica_status compare_elements(const char *name, const loaded *want, const void *got, const tolerance *t) {
   int64_t count = 0, wrong = 0, first = 0;
   MICA_TRY(mica_shape_count(want->shape, &count));
-  double absolute = t->absolute + walk_of(want, count, t->depth);
+  const double absolute = t->absolute + walk_of(want, count, t->depth), unit = 2 * mica__element_roundoff(want->dtype);
+  const double relative = t->unit ? fmax(t->relative, unit) : t->relative;
   for (int64_t i = 0; i < count; i++) {
     double y = mica__element_get(want->dtype, got, i), w = mica__element_get(want->dtype, want->data, i);
-    if (agrees(y, w, t->relative, absolute)) continue;
+    if (agrees(y, w, relative, absolute)) continue;
     if (!wrong++) first = i;
   }
   if (!wrong) return MICA_OK;
@@ -108,10 +110,10 @@ mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const c
   if (!runner || !queue || !folder) return mica__fail(MICA_E_INVALID, "mica_onnx_check: a pointer is NULL");
   const mica_onnx *model = mica_onnx_runner_model(runner);
   size_t inputs = mica_onnx_input_count(model), count = 0;
-  tolerance t = {relative, absolute, 0};
+  tolerance t = {relative, absolute, 0, false};
   if (relative == 0 && absolute == 0) {
     size_t depth = mica_onnx_describe(model).depth;
-    t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0}; /* one operator is no chain */
+    t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0, true}; /* one operator is no chain */
   }
   if (inputs > MOST_FILES) return mica__fail(MICA_E_UNSUPPORTED, "a check of %zu inputs", inputs);
   mica_onnx_feed feeds[MOST_FILES];

@@ -1,5 +1,5 @@
-/* Scaled products of queries and keys, softmax, and the values that they weigh (Vaswani et al. 2017), as ONNX 23 and 24
- * have them: heads in an axis or behind the rows, shared by groups, caches, masks, a soft cap. */
+/* Scaled products of queries and keys, softmax, and the values that they weigh (Vaswani et al. 2017), as ONNX 23 to 25
+ * have them: heads in an axis or behind the rows, shared by groups, caches, masks, windows, a soft cap. */
 #include "onnx/ops/attention.h"
 
 #include "onnx/ops/family.h"
@@ -14,6 +14,10 @@ typedef struct attention {
   int64_t past;              /* rows of the cache */
   int64_t heads, key_heads;
   bool flat; /* q, k and v came as (batch, rows, heads width) */
+  /* Query i is at p = offset + i. It sees the keys j with p - left <= j <= p + right; -1: no bound on that side. */
+  int64_t left, right;
+  mica_value lengths; /* (batch): keys of each sequence; null: all */
+  mica_value offset;  /* i64, one number or (batch); null: 0 */
 } attention;
 
 static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
@@ -31,6 +35,31 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   return mica_transpose(apart, MICA_AXES(0, 2, 1, 3));
 }
 
+/* is_causal is a window that ends at the query itself. Queries follow the cache: they come after the rows of the past;
+ * if the keys are a cache that is filled elsewhere (nonpad_kv_seqlen), queries are the last rows of each sequence. */
+static bool take_window(mica__lowering *l, const mica__onnx_node *node, attention *a) {
+  a->left = mica__onnx_int(node, "left_window_size", -1);
+  a->right = mica__onnx_int(node, "right_window_size", -1);
+  if (a->left < -1 || a->right < -1 || a->left > INT32_MAX || a->right > INT32_MAX) {
+    mica__lower_fail(l, node, MICA_E_INVALID, "a window of %lld keys to the left and %lld to the right",
+                     (long long)a->left, (long long)a->right);
+    return false;
+  }
+  if (mica__onnx_int(node, "is_causal", 0)) a->right = 0;
+  a->lengths = optional(l, node, 6);
+  if (a->lengths.graph && (a->past_k.graph || mica_value_shape(a->lengths).rank != 1)) {
+    mica__lower_fail(l, node, MICA_E_INVALID,
+                     "nonpad_kv_seqlen must have the shape (batch), and no past_key beside it");
+    return false;
+  }
+  if (a->past) a->offset = mica_scalar(mica__lower_graph(l), MICA_I64, (double)a->past);
+  if (a->lengths.graph) {
+    a->lengths = mica_cast(a->lengths, MICA_I64);
+    a->offset = mica_sub(a->lengths, mica__lower_number(a->lengths, (double)mica_value_shape(a->q).dim[2]));
+  }
+  return true;
+}
+
 static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attention *a) {
   mica_value q = x_of(l, node), k = mica__lower_operand(l, node, 1), v = mica__lower_operand(l, node, 2);
   if (!q.graph || !k.graph || !v.graph) return false;
@@ -46,7 +75,8 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
   if (a->past_k.graph) a->k = mica_concat((mica_value[]){a->past_k, a->k}, 2, 2);
   if (a->past_v.graph) a->v = mica_concat((mica_value[]){a->past_v, a->v}, 2, 2);
   if (!a->q.graph || !a->k.graph || !a->v.graph) return false;
-  if (a->key_heads >= 1 && a->heads % a->key_heads == 0 && mica_value_shape(a->k).rank == 4) return true;
+  if (a->key_heads >= 1 && a->heads % a->key_heads == 0 && mica_value_shape(a->k).rank == 4)
+    return take_window(l, node, a);
   mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads of queries for %lld of keys", (long long)a->heads,
                    (long long)a->key_heads);
   return false;
@@ -81,21 +111,46 @@ static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
 
 static mica_value add_bias(mica_value sum, mica_value bias) { return sum.graph ? mica_add(sum, bias) : bias; }
 
-/* All that is added to the scores; null for nothing. */
-static mica_value biases(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value scores) {
+/* A number a sequence, beside (batch, heads, rows, keys). */
+static mica_value a_sequence(mica_value x) {
+  mica_shape s = mica_value_shape(x);
+  return s.rank == 1 ? mica_reshape(x, MICA_SHAPE(s.dim[0], 1, 1, 1)) : x;
+}
+
+/* True for the keys inside of the window, (rows, keys) or (batch, 1, rows, keys); null where it has no bounds. */
+static mica_value inside_window(mica__lowering *l, const attention *a) {
+  if (a->left < 0 && a->right < 0) return (mica_value){0};
   int64_t rows = mica_value_shape(a->q).dim[2], keys = mica_value_shape(a->k).dim[2];
   mica_graph *graph = mica__lower_graph(l);
-  mica_value sum = {0}, key = mica_range(graph, MICA_I64, keys), lengths = optional(l, node, 6);
-  if (mica__onnx_int(node, "is_causal", 0)) {
-    mica_value row = mica_reshape(mica_range(graph, MICA_I64, rows), MICA_SHAPE(rows, 1));
-    sum = as_bias(mica_less_equal(key, mica_add(row, mica__lower_number(row, (double)a->past))), scores);
-  }
+  mica_value key = mica_range(graph, MICA_I64, keys), seen = {0};
+  mica_value at = mica_reshape(mica_range(graph, MICA_I64, rows), MICA_SHAPE(rows, 1));
+  if (a->offset.graph) at = mica_add(at, a_sequence(a->offset));
+  mica_value ahead = mica_sub(key, at);
+  if (a->right >= 0) seen = mica_less_equal(ahead, mica__lower_number(ahead, (double)a->right));
+  if (a->left < 0) return seen;
+  mica_value near = mica_greater_equal(ahead, mica__lower_number(ahead, -(double)a->left));
+  return seen.graph ? mica_logical_and(seen, near) : near;
+}
+
+/* The sum that is added to the scores; null for nothing. */
+static mica_value biases(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value scores) {
+  int64_t keys = mica_value_shape(a->k).dim[2];
+  mica_value sum = {0}, inside = inside_window(l, a);
+  if (inside.graph) sum = as_bias(inside, scores);
   if (mica__lower_has(l, node, 3)) sum = add_bias(sum, mask_bias(mica__lower_operand(l, node, 3), scores, keys));
-  if (lengths.graph) {
-    mica_value own = mica_reshape(lengths, MICA_SHAPE(mica_value_shape(lengths).dim[0], 1, 1, 1));
-    sum = add_bias(sum, as_bias(mica_less(key, own), scores));
+  if (a->lengths.graph) {
+    mica_value key = mica_range(mica__lower_graph(l), MICA_I64, keys);
+    sum = add_bias(sum, as_bias(mica_less(key, a_sequence(a->lengths)), scores));
   }
   return sum;
+}
+
+/* The weights with zeros in the rows of queries that see no key: their biases are all minus infinity. */
+static mica_value zero_where_blind(mica_value weights, mica_value bias) {
+  if (!weights.graph || !mica_value_shape(bias).rank) return weights;
+  mica_value most = mica_max(bias, MICA_AXES(mica_value_shape(bias).rank - 1), true);
+  mica_value blind = mica_equal(most, mica__lower_number(most, -(double)INFINITY));
+  return mica_where(blind, mica__lower_number(weights, 0), weights);
 }
 
 /* What the fourth result shows: the scores, capped, with what is added, or their softmax. */
@@ -116,6 +171,7 @@ static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, con
   if (bias.graph) scores = mica_add(scores, bias);
   if (show == SHOW_BIASED) *shown = scores;
   mica_value weights = mica_softmax(scores, -1);
+  if (bias.graph) weights = zero_where_blind(weights, bias);
   if (show == SHOW_SOFTMAX) *shown = weights;
   return weights;
 }
@@ -129,18 +185,31 @@ static bool is_tiled(const mica__onnx_node *node, const attention *a) {
          mica_value_dtype(a->v) == dtype && mica_value_shape(a->v).rank == 4;
 }
 
+/* A window that is as wide on both sides, or ends at the query, is the operation's own; another one is a mask. */
+static void tile_window(mica__lowering *l, const attention *a, mica_attention_config *config, mica_value *inside) {
+  config->causal = a->right == 0;
+  if (a->left >= 0 && (config->causal || a->left == a->right))
+    config->window = a->left + 1;
+  else if (!config->causal)
+    *inside = inside_window(l, a);
+  if (a->offset.graph && (config->causal || config->window)) config->offset = mica_cast(a->offset, MICA_I32);
+}
+
 static mica_value in_tiles(mica__lowering *l, const mica__onnx_node *node, const attention *a) {
   int64_t keys = mica_value_shape(a->k).dim[2];
-  mica_attention_config config = {.causal = mica__onnx_int(node, "is_causal", 0) != 0,
-                                  .scale = mica__onnx_real(node, "scale", 0),
+  mica_value inside = {0};
+  mica_attention_config config = {.scale = mica__onnx_real(node, "scale", 0),
                                   .soft_cap = mica__onnx_real(node, "softcap", 0)};
-  if (config.causal && a->past) config.offset = mica_scalar(mica__lower_graph(l), MICA_I32, (double)a->past);
-  if (mica__lower_has(l, node, 6)) config.key_lengths = mica_cast(mica__lower_operand(l, node, 6), MICA_I32);
+  tile_window(l, a, &config, &inside);
+  config.mask = inside;
+  if (a->lengths.graph) config.key_lengths = mica_cast(a->lengths, MICA_I32);
   if (mica__lower_has(l, node, 3)) {
     mica_value mask = mica__lower_operand(l, node, 3);
     mica_shape s = mica_value_shape(mask);
     bool seen = mica_value_dtype(mask) == MICA_BOOL && s.rank && (s.dim[s.rank - 1] == keys || s.dim[s.rank - 1] == 1);
-    if (mask.graph) config.mask = seen ? mask : mask_bias(mask, a->q, keys);
+    if (!mask.graph) return mask;
+    if (!seen) mask = mask_bias(mask, a->q, keys);
+    config.mask = !inside.graph ? mask : seen ? mica_logical_and(mask, inside) : mica_add(mask, as_bias(inside, a->q));
   }
   return mica_attention(a->q, a->k, a->v, &config);
 }

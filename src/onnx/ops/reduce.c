@@ -61,10 +61,11 @@ MICA__LOWER(reduce) {
   /* What is done to an element is done (its square, size, logarithm): over an axis of one. */
   if (none) x = mica_unsqueeze(x, MICA_AXES(0)), axes = MICA_AXES(0), keep = false;
   mica_dtype dtype = mica_value_dtype(x);
-  if (!reductions[at].of_nothing && reduces_nothing(mica_value_shape(x), axes))
-    return give(
-        l, node,
-        mica_full(mica__lower_graph(l), dtype, reduced(mica_value_shape(x), axes, keep), reductions[at].nothing));
+  if (!reductions[at].of_nothing && reduces_nothing(mica_value_shape(x), axes)) {
+    /* The least or the greatest that there is: of bools false or true. */
+    const double nothing = dtype == MICA_BOOL ? reductions[at].nothing > 0 : reductions[at].nothing;
+    return give(l, node, mica_full(mica__lower_graph(l), dtype, reduced(mica_value_shape(x), axes, keep), nothing));
+  }
   if (dtype == MICA_BOOL) x = mica_cast(x, MICA_U8);
   if (reductions[at].floating && !is_floating(x)) x = mica_cast(x, MICA_F64);
   return give(l, node, mica_cast(reductions[at].build(x, axes, keep), dtype));

@@ -133,7 +133,7 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
       config->output_pad[i] -= all;
       all = 0;
     }
-    int64_t before = automatic == 1 || (automatic == 0 && node->version >= 11) ? all / 2 : all - all / 2;
+    int64_t before = automatic == 1 ? all / 2 : all - all / 2; /* of an odd number the larger part */
     config->pad[i] = before;
     config->pad_more[i] = all - 2 * before;
   }
