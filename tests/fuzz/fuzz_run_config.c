@@ -1,5 +1,6 @@
 /* The reader of a run's config.json, of this version and of 0.2. */
 #include "fuzz/fuzz.h"
+#include "support/run_configs.h"
 #include "task/run.h"
 
 #include <stdlib.h>
@@ -35,7 +36,8 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "\"facts\":{\"classes\":[\"a\",\"b\"],\"input\":[5],\"columns\":[\"x f32 -1 5\",\"label i32 -1\"]}}",
       "{\"mica\":\"0.2.0\",\"data\":\"a\",\"model\":\"mlp\",\"epochs\":3,\"lr\":0.003,\"optimizer\":\"adamw\","
       "\"input\":[1,8,8],\"mean\":[2.5],\"deviation\":[1.5],\"classes\":[]}"};
-  if (index >= sizeof seeds / sizeof *seeds) return false;
-  mica__text_add(seed, seeds[index]);
-  return true;
+  const size_t own = sizeof seeds / sizeof *seeds;
+  const char *text = index < own ? seeds[index] : run_config(index - own);
+  if (text) mica__text_add(seed, text);
+  return text != NULL;
 }

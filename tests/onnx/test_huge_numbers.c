@@ -38,6 +38,8 @@ static const wrong cases[] = {
     {17, "Expand x n > y", "has 2^63 elements or more", .x = LIST(1), .n = LIST(P(32), P(32))},
     {17, "Expand x n > y", "has 2^63 bytes or more", .x = LIST(1), .n = LIST(P(31), P(31))},
     {17, "Tile x n > y", "2^63", .x = LIST(2, 2), .n = LIST(P(40), P(40))},
+    {17, "Split x n > a y", "do not make up axis 0 of 4", .x = LIST(4, 4), .n = LIST(HUGE, HUGE)},
+    {17, "Split x n > a b y", "do not make up axis 0 of 4", .x = LIST(4, 4), .n = LIST(4, -1, 1)},
     {17, "ConstantOfShape n > y", "no shape that it can have", .x = LIST(1), .n = LIST(P(31), P(31))},
     {17, "MaxUnpool x n m > y", "2^63", .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2), .m = LIST(1, 1, P(32), P(32)),
      .list_name = "kernel_shape", .list = LIST(2, 2)},

@@ -13,9 +13,13 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
     return;
   }
   for (size_t i = 0; i < count; i++) {
-    if (sizes[i] < 0) break;
-    parts[i] = mica_slice(x, (int32_t)k, begin, begin + sizes[i], 1);
-    begin += sizes[i];
+    int64_t end = 0;
+    if (sizes[i] < 0 || __builtin_add_overflow(begin, sizes[i], &end)) {
+      begin = sizes[i] < 0 ? INT64_MIN : INT64_MAX; /* no extent */
+      break;
+    }
+    parts[i] = mica_slice(x, (int32_t)k, begin, end, 1);
+    begin = end;
   }
   if (begin != mica_value_shape(x).dim[k])
     mica__builder_fail("split", x, MICA_E_SHAPE, "parts of %lld in all do not make up axis %lld of %lld",

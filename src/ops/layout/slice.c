@@ -166,6 +166,8 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   if (step == 0) return mica__builder_fail("slice", x, MICA_E_INVALID, "a step of 0");
   if (extent == MICA_DYNAMIC)
     return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k, mica_value_name(x));
+  /* A step of the extent or more takes one element, and larger ones would wrap as strides. */
+  step = clamp(step, extent ? -extent : -1, extent ? extent : 1);
   if (start < 0) start += extent;
   if (stop < 0 && stop != MICA_END) stop += extent;
   int64_t low = step > 0 ? 0 : -1, high = step > 0 ? extent : extent - 1;
