@@ -23,6 +23,7 @@
  *   transcribe                    sound to text as it comes
  *   compress                      smaller networks: weights and inputs of layers as integers
  *   blocks weights gguf           block types; published models' weights by name, whatever their files
+ *   foundation                    published language models
  *   safetensors history io        weights, tables and pictures as files
  *   profile doctor tune cache     what a device's time goes to, whether it computes right, its fastest kernels
  *
@@ -72,6 +73,7 @@
 #include <mica/dist.h>
 #include <mica/doctor.h>
 #include <mica/dtype.h>
+#include <mica/foundation.h>
 #include <mica/generate.h>
 #include <mica/gguf.h>
 #include <mica/graph.h>

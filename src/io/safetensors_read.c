@@ -2,7 +2,7 @@
 #include "base/checked.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "io/json.h"
+#include "base/json_check.h"
 #include "io/safetensors.h"
 
 #include <inttypes.h>

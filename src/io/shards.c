@@ -1,6 +1,6 @@
 #include "io/shards.h"
 
-#include "io/json.h"
+#include "base/json_check.h"
 
 #include <dirent.h>
 #include <errno.h>

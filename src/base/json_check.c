@@ -1,4 +1,4 @@
-#include "io/json.h"
+#include "base/json_check.h"
 
 #if MICA_WITH_CJSON
 #include "base/utf8.h"
@@ -42,6 +42,20 @@ mica_status mica__json_check_text(const char *path, const char *what, const char
   if (memchr(text, 0, length) || escapes_zero(text, length))
     return mica__fail(MICA_E_FORMAT, "%s: a name or text in %s has the character U+0000", path, what);
   return MICA_OK;
+}
+
+size_t mica__json_depth(const char *text, size_t length) {
+  size_t depth = 0, most = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < length; i++) {
+    const char c = text[i];
+    if (quoted && c == '\\') i++;
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if ((c == '{' || c == '[') && ++depth > most) most = depth;
+    if ((c == '}' || c == ']') && depth > 0) depth--;
+  }
+  return most;
 }
 
 #endif

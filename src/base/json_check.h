@@ -1,6 +1,6 @@
-/* io/json.h: what cJSON lets pass and files may not have. */
-#ifndef MICA_IO_JSON_H
-#define MICA_IO_JSON_H
+/* base/json_check.h: what cJSON lets pass and files may not have. */
+#ifndef MICA_BASE_JSON_CHECK_H
+#define MICA_BASE_JSON_CHECK_H
 
 #include "base/error.h"
 
@@ -15,6 +15,9 @@ mica_status mica__json_check_keys(const char *path, const char *what, const cJSO
 /* MICA_E_FORMAT for a JSON text that is no UTF-8 or has U+0000, also escaped: cJSON's texts would end there. what: the
  * text, in the sentence. */
 mica_status mica__json_check_text(const char *path, const char *what, const char *text, size_t length);
+
+/* The depth to which arrays and objects are nested in a text, whatever it is. */
+size_t mica__json_depth(const char *text, size_t length);
 
 #endif
 #endif

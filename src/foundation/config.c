@@ -1,0 +1,274 @@
+#include "base/text.h"
+#include "foundation/family.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if MICA_WITH_CJSON
+#include <cjson/cJSON.h>
+#endif
+
+/* The largest size. */
+#define MOST ((int64_t)1 << 24)
+#define QKV MICA__BIAS_QKV
+#define FEED MICA__BIAS_FEED
+
+/* --- sizes --- */
+
+/* GGUF files need not say how large a vocabulary is: they have it. */
+static int64_t tokens(const mica__config_source *f) {
+  const mica__config_value list = mica__config_find(f, "", "/tokenizer.ggml.tokens");
+  return list.kind == MICA__CONFIG_LIST && list.count > 0 && list.count <= (size_t)MOST ? (int64_t)list.count
+                                                                                        : MICA__NEEDED;
+}
+
+static mica_status read_keys(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
+#define COUNT(field, what, json, gguf, fallback, low, high)                                                            \
+  MICA_TRY(mica__config_count(f, what, json, gguf, fallback, low, high, &i->field));
+#define REAL(field, what, json, gguf, fallback, low, high)                                                             \
+  MICA_TRY(mica__config_real(f, what, json, gguf, fallback, low, high, &i->field));
+#define FLAG(field, json, gguf, fallback) MICA_TRY(mica__config_flag(f, json, gguf, fallback, &i->field));
+#include "foundation/keys.def"
+#undef COUNT
+#undef REAL
+#undef FLAG
+  return MICA_OK;
+}
+
+static mica_status check_sizes(const mica__config_source *f, const mica_foundation_info *i) {
+  if (i->head_size < 1)
+    return mica__fail(MICA_E_FORMAT, "%s: a width of %" PRId64 " cannot be divided by %" PRId64 " heads", f->path,
+                      i->width, i->heads);
+  if (i->heads % i->groups)
+    return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " heads cannot be divided by %" PRId64 " heads of keys", f->path,
+                      i->heads, i->groups);
+  if (i->heads > MOST / i->head_size)
+    return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " heads of %" PRId64 " features are too many", f->path, i->heads,
+                      i->head_size);
+  return MICA_OK;
+}
+
+/* --- functions --- */
+
+static const struct {
+  const char *text;
+  mica_foundation_function plain, gated; /* gated COUNT: no family has it */
+} functions[] = {
+    {"silu", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},
+    {"swish", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},
+    {"gelu", MICA_FOUNDATION_FUNCTION_GELU, MICA_FOUNDATION_FUNCTION_GEGLU},
+    {"gelu_new", MICA_FOUNDATION_FUNCTION_GELU_TANH, MICA_FOUNDATION_FUNCTION_GEGLU_TANH},
+    {"gelu_fast", MICA_FOUNDATION_FUNCTION_GELU_TANH, MICA_FOUNDATION_FUNCTION_GEGLU_TANH},
+    {"gelu_pytorch_tanh", MICA_FOUNDATION_FUNCTION_GELU_TANH, MICA_FOUNDATION_FUNCTION_GEGLU_TANH},
+    {"relu", MICA_FOUNDATION_FUNCTION_RELU, MICA_FOUNDATION_FUNCTION_COUNT},
+    {"relu2", MICA_FOUNDATION_FUNCTION_RELU2, MICA_FOUNDATION_FUNCTION_COUNT},
+};
+
+static mica_status read_function(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
+  const mica__config_value fact =
+      mica__config_find(f, "hidden_activation|hidden_act|activation_function|activation", "");
+  i->function = family->function;
+  if (fact.kind == MICA__CONFIG_ABSENT) return MICA_OK;
+  for (size_t r = 0; r < sizeof functions / sizeof *functions; r++) {
+    if (!mica__config_is(&fact, functions[r].text)) continue;
+    if (family->any_function) return i->function = functions[r].plain, MICA_OK;
+    if (functions[r].plain == family->function || functions[r].gated == family->function) return MICA_OK;
+  }
+  return mica__fail(MICA_E_FORMAT, "%s: the activation %.*s is unknown in the family %s, which has %s", f->path,
+                    (int)(fact.text.length < 60 ? fact.text.length : 60), fact.text.bytes ? fact.text.bytes : "",
+                    family->name, mica_foundation_function_name(family->function));
+}
+
+/* --- which layers have the window --- */
+
+/* config.json names the kind of each layer; GGUF files say for each whether it has the window. */
+static mica_status read_layer_list(const mica__config_source *f, const mica__config_value *list,
+                                   mica_foundation_info *i, bool *local) {
+  if (list->count != (size_t)i->layers)
+    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s has %zu layers, but the model has %" PRId64, f->path,
+                      (int)strcspn(list->key, "|"), list->key, list->count, i->layers);
+  for (size_t l = 0; l < list->count; l++) {
+    const mica__config_value layer = mica__config_at(list, l);
+    if (layer.kind == MICA__CONFIG_FLAG || layer.kind == MICA__CONFIG_NUMBER)
+      local[l] = layer.number != 0;
+    else if (mica__config_is(&layer, "sliding_attention"))
+      local[l] = true;
+    else if (!mica__config_is(&layer, "full_attention"))
+      return mica__fail(
+          MICA_E_FORMAT, "%s: layer %zu is of the kind %.*s; Mica computes full_attention and sliding_attention",
+          f->path, l, (int)(layer.text.length < 60 ? layer.text.length : 60), layer.text.bytes ? layer.text.bytes : "");
+  }
+  return MICA_OK;
+}
+
+static mica_status read_pattern(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
+                                bool *local) {
+  int64_t every = family->local_every, from = 0;
+  const mica__config_value list = mica__config_find(f, "layer_types", "attention.sliding_window_pattern");
+  bool used = true;
+  MICA_TRY(mica__config_flag(f, "use_sliding_window", "", true, &used));
+  if (!used) i->window = 0;
+  if (list.kind == MICA__CONFIG_LIST) {
+    MICA_TRY(read_layer_list(f, &list, i, local));
+  } else {
+    MICA_TRY(mica__config_count(f, "pattern of windows", "sliding_window_pattern|_sliding_window_pattern",
+                                "attention.sliding_window_pattern", every, 0, 1000, &every));
+    MICA_TRY(mica__config_count(f, "first layer with a window", "max_window_layers", "", 0, 0, MOST, &from));
+    for (int64_t l = 0; l < i->layers; l++) local[l] = l >= from && (every == 0 || (l + 1) % every != 0);
+  }
+  bool any = false;
+  for (int64_t l = 0; l < i->layers; l++) any |= local[l];
+  if (list.kind == MICA__CONFIG_LIST && any && i->window == 0)
+    return mica__fail(MICA_E_FORMAT, "%s: layers have a window, but the key sliding_window does not say how wide it is",
+                      f->path);
+  if (!any) i->window = 0;
+  for (int64_t l = 0; l < i->layers && i->window == 0; l++) local[l] = false;
+  return MICA_OK;
+}
+
+/* --- the rest --- */
+
+static bool has(const mica_weights *weights, const char *name) { return mica_weights_find(weights, name) != NULL; }
+
+/* What a GGUF file says by the tensors that it has. */
+static void read_tensors(const mica_weights *weights, mica_foundation_info *i) {
+  i->tied = !has(weights, "output.weight");
+  i->attention_bias = has(weights, "blk.0.attn_q.bias") || has(weights, "blk.0.attn_qkv.bias");
+  i->out_bias = has(weights, "blk.0.attn_output.bias");
+  i->feed_bias = has(weights, "blk.0.ffn_up.bias");
+}
+
+static mica_status read_scale(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
+  double length = (double)i->head_size;
+  if (family->query_scale && f->gguf && i->layers == family->wide) length = (double)i->width / (double)i->heads;
+  if (family->query_scale && !f->gguf)
+    MICA_TRY(mica__config_real(f, "scale of scores", "query_pre_attn_scalar", "", 256, 1e-6, 1e9, &length));
+  i->score_scale = 1 / sqrt(length);
+  i->embed_scale = family->embed_scale ? sqrt((double)i->width) : 1;
+  return MICA_OK;
+}
+
+static mica_status add_end(const mica__config_source *f, const mica__config_value *fact, const mica_foundation_info *i,
+                           int32_t *ends, size_t *count) {
+  if (fact->kind != MICA__CONFIG_NUMBER || fact->number != floor(fact->number) || fact->number < 0 ||
+      fact->number >= (double)i->vocabulary)
+    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s is not a token: the vocabulary has %" PRId64, f->path,
+                      (int)strcspn(fact->key, "|"), fact->key, i->vocabulary);
+  ends[(*count)++] = (int32_t)fact->number;
+  return MICA_OK;
+}
+
+static mica_status read_special(const mica__config_source *f, mica_foundation_info *i, mica__info_arrays *arrays) {
+  const mica__config_value begin = mica__config_find(f, "bos_token_id", "/tokenizer.ggml.bos_token_id");
+  const mica__config_value pad = mica__config_find(f, "pad_token_id", "/tokenizer.ggml.padding_token_id");
+  const mica__config_value end = mica__config_find(f, "eos_token_id", "/tokenizer.ggml.eos_token_id");
+  size_t none = 0;
+  i->begin = i->pad = -1;
+  if (begin.kind != MICA__CONFIG_ABSENT) MICA_TRY(add_end(f, &begin, i, &i->begin, &none));
+  none = 0;
+  /* Some files say -1 for no padding. */
+  if (pad.kind != MICA__CONFIG_ABSENT && pad.number != -1) MICA_TRY(add_end(f, &pad, i, &i->pad, &none));
+  const size_t most = end.kind == MICA__CONFIG_LIST ? end.count : 1;
+  arrays->ends = most <= 1024 ? calloc(most + 1, sizeof *arrays->ends) : NULL;
+  if (!arrays->ends)
+    return most > 1024 ? mica__fail(MICA_E_FORMAT, "%s: eos_token_id has %zu tokens", f->path, most)
+                       : mica__fail_nomem(f->path);
+  i->ends = arrays->ends;
+  for (size_t e = 0; end.kind == MICA__CONFIG_LIST && e < end.count; e++) {
+    const mica__config_value one = mica__config_at(&end, e);
+    MICA_TRY(add_end(f, &one, i, arrays->ends, &i->end_count));
+  }
+  if (end.kind != MICA__CONFIG_LIST && end.kind != MICA__CONFIG_ABSENT)
+    MICA_TRY(add_end(f, &end, i, arrays->ends, &i->end_count));
+  return MICA_OK;
+}
+
+/* A head of classes is part of the architecture's name, such as BertForSequenceClassification. */
+static mica_status read_task(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
+  const mica__config_value list = mica__config_find(f, "architectures", "");
+  const mica__config_value first = list.kind == MICA__CONFIG_LIST && list.count > 0 ? mica__config_at(&list, 0) : list;
+  static const char ending[] = "ForSequenceClassification";
+  const size_t n = sizeof ending - 1;
+  i->task = family->task;
+  if (first.kind != MICA__CONFIG_TEXT || first.text.length < n) return MICA_OK;
+  if (memcmp(first.text.bytes + first.text.length - n, ending, n) != 0) return MICA_OK;
+  const mica__config_value labels = mica__config_find(f, "id2label", "");
+  i->task = MICA_FOUNDATION_TASK_CLASSIFY;
+  i->classes = 2;
+#if MICA_WITH_CJSON
+  if (labels.kind == MICA__CONFIG_OBJECT) i->classes = cJSON_GetArraySize(labels.item);
+#endif
+  return MICA_OK;
+}
+
+mica_status mica__config_read(const mica__config_source *f, const mica__family *family, const mica_weights *weights,
+                              mica_foundation_info *i, mica__info_arrays *arrays) {
+  i->family = family->name;
+  i->rms_norm = family->rms_norm;
+  i->norms = family->norms;
+  i->qk_norm = family->qk_norm;
+  i->embed_norm = family->embed_norm;
+  i->norm_plus_one = family->plus_one && !f->gguf;
+  i->positions = family->positions;
+  i->first_position = family->first_position;
+  i->interleaved = family->interleaved && f->gguf;
+  MICA_TRY(read_keys(f, family, i));
+  MICA_TRY(check_sizes(f, i));
+  i->out_bias = family->bias_out_by_key ? i->attention_bias : (family->bias & MICA__BIAS_OUT) != 0;
+  if (f->gguf) read_tensors(weights, i);
+  MICA_TRY(read_function(f, family, i));
+  MICA_TRY(read_scale(f, family, i));
+  arrays->local = calloc((size_t)i->layers, sizeof *arrays->local);
+  if (!arrays->local) return mica__fail_nomem(f->path);
+  i->local = arrays->local;
+  MICA_TRY(read_pattern(f, family, i, arrays->local));
+  MICA_TRY(mica__rotary_read(f, family, weights, i, arrays));
+  MICA_TRY(read_special(f, i, arrays));
+  MICA_TRY(read_task(f, family, i));
+  return mica__config_leftovers(f, i, arrays);
+}
+
+/* --- keys that nothing asked for --- */
+
+#if MICA_WITH_CJSON
+static const struct {
+  const char *key, *only; /* only NULL: harmless */
+} rows[] = {
+#define HARMLESS(key) {key, NULL},
+#define ONLY(key, value) {key, value},
+#include "foundation/harmless.def"
+#undef HARMLESS
+#undef ONLY
+};
+
+static bool is_off(const cJSON *item, const char *only) {
+  if (cJSON_IsNull(item) || cJSON_IsFalse(item)) return true;
+  if (cJSON_IsNumber(item)) return item->valuedouble == 0;
+  return cJSON_IsString(item) && *only && !strcmp(item->valuestring, only);
+}
+
+mica_status mica__config_leftovers(const mica__config_source *f, mica_foundation_info *i, mica__info_arrays *arrays) {
+  if (!f->json) return MICA_OK;
+  arrays->unknown = calloc((size_t)cJSON_GetArraySize(f->json) + 1, sizeof *arrays->unknown);
+  if (!arrays->unknown) return mica__fail_nomem(f->path);
+  i->unknown = arrays->unknown;
+  size_t at = 0;
+  for (const cJSON *item = f->json->child; item; item = item->next, at++) {
+    size_t row = 0;
+    while (row < sizeof rows / sizeof *rows && strcmp(rows[row].key, item->string) != 0) row++;
+    const bool known = row < sizeof rows / sizeof *rows;
+    if (known && rows[row].only && !is_off(item, rows[row].only))
+      return mica__fail(MICA_E_FORMAT, "%s: the key %s changes what the model computes, and Mica does not compute it",
+                        f->path, item->string);
+    if (!known && !f->seen[at]) arrays->unknown[i->unknown_count++] = item->string;
+  }
+  return MICA_OK;
+}
+#else
+mica_status mica__config_leftovers(const mica__config_source *f, mica_foundation_info *i, mica__info_arrays *arrays) {
+  (void)f, (void)i, (void)arrays;
+  return MICA_OK;
+}
+#endif

@@ -1,0 +1,120 @@
+#include "base/text.h"
+#include "foundation/model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Positions that are used unless more are asked for. */
+#define DEFAULT_CONTEXT 8192
+
+static bool is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool mica_foundation_is(const char *path) {
+  char magic[4] = {0};
+  if (!path) return false;
+  if (is_folder(path)) return mica__foundation_folder_is(path);
+  FILE *file = fopen(path, "rb");
+  const bool read = file && fread(magic, 1, sizeof magic, file) == sizeof magic;
+  if (file) fclose(file);
+  return read && !memcmp(magic, "GGUF", sizeof magic);
+}
+
+void mica_foundation_close(mica_foundation *model) {
+  if (!model) return;
+  mica_weights_close(model->weights);
+  mica__foundation_folder_free(model);
+  free(model->arrays.local);
+  free(model->arrays.factors[0]);
+  free(model->arrays.factors[1]);
+  free(model->arrays.ends);
+  free(model->arrays.unknown);
+  free(model->name);
+  free(model->licence);
+  free(model);
+}
+
+/* A copy of a GGUF file's text; *copy stays NULL if it is missing or has a zero in it. */
+static mica_status copy_text(const mica_gguf *gguf, const char *key, char **copy) {
+  const mica_gguf_text text = mica_gguf_text_at(mica_gguf_find(gguf, key), 0);
+  if (text.length == 0 || memchr(text.bytes, 0, text.length)) return MICA_OK;
+  *copy = malloc(text.length + 1);
+  if (!*copy) return mica__fail_nomem(key);
+  memcpy(*copy, text.bytes, text.length);
+  (*copy)[text.length] = '\0';
+  return MICA_OK;
+}
+
+static mica_status read_gguf(mica_foundation *model, const char *path, const mica_gguf *gguf) {
+  char list[400], arch[64];
+  const mica_gguf_text text = mica_gguf_text_at(mica_gguf_find(gguf, "general.architecture"), 0);
+  if (text.length == 0)
+    return mica__fail(MICA_E_FORMAT, "%s: it does not say the model's family: the key general.architecture is missing",
+                      path);
+  snprintf(arch, sizeof arch, "%.*s", (int)(text.length < 63 ? text.length : 63), text.bytes);
+  const mica__family *family = mica__family_of_arch(arch);
+  if (!family)
+    return mica__fail(MICA_E_FORMAT, "%s: the architecture \"%s\" is unknown; Mica knows %s", path, arch,
+                      mica__family_list(true, list));
+  MICA_TRY(copy_text(gguf, "general.name", &model->name));
+  MICA_TRY(copy_text(gguf, "general.license", &model->licence));
+  model->info.name = model->name;
+  model->info.licence = model->licence;
+  const mica__config_source facts = {.path = path, .gguf = gguf, .arch = arch};
+  return mica__config_read(&facts, family, model->weights, &model->info, &model->arrays);
+}
+
+static void count_weights(mica_foundation *model) {
+  for (size_t i = 0; i < mica_weights_count(model->weights); i++) {
+    const mica_weight_entry *entry = mica_weights_at(model->weights, i);
+    int64_t elements = 0;
+    model->info.bytes += entry->bytes;
+    if (mica_shape_count(entry->shape, &elements) == MICA_OK) model->info.elements += elements;
+  }
+}
+
+static mica_status choose_context(mica_foundation *model, const char *path, const mica_foundation_config *config) {
+  const int64_t asked = config ? config->context : 0, all = model->info.context;
+  if (asked < 0 || asked > all)
+    return mica__fail(MICA_E_INVALID, "%s: a context of %" PRId64 " was asked for; the model has 1 to %" PRId64, path,
+                      asked, all);
+  model->context = asked ? asked : all < DEFAULT_CONTEXT ? all : DEFAULT_CONTEXT;
+  return MICA_OK;
+}
+
+static mica_status open_model(mica_foundation *model, const char *path, const mica_foundation_config *config) {
+  MICA_TRY(mica_weights_open(path, &model->weights));
+  const mica_gguf *gguf = mica_weights_gguf(model->weights);
+  if (gguf) {
+    MICA_TRY(read_gguf(model, path, gguf));
+  } else if (is_folder(path)) {
+    MICA_TRY(mica__foundation_folder_open(model, path));
+  } else {
+    return mica__fail(MICA_E_FORMAT, "%s has weights alone; name the folder that has their config.json", path);
+  }
+  count_weights(model);
+  return choose_context(model, path, config);
+}
+
+mica_status mica_foundation_open(const char *path, const mica_foundation_config *config, mica_foundation **model) {
+  if (!path || !model) return mica__fail(MICA_E_INVALID, "mica_foundation_open: a pointer is NULL");
+  mica_foundation *made = calloc(1, sizeof *made);
+  if (!made) return mica__fail_nomem(path);
+  const mica_status status = open_model(made, path, config);
+  if (status == MICA_OK)
+    *model = made;
+  else
+    mica_foundation_close(made);
+  return status;
+}
+
+const mica_foundation_info *mica_foundation_describe(const mica_foundation *model) { return &model->info; }
+
+int64_t mica_foundation_context(const mica_foundation *model) { return model->context; }
+
+mica_weights *mica_foundation_weights(const mica_foundation *model) { return model->weights; }

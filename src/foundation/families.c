@@ -1,0 +1,80 @@
+#include "base/text.h"
+#include "foundation/family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BEFORE MICA_FOUNDATION_NORMS_BEFORE
+#define AFTER MICA_FOUNDATION_NORMS_AFTER
+#define AROUND MICA_FOUNDATION_NORMS_AROUND
+#define ROTARY MICA_POSITIONS_KIND_ROTARY
+#define LEARNED MICA_POSITIONS_KIND_LEARNED
+#define SWIGLU MICA_FOUNDATION_FUNCTION_SWIGLU
+#define GEGLU_TANH MICA_FOUNDATION_FUNCTION_GEGLU_TANH
+#define GELU MICA_FOUNDATION_FUNCTION_GELU
+#define GELU_TANH MICA_FOUNDATION_FUNCTION_GELU_TANH
+#define QKV MICA__BIAS_QKV
+#define OUT MICA__BIAS_OUT
+#define FEED MICA__BIAS_FEED
+#define EMBED MICA_FOUNDATION_TASK_EMBED
+
+static const mica__family families[] = {
+#define FAMILY(name_, types_, arch_, ...) {.name = #name_, .model_types = types_, .arch = arch_, __VA_ARGS__},
+#include "foundation/families.def"
+#undef FAMILY
+};
+#define COUNT (sizeof families / sizeof *families)
+
+/* True if a list parted by '|' has the type, or the type with an object in it: "gemma3.text_config". */
+static bool has_type(const char *list, const char *type, const char **object) {
+  const size_t n = strlen(type);
+  for (const char *at = list; *at;) {
+    const size_t length = strcspn(at, "|"), name = strcspn(at, "|.");
+    if (name == n && !memcmp(at, type, n)) {
+      *object = name < length ? at + name + 1 : NULL;
+      return true;
+    }
+    at += length + (at[length] == '|');
+  }
+  return false;
+}
+
+const mica__family *mica__family_of_type(const char *model_type, const char **object) {
+  for (size_t i = 0; i < COUNT; i++)
+    if (has_type(families[i].model_types, model_type, object)) return &families[i];
+  return NULL;
+}
+
+const mica__family *mica__family_of_arch(const char *arch) {
+  for (size_t i = 0; i < COUNT; i++)
+    if (*families[i].arch && !strcmp(families[i].arch, arch)) return &families[i];
+  return NULL;
+}
+
+const char *mica__family_list(bool gguf, char text[400]) {
+  size_t at = 0;
+  for (size_t i = 0; i < COUNT && at < 400; i++) {
+    const char *list = gguf ? families[i].arch : families[i].model_types;
+    while (*list && at < 400) {
+      const size_t n = strcspn(list, "|"), name = strcspn(list, "|.");
+      at += (size_t)snprintf(text + at, 400 - at, "%s%.*s", at ? ", " : "", (int)name, list);
+      list += n + (list[n] == '|');
+    }
+  }
+  return text;
+}
+
+#define NAME(list, enumerator, value)                                                                                  \
+  static const char *const names[] = {list(enumerator)};                                                               \
+  return (unsigned)(value) < sizeof names / sizeof *names ? names[value] : "?"
+#define TEXT(name, text) text,
+
+const char *mica_foundation_task_name(mica_foundation_task task) { NAME(MICA_FOUNDATION_TASK_LIST, TEXT, task); }
+
+const char *mica_foundation_function_name(mica_foundation_function function) {
+  NAME(MICA_FOUNDATION_FUNCTION_LIST, TEXT, function);
+}
+
+const char *mica_foundation_scaling_name(mica_foundation_scaling scaling) {
+  NAME(MICA_FOUNDATION_SCALING_LIST, TEXT, scaling);
+}

@@ -1,0 +1,64 @@
+/* foundation/family.h: a family of models as a row of families.def, and what is read by it. */
+#ifndef MICA_FOUNDATION_FAMILY_H
+#define MICA_FOUNDATION_FAMILY_H
+
+#include "foundation/config_source.h"
+
+#include <mica/foundation.h>
+
+/* Layers that have a bias unless a key says otherwise. */
+#define MICA__BIAS_QKV 1u
+#define MICA__BIAS_OUT 2u
+#define MICA__BIAS_FEED 4u
+
+typedef struct mica__family {
+  const char *name, *model_types, *arch;
+  mica_foundation_task task;
+  bool rms_norm, qk_norm, embed_norm;
+  bool plus_one; /* folders store norms without their 1 */
+  double epsilon;
+  mica_foundation_norms norms;
+  mica_foundation_function function;
+  bool any_function; /* the function is the one that the key names */
+  unsigned bias;
+  bool bias_out_by_key; /* attention_bias is for the layer behind attention as well */
+  bool tied;
+  bool embed_scale; /* embeddings are multiplied by the root of the width */
+  bool query_scale; /* scores are divided by the root of query_pre_attn_scalar, not of the head's size */
+  int64_t wide;     /* layers of the model that GGUF files say no query_pre_attn_scalar of: it is width / heads there */
+  mica_positions_kind positions;
+  int64_t first_position;
+  bool interleaved;    /* GGUF files store rows of q and k as pairs */
+  bool own_local_base; /* layers with a window have rotary positions of their own, not scaled */
+  int64_t local_every; /* each layer of that number sees all, unless a key says otherwise; 0: all layers are alike */
+  int64_t head_size;   /* without a key; 0: width / heads */
+  int64_t types;
+} mica__family;
+
+/* The family of a model_type, NULL if it is unknown. *object: the object of config.json that describes it; NULL for all
+ * of the file. */
+const mica__family *mica__family_of_type(const char *model_type, const char **object);
+const mica__family *mica__family_of_arch(const char *arch);
+/* "llama, mistral, ...": what may stand in config.json, or in a GGUF file. */
+const char *mica__family_list(bool gguf, char text[400]);
+
+/* Arrays of an info, which the model frees. */
+typedef struct mica__info_arrays {
+  bool *local;
+  double *factors[2];
+  int32_t *ends;
+  const char **unknown;
+} mica__info_arrays;
+
+/* Fills the info from what the model says. weights: its tensors, by which GGUF files say what has a bias. */
+mica_status mica__config_read(const mica__config_source *facts, const mica__family *family, const mica_weights *weights,
+                              mica_foundation_info *info, mica__info_arrays *arrays);
+/* Its rotary positions, once sizes are known. */
+mica_status mica__rotary_read(const mica__config_source *facts, const mica__family *family, const mica_weights *weights,
+                              mica_foundation_info *info, mica__info_arrays *arrays);
+/* MICA_E_FORMAT for keys of config.json that change what a model computes; others that no row names become
+ * info->unknown. */
+mica_status mica__config_leftovers(const mica__config_source *facts, mica_foundation_info *info,
+                                   mica__info_arrays *arrays);
+
+#endif

@@ -1,0 +1,31 @@
+/* foundation/model.h: a model that is open, and its folder's files. */
+#ifndef MICA_FOUNDATION_MODEL_H
+#define MICA_FOUNDATION_MODEL_H
+
+#include "foundation/family.h"
+
+struct mica_foundation {
+  mica_weights *weights; /* NULL in a test of config.json alone */
+  mica_foundation_info info;
+  mica__info_arrays arrays;
+  struct cJSON *config; /* owns texts of info */
+  bool *seen;
+  char *name, *licence;
+  int64_t context;
+};
+
+/* The longest JSON file of a folder, and how deep it may be nested. */
+#define MICA__FOLDER_MAX_BYTES ((size_t)16 << 20)
+#define MICA__FOLDER_MAX_DEPTH 64
+
+/* Reads config.json, in memory, and from generation_config.json (may be NULL) the tokens that end a text. path:
+ * of the first, for sentences. MICA_E_UNSUPPORTED in a build without cJSON. */
+mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,
+                                         size_t config_bytes, const char *generation, size_t generation_bytes);
+/* Opens config.json in a folder, and the other file if it is there. */
+mica_status mica__foundation_folder_open(mica_foundation *model, const char *folder);
+/* True if the folder's config.json names a model_type and not a version of Mica, as a run's does. */
+bool mica__foundation_folder_is(const char *folder);
+void mica__foundation_folder_free(mica_foundation *model);
+
+#endif

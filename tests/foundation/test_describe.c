@@ -1,0 +1,397 @@
+/* labels: null single
+ *
+ * What a folder or a GGUF file says of its network: fields by family, and a sentence for what cannot be right. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <math.h>
+#include <mica/foundation.h>
+#include <mica/gguf.h>
+#include <mica/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const float numbers[6] = {1, -2, 3, -4, 5, -6};
+
+/* --- folders --- */
+
+#if MICA_WITH_CJSON
+static void write_folder(const char *config) {
+  const mica_safetensors_entry entry = {
+      .name = "w", .dtype = MICA_F32, .shape = {2, {2, 3}}, .data = numbers, .bytes = sizeof numbers};
+  ck_ok(mica_safetensors_write(files_path("m/model.safetensors"), &entry, 1, NULL, 0));
+  files_write_text("m/config.json", config);
+}
+
+static mica_foundation *opened(const char *config) {
+  mica_foundation *model = NULL;
+  write_folder(config);
+  ck_assert(mica_foundation_is(files_path("m")));
+  ck_ok(mica_foundation_open(files_path("m"), NULL, &model));
+  return model;
+}
+
+#define LLAMA                                                                                                          \
+  "\"model_type\": \"llama\", \"hidden_size\": 96, \"num_hidden_layers\": 3, \"num_attention_heads\": 6, "             \
+  "\"num_key_value_heads\": 2, \"intermediate_size\": 200, \"vocab_size\": 257, \"max_position_embeddings\": 64"
+
+START_TEST(a_llama_is_described) {
+  mica_foundation *model = opened("{" LLAMA ", \"rms_norm_eps\": 1e-5, \"rope_theta\": 50000, \"bos_token_id\": 1, "
+                                  "\"eos_token_id\": [2, 5], \"hidden_act\": \"silu\", \"use_cache\": true, "
+                                  "\"invented\": 3, \"tie_word_embeddings\": true}");
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  ck_assert_str_eq(i->family, "llama");
+  ck_assert_int_eq(i->task, MICA_FOUNDATION_TASK_GENERATE);
+  ck_assert(i->width == 96 && i->layers == 3 && i->heads == 6 && i->groups == 2 && i->head_size == 16);
+  ck_assert(i->hidden == 200 && i->vocabulary == 257 && i->context == 64 && i->types == 0);
+  ck_assert(i->rms_norm && i->norms == MICA_FOUNDATION_NORMS_BEFORE && !i->qk_norm && !i->norm_plus_one && i->tied);
+  ck_assert(!i->attention_bias && !i->out_bias && !i->feed_bias && !i->interleaved && !i->embed_norm);
+  ck_assert_int_eq(i->function, MICA_FOUNDATION_FUNCTION_SWIGLU);
+  ck_assert_int_eq(i->positions, MICA_POSITIONS_KIND_ROTARY);
+  ck_assert(i->rotated == 16 && i->window == 0 && !i->local[0] && !i->local[2]);
+  ck_assert_double_eq(i->rotary.base, 50000);
+  ck_assert_double_eq(i->epsilon, 1e-5);
+  ck_assert_double_eq(i->score_scale, 0.25);
+  ck_assert_double_eq(i->embed_scale, 1);
+  ck_assert_int_eq(i->rotary.scaling, MICA_FOUNDATION_SCALING_NONE);
+  ck_assert(i->begin == 1 && i->pad == -1 && i->end_count == 2 && i->ends[1] == 5);
+  ck_assert_uint_eq(i->unknown_count, 1);
+  ck_assert_str_eq(i->unknown[0], "invented");
+  ck_assert(i->elements == 6 && i->bytes == 24);
+  ck_assert_int_eq(mica_foundation_context(model), 64);
+  ck_assert_ptr_nonnull(mica_weights_find(mica_foundation_weights(model), "w"));
+  mica_foundation_close(model);
+}
+END_TEST
+
+START_TEST(generation_config_says_all_ends) {
+  mica_foundation *model = NULL;
+  write_folder("{" LLAMA ", \"eos_token_id\": 2}");
+  files_write_text("m/generation_config.json", "{\"eos_token_id\": [2, 7, 9]}");
+  ck_ok(mica_foundation_open(files_path("m"), NULL, &model));
+  ck_assert(mica_foundation_describe(model)->end_count == 3 && mica_foundation_describe(model)->ends[2] == 9);
+  mica_foundation_close(model);
+  files_write_text("m/generation_config.json", "{\"eos_token_id\"");
+  ck_assert_int_eq(mica_foundation_open(files_path("m"), NULL, &model), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "generation_config.json is no JSON object"));
+  files_write_text("m/generation_config.json", "{}");
+  ck_ok(mica_foundation_open(files_path("m"), NULL, &model));
+  ck_assert_uint_eq(mica_foundation_describe(model)->end_count, 1);
+  mica_foundation_close(model);
+}
+END_TEST
+
+START_TEST(a_gemma_has_windows_and_two_rotary_bases) {
+  mica_foundation *model = opened(
+      "{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\", \"hidden_size\": 64, "
+      "\"num_hidden_layers\": 7, \"num_attention_heads\": 4, \"num_key_value_heads\": 1, \"head_dim\": 32, "
+      "\"intermediate_size\": 128, \"vocab_size\": 131, \"max_position_embeddings\": 20000, \"sliding_window\": 4, "
+      "\"query_pre_attn_scalar\": 64, \"rope_theta\": 1000000, \"rope_local_base_freq\": 20000, "
+      "\"hidden_activation\": \"gelu_pytorch_tanh\", \"rope_scaling\": {\"rope_type\": \"linear\", \"factor\": 8}}}");
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  ck_assert_str_eq(i->family, "gemma3");
+  ck_assert(i->norms == MICA_FOUNDATION_NORMS_AROUND && i->qk_norm && i->norm_plus_one && i->tied);
+  ck_assert_int_eq(i->window, 4);
+  for (int l = 0; l < 7; l++) ck_assert_int_eq(i->local[l], l != 5);
+  ck_assert_double_eq(i->rotary.base, 1e6);
+  ck_assert_double_eq(i->rotary.factor, 8);
+  ck_assert_int_eq(i->rotary.scaling, MICA_FOUNDATION_SCALING_LINEAR);
+  ck_assert_double_eq(i->rotary_local.base, 20000);
+  ck_assert_int_eq(i->rotary_local.scaling, MICA_FOUNDATION_SCALING_NONE);
+  ck_assert_double_eq(i->score_scale, 0.125);
+  ck_assert_double_eq(i->embed_scale, 8);
+  ck_assert_int_eq(mica_foundation_context(model), 8192);
+  mica_foundation_close(model);
+}
+END_TEST
+
+START_TEST(other_families_are_described) {
+  mica_foundation *model = opened("{\"model_type\": \"gpt2\", \"n_embd\": 48, \"n_layer\": 2, \"n_head\": 4, "
+                                  "\"n_positions\": 32, \"vocab_size\": 99, \"activation_function\": \"gelu_new\"}");
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  ck_assert(!i->rms_norm && i->hidden == 192 && i->attention_bias && i->out_bias && i->feed_bias && i->tied);
+  ck_assert(i->positions == MICA_POSITIONS_KIND_LEARNED && i->function == MICA_FOUNDATION_FUNCTION_GELU_TANH);
+  mica_foundation_close(model);
+  model =
+      opened("{\"model_type\": \"bert\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
+             "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"hidden_act\": \"relu\", \"architectures\": "
+             "[\"BertForSequenceClassification\"], \"id2label\": {\"0\": \"a\", \"1\": \"b\", \"2\": \"c\"}}");
+  i = mica_foundation_describe(model);
+  ck_assert(i->task == MICA_FOUNDATION_TASK_CLASSIFY && i->classes == 3 && i->types == 2 && i->embed_norm);
+  ck_assert(i->function == MICA_FOUNDATION_FUNCTION_RELU && i->norms == MICA_FOUNDATION_NORMS_AFTER);
+  mica_foundation_close(model);
+  model =
+      opened("{\"model_type\": \"qwen2\", \"hidden_size\": 48, \"num_hidden_layers\": 4, \"num_attention_heads\": 4, "
+             "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"sliding_window\": 8, "
+             "\"use_sliding_window\": true, \"max_window_layers\": 3}");
+  i = mica_foundation_describe(model);
+  ck_assert(i->attention_bias && !i->out_bias && !i->feed_bias && i->window == 8 && !i->local[2] && i->local[3]);
+  mica_foundation_close(model);
+  model =
+      opened("{\"model_type\": \"qwen2\", \"hidden_size\": 48, \"num_hidden_layers\": 4, \"num_attention_heads\": 4, "
+             "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"sliding_window\": 8, "
+             "\"use_sliding_window\": false}");
+  i = mica_foundation_describe(model);
+  ck_assert(i->window == 0 && !i->local[3]);
+  mica_foundation_close(model);
+  model =
+      opened("{\"model_type\": \"phi3\", \"hidden_size\": 32, \"num_hidden_layers\": 1, \"num_attention_heads\": 4, "
+             "\"vocab_size\": 99, \"max_position_embeddings\": 64, \"original_max_position_embeddings\": 16, "
+             "\"rope_scaling\": {\"type\": \"su\", \"short_factor\": [1, 1.5, 2, 3], \"long_factor\": [2, 4, 8, 9]}}");
+  i = mica_foundation_describe(model);
+  ck_assert(i->rotary.scaling == MICA_FOUNDATION_SCALING_LONGROPE && i->rotary.count == 4);
+  ck_assert_double_eq(i->rotary.long_factors[3], 9);
+  ck_assert_double_eq(i->rotary.factor, 4);
+  mica_foundation_close(model);
+}
+END_TEST
+
+static void refused(const char *config, const char *reason) {
+  mica_foundation *model = NULL;
+  write_folder(config);
+  const mica_status status = mica_foundation_open(files_path("m"), NULL, &model);
+  ck_assert_msg(status == MICA_E_FORMAT, "accepted: %s", config);
+  ck_assert_msg(strstr(mica_error_message(), reason) != NULL, "%s: %s", reason, mica_error_message());
+}
+
+/* LLAMA with one of its keys replaced: the last of equal keys would be a second one. */
+static void refused_with(const char *key, const char *value, const char *reason) {
+  char config[2000], name[80];
+  snprintf(config, sizeof config, "{" LLAMA "}");
+  snprintf(name, sizeof name, "\"%s\": ", key);
+  char *at = strstr(config, name), rest[1000] = "}";
+  if (at) {
+    snprintf(rest, sizeof rest, "%s", at + strcspn(at, ",}"));
+    at[0] = '\0';
+  } else {
+    config[strlen(config) - 1] = '\0';
+    snprintf(config + strlen(config), 3, ", ");
+  }
+  snprintf(config + strlen(config), sizeof config - strlen(config), "%s%s%s", name, value, rest);
+  refused(config, reason);
+}
+
+START_TEST(sizes_that_cannot_be_are_refused) {
+  static const char *const cases[][3] = {
+      {"model_type", "\"gpt9\"", "the model_type \"gpt9\" is unknown; Mica knows llama, mistral, qwen2"},
+      {"model_type", "7", "the key model_type is missing"},
+      {"hidden_size", "0", "the key hidden_size is 0; the model's width must be 1 to 16777216"},
+      {"hidden_size", "1e30", "the key hidden_size is 1e+30"},
+      {"hidden_size", "96.5", "the key hidden_size is not an integer"},
+      {"hidden_size", "\"96\"", "the key hidden_size is not an integer"},
+      {"hidden_size", "null", "it does not say the model's width: the key hidden_size is missing"},
+      {"hidden_size", "97", "a width of 97 cannot be divided by 6 heads"},
+      {"num_hidden_layers", "1001", "must be 1 to 1000"},
+      {"num_key_value_heads", "4", "6 heads cannot be divided by 4 heads of keys"},
+      {"head_dim", "15", "15 features of a head are rotated; they must be pairs"},
+      {"head_dim", "16777216", "heads of 16777216 features are too many"},
+      {"vocab_size", "-1", "the key vocab_size is -1"},
+      {"partial_rotary_factor", "0.01", "0 features of a head are rotated"},
+      {"rms_norm_eps", "2", "the model's epsilon of norms must be 0 to 1"},
+      {"rms_norm_eps", "[1]", "the key rms_norm_eps is not a number"},
+      {"tie_word_embeddings", "1", "the key tie_word_embeddings is not true or false"},
+      {"eos_token_id", "257", "the key eos_token_id is not a token: the vocabulary has 257"},
+      {"eos_token_id", "[1, -1]", "the key eos_token_id is not a token"},
+      {"bos_token_id", "1.5", "the key bos_token_id is not a token"},
+      {"hidden_act", "\"tanh\"", "the activation tanh is unknown in the family llama, which has swiglu"},
+      {"hidden_act", "\"gelu\"", "the activation gelu is unknown in the family llama"},
+      {"layer_types", "[\"full_attention\"]", "the key layer_types has 1 layers, but the model has 3"},
+      {"layer_types", "[\"full_attention\", \"sliding_attention\", \"full_attention\"]",
+       "the key sliding_window does not say how wide"},
+      {"layer_types", "[\"full_attention\", \"chunked_attention\", \"full_attention\"]",
+       "layer 1 is of the kind chunked_attention; Mica computes full_attention and sliding_attention"},
+      {"rope_scaling", "{\"rope_type\": \"spiral\", \"factor\": 2}", "the scaling of positions spiral is unknown"},
+      {"rope_scaling", "{\"rope_type\": \"linear\", \"factor\": -2}", "the key rope_scaling.factor is -2"},
+      {"rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 2}", "the model's low_freq_factor"},
+      {"rope_scaling", "{\"rope_type\": \"longrope\", \"short_factor\": [1]}", "must be a list of 8 numbers"},
+      {"rope_scaling", "{\"rope_type\": \"longrope\", \"short_factor\": [1, 1, 1, 1, 1, 1, 1, 0]}",
+       "element 7 of the key rope_scaling.short_factor is no number above 0"},
+      {"quantization_config", "{\"quant_method\": \"gptq\"}",
+       "the key quantization_config changes what the model computes, and Mica does not compute it"},
+      {"attn_temperature_tuning", "true", "the key attn_temperature_tuning changes what"},
+      {"num_local_experts", "8", "the key num_local_experts changes what"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refused_with(cases[i][0], cases[i][1], cases[i][2]);
+}
+END_TEST
+
+START_TEST(texts_that_are_no_config_are_refused) {
+  static char deep[200] = "{\"model_type\": \"llama\", \"x\": ";
+  size_t at = strlen(deep);
+  for (int i = 0; i < 64; i++) deep[at++] = '[';
+  for (int i = 0; i < 64; i++) deep[at++] = ']';
+  deep[at] = '}';
+  refused(deep, "is nested more than 64 deep");
+  refused("[]", "is no JSON object");
+  refused("{\"model_type\"", "is no JSON object");
+  refused("{\"model_type\": \"llama\", \"model_type\": \"qwen2\"}", "the file has \"model_type\" twice");
+  refused("{\"model_type\": \"\xff\"}", "is no UTF-8");
+  refused("{\"model_type\": \"a\\u0000b\"}", "U+0000");
+  refused("{\"model_type\": \"new\", \"auto_map\": {}}", "needs code from the model's author; Mica runs none");
+  refused("{\"model_type\": \"gemma3\"}", "the object text_config is missing");
+  char *large = malloc((16 << 20) + 100);
+  ck_assert_ptr_nonnull(large);
+  memset(large, ' ', (16 << 20) + 50);
+  large[0] = '{', large[(16 << 20) + 50] = '}', large[(16 << 20) + 51] = '\0';
+  refused(large, "there may be 16777216");
+  free(large);
+}
+END_TEST
+
+START_TEST(only_folders_and_files_of_models_are_models) {
+  mica_foundation *model = NULL;
+  write_folder("{\"mica\": \"0.5.0\", \"task\": \"classify\", \"model_type\": \"mlp\"}");
+  ck_assert(!mica_foundation_is(files_path("m")));
+  write_folder("{}");
+  ck_assert(!mica_foundation_is(files_path("m")));
+  ck_assert(!mica_foundation_is(files_path("m/model.safetensors")));
+  ck_assert(!mica_foundation_is(files_path("nowhere")));
+  ck_assert(!mica_foundation_is(NULL));
+  ck_assert_int_eq(mica_foundation_open(files_path("m/model.safetensors"), NULL, &model), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "name the folder that has their config.json"));
+  ck_assert_int_eq(mica_foundation_open(files_path("nowhere"), NULL, &model), MICA_E_NOT_FOUND);
+  ck_assert_int_eq(mica_foundation_open(NULL, NULL, &model), MICA_E_INVALID);
+  ck_assert_int_eq(mica_foundation_open("x", NULL, NULL), MICA_E_INVALID);
+  mica_foundation_close(NULL);
+  write_folder("{" LLAMA "}");
+  ck_assert_int_eq(mica_foundation_open(files_path("m"), &(mica_foundation_config){.context = 65}, &model),
+                   MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "a context of 65 was asked for; the model has 1 to 64"));
+  ck_ok(mica_foundation_open(files_path("m"), &(mica_foundation_config){.context = 32}, &model));
+  ck_assert_int_eq(mica_foundation_context(model), 32);
+  mica_foundation_close(model);
+}
+END_TEST
+#endif
+
+/* --- GGUF --- */
+
+typedef struct pair {
+  const char *key;
+  mica_gguf_kind kind;
+  double number;
+  const char *text;
+} pair;
+
+static const char *gguf_file(const pair *pairs, const char *tensor) {
+  mica_gguf_value keys[32];
+  static uint32_t integers[32];
+  static float floats[32];
+  static mica_gguf_text texts[32];
+  size_t count = 0;
+  for (; pairs[count].key; count++) {
+    integers[count] = (uint32_t)pairs[count].number;
+    floats[count] = (float)pairs[count].number;
+    texts[count] = (mica_gguf_text){pairs[count].text, pairs[count].text ? strlen(pairs[count].text) : 0};
+    keys[count] = (mica_gguf_value){.key = pairs[count].key,
+                                    .kind = pairs[count].kind,
+                                    .count = 1,
+                                    .data = pairs[count].kind == MICA_GGUF_KIND_TEXT  ? (const void *)&texts[count]
+                                            : pairs[count].kind == MICA_GGUF_KIND_F32 ? (const void *)&floats[count]
+                                                                                      : (const void *)&integers[count]};
+  }
+  const mica_weight_entry entry = {
+      .name = tensor, .dtype = MICA_F32, .shape = {2, {2, 3}}, .data = numbers, .bytes = sizeof numbers};
+  const char *path = files_path("x.gguf");
+  ck_ok(mica_gguf_write(path, keys, count, &entry, 1));
+  return path;
+}
+
+#define TEXT MICA_GGUF_KIND_TEXT
+#define U32 MICA_GGUF_KIND_U32
+#define F32 MICA_GGUF_KIND_F32
+#define SIZES(arch)                                                                                                    \
+  {"general.architecture", TEXT, 0, arch}, {"general.name", TEXT, 0, "A model"},                                       \
+      {arch ".embedding_length", U32, 96, 0}, {arch ".block_count", U32, 3, 0},                                        \
+      {arch ".attention.head_count", U32, 6, 0}, {arch ".context_length", U32, 64, 0}, {                               \
+    arch ".vocab_size", U32, 257, 0                                                                                    \
+  }
+
+START_TEST(a_gguf_file_is_described) {
+  mica_foundation *model = NULL;
+  const pair pairs[] = {SIZES("llama"),
+                        {"llama.rope.freq_base", F32, 50000, 0},
+                        {"llama.rope.dimension_count", U32, 8, 0},
+                        {"general.license", TEXT, 0, "mit"},
+                        {0}};
+  const char *path = gguf_file(pairs, "output.weight");
+  ck_assert(mica_foundation_is(path));
+  ck_ok(mica_foundation_open(path, NULL, &model));
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  ck_assert_str_eq(i->name, "A model");
+  ck_assert_str_eq(i->licence, "mit");
+  ck_assert(i->width == 96 && i->groups == 6 && i->rotated == 8 && i->interleaved && !i->tied && i->begin == -1);
+  ck_assert_double_eq(i->rotary.base, 50000);
+  mica_foundation_close(model);
+  ck_ok(mica_foundation_open(gguf_file(pairs, "blk.0.attn_q.bias"), NULL, &model));
+  ck_assert(mica_foundation_describe(model)->attention_bias && mica_foundation_describe(model)->tied);
+  mica_foundation_close(model);
+  ck_ok(mica_foundation_open(gguf_file(pairs, "rope_freqs.weight"), NULL, &model));
+  ck_assert_int_eq(mica_foundation_describe(model)->rotary.scaling, MICA_FOUNDATION_SCALING_FACTORS);
+  mica_foundation_close(model);
+  const pair gemma[] = {SIZES("gemma3"),
+                        {"gemma3.attention.sliding_window", U32, 4, 0},
+                        {"gemma3.attention.key_length", U32, 32, 0},
+                        {0}};
+  ck_ok(mica_foundation_open(gguf_file(gemma, "w"), NULL, &model));
+  i = mica_foundation_describe(model);
+  ck_assert(i->window == 4 && i->local[2] && !i->norm_plus_one && i->qk_norm && i->head_size == 32);
+  ck_assert_double_eq(i->score_scale, 1 / sqrt(32));
+  mica_foundation_close(model);
+}
+END_TEST
+
+START_TEST(gguf_files_that_cannot_be_are_refused) {
+  static const struct {
+    pair pairs[12];
+    const char *reason;
+  } cases[] = {
+      {{{"general.name", TEXT, 0, "x"}, {0}}, "the key general.architecture is missing"},
+      {{{"general.architecture", TEXT, 0, "rwkv"}, {0}},
+       "the architecture \"rwkv\" is unknown; Mica knows llama, qwen2"},
+      {{{"general.architecture", TEXT, 0, "llama"}, {0}}, "the key <architecture>.embedding_length is missing"},
+      {{SIZES("llama"), {"llama.attention.head_count_kv", U32, 4, 0}, {0}}, "6 heads cannot be divided by 4"},
+      {{SIZES("llama"), {"llama.rope.dimension_count", U32, 17, 0}, {0}}, "must be 0 to 16"},
+      {{SIZES("llama"), {"llama.rope.scaling.type", TEXT, 0, "spiral"}, {0}}, "the scaling of positions spiral"},
+      {{SIZES("llama"), {"tokenizer.ggml.eos_token_id", U32, 300, 0}, {0}}, "is not a token"},
+      {{SIZES("llama"), {"llama.feed_forward_length", TEXT, 0, "x"}, {0}}, "feed_forward_length is not an integer"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    mica_foundation *model = NULL;
+    ck_assert_msg(mica_foundation_open(gguf_file(cases[i].pairs, "w"), NULL, &model) == MICA_E_FORMAT, "accepted: %s",
+                  cases[i].reason);
+    ck_assert_msg(strstr(mica_error_message(), cases[i].reason) != NULL, "%s: %s", cases[i].reason,
+                  mica_error_message());
+  }
+}
+END_TEST
+
+START_TEST(names_of_kinds) {
+  ck_assert_str_eq(mica_foundation_task_name(MICA_FOUNDATION_TASK_EMBED), "embed");
+  ck_assert_str_eq(mica_foundation_task_name(MICA_FOUNDATION_TASK_COUNT), "?");
+  ck_assert_str_eq(mica_foundation_function_name(MICA_FOUNDATION_FUNCTION_GEGLU_TANH), "geglu_tanh");
+  ck_assert_str_eq(mica_foundation_scaling_name(MICA_FOUNDATION_SCALING_YARN), "yarn");
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("describe");
+  TCase *tcase = tcase_create("describe");
+  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
+#if MICA_WITH_CJSON
+  tcase_add_test(tcase, a_llama_is_described);
+  tcase_add_test(tcase, a_gemma_has_windows_and_two_rotary_bases);
+  tcase_add_test(tcase, other_families_are_described);
+  tcase_add_test(tcase, sizes_that_cannot_be_are_refused);
+  tcase_add_test(tcase, texts_that_are_no_config_are_refused);
+  tcase_add_test(tcase, only_folders_and_files_of_models_are_models);
+  tcase_add_test(tcase, generation_config_says_all_ends);
+#endif
+  tcase_add_test(tcase, a_gguf_file_is_described);
+  tcase_add_test(tcase, gguf_files_that_cannot_be_are_refused);
+  tcase_add_test(tcase, names_of_kinds);
+  suite_add_tcase(suite, tcase);
+  return suite;
+}

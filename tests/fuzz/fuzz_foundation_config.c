@@ -1,0 +1,54 @@
+/* The reader of a model's config.json. What it accepts has sizes that a network can be built of. */
+#include "foundation/model.h"
+#include "fuzz/fuzz.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void look(const mica_foundation_info *i) {
+  volatile double sum = i->rotary.base + i->epsilon;
+  if (i->width < 1 || i->layers < 1 || i->layers > 1000 || i->head_size < 1 || i->heads % i->groups) abort();
+  if (i->rotated < 0 || i->rotated > i->head_size || i->rotated % 2) abort();
+  for (int64_t l = 0; l < i->layers; l++)
+    if (i->local[l] && i->window < 1) abort();
+  for (size_t e = 0; e < i->end_count; e++)
+    if (i->ends[e] < 0 || i->ends[e] >= i->vocabulary) abort();
+  for (size_t n = 0; n < i->rotary.count; n++) sum = sum + i->rotary.short_factors[n] + i->rotary.long_factors[n];
+  for (size_t u = 0; u < i->unknown_count; u++) sum = sum + (double)strlen(i->unknown[u]);
+  if (!isfinite(i->score_scale) || !isfinite(i->embed_scale)) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  mica_foundation *model = calloc(1, sizeof *model);
+  if (!model) return 0;
+  /* Texts of odd length are generation_config.json too. */
+  const char *generation = size % 2 ? (const char *)data : NULL;
+  if (mica__foundation_folder_read(model, "config.json", (const char *)data, size, generation, generation ? size : 0) ==
+      MICA_OK)
+    look(&model->info);
+  mica_foundation_close(model);
+  return 0;
+}
+
+bool fuzz_seed(size_t index, mica__text *seed) {
+  static const char *const seeds[] = {
+      "{\"model_type\": \"llama\", \"hidden_size\": 96, \"num_hidden_layers\": 3, \"num_attention_heads\": 6, "
+      "\"num_key_value_heads\": 2, \"vocab_size\": 257, \"max_position_embeddings\": 64, \"eos_token_id\": [2, 5], "
+      "\"hidden_act\": \"silu\", \"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8, \"low_freq_factor\": 1, "
+      "\"high_freq_factor\": 4, \"original_max_position_embeddings\": 32}}",
+      "{\"model_type\": \"gemma3\", \"text_config\": {\"hidden_size\": 64, \"num_hidden_layers\": 3, "
+      "\"num_attention_heads\": 4, \"head_dim\": 32, \"vocab_size\": 131, \"max_position_embeddings\": 64, "
+      "\"sliding_window\": 4, \"layer_types\": [\"sliding_attention\", \"full_attention\", \"sliding_attention\"], "
+      "\"rope_parameters\": {\"full_attention\": {\"rope_type\": \"yarn\", \"rope_theta\": 1e6, \"factor\": 2}}}} ",
+      "{\"model_type\": \"phi3\", \"hidden_size\": 32, \"num_hidden_layers\": 1, \"num_attention_heads\": 4, "
+      "\"vocab_size\": 99, \"max_position_embeddings\": 64, \"original_max_position_embeddings\": 16, "
+      "\"rope_scaling\": "
+      "{\"type\": \"su\", \"short_factor\": [1, 1.5, 2, 3], \"long_factor\": [2, 4, 8, 9]}, \"is_decoder\": false}",
+      "{\"model_type\": \"bert\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
+      "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"architectures\": [\"BertForSequenceClassification\"], "
+      "\"id2label\": {\"0\": \"a\"}, \"pad_token_id\": 0}"};
+  if (index >= sizeof seeds / sizeof *seeds) return false;
+  mica__text_add(seed, seeds[index]);
+  return true;
+}
