@@ -4,6 +4,7 @@
 #include "cli/result.h"
 #include "cli/text.h"
 
+#include <mica/foundation.h>
 #include <mica/gguf.h>
 
 #include <inttypes.h>
@@ -23,39 +24,17 @@ static bool is_folder(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-static bool begins_as_gguf(const char *path) {
-  char magic[4] = {0};
-  FILE *file = fopen(path, "rb");
-  const bool read = file && fread(magic, 1, sizeof magic, file) == sizeof magic;
-  if (file) fclose(file);
-  return read && !memcmp(magic, "GGUF", sizeof magic);
-}
-
 static bool is_named(const char *path, const char *ending) {
   const size_t n = strlen(path), m = strlen(ending);
   return n > m && !strcmp(path + n - m, ending);
 }
 
-typedef enum folder_kind { NOTHING, RUN, PUBLISHED } folder_kind;
-
-/* A folder by the texts in its config.json: a run's begins with the version of Mica that wrote it. */
-static folder_kind kind_of(const char *folder) {
-  static char text[1 << 16];
-  char path[4096];
-  const int length = snprintf(path, sizeof path, "%s/config.json", folder);
-  FILE *file = length < (int)sizeof path ? fopen(path, "rb") : NULL;
-  if (!file) return NOTHING;
-  text[fread(text, 1, sizeof text - 1, file)] = '\0';
-  fclose(file);
-  if (!strstr(text, "\"mica\":") && (strstr(text, "\"model_type\"") || strstr(text, "\"architectures\"")))
-    return PUBLISHED;
-  return RUN;
-}
-
 bool cli_weights_are(const char *path) {
-  if (!is_folder(path)) return is_named(path, ".index.json") || is_named(path, ".gguf") || begins_as_gguf(path);
-  const folder_kind kind = kind_of(path);
-  if (kind != NOTHING) return kind == PUBLISHED;
+  char config[4096];
+  struct stat about;
+  if (is_named(path, ".index.json") || is_named(path, ".gguf") || mica_foundation_is(path)) return true;
+  if (!is_folder(path) || snprintf(config, sizeof config, "%s/config.json", path) >= (int)sizeof config) return false;
+  if (stat(config, &about) == 0) return false;
   mica_weights *weights = NULL;
   const bool opened = mica_weights_open(path, &weights) == MICA_OK;
   mica_weights_close(weights);
@@ -126,12 +105,38 @@ static void print_types(const mica_weights *weights) {
   putchar('\n');
 }
 
-static void print_all(const mica_weights *weights) {
+/* What the model's network is, or why Mica does not know it. */
+static void print_network(const char *path) {
+  mica_foundation *model = NULL;
+  int64_t local = 0;
+  if (!mica_foundation_is(path)) return;
+  if (mica_foundation_open(path, NULL, &model) != MICA_OK) {
+    printf("%s\n\n", mica_error_message());
+    return;
+  }
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  for (int64_t l = 0; l < i->layers; l++) local += i->local[l];
+  printf("model     %s, to %s\n", i->name ? cli_clean(i->name) : i->family, mica_foundation_task_name(i->task));
+  printf("network   %s: %" PRId64 " layers of width %" PRId64 ", %" PRId64 " heads", i->family, i->layers, i->width,
+         i->heads);
+  if (i->groups != i->heads) printf(" (%" PRId64 " of keys)", i->groups);
+  printf(" of size %" PRId64 ", %s of %" PRId64 "\n", i->head_size, mica_foundation_function_name(i->function),
+         i->hidden);
+  printf("context   %" PRId64 " tokens of a vocabulary of %" PRId64, i->context, i->vocabulary);
+  if (local) printf(", %" PRId64 " layers see the last %" PRId64, local, i->window);
+  if (i->licence) printf("\nlicence   %s", cli_clean(i->licence));
+  for (size_t k = 0; k < i->unknown_count; k++) printf("%s%s", k ? ", " : "\nunknown   ", cli_clean(i->unknown[k]));
+  printf("\n\n");
+  mica_foundation_close(model);
+}
+
+static void print_all(const char *path, const mica_weights *weights) {
   const mica_gguf *gguf = mica_weights_gguf(weights);
   const size_t files = mica_weights_file_count(weights);
   int64_t all = 0;
   uint64_t bytes = 0;
   char size[CLI_BYTES_TEXT];
+  print_network(path);
   for (size_t i = 0; gguf && i < mica_gguf_key_count(gguf); i++) print_key(mica_gguf_key_at(gguf, i));
   if (gguf) putchar('\n');
   for (size_t i = 0; i < mica_weights_count(weights); i++) {
@@ -180,7 +185,25 @@ static void add_keys(cli_json *json, const mica_gguf *gguf) {
   }
 }
 
-static void add_all(cli_json *json, const mica_weights *weights) {
+/* The network, if Mica knows it. */
+static void add_network(cli_json *json, const char *path) {
+  mica_foundation *model = NULL;
+  if (!mica_foundation_is(path) || mica_foundation_open(path, NULL, &model) != MICA_OK) return;
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  const struct {
+    const char *name;
+    int64_t number;
+  } sizes[] = {{"layers", i->layers}, {"width", i->width},     {"heads", i->heads},           {"groups", i->groups},
+               {"hidden", i->hidden}, {"context", i->context}, {"vocabulary", i->vocabulary}, {"window", i->window}};
+  cli_json_text(json, json->root, "family", i->family);
+  cli_json_text(json, json->root, "task", mica_foundation_task_name(i->task));
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+    cli_json_integer(json, json->root, sizes[s].name, (uint64_t)sizes[s].number);
+  mica_foundation_close(model);
+}
+
+static void add_all(cli_json *json, const char *path, const mica_weights *weights) {
+  add_network(json, path);
   if (mica_weights_gguf(weights)) add_keys(json, mica_weights_gguf(weights));
   cJSON *files = cli_json_array(json, json->root, "files");
   for (size_t i = 0; i < mica_weights_file_count(weights); i++)
@@ -202,10 +225,10 @@ int cli_weights_info(const cli_command *self, const char *path, bool as_json) {
   if (as_json) {
     cli_json json;
     cli_json_begin(&json);
-    add_all(&json, weights);
+    add_all(&json, path, weights);
     status = cli_json_print(&json, self);
   } else {
-    print_all(weights);
+    print_all(path, weights);
   }
   mica_weights_close(weights);
   return status;

@@ -126,7 +126,7 @@ bool mica__foundation_folder_is(const char *folder) {
 mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,
                                          size_t config_bytes, const char *generation, size_t generation_bytes) {
   (void)model, (void)config, (void)config_bytes, (void)generation, (void)generation_bytes;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: this build has no cJSON, which reads folders of models", path);
+  return mica__fail_lacks(path, "cJSON");
 }
 mica_status mica__foundation_folder_open(mica_foundation *model, const char *folder) {
   return mica__foundation_folder_read(model, folder, NULL, 0, NULL, 0);

@@ -12,9 +12,13 @@ number() {
 }
 # text T: its length and T.
 text() { number 8 ${#1}; printf '%s' "$1"; }
-# gguf: two keys and a tensor of 2 x 3 floats.
+# count KEY N
+count() { text "$1"; number 4 4; number 4 "$2"; }
+# gguf: seven keys and a tensor of 2 x 3 floats.
 gguf() {
-  printf GGUF; number 4 3; number 8 1; number 8 3
+  printf GGUF; number 4 3; number 8 1; number 8 7
+  count llama.embedding_length 96; count llama.attention.head_count 6
+  count llama.context_length 64; count llama.vocab_size 200
   text general.architecture; number 4 8; text llama
   text llama.block_count; number 4 4; number 4 30
   text tokens; number 4 9; number 4 8; number 8 2; text one; text two
@@ -23,12 +27,15 @@ gguf() {
 }
 gguf >"$work/x.gguf"
 run info "$work/x.gguf"
+ends 0 '*network *llama: 30 layers of width 96, 6 heads of size 16, swiglu of 384*64 tokens of a vocabulary of 200*' ''
 ends 0 '*general.architecture *text *"llama"*llama.block_count *u32 *30*tokens *text[[]2] *"one", "two"*' ''
 ends 0 '*w *F32 *(2, 3) *6*1 tensors, 6 elements, 24 B: F32 1' ''
 run info "$work/x.gguf" --json
 ends 0 '*' ''
 holds 'tensors.0.shape.1' 3
 holds 'tensors.0.type' F32
+holds 'family' llama
+holds 'width' 96
 head -c 100 "$work/x.gguf" >"$work/cut.gguf"
 run info "$work/cut.gguf"
 ends 1 '' "mica info: $work/cut.gguf: *the file is truncated*"
@@ -54,6 +61,8 @@ JSON
 run info "$work/model"
 ends 0 '*a *F32 *(1) *1*b *F32*2 files, 2 tensors, 2 elements, 8 B: F32 2' ''
 printf '{"model_type": "llama"}' >"$work/model/config.json"
+run info "$work/model"
+ends 0 "*config.json: it does not say the model's width: the key hidden_size is missing*2 files, 2 tensors*" ''
 run info "$work/model/model.safetensors.index.json" --json
 ends 0 '*' ''
 holds 'tensors.1.name' b
