@@ -14,7 +14,7 @@ run_packages='gcc libc6-dev cmake ninja-build pkg-config
 quickstart_packages='dataset-fashion-mnist'
 full_packages='libexpat1-dev libsndfile1-dev libpcre2-dev libutf8proc-dev
   libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libopenmpi-dev openmpi-bin'
-test_packages='check libsubunit-dev libopenblas-dev libdnnl-dev clang-format oclgrind'
+test_packages='check libsubunit-dev libopenblas-dev libdnnl-dev clang-format oclgrind locales'
 fuzz_packages='clang libclang-rt-dev'
 
 purpose=$1 folder=$2

@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/number.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -49,7 +50,7 @@ mica_status(mica__fail)(mica_status status, const char *format, ...) {
   char text[SENTENCE_BYTES];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
   memcpy(sentence(), text, strlen(text) + 1);
   *(attempts ? &private_status : &public_status) = status;
@@ -97,7 +98,7 @@ void mica__log(mica_log_level level, const char *format, ...) {
   char text[SENTENCE_BYTES];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
   /* A driver's text may bring line ends along. */
   for (char *at = text; (at = strchr(at, '\n'));) *at = ' ';

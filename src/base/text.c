@@ -1,4 +1,5 @@
 #include "base/text.h"
+#include "base/number.h"
 
 #include "base/checked.h"
 
@@ -40,10 +41,10 @@ void mica__text_addf(mica__text *text, const char *format, ...) {
   va_list args, again;
   va_start(args, format);
   va_copy(again, args);
-  int n = vsnprintf(NULL, 0, format, args);
+  int n = mica__vsnprintf(NULL, 0, format, args);
   if (n < 0) text->failed = true;
   if (n >= 0 && reserve(text, (size_t)n)) {
-    vsnprintf(text->data + text->length, (size_t)n + 1, format, again);
+    mica__vsnprintf(text->data + text->length, (size_t)n + 1, format, again);
     text->length += (size_t)n;
   }
   va_end(again);

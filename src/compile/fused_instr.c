@@ -1,5 +1,6 @@
 #include "compile/fused_writer.h"
 
+#include "base/number.h"
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@ void mica__term_add(mica__term *t, const char *format, ...) {
   size_t used = strlen(t->text);
   va_list args;
   va_start(args, format);
-  vsnprintf(t->text + used, sizeof t->text - used, format, args);
+  mica__vsnprintf(t->text + used, sizeof t->text - used, format, args);
   va_end(args);
 }
 
@@ -17,7 +18,7 @@ void mica__write_line(mica__fused_writer *w, const char *format, ...) {
   char text[2048];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
   if (text[0] == '}') w->indent--;
   mica__text_addf(w->out, "%*s%s\n", 2 * w->indent, "", text);

@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -55,7 +56,7 @@ static mica_status parse_one(const char *text, size_t n, mica_augment_config *co
   const size_t name = equals ? (size_t)(equals - text) : n;
   uint32_t bit = 1;
   char *end = NULL;
-  const double value = equals ? strtod(equals + 1, &end) : 0;
+  const double value = equals ? mica__strtod(equals + 1, &end) : 0;
   const bool plain = equals && end == text + n && equals + 1 < text + n && !strcspn(equals + 1, "+.0123456789-") &&
                      !memchr(equals, 'x', n - name) && !memchr(equals, 'X', n - name);
 #define PARSE_AUGMENTATION(field, type, usual)                                                                         \

@@ -1,4 +1,5 @@
 /* Records of tables as text. */
+#include "base/number.h"
 #include "data/date.h"
 #include "data/table.h"
 
@@ -314,7 +315,7 @@ bool mica__cell_number(mica__cell cell, double *value) {
 bool mica__cell_is_numeric(mica__cell cell, double *value) {
   char *end = NULL;
   if (cell.length == 0 || strspn(cell.text, "+-.0123456789eE") < cell.length) return false;
-  *value = strtod(cell.text, &end);
+  *value = mica__strtod(cell.text, &end);
   return end == cell.text + cell.length;
 }
 

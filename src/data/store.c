@@ -1,6 +1,7 @@
 /* Stores, of which datasets are views: columns of samples, and what these stand on. */
 #include "base/checked.h"
 #include "base/element.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "data/dataset.h"
 
@@ -185,7 +186,7 @@ static mica_status fail_label(const mica__store *store, mica_dtype dtype, const 
   else if (dtype == MICA_I64)
     snprintf(text, sizeof text, "%" PRId64, ((const int64_t *)labels)[i]);
   else
-    snprintf(text, sizeof text, "%.15g", mica__element_get(dtype, labels, (int64_t)i));
+    mica__snprintf(text, sizeof text, "%.15g", mica__element_get(dtype, labels, (int64_t)i));
   return mica__fail(MICA_E_FORMAT, "%s: the label %s of sample %" PRIu64 " is out of range, 0 to %d", store->name, text,
                     i, (int)limit - 1);
 }

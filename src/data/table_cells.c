@@ -1,4 +1,5 @@
 /* The cells of a table's record by the schema: classes, numbers, times. */
+#include "base/number.h"
 #include "base/text.h"
 #include "data/table.h"
 
@@ -13,7 +14,7 @@ double mica__field_base(const char *bases, const mica__field *field) {
   for (const char *line = bases; line && *line; line += strspn(line, "\n")) {
     if (!strncmp(line, field->name, length) && line[length] == '=') {
       char *end = NULL;
-      const double base = strtod(line + length + 1, &end);
+      const double base = mica__strtod(line + length + 1, &end);
       if (end > line + length + 1 && (*end == '\n' || !*end) && isfinite(base)) return base;
     }
     line += strcspn(line, "\n");

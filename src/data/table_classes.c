@@ -1,4 +1,5 @@
 /* Classes by their names. */
+#include "base/number.h"
 #include "base/text.h"
 #include "data/table.h"
 
@@ -53,7 +54,7 @@ mica_status mica__dictionary_sort(mica__dictionary *d) {
 static bool number_name(mica__cell cell, char *name, size_t capacity) {
   double value = 0;
   if (!mica__cell_number(cell, &value) || value != floor(value) || fabs(value) >= 1e15) return false;
-  snprintf(name, capacity, "%.0f", value == 0 ? 0 : value);
+  mica__snprintf(name, capacity, "%.0f", value == 0 ? 0 : value);
   return true;
 }
 

@@ -1,6 +1,7 @@
 /* Pascal VOC: a file of XML a picture, lists of the pictures of each part. Boxes count pixels from 1 and include the
  * last one. */
 #include "base/name_table.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "data/boxed.h"
 #include "data/image.h"
@@ -51,7 +52,7 @@ static __attribute__((format(printf, 2, 3))) void fail(reading *r, const char *f
   char text[256];
   va_list list;
   va_start(list, format);
-  vsnprintf(text, sizeof text, format, list);
+  mica__vsnprintf(text, sizeof text, format, list);
   va_end(list);
   stop(r, mica__fail(MICA_E_FORMAT, "%s, line %lu: %s", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser),
                      text));
@@ -128,7 +129,7 @@ static const char *trimmed(reading *r) {
 static double number(reading *r, const char *what) {
   const char *text = trimmed(r);
   char *end = NULL;
-  const double value = strtod(text, &end);
+  const double value = mica__strtod(text, &end);
   if (end != text && !*end && isfinite(value)) return value;
   char *shown = mica__name_printable(text);
   fail(r, "%s is \"%.40s\", no number", what, shown ? shown : "");

@@ -1,6 +1,7 @@
 #include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "io/gguf.h"
 
 #include <inttypes.h>
@@ -45,7 +46,7 @@ static mica_status fail_at(const cursor *c, const char *format, ...) {
   char where[WHERE], reason[400];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(reason, sizeof reason, format, arguments);
+  mica__vsnprintf(reason, sizeof reason, format, arguments);
   va_end(arguments);
   return mica__fail(MICA_E_FORMAT, "%s: %s", describe(c, where), reason);
 }

@@ -1,5 +1,6 @@
 #include "io/history.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -175,7 +176,7 @@ static mica_status read_row(const char *at, mica_history *h, const size_t *colum
   for (*good = true; *good && i < count && next_field(&at, &field, &length); i++) {
     char *end = NULL;
     if (length == 0 || columns[i] == MICA__HISTORY_MAX_COLUMNS) continue;
-    const double value = strtod(field, &end);
+    const double value = mica__strtod(field, &end);
     if (end == field + length)
       MICA_TRY(set(h, columns[i], value));
     else

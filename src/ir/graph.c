@@ -1,5 +1,6 @@
 #include "ir/graph.h"
 
+#include "base/number.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -49,7 +50,7 @@ mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *f
   char text[1024];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
   return mica__graph_fail_with(graph, mica__fail(status, "%s", text));
 }

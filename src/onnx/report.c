@@ -1,6 +1,7 @@
 /* What every part of a lowering stands on: its errors and its memory. */
 #include "onnx/lowering.h"
 
+#include "base/number.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mic
   char text[sizeof l->message];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
   l->status =
       mica__fail(status, "%s: node '%.80s' (%.80s): %s", l->model->name, mica__onnx_node_title(node), node->op, text);

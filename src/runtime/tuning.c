@@ -1,6 +1,7 @@
 #include "runtime/tuning.h"
 
 #include "base/file.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "runtime/kernel_source.h"
 #include "runtime/objects.h"
@@ -67,7 +68,7 @@ static bool parse_line(const char *line, size_t n, mica__tuning_fact *fact) {
     memcpy(number, fields[3], sizes[3]);
     number[sizes[3]] = '\0';
     char *rest = NULL;
-    fact->seconds = strtod(number, &rest);
+    fact->seconds = mica__strtod(number, &rest);
     if (*rest || !(fact->seconds > 0 && fact->seconds < 1e9)) return false;
   }
   return fact->subject[0] && fact->text[0];

@@ -1,6 +1,7 @@
 /* What is subtracted from the numbers of a table or of arrays before they become f32: a fact, by which others are
  * read. */
 #include "base/json.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "data/table.h"
 #include "task/run.h"
@@ -229,8 +230,8 @@ double mica__run_above_base(float number, double base) {
   const double room = fabs((double)number) * 0x1p-24 + fabs(sum) * 0x1p-52;
   for (int digits = 0; base != 0 && digits < 17; digits++) {
     char text[400];
-    snprintf(text, sizeof text, "%.*f", digits, sum);
-    const double shorter = strtod(text, NULL);
+    mica__snprintf(text, sizeof text, "%.*f", digits, sum);
+    const double shorter = mica__strtod(text, NULL);
     if (fabs(shorter - sum) <= room) return shorter;
   }
   return sum;

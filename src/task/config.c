@@ -1,6 +1,7 @@
 /* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "task/run.h"
 
 #include <errno.h>
@@ -129,7 +130,7 @@ static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_s
 static void modernise(const char *name, const char *value, mica__text *text) {
   const bool list = !strcmp(name, "class-weights") || !strcmp(name, "augment");
   char *end = NULL;
-  const double number = strtod(value, &end);
+  const double number = mica__strtod(value, &end);
   if (!list && end != value && !*end) mica__text_addf(text, "%.17g", number);
   for (const char *at = value; list && *at; at++)
     if (!strchr(" \t", *at) && (*at != ',' || at[1])) mica__text_addf(text, "%c", *at);

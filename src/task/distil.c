@@ -2,6 +2,7 @@
  * are parameters "teacher.NAME" of the session, which neither the optimiser nor a file of the run's network has. */
 #include "task/distil.h"
 
+#include "base/number.h"
 #include "ir/graph.h"
 #include "onnx/training.h"
 #include "task/run.h"
@@ -255,7 +256,7 @@ static mica_status check_temperature(const mica_run *run, const mica_objective *
   for (size_t i = 0; i < MICA_OBJECTIVE_ANSWERS && out->answers[i].value.graph; i++)
     softens = softens || mica__answer_is_softened(out->answers[i].kind);
   while (row->name && strcmp(row->name, "temperature") != 0) row++;
-  if (softens || !row->name || mica_run_number(run, row->name) == strtod(row->value, NULL)) return MICA_OK;
+  if (softens || !row->name || mica_run_number(run, row->name) == mica__strtod(row->value, NULL)) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
                     "temperature divides logits, and the task %s answers here by numbers, which are compared as they "
                     "are: leave it out",

@@ -1,6 +1,7 @@
 /* Facts of a run, which data must fit, and remarks about it. */
 #include "task/run.h"
 
+#include "base/number.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +87,7 @@ mica_status mica__run_remark(mica_run *run, const char *format, ...) {
   va_list arguments;
   size_t i = 0;
   va_start(arguments, format);
-  vsnprintf(text, sizeof text, format, arguments);
+  mica__vsnprintf(text, sizeof text, format, arguments);
   va_end(arguments);
   while (i < MICA__REMARKS && run->remarks[i] && strcmp(run->remarks[i], text) != 0) i++;
   if (i == MICA__REMARKS || run->remarks[i]) return MICA_OK;

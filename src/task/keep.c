@@ -1,6 +1,7 @@
 /* What a training keeps in its folder: the weights of the best epoch so far, and the files that a run is opened by,
  * which are written again where somebody deleted or moved them meanwhile. */
 #include "base/file.h"
+#include "base/number.h"
 #include "io/history.h"
 #include "task/run.h"
 #include "task/tokens.h"
@@ -39,7 +40,7 @@ typedef struct notes {
 
 static void make_notes(const mica_run *run, bool complete, notes *n) {
   snprintf(n->epoch, sizeof n->epoch, "%lld", (long long)run->weights_epoch);
-  snprintf(n->epochs, sizeof n->epochs, "%.0f", mica_run_number(run, "epochs"));
+  mica__snprintf(n->epochs, sizeof n->epochs, "%.0f", mica_run_number(run, "epochs"));
   n->pairs[0] = (mica_safetensors_pair){EPOCH_KEY, n->epoch};
   n->pairs[1] = (mica_safetensors_pair){EPOCHS_KEY, n->epochs};
   n->pairs[2] = (mica_safetensors_pair){COMPLETE_KEY, complete ? "true" : "false"};
@@ -91,7 +92,7 @@ mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *
   if (!epoch || !epochs || !complete) return MICA_OK;
   run->weights_epoch = strtoll(epoch, NULL, 10);
   const double all = mica_run_number(run, "epochs");
-  if (!strcmp(complete, "true") && strtod(epochs, NULL) >= all) return MICA_OK;
+  if (!strcmp(complete, "true") && mica__strtod(epochs, NULL) >= all) return MICA_OK;
   if (run->weights_epoch > 0)
     mica__text_addf(&text, "the run in %s has not ended: it uses the weights of epoch %lld of %.0f, the best so far",
                     run->folder, (long long)run->weights_epoch, all);

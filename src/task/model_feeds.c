@@ -1,6 +1,7 @@
 #include "task/model_feeds.h"
 
 #include "base/error.h"
+#include "base/number.h"
 #include "base/text.h"
 #include "task/run.h"
 
@@ -141,7 +142,7 @@ static size_t numbers_of(const char *text, float *numbers) {
   size_t count = 0;
   while (text && *text && count < MOST_CHANNELS) {
     char *end = NULL;
-    const double number = strtod(text, &end);
+    const double number = mica__strtod(text, &end);
     if (end != text) numbers[count++] = (float)number;
     text = end != text ? end : text + 1;
   }

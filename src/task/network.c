@@ -1,5 +1,6 @@
 /* The network of a run, its optimiser, and weights that it begins with. */
 #include "base/file.h"
+#include "base/number.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
 #include "task/run.h"
@@ -434,6 +435,6 @@ mica_status mica__run_find_rate(mica_run *run) {
   run->trainer = NULL;
   mica_trainer_destroy(trainer);
   MICA_TRY(status);
-  snprintf(text, sizeof text, "%.3g", rate);
+  mica__snprintf(text, sizeof text, "%.3g", rate);
   return mica__run_set(run, "lr", text);
 }

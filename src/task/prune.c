@@ -1,6 +1,7 @@
 /* Pruning a run: channels are removed in steps, with training between, and what is left is a run of its own. */
 #include "compress/prune.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "task/run.h"
 #include "task/tokens.h"
 #include "train/train.h"
@@ -65,7 +66,8 @@ static mica_status check_network(const work *w) {
     const mica_setting *s = &w->config->settings[i];
     const char *is = mica_run_setting(w->base, s->name);
     const bool positions = !strcmp(s->name, "context") || !strcmp(s->name, "length");
-    if (positions && is && mica_run_number(w->base, s->name) != strtod(s->value, NULL) && learns_positions(w->base))
+    if (positions && is && mica_run_number(w->base, s->name) != mica__strtod(s->value, NULL) &&
+        learns_positions(w->base))
       return mica__fail(MICA_E_INVALID,
                         "%s is %s in the run that is pruned, whose network has a vector for each position: it cannot "
                         "become %s",
@@ -93,8 +95,8 @@ static mica_status take_settings(work *w) {
     if (!out) put(w, name, value);
   }
   const double epochs = mica_run_number(base, "epochs");
-  snprintf(w->epochs, sizeof w->epochs, "%.0f", epochs > 3 ? epochs / 2 : 1);
-  snprintf(w->rate, sizeof w->rate, "%.6g", RATE_SHARE * mica_run_number(base, "lr"));
+  mica__snprintf(w->epochs, sizeof w->epochs, "%.0f", epochs > 3 ? epochs / 2 : 1);
+  mica__snprintf(w->rate, sizeof w->rate, "%.6g", RATE_SHARE * mica_run_number(base, "lr"));
   put(w, "epochs", w->epochs);
   put(w, "lr", w->rate);
   if (base->tokenizer) {

@@ -1,5 +1,6 @@
 /* Runs of several ranks: their shares of batches, and what all of them must have in common. */
 #include "base/hash.h"
+#include "base/number.h"
 #include "ops/collective/channels.h"
 #include "task/run.h"
 #include "train/train.h"
@@ -260,8 +261,8 @@ mica_status mica__run_report_ranks(const mica_run *run, mica_report *report) {
     }
     if (isnan(times[0])) continue;
     snprintf(title, sizeof title, "rank %d", r);
-    snprintf(text, sizeof text, "computing %.2f s, waiting for others %.2f s, messages on their way %.2f s", times[0],
-             times[1], times[2]);
+    mica__snprintf(text, sizeof text, "computing %.2f s, waiting for others %.2f s, messages on their way %.2f s",
+                   times[0], times[1], times[2]);
     MICA_TRY(mica_report_add_text(report, title, text));
   }
   return mica_report_add_number(report, "slowest rank", slowest);

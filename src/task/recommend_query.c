@@ -1,6 +1,7 @@
 /* Items for users that are known, for new ones by their ratings, and items like another. */
 #include "task/recommend.h"
 
+#include "base/number.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,7 +334,7 @@ static mica_status add_answer(const mica_run *run, const char *title, const answ
   const size_t rows = (size_t)(a->count < top ? a->count : top);
   for (size_t i = 0; i < rows; i++) {
     const size_t at = (size_t)a->items[i] - 1;
-    snprintf(scores[i], sizeof scores[i], "%.4g", (double)a->scores[i]);
+    mica__snprintf(scores[i], sizeof scores[i], "%.4g", (double)a->scores[i]);
     cells[3 * i] = items[at];
     cells[3 * i + 1] = titles ? titles[at] : "";
     cells[3 * i + 2] = scores[i];

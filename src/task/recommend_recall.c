@@ -1,6 +1,7 @@
 /* Features as facts of a run: a text for each column, the values that columns have, and the rows of users and items. */
 #include "task/recommend_features.h"
 
+#include "base/number.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -162,7 +163,7 @@ static mica_status recall_columns(const mica_run *run, mica__features *f) {
 static bool read_cell(mica__feature *one, size_t row, const char **at) {
   char *end = NULL;
   if (one->kind == MICA__FEATURE_NUMBER) {
-    one->numbers[row] = **at == '?' ? NAN : strtod(*at, &end);
+    one->numbers[row] = **at == '?' ? NAN : mica__strtod(*at, &end);
     end = **at == '?' ? (char *)*at + 1 : end;
     if (end == *at || (**at != '?' && !(fabs(one->numbers[row]) <= (double)FLT_MAX))) return false;
   } else if (one->kind == MICA__FEATURE_SET) {

@@ -2,6 +2,7 @@
  * lie in two dimensions. */
 #include "task/recommend.h"
 
+#include "base/number.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,8 +244,8 @@ static mica_status add_points(mica_run *run, const popular *list, const cloud *c
     row_names[i] = names[i];
   }
   for (int k = 0; k < 2; k++)
-    snprintf(heads[k], sizeof heads[k], "%s component, %.0f %% of variance", k ? "second" : "first",
-             100 * c->along[k] / c->variance);
+    mica__snprintf(heads[k], sizeof heads[k], "%s component, %.0f %% of variance", k ? "second" : "first",
+                   100 * c->along[k] / c->variance);
   MICA_TRY(mica_report_begin(report, "Items in two dimensions"));
   MICA_TRY(mica_report_add_number(report, "items, the most popular ones", (double)c->rows));
   MICA_TRY(mica_report_add_number(report, "shown", (double)rows));

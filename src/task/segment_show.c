@@ -1,4 +1,5 @@
 /* What the task segment predicts and reports: masks, and classes as colours over their pictures. */
+#include "base/number.h"
 #include "data/dataset.h"
 #include "data/masks.h"
 #include "task/segment.h"
@@ -251,7 +252,8 @@ static mica_status show(mica_run *run, mica_report *report, uint64_t sample, sce
   snprintf(name, sizeof name, "%llu meant", (unsigned long long)sample);
   MICA_TRY(add_overlay(report, name, name, s, s->truth, NULL, LARGEST_SHOWN));
   snprintf(name, sizeof name, "%llu wrong", (unsigned long long)sample);
-  snprintf(text, sizeof text, "%llu: wrong pixels, %.1f %%", (unsigned long long)sample, 100 * (1 - accuracy_of(s)));
+  mica__snprintf(text, sizeof text, "%llu: wrong pixels, %.1f %%", (unsigned long long)sample,
+                 100 * (1 - accuracy_of(s)));
   return add_overlay(report, name, text, s, s->classes, s->truth, LARGEST_SHOWN);
 }
 

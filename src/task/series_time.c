@@ -1,4 +1,5 @@
 /* Times of series: their order, how far rows are apart, and the times behind the last row. */
+#include "base/number.h"
 #include "data/date.h"
 #include "task/series.h"
 
@@ -19,7 +20,7 @@ static bool parse_moment(const char *text, bool digits, moment *m) {
   char *end = NULL;
   *m = (moment){0};
   if (digits) return mica__date_parse_digits(text, length, &m->date);
-  m->value = strtod(text, &end);
+  m->value = mica__strtod(text, &end);
   m->number = *text && !*end && isfinite(m->value);
   return m->number || mica__date_parse(text, length, &m->date) == MICA__DATE_GOOD;
 }
@@ -173,9 +174,9 @@ static void write_number(const mica__spacing *d, const char *like, double value,
   const char *point = strchr(like, '.');
   const int decimals = point ? (int)strspn(point + 1, "0123456789") : 0;
   if (d->parts && decimals < 12)
-    snprintf(text, bytes, "%.*f", decimals < 3 ? 3 : decimals, value);
+    mica__snprintf(text, bytes, "%.*f", decimals < 3 ? 3 : decimals, value);
   else
-    snprintf(text, bytes, "%.12g", value);
+    mica__snprintf(text, bytes, "%.12g", value);
 }
 
 /* A date in the form of the last one. */

@@ -1,4 +1,5 @@
 /* Settings: the table of all tasks', a run's values, and checks that need no data. */
+#include "base/number.h"
 #include "task/run.h"
 #include "task/suggest.h"
 #include "task/tokens.h"
@@ -185,7 +186,7 @@ static mica_status wrong_choice(const mica_setting_row *row, const char *value) 
 static mica_status check_number(const mica_setting_row *row, const char *value) {
   const bool whole = row->kind == MICA_SETTING_KIND_INT;
   char *end = NULL;
-  const double number = strtod(value, &end);
+  const double number = mica__strtod(value, &end);
   /* Neither blanks before it nor hexadecimal digits. */
   const bool plain = !strpbrk(value, " \t\n\v\f\rxX");
   if (end != value && !*end && plain && number >= row->low && number <= row->high &&
@@ -288,7 +289,7 @@ mica_status mica__run_set_number(mica_run *run, const char *name, double value) 
 
 bool mica__equal_values(const char *a, const char *b) {
   char *end_a = NULL, *end_b = NULL;
-  const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+  const double x = mica__strtod(a, &end_a), y = mica__strtod(b, &end_b);
   return !strcmp(a, b) || (*a && *b && !*end_a && !*end_b && x == y);
 }
 
@@ -385,7 +386,7 @@ const char *mica_run_setting(const mica_run *run, const char *name) {
 double mica_run_number(const mica_run *run, const char *name) {
   const char *text = mica_run_setting(run, name);
   char *end = NULL;
-  const double number = strtod(text, &end);
+  const double number = mica__strtod(text, &end);
   return *text && !*end ? number : (double)NAN;
 }
 

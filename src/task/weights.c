@@ -1,6 +1,7 @@
 /* Weights of classes, as the setting "class-weights" gives them. */
 #include "task/run.h"
 
+#include "base/number.h"
 #include <math.h>
 #include <mica/nodes.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static mica_status parse_weights(const char *text, double *weights, int64_t clas
   const char *at = text;
   int64_t count = 0;
   for (char *end = NULL; *at; count++) {
-    const double weight = strtod(at, &end);
+    const double weight = mica__strtod(at, &end);
     if (strpbrk(text, " \txX") || end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
       return mica__fail(MICA_E_INVALID, "class-weights wants balanced, or numbers as in 1,5,2, not \"%s\"", text);
     if (count < classes) weights[count] = weight;

@@ -1,5 +1,6 @@
 #include "text/arpa.h"
 
+#include "base/number.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
 
@@ -129,7 +130,7 @@ static bool read_number(span part, double *number) {
   char text[LONGEST_NUMBER + 1] = {0}, *end = text;
   if (!part.bytes || part.bytes > LONGEST_NUMBER || memchr(part.text, '\0', part.bytes)) return false;
   memcpy(text, part.text, part.bytes);
-  *number = strtod(text, &end);
+  *number = mica__strtod(text, &end);
   return !*end && isfinite(*number);
 }
 

@@ -1,4 +1,5 @@
 /* Saves and loads the state of a trainer as a safetensors file. */
+#include "base/number.h"
 #include "base/text.h"
 #include "dist/parts.h"
 #include "nn/file.h"
@@ -115,7 +116,7 @@ static bool parse_field(const field *f, const char *text) {
   }
   for (size_t k = 0; k < f->count; k++) {
     const char *from = end;
-    f->reals[k] = strtod(from, &end);
+    f->reals[k] = mica__strtod(from, &end);
     if (end == from) return false;
   }
   return !*end;

@@ -40,7 +40,7 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers circles names vendors sizes format opencl extensions hygiene words tics contracts single; do
+for name in layers circles names vendors sizes format opencl extensions hygiene words tics numbers contracts single; do
   expect 0 $name ''
 done
 
@@ -205,6 +205,8 @@ finds words src/base/b.c 'b.c:1: "place" in b_place' 'int b_place;\n'
 finds words src/base/b.c 'b.c:1: "slide" in slide_b' '#define SLIDE_B 1\n'
 finds words cl/b.cl 'b.cl:1: "LEAVE"' '#define LEAVE(x) x\n'
 finds words src/base/b.c 'b.c:1: "tap_runs"' '/* b */ int tap_runs;\n'
+finds numbers src/io/b.c 'a float is formatted' 'void b(void) {\n  snprintf(text, 9,\n           "%%.3g", x);\n}\n'
+finds numbers src/io/b.c 'numbers are read and written' 'double b(const char *t) { return strtod(t, NULL); }\n'
 finds tics src/io/b.c 'src/io: 2 tics' '/* A file, which is none, is told so. */\nint b;\n'
 fresh_tree
 printf '/* Long %s\n * x\n *\n * more, which is long %s\n *   y\n * z. */\n' "$long" "$long" >src/base/c.c

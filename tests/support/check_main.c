@@ -3,6 +3,7 @@
 #include "support/engine.h"
 
 #include <inttypes.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,11 @@ static bool parse_arguments(int argc, char **argv, const char **only) {
 
 int main(int argc, char **argv) {
   set_environment();
-  const char *only = NULL;
+  const char *only = NULL, *locale = getenv("MICA_TEST_LOCALE");
+  if (locale && !setlocale(LC_ALL, locale)) {
+    fprintf(stderr, "there is no locale %s\n", locale);
+    return 2;
+  }
   if (!parse_arguments(argc, argv, &only)) {
     fprintf(stderr, "usage: %s [CASE | --shard PART/PARTS | --sample PART/PARTS | --list]\n", argv[0]);
     return 2;

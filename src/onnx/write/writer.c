@@ -1,6 +1,7 @@
 /* What functions of the writer call: memory, names, nodes and their attributes. */
 #include "onnx/write/writer.h"
 
+#include "base/number.h"
 #include "base/text.h"
 
 #include <stdarg.h>
@@ -47,7 +48,7 @@ void mica__write_fail(mica__onnx_writer *w, int32_t id, const char *format, ...)
   va_list arguments;
   if (w->status != MICA_OK) return;
   va_start(arguments, format);
-  vsnprintf(sentence, sizeof sentence, format, arguments);
+  mica__vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
   const mica__node *node = mica__graph_node(w->graph, id);
   const char *name = node->name ? node->name : "";

@@ -1,5 +1,6 @@
 #include "ops/common/build.h"
 
+#include "base/number.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -73,7 +74,7 @@ mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, 
   va_list args;
   if (!x.graph) return x;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
   return mica__graph_fail_at(x.graph, mica__fail(status, "%s", text), op, &x, 1);
 }

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "ir/op.h"
 #include "runtime/compiler.h"
 
@@ -28,7 +29,7 @@ bool mica__check_note(mica__check_group *group, mica_status status, const char *
   char which[128];
   va_list args;
   va_start(args, where);
-  vsnprintf(which, sizeof which, where, args);
+  mica__vsnprintf(which, sizeof which, where, args);
   va_end(args);
   group->status = status;
   snprintf(group->message, sizeof group->message, "%s: %s", which, mica_error_message());

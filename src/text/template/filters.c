@@ -1,4 +1,5 @@
 /* Filters of texts and numbers. */
+#include "base/number.h"
 #include "text/template/tables.h"
 #include "text/unicode.h"
 
@@ -249,7 +250,7 @@ static bool read_number(const mica__object *text, int base, bool whole, mica__ob
   else if (strpbrk(digits, "xXpP(")) /* C's own */
     return false;
   else
-    *result = mica__object_float(strtod(digits, &end));
+    *result = mica__object_float(mica__strtod(digits, &end));
   return !*end && (!whole || errno == 0);
 }
 
@@ -315,8 +316,8 @@ mica_status mica__filter_round(ARGUMENTS) {
     return mica__fail(MICA_E_FORMAT, "round's method is common, ceil or floor");
   if (self->kind != MICA__OBJECT_FLOAT && precision >= 0) return *result = *self, MICA_OK;
   if (precision < 0 || !isfinite(x)) return *result = mica__object_float(nearbyint(x * scale) / scale), MICA_OK;
-  const int wrote = snprintf(digits, sizeof digits, "%.*f", (int)precision, x);
-  *result = mica__object_float(wrote > 0 && (size_t)wrote < sizeof digits ? strtod(digits, NULL) : x);
+  const int wrote = mica__snprintf(digits, sizeof digits, "%.*f", (int)precision, x);
+  *result = mica__object_float(wrote > 0 && (size_t)wrote < sizeof digits ? mica__strtod(digits, NULL) : x);
   return MICA_OK;
 }
 

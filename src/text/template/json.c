@@ -1,4 +1,5 @@
 /* JSON as values. Integers keep their digits and members their order, which cJSON's doubles and lists do not. */
+#include "base/number.h"
 #include "base/utf8.h"
 #include "text/template/value.h"
 
@@ -145,7 +146,7 @@ static mica_status read_number(reader *r, mica__object *value) {
     memcpy(copy, r->text + from, bytes);
     copy[bytes] = '\0';
     errno = 0;
-    if (!whole) return *value = mica__object_float(strtod(copy, NULL)), MICA_OK;
+    if (!whole) return *value = mica__object_float(mica__strtod(copy, NULL)), MICA_OK;
     const long long n = strtoll(copy, NULL, 10);
     if (errno == 0) return *value = mica__object_integer(n), MICA_OK;
   }

@@ -1,6 +1,7 @@
 /* Expressions of a template, with Jinja's precedence: a if b else c, or, and, not, comparisons, + -, ~, * / // %, **,
  * signs, then attributes, items, calls, filters and tests. */
 #include "text/template/parse.h"
+#include "base/number.h"
 #include "base/utf8.h"
 #include "text/template/native.h"
 
@@ -145,7 +146,7 @@ static mica_status parse_number(mica__parser *p, mica__object *value) {
   digits[used] = '\0';
   errno = 0;
   if (is_kind(p, MICA__TOKEN_FLOAT)) {
-    *value = mica__object_float(strtod(digits, &end));
+    *value = mica__object_float(mica__strtod(digits, &end));
     errno = 0;
   } else {
     const char kind = (char)(used > 1 ? digits[1] | 0x20 : 0);

@@ -1,4 +1,5 @@
 /* Values as Python prints them, and as JSON. */
+#include "base/number.h"
 #include "text/template/value.h"
 #include "text/unicode.h"
 
@@ -15,11 +16,11 @@ void mica__float_repr(mica__text *out, double x) {
     mica__text_add(out, isnan(x) ? "nan" : x < 0 ? "-inf" : "inf");
     return;
   }
-  do snprintf(digits, sizeof digits, "%.*e", precision - 1, x);
-  while (strtod(digits, NULL) != x && ++precision <= 17);
+  do mica__snprintf(digits, sizeof digits, "%.*e", precision - 1, x);
+  while (mica__strtod(digits, NULL) != x && ++precision <= 17);
   const char *e = strchr(digits, 'e');
   const int exponent = e ? (int)strtol(e + 1, NULL, 10) : 0, decimals = precision - 1 - exponent;
-  if (exponent >= -4 && exponent < 16) snprintf(digits, sizeof digits, "%.*f", decimals > 0 ? decimals : 1, x);
+  if (exponent >= -4 && exponent < 16) mica__snprintf(digits, sizeof digits, "%.*f", decimals > 0 ? decimals : 1, x);
   mica__text_add(out, digits);
 }
 

@@ -1,4 +1,5 @@
 /* What all parts of a run ask for: steps, names, texts, and values that failed. */
+#include "base/number.h"
 #include "base/utf8.h"
 #include "text/template/run.h"
 
@@ -20,7 +21,7 @@ mica_status mica__render_make_undefined(mica__render *run, mica__object *v, cons
   char sentence[200];
   va_list args;
   va_start(args, format);
-  vsnprintf(sentence, sizeof sentence, format, args);
+  mica__vsnprintf(sentence, sizeof sentence, format, args);
   va_end(args);
   v->kind = MICA__OBJECT_UNDEFINED;
   v->count = strlen(sentence);

@@ -2,6 +2,7 @@
 #include "text/template/value.h"
 
 #include "base/hash.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ double mica__object_as_double(const mica__object *v) {
     if (v->count >= sizeof digits) return v->as.text[0] == '-' ? -HUGE_VAL : HUGE_VAL;
     memcpy(digits, v->as.text, v->count);
     digits[v->count] = '\0';
-    return strtod(digits, NULL);
+    return mica__strtod(digits, NULL);
   default: return 0;
   }
 }
