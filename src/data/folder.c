@@ -40,8 +40,10 @@ static mica_status add_class(pictures *p, const char *path, int32_t label) {
   MICA_TRY(mica__names_read(path, &names));
   mica_status status = MICA_OK;
   const size_t before = p->count;
+  bool texts = false;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     mica__text file = {0};
+    texts = texts || mica__name_ends(names.names[i], ".txt");
     if (!mica__image_is_named(names.names[i])) continue;
     if (p->count == p->capacity) status = grow(p);
     mica__text_addf(&file, "%s/%s", path, names.names[i]);
@@ -54,6 +56,11 @@ static mica_status add_class(pictures *p, const char *path, int32_t label) {
     p->files[p->count++] = file.data;
   }
   mica__names_free(&names);
+  if (status == MICA_OK && p->count == before && texts)
+    return mica__fail(MICA_E_FORMAT,
+                      "the folder %s holds texts, not pictures; --task text learns from a table with a column of texts "
+                      "and one of classes",
+                      path);
   if (status == MICA_OK && p->count == before)
     return mica__fail(MICA_E_FORMAT, "the folder %s holds no pictures: no file ends in .png, .jpg or .jpeg", path);
   return status;
@@ -181,6 +188,12 @@ static mica_status fill_store(mica__store *store, pictures *p, const char *path,
   return mica__column_name_classes(mica__store_find(store, "label"), (const char *const *)names, classes);
 }
 
+static bool has_name(const mica__names *names, const char *name) {
+  for (size_t i = 0; i < names->count; i++)
+    if (!strcmp(names->names[i], name)) return true;
+  return false;
+}
+
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store) {
   mica__names names;
   int32_t classes = 0;
@@ -191,6 +204,11 @@ mica_status mica__folder_read(const char *path, const mica_dataset_config *confi
   char **found = calloc(names.count + 1, sizeof *found);
   mica_status status =
       found ? add_classes(p, path, &names, config, found, &classes) : mica__fail_nomem("names of classes");
+  if (status == MICA_E_FORMAT && has_name(&names, "images") && has_name(&names, "labels"))
+    status = mica__fail(MICA_E_FORMAT,
+                        "the folder %s has images and labels, as YOLO has them; detect reads COCO (annotations/*.json) "
+                        "and Pascal VOC (Annotations/*.xml): convert the labels to one of these",
+                        path);
   if (status == MICA_OK && classes == 0) status = fail_empty(path, &names);
   if (status == MICA_OK) status = fill_store(store, p, path, config, found, classes);
   for (int32_t i = 0; i < classes; i++) free(found[i]);

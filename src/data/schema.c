@@ -38,6 +38,11 @@ static bool is_numeric(const mica__records *r, mica__cell cell) {
   return mica__cell_is_numeric(cell, &value) || (r->delimiter != ',' && mica__cell_has_comma(cell));
 }
 
+static bool is_yaml(const char *name) {
+  const char *end = strrchr(name, '.');
+  return end && (!strcmp(end, ".yaml") || !strcmp(end, ".yml"));
+}
+
 /* Sees whether the first record holds names: some text above numbers, and no number above one. */
 static mica_status find_header(mica__inference *in) {
   mica__records *r = in->records;
@@ -45,6 +50,9 @@ static mica_status find_header(mica__inference *in) {
   MICA_TRY(mica__records_next(r, &found));
   if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
   const size_t n = in->schema->columns = r->count;
+  if (n < 2 && !in->config->like && is_yaml(r->name))
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is no table; for pictures with boxes convert YOLO's files to COCO or Pascal VOC", r->name);
   if (n < 2 && !in->config->like)
     return mica__fail(MICA_E_FORMAT, "%s is no table: line %zu has one column", r->name, r->line);
   in->schema->fields = calloc(n, sizeof *in->schema->fields);

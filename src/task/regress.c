@@ -1,6 +1,7 @@
 /* regress: a number for each sample. Targets are standardised inside, errors are in the user's units. */
 #include "ops/random/philox.h"
 #include "task/run.h"
+#include "task/series.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -91,6 +92,17 @@ static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
   return mica__run_set_number(run, "lr", RATE);
 }
 
+/* A table whose only input is a time may be a series. */
+static mica_status remark_series(mica_run *run) {
+  const size_t x = mica_dataset_column_index(run->whole, "x");
+  const mica_column *column = mica_dataset_column(run->whole, x);
+  const char *name = column ? mica_dataset_number_name(run->whole, x, 0) : NULL;
+  if (!name || column->shape.rank != 1 || column->shape.dim[0] != 1 || mica__run_categories(run)) return MICA_OK;
+  if (!mica__is_time_name(name)) return MICA_OK;
+  return mica__run_remark(
+      run, "the only input is '%s'; if the rows are a series, --task forecast predicts what follows", name);
+}
+
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   mica_augment_config augment;
@@ -102,6 +114,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
   if (augment.mixup > 0) return mica__fail(MICA_E_INVALID, "mixup blends classes, and the task regress has none");
   MICA_TRY(note_scale(run));
+  MICA_TRY(remark_series(run));
   return set_defaults(run, run->parts[MICA_PART_TRAIN].data);
 }
 

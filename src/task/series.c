@@ -24,10 +24,11 @@ typedef struct reading {
   size_t columns;
   char **names;
   /* Kinds of columns. '?': empty so far, 'n': numbers, 'd': days as eight digits, 'c': numbers with a comma, and so no
-   * times, 't': texts, 'i': ignored. */
+   * times, 't': texts, 'i': ignored, 'r': numbers of the rows. */
   char *kinds;
-  size_t time; /* SIZE_MAX: there is none */
-  size_t *at;  /* the column of each series */
+  double *last; /* number of each column, as long as it rises by 1 in every row; else NaN */
+  size_t time;  /* SIZE_MAX: there is none */
+  size_t *at;   /* the column of each series */
 } reading;
 
 static char *copy_cell(mica__cell cell) {
@@ -38,8 +39,9 @@ static char *copy_cell(mica__cell cell) {
   return name;
 }
 
-/* The first record names the columns if none of its cells is a number or empty. Na (sodium), which elsewhere says that
- * a number is missing, is a name beside others; in a row of values one begins with a digit, as a time does. */
+/* The first record names the columns if none of its cells is a number and none but the first one is empty. Na (sodium)
+ * says elsewhere that a number is missing; beside other names it is one. A row of values begins with a digit somewhere,
+ * as a time does. */
 static mica_status take_names(reading *r) {
   const mica__records *records = &r->records;
   double number = 0;
@@ -53,14 +55,16 @@ static mica_status take_names(reading *r) {
   for (size_t i = 0; i < r->columns; i++) {
     const mica__cell cell = records->cells[i];
     const bool word = mica__cell_is_missing(cell);
-    r->header = r->header && !mica__cell_is_empty(cell) && !mica__cell_is_numeric(cell, &number);
+    const bool empty = mica__cell_is_empty(cell) && (i > 0 || r->columns < 3);
+    r->header = r->header && !empty && !mica__cell_is_numeric(cell, &number);
     words = words || word;
     named = named || (!word && cell.length > 0 && !isdigit((unsigned char)*cell.text));
   }
   r->header = r->header && (!words || named);
   r->names = calloc(r->columns, sizeof *r->names);
   r->kinds = malloc(r->columns + 1);
-  if (!r->names || !r->kinds) return mica__fail_nomem(records->name);
+  r->last = calloc(r->columns, sizeof *r->last);
+  if (!r->names || !r->kinds || !r->last) return mica__fail_nomem(records->name);
   memset(r->kinds, '?', r->columns);
   for (size_t i = 0; i < r->columns; i++) {
     char number_name[24];
@@ -93,7 +97,12 @@ static mica_status see_rows(reading *r, int64_t *rows) {
     if (records->count != r->columns)
       return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first one %zu", records->name, records->line,
                         records->count, r->columns);
-    for (size_t i = 0; i < r->columns; i++) see_cell(&r->kinds[i], records->cells[i]);
+    for (size_t i = 0; i < r->columns; i++) {
+      double number = NAN;
+      see_cell(&r->kinds[i], records->cells[i]);
+      if (!mica__cell_number(records->cells[i], &number)) number = NAN;
+      r->last[i] = *rows == 0 || number == r->last[i] + 1 ? number : (double)NAN;
+    }
   }
   if (!*rows) return mica__fail(MICA_E_FORMAT, "%s holds no row", records->name);
   if (*rows > MOST_ROWS) return mica__fail(MICA_E_UNSUPPORTED, "%s has too many rows", records->name);
@@ -108,7 +117,7 @@ static size_t find_column(const reading *r, const char *name) {
   return i;
 }
 
-static bool is_time_name(const char *name) {
+bool mica__is_time_name(const char *name) {
   static const char *const names[] = {"time", "date", "datetime", "timestamp", "year", "month", "week",
                                       "day",  "hour", "step",     "index",     "t",    "ds",    NULL};
   for (size_t i = 0; names[i]; i++) {
@@ -140,10 +149,24 @@ static mica_status find_time(reading *r, int64_t rows) {
   for (size_t i = r->columns; !*name && i-- > 0;)
     if (r->kinds[i] == 't') r->time = i;
   for (size_t i = r->columns; r->time == SIZE_MAX && i-- > 0;)
-    if (r->kinds[i] != 'i' && is_time_name(r->names[i])) r->time = i;
+    if (r->kinds[i] != 'i' && mica__is_time_name(r->names[i])) r->time = i;
   for (size_t i = r->columns; r->time == SIZE_MAX && rows > 1 && r->columns > 1 && i-- > 0;)
     if (r->kinds[i] == 'd') r->time = i;
   keep_days(r, rows);
+  return MICA_OK;
+}
+
+/* A column under a name of row numbers that rises by 1 is no series beside another one, unless series are named. */
+static mica_status find_row_numbers(const reading *r, mica__series *s, int64_t rows) {
+  size_t series = 0;
+  for (size_t i = 0; i < r->columns; i++) series += i != r->time && r->kinds[i] == 'n';
+  for (size_t i = 0; !r->choice->names && r->header && rows > 2 && series > 1 && i < r->columns; i++) {
+    if (i == r->time || r->kinds[i] != 'n' || isnan(r->last[i])) continue;
+    if (*r->names[i] && !mica__is_index_name(r->names[i])) continue;
+    r->kinds[i] = 'r';
+    s->row_numbers = mica__strdup(r->names[i]);
+    return s->row_numbers ? MICA_OK : mica__fail_nomem(r->records.name);
+  }
   return MICA_OK;
 }
 
@@ -163,7 +186,7 @@ static mica_status find_series(reading *r, mica__series *s) {
   if (!r->at || !s->names) return mica__fail_nomem(r->records.name);
   for (size_t i = 0; c->names && i < c->count; i++) {
     const size_t at = find_column(r, c->names[i]);
-    if (at == r->columns || strchr("tci", r->kinds[at])) return no_series(r, c->names[i]);
+    if (at == r->columns || strchr("tcir", r->kinds[at])) return no_series(r, c->names[i]);
     r->at[s->count++] = at;
   }
   for (size_t i = 0; !c->names && i < r->columns; i++)
@@ -171,7 +194,7 @@ static mica_status find_series(reading *r, mica__series *s) {
       return mica__fail(MICA_E_FORMAT, "%s: column '%s' holds numbers with a comma, as 1,5; numbers have a point",
                         r->records.name, r->names[i]);
   for (size_t i = 0; i < r->columns; i++) {
-    s->unused += i != r->time && r->kinds[i] != 'n' && r->kinds[i] != 'i';
+    s->unused += i != r->time && !strchr("nir", r->kinds[i]);
     if (!c->names && i != r->time && r->kinds[i] == 'n') r->at[s->count++] = i;
   }
   for (size_t k = 0; k < s->count; k++)
@@ -241,6 +264,7 @@ static mica_status read_all(reading *r, mica__series *s) {
   MICA_TRY(take_names(r));
   MICA_TRY(see_rows(r, &s->rows));
   MICA_TRY(find_time(r, s->rows));
+  MICA_TRY(find_row_numbers(r, s, s->rows));
   MICA_TRY(find_series(r, s));
   s->values = calloc((size_t)s->rows * s->count, sizeof *s->values);
   if (r->time != SIZE_MAX) s->times = calloc((size_t)s->rows, sizeof *s->times);
@@ -265,6 +289,7 @@ mica_status mica__series_read(const char *name, char *content, size_t size, cons
   for (size_t i = 0; r.names && i < r.columns; i++) free(r.names[i]);
   free(r.names);
   free(r.kinds);
+  free(r.last);
   free(r.at);
   mica__records_free(&r.records);
   if (status != MICA_OK) mica__series_free(s);
@@ -275,6 +300,7 @@ void mica__series_free(mica__series *s) {
   for (size_t i = 0; s->names && i < s->count; i++) free(s->names[i]);
   for (int64_t i = 0; s->times && i < s->rows; i++) free(s->times[i]);
   free(s->names);
+  free(s->row_numbers);
   free(s->times);
   free(s->values);
   free(s->before);

@@ -39,6 +39,7 @@ typedef struct mica__series {
   double *values;          /* rows x count; an empty cell has what stands for it (mica__series_at) */
   int64_t *before, *after; /* rows x count: the nearest row up to and from this one on with a value; -1: none */
   int64_t empty;           /* cells without a value */
+  char *row_numbers;       /* the name of a column that numbers the rows and is no series; NULL: there is no such */
   bool digits;             /* times are days as eight digits, 20260131 */
   size_t passed;           /* lines that begin with # and are no rows */
   mica__spacing spacing;   /* of the times */
@@ -61,6 +62,9 @@ bool mica__series_seen(const mica__series *series, size_t column, int64_t now);
 int64_t mica__series_first(const mica__series *series, size_t column);
 /* True if the cell was not empty. */
 bool mica__series_known(const mica__series *series, int64_t row, size_t column);
+
+/* True for what a column of times is called: time, date, year, ... */
+bool mica__is_time_name(const char *name);
 
 /* --- times (series_time.c) --- */
 

@@ -169,12 +169,12 @@ int64_t mica__series_irregular(const mica__series *s, int64_t *first) {
   return count;
 }
 
-/* A number with as many decimals as the last one has, of a fraction of a year. */
+/* A number with the decimals of the last one, 3 to 6 of a fraction of a year. */
 static void write_number(const mica__spacing *d, const char *like, double value, char *text, size_t bytes) {
   const char *point = strchr(like, '.');
   const int decimals = point ? (int)strspn(point + 1, "0123456789") : 0;
-  if (d->parts && decimals < 12)
-    mica__snprintf(text, bytes, "%.*f", decimals < 3 ? 3 : decimals, value);
+  if (d->parts)
+    mica__snprintf(text, bytes, "%.*f", decimals < 3 ? 3 : decimals > 6 ? 6 : decimals, value);
   else
     mica__snprintf(text, bytes, "%.12g", value);
 }

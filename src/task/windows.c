@@ -266,6 +266,7 @@ mica_status mica__windows_remark(mica_run *run, const char *name, const mica__wi
   const mica__series *s = &w->series;
   MICA_TRY(mica__run_remark_passed(run, name, s->passed));
   MICA_TRY(say_times(run, name, s));
+  if (s->row_numbers) MICA_TRY(mica__run_remark(run, "'%s' numbers the rows and is no series", s->row_numbers));
   if (!s->empty) return MICA_OK;
   return mica__run_remark(
       run, "%s: %lld empty cell%s on the line between the neighbours where these are seen, no answer%s", name,

@@ -257,6 +257,39 @@ START_TEST(times_go_on) {
 }
 END_TEST
 
+/* Row numbers are no series beside another one, if their name says so and each is one more than the last. */
+START_TEST(row_numbers_are_no_series) {
+  static const struct {
+    const char *table, *row_numbers, *first;
+    size_t series;
+  } tables[] = {{"rownames,time,value\n1,1949.0,5\n2,1949.083,6\n3,1949.167,7\n", "rownames", "value", 1},
+                {",date,value\n0,2001-01-01,5\n1,2001-01-02,6\n2,2001-01-03,7\n", "", "value", 1},
+                {"id,a\n1,5\n2,6\n4,7\n", NULL, "id", 2},
+                {"step,a,b\n1,5,1\n2,6,1\n3,7,1\n", NULL, "a", 2},
+                {"id,when\n1,2001-01-01\n2,2001-01-02\n3,2001-01-03\n", NULL, "id", 1}};
+  for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+    char content[256];
+    mica__series s;
+    snprintf(content, sizeof content, "%s", tables[i].table);
+    ck_ok(mica__series_read("a table", content, strlen(content), &(mica__series_choice){.time = ""}, &s));
+    ck_assert_uint_eq(s.count, tables[i].series);
+    ck_assert_str_eq(s.names[0], tables[i].first);
+    if (tables[i].row_numbers)
+      ck_assert_str_eq(s.row_numbers, tables[i].row_numbers);
+    else
+      ck_assert_ptr_null(s.row_numbers);
+    mica__series_free(&s);
+  }
+  char content[] = "a,b,c\n1,5,1\n2,6,1\n3,7,1\n";
+  mica__series s;
+  ck_ok(
+      mica__series_read("a table", content, strlen(content), &(mica__series_choice){.time = "", .ignored = "b,d"}, &s));
+  ck_assert_uint_eq(s.count, 2);
+  ck_assert_str_eq(s.names[1], "c");
+  mica__series_free(&s);
+}
+END_TEST
+
 /* A series may be called Na; a first row with a missing value is none of names. */
 START_TEST(names_may_be_words) {
   char named[] = "date,Na\n2020-01-01,1\n2020-01-02,2\n", bare[] = "2020-01-01,nan\n2020-01-02,2\n2020-01-03,3\n";
@@ -448,6 +481,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, what_is_wrong_is_said);
   tcase_add_test(all, times_go_on);
   tcase_add_test(all, names_may_be_words);
+  tcase_add_test(all, row_numbers_are_no_series);
   tcase_add_test(all, gaps_are_seen);
   tcase_add_test(all, gaps_are_said);
   tcase_add_test(all, series_begin_late);
