@@ -145,7 +145,9 @@ static mica_status read_scale(const mica__config_source *f, const mica__family *
   if (family->query_scale && f->gguf && i->layers == family->wide) length = (double)i->width / (double)i->heads;
   if (family->query_scale && !f->gguf)
     MICA_TRY(mica__config_real(f, "scale of scores", "query_pre_attn_scalar", "", 256, 1e-6, 1e9, &length));
-  i->score_scale = 1 / sqrt(length);
+  bool scaled = true;
+  MICA_TRY(mica__config_flag(f, "scale_attn_weights", "", true, &scaled));
+  i->score_scale = scaled ? 1 / sqrt(length) : 1;
   i->embed_scale = family->embed_scale ? sqrt((double)i->width) : 1;
   return MICA_OK;
 }

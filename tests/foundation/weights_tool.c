@@ -1,8 +1,10 @@
 /* weights_tool dump PATH DATA   prints keys and tensors of what mica_weights_open opens, a line each; DATA becomes the
  *                               tensors' bytes one after another
  * weights_tool copy FROM TO     the GGUF file FROM, read and written by Mica
+ * weights_tool describe PATH    prints what mica_foundation_describe says, "field value" a line
  * weights_tool open PATH        prints the fewest milliseconds that opening takes in ten times */
 #include <inttypes.h>
+#include <mica/foundation.h>
 #include <mica/gguf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +69,54 @@ static int copy(const char *from, const char *to) {
   return status != MICA_OK;
 }
 
+static void print_rotary(const char *name, const mica_foundation_rotary *r) {
+  printf("%s.base %.17g\n%s.scaling %s\n%s.factor %.17g\n", name, r->base, name,
+         mica_foundation_scaling_name(r->scaling), name, r->factor);
+  for (size_t i = 0; i < r->count; i++)
+    printf("%s.%zu %.17g %.17g\n", name, i, r->short_factors[i], r->long_factors[i]);
+}
+
+static int describe(const char *path) {
+  mica_foundation *model = NULL;
+  if (mica_foundation_open(path, NULL, &model) != MICA_OK) return 1;
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  const struct {
+    const char *name;
+    double number;
+  } fields[] = {{"width", (double)i->width},
+                {"layers", (double)i->layers},
+                {"heads", (double)i->heads},
+                {"groups", (double)i->groups},
+                {"head_size", (double)i->head_size},
+                {"hidden", (double)i->hidden},
+                {"vocabulary", (double)i->vocabulary},
+                {"context", (double)i->context},
+                {"types", (double)i->types},
+                {"window", (double)i->window},
+                {"rotated", (double)i->rotated},
+                {"epsilon", i->epsilon},
+                {"score_scale", i->score_scale},
+                {"embed_scale", i->embed_scale},
+                {"score_cap", i->score_cap},
+                {"logit_cap", i->logit_cap},
+                {"attention_bias", i->attention_bias},
+                {"out_bias", i->out_bias},
+                {"feed_bias", i->feed_bias},
+                {"tied", i->tied},
+                {"begin", i->begin},
+                {"pad", i->pad}};
+  printf("family %s\nfunction %s\nlocal ", i->family, mica_foundation_function_name(i->function));
+  for (int64_t l = 0; l < i->layers; l++) putchar(i->local[l] ? '1' : '0');
+  printf("\n");
+  for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) printf("%s %.17g\n", fields[f].name, fields[f].number);
+  print_rotary("rotary", &i->rotary);
+  print_rotary("rotary_local", &i->rotary_local);
+  for (size_t e = 0; e < i->end_count; e++) printf("end.%zu %d\n", e, (int)i->ends[e]);
+  for (size_t u = 0; u < i->unknown_count; u++) printf("unknown.%s 1\n", i->unknown[u]);
+  mica_foundation_close(model);
+  return 0;
+}
+
 static int time_open(const char *path) {
   double least = 1e9;
   for (int i = 0; i < 10; i++) {
@@ -87,6 +137,7 @@ int main(int argc, char **argv) {
   int status = 2;
   if (argc == 4 && !strcmp(argv[1], "dump")) status = dump(argv[2], argv[3]);
   if (argc == 4 && !strcmp(argv[1], "copy")) status = copy(argv[2], argv[3]);
+  if (argc == 3 && !strcmp(argv[1], "describe")) status = describe(argv[2]);
   if (argc == 3 && !strcmp(argv[1], "open")) status = time_open(argv[2]);
   if (status == 1) fprintf(stderr, "%s\n", mica_error_message());
   return status;

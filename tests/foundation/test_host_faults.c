@@ -1,0 +1,70 @@
+/* labels: null single
+ *
+ * Models that are opened with memory and files failing: each ends in a status and leaks nothing. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/fault_libc.h"
+#include "support/files.h"
+
+#include <mica/foundation.h>
+#include <mica/gguf.h>
+#include <mica/safetensors.h>
+#include <string.h>
+
+static const float numbers[6] = {1, -2, 3, -4, 5, -6};
+
+static mica_status open_model(void *name) {
+  mica_foundation *model = NULL;
+  mica_status status = mica_foundation_open(files_path(name), NULL, &model);
+  if (status == MICA_OK && mica_foundation_describe(model)->layers != 3) status = MICA_E_NUMERIC;
+  mica_foundation_close(model);
+  return status;
+}
+
+START_TEST(models_are_opened) {
+#if MICA_WITH_CJSON
+  fault_libc_each(FAULT_MEMORY, open_model, "m", 2);
+  fault_libc_each(FAULT_FILES, open_model, "m", 2);
+#endif
+  fault_libc_each(FAULT_MEMORY, open_model, "x.gguf", 2);
+  fault_libc_each(FAULT_FILES, open_model, "x.gguf", 2);
+}
+END_TEST
+
+static void setup(void) {
+  static const uint32_t width = 96, layers = 3, heads = 6, context = 64, vocabulary = 200;
+  static const mica_gguf_text architecture = {"llama", 5}, name = {"A model", 7};
+  const mica_gguf_value keys[] = {
+      {.key = "general.architecture", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &architecture},
+      {.key = "general.name", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &name},
+      {.key = "llama.embedding_length", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &width},
+      {.key = "llama.block_count", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &layers},
+      {.key = "llama.attention.head_count", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &heads},
+      {.key = "llama.context_length", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &context},
+      {.key = "llama.vocab_size", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &vocabulary}};
+  const mica_weight_entry entry = {
+      .name = "w", .dtype = MICA_F32, .shape = {2, {2, 3}}, .data = numbers, .bytes = sizeof numbers};
+  ck_ok(mica_gguf_write(files_path("x.gguf"), keys, sizeof keys / sizeof *keys, &entry, 1));
+#if MICA_WITH_CJSON
+  const mica_safetensors_entry tensor = {
+      .name = "w", .dtype = MICA_F32, .shape = {2, {2, 3}}, .data = numbers, .bytes = sizeof numbers};
+  ck_ok(mica_safetensors_write(files_path("m/model.safetensors"), &tensor, 1, NULL, 0));
+  files_write_text(
+      "m/config.json",
+      "{\"model_type\": \"llama\", \"hidden_size\": 96, \"num_hidden_layers\": 3, "
+      "\"num_attention_heads\": 6, \"vocab_size\": 200, \"max_position_embeddings\": 64, \"rope_scaling\": "
+      "{\"type\": \"longrope\", \"factor\": 2, \"short_factor\": [1, 1, 1, 1, 1, 1, 1, 1], "
+      "\"long_factor\": [1, 1, 1, 1, 1, 1, 1, 2]}}");
+  files_write_text("m/generation_config.json", "{\"eos_token_id\": [2, 3]}");
+#endif
+}
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("host faults");
+  TCase *cases = tcase_create("foundation");
+  tcase_set_timeout(cases, 0);
+  tcase_add_unchecked_fixture(cases, setup, files_remove);
+  tcase_add_test(cases, models_are_opened);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
