@@ -165,7 +165,7 @@
 #define STORE_LANES(W, n, count)                                                                                       \
   if (W == VW ? count == VW : W < VW && (count & W)) {                                                                 \
     for (int i = row_begin; i < row_end; i++)                                                                          \
-      STORE_SUMS(W, MICA_VLOAD(W, (const float *)&edge[i], lane), m_tile + i, (n) + lane);                             \
+      STORE_SUMS(W, MICA_VLOAD(W, (__private const float *)&edge[i], lane), m_tile + i, (n) + lane);                   \
     lane += W;                                                                                                         \
   }
 

@@ -118,7 +118,7 @@ typedef struct walk {
 } walk;
 
 /* The first value of a tap. */
-static inline long find_tap(const walk *w, const int r, const int s) {
+static inline long find_tap(__private const walk *w, const int r, const int s) {
   return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
          s * w->dw / w->sw;
 }
@@ -130,7 +130,7 @@ static inline long find_tap(const walk *w, const int r, const int s) {
 #define FIND_TAPS(w)                                                                                                   \
   for (int tap = 0; tap < min((w).R * (w).S, MOST_KNOWN); tap++)                                                       \
     (w).known[tap] = find_tap(&(w), tap / (w).S, tap % (w).S);
-static inline long tap_at(const walk *w, const int r, const int s) {
+static inline long tap_at(__private const walk *w, const int r, const int s) {
   const int tap = r * w->S + s;
   return tap < MOST_KNOWN ? w->known[tap] : find_tap(w, r, s);
 }
@@ -155,7 +155,7 @@ static inline long tap_at(const walk *w, const int r, const int s) {
 #endif
 
 /* col_sums += the sums of packed columns. */
-static inline void add_columns(COLUMN_SPACE const uint *B, const walk *w, int *col_sums) {
+static inline void add_columns(COLUMN_SPACE const uint *B, __private const walk *w, __private int *col_sums) {
   WORDS sum[NR / 16];
   UNROLL for (int v = 0; v < NR / 16; v++) sum[v] = 0;
   for (int r = 0; r < w->R; r++)
@@ -170,8 +170,8 @@ static inline void add_columns(COLUMN_SPACE const uint *B, const walk *w, int *c
 }
 
 /* sums = products of a panel of rows and a tile of columns. */
-static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, const walk *w, const int words,
-                            int (*sums)[NR] TILES_PARAM) {
+static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, __private const walk *w,
+                            const int words, __private int (*sums)[NR] TILES_PARAM) {
   const long row = 4l * words, column = 4l * w->step_step;
   BLOCK_ZERO;
   for (int r = 0; r < w->R; r++)
@@ -191,7 +191,7 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
       }
     }
   /* Rows go beyond the array of the first: from a pointer to that array rusticl (22.3) loses them. */
-  int *const to = (int *)sums;
+  __private int *const to = (__private int *)sums;
   TILE_STORE(0, to, 4 * NR);
   TILE_STORE(1, to + 16, 4 * NR);
 #if MR > 16
@@ -215,13 +215,13 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
   }
 /* The last of a sum: where nothing was put aside it is stored whole, in one instruction. */
 #if MOST_STEPS == INT_MAX
-#define PUT_LAST(sum, v, to) *(int16 *)((to) + 16 * (v)) = sum
+#define PUT_LAST(sum, v, to) *(__private int16 *)((to) + 16 * (v)) = sum
 #else
 #define PUT_LAST(sum, v, to) PUT_ASIDE(sum, v, to)
 #endif
 
 /* col_sums += the sums of packed columns. */
-static inline void add_columns(COLUMN_SPACE const B_TYPE *B, const walk *w, int *col_sums) {
+static inline void add_columns(COLUMN_SPACE const B_TYPE *B, __private const walk *w, __private int *col_sums) {
   SUM sum[NV];
   int run = 0;
   UNROLL for (int v = 0; v < NV; v++) sum[v] = 0;
@@ -237,8 +237,8 @@ static inline void add_columns(COLUMN_SPACE const B_TYPE *B, const walk *w, int 
 }
 
 /* sums = products of a panel of rows and a tile of columns. */
-static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B, const walk *w, const int words,
-                            int (*sums)[NR]) {
+static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B, __private const walk *w,
+                            const int words, __private int (*sums)[NR]) {
   SUM sum[MR][NV];
   int run = 0;
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = 0;
@@ -272,7 +272,7 @@ typedef MICA_PASTE(B_TYPE, 16) columns16;
 
 /* to[step][lane] = channels step PER .. of column j0 + lane; those beyond `channels` are 0. Of lanes that are no
  * columns only what lies beyond x is not read: `left` bytes may be, from x on. */
-static inline void pack_columns(B_TYPE *to, __global const uchar *x, const long left, const int lanes,
+static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, const long left, const int lanes,
                                 const int channels, const int steps, const long plane, const uchar mask) {
   for (int c = 0; c < steps; c++, to += NR) {
     const int there = min(PER, channels - c * PER);
@@ -281,7 +281,7 @@ static inline void pack_columns(B_TYPE *to, __global const uchar *x, const long 
       UNROLL for (int v = 0; v < NR / 16; v++) {
         columns16 both = 0;
         UNROLL for (int d = 0; d < PER; d++) both |= WIDENED(vload16(v, x + at + d * plane)) << (columns16)(8 * d);
-        *(columns16 *)(to + 16 * v) = both;
+        *(__private columns16 *)(to + 16 * v) = both;
       }
       continue;
     }
@@ -312,7 +312,7 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
   B_TYPE mine[MOST_DEPTH / PER * NR] __attribute__((aligned(64)));
   const long from = batch * b_batch + j0;
   pack_columns(mine, B + from, get_num_groups(2) * b_batch - from, lanes, depth, steps, pixels, (uchar)mask);
-  const B_TYPE *tile = mine;
+  __private const B_TYPE *tile = mine;
 #else
   __global const B_TYPE *tile = B + batch * b_batch + get_global_id(0) * tile_step;
 #endif

@@ -62,7 +62,7 @@ INLINE void stage_line(__local float *to, const int wide, __global const uchar *
 
 /* sum[i] = products of a filter with what 16 pixels of row i of a result read; x: where those of row 0 do. */
 #if TAPS
-INLINE void multiply(float16 *sum, __local const float *x, const int wide, const float *w) {
+INLINE void multiply(__private float16 *sum, __local const float *x, const int wide, __private const float *w) {
   UNROLL for (int i = 0; i < ROWS; i++) sum[i] = 0;
   UNROLL for (int y = 0; y < (ROWS - 1) * STRIDE + TAPS; y++) {
     float16 v[TAPS];

@@ -38,7 +38,7 @@ static inline REAL unit(const uint word, const int bits) { return (REAL)(word >>
 
 /* z[0] = cos(pi x), z[1] = sin(pi x) of 0 <= x < 2. Doubles are made from values below pi / 4: where a driver
  * multiplies by pi first (Oclgrind 21.10), a result near 0 has few right bits. */
-static inline void circle(const REAL x, REAL *z) {
+static inline void circle(const REAL x, __private REAL *z) {
   const int quarters = sizeof(REAL) == 8 ? convert_int_rte(2 * x) : 0;
   const REAL rest = x - (REAL)0.5 * quarters, c = cospi(rest), s = sinpi(rest);
   const REAL across = quarters & 1 ? s : c, up = quarters & 1 ? c : s;
@@ -47,7 +47,7 @@ static inline void circle(const REAL x, REAL *z) {
 }
 
 /* Two normal numbers from two words; the first uniform one is in (0, 1]. */
-static inline void normal(const uint word0, const uint word1, REAL *z) {
+static inline void normal(const uint word0, const uint word1, __private REAL *z) {
   const REAL radius = sqrt(-2 * log(unit(word0, 24) + (REAL)1 / (1 << 24)));
   circle(2 * unit(word1, 24), z);
   z[0] *= radius;

@@ -25,17 +25,18 @@ typedef struct layer {
   int T, B, H, D, d, first, pitch, time_stride, batch_stride, reverse;
 } layer;
 
-INLINE V kept(const layer *l, source from, const long at, const long row, const int parts, const int part,
+INLINE V kept(__private const layer *l, source from, const long at, const long row, const int parts, const int part,
               const int u) {
   return read_part(from, at + ((row * l->D + l->d) * parts + part) * l->H + u, l->H - u);
 }
-INLINE void keep(const layer *l, const V v, target to, const long at, const long row, const int gate, const int u) {
+INLINE void keep(__private const layer *l, const V v, target to, const long at, const long row, const int gate,
+                 const int u) {
   if (to) write_part(v, to, at + ((row * l->D + l->d) * GATES + gate) * l->H + u, l->H - u);
 }
 
 /* Gate k's gradient of VW units of a sequence that exists: for the products with r, and as results. */
-INLINE void give(const layer *l, const V input, const V hidden, const long at, const rows *r, const int i, const int k,
-                 const int u) {
+INLINE void give(__private const layer *l, const V input, const V hidden, const long at, __private const rows *r,
+                 const int i, const int k, const int u) {
   MICA_VSTORE(VW, hidden, l->state + (FIRST_GATE + k) * l->plane, at);
   if (!r->exists[i]) return;
   keep(l, input, l->dsums, l->dsums_at, r->row[i], k, u);
@@ -43,7 +44,8 @@ INLINE void give(const layer *l, const V input, const V hidden, const long at, c
 }
 
 /* The gates' gradients of VW units of sequence i. */
-INLINE void gates(const layer *l, const functions f, const rows *r, const int i, const int row, const int u) {
+INLINE void gates(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
+                  const int u) {
   const long at = (long)row * l->pitch + u;
   if (!r->counts[i] || !r->exists[i]) {
     UNROLL for (int k = 0; k < GATES; k++) give(l, (V)(0), (V)(0), at, r, i, k, u);
@@ -71,8 +73,8 @@ INLINE void gates(const layer *l, const functions f, const rows *r, const int i,
 
 #if KIND == GRU_BEFORE
 /* r's gradient of VW units from that of r h. */
-INLINE void reset_gate(const layer *l, const functions f, const rows *r, const int i, const int row, const int u,
-                       const V d) {
+INLINE void reset_gate(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
+                       const int u, const V d) {
   const long at = (long)row * l->pitch + u;
   if (!r->counts[i] || !r->exists[i]) {
     give(l, (V)(0), (V)(0), at, r, i, 0, u);
@@ -86,8 +88,8 @@ INLINE void reset_gate(const layer *l, const functions f, const rows *r, const i
 #endif
 
 /* dh (or, `reset`, the gradient of r h) of a tile's units: the product of the gates FROM .. TO - 1 with r. */
-INLINE void multiply(const layer *l, const functions f, const rows *r, const int row, const int slice, const int from,
-                     const int to, const int reset) {
+INLINE void multiply(__private const layer *l, const functions f, __private const rows *r, const int row,
+                     const int slice, const int from, const int to, const int reset) {
   V acc[MR][BACK_VECTORS];
   const int first = slice * BACK_VECTORS * VW;
   __global S *const dh = l->state + (long)row * l->pitch + first;
@@ -111,13 +113,13 @@ INLINE void multiply(const layer *l, const functions f, const rows *r, const int
       MICA_VSTORE(VW, acc[i][v], dh, (long)i * l->pitch + v * VW);
 }
 
-INLINE void step_back(const layer *l, const functions f, const int s, const int row) {
+INLINE void step_back(__private const layer *l, const functions f, const int s, const int row) {
   rows r;
   find_rows(l->lengths, l->lengths_at, l->T, l->B, l->time_stride, l->batch_stride, l->reverse, s, l->first + row, &r);
   ROLLED for (int i = 0; i < MR; i++) ROLLED for (int u = 0; u < l->H; u += VW) gates(l, f, &r, i, row + i, u);
 }
 
-INLINE void load_state(const layer *l, source from, const long at, __global S *to, const int count) {
+INLINE void load_state(__private const layer *l, source from, const long at, __global S *to, const int count) {
   for (int row = 0; row < count; row++)
     for (int u = 0; u < l->pitch; u += VW) {
       V v = (V)(0);
@@ -126,7 +128,7 @@ INLINE void load_state(const layer *l, source from, const long at, __global S *t
       MICA_VSTORE(VW, v, to, (long)row * l->pitch + u);
     }
 }
-INLINE void store_state(const layer *l, __global const S *from, target to, const long at, const int parts,
+INLINE void store_state(__private const layer *l, __global const S *from, target to, const long at, const int parts,
                         const int part, const int count) {
   for (int row = 0; to && row < count && l->first + row < l->B; row++)
     for (int u = 0; u < l->H; u += VW)

@@ -26,7 +26,8 @@ typedef struct position {
 } position;
 
 /* A structure goes through a pointer: one returned becomes a noalias argument, which Oclgrind 21.10 cannot inline. */
-INLINE void find_position(const layer *l, const int s, const int sequence, const int u, position *p) {
+INLINE void find_position(__private const layer *l, const int s, const int sequence, const int u,
+                          __private position *p) {
   const int length = length_of(l->lengths, l->lengths_at, sequence, l->T), counts = s >= 0 && s < length;
   const long row =
       (long)(counts ? time_of(s, length, l->reverse) : s) * l->time_stride + (long)sequence * l->batch_stride;
@@ -41,7 +42,7 @@ INLINE void find_position(const layer *l, const int s, const int sequence, const
 
 #if KIND == GRU_BEFORE
 /* r's gradient from that of r h, which a product has found. */
-INLINE void reset_gate(const layer *l, const functions f, const position *p, const S d) {
+INLINE void reset_gate(__private const layer *l, const functions f, __private const position *p, const S d) {
   S da = 0;
   if (p->counts) {
     const S sum = LOAD(X_T, l->sums, l->sums_at + p->at * SUMS * l->H + p->u), gate = gate_f(sum, f);
@@ -54,7 +55,8 @@ INLINE void reset_gate(const layer *l, const functions f, const position *p, con
 #endif
 
 /* What a step gets, product being what comes of the gates behind it; first: nothing is behind it. */
-INLINE void finish(const layer *l, const functions f, const position *p, const S product, const int first) {
+INLINE void finish(__private const layer *l, const functions f, __private const position *p, const S product,
+                   const int first) {
   S dh = product, dc = 0, old = 0, cell = 0, hidden = 0, peep[3] = {0, 0, 0}, dp[3] = {0, 0, 0}, a[SUMS];
   if (!first) {
     dh += l->dhs[p->own];
@@ -95,8 +97,8 @@ INLINE void finish(const layer *l, const functions f, const position *p, const S
 }
 
 /* Unit u of all the group's sequences at the end of a stage. */
-INLINE void end_stage(const layer *l, const functions f, __local const S *partial, const int s, const int phase,
-                      const int first, const int u, const int is_first) {
+INLINE void end_stage(__private const layer *l, const functions f, __local const S *partial, const int s,
+                      const int phase, const int first, const int u, const int is_first) {
   for (int i = get_local_id(0) / UNITS; i < ROWS; i += SPLIT) {
     if (u >= l->H || first + i >= l->B) continue;
     position p;

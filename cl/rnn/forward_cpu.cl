@@ -26,13 +26,13 @@ typedef struct layer {
 } layer;
 
 /* n units from u on of a tensor of `parts` H numbers a row and direction. */
-INLINE void keep(const layer *l, const V v, target to, const long at, const long row, const int parts, const int part,
-                 const int u) {
+INLINE void keep(__private const layer *l, const V v, target to, const long at, const long row, const int parts,
+                 const int part, const int u) {
   if (to) write_part(v, to, at + ((row * l->D + l->d) * parts + part) * l->H + u, l->H - u);
 }
 
-INLINE void finish(const layer *l, const functions f, const rows *r, const int i, const int s, const int phase,
-                   const int row, const int u, V a[SUMS]) {
+INLINE void finish(__private const layer *l, const functions f, __private const rows *r, const int i, const int s,
+                   const int phase, const int row, const int u, __private V a[SUMS]) {
   __global S *const now = l->state + (s & 1) * l->plane + (long)row * l->pitch + u;
   __global S *const next = l->state + (1 - (s & 1)) * l->plane + (long)row * l->pitch + u;
   __global S *const third = l->state + 2 * l->plane + (long)row * l->pitch + u;
@@ -75,7 +75,8 @@ INLINE void finish(const layer *l, const functions f, const rows *r, const int i
   PRODUCT(acc, l->I, w, COLUMNS, FROM, TO, v, LOAD(X_T, l->x, x_at[i] + k))                                            \
   PRODUCT(acc, l->H, w + (long)l->I * COLUMNS * VW, COLUMNS, FROM, TO, HIDDEN_SUM(v), (hidden)[(long)i * l->pitch + k])
 
-INLINE void tile(const layer *l, const functions f, const int s, const int phase, const int slice, const int row) {
+INLINE void tile(__private const layer *l, const functions f, const int s, const int phase, const int slice,
+                 const int row) {
   rows r;
   find_rows(l->lengths, l->lengths_at, l->T, l->B, l->time_stride, l->batch_stride, l->reverse, s, l->first + row, &r);
   V acc[MR][SUMS * PER_GATE], sums[MR * PER_GATE][SUMS];
@@ -107,7 +108,7 @@ INLINE void tile(const layer *l, const functions f, const int s, const int phase
 }
 
 /* The state of `count` sequences: from h0 or c0 (from_at of it), zeros where that is null or ends. */
-INLINE void load_state(const layer *l, source from, const long at, __global S *to, const int count) {
+INLINE void load_state(__private const layer *l, source from, const long at, __global S *to, const int count) {
   for (int row = 0; row < count; row++)
     for (int u = 0; u < l->pitch; u += VW) {
       V v = (V)(0);
@@ -116,7 +117,7 @@ INLINE void load_state(const layer *l, source from, const long at, __global S *t
       MICA_VSTORE(VW, v, to, (long)row * l->pitch + u);
     }
 }
-INLINE void store_state(const layer *l, __global const S *from, target to, const long at, const int count) {
+INLINE void store_state(__private const layer *l, __global const S *from, target to, const long at, const int count) {
   for (int row = 0; to && row < count && l->first + row < l->B; row++)
     for (int u = 0; u < l->H; u += VW)
       write_part(MICA_VLOAD(VW, from, (long)row * l->pitch + u), to,

@@ -22,7 +22,7 @@ typedef struct layer {
 } layer;
 
 /* Unit k of sequence i's h before step s. */
-INLINE S state_before(const layer *l, const int s, const int i, const int k) {
+INLINE S state_before(__private const layer *l, const int s, const int i, const int k) {
   const long own = (long)i * l->H + k;
   if (i >= l->B) return 0;
   if (s > 0) return l->state[(s & 1) * l->plane + own];
@@ -31,8 +31,8 @@ INLINE S state_before(const layer *l, const int s, const int i, const int k) {
 
 /* The gates' sums of unit u of the group's sequence i, from its products with w and r; `at` is its row in the sequence
  * tensors, counted through the directions. */
-INLINE void sums_of(const layer *l, __local const S *partial, const int i, const int u, const long at, const int counts,
-                    S a[SUMS]) {
+INLINE void sums_of(__private const layer *l, __local const S *partial, const int i, const int u, const long at,
+                    const int counts, __private S a[SUMS]) {
   UNROLL for (int g = 0; g < GATES; g++) {
     S input = counts ? l->products[(at * GATES + g) * l->H + u] : 0, hidden = whole(partial, GATES, i, g);
     if (l->b) {
@@ -47,12 +47,12 @@ INLINE void sums_of(const layer *l, __local const S *partial, const int i, const
   }
 }
 
-INLINE void keep_sum(const layer *l, const S v, const long at, const int k, const int u) {
+INLINE void keep_sum(__private const layer *l, const S v, const long at, const int k, const int u) {
   if (l->sums) STORE(X_T, v, l->sums, l->sums_at + (at * SUMS + k) * l->H + u);
 }
 
 /* Unit u of sequence `first + i` at the end of a stage. */
-INLINE void finish(const layer *l, const functions f, __local const S *partial, const int s, const int phase,
+INLINE void finish(__private const layer *l, const functions f, __local const S *partial, const int s, const int phase,
                    const int first, const int i, const int u) {
   const int sequence = first + i, length = length_of(l->lengths, l->lengths_at, sequence, l->T), counts = s < length;
   const long row =

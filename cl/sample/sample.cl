@@ -85,7 +85,7 @@ typedef COMPUTE(Y_T) real;
 #define SAMPLE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
 /* The position that PAD reads in place of u; *slope, du / dg, becomes what it is there. */
-static inline real padded(const real u, const int size, real *slope) {
+static inline real padded(const real u, const int size, __private real *slope) {
   real v = u;
 #if PAD == 2
   const real low = ALIGN ? (real)0 : (real)-0.5, span = ALIGN ? (real)(size - 1) : (real)size;
@@ -116,7 +116,7 @@ static inline real padded(const real u, const int size, real *slope) {
 static inline int tap_at(const real v, const int size) { return v >= 0 && v < size ? (int)v : -1; }
 
 /* Cubic convolution at distance d from a tap, and its slope for d = u - tap. */
-static inline real cubic(const real d, real *slope) {
+static inline real cubic(const real d, __private real *slope) {
   const real a = (real)-0.75, s = fabs(d), sign = d < 0 ? -1 : 1;
   if (s <= 1) {
     *slope = sign * (3 * (a + 2) * s - 2 * (a + 3)) * s;

@@ -40,10 +40,21 @@ finds() {
 lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
-for name in layers circles names vendors sizes format opencl extensions hygiene words tics numbers contracts single; do
+for name in layers circles names vendors sizes format opencl extensions hygiene words tics numbers contracts single \
+  pointers; do
   expect 0 $name ''
 done
 
+finds pointers cl/b.cl 'cl/b.cl:2: name the address space' 'typedef int4 mask;\nvoid f(const mask *m) {}\n'
+finds pointers cl/b.cl 'cl/b.cl:1: name the address space' '#define CAST(x) ((const half *)&(x))\n'
+finds pointers cl/b.cl 'cl/b.cl:2: name the' 'void f(__global float *x,\n       float sums[4][4], int n) {}\n'
+finds pointers cl/b.clh 'cl/b.clh:1: name the' 'void f(int (*sums)[4]) {}\n'
+finds pointers cl/b.cl 'cl/b.cl:2: name the' 'void f(void) {\n  const STORAGE(X_T) *x = 0;\n}\n'
+finds pointers cl/b.cl 'cl/b.cl:4: name the' 'typedef struct layer {\n  int n;\n} layer;\nvoid f(layer *l) {}\n'
+fresh_tree
+printf '/* float *x */\ntypedef float vec;\n#define NEXT(i) (i) *n, (long)i *inner\n' >cl/b.cl
+printf 'void f(__private vec sums[2], __local const float *a) {\n  vec b[2], c = x * y;\n  *a = c;\n}\n' >>cl/b.cl
+expect 0 pointers ''
 finds layers src/base/b.c 'src/base/b.c:1: base must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/runtime/b.c 'runtime must not include ir/graph.h' '#include "ir/graph.h"\n'
 finds layers src/io/b.c 'io must not include nn/layer.h' '#include "nn/layer.h"\n'

@@ -53,7 +53,8 @@ static void pack_pixel(PHASE_PARAMS, const pixel p, const int g, const int i, so
 
 /* sums[NP][vectors] of filters = the sum over l < depth of w[vector][l][VW] x[l][NP]; vectors is a constant. */
 #define DEFINE_MULTIPLY(name, vectors)                                                                                 \
-  static inline void name(__global const float *w, __local const float *x, const int depth, float sums[NP][NV * VW]) { \
+  static inline void name(__global const float *w, __local const float *x, const int depth,                            \
+                          __private float sums[NP][NV * VW]) {                                                         \
     vec sum[NP][vectors];                                                                                              \
     TILE_CLEAR(sum, NP, vectors);                                                                                      \
     for (int l = 0; l < depth; l++, w += VW, x += NP) {                                                                \

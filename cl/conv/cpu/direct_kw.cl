@@ -42,7 +42,7 @@ DEFINE_INTERLEAVE(float16)
 typedef struct tile_source {
   pixels segment[2];
   long channel;
-  const int *offset;
+  __private const int *offset;
   int channels, taps;
 } tile_source;
 
@@ -50,7 +50,7 @@ typedef struct tile_source {
  * SUMMED products, since one sum of all rounds sqrt(K / SUMMED) times as much (K 2304: 10 units of the last place, 2.8
  * so). A sum of nothing is 0. */
 #define DEFINE_MULTIPLY(segments, vectors)                                                                             \
-  static inline void multiply_##segments##_##vectors(__global const float *w, tile_source from, vec *sums) {           \
+  static inline void multiply_##segments##_##vectors(__global const float *w, tile_source from, __private vec *sums) { \
     const long next = (long)from.channels * from.taps * VW;                                                            \
     const int block = max(1, SUMMED / max(1, from.taps));                                                              \
     pixels x = from.segment[0], y = from.segment[1];                                                                   \
@@ -81,7 +81,7 @@ DEFINE_WIDE(NV)
 
 /* rows[k][i] = lane k of sums[i], for SEG pixels i; the element after a row's last may be written too, which segments
  * further on overwrite. */
-static inline void store_segment(const vec *sums, const int pitch, __local float *rows) {
+static inline void store_segment(__private const vec *sums, const int pitch, __local float *rows) {
   float16 x[8];
   UNROLL for (int i = 0; i < 8; i++) x[i] = i < SEG ? sums[i * NV] : (float16)(0.0f);
   INTERLEAVE(float16, x, 8)

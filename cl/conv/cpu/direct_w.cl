@@ -21,7 +21,7 @@
 
 /* sum[i][v] = W of MR channels of D times the input that NV vectors of pixels, at from[v], read. */
 VECTOR_FUNCTION inline void multiply(__global const float *W, __local const float *input, __local const int *at,
-                                     tap_ranges taps, const int *from, vec sum[MR][NV]) {
+                                     tap_ranges taps, __private const int *from, __private vec sum[MR][NV]) {
   TILE_CLEAR(sum, MR, NV);
   for (; taps.ranges > 0; taps.ranges--, taps.begin += taps.step) {
     __global const float *w = W + taps.begin * MR;
@@ -35,13 +35,13 @@ VECTOR_FUNCTION inline void multiply(__global const float *W, __local const floa
 }
 
 /* sums[i results + to[v] + j stride] = lane j of sum[i][v], for the first used[v] lanes. */
-VECTOR_FUNCTION inline void scatter(vec sum[MR][NV], const int results, const int *to, const int *used,
-                                    const int stride, __local float *sums) {
+VECTOR_FUNCTION inline void scatter(__private vec sum[MR][NV], const int results, __private const int *to,
+                                    __private const int *used, const int stride, __local float *sums) {
   vec whole[MR][NV];
   TILE_EACH(MR, NV) whole[i][j] = sum[i][j];
   for (int i = 0; i < MR; i++)
     for (int v = 0; v < NV; v++) {
-      const float *lanes = (const float *)&whole[i][v];
+      __private const float *lanes = (__private const float *)&whole[i][v];
       for (int j = 0; j < used[v]; j++) sums[i * results + to[v] + j * stride] = lanes[j];
     }
 }

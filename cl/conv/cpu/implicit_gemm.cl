@@ -50,7 +50,7 @@ typedef struct read_segment {
 
 /* Cuts columns begin .. end - 1 where rows of the grid end; returns the number of rows. */
 static int cut_columns(const long begin, const long end, const int OUT0, const int OUT1, const int OUT2,
-                       columns_of_row *list) {
+                       __private columns_of_row *list) {
   int count = 0;
   for (long column = begin; column < end; count++) {
     columns_of_row s;
@@ -70,8 +70,9 @@ static int cut_columns(const long begin, const long end, const int OUT0, const i
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
 /* The segments in which the tap (t0, t1, t2) reads inside channel `channel`; returns their number. */
-static inline int find_segments(PHASE_PARAMS, const columns_of_row *list, const int rows, const int t0, const int t1,
-                                const int t2, const long channel, read_segment *segments, int *lanes) {
+static inline int find_segments(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const int t0,
+                                const int t1, const int t2, const long channel, __private read_segment *segments,
+                                __private int *lanes) {
   PHASE_UNPACK
   int found = 0;
   *lanes = 0;
@@ -101,7 +102,7 @@ typedef struct store_segment {
 
 /* The segments of columns begin .. end - 1; returns their number. `list` has room for the rows. */
 static int find_stores(PHASE_PARAMS, const int FLAT, const int ZERO_ROWS, const long begin, const long end,
-                       columns_of_row *list, store_segment *stores) {
+                       __private columns_of_row *list, __private store_segment *stores) {
   PHASE_UNPACK
   const int count =
       FLAT ? cut_columns(begin, end, 1, 1, OUT0 * OUT1 * OUT2, list) : cut_columns(begin, end, OUT0, OUT1, OUT2, list);
@@ -119,8 +120,8 @@ static int find_stores(PHASE_PARAMS, const int FLAT, const int ZERO_ROWS, const 
 }
 
 /* panel[c][tap][NR] for cb channels from `channel` on. */
-static void fill_panel(PHASE_PARAMS, const columns_of_row *list, const int rows, const long channel, const int cb,
-                       source S, __local float *panel) {
+static void fill_panel(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const long channel,
+                       const int cb, source S, __local float *panel) {
   PHASE_UNPACK
   const long plane = (long)IN0 * IN1 * IN2;
   const int taps = TAPS0 * TAPS1 * TAPS2;
@@ -152,8 +153,8 @@ typedef struct prefetcher {
 } prefetcher;
 
 /* Sets it to cb channels from `channel` on, in as many shares as there are tiles. */
-static void plan_prefetch(PHASE_PARAMS, const columns_of_row *list, const int rows, const long channel, const int cb,
-                          const int tiles, prefetcher *c) {
+static void plan_prefetch(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const long channel,
+                          const int cb, const int tiles, __private prefetcher *c) {
   int lanes;
   c->found = find_segments(PHASE, list, rows, 0, 0, 0, channel, c->segments, &lanes);
   c->next = 0;
@@ -161,7 +162,7 @@ static void plan_prefetch(PHASE_PARAMS, const columns_of_row *list, const int ro
   c->share = DIVIDE_UP(cb, tiles);
 }
 
-static inline void prefetch_share(prefetcher *c, const long plane, const int step, source S) {
+static inline void prefetch_share(__private prefetcher *c, const long plane, const int step, source S) {
   for (const int end = min(c->end, c->next + c->share); c->next < end; c->next++)
     for (int p = 0; p < c->found; p++) {
       const long at = c->segments[p].at + c->next * plane;

@@ -46,7 +46,7 @@ static inline vec clamped(const vec x, const float low, const float high) {
 /* sums[segments SEG][vectors] = the sum over steps k of w[vector][k] times pixel i of x[k]. */
 #define DEFINE_EXPAND(segments, vectors)                                                                               \
   static inline void expand_##segments##_##vectors(const int steps, const int channel, source x, source y, weights w,  \
-                                                   vec *sums) {                                                        \
+                                                   __private vec *sums) {                                              \
     vec sum[(segments)*SEG][vectors];                                                                                  \
     TILE_CLEAR(sum, (segments)*SEG, vectors);                                                                          \
     for (int k = 0; k < steps; k++, x += channel, y += channel, w += VW) {                                             \

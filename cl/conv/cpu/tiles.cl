@@ -100,7 +100,8 @@ typedef struct kept_columns {
 } kept_columns;
 
 /* Finds them among columns begin .. end - 1; returns their number, and in *all how many columns they are. */
-static int find_kept(const int begin, const int end, const int pitch, const int width, kept_columns *list, int *all) {
+static int find_kept(const int begin, const int end, const int pitch, const int width, __private kept_columns *list,
+                     __private int *all) {
   int found = 0;
   *all = 0;
   for (int j = begin, next; j < end; j = next) {
@@ -150,7 +151,7 @@ CPU_KERNEL conv_cpu_tiles(CONV_PARAMS, const int8 shape, const int phases2, __gl
       const int last = j0 + SIDE < columns ? panel : panel + 1, ahead = last == panel ? pixel + kept : row0 * O2;
       for (int i = 0; i < min(SIDE, KG - panel * SIDE); i++) {
         const int k = panel * SIDE + i, next = min(last * SIDE + i, KG - 1);
-        const float *from = sums[i] + (found == 1 ? list[0].lane : 0);
+        __private const float *from = sums[i] + (found == 1 ? list[0].lane : 0);
         PREFETCH_WRITE(D + D_at + n * D_batch + next * D_row + ahead);
         if (beta != 0) PREFETCH_READ(C + C_at + n * C_batch + next * C_row + ahead);
         if (found > 1) {

@@ -212,8 +212,9 @@ typedef source row_t;
 #define AHEAD_STEP 16
 
 /* sums[i][v] += A[i][pixel] B[pixel][v] for all pixels of the lists, in registers; `first` begins them at 0. */
-static inline void add_products(const row_t *a, const long ahead, __local const float *panel, __local const int *a_list,
-                                __local const int *b_list, const int count, const bool first, __global float *sums) {
+static inline void add_products(__private const row_t *a, const long ahead, __local const float *panel,
+                                __local const int *a_list, __local const int *b_list, const int count, const bool first,
+                                __global float *sums) {
   vec sum[MR][NV];
   TILE_CLEAR(sum, MR, NV);
   TILE_EACH(MR, NV) PREFETCH_WRITE(sums + i * NR + j * VW);

@@ -25,7 +25,8 @@
 
 /* The pixels o of y, from *begin to below the result, of which tap r reads pixels of x, along one dimension: those with
  * 0 <= o step + shift < pixels among from .. to - 1. */
-static inline int reached(const int from, const int to, const int shift, const int step, const int pixels, int *begin) {
+static inline int reached(const int from, const int to, const int shift, const int step, const int pixels,
+                          __private int *begin) {
   *begin = max(from, shift < 0 ? DIVIDE_UP(-shift, step) : 0);
   return pixels <= shift ? *begin : min(to, DIVIDE_UP(pixels - shift, step));
 }

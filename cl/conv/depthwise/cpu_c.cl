@@ -46,8 +46,8 @@ static void find_targets(const int IN2, const int8 step, const int8 filter, cons
 }
 
 /* Packs `pixels` pixels of 16 planes into U, transposed; S has `count` elements, beyond which nothing is read. */
-static void pack_planes(source S, const long planes[VW], const int pixels, const long count, __local const int *target,
-                        __local float16 *u) {
+static void pack_planes(source S, __private const long planes[VW], const int pixels, const long count,
+                        __local const int *target, __local float16 *u) {
   for (int p = 0; p < min(pixels, AHEAD); p += VW)
     for (int i = 0; i < VW; i++) PREFETCH_READ(S + planes[i] + p);
   for (int p = 0; p < pixels; p += VW) {
@@ -68,7 +68,7 @@ static void pack_planes(source S, const long planes[VW], const int pixels, const
 
 /* BLOCK adjacent results, the first of which begins at `u`. */
 static inline void correlate(__local const float16 *u, __local const float16 *w, const int8 step, const int8 filter,
-                             float16 sums[BLOCK]) {
+                             __private float16 sums[BLOCK]) {
   UNPACK_INTS(DEPTHWISE_C_STEP, step)
   UNPACK_INTS(DEPTHWISE_C_FILTER, filter)
   const int right = STEP2, next = TAPS ? 1 : DI2, down = DI1 * U_PITCH;

@@ -82,7 +82,7 @@ INLINE void store_row(const row v, const target to, const int at) {
 #if OUT_STRIDE == 1
 #define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D that a row of S adds to; they are in registers */
 
-INLINE void convolve(const plane S, const geometry g, const float *w, const float start, const target to) {
+INLINE void convolve(const plane S, const geometry g, __private const float *w, const float start, const target to) {
   UNPACK_GEOMETRY;
   for (int first = 0; first < out2; first += VECTORS * LANES) {
     row sum[VECTORS][OPEN];
@@ -124,7 +124,7 @@ INLINE void convolve(const plane S, const geometry g, const float *w, const floa
 #define PHASE_TAPS(phase) ((TAPS - FIRST_TAP(phase) + 1) / 2)
 
 /* A vector of each of the two column phases is summed, and stored interleaved. */
-INLINE void convolve(const plane S, const geometry g, const float *w, const float start, const target to) {
+INLINE void convolve(const plane S, const geometry g, __private const float *w, const float start, const target to) {
   UNPACK_GEOMETRY;
   FOR_ROWS(int pair = 0; pair < (out1 + 1) / 2; pair++)
   UNROLL for (int down = 0; down < 2; down++) if (2 * pair + down < out1)
@@ -154,7 +154,7 @@ INLINE void convolve(const plane S, const geometry g, const float *w, const floa
 #endif
 
 /* The taps of a filter: read before the loops, or they are read again after each vector that is written. */
-INLINE void read_filter(float *w, source W, const int step) {
+INLINE void read_filter(__private float *w, source W, const int step) {
   UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = READ(1, W, t * step);
 }
 

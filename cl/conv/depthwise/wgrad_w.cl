@@ -52,7 +52,8 @@ typedef struct cursor {
 /* sum[r][s] += the products of the STRIDE rows of X that begin to overlap row p of dY with that and the OPEN - 1 before
  * it, which are open[] afterwards. whole: none of these rows is missing. */
 INLINE void add_rows(const plane x, const plane y, const dimension rows, const dimension columns, const int p,
-                     const bool whole, const cursor *at, row open[VECTORS][OPEN], row sum[FR][FS]) {
+                     const bool whole, __private const cursor *at, __private row open[VECTORS][OPEN],
+                     __private row sum[FR][FS]) {
   EACH_VECTOR(i) {
     UNROLL for (int j = OPEN - 1; j > 0; j--) open[i][j] = open[i][j - 1];
     open[i][0] = (row)(0.0f);
@@ -76,7 +77,7 @@ INLINE void add_rows(const plane x, const plane y, const dimension rows, const d
 /* sum[r][s] += the products of a plane of dY with the pixels of X that it overlaps. in2 and out2 are columns.in and
  * columns.out as arguments: a mask that the compiler knows makes it read in parts. */
 INLINE void add_plane(const plane x, const plane y, const dimension rows, const dimension columns, const int in2,
-                      const int out2, row sum[FR][FS]) {
+                      const int out2, __private row sum[FR][FS]) {
   const int end = min((rows.in + rows.pad + STRIDE - 1) / STRIDE, rows.out + (OPEN - 1) * rows.dilation);
   for (int q = 0; q < columns.out; q += VECTORS * LANES) {
     cursor at = {.q = q, .left = q * STRIDE - columns.pad};

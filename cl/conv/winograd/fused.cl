@@ -80,7 +80,7 @@ VECTOR_FUNCTION void transform_output(__global const float *M, const int count, 
 }
 
 /* pixels[channel][16] of buffer[16][channel]. */
-static inline void transpose_back(__global const float *buffer, float pixels[16][16]) {
+static inline void transpose_back(__global const float *buffer, __private float pixels[16][16]) {
   float16 v[16];
   UNROLL for (int i = 0; i < 16; i++) v[i] = vload16(i, buffer);
   mica_transpose16(v);
