@@ -265,26 +265,99 @@ static mica_status write_through(const char *path, const mica__bytes *pieces, si
   return written ? MICA_OK : fail_io("write", path, error);
 }
 
-mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count) {
+/* --- folders that are held --- */
+
+typedef struct held {
+  char *path;
+  int folder;
+  struct held *next;
+} held;
+
+static held *all_held;
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+
+mica_status mica__folder_hold(const char *path, int folder) {
+  held *one = calloc(1, sizeof *one);
+  char *copy = one ? mica__strdup(path) : NULL;
+  if (!copy) {
+    free(one);
+    return mica__fail_nomem(path);
+  }
+  pthread_mutex_lock(&held_lock);
+  *one = (held){copy, folder, all_held};
+  all_held = one;
+  pthread_mutex_unlock(&held_lock);
+  return MICA_OK;
+}
+
+void mica__folder_let_go(int folder) {
+  pthread_mutex_lock(&held_lock);
+  for (held **at = &all_held; *at; at = &(*at)->next) {
+    held *one = *at;
+    if (one->folder != folder) continue;
+    *at = one->next;
+    free(one->path);
+    free(one);
+    break;
+  }
+  pthread_mutex_unlock(&held_lock);
+}
+
+/* A descriptor of the held folder that the path lies in, and the name there; -1: it lies in none. */
+static int find_held(const char *path, const char **name) {
+  const char *slash = strrchr(path, '/');
+  int folder = -1;
+  if (!slash) return -1;
+  pthread_mutex_lock(&held_lock);
+  for (const held *one = all_held; one && folder < 0; one = one->next)
+    if (strlen(one->path) == (size_t)(slash - path) && !strncmp(one->path, path, (size_t)(slash - path)))
+      folder = fcntl(one->folder, F_DUPFD_CLOEXEC, 0);
+  pthread_mutex_unlock(&held_lock);
+  if (folder >= 0) *name = slash + 1;
+  return folder;
+}
+
+/* --- replacing --- */
+
+/* name: relative to the directory that is open as `at`. */
+static mica_status replace_at(int at, const char *name, const char *path, const mica__bytes *pieces, size_t count) {
   static atomic_uint serial;
   char aside[PATH_MAX];
-  struct stat about;
-  if (stat(path, &about) == 0 && !S_ISDIR(about.st_mode) && (!S_ISREG(about.st_mode) || strncmp(path, "/dev/", 5) == 0))
-    return write_through(path, pieces, count);
   int n =
-      snprintf(aside, sizeof aside, "%s.%ld.%u" MICA__FILE_ASIDE, path, (long)getpid(), atomic_fetch_add(&serial, 1));
+      snprintf(aside, sizeof aside, "%s.%ld.%u" MICA__FILE_ASIDE, name, (long)getpid(), atomic_fetch_add(&serial, 1));
   if (n < 0 || (size_t)n >= sizeof aside) return fail_io("write", path, ENAMETOOLONG);
-  MICA_TRY(mica__file_make_parents(path));
-  int file = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  int file = openat(at, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file < 0) return fail_io("write", path, errno);
   bool written = write_pieces(file, pieces, count) && fsync(file) == 0;
   int error = errno;
   if (close(file) && written) written = false, error = errno;
-  if (written && rename(aside, path)) written = false, error = errno;
-  if (written) {
-    sync_parent(path);
-    return MICA_OK;
-  }
-  unlink(aside);
+  if (written && renameat(at, aside, at, name)) written = false, error = errno;
+  if (written) return MICA_OK;
+  unlinkat(at, aside, 0);
   return fail_io("write", path, error);
+}
+
+mica_status mica__file_replace_own(const char *path, const mica__bytes *pieces, size_t count) {
+  const char *name = path;
+  const int folder = find_held(path, &name);
+  if (folder >= 0) {
+    mica_status status = replace_at(folder, name, path, pieces, count);
+    if (status == MICA_OK) fsync(folder);
+    close(folder);
+    return status;
+  }
+  MICA_TRY(mica__file_make_parents(path));
+  MICA_TRY(replace_at(AT_FDCWD, path, path, pieces, count));
+  sync_parent(path);
+  return MICA_OK;
+}
+
+mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count) {
+  struct stat about;
+  const char *name = path;
+  const int folder = find_held(path, &name);
+  if (folder >= 0) close(folder);
+  const bool through = folder < 0 && stat(path, &about) == 0 && !S_ISDIR(about.st_mode) &&
+                       (!S_ISREG(about.st_mode) || strncmp(path, "/dev/", 5) == 0);
+  return through ? write_through(path, pieces, count) : mica__file_replace_own(path, pieces, count);
 }

@@ -55,5 +55,12 @@ void mica__file_sweep(const char *path);
  * MICA_E_IO says what went wrong, and nothing is left behind. A device, a pipe or a name in /dev is written to instead;
  * a pipe that nobody reads, or no longer, is MICA_E_IO, without SIGPIPE. */
 mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count);
+/* For files in folders of Mica's own: whatever has the name, a link or a device too, is replaced and never written to. */
+mica_status mica__file_replace_own(const char *path, const mica__bytes *pieces, size_t count);
+
+/* Lets both write the files whose path is PATH/NAME to the directory that is open as `folder`, wherever it is by then;
+ * the first then does as the second. MICA_E_IO once it is deleted. Until it is let go, before it is closed. */
+mica_status mica__folder_hold(const char *path, int folder);
+void mica__folder_let_go(int folder);
 
 #endif

@@ -81,7 +81,7 @@ static mica_status open_file(const char *folder, mica_events *events) {
   MICA_TRY(mica__text_status(&path));
   events->path = path.data;
   MICA_TRY(mica__file_make_parents(path.data));
-  events->file = open(path.data, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  events->file = open(path.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_APPEND | O_CLOEXEC, 0666);
   if (events->file < 0) return mica__fail(MICA_E_IO, "cannot write %s: %s", path.data, strerror(errno));
   return MICA_OK;
 }

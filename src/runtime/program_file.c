@@ -332,7 +332,7 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   h.checksum = checksum_of(&h, key_text, source, binary->data);
   const mica__bytes pieces[] = {
       {&h, sizeof h}, {key_text, key_bytes}, {source, source_bytes}, {binary->data, binary->size}};
-  MICA_TRY(mica__file_replace(path, pieces, sizeof pieces / sizeof *pieces));
+  MICA_TRY(mica__file_replace_own(path, pieces, sizeof pieces / sizeof *pieces));
   link_kernels(directory, key, key_text);
   return bound_size(directory, limit);
 }

@@ -139,7 +139,7 @@ static mica_status store(mica_engine *engine, const mica__tuning_fact *fact, boo
   }
   free(merged.facts);
   if (status == MICA_OK) status = mica__text_status(&out);
-  if (status == MICA_OK) status = mica__file_replace(path.data, &(mica__bytes){out.data, out.length}, 1);
+  if (status == MICA_OK) status = mica__file_replace_own(path.data, &(mica__bytes){out.data, out.length}, 1);
 done:
   mica__text_free(&path);
   mica__text_free(&out);

@@ -1,5 +1,6 @@
 /* What keeps a run whole: one process at a time trains in its folder, which was free, and it goes on with the data it
  * began with. */
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "task/run.h"
@@ -23,15 +24,22 @@ mica_status mica__run_lock(mica_run *run) {
   if (folder < 0) return MICA_OK;
   const bool taken = flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (!taken) {
-    run->lock = folder;
-    return MICA_OK;
+    mica_status status = mica__folder_hold(run->folder, folder);
+    if (status == MICA_OK)
+      run->lock = folder;
+    else
+      close(folder);
+    return status;
   }
   close(folder);
   return mica__fail(MICA_E_STATE, "another process is training in %s", run->folder);
 }
 
 void mica__run_unlock(mica_run *run) {
-  if (run->lock >= 0) close(run->lock);
+  if (run->lock >= 0) {
+    mica__folder_let_go(run->lock);
+    close(run->lock);
+  }
   run->lock = -1;
 }
 

@@ -207,10 +207,19 @@ static mica_status restore(mica_run *run, bool held) {
   return write_beginning(run);
 }
 
+/* True if what the run is opened by is not there. */
+static bool is_lost(void *user) {
+  const mica_run *run = user;
+  return run->folder && run->begun && (!is_held(run) || !has_all(run));
+}
+
 mica_status mica__run_guard(mica_run *run) {
   if (!run->folder || !run->begun) return MICA_OK;
-  const bool held = is_held(run);
-  if (!held || !has_all(run)) MICA_TRY(restore(run, held));
+  for (int tries = 0; is_lost(run); tries++) {
+    const mica_status status = restore(run, is_held(run));
+    if (status == MICA_OK) break;
+    if (status != MICA_E_IO || tries == MICA__KEEP_TRIES) return status;
+  }
   if (run->events && access(mica__events_path(run->events), F_OK) != 0) {
     mica_events_close(run->events);
     run->events = NULL;
@@ -237,7 +246,7 @@ static mica_status recall_best(mica_run *run) {
 }
 
 mica_status mica__run_begin_keeping(mica_run *run) {
-  run->trainer->keeper = (mica__keeper){.user = run, .prepare = prepare, .keep = keep};
+  run->trainer->keeper = (mica__keeper){.user = run, .prepare = prepare, .is_lost = is_lost, .keep = keep};
   if (!run->folder) return MICA_OK;
   MICA_TRY(mica__run_lock(run));
   if (run->network && run->network_file < 0) {

@@ -121,8 +121,12 @@ static mica_status write_to(run *r, const char *name, bool best) {
     writes = writes && mica__ranks_speaks(t);
   if (!writes) return MICA_OK;
   mica_status status = write_once(r, name, best);
-  /* A folder that is deleted while it is written to is made again. */
-  return status == MICA_E_IO && !divided && t->keeper.prepare ? write_once(r, name, best) : status;
+  for (int tries = 0; status == MICA_E_IO && !divided && tries < MICA__KEEP_TRIES; tries++) {
+    /* Whoever deletes a folder deletes its files one by one: it may not look lost yet. */
+    if (!t->keeper.is_lost || (tries >= 3 && !t->keeper.is_lost(t->keeper.user))) break;
+    status = write_once(r, name, best);
+  }
+  return status;
 }
 
 /* A checkpoint within an epoch: what it holds of running statistics is of all ranks, as at an epoch's end. */

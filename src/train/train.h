@@ -100,11 +100,16 @@ typedef struct mica__progress {
 
 typedef struct mica__stages mica__stages; /* train/stages.h */
 
-/* Calls of whoever owns the folder of checkpoints, on the rank that writes. Both may be NULL. */
+/* A folder that somebody deletes again and again is made again so often. */
+#define MICA__KEEP_TRIES 100
+
+/* Calls of whoever owns the folder of checkpoints, on the rank that writes. They may be NULL. */
 typedef struct mica__keeper {
   void *user;
   /* Before each checkpoint. May change the configuration's folder; a failure ends the training. */
   mica_status (*prepare)(void *user);
+  /* True if a checkpoint could not be written because the folder is gone: it is tried again. */
+  bool (*is_lost)(void *user);
   /* After a checkpoint whose weights are the best so far: of the best epoch, and before the first epoch has ended
    * each one. */
   mica_status (*keep)(void *user, const char *checkpoint);
