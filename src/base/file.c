@@ -65,6 +65,78 @@ mica_status mica__file_read(const char *path, unsigned char **data, size_t *size
   return status;
 }
 
+/* --- files that nobody else could write --- */
+
+/* The directory that path stands in, into directory; false when the name is too long. */
+static bool parent_of(const char *path, char directory[PATH_MAX]) {
+  const char *slash = strrchr(path, '/');
+  size_t n = slash ? (size_t)(slash - path) : 0;
+  if (n >= PATH_MAX) return false;
+  memcpy(directory, path, n);
+  directory[n] = '\0';
+  if (!slash) strcpy(directory, ".");
+  if (slash == path) strcpy(directory, "/");
+  return true;
+}
+
+/* True for a file of this user or root that others cannot write; a group of the user's own number is the user alone. */
+static bool is_private(const struct stat *about) {
+  const bool alone = about->st_gid == getegid() && (uintmax_t)about->st_gid == (uintmax_t)geteuid();
+  return (about->st_uid == geteuid() || about->st_uid == 0) && !(about->st_mode & S_IWOTH) &&
+         (alone || !(about->st_mode & S_IWGRP));
+}
+
+mica_status mica__file_read_private(const char *path, unsigned char **data, size_t *size) {
+  static atomic_bool warned;
+  struct stat about, above;
+  char folder[PATH_MAX];
+  int file = -1;
+  MICA_TRY(open_to_read(path, &file));
+  const bool known = fstat(file, &about) == 0 && parent_of(path, folder) && stat(folder, &above) == 0;
+  mica_status status = MICA_OK;
+  if (!known || !is_private(&about) || !is_private(&above)) {
+    status = mica__fail(MICA_E_STATE,
+                        "%s is not used: it, or its folder, is another user's or can be written by others", path);
+    if (!atomic_exchange(&warned, true)) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
+  }
+  if (status == MICA_OK) status = read_open(file, path, data, size);
+  close(file);
+  return status;
+}
+
+/* --- parts of files, and maps --- */
+
+static mica_status read_part(int file, const char *path, double from, double to, unsigned char **data, size_t *size) {
+  struct stat about;
+  if (fstat(file, &about) || !S_ISREG(about.st_mode)) return mica__fail(MICA_E_NOT_FOUND, "%s is no file", path);
+  if ((uint64_t)about.st_size >= SIZE_MAX) return fail_io("read", path, EFBIG);
+  const size_t all = (size_t)about.st_size, first = (size_t)(from * (double)all);
+  const size_t count = (to < 1 ? (size_t)(to * (double)all) : all) - first;
+  unsigned char *content = malloc(count + 1);
+  if (!content) return mica__fail_nomem(path);
+  for (size_t at = 0; at < count;) {
+    const ssize_t got = pread(file, content + at, count - at, (off_t)(first + at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      free(content);
+      return fail_io("read", path, got < 0 ? errno : EIO);
+    }
+    at += (size_t)got;
+  }
+  content[count] = '\0';
+  *data = content;
+  *size = count;
+  return MICA_OK;
+}
+
+mica_status mica__file_read_part(const char *path, double from, double to, unsigned char **data, size_t *size) {
+  int file = -1;
+  MICA_TRY(open_to_read(path, &file));
+  mica_status status = read_part(file, path, from, to, data, size);
+  close(file);
+  return status;
+}
+
 static mica_status map_open(int file, const char *path, const unsigned char **data, size_t *size) {
   struct stat about;
   if (fstat(file, &about) || !S_ISREG(about.st_mode)) return mica__fail(MICA_E_NOT_FOUND, "%s is no file", path);
@@ -183,18 +255,6 @@ static bool write_all(int file, const void *data, size_t n) {
     at += put;
     n -= (size_t)put;
   }
-  return true;
-}
-
-/* The directory that path stands in, into directory; false when the name is too long. */
-static bool parent_of(const char *path, char directory[PATH_MAX]) {
-  const char *slash = strrchr(path, '/');
-  size_t n = slash ? (size_t)(slash - path) : 0;
-  if (n >= PATH_MAX) return false;
-  memcpy(directory, path, n);
-  directory[n] = '\0';
-  if (!slash) strcpy(directory, ".");
-  if (slash == path) strcpy(directory, "/");
   return true;
 }
 
@@ -320,13 +380,14 @@ static int find_held(const char *path, const char **name) {
 /* --- replacing --- */
 
 /* name: relative to the directory that is open as `at`. */
-static mica_status replace_at(int at, const char *name, const char *path, const mica__bytes *pieces, size_t count) {
+static mica_status replace_at(int at, const char *name, const char *path, mode_t mode, const mica__bytes *pieces,
+                              size_t count) {
   static atomic_uint serial;
   char aside[PATH_MAX];
   int n =
       snprintf(aside, sizeof aside, "%s.%ld.%u" MICA__FILE_ASIDE, name, (long)getpid(), atomic_fetch_add(&serial, 1));
   if (n < 0 || (size_t)n >= sizeof aside) return fail_io("write", path, ENAMETOOLONG);
-  int file = openat(at, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  int file = openat(at, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (file < 0) return fail_io("write", path, errno);
   bool written = write_pieces(file, pieces, count) && fsync(file) == 0;
   int error = errno;
@@ -341,13 +402,26 @@ mica_status mica__file_replace_own(const char *path, const mica__bytes *pieces, 
   const char *name = path;
   const int folder = find_held(path, &name);
   if (folder >= 0) {
-    mica_status status = replace_at(folder, name, path, pieces, count);
+    mica_status status = replace_at(folder, name, path, 0666, pieces, count);
     if (status == MICA_OK) fsync(folder);
     close(folder);
     return status;
   }
   MICA_TRY(mica__file_make_parents(path));
-  MICA_TRY(replace_at(AT_FDCWD, path, path, pieces, count));
+  MICA_TRY(replace_at(AT_FDCWD, path, path, 0666, pieces, count));
+  sync_parent(path);
+  return MICA_OK;
+}
+
+mica_status mica__file_replace_private(const char *path, const mica__bytes *pieces, size_t count) {
+  char folder[PATH_MAX];
+  struct stat about;
+  if (!parent_of(path, folder)) return fail_io("write", path, ENAMETOOLONG);
+  MICA_TRY(mica__file_make_parents(folder));
+  mkdir(folder, 0700);
+  if (stat(folder, &about) == 0 && about.st_uid == geteuid() && !is_private(&about) && chmod(folder, 0700))
+    return fail_io("write", path, errno);
+  MICA_TRY(replace_at(AT_FDCWD, path, path, 0600, pieces, count));
   sync_parent(path);
   return MICA_OK;
 }

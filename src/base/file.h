@@ -19,6 +19,12 @@ mica_status mica__file_read(const char *path, unsigned char **data, size_t *size
 mica_status mica__file_hold(const char *path, int *file);
 mica_status mica__file_read_open(int file, const char *path, unsigned char **data, size_t *size);
 
+/* Reads a file that no other user could have written: MICA_E_STATE, and once a warning, if it or its folder belongs to
+ * another user (root excepted), or can be written by others. */
+mica_status mica__file_read_private(const char *path, unsigned char **data, size_t *size);
+/* Reads a share of a file of any size, from and to being 0 to 1, as mica__file_read does. */
+mica_status mica__file_read_part(const char *path, double from, double to, unsigned char **data, size_t *size);
+
 /* Maps what mica__file_read would read, without the NUL, as pages of the file itself; mica__file_unmap lets them go.
  * Whoever replaces the file leaves the pages as they are; a file that is truncated in place faults. *data is not NULL
  * even for an empty file. */
@@ -55,11 +61,14 @@ void mica__file_sweep(const char *path);
  * MICA_E_IO says what went wrong, and nothing is left behind. A device, a pipe or a name in /dev is written to instead;
  * a pipe that nobody reads, or no longer, is MICA_E_IO, without SIGPIPE. */
 mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count);
-/* For files in folders of Mica's own: whatever has the name, a link or a device too, is replaced and never written to. */
+/* For files in folders of Mica's own: whatever has the name is replaced, a link or device too, never written to. */
 mica_status mica__file_replace_own(const char *path, const mica__bytes *pieces, size_t count);
 
-/* Lets both write the files whose path is PATH/NAME to the directory that is open as `folder`, wherever it is by then;
- * the first then does as the second. MICA_E_IO once it is deleted. Until it is let go, before it is closed. */
+/* Does so for a file that mica__file_read_private reads: of mode 0600, in a folder that is made with mode 0700. */
+mica_status mica__file_replace_private(const char *path, const mica__bytes *pieces, size_t count);
+
+/* While a folder is held, both write PATH/NAME to the directory that is open as `folder`, wherever it is, and the
+ * first does as the second. They fail with MICA_E_IO once it is deleted. Let it go before it is closed. */
 mica_status mica__folder_hold(const char *path, int folder);
 void mica__folder_let_go(int folder);
 

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* As mica__file_read has it. */
+#define MOST_PLAIN ((size_t)1 << 30)
+
 static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 && raw[0] == 0x1f && raw[1] == 0x8b; }
 
 #if MICA_WITH_DEFLATE
@@ -15,11 +18,55 @@ static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 
 /* The first allocation is at most this many times the compressed size, whatever size the file states. */
 #define TRUSTED_RATIO 16
 
+/* What a file may unpack to where its content does not say: this many times its size, and always so much. */
+#define MOST_RATIO 200
+#define ALWAYS_BYTES ((size_t)64 << 20)
+/* Bytes of the beginning that are looked at first. */
+#define PEEKED 4096
+
 /* A growing block and the bytes of it that are filled. */
 typedef struct block {
   uint8_t *data;
-  size_t used, capacity;
+  size_t used, capacity, most; /* most: of bytes that are accepted */
+  bool stated;                 /* by the content */
 } block;
+
+/* The bytes of a file in IDX by its header; 0: it is another file, or has a wrong header. */
+static size_t idx_bytes(const uint8_t *start, size_t n) {
+  static const uint8_t widths[] = {1, 1, 0, 2, 4, 4, 8}; /* of the types 8 to 14 */
+  if (n < 8 || start[0] || start[1] || start[2] < 8 || start[2] > 14 || !widths[start[2] - 8]) return 0;
+  const size_t header = 4 + 4 * (size_t)start[3];
+  size_t bytes = widths[start[2] - 8];
+  if (n < header) return 0;
+  for (size_t i = 4; i < header; i += 4) {
+    const uint64_t dim =
+        (uint64_t)start[i] << 24 | (uint64_t)start[i + 1] << 16 | (uint64_t)start[i + 2] << 8 | start[i + 3];
+    if (!mica__mul_size(bytes, dim, &bytes)) return 0;
+  }
+  return bytes < SIZE_MAX - header ? header + bytes : 0;
+}
+
+/* What is accepted: by the header of a file in IDX, else by the packed size. The beginning is unpacked into a block
+ * that is too small; if the decompressor leaves nothing there, the packed size decides. */
+static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, size_t raw_size, block *b) {
+  uint8_t start[PEEKED] = {1};
+  size_t taken = 0, made = 0, by_ratio = 0;
+  const enum libdeflate_result result =
+      libdeflate_gzip_decompress_ex(d, raw, raw_size, start, sizeof start, &taken, &made);
+  const size_t idx = idx_bytes(start, result == LIBDEFLATE_SUCCESS ? made : sizeof start);
+  if (!mica__mul_size(raw_size, MOST_RATIO, &by_ratio)) by_ratio = SIZE_MAX - 1;
+  b->most = by_ratio > ALWAYS_BYTES ? by_ratio : ALWAYS_BYTES;
+  b->stated = idx && idx < b->most;
+  if (b->stated) b->most = idx;
+}
+
+static mica_status fail_too_large(const char *name, const block *b) {
+  if (b->stated)
+    return mica__fail(MICA_E_FORMAT, "%s unpacks to more than the %zu bytes that its header says", name, b->most);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s unpacks to more than %zu MiB, %d times its size: use gunzip first if that is meant", name,
+                    b->most >> 20, MOST_RATIO);
+}
 
 /* The capacity to inflate into first: the size that the file's last four bytes state, bounded by TRUSTED_RATIO. */
 static size_t first_capacity(const uint8_t *raw, size_t raw_size) {
@@ -50,7 +97,8 @@ static mica_status inflate_member(const char *name, struct libdeflate_decompress
                                            &made);
     if (result != LIBDEFLATE_INSUFFICIENT_SPACE) break;
     size_t more = 0;
-    if (!mica__mul_size(b->capacity, 2, &more)) return mica__fail_nomem(name);
+    if (b->capacity >= b->most) return fail_too_large(name, b);
+    if (!mica__mul_size(b->capacity, 2, &more) || more > b->most) more = b->most;
     MICA_TRY(reserve(b, more, name));
   }
   if (result != LIBDEFLATE_SUCCESS)
@@ -62,7 +110,9 @@ static mica_status inflate_member(const char *name, struct libdeflate_decompress
 /* Inflates one member after another, up to the end or to bytes that begin no member. */
 static mica_status inflate_members(const char *name, struct libdeflate_decompressor *decompressor, const uint8_t *raw,
                                    size_t raw_size, block *b) {
-  MICA_TRY(reserve(b, first_capacity(raw, raw_size), name));
+  find_most(decompressor, raw, raw_size, b);
+  const size_t first = first_capacity(raw, raw_size);
+  MICA_TRY(reserve(b, first < b->most ? first : b->most, name));
   do {
     size_t taken = 0;
     MICA_TRY(inflate_member(name, decompressor, raw, raw_size, b, &taken));
@@ -110,13 +160,15 @@ mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_siz
 }
 
 mica_status mica__content_read(const char *path, uint8_t **data, size_t *size) {
-  const unsigned char *raw = NULL;
+  unsigned char *raw = NULL;
   size_t raw_size = 0;
-  MICA_TRY(mica__file_map(path, &raw, &raw_size));
-  bool packed = is_gzip(raw, raw_size);
-  mica_status status = packed ? inflate_all(path, raw, raw_size, data, size) : MICA_OK;
-  mica__file_unmap(raw, raw_size);
-  return packed ? status : mica__file_read(path, data, size);
+  /* Read, not mapped: a file that is cut short in place would end the process. */
+  MICA_TRY(mica__file_read_part(path, 0, 1, &raw, &raw_size));
+  if (!is_gzip(raw, raw_size) && raw_size > MOST_PLAIN) {
+    free(raw);
+    return mica__file_read(path, data, size); /* which refuses it */
+  }
+  return mica__content_inflate(path, raw, raw_size, data, size);
 }
 
 uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes) {

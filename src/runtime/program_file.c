@@ -109,7 +109,7 @@ static mica_status read_program(const char *directory, mica__hash key, char path
                                 size_t *size) {
   char name[MICA__HASH_TEXT];
   if (!*directory || !entry_path(path, directory, mica__hash_format(key, name), SUFFIX)) return miss("no directory");
-  mica_status status = mica__file_read(path, data, size);
+  mica_status status = mica__file_read_private(path, data, size);
   return status == MICA_OK || status == MICA_E_NOMEM ? status : miss("there is no readable file");
 }
 
@@ -332,7 +332,7 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   h.checksum = checksum_of(&h, key_text, source, binary->data);
   const mica__bytes pieces[] = {
       {&h, sizeof h}, {key_text, key_bytes}, {source, source_bytes}, {binary->data, binary->size}};
-  MICA_TRY(mica__file_replace_own(path, pieces, sizeof pieces / sizeof *pieces));
+  MICA_TRY(mica__file_replace_private(path, pieces, sizeof pieces / sizeof *pieces));
   link_kernels(directory, key, key_text);
   return bound_size(directory, limit);
 }

@@ -101,7 +101,7 @@ static mica_status merge_file(const char *path, mica__tuning *into) {
   unsigned char *data = NULL;
   size_t size = 0;
   if (access(path, F_OK)) return MICA_OK;
-  mica_status status = mica__file_read(path, &data, &size);
+  mica_status status = mica__file_read_private(path, &data, &size);
   if (status == MICA_OK) status = mica__tuning_parse(into, (const char *)data, size);
   free(data);
   return status;
@@ -139,7 +139,7 @@ static mica_status store(mica_engine *engine, const mica__tuning_fact *fact, boo
   }
   free(merged.facts);
   if (status == MICA_OK) status = mica__text_status(&out);
-  if (status == MICA_OK) status = mica__file_replace_own(path.data, &(mica__bytes){out.data, out.length}, 1);
+  if (status == MICA_OK) status = mica__file_replace_private(path.data, &(mica__bytes){out.data, out.length}, 1);
 done:
   mica__text_free(&path);
   mica__text_free(&out);

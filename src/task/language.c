@@ -74,34 +74,16 @@ static mica_status find_file(const char *folder, mica_part part, mica__text *pat
   return MICA_OK;
 }
 
-typedef struct mapping {
-  const unsigned char *bytes;
-  size_t size;
-} mapping;
-
-static void unmap(void *user) {
-  mapping *m = user;
-  mica__file_unmap(m->bytes, m->size);
-  free(m);
-}
-
 /* Contexts of a file's bytes from a share of it to another; the bytes, where tokens are others. */
 static mica_status open_bytes(const mica_run *run, const char *path, const char *name, double from, double to,
                               uint64_t samples, mica_dataset **data) {
-  mapping *m = calloc(1, sizeof *m);
-  mica_status status = m ? mica__file_map(path, &m->bytes, &m->size) : mica__fail_nomem("a text");
-  if (status != MICA_OK) {
-    free(m);
-    return status;
-  }
-  const size_t first = (size_t)(from * (double)m->size), last = to < 1 ? (size_t)(to * (double)m->size) : m->size;
-  if (!mica__tokens_are_bytes(run)) return mica__language_pieces(name, m->bytes + first, last - first, m, unmap, data);
-  const mica__tokens tokens = {.tokens = m->bytes + first,
-                               .dtype = MICA_U8,
-                               .count = last - first,
-                               .vocabulary = BYTES,
-                               .owner = m,
-                               .release = unmap};
+  unsigned char *bytes = NULL;
+  size_t count = 0;
+  /* Not mapped: whoever cuts a file short in place would end the process. */
+  MICA_TRY(mica__file_read_part(path, from, to, &bytes, &count));
+  if (!mica__tokens_are_bytes(run)) return mica__language_pieces(name, bytes, count, bytes, free, data);
+  const mica__tokens tokens = {
+      .tokens = bytes, .dtype = MICA_U8, .count = count, .vocabulary = BYTES, .owner = bytes, .release = free};
   return mica__dataset_of_contexts(name, &tokens, whole(run, "context"), samples, data);
 }
 
