@@ -13,6 +13,7 @@
 
 typedef struct lists {
   const char *columns[MOST_CATEGORIES], **names;
+  double *seen; /* of each name: 1 if a sample of the training part has it, else 0 */
   double classes[MOST_CATEGORIES];
   size_t count, name_count;
   char **unused;
@@ -24,8 +25,35 @@ static bool is_category(const mica_column *column, const lists *l) {
          column->classes <= MOST_CLASSES && l->count < MOST_CATEGORIES;
 }
 
-static mica_status add_category(const mica_dataset *data, size_t column, lists *l) {
+/* Marks the classes that training samples have, and says how many cells of the validation part have others. */
+static mica_status note_seen(mica_run *run, size_t column, double *seen) {
+  const mica_dataset *parts[] = {run->parts[MICA_PART_TRAIN].data, run->parts[MICA_PART_VALIDATION].data};
+  const mica_column *about = mica_dataset_column(run->whole, column);
+  uint64_t strange = 0;
+  int32_t is = -1, first = -1;
+  for (uint64_t i = 0; parts[0] && i < mica_dataset_count(parts[0]); i++) {
+    MICA_TRY(mica_dataset_read(parts[0], column, i, &is, sizeof is));
+    if (is >= 0) seen[is] = 1;
+  }
+  /* A part in a file of its own is read like test data. */
+  if (!parts[1] || parts[1]->store != run->whole->store) return MICA_OK;
+  for (uint64_t i = 0; i < mica_dataset_count(parts[1]); i++) {
+    MICA_TRY(mica_dataset_read(parts[1], column, i, &is, sizeof is));
+    if (is >= 0 && seen[is] == 0 && strange++ == 0) first = is;
+  }
+  if (!strange) return MICA_OK;
+  return mica__run_remark_class(run, run->data, about->name, strange,
+                                mica_dataset_column_class(run->whole, column, first));
+}
+
+static mica_status add_category(mica_run *run, size_t column, lists *l) {
+  const mica_dataset *data = run->whole;
   const mica_column *about = mica_dataset_column(data, column);
+  double *longer = realloc(l->seen, (l->name_count + (size_t)about->classes) * sizeof *longer);
+  if (!longer) return mica__fail_nomem("classes");
+  l->seen = longer;
+  memset(l->seen + l->name_count, 0, (size_t)about->classes * sizeof *l->seen);
+  MICA_TRY(note_seen(run, column, l->seen + l->name_count));
   const char **grown = realloc(l->names, (l->name_count + (size_t)about->classes) * sizeof *grown);
   if (!grown) return mica__fail_nomem("classes");
   l->names = grown;
@@ -93,6 +121,10 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
   MICA_TRY(mica__run_note(run, "categories", l->columns, l->count));
   MICA_TRY(mica__run_note_numbers(run, "category_classes", l->classes, l->count));
   MICA_TRY(mica__run_note(run, "category_names", l->names, l->name_count));
+  bool all = true;
+  for (size_t i = 0; i < l->name_count; i++) all = all && l->seen[i] > 0;
+  /* A run that began without this fact goes on without it. */
+  if (!all && !run->resumed) MICA_TRY(mica__run_note_numbers(run, "category_seen", l->seen, l->name_count));
   return note_names(run, input);
 }
 
@@ -112,12 +144,13 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
     if (column == input || column == label) continue;
     const bool taken = table && is_category(column, &l);
     if (!taken) status = check_unused(run, column);
-    if (status == MICA_OK) status = taken ? add_category(data, i, &l) : add_unused(column, &l);
+    if (status == MICA_OK) status = taken ? add_category(run, i, &l) : add_unused(column, &l);
   }
   if (status == MICA_OK) status = note_lists(run, &l, input);
   for (size_t i = 0; i < l.unused_count; i++) free(l.unused[i]);
   free(l.unused);
   free(l.names);
+  free(l.seen);
   return status;
 }
 
@@ -381,6 +414,22 @@ static mica_value one_hot(mica_value index, int64_t classes) {
                       mica_scalar(index.graph, MICA_F32, 1));
 }
 
+/* Classes that no training sample had count as none: what the network learnt of them is noise. */
+static mica_value without_unseen(const mica_run *run, const mica__category *category, mica_value x) {
+  size_t count = 0, names = 0;
+  const double *seen = mica_run_fact_numbers(run, "category_seen", &count);
+  const char *const *first = mica_run_fact(run, "category_names", &names);
+  if (!seen || count != names) return x;
+  float mask[MOST_CLASSES];
+  bool all = true;
+  for (size_t i = 0; i < category->classes; i++) {
+    mask[i] = seen[category->names - first + (ptrdiff_t)i] > 0 ? 1 : 0;
+    all = all && mask[i] > 0;
+  }
+  if (all) return x;
+  return mica_mul(x, mica_constant(x.graph, MICA_F32, MICA_SHAPE(1, (int64_t)category->classes), mask));
+}
+
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch) {
   const size_t categories = mica__run_categories(run);
   const char *input = mica__run_fact_text(run, "input_column");
@@ -391,7 +440,7 @@ mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch)
     const mica__category category = mica__run_category(run, k);
     const mica_value index = mica_batch_value(batch, category.name);
     if (!index.graph) return index;
-    parts[count++] = one_hot(index, (int64_t)category.classes);
+    parts[count++] = without_unseen(run, &category, one_hot(index, (int64_t)category.classes));
   }
   return count == 1 ? parts[0] : mica_concat(parts, count, 1);
 }

@@ -97,6 +97,22 @@ a,b
 END
 ends 1 '' '*line 2: column "a" holds "", which is no number*'
 
+# A class of the validation part alone is like one that nobody has seen: it adds nothing.
+awk 'BEGIN {
+  srand(5)
+  print "a,c,y"
+  for (i = 0; i < 600; i++) printf "%.4f,%s,%s\n", rand(), i % 10 ? "often" : "once" i, i % 3 ? "p" : "q"
+}' >"$work/once.csv"
+run train --data "$work/once.csv" --epochs 5 --out "$work/once"
+ends 0 '*' "*once.csv: * cells of 'c' are of classes that training did not see and count as none: \"once*"
+count=$(sed -n "s/.*once.csv: \([0-9]*\) cells of 'c'.*/\1/p" "$work/err")
+awk 'BEGIN { print "a,c"; print "0.5,never"; for (i = 0; i < 600; i += 10) print "0.5,once" i }' >"$work/each.csv"
+run predict --model "$work/once" --top 1 --json "$work/each.csv"
+ends 0 '*' "*1 cell of 'c' is of classes that*"
+grep -o '"probability": [0-9.e-]*' "$work/out" >"$work/shares"
+equal=$(awk -v first="$(head -1 "$work/shares")" 'NR > 1 && $0 == first { n++ } END { print n + 0 }' "$work/shares")
+[ "$equal" = "$count" ] || fault "$equal classes count as none, not $count"
+
 # Whole numbers of many values are numbers, unless the task says that they are classes.
 awk 'BEGIN { print "a,target"; for (i = 0; i < 200; i++) print i "," i % 50 ".0" }' >"$work/many.csv"
 run train --data "$work/many.csv" --epochs 1 --out "$work/many"
