@@ -34,10 +34,9 @@ static const cli_choice actions[] = {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "what to do", .choices = actions),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR",
-            .help = "build for this one, named as in MICA_DEVICE"),
-    CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "this cache instead of the user's"),
+    CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "action", .choices = actions),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to build for, as in MICA_DEVICE"),
+    CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "cache folder (default: the user's)"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };

@@ -18,17 +18,18 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("RUN", struct values, runs, .role = CLI_OPTIONAL_OPERAND,
-            .help = "folders that mica train, quantize or prune wrote; answers are compared with the first one's"),
+            .help = "folders of runs; answers are compared with the first one's"),
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "what all are tested on; what all were trained on by default"),
+            .help = "data to test on (default: the data that all runs were trained on)"),
     CLI_ROW("part", struct values, part, .value = "PART",
-            .help =
-                "train, validation or test; test where there is one, else all of DATA, without DATA what validated"),
-    CLI_ROW("samples", struct values, samples, .value = "N", .help = "whose answers are compared; 500"),
-    CLI_ROW("repeats", struct values, repeats, .value = "N", .help = "predictions of each that are timed; 200"),
-    CLI_ROW("report", struct values, report, .value = "FILE", .help = "write a page with the table and its picture"),
+            .help = "train, validation or test (default: test if there is one, else all of DATA; without DATA the "
+                    "validation samples)"),
+    CLI_ROW("samples", struct values, samples, .value = "N",
+            .help = "samples whose answers are compared (default 500)"),
+    CLI_ROW("repeats", struct values, repeats, .value = "N", .help = "timed predictions per run (default 200)"),
+    CLI_ROW("report", struct values, report, .value = "FILE", .help = "write a page with the table and a plot"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: a list of runs"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     {0},
 };
 
@@ -259,11 +260,10 @@ static int run_compare(const cli_command *self, const void *given) {
 const cli_command cli_command_compare = {
     .name = "compare",
     .summary = "put trained networks side by side: how good, how large, how fast",
-    .details = "\nPrints the task's metrics, the size of model.safetensors, weights, FLOPs of a\n"
-               "sample, the time of a prediction at batch 1 (median and 95th percentile of\n"
-               "predictions taken in turns), memory planned for it, energy where the machine\n"
-               "has a counter, and how many answers are those of the first run: of language\n"
-               "models the positions at which both expect the same token next.\n",
+    .details = "\nPrints metrics, file size, weights, FLOPs per sample, latency at batch 1 (median\n"
+               "and 95th percentile, measured in turns), planned memory, energy if the machine\n"
+               "has a counter, and the share of answers equal to those of the first run. For\n"
+               "language models it counts the positions where both expect the same token next.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run_compare,

@@ -16,14 +16,15 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("IN", struct values, from, .role = CLI_OPERAND, .help = "weights in safetensors, or a model in ONNX"),
-    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "the other of the two, by its ending"),
-    CLI_ROW("model", struct values, model, .value = "NAME", .help = "the network whose weights they are",
+    CLI_ROW("IN", struct values, from, .role = CLI_OPERAND, .help = "safetensors file or ONNX model"),
+    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "file to write; its ending says which of the two"),
+    CLI_ROW("model", struct values, model, .value = "NAME", .help = "network that the weights belong to",
             .names = mica_model_name),
-    CLI_ROW("shape", struct values, shape, .value = "3x224x224", .help = "of a sample; the network's usual one"),
-    CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX's operator set, 17 to 23; 17"),
-    CLI_ROW("force", struct values, force, .help = "write over a file that is there"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("shape", struct values, shape, .value = "3x224x224",
+            .help = "shape of a sample (default: the network's usual one)"),
+    CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX operator set, 17 to 23 (default 17)"),
+    CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     {0},
 };
 

@@ -13,9 +13,8 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("OP", struct values, ops, .role = CLI_OPTIONAL_OPERAND,
-            .help = "examine the kernels of these ops alone, or some of their kernels"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "examine this one, named as in MICA_DEVICE"),
+    CLI_ROW("OP", struct values, ops, .role = CLI_OPTIONAL_OPERAND, .help = "ops or kernels to check (default: all)"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to check, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -160,8 +159,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_doctor = {
     .name = "doctor",
     .summary = "check every kernel on a device against a reference",
-    .details = "\nOne line for each set of parameters of each kernel, then a verdict. An error is\n"
-               "given as a share of what rounding may cost. The exit status is 1 when a kernel\n"
+    .details = "\nPrints one line per set of parameters of each kernel, then a verdict. Errors are\n"
+               "shares of the rounding error that is allowed. The exit status is 1 if a kernel\n"
                "computes wrong results.\n",
     .options = options,
     .values_size = sizeof(struct values),

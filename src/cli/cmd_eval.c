@@ -10,17 +10,15 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train wrote"),
-    CLI_ROW("data", struct values, data, .value = "DATA", .help = "what to test on; the training's by default"),
-    CLI_ROW(
-        "part", struct values, part, .value = "PART",
-        .help =
-            "train, validation or test; by default test, else all of DATA; without DATA the samples that validated"),
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of the run"),
+    CLI_ROW("data", struct values, data, .value = "DATA", .help = "data to test on (default: the training's)"),
+    CLI_ROW("part", struct values, part, .value = "PART",
+            .help = "train, validation or test (default: test, else all of DATA; without DATA the validation samples)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
-            .help = "of recordings: prefixes that a search for the text keeps; the model's, or 16 with a text model"),
+            .help = "recordings: beam width (default: the run's, or 16 with a text model)"),
     CLI_SEARCH_ROWS(struct values),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
     {0},
 };
@@ -71,7 +69,7 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_eval = {
     .name = "eval",
     .summary = "test a trained network on data with known answers",
-    .details = "\nPrints the task's metrics; of classes also precision, recall and F1 of each.\n",
+    .details = "\nPrints the task's metrics; for classes also precision, recall and F1 per class.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -11,11 +11,11 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "a folder that mica train wrote"),
-    CLI_ROW("onnx", struct values, onnx, .value = "FILE", .help = "the model in ONNX to write"),
-    CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX's operator set, 17 to 23; 17"),
-    CLI_ROW("force", struct values, force, .help = "write over a file that is there"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "folder of the run"),
+    CLI_ROW("onnx", struct values, onnx, .value = "FILE", .help = "ONNX file to write"),
+    CLI_ROW("opset", struct values, opset, .value = "N", .help = "ONNX operator set, 17 to 23 (default 17)"),
+    CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: file, opset, nodes and weights"),
     {0},
 };

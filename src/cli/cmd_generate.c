@@ -13,21 +13,22 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train --task language wrote"),
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a language run"),
     CLI_ROW("prompt", struct values, prompts, .value = "TEXT",
-            .help = "what is continued; given several times, all at once"),
-    CLI_ROW("length", struct values, length, .value = "N", .help = "tokens behind each prompt; 200"),
+            .help = "text to continue; repeat it for several texts at once"),
+    CLI_ROW("length", struct values, length, .value = "N", .help = "tokens to generate per prompt (default 200)"),
     CLI_ROW("temperature", struct values, temperature, .value = "T",
-            .help = "divides logits: below 1 likelier tokens, 0 the likeliest alone; 1"),
-    CLI_ROW("top-k", struct values, top_k, .value = "K", .help = "draw from the K likeliest tokens; 0: from all"),
+            .help = "sampling temperature; 0: always the likeliest token (default 1)"),
+    CLI_ROW("top-k", struct values, top_k, .value = "K",
+            .help = "draw from the K likeliest tokens; 0: from all (default 0)"),
     CLI_ROW("top-p", struct values, top_p, .value = "P",
-            .help = "draw from the likeliest that P of chance falls on; 1"),
+            .help = "nucleus sampling: smallest set of tokens with total probability P (default 1)"),
     CLI_ROW("repetition", struct values, repetition, .value = "R",
-            .help = "above 1, tokens that a text holds are less likely; 1"),
-    CLI_ROW("seed", struct values, seed, .value = "N", .help = "of what is drawn; 0"),
+            .help = "repetition penalty; above 1: tokens of the text are less likely (default 1)"),
+    CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of the draws (default 0)"),
     CLI_ROW("window", struct values, window, .value = "N",
-            .help = "read the last N tokens of a longer prompt, and keep N of a full context"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+            .help = "tokens to keep of a long prompt and of a full context"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
     {0},
 };
@@ -172,10 +173,10 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_generate = {
     .name = "generate",
     .summary = "continue texts with a trained language model",
-    .details = "\nA text is shown as it is written. The same seed gives the same text, and each of\n"
-               "several prompts the text that it would have alone. A text that fills the\n"
-               "network's context goes on behind its last half, or its last N tokens by\n"
-               "--window.\n",
+    .details = "\nText is printed as it is generated. The same seed gives the same text, and\n"
+               "several prompts give the same texts together as alone. When the context is full,\n"
+               "generation continues from its last half, or from the last N tokens with --window\n"
+               "N.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

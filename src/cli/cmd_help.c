@@ -17,7 +17,7 @@ static const char *command_at(size_t i) { return cli_commands[i] ? cli_commands[
 
 static const cli_option options[] = {
     CLI_ROW("COMMAND", struct values, command, .role = CLI_OPTIONAL_OPERAND, .names = command_at,
-            .help = "the command to explain"),
+            .help = "command to explain"),
     CLI_ROW("man", struct values, man, .help = "write the manual page: mica help --man | man -l -"),
     CLI_ROW("completion", struct values, completion, .value = "SHELL", .names = shell_at,
             .help = "write a script that completes the command line"),

@@ -18,11 +18,11 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
-            .help = "a folder that mica train wrote, a network such as resnet18, a safetensors or GGUF file, a folder "
-                    "of a published model or a model in ONNX"),
+            .help =
+                "folder of a run or of a published model, network such as resnet18, or safetensors, GGUF or ONNX file"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
-            .help = "the shape of an input of a model in ONNX, of several parted by commas; open dimensions are 1 "
-                    "without, of sounds a second"),
+            .help = "ONNX: shape of an input, or of several separated by commas (default: open dimensions are 1, of "
+                    "sounds one second)"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };

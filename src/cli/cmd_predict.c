@@ -19,24 +19,27 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
-            .help = "pictures, recordings, folders of them, a table, an array (.npy), texts; - for standard input"),
-    CLI_ROW("model", struct values, model, .value = "RUN", .help = "what mica train or mica export wrote"),
-    CLI_ROW("text", struct values, text, .value = "TEXT", .help = "a text in place of inputs", .blank = true),
-    CLI_ROW("data", struct values, data, .value = "DATA", .help = "samples of its test part in place of inputs"),
-    CLI_ROW("count", struct values, count, .value = "N", .help = "how many of them; 10"),
-    CLI_ROW("top", struct values, top, .value = "K", .help = "the K likeliest classes of each; 3"),
+            .help = "pictures, recordings, folders of them, a table, an array (.npy) or texts; - for standard input"),
+    CLI_ROW("model", struct values, model, .value = "RUN",
+            .help = "folder of a run, or a model written by mica export"),
+    CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to predict for, instead of inputs",
+            .blank = true),
+    CLI_ROW("data", struct values, data, .value = "DATA",
+            .help = "predict for samples of this data's test part, instead of inputs"),
+    CLI_ROW("count", struct values, count, .value = "N", .help = "number of samples of DATA (default 10)"),
+    CLI_ROW("top", struct values, top, .value = "K", .help = "number of likeliest classes to show (default 3)"),
     CLI_ROW("threshold", struct values, threshold, .value = "P",
-            .help = "of several labels a sample: say those whose share is above it; 0.5"),
+            .help = "several labels: show those with a probability above P (default 0.5)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
-            .help = "hypotheses of a translation that are kept; 1. Prefixes of what is heard; the model's"),
+            .help = "beam width (default: 1 for translate, the run's for speech)"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
-            .help = "of beams: scores are log probability / tokens^A; the run's setting"),
+            .help = "beam scores are log probability / tokens^A (default: the run's)"),
     CLI_SEARCH_ROWS(struct values),
     CLI_ROW("out", struct values, out, .value = "DIR",
-            .help = "write pictures that are predicted there, not to MODEL/predictions"),
-    CLI_ROW("pictures", struct values, pictures, .help = "show the pictures in the terminal"),
+            .help = "folder for predicted pictures (default MODEL/predictions)"),
+    CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and predictions"),
     {0},
 };
@@ -328,30 +331,32 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_predict = {
     .name = "predict",
-    .summary = "what a trained network makes of pictures, rows, recordings or texts",
-    .details = "\nPictures are scaled and cut to the size that the network was trained on; for\n"
-               "masks they are taken as they are, in tiles. A table\n"
-               "has the columns that it was trained on, with or without the answers; where\n"
-               "some of them are classes (colours, say), its first line names the columns.\n"
-               "Without such a line a column beyond the numbers that the network reads is\n"
-               "taken for the answers, which a remark says.\n"
-               "An array of u8 is divided by 255, others are read as they are: it is of u8 where\n"
-               "training data were, or of numbers from 0 to 1. Of rows of large numbers that\n"
-               "differ little (seconds since 1970) it is of f64 or integers.\n"
-               "How many samples there are may decide which kernels compute them, and so the\n"
-               "last of their digits.\n\n"
-               "A forecast follows the last row of a table, a row a step: gaps between times\n"
-               "and empty cells, which are on the line between their neighbours, are remarked\n"
-               "on; fill in rows that lack.\n\n"
-               "A text is translated line by line, a table (.csv, .tsv) row by row: the column\n"
-               "that the run translates from, by its name, or by its position where the run's\n"
-               "columns have no names. Truths stand beside where the table has them, as do\n"
-               "those of --data's samples.\n"
-               "More hypotheses (--beam 5) find better translations, in more time.\n\n"
-               "Masks and pictures with boxes drawn are files called as the picture is,\n"
-               "NAME-mask.png and NAME-overlay.png (a number behind NAME where it comes twice,\n"
-               "in place of it for --data). In MODEL/predictions they replace those of the same\n"
-               "names; with --out no file is replaced: where one is there, nothing is written.\n",
+    .summary = "predict for pictures, rows, recordings or texts with a trained network",
+    .details = "\nPictures are scaled and cropped to the size of training; for segmentation they\n"
+               "keep their size and are predicted in tiles.\n"
+               "\n"
+               "A table has the columns of training, with or without the answers. If some\n"
+               "columns are classes, its first line must name the columns. In a table without\n"
+               "names, a column beyond those that the network reads is taken for the answers,\n"
+               "with a message.\n"
+               "\n"
+               "An array is u8 if the training data were u8 or numbers from 0 to 1; u8 is\n"
+               "divided by 255. Large numbers that differ little, such as seconds since 1970,\n"
+               "need f64 or integers.\n"
+               "\n"
+               "A forecast continues after the last row of a table. Gaps between times and empty\n"
+               "cells, which are interpolated, are reported.\n"
+               "\n"
+               "A text is translated line by line, a table (.csv, .tsv) row by row. True\n"
+               "translations are shown if the table has them. A larger --beam finds better\n"
+               "translations and takes more time.\n"
+               "\n"
+               "Predicted masks and pictures with boxes are written to NAME-mask.png and\n"
+               "NAME-overlay.png. In MODEL/predictions they replace older files; with --out\n"
+               "nothing is written if a file exists.\n"
+               "\n"
+               "The number of samples may select other kernels, so results may differ by\n"
+               "rounding.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

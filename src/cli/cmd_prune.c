@@ -16,19 +16,19 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "the folder that mica train wrote"),
-    CLI_ROW("data", struct values, data, .value = "DATA", .help = "what to train on; the training's by default"),
-    CLI_ROW("flops", struct values, flops, .value = "SHARE", .help = "of the FLOPs that is removed; 0.5"),
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "folder of the run"),
+    CLI_ROW("data", struct values, data, .value = "DATA", .help = "data to train on (default: the run's)"),
+    CLI_ROW("flops", struct values, flops, .value = "SHARE", .help = "share of the FLOPs to remove (default 0.5)"),
     CLI_ROW("method", struct values, method, .value = "NAME", .names = mica_prune_method_name,
-            .help = "which channels go: of small weights (the default), or of little effect on the loss"),
-    CLI_ROW("steps", struct values, steps, .value = "N", .help = "in which they go, an epoch between; 3"),
+            .help = "how channels are chosen: magnitude of weights, or taylor, effect on the loss (default magnitude)"),
+    CLI_ROW("steps", struct values, steps, .value = "N",
+            .help = "pruning steps, with an epoch of training after each (default 3)"),
     CLI_ROW("masks", struct values, masks, .value = "SHARE",
-            .help = "in place of channels: of each product's weights the least become 0, without training; only a "
-                    "packed file is smaller"),
-    CLI_ROW("out", struct values, out, .value = "DIR", .help = "where the smaller run is written"),
-    CLI_ROW("json", struct values, json, .help = "the last line is a JSON object: task and metrics"),
-    CLI_ROW("quiet", struct values, quiet, .help = "say nothing but what fails"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+            .help = "instead of channels: set this share of each layer's smallest weights to 0, without training"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write"),
+    CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
+    CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     {0},
 };
 
@@ -183,20 +183,24 @@ static int run_prune(const cli_command *self, const void *given) {
 const cli_command cli_command_prune = {
     .name = "prune",
     .summary = "make a trained network smaller: channels and heads go, the rest is trained on",
-    .details = "\nChannels are removed with all that goes with them, through residuals,\n"
-               "concatenations, depthwise convolutions and norms; so are whole heads of\n"
-               "attention (with grouped queries whole groups), the hidden units of transformers\n"
-               "and the units of recurrent layers. The network is trained an epoch after each\n"
-               "step and --epochs after the last. DIR is a run as mica train writes it, with\n"
-               "narrower layers: mica eval, predict, generate and export open it, mica train\n"
-               "--resume goes on with its last training, mica train --init takes its weights.\n"
-               "Channels that group norms share out stay, heads that ALiBi tells apart, and what\n"
-               "residuals of transformers add. Settings and tokens are the run's own unless\n"
-               "given, and layers, widths and heads always; --epochs is half of its and --lr 0.3\n"
-               "of it. Weights are rounded (--quantize) in the last training alone. Stopped\n"
-               "between the steps it leaves DIR/pruned.safetensors, for mica train --init.\n"
-               "With --masks weights become 0 where they stand: the network computes as much as\n"
-               "before, and only a packed file of it is smaller.\n",
+    .details = "\nChannels are removed together with everything that depends on them, through\n"
+               "residuals, concatenations, depthwise convolutions and norms. Attention heads (or\n"
+               "whole groups of grouped queries), hidden units of transformers and units of\n"
+               "recurrent layers are removed too. The network is trained for an epoch after each\n"
+               "step, and for --epochs after the last.\n"
+               "\n"
+               "DIR is an ordinary run with narrower layers. mica eval, predict, generate and\n"
+               "export open it, mica train --resume continues its last training, and mica train\n"
+               "--init takes its weights.\n"
+               "\n"
+               "Channels shared by group norms, heads that ALiBi tells apart, and the residual\n"
+               "stream of transformers are kept. Settings are those of the run unless given;\n"
+               "layers, widths and heads cannot be given. --epochs defaults to half of the run's\n"
+               "and --lr to 0.3 of it. A run that is stopped between the steps leaves\n"
+               "DIR/pruned.safetensors for mica train --init.\n"
+               "\n"
+               "With --masks weights are set to 0 where they are: the network computes as much\n"
+               "as before, and only a packed file is smaller.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .settings_at = offsetof(struct values, settings),

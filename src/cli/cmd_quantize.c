@@ -20,30 +20,31 @@ struct values {
 static const char *method_at(size_t i) { return mica_calibration_method_name(i); }
 
 static const cli_option options[] = {
-    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND,
-            .help = "a folder that mica train wrote, or a model NAME.onnx"),
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "folder of a run, or an ONNX model"),
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help =
-                "to calibrate with, its training part; the run's by default. Of a model also a folder of INPUT.npy"),
-    CLI_ROW("out", struct values, out, .value = "DIR",
-            .help = "the folder of the quantised run; of a model a file NAME.onnx"),
-    CLI_ROW("bits", struct values, bits, .value = "8|4", .help = "of weights, 8 by default; inputs have 8"),
-    CLI_ROW("weights-only", struct values, weights_only, .help = "inputs of layers stay float: no data are needed"),
-    CLI_ROW("method", struct values, method, .value = "NAME", .help = "how ranges of inputs are chosen, mse by default",
+                "calibration data; its training part is used (default: the run's; ONNX: also a folder of INPUT.npy)"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write; for an ONNX model a file NAME.onnx"),
+    CLI_ROW("bits", struct values, bits, .value = "8|4", .help = "bits of weights; inputs have 8 (default 8)"),
+    CLI_ROW("weights-only", struct values, weights_only, .help = "quantise weights only; needs no data"),
+    CLI_ROW("method", struct values, method, .value = "NAME", .help = "how input ranges are chosen (default mse)",
             .names = method_at),
     CLI_ROW("percentile", struct values, percentile, .value = "SHARE",
-            .help = "what the method percentile keeps, 0.9999 by default"),
-    CLI_ROW("samples", struct values, samples, .value = "N", .help = "to calibrate with at most, 512 by default"),
+            .help = "share of values that the method percentile keeps (default 0.9999)"),
+    CLI_ROW("samples", struct values, samples, .value = "N", .help = "most calibration samples (default 512)"),
     CLI_ROW("group", struct values, group, .value = "N",
-            .help = "weights that share a scale, with --weights-only: 32, 64 or 128"),
-    CLI_ROW("keep", struct values, keep, .value = "PATTERN", .help = "leave these layers float, as in \"head.*\""),
+            .help = "with --weights-only: weights that share a scale, 32, 64 or 128"),
+    CLI_ROW("keep", struct values, keep, .value = "PATTERN",
+            .help = "keep these layers in floating point, as in \"head.*\""),
     CLI_ROW("mean", struct values, mean, .value = "LIST",
-            .help = "a model's data are (x - mean) / deviation, a number a channel; what its metadata say, or 0"),
-    CLI_ROW("deviation", struct values, deviation, .value = "LIST", .help = "likewise; or 1"),
-    CLI_ROW("equalize", struct values, equalize, .help = "make ranges of channels alike between layers first"),
-    CLI_ROW("no-correction", struct values, no_correction, .help = "leave biases as they are"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
-    CLI_ROW("json", struct values, json, .help = "write a JSON object: a row a layer, sizes of files"),
+            .help = "ONNX: subtract these means from the data, one per channel (default: the model's metadata, or 0)"),
+    CLI_ROW("deviation", struct values, deviation, .value = "LIST",
+            .help = "ONNX: then divide by these, one per channel (default: the model's metadata, or 1)"),
+    CLI_ROW("equalize", struct values, equalize, .help = "equalise channel ranges between layers first"),
+    CLI_ROW("no-correction", struct values, no_correction,
+            .help = "do not correct biases for the mean shift that rounding causes"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write a JSON object: a row per layer, file sizes"),
     {0},
 };
 
@@ -260,13 +261,14 @@ const cli_command cli_command_quantize = {
     .name = "quantize",
     .summary = "make a trained network's weights and inputs integers",
     .details = "\nWrites a run that mica eval, predict and generate open, and prints what became\n"
-               "of each layer. With --bits 4 train with --quantize 4 first where the loss is\n"
-               "too high.\n"
-               "Of a model in ONNX it writes another one, with pairs of QuantizeLinear and\n"
-               "DequantizeLinear around inputs and weights of Conv, Gemm and MatMul, which\n"
-               "onnxruntime and mica run compute on integers; what stays float is listed. Its\n"
-               "data are a dataset, or a folder with INPUT.npy for each input, samples along\n"
-               "the first axis.\n",
+               "of each layer. For --bits 4, train with --quantize 4 first if the loss is too\n"
+               "high.\n"
+               "\n"
+               "Of an ONNX model it writes another one, with QuantizeLinear and DequantizeLinear\n"
+               "around inputs and weights of Conv, Gemm and MatMul. onnxruntime and mica run\n"
+               "compute these on integers. Layers that stay in floating point are listed. The\n"
+               "data are a dataset, or a folder with INPUT.npy per input, samples along the\n"
+               "first axis.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

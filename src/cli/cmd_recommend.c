@@ -14,18 +14,18 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train --task recommend wrote"),
-    CLI_ROW("user", struct values, user, .value = "ID", .help = "a user of the training"),
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a recommend run"),
+    CLI_ROW("user", struct values, user, .value = "ID", .help = "user seen in training"),
     CLI_ROW("rate", struct values, rated, .value = "ITEM=RATING",
-            .help = "what a new user thinks of an item; given several times"),
+            .help = "rating of a new user; repeat it for several items"),
     CLI_ROW("ratings", struct values, ratings, .value = "FILE",
-            .help = "a table of items and ratings of a new user, who may stand before them"),
-    CLI_ROW("like", struct values, like, .value = "ITEM", .help = "items that are like this one"),
+            .help = "table of a new user's items and ratings; a column of the user may come first"),
+    CLI_ROW("like", struct values, like, .value = "ITEM", .help = "find items similar to this one"),
     CLI_ROW("context", struct values, context, .value = "NAME=VALUE",
-            .help = "dlrm: what else is known of the moment, by the table's column"),
-    CLI_ROW("top", struct values, top, .value = "N", .help = "how many items; 10"),
-    CLI_ROW("exclude-seen", struct values, exclude_seen, .help = "without the items that the user had"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
+            .help = "dlrm: value of another column of the training table"),
+    CLI_ROW("top", struct values, top, .value = "N", .help = "number of items (default 10)"),
+    CLI_ROW("exclude-seen", struct values, exclude_seen, .help = "leave out items that the user has already"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and recommendations"),
     {0},
 };
@@ -140,7 +140,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_recommend = {
     .name = "recommend",
-    .summary = "items for a user, for a new one by some ratings, or like another item",
+    .summary = "recommend items for a user, for a new user, or like another item",
     .details = "\nUsers and items go by their ids in the training's table; titles stand beside\n"
                "them where the run has some. A new user's items are left out of what is\n"
                "recommended. Scores of a run with ratings are ratings, those of --like cosines.\n",

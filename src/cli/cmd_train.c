@@ -28,28 +28,27 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
-            .help = "fashion-mnist, a folder or a file: IDX, CIFAR, npy, CSV, or as below"),
+            .help = "file, folder or the name fashion-mnist; IDX, CIFAR, npy, CSV, or as above"),
     CLI_ROW("task", struct values, task, .value = "NAME", .names = mica_task_name,
-            .help = "found from the data by default"),
-    CLI_ROW("out", struct values, out, .value = "DIR", .help = "where all is written; " DEFAULT_FOLDER),
-    CLI_ROW("resume", struct values, resume, .help = "go on where the run in DIR stopped"),
-    CLI_ROW("json", struct values, json,
-            .help = "the last line is a JSON object: task and metrics, of a stopped run too"),
-    CLI_ROW("quiet", struct values, quiet, .help = "say nothing but what fails"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "train on this one, named as in MICA_DEVICE"),
+            .help = "task (default: inferred from the data)"),
+    CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write (default " DEFAULT_FOLDER ")"),
+    CLI_ROW("resume", struct values, resume, .help = "continue the run in DIR"),
+    CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
+    CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("devices", struct values, devices, .value = "LIST",
-            .help = "train on several at once, as in 0:0,1:0; 0:0/2 for halves of one"),
-    CLI_ROW("parallel", struct values, parallel, .value = "LIST",
-            .help = "how ranks share the work, as in data=2,pipe=2,tensor=2: replicas, stages of the network, parts of "
-                    "its layers (attention, transformers, mlp)"),
-    CLI_ROW("shard", struct values, shard, .help = "the optimizer's state is divided among replicas"),
+            .help = "devices to use together, as in 0:0,1:0; 0:0/2 splits one in two"),
+    CLI_ROW(
+        "parallel", struct values, parallel, .value = "LIST",
+        .help =
+            "how ranks share the work: replicas, pipeline stages and parts of layers, as in data=2,pipe=2,tensor=2"),
+    CLI_ROW("shard", struct values, shard, .help = "divide the optimiser's state among replicas"),
     CLI_ROW("speeds", struct values, speeds, .value = "LIST",
-            .help = "of ranks, as in 3,1, by which batches are divided; measured, where devices differ"),
+            .help = "relative speeds of ranks, as in 3,1, to divide batches by (default: measured if devices differ)"),
     CLI_ROW("elastic", struct values, elastic,
-            .help =
-                "go on with the run in DIR where there is one, over the ranks there are; without devices that fail"),
+            .help = "begin or continue the run in DIR with the ranks that are there; drop devices that fail"),
     CLI_ROW("watchdog", struct values, watchdog, .value = "SECONDS",
-            .help = "several ranks: end where one says nothing for so long; 300"),
+            .help = "several ranks: stop if one is silent for SECONDS (default 300)"),
     {0},
 };
 
@@ -468,15 +467,17 @@ static int run_train(const cli_command *self, const void *given) {
 const cli_command cli_command_train = {
     .name = "train",
     .summary = "train a network on pictures, boxes, masks, sounds, tables or text",
-    .details = "\nDIR receives model.safetensors (the best epoch), best.safetensors (its\n"
-               "checkpoint), last.safetensors (to go on from), config.json, history.csv, event\n"
-               "files for TensorBoard, and report.html; where one of them is already, nothing is\n"
-               "begun. Cells of a table are parted by commas, semicolons or tabs.\n\n"
-               "A run that was stopped, by ctrl-C (exit status 130), a closed terminal or a\n"
-               "power cut, can be used: mica predict, eval and export take it and name the\n"
-               "epoch of its weights. --resume goes on from its last checkpoint to the same\n"
-               "result; with --epochs N it trains longer, or ends earlier. Data that changed\n"
-               "meanwhile are refused, unless --data names them.\n\n"
+    .details = "\nDIR receives model.safetensors (weights of the best epoch), best.safetensors and\n"
+               "last.safetensors (checkpoints), config.json, history.csv, event files for\n"
+               "TensorBoard, and report.html. Training never overwrites a run. Cells of a table\n"
+               "are separated by commas, semicolons or tabs.\n"
+               "\n"
+               "A run that was stopped by ctrl-C (exit status 130), a closed terminal or a power\n"
+               "cut can be used: mica predict, eval and export take it and name the epoch of its\n"
+               "weights. --resume continues from the last checkpoint to the same result; with\n"
+               "--epochs N it trains longer or ends earlier. It refuses data that have changed\n"
+               "unless --data names them.\n"
+               "\n"
                "DATA may be one of these layouts, also below train, val and test:\n"
                "  classes     CLASS/NAME.png or .jpg\n"
                "  sounds      CLASS/NAME.wav, .flac or .ogg; or LABEL_SPEAKER_N.wav\n"

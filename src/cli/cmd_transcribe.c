@@ -24,15 +24,16 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("FILE", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
             .help = "recordings of any length; - for standard input"),
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "what mica train --task speech wrote"),
-    CLI_ROW("rate", struct values, rate, .value = "HZ", .help = "of raw samples from standard input; the model's"),
-    CLI_ROW("channels", struct values, channels, .value = "N", .help = "of raw samples from standard input; 1"),
-    CLI_ROW("chunk", struct values, chunk, .value = "S", .help = "seconds that are computed at a time; 0.48"),
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a speech run"),
+    CLI_ROW("rate", struct values, rate, .value = "HZ",
+            .help = "sample rate of raw standard input (default: the run's)"),
+    CLI_ROW("channels", struct values, channels, .value = "N", .help = "channels of raw standard input (default 1)"),
+    CLI_ROW("chunk", struct values, chunk, .value = "S", .help = "seconds to compute at a time (default 0.48)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
-            .help = "prefixes that a search for the text keeps; the model's, or 16 with a text model"),
+            .help = "beam width (default: the run's, or 16 with a text model)"),
     CLI_SEARCH_ROWS(struct values),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "run on this one, named as in MICA_DEVICE"),
-    CLI_ROW("quiet", struct values, quiet, .help = "say nothing of the time that it takes"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_ROW("quiet", struct values, quiet, .help = "do not print the time that it takes"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
     {0},
 };
@@ -231,11 +232,14 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_transcribe = {
     .name = "transcribe",
-    .summary = "write down what recordings say, as they come",
-    .details = "\nThe text is shown as it is heard. Standard input is WAV, or 16-bit little-endian\n"
-               "samples: arecord -f S16_LE -r 8000 | mica transcribe --model DIR -\n"
-               "The text of a pipe is that of a file, and memory does not grow with its length.\n"
-               "With a beam the text is shown as far as all prefixes agree.\n",
+    .summary = "transcribe recordings to text, also as they come",
+    .details = "\nThe text is printed as it is recognised. Standard input is WAV, or 16-bit\n"
+               "little-endian samples:\n"
+               "\n"
+               "  arecord -f S16_LE -r 8000 | mica transcribe --model DIR -\n"
+               "\n"
+               "A pipe gives the same text as a file, and memory does not grow with its length.\n"
+               "With a beam, text is printed as soon as all hypotheses agree on it.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

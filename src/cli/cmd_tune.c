@@ -22,12 +22,13 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND, .help = "what to tune; without it, a list"),
+    CLI_ROW("OP", struct values, op, .role = CLI_OPTIONAL_OPERAND, .help = "op to tune (default: list the ops)"),
     CLI_ROW("shapes", struct values, shapes, .value = "FILE",
-            .help = "the shapes, one a line, as the list writes them; - for standard input"),
+            .help = "file of shapes, one per line as the list prints them; - for standard input"),
     CLI_ROW("shape", struct values, shape, .value = "SHAPE", .help = "one shape"),
-    CLI_ROW("budget", struct values, budget, .value = "SECONDS", .help = "time for all shapes together; 60 by default"),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "tune this one, named as in MICA_DEVICE"),
+    CLI_ROW("budget", struct values, budget, .value = "SECONDS",
+            .help = "seconds for all shapes together (default 60)"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to tune, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     CLI_ROW("worker", struct values, worker, .hidden = true,
             .help = "measure what standard input asks for; tune starts such a process"),
@@ -274,10 +275,10 @@ const cli_command cli_command_tune = {
     .name = "tune",
     .summary = "find the fastest kernels for the shapes in use",
     .details = "\nEvery candidate is compared with a reference before it is timed, in a process of\n"
-               "its own: one that is wrong, hangs or crashes is put in quarantine and not used\n"
-               "on this device any more. What is found best is kept in the cache directory,\n"
-               "where every program on this machine finds it. Without shapes, a list of common\n"
-               "ones; without an op, what can be tuned.\n",
+               "its own. A candidate that is wrong, hangs or crashes is quarantined on this\n"
+               "device. The best ones are kept in the cache folder, where every program on this\n"
+               "machine finds them. Without shapes, common shapes are tuned; without an op, the\n"
+               "ops are listed.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const cli_option help_option = {.name = "help", .kind = CLI_FLAG, .help = "show this"};
+static const cli_option help_option = {.name = "help", .kind = CLI_FLAG, .help = "show this help"};
 
 const cli_option *cli_option_at(const cli_command *self, size_t i) {
   size_t own = 0;
@@ -258,13 +258,13 @@ static void print_wrapped(const char *text) {
   putchar('\n');
 }
 
-/* Names, then the help. */
-static void print_names(const char *(*names)(size_t), const char *help) {
+/* The help, then the names of its values, then the default. */
+static void print_row(const char *help, const char *(*names)(size_t), const char *value) {
   char text[2048];
-  size_t at = 0;
+  size_t at = (size_t)snprintf(text, sizeof text, "%s", help);
   for (size_t n = 0; names && names(n) && at < sizeof text; n++)
-    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", names(n), names(n + 1) ? ", " : "; ");
-  if (at < sizeof text) snprintf(text + at, sizeof text - at, "%s", help);
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", n ? ", " : ": ", names(n));
+  if (value && *value && at < sizeof text) snprintf(text + at, sizeof text - at, " (default %s)", value);
   print_wrapped(text);
 }
 
@@ -285,19 +285,16 @@ static void print_settings(void) {
   const char *task = NULL, *last = "";
   const mica_setting_row *row;
   for (size_t i = 0; (row = cli_setting_at(i, &task)); i++) {
-    if (!task && *last == '\0' && i == 0)
-      printf("\nSettings of the run, kept in its config.json (default in brackets):\n");
+    if (!task && *last == '\0' && i == 0) printf("\nSettings of the run, kept in its config.json:\n");
     if (task && strcmp(task, last) != 0) {
       printf("\nSettings of the task %s:\n", task);
       print_defaults(task);
     }
     last = task ? task : "";
-    char left[64], help[256];
+    char left[64];
     snprintf(left, sizeof left, "--%s %s", row->name, row->hint);
-    snprintf(help, sizeof help, *row->value && row->kind != MICA_SETTING_KIND_FLAG ? "%s [%s]" : "%s", row->text,
-             row->value);
     printf("  %-20s  ", left);
-    print_names(row->names, help);
+    print_row(row->text, row->names, row->kind == MICA_SETTING_KIND_FLAG ? NULL : row->value);
   }
 }
 
@@ -312,7 +309,7 @@ void cli_print_help(const cli_command *self) {
     if (option->hidden) continue;
     snprintf(left, sizeof left, "%s%s %s", dashes(option), option->name, option->value ? option->value : "");
     printf("  %-20s  ", left);
-    print_names(option->names, option->help);
+    print_row(option->help, option->names, NULL);
     for (const cli_choice *choice = option->choices; choice && choice->name; choice++) {
       printf("    %-18s  ", choice->name);
       print_wrapped(choice->help);

@@ -19,7 +19,7 @@ int cli_open_run_as(const cli_command *self, const char *folder, const char *pre
 /* Names the epoch of the weights on stderr, if the run has not ended. cli_open_run does so. */
 void cli_say_unfinished(const cli_command *self, const mica_run *run);
 /* The option --precision of commands that do so. */
-#define CLI_PRECISION_HELP "f32, f16 or bf16: what layers compute in; as it was trained by default"
+#define CLI_PRECISION_HELP "f32, f16 or bf16: type to compute in (default: as trained)"
 /* Writes what was noticed of data, a line each, on stderr. */
 void cli_print_remarks(const cli_command *self, const mica_run *run);
 /* The part of the name; test for NULL. CLI_OK, or CLI_USAGE having said what there is. */

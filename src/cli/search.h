@@ -11,11 +11,12 @@ typedef struct cli_search {
 /* Rows of the options but for --beam, of a struct `type` that has a cli_search called search. */
 #define CLI_SEARCH_ROWS(type)                                                                                          \
   CLI_ROW("text-model", type, search.text_model, .value = "FILE",                                                      \
-          .help = "what texts are like: an n-gram model in ARPA, of words or letters, or a plain text"),               \
-      CLI_ROW("text-order", type, search.order, .value = "N", .help = "letters of the n-grams of a plain text; 6"),    \
+          .help = "n-gram model of words or letters in ARPA format, or a plain text to make one from"),                \
+      CLI_ROW("text-order", type, search.order, .value = "N",                                                          \
+              .help = "letters per n-gram of a plain text (default 6)"),                                               \
       CLI_ROW("text-weight", type, search.weight, .value = "A",                                                        \
-              .help = "by which its log probabilities are multiplied; 0.5"),                                           \
-      CLI_ROW("text-bonus", type, search.bonus, .value = "B", .help = "added for each letter; 0")
+              .help = "weight of its log probabilities (default 0.5)"),                                                \
+      CLI_ROW("text-bonus", type, search.bonus, .value = "B", .help = "bonus per letter (default 0)")
 
 /* What was typed; an exit status. */
 int cli_take_search(const cli_command *self, const cli_search *typed, mica_text_search *search);

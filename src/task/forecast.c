@@ -19,15 +19,16 @@ static const char *const networks[] = {"lstm", "gru", "tcn", "linear", NULL};
 #define NETWORKS "model=gru|lstm|tcn"
 
 static const mica_setting_row settings[] = {
-    ROW("horizon", INT, "12", "N", "rows that are forecast", .low = 1, .high = 1 << 16),
-    ROW("window", INT, "0", "N", "rows before them that are seen; 0: two seasons, or 24", .low = 0, .high = 1 << 16),
-    ROW("season", INT, "0", "N", "rows of a season; 0: by the times (hours 24, days 7, weeks 52, months 12), else none",
+    ROW("horizon", INT, "12", "N", "rows to forecast", .low = 1, .high = 1 << 16),
+    ROW("window", INT, "0", "N", "rows of the past that the network sees; 0: two seasons, or 24", .low = 0,
+        .high = 1 << 16),
+    ROW("season", INT, "0", "N", "rows per season; 0: by the times (hours 24, days 7, weeks 52, months 12), else none",
         .low = 0, .high = 1 << 20),
-    ROW("time", TEXT, "", "COLUMN", "the column that says when; found by default"),
-    ROW("test", REAL, "0.2", "SHARE", "of the rows, the last ones, that are forecast as a test", .low = 0, .high = 0.9),
-    ROW("layers", INT, "1", "N", "of the network", .low = 1, .high = 30, .of = NETWORKS),
-    ROW("width", INT, "32", "N", "units of a layer", .low = 1, .high = 1 << 14, .of = NETWORKS),
-    ROW("dropout", REAL, "0.2", "P", "between layers and behind them", .low = 0, .high = 0.95, .of = NETWORKS),
+    ROW("time", TEXT, "", "COLUMN", "column of times (default: found)"),
+    ROW("test", REAL, "0.2", "SHARE", "fraction of the rows, at the end, for the test part", .low = 0, .high = 0.9),
+    ROW("layers", INT, "1", "N", "layers of the network", .low = 1, .high = 30, .of = NETWORKS),
+    ROW("width", INT, "32", "N", "units per layer", .low = 1, .high = 1 << 14, .of = NETWORKS),
+    ROW("dropout", REAL, "0.2", "P", "dropout after layers", .low = 0, .high = 0.95, .of = NETWORKS),
     {0},
 };
 

@@ -22,18 +22,16 @@
   { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
 
 static const mica_setting_row settings[] = {
-    ROW("seconds", REAL, "1", "S", "of each recording, about its middle, zeros around", .low = 0.05, .high = 60,
-        .fixed = true),
-    ROW("rate", INT, "0", "HZ", "samples a second; 0: those of the first recording", .low = 0, .high = 192000,
-        .fixed = true),
+    ROW("seconds", REAL, "1", "S", "seconds from the middle of each recording, padded with zeros", .low = 0.05,
+        .high = 60, .fixed = true),
+    ROW("rate", INT, "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true),
     ROW("mels", INT, "40", "N", "mel frequencies", .low = 4, .high = 256, .fixed = true),
     ROW("width", INT, "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true),
-    ROW("dropout", REAL, "0.2", "P", "before the last layer", .low = 0, .high = 0.95, .fixed = true),
-    ROW("shift", REAL, "0.1", "S", "seconds by which training moves recordings at most", .low = 0, .high = 10,
+    ROW("dropout", REAL, "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true),
+    ROW("shift", REAL, "0.1", "S", "largest random shift in training, in seconds", .low = 0, .high = 10, .fixed = true),
+    ROW("masks", INT, "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,
         .fixed = true),
-    ROW("masks", INT, "1", "N", "ranges of frequencies and of frames that training hides", .low = 0, .high = 16,
-        .fixed = true),
-    ROW("label-smoothing", REAL, "0.05", "S", "share of the target that all classes get alike", .low = 0, .high = 1,
+    ROW("label-smoothing", REAL, "0.05", "S", "probability shared evenly by all classes", .low = 0, .high = 1,
         .fixed = true),
     {0},
 };

@@ -20,20 +20,19 @@ static const char *const networks[] = {"encoder", "tagger", "tcn", NULL};
   }
 
 static const mica_setting_row settings[] = {
-    ROW("text", TEXT, "", "COLUMN", "the column of texts, by its name; the first one by default"),
-    ROW("tokenizer", TEXT, "bpe", "NAME", "a tokenizer.json, or a kind that is trained on the texts of training",
+    ROW("text", TEXT, "", "COLUMN", "column of texts (default: the first one)"),
+    ROW("tokenizer", TEXT, "bpe", "NAME", "a tokenizer.json, or a kind to train on the training texts",
         .names = mica__tokenizer_kind_at),
-    ROW("vocabulary", INT, "4000", "N", "tokens of a tokenizer that is trained, at most", .low = 1, .high = 1 << 24,
+    ROW("vocabulary", INT, "4000", "N", "most tokens of a tokenizer that is trained", .low = 1, .high = 1 << 24,
         .of = MICA__OF_TRAINED),
-    ROW("lowercase", FLAG, "false", "", "a tokenizer that is trained makes no difference between a and A",
-        .of = MICA__OF_LETTERS),
-    ROW("length", INT, "256", "N", "tokens of a text that are read, the first ones", .low = 1, .high = 1 << 20),
-    ROW("layers", INT, "1", "N", "of the network", .low = 1, .high = 1000),
-    ROW("width", INT, "64", "N", "features of a position", .low = 1, .high = 1 << 16),
-    ROW("heads", INT, "4", "N", "heads of attention, of encoder", .low = 1, .high = 1024, .of = "model=encoder"),
-    ROW("dropout", REAL, "0.1", "P", "of what layers give", .low = 0, .high = 0.95),
-    ROW("label-smoothing", REAL, "0", "S", "share of the target that all classes get alike", .low = 0, .high = 1),
-    ROW("class-weights", TEXT, "", "LIST", "balanced, or a number a class in their order, as in 1,5,2"),
+    ROW("lowercase", FLAG, "false", "", "train a tokenizer that ignores case", .of = MICA__OF_LETTERS),
+    ROW("length", INT, "256", "N", "first N tokens of a text are read", .low = 1, .high = 1 << 20),
+    ROW("layers", INT, "1", "N", "layers of the network", .low = 1, .high = 1000),
+    ROW("width", INT, "64", "N", "features per position", .low = 1, .high = 1 << 16),
+    ROW("heads", INT, "4", "N", "attention heads of encoder", .low = 1, .high = 1024, .of = "model=encoder"),
+    ROW("dropout", REAL, "0.1", "P", "dropout after layers", .low = 0, .high = 0.95),
+    ROW("label-smoothing", REAL, "0", "S", "probability shared evenly by all classes", .low = 0, .high = 1),
+    ROW("class-weights", TEXT, "", "LIST", "balanced, or one weight per class, as in 1,5,2"),
     {0},
 };
 

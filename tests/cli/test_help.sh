@@ -45,10 +45,10 @@ lists() {
   # Lines that go on are indented.
   line=$(printf '%s\n' "$out" |
     awk '{ if (/^                    /) { sub(/^ */, " "); printf "%s", $0 } else printf "\n%s", $0 }' |
-    sed -n "s/^  --$option [A-Z]*  *//p" | sed 's/,  */, /g')
+    sed -n "s/^  --$option [A-Z]*  *//p" | sed -e 's/,  */, /g' -e 's/ (default [^:]*)$//' -e 's/.*: //')
   [ $# -gt 2 ] || fault "--$option: a table of only $# names"
   for name in "$@"; do
-    case ", ${line%%;*}, " in *", $name, "*) ;; *) fault "--$option does not list $name: $line" ;; esac
+    case ", $line, " in *", $name, "*) ;; *) fault "--$option does not list $name: $line" ;; esac
   done
 }
 run help train
