@@ -171,8 +171,8 @@ typedef struct mica_onnx_feed {
  *
  * Indices of Gather, GatherElements, GatherND, ScatterElements and ScatterND: where the model's own graph takes them
  * from a constant, or right from an input whose elements the host feeds, one that lies outside is MICA_E_INVALID. Those
- * that a device computes, or that are fed as a tensor, are not looked at: an element outside reads as 0 and is not
- * written. */
+ * that a device computes, or that are fed as a tensor, are not looked at, since each run would have to wait for the
+ * device's answer: an element outside reads as 0 and is not written. */
 MICA_API MICA_CHECKED mica_status mica_onnx_run(mica_onnx_runner *runner, mica_queue *queue,
                                                 const mica_onnx_feed *feeds, size_t feed_count);
 /* Output i of the last run, the runner's and valid until the next run. NULL before the first one and for an index

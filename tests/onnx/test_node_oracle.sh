@@ -2,7 +2,7 @@
 # labels: oracle device slow
 #
 # Every node test of the onnx package that MICA_ORACLE_PYTHON has: 97 % of those that are not refused by design are
-# right, and none is wrong that node_cases.known does not list.
+# right, and none is wrong that node_cases.known does not list. The table of attributes agrees with its schemas.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${MICA_BUILD_DIR:-build}
@@ -11,6 +11,7 @@ python=${MICA_ORACLE_PYTHON:-python3}
   echo "SKIP: $python has no numpy and onnx"
   exit 77
 }
+"$python" tests/onnx/attribute_rows.py
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$python" tests/onnx/node_cases.py write "$folder"
