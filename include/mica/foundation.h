@@ -167,6 +167,10 @@ MICA_API void mica_foundation_close(mica_foundation *model);
  * fails. */
 MICA_API bool mica_foundation_is(const char *path);
 
+/* Compares the names and shapes of all tensors with the description. MICA_E_FORMAT names the first tensor that is
+ * missing, has another shape (both are said) or belongs to no network of the family. */
+MICA_API MICA_CHECKED mica_status mica_foundation_check(const mica_foundation *model);
+
 /* What the model says of itself. */
 MICA_API const mica_foundation_info *mica_foundation_describe(const mica_foundation *model);
 /* Positions to use: mica_foundation_config.context, or its default. */

@@ -126,6 +126,7 @@ static void print_network(const char *path) {
   if (local) printf(", %" PRId64 " layers see the last %" PRId64, local, i->window);
   if (i->licence) printf("\nlicence   %s", cli_clean(i->licence));
   for (size_t k = 0; k < i->unknown_count; k++) printf("%s%s", k ? ", " : "\nunknown   ", cli_clean(i->unknown[k]));
+  if (mica_foundation_check(model) != MICA_OK) printf("\nweights   %s", mica_error_message());
   printf("\n\n");
   mica_foundation_close(model);
 }

@@ -34,6 +34,7 @@ void mica_foundation_close(mica_foundation *model) {
   free(model->arrays.factors[1]);
   free(model->arrays.ends);
   free(model->arrays.unknown);
+  free(model->path);
   free(model->name);
   free(model->licence);
   free(model);
@@ -61,6 +62,7 @@ static mica_status read_gguf(mica_foundation *model, const char *path, const mic
   if (!family)
     return mica__fail(MICA_E_FORMAT, "%s: the architecture \"%s\" is unknown; Mica knows %s", path, arch,
                       mica__family_list(true, list));
+  model->family = family;
   MICA_TRY(copy_text(gguf, "general.name", &model->name));
   MICA_TRY(copy_text(gguf, "general.license", &model->licence));
   model->info.name = model->name;
@@ -105,12 +107,19 @@ mica_status mica_foundation_open(const char *path, const mica_foundation_config 
   if (!path || !model) return mica__fail(MICA_E_INVALID, "mica_foundation_open: a pointer is NULL");
   mica_foundation *made = calloc(1, sizeof *made);
   if (!made) return mica__fail_nomem(path);
-  const mica_status status = open_model(made, path, config);
+  made->path = mica__strdup(path);
+  const mica_status status = made->path ? open_model(made, path, config) : mica__fail_nomem(path);
   if (status == MICA_OK)
     *model = made;
   else
     mica_foundation_close(made);
   return status;
+}
+
+mica_status mica_foundation_check(const mica_foundation *model) {
+  if (!model) return mica__fail(MICA_E_INVALID, "mica_foundation_check: NULL");
+  return mica__names_check(model->path, model->family, &model->info, model->weights,
+                           mica_weights_gguf(model->weights) != NULL);
 }
 
 const mica_foundation_info *mica_foundation_describe(const mica_foundation *model) { return &model->info; }

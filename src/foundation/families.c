@@ -16,6 +16,10 @@
 #define QKV MICA__BIAS_QKV
 #define OUT MICA__BIAS_OUT
 #define FEED MICA__BIAS_FEED
+#define LLAMA MICA__NAMING_LLAMA
+#define GPT2 MICA__NAMING_GPT2
+#define BERT MICA__NAMING_BERT
+#define DISTILBERT MICA__NAMING_DISTILBERT
 #define EMBED MICA_FOUNDATION_TASK_EMBED
 
 static const mica__family families[] = {

@@ -11,8 +11,19 @@
 #define MICA__BIAS_OUT 2u
 #define MICA__BIAS_FEED 4u
 
+/* Which rows of names.def a family's tensors are. */
+typedef enum mica__naming {
+  MICA__NAMING_LLAMA,
+  MICA__NAMING_GPT2,
+  MICA__NAMING_BERT,
+  MICA__NAMING_DISTILBERT
+} mica__naming;
+
 typedef struct mica__family {
   const char *name, *model_types, *arch;
+  mica__naming names;
+  const char *prefix; /* before names of a folder's tensors, or not; several are parted by '|' */
+  bool fused;         /* q, k and v are one tensor, gate and up another */
   mica_foundation_task task;
   bool rms_norm, qk_norm, embed_norm;
   bool plus_one; /* folders store norms without their 1 */
@@ -41,6 +52,11 @@ const mica__family *mica__family_of_type(const char *model_type, const char **ob
 const mica__family *mica__family_of_arch(const char *arch);
 /* "llama, mistral, ...": what may stand in config.json, or in a GGUF file. */
 const char *mica__family_list(bool gguf, char text[400]);
+
+/* MICA_E_FORMAT, naming the tensor and both shapes, if a tensor of the network is missing or has another shape, or if
+ * the files have one that no row names. gguf: the tensors have the names of GGUF. */
+mica_status mica__names_check(const char *path, const mica__family *family, const mica_foundation_info *info,
+                              const mica_weights *weights, bool gguf);
 
 /* Arrays of an info, which the model frees. */
 typedef struct mica__info_arrays {

@@ -54,10 +54,9 @@ static mica_status take_ends(const char *path, const char *text, size_t bytes, c
 
 mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,
                                          size_t config_bytes, const char *generation, size_t generation_bytes) {
-  const mica__family *family = NULL;
   const char *name = NULL;
   MICA_TRY(parse(path, config, config_bytes, &model->config));
-  MICA_TRY(find_family(path, model->config, &family, &name));
+  MICA_TRY(find_family(path, model->config, &model->family, &name));
   cJSON *object = name ? cJSON_GetObjectItemCaseSensitive(model->config, name) : model->config;
   if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "%s: the object %s is missing", path, name);
   if (name) MICA_TRY(mica__json_check_keys(path, name, object));
@@ -65,7 +64,7 @@ mica_status mica__foundation_folder_read(mica_foundation *model, const char *pat
   model->seen = calloc((size_t)cJSON_GetArraySize(object) + 1, sizeof *model->seen);
   if (!model->seen) return mica__fail_nomem(path);
   const mica__config_source facts = {.path = path, .json = object, .seen = model->seen};
-  return mica__config_read(&facts, family, model->weights, &model->info, &model->arrays);
+  return mica__config_read(&facts, model->family, model->weights, &model->info, &model->arrays);
 }
 
 void mica__foundation_folder_free(mica_foundation *model) {

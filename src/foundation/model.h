@@ -6,6 +6,8 @@
 
 struct mica_foundation {
   mica_weights *weights; /* NULL in a test of config.json alone */
+  const mica__family *family;
+  char *path;
   mica_foundation_info info;
   mica__info_arrays arrays;
   struct cJSON *config; /* owns texts of info */

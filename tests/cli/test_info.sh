@@ -28,6 +28,7 @@ gguf() {
 gguf >"$work/x.gguf"
 run info "$work/x.gguf"
 ends 0 '*network *llama: 30 layers of width 96, 6 heads of size 16, swiglu of 384*64 tokens of a vocabulary of 200*' ''
+ends 0 '*weights *x.gguf: the tensor "token_embd.weight" of the family llama is missing*' ''
 ends 0 '*general.architecture *text *"llama"*llama.block_count *u32 *30*tokens *text[[]2] *"one", "two"*' ''
 ends 0 '*w *F32 *(2, 3) *6*1 tensors, 6 elements, 24 B: F32 1' ''
 run info "$work/x.gguf" --json

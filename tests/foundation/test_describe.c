@@ -368,6 +368,79 @@ START_TEST(gguf_files_that_cannot_be_are_refused) {
 }
 END_TEST
 
+/* --- tensors --- */
+
+/* A llama of one layer: width 4, two heads, hidden 6, five tokens. */
+static const struct {
+  const char *name;
+  mica_shape shape;
+} llama[] = {{"token_embd.weight", {2, {5, 4}}},         {"blk.0.attn_norm.weight", {1, {4}}},
+             {"blk.0.attn_q.weight", {2, {4, 4}}},       {"blk.0.attn_k.weight", {2, {2, 4}}},
+             {"blk.0.attn_v.weight", {2, {2, 4}}},       {"blk.0.attn_output.weight", {2, {4, 4}}},
+             {"blk.0.ffn_norm.weight", {1, {4}}},        {"blk.0.ffn_gate.weight", {2, {6, 4}}},
+             {"blk.0.ffn_up.weight", {2, {6, 4}}},       {"blk.0.ffn_down.weight", {2, {4, 6}}},
+             {"output_norm.weight", {1, {4}}},           {"rope_freqs.weight", {1, {1}}},
+             {"blk.0.attn_rot_embd.weight", {2, {1, 1}}}};
+#define NONE SIZE_MAX
+#define TENSORS (sizeof llama / sizeof *llama)
+
+/* Checks it without tensor `without`, with tensor `odd` transposed, and with `more` besides; NONE, NULL: as it is. */
+static mica_status check_llama(size_t without, size_t odd, const char *more) {
+  static const float data[32];
+  static const uint32_t numbers_of[] = {4, 1, 2, 1, 6, 64, 5};
+  static const char *const names[] = {"llama.embedding_length",
+                                      "llama.block_count",
+                                      "llama.attention.head_count",
+                                      "llama.attention.head_count_kv",
+                                      "llama.feed_forward_length",
+                                      "llama.context_length",
+                                      "llama.vocab_size"};
+  static const mica_gguf_text arch = {"llama", 5};
+  mica_gguf_value keys[8] = {{.key = "general.architecture", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &arch}};
+  mica_weight_entry entries[TENSORS + 1];
+  size_t count = 0;
+  for (size_t k = 0; k < 7; k++)
+    keys[k + 1] = (mica_gguf_value){.key = names[k], .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &numbers_of[k]};
+  for (size_t t = 0; t <= TENSORS; t++) {
+    if (t == without || (t == TENSORS && !more)) continue;
+    mica_shape shape = t < TENSORS ? llama[t].shape : MICA_SHAPE(4);
+    if (t == odd) shape = MICA_SHAPE(shape.dim[1], shape.dim[0]);
+    int64_t elements = 0;
+    ck_ok(mica_shape_count(shape, &elements));
+    entries[count++] = (mica_weight_entry){.name = t < TENSORS ? llama[t].name : more,
+                                           .dtype = MICA_F32,
+                                           .shape = shape,
+                                           .data = data,
+                                           .bytes = (size_t)elements * sizeof(float)};
+  }
+  mica_foundation *model = NULL;
+  ck_ok(mica_gguf_write(files_path("t.gguf"), keys, 8, entries, count));
+  ck_ok(mica_foundation_open(files_path("t.gguf"), NULL, &model));
+  const mica_status status = mica_foundation_check(model);
+  mica_foundation_close(model);
+  return status;
+}
+
+START_TEST(tensors_are_those_of_the_family) {
+  char reason[200];
+  ck_ok(check_llama(NONE, NONE, NULL));
+  for (size_t t = 0; t < 11; t++) {
+    ck_assert_int_eq(check_llama(t, NONE, NULL), MICA_E_FORMAT);
+    snprintf(reason, sizeof reason, "t.gguf: the tensor \"%s\" of the family llama is missing", llama[t].name);
+    ck_assert_msg(strstr(mica_error_message(), reason) != NULL, "%s", mica_error_message());
+  }
+  ck_ok(check_llama(11, NONE, NULL));
+  ck_assert_int_eq(check_llama(NONE, 0, NULL), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(),
+                               "\"token_embd.weight\" has the shape (4, 5); by the model's sizes it must be (5, 4)"));
+  ck_assert_int_eq(check_llama(NONE, NONE, "blk.1.attn_norm.weight"), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the family llama has no tensor \"blk.1.attn_norm.weight\""));
+  /* A bias that the file has is one of the network's. */
+  ck_ok(check_llama(NONE, NONE, "blk.0.attn_output.bias"));
+  ck_assert_int_eq(mica_foundation_check(NULL), MICA_E_INVALID);
+}
+END_TEST
+
 START_TEST(names_of_kinds) {
   ck_assert_str_eq(mica_foundation_task_name(MICA_FOUNDATION_TASK_EMBED), "embed");
   ck_assert_str_eq(mica_foundation_task_name(MICA_FOUNDATION_TASK_COUNT), "?");
@@ -391,6 +464,7 @@ Suite *test_suite(void) {
 #endif
   tcase_add_test(tcase, a_gguf_file_is_described);
   tcase_add_test(tcase, gguf_files_that_cannot_be_are_refused);
+  tcase_add_test(tcase, tensors_are_those_of_the_family);
   tcase_add_test(tcase, names_of_kinds);
   suite_add_tcase(suite, tcase);
   return suite;

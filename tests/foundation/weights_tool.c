@@ -78,7 +78,7 @@ static void print_rotary(const char *name, const mica_foundation_rotary *r) {
 
 static int describe(const char *path) {
   mica_foundation *model = NULL;
-  if (mica_foundation_open(path, NULL, &model) != MICA_OK) return 1;
+  if (mica_foundation_open(path, NULL, &model) != MICA_OK || mica_foundation_check(model) != MICA_OK) return 1;
   const mica_foundation_info *i = mica_foundation_describe(model);
   const struct {
     const char *name;

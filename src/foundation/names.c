@@ -1,0 +1,130 @@
+#include "foundation/family.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LLAMA MICA__NAMING_LLAMA
+#define GPT2 MICA__NAMING_GPT2
+#define BERT MICA__NAMING_BERT
+#define DISTILBERT MICA__NAMING_DISTILBERT
+#define AROUND MICA_FOUNDATION_NORMS_AROUND
+#define CLASSIFY MICA_FOUNDATION_TASK_CLASSIFY
+#define V i->vocabulary
+#define W i->width
+#define H i->hidden
+#define Q (i->heads * i->head_size)
+#define K (i->groups * i->head_size)
+
+#define MOST_NAME 200
+
+typedef enum how { NEEDED, OPTIONAL, TRANSPOSED } how;
+
+/* A row for one model. */
+typedef struct row {
+  mica__naming layout;
+  bool wanted;
+  const char *folder, *gguf;
+  how how;
+  int64_t rows, columns;
+} row;
+
+static const struct {
+  mica__naming layout;
+  const char *part;
+} drops[] = {
+#define NAME(layout, condition, own, folder, gguf, how, rows, columns)
+#define DROP(layout, part) {layout, part},
+#include "foundation/names.def"
+#undef NAME
+#undef DROP
+};
+
+typedef struct check {
+  const char *path;
+  const mica__family *family;
+  const mica_foundation_info *info;
+  const mica_weights *weights;
+  bool gguf, *seen;
+} check;
+
+/* The name with the layer's number for #, behind a prefix of n bytes. */
+static const char *spell(const char *prefix, size_t n, const char *name, int64_t layer, char text[MOST_NAME]) {
+  const char *hash = strchr(name, '#');
+  if (hash)
+    snprintf(text, MOST_NAME, "%.*s%.*s%" PRId64 "%s", (int)n, prefix, (int)(hash - name), name, layer, hash + 1);
+  else
+    snprintf(text, MOST_NAME, "%.*s%s", (int)n, prefix, name);
+  return text;
+}
+
+/* The tensor of a row; text is its name, with the first prefix if it is missing. */
+static const mica_weight_entry *find(const check *c, const row *r, int64_t layer, char text[MOST_NAME]) {
+  const mica_weight_entry *entry =
+      mica_weights_find(c->weights, spell("", 0, c->gguf ? r->gguf : r->folder, layer, text));
+  const char *prefix = c->family->prefix;
+  while (!entry && !c->gguf && *prefix) {
+    const size_t n = strcspn(prefix, "|");
+    entry = mica_weights_find(c->weights, spell(prefix, n, r->folder, layer, text));
+    prefix += n + (prefix[n] == '|');
+  }
+  if (!entry && !c->gguf) spell(c->family->prefix, strcspn(c->family->prefix, "|"), r->folder, layer, text);
+  return entry;
+}
+
+static mica_status check_one(const check *c, const row *r, int64_t layer) {
+  char name[MOST_NAME], want[MICA_SHAPE_TEXT], got[MICA_SHAPE_TEXT];
+  const mica_weight_entry *entry = find(c, r, layer, name);
+  if (!entry && r->how == OPTIONAL) return MICA_OK;
+  if (!entry)
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" of the family %s is missing", c->path, name,
+                      c->family->name);
+  mica_shape shape = {.rank = r->columns ? 2 : 1, .dim = {r->rows, r->columns}};
+  if (r->how == TRANSPOSED && !c->gguf) shape = MICA_SHAPE(r->columns, r->rows);
+  if (!mica_shape_equal(entry->shape, shape))
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" has the shape %s; by the model's sizes it must be %s",
+                      c->path, name, mica_shape_format(entry->shape, got), mica_shape_format(shape, want));
+  c->seen[entry - mica_weights_at(c->weights, 0)] = true;
+  return MICA_OK;
+}
+
+static mica_status check_rows(const check *c) {
+  const mica__family *family = c->family;
+  const mica_foundation_info *i = c->info;
+  const row rows[] = {
+#define NAME(layout, condition, own, folder, gguf, how, rows, columns)                                                 \
+  {layout, condition, folder, gguf, how, rows, columns},
+#define DROP(layout, part)
+#include "foundation/names.def"
+#undef NAME
+#undef DROP
+  };
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+    if (rows[r].layout != family->names || !rows[r].wanted) continue;
+    const int64_t layers = strchr(rows[r].folder, '#') ? i->layers : 1;
+    for (int64_t layer = 0; layer < layers; layer++) MICA_TRY(check_one(c, &rows[r], layer));
+  }
+  return MICA_OK;
+}
+
+static bool is_dropped(const check *c, const char *name) {
+  for (size_t d = 0; d < sizeof drops / sizeof *drops; d++)
+    if (drops[d].layout == c->family->names && strstr(name, drops[d].part)) return true;
+  return false;
+}
+
+mica_status mica__names_check(const char *path, const mica__family *family, const mica_foundation_info *info,
+                              const mica_weights *weights, bool gguf) {
+  const size_t count = mica_weights_count(weights);
+  const check c = {path, family, info, weights, gguf, calloc(count + 1, sizeof(bool))};
+  if (!c.seen) return mica__fail_nomem(path);
+  mica_status status = check_rows(&c);
+  for (size_t t = 0; status == MICA_OK && t < count; t++) {
+    const char *name = mica_weights_at(weights, t)->name;
+    if (!c.seen[t] && !is_dropped(&c, name))
+      status = mica__fail(MICA_E_FORMAT, "%s: the family %s has no tensor \"%.200s\"", path, family->name, name);
+  }
+  free(c.seen);
+  return status;
+}
