@@ -32,16 +32,23 @@
 
 MICA_BEGIN_DECLS
 
+struct mica_gguf;
 typedef struct mica_tokenizer mica_tokenizer;
 
 /* --- files --- */
 
-/* Opens a tokenizer.json. MICA_E_NOT_FOUND, MICA_E_IO; MICA_E_FORMAT where it is no JSON or contradicts itself, and
- * MICA_E_UNSUPPORTED for a part that is not known, both naming the place in the file. */
+/* Opens a tokenizer.json, or a GGUF file if the path ends in ".gguf". MICA_E_NOT_FOUND, MICA_E_IO; MICA_E_FORMAT where
+ * it is no JSON or contradicts itself, and MICA_E_UNSUPPORTED for a part that is not known, both naming the place in
+ * the file. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open(const char *path, mica_tokenizer **tokenizer);
 /* Likewise of the file's bytes, which are copied; name stands in sentences. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_t bytes,
                                                              mica_tokenizer **tokenizer);
+/* The tokeniser of a GGUF file, of the model "gpt2" (byte-level BPE), "llama" (SentencePiece's BPE) or "t5" (Unigram).
+ * The file may be closed afterwards. MICA_E_FORMAT if keys are missing or contradict each other; MICA_E_UNSUPPORTED for
+ * other models, and for a value of "tokenizer.ggml.pre" that is not known, with those that are. */
+MICA_API MICA_CHECKED mica_status mica_tokenizer_open_gguf(const char *name, const struct mica_gguf *file,
+                                                           mica_tokenizer **tokenizer);
 /* Writes what was opened or trained, replacing the file at once. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_save(const mica_tokenizer *tokenizer, const char *path);
 /* The bytes that mica_tokenizer_save writes; a NUL follows them. They live as long as the tokeniser. */

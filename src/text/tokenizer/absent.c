@@ -13,6 +13,10 @@ mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_
   (void)name, (void)data, (void)bytes, (void)tokenizer;
   return unsupported();
 }
+mica_status mica_tokenizer_open_gguf(const char *name, const struct mica_gguf *file, mica_tokenizer **tokenizer) {
+  (void)name, (void)file, (void)tokenizer;
+  return unsupported();
+}
 mica_status mica_tokenizer_save(const mica_tokenizer *tokenizer, const char *path) {
   (void)tokenizer, (void)path;
   return unsupported();

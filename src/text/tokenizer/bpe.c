@@ -202,7 +202,7 @@ static bool candidate_at(const word *w, int32_t left, int32_t right, mica__candi
   return merge != NULL;
 }
 
-/* The symbol at `at` takes in the one behind it. */
+/* The symbol at `at` takes in the next one. */
 static void merge_at(mica__symbol *symbols, int32_t at, int32_t id) {
   const int32_t right = symbols[at].after;
   symbols[at].id = id;

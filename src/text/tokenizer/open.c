@@ -4,6 +4,7 @@
 #include "text/tokenizer/tokenizer.h"
 
 #include <inttypes.h>
+#include <mica/gguf.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,10 +98,20 @@ mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_
   return status;
 }
 
+static mica_status open_gguf(const char *path, mica_tokenizer **tokenizer) {
+  mica_gguf *file = NULL;
+  MICA_TRY(mica_gguf_open(path, &file));
+  const mica_status status = mica_tokenizer_open_gguf(path, file, tokenizer);
+  mica_gguf_close(file);
+  return status;
+}
+
 mica_status mica_tokenizer_open(const char *path, mica_tokenizer **tokenizer) {
   unsigned char *data = NULL;
   size_t bytes = 0;
   if (!path || !tokenizer) return mica__fail(MICA_E_INVALID, "mica_tokenizer_open: path or tokenizer is NULL");
+  const size_t length = strlen(path);
+  if (length > 5 && !strcmp(path + length - 5, ".gguf")) return open_gguf(path, tokenizer);
   MICA_TRY(mica__file_read(path, &data, &bytes));
   const mica_status status = mica_tokenizer_open_memory(path, data, bytes, tokenizer);
   free(data);
