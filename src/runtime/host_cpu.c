@@ -18,9 +18,15 @@
 #include <unistd.h>
 #endif
 
-/* The device is this processor, and its platform takes inline assembly. */
+/* The device is this processor. */
 static bool is_host(const mica_device_info *device) {
   return strstr(device->platform, MICA__POCL) && device->device_class == MICA_DEVICE_CLASS_CPU;
+}
+
+/* PoCL 6.0 (Debian 13) ends the process on a kernel with any inline assembly, even a nop: an assertion in its pass over
+ * functions, "cast<Ty>() argument of incompatible type!". */
+static bool takes_assembly(const mica_device_info *device) {
+  return is_host(device) && strncmp(device->driver, "6.0", 3) != 0;
 }
 
 mica__host_vectors mica__host_vectors_of(const mica_device_info *device) {
@@ -35,9 +41,9 @@ mica__host_vectors mica__host_vectors_of(const mica_device_info *device) {
 
 bool mica__host_has_vnni(const mica_device_info *device) {
 #if defined __x86_64__
-  return is_host(device) && __builtin_cpu_supports("avx512vnni");
+  return takes_assembly(device) && __builtin_cpu_supports("avx512vnni");
 #else
-  return is_host(device) && false;
+  return takes_assembly(device) && false;
 #endif
 }
 
@@ -177,7 +183,7 @@ static void look(void) {
 }
 
 bool mica__host_has_tiles(const mica_device_info *device) {
-  if (!is_host(device)) return false;
+  if (!takes_assembly(device)) return false;
   pthread_once(&once, look);
   return tiles || assumed;
 }

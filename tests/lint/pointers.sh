@@ -88,6 +88,19 @@ find cl -name '*.cl' -o -name '*.clh' | sort | xargs awk '
     }
   }
 
+  # A pointer behind the comma of a declaration, whose address space is that of its first word.
+  function later(file, text,    lines, n, i, line) {
+    n = split(text, lines, "\n")
+    for (i = 1; i <= n; i++) {
+      line = lines[i]
+      sub(/^#define [A-Za-z0-9_]+ /, "", line)
+      if (line !~ /^ *[A-Za-z0-9_ ]+ [A-Za-z0-9_]+(\[[^]]*\])*, [*]+(const )?[A-Za-z0-9_]+ = /) continue
+      if (line ~ space) continue
+      print file ":" i ": name the address space of the pointers of " line
+      bad = 1
+    }
+  }
+
   FNR == 1 { files[++count] = FILENAME }
   { texts[count] = texts[count] $0 "\n" }
   /^ *typedef .*;/ || /^ *} *[A-Za-z0-9_]+;/ {
@@ -101,6 +114,7 @@ find cl -name '*.cl' -o -name '*.clh' | sort | xargs awk '
     for (f = 1; f <= count; f++) {
       text = uncommented(texts[f])
       look(files[f], text, "[A-Za-z0-9_)#] ?[*]+(const |restrict |volatile )*[A-Za-z_)]", 0)
+      later(files[f], text)
       look(files[f], text, "[A-Za-z0-9_)#] [(][*]+[A-Za-z0-9_]+[)][[(]", 0)
       look(files[f], text, "[A-Za-z_][A-Za-z0-9_]*([[][^]\n]*[]])+[ \n]*[,)]", 1)
     }

@@ -48,6 +48,7 @@ done
 finds pointers cl/b.cl 'cl/b.cl:2: name the address space' 'typedef int4 mask;\nvoid f(const mask *m) {}\n'
 finds pointers cl/b.cl 'cl/b.cl:1: name the address space' '#define CAST(x) ((const half *)&(x))\n'
 finds pointers cl/b.cl 'cl/b.cl:2: name the' 'void f(__global float *x,\n       float sums[4][4], int n) {}\n'
+finds pointers cl/b.cl 'cl/b.cl:1: name the' '#define STATE tiles all, *const state = &all\n'
 finds pointers cl/b.clh 'cl/b.clh:1: name the' 'void f(int (*sums)[4]) {}\n'
 finds pointers cl/b.cl 'cl/b.cl:2: name the' 'void f(void) {\n  const STORAGE(X_T) *x = 0;\n}\n'
 finds pointers cl/b.cl 'cl/b.cl:4: name the' 'typedef struct layer {\n  int n;\n} layer;\nvoid f(layer *l) {}\n'

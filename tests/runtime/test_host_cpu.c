@@ -108,6 +108,20 @@ START_TEST(tiles_are_forbidden_by_the_environment) {
 }
 END_TEST
 
+/* PoCL 6.0 ends the process on inline assembly. */
+START_TEST(a_compiler_that_takes_no_assembly_gets_none) {
+  mica_device_info device = {.platform = MICA__POCL, .device_class = MICA_DEVICE_CLASS_CPU, .driver = "6.0+debian"},
+                   older = device;
+  strcpy(older.driver, "3.1+debian");
+  mica__host_assume_tiles(true);
+  ck_assert(mica__host_has_tiles(&older));
+  ck_assert(!mica__host_has_tiles(&device));
+  ck_assert_int_eq(mica__host_has_vnni(&older), __builtin_cpu_supports("avx512vnni") != 0);
+  ck_assert(!mica__host_has_vnni(&device));
+  mica__host_assume_tiles(false);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("host_cpu");
   TCase *trials = tcase_create("host_cpu");
@@ -117,6 +131,7 @@ Suite *test_suite(void) {
   tcase_add_test(trials, other_children_are_left);
   tcase_add_test(trials, blocked_signals_kill);
   tcase_add_test(trials, tiles_are_forbidden_by_the_environment);
+  tcase_add_test(trials, a_compiler_that_takes_no_assembly_gets_none);
   suite_add_tcase(suite, trials);
   return suite;
 }
