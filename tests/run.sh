@@ -20,6 +20,11 @@ while [ $# -gt 0 ]; do
   shift
 done
 
+# ccache, if it is installed, makes the build of another folder short.
+if command -v ccache >/dev/null && [ ! -e "$folder/CMakeCache.txt" ]; then
+  options="-DCMAKE_C_COMPILER_LAUNCHER=ccache $options"
+fi
+
 # Word splitting is wanted: one argument an option.
 # shellcheck disable=SC2086
 sh cmake/setup.sh test "$folder" -DMICA_BUILD_TESTS=ON -DMICA_BUILD_SAMPLES=ON -DMICA_BUILD_CLI=ON $options
