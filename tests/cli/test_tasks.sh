@@ -121,7 +121,7 @@ done
 printf 'a,b,price\n0.1,0.9,1000\n' >"$work/one.csv"
 run predict --model "$work/prices" "$work/one.csv"
 ends 1 '' '*one.csv has no column "c"*'
-for cell in nan inf 1e99 0x10; do
+for cell in inf 1e99 0x10 none.at.all; do
   printf 'a,b,c\n1,2,3\n1,%s,3\n' "$cell" >"$work/one.csv"
   run predict --model "$work/prices" "$work/one.csv"
   ends 1 '' "*one.csv line 3: column \"b\" holds \"$cell\"*"
