@@ -40,6 +40,7 @@ MICA_BEGIN_DECLS
 /* An ordered list of messages. A message is a JSON object; most have a "role" and a "content". */
 typedef struct mica_messages mica_messages;
 
+/* An empty list. */
 MICA_API MICA_CHECKED mica_status mica_messages_create(mica_messages **messages);
 /* Appends {"role": role, "content": content}. Both are copied. MICA_E_INVALID if one is not UTF-8. */
 MICA_API MICA_CHECKED mica_status mica_messages_add(mica_messages *messages, const char *role, const char *content);

@@ -43,6 +43,8 @@ def read(path):
         tensors[name] = kind, np.frombuffer(data[begin:end], TYPES[kind]).reshape(about['shape'])
         assert begin % tensors[name][1].itemsize == 0, name + ' is not aligned'
     assert covered == len(data), 'bytes left over'
+    # What Mica adds: a hash of the file.
+    metadata.pop('mica.hash', None)
     return tensors, metadata
 
 random = np.random.default_rng(6)
