@@ -6,14 +6,14 @@
  *   models           BPE (byte-level, byte fallback, unk, fuse_unk, prefix, suffix, ignore_merges), WordPiece, Unigram,
  *                    WordLevel
  *   normalisers      Sequence NFC NFD NFKC NFKD Lowercase Strip StripAccents BertNormalizer Nmt Replace Prepend
- *                    ByteLevel
+ *                    ByteLevel Precompiled
  *   pre-tokenisers   Sequence ByteLevel BertPreTokenizer Whitespace WhitespaceSplit Punctuation Digits Metaspace Split
  *                    CharDelimiterSplit
  *   post-processors  Sequence TemplateProcessing BertProcessing RobertaProcessing ByteLevel
  *   decoders         Sequence ByteLevel WordPiece Metaspace BPEDecoder ByteFallback Fuse Strip Replace
  *   added tokens     with lstrip, rstrip, single_word, normalized, special
  *
- * and refuses what else the file names in a sentence (the normaliser Precompiled of SentencePiece, dropout). Truncation
+ * and refuses what else the file names in a sentence (dropout). Truncation
  * and padding are kept when it is saved and not applied: a loader pads its batches. An added token has the id that the
  * model gives its text, else the file's.
  *
@@ -144,6 +144,32 @@ MICA_API MICA_CHECKED mica_status mica_tokenizer_encode(const mica_tokenizer *to
  * */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_decode(const mica_tokenizer *tokenizer, const int32_t *ids,
                                                         size_t count, bool skip_special, char **text, size_t *bytes);
+
+/* --- texts as their tokens come --- */
+
+/* The text of a generator, token by token, in whole characters of UTF-8. One thread at a time. */
+typedef struct mica_text_stream mica_text_stream;
+
+typedef struct mica_text_stream_config {
+  bool keep_special;        /* special tokens are part of the text */
+  const char *const *stops; /* texts that end it and are not part of it; copied */
+  size_t stop_count;        /* at most 64, of 1 to 4,096 bytes */
+} mica_text_stream_config;
+
+/* config may be NULL. The tokeniser must outlive the stream. */
+MICA_API MICA_CHECKED mica_status mica_text_stream_create(const mica_tokenizer *tokenizer,
+                                                          const mica_text_stream_config *config,
+                                                          mica_text_stream **stream);
+/* Adds a token. *text is the text that is certain now, perhaps empty, valid until the next call: half a character and
+ * what may become a stop are held back. *stopped (may be NULL) is true from the token on that completes a stop; later
+ * ones add nothing. Bytes that are not UTF-8 become U+FFFD. MICA_E_INVALID for an id without a token. */
+MICA_API MICA_CHECKED mica_status mica_text_stream_add(mica_text_stream *stream, int32_t id, const char **text,
+                                                       size_t *bytes, bool *stopped);
+/* The text that is still held back, after the last token. */
+MICA_API MICA_CHECKED mica_status mica_text_stream_end(mica_text_stream *stream, const char **text, size_t *bytes);
+/* Begins another text. */
+MICA_API void mica_text_stream_reset(mica_text_stream *stream);
+MICA_API void mica_text_stream_destroy(mica_text_stream *stream);
 
 MICA_END_DECLS
 

@@ -97,6 +97,20 @@ bool mica__is_printable(uint32_t c) {
   return !is_among(c, BIT(CC) | BIT(CF) | BIT(CS) | BIT(CO) | BIT(CN) | BIT(ZL) | BIT(ZP) | BIT(ZS)) || c == ' ';
 }
 
+size_t mica__grapheme(const char *text, size_t bytes) {
+  utf8proc_int32_t state = 0;
+  size_t n = 0;
+  uint32_t last = mica__utf8_at(text, &n);
+  for (size_t at = n; at < bytes; at += n) {
+    const uint32_t c = mica__utf8_at(text + at, &n);
+    if ((last < 0x80 && c < 0x80 && c != '\n') ||
+        utf8proc_grapheme_break_stateful((utf8proc_int32_t)last, (utf8proc_int32_t)c, &state))
+      return at;
+    last = c;
+  }
+  return bytes;
+}
+
 void mica__add_upper(mica__text *out, uint32_t c) {
   if (c == 0xdf) { /* U+00DF is two letters in upper case */
     mica__text_add(out, "SS");
@@ -155,6 +169,7 @@ bool mica__is_word(uint32_t c) { return c == '_' || (c < 0x80 && (c >= '0') && !
 bool mica__is_letter(uint32_t c) { return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c >= 0x80; }
 bool mica__is_printable(uint32_t c) { return c >= ' ' && c != 0x7f; }
 void mica__add_lower(mica__text *out, uint32_t c) { mica__utf8_add(out, c >= 'A' && c <= 'Z' ? c | 0x20 : c); }
+size_t mica__grapheme(const char *text, size_t bytes) { return (void)bytes, mica__utf8_at(text, &bytes), bytes; }
 void mica__add_upper(mica__text *out, uint32_t c) { mica__utf8_add(out, c >= 'a' && c <= 'z' ? c & 0x5f : c); }
 mica_status mica__add_normal(mica__text *out, const char *text, size_t bytes, mica__form form) {
   (void)out, (void)text, (void)bytes, (void)form;

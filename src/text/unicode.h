@@ -36,6 +36,8 @@ bool mica__is_other(uint32_t character);
 bool mica__is_letter(uint32_t character);
 /* What a font may show: neither a control, a format, a private or unassigned character, nor a separator. */
 bool mica__is_printable(uint32_t character);
+/* Bytes of the first grapheme of valid UTF-8 that is not empty; without tables, of the first character. */
+size_t mica__grapheme(const char *text, size_t bytes);
 /* Appends the character in lower, in upper case. Without tables only ASCII has cases. */
 void mica__add_lower(mica__text *out, uint32_t character);
 void mica__add_upper(mica__text *out, uint32_t character);

@@ -19,4 +19,9 @@ void small_vocabulary_keys(small_vocabulary which, mica_gguf_value keys[12], siz
 /* The bytes of a GGUF file with these keys, to be freed with mica__text_free. False: it could not be written. */
 bool small_vocabulary_write(const mica_gguf_value *keys, size_t count, mica__text *file);
 
+/* A charsmap of SentencePiece in base64, and its bytes. Its rules: U+FB01 "fi", A U+030A U+00C5, U+2460 "1",
+ * U+3000 " ", A "a", U+200B "", e U+0301 U+00E9. */
+extern const char small_charsmap_base64[];
+void small_charsmap(mica__text *bytes);
+
 #endif

@@ -388,7 +388,7 @@ START_TEST(files_are_refused_in_sentences) {
       {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{}}}", MICA_E_FORMAT, "no tokens"},
       {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\\u0000b\":0}}}", MICA_E_UNSUPPORTED, "U+0000"},
       {"{\"normalizer\":{\"type\":\"Precompiled\"},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
-       MICA_E_UNSUPPORTED, "normalizer: Precompiled"},
+       MICA_E_FORMAT, "normalizer: Precompiled: precompiled_charsmap is missing"},
       {"{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\"\"},\"content\":\"\"},"
        "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
        MICA_E_FORMAT, "empty"},

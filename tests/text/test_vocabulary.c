@@ -212,6 +212,64 @@ START_TEST(wrong_keys) {
 }
 END_TEST
 
+/* Adds ids one by one and joins the pieces with "|"; empty pieces show as nothing between. */
+static void streams(const mica_tokenizer *t, const mica_text_stream_config *config, const int32_t *ids, size_t count,
+                    const char *wanted, bool wants_stop) {
+  mica_text_stream *stream = NULL;
+  ck_assert_int_eq(mica_text_stream_create(t, config, &stream), MICA_OK);
+  for (int round = 0; round < 2; round++) { /* the second one after a reset */
+    mica__text joined = {0};
+    const char *text = NULL;
+    size_t bytes = 0;
+    bool stopped = false;
+    for (size_t i = 0; i < count; i++) {
+      ck_assert_msg(mica_text_stream_add(stream, ids[i], &text, &bytes, &stopped) == MICA_OK, "%s",
+                    mica_error_message());
+      mica__text_add_bytes(&joined, text, bytes);
+      mica__text_add(&joined, "|");
+    }
+    ck_assert_int_eq(mica_text_stream_end(stream, &text, &bytes), MICA_OK);
+    mica__text_add_bytes(&joined, text, bytes);
+    ck_assert_str_eq(joined.data, wanted);
+    ck_assert_int_eq(stopped, wants_stop);
+    mica__text_free(&joined);
+    mica_text_stream_reset(stream);
+  }
+  mica_text_stream_destroy(stream);
+}
+
+START_TEST(texts_as_they_come) {
+  /* <s> _a <0xC3> <0xA9> _ b ab */
+  static const int32_t ids[] = {1, 9, 4, 5, 6, 8, 10}, cut[] = {9, 4}, wrong[] = {9, 5, 7, 4, 7};
+  static const char *const stops[] = {" bx", "ba"}, *const empty[] = {""};
+  mica_gguf_value keys[12];
+  size_t count = 0, bytes = 0;
+  const char *text = NULL;
+  mica_text_stream *stream = NULL;
+  small_vocabulary_keys(SMALL_LLAMA, keys, &count);
+  mica_tokenizer *t = opened(keys, count);
+  streams(t, NULL, ids, 7, "|a||\xc3\xa9| |b|ab|", false);
+  streams(t, &(mica_text_stream_config){.keep_special = true}, ids, 2, "<s>| a|", false);
+  /* Half a character at the end, and bytes that begin none. */
+  streams(t, NULL, cut, 2, "a||\xef\xbf\xbd", false);
+  streams(t, NULL, wrong, 5,
+          "a||\xef\xbf\xbd"
+          "a||\xef\xbf\xbd"
+          "a|",
+          false);
+  /* " b" may become " bx"; "ba" is completed by the last token. */
+  streams(t, &(mica_text_stream_config){.stops = stops, .stop_count = 1}, ids, 7, "|a||\xc3\xa9||| bab|", false);
+  streams(t, &(mica_text_stream_config){.stops = stops, .stop_count = 2}, ids, 7, "|a||\xc3\xa9||| |", true);
+  ck_assert_int_eq(mica_text_stream_create(t, &(mica_text_stream_config){.stops = empty, .stop_count = 1}, &stream),
+                   MICA_E_INVALID);
+  ck_assert_int_eq(mica_text_stream_create(NULL, NULL, &stream), MICA_E_INVALID);
+  ck_assert_int_eq(mica_text_stream_create(t, NULL, &stream), MICA_OK);
+  ck_assert_int_eq(mica_text_stream_add(stream, 99, &text, &bytes, NULL), MICA_E_INVALID);
+  mica_text_stream_destroy(stream);
+  mica_tokenizer_destroy(t);
+}
+END_TEST
+
 START_TEST(null_arguments) {
   mica_tokenizer *t = NULL;
   ck_assert_int_eq(mica_tokenizer_open_gguf("x", NULL, &t), MICA_E_INVALID);
@@ -227,6 +285,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, unigram);
   tcase_add_test(all, saved_as_json);
   tcase_add_loop_test(all, wrong_keys, 0, (int)(sizeof faults / sizeof *faults));
+  tcase_add_test(all, texts_as_they_come);
   tcase_add_test(all, null_arguments);
   suite_add_tcase(suite, all);
   return suite;

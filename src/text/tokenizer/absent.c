@@ -61,3 +61,19 @@ mica_status mica_tokenizer_decode(const mica_tokenizer *tokenizer, const int32_t
   (void)tokenizer, (void)ids, (void)count, (void)skip_special, (void)text, (void)bytes;
   return unsupported();
 }
+mica_status mica_text_stream_create(const mica_tokenizer *tokenizer, const mica_text_stream_config *config,
+                                    mica_text_stream **stream) {
+  (void)tokenizer, (void)config, (void)stream;
+  return unsupported();
+}
+mica_status mica_text_stream_add(mica_text_stream *stream, int32_t id, const char **text, size_t *bytes,
+                                 bool *stopped) {
+  (void)stream, (void)id, (void)text, (void)bytes, (void)stopped;
+  return unsupported();
+}
+mica_status mica_text_stream_end(mica_text_stream *stream, const char **text, size_t *bytes) {
+  (void)stream, (void)text, (void)bytes;
+  return unsupported();
+}
+void mica_text_stream_reset(mica_text_stream *stream) { (void)stream; }
+void mica_text_stream_destroy(mica_text_stream *stream) { (void)stream; }

@@ -2,7 +2,7 @@
  *
  *   gpt2   byte-level BPE with merges; "pre" says how a text is cut (pre.def)
  *   llama  SentencePiece's BPE: a pair is merged if both together are a token, the one with the best score first. The
- *          merges come from scores, but those of Gemma from the order of its tokens
+ *          merges come from scores; in Gemma, from the order of its tokens
  *   t5     Unigram with scores, and a charsmap if there is one */
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"

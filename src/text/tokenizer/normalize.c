@@ -130,6 +130,7 @@ static mica_status run_step(const mica__normal *step, mica__search *search, cons
     if (bytes) mica__text_add(out, step->text);
     mica__text_add_bytes(out, text, bytes);
     break;
+  case MICA__NORMAL_PRECOMPILED: mica__charsmap_run(step->charsmap, text, bytes, out); break;
   case MICA__NORMAL_BYTES: mica__add_byte_characters(out, text, bytes); break;
   }
   return MICA_OK;
@@ -158,6 +159,7 @@ mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__sea
 void mica__normals_free(mica__normal *steps, size_t count) {
   for (size_t i = 0; i < count; i++) {
     mica__pattern_free(steps[i].pattern);
+    mica__charsmap_free(steps[i].charsmap);
     free(steps[i].text);
   }
   free(steps);
@@ -210,6 +212,12 @@ static mica_status parse_prepend(const cJSON *object, mica__normal *step) {
   return copy_text(object, "prepend", &step->text);
 }
 
+static mica_status parse_precompiled(const cJSON *object, mica__normal *step) {
+  const char *text = NULL;
+  MICA_TRY(mica__json_text(object, "precompiled_charsmap", true, &text));
+  return mica__charsmap_create(text, &step->charsmap);
+}
+
 static const struct row {
   const char *type;
   mica__normal_kind kind;
@@ -229,6 +237,7 @@ static const struct row {
     {"Replace", MICA__NORMAL_REPLACE, 0, false, parse_replace},
     {"Prepend", MICA__NORMAL_PREPEND, 0, false, parse_prepend},
     {"ByteLevel", MICA__NORMAL_BYTES, 0, false, NULL},
+    {"Precompiled", MICA__NORMAL_PRECOMPILED, 0, true, parse_precompiled},
 };
 
 static mica_status parse_step(void *user, const cJSON *object, const char *type) {

@@ -5,6 +5,7 @@
 
 #include "text/tokenizer/json.h"
 #include "text/tokenizer/pieces.h"
+#include "text/tokenizer/precompiled.h"
 #include "text/tokenizer/vocab.h"
 
 #include <mica/tokenizer.h>
@@ -21,6 +22,7 @@ typedef enum mica__normal_kind {
   MICA__NORMAL_REPLACE,
   MICA__NORMAL_PREPEND,
   MICA__NORMAL_BYTES,
+  MICA__NORMAL_PRECOMPILED,
 } mica__normal_kind;
 
 typedef struct mica__normal {
@@ -30,6 +32,7 @@ typedef struct mica__normal {
   bool clean, chinese, accents, lower; /* BERT */
   mica__pattern *pattern;              /* REPLACE */
   char *text;                          /* REPLACE, PREPEND */
+  mica__charsmap *charsmap;            /* PRECOMPILED */
 } mica__normal;
 
 /* The member "pattern": {"String": text} or {"Regex": text}. */

@@ -1,0 +1,18 @@
+/* text/tokenizer/precompiled.h: SentencePiece's rules of characters. */
+#ifndef MICA_TEXT_TOKENIZER_PRECOMPILED_H
+#define MICA_TEXT_TOKENIZER_PRECOMPILED_H
+
+#include "base/text.h"
+
+#include <stdint.h>
+
+typedef struct mica__charsmap mica__charsmap;
+
+/* MICA_E_FORMAT for bytes that are not base64, a trie past the end, or a trie that leads past its end. */
+mica_status mica__charsmap_read(const uint8_t *data, size_t bytes, mica__charsmap **charsmap);
+mica_status mica__charsmap_create(const char *base64, mica__charsmap **charsmap);
+void mica__charsmap_free(mica__charsmap *charsmap);
+/* Appends valid UTF-8 with its characters replaced. */
+void mica__charsmap_run(const mica__charsmap *charsmap, const char *text, size_t bytes, mica__text *out);
+
+#endif
