@@ -58,6 +58,39 @@ void mica__fact_text(mica__text *json, const mica__fact *fact) {
   mica__text_add(json, "]");
 }
 
+/* Names and where they stand. Settings and facts are written in alphabetical order: a file then says the same wherever
+ * a task has its rows and whenever it notes its facts. */
+typedef struct named {
+  const char *name;
+  size_t index;
+} named;
+
+static int by_name(const void *a, const void *b) { return strcmp(((const named *)a)->name, ((const named *)b)->name); }
+
+static void add_settings(const mica_run *run, mica__text *json) {
+  named list[MICA__SETTINGS];
+  for (size_t i = 0; i < run->row_count; i++) list[i] = (named){run->rows[i]->name, i};
+  qsort(list, run->row_count, sizeof *list, by_name);
+  for (size_t i = 0; i < run->row_count; i++) {
+    mica__text_add(json, i ? ",\n    " : "\n    ");
+    mica__json_string(json, list[i].name);
+    mica__text_add(json, ": ");
+    mica__json_string(json, mica_run_setting(run, list[i].name));
+  }
+}
+
+static void add_facts(const mica_run *run, mica__text *json) {
+  named list[MICA__FACTS];
+  for (size_t i = 0; i < run->fact_count; i++) list[i] = (named){run->facts[i].name, i};
+  qsort(list, run->fact_count, sizeof *list, by_name);
+  for (size_t i = 0; i < run->fact_count; i++) {
+    mica__text_add(json, i ? ",\n    " : "\n    ");
+    mica__json_string(json, list[i].name);
+    mica__text_add(json, ": ");
+    mica__fact_text(json, &run->facts[list[i].index]);
+  }
+}
+
 void mica__run_config_text(const mica_run *run, const char *data, mica__text *json) {
   mica__text_add(json, "{\n  \"mica\": ");
   mica__json_string(json, mica_version());
@@ -66,19 +99,9 @@ void mica__run_config_text(const mica_run *run, const char *data, mica__text *js
   mica__text_add(json, ",\n  \"data\": ");
   mica__json_string(json, data);
   mica__text_add(json, ",\n  \"settings\": {");
-  for (size_t i = 0; i < run->row_count; i++) {
-    mica__text_add(json, i ? ",\n    " : "\n    ");
-    mica__json_string(json, run->rows[i]->name);
-    mica__text_add(json, ": ");
-    mica__json_string(json, mica_run_setting(run, run->rows[i]->name));
-  }
+  add_settings(run, json);
   mica__text_add(json, "\n  },\n  \"facts\": {");
-  for (size_t i = 0; i < run->fact_count; i++) {
-    mica__text_add(json, i ? ",\n    " : "\n    ");
-    mica__json_string(json, run->facts[i].name);
-    mica__text_add(json, ": ");
-    mica__fact_text(json, &run->facts[i]);
-  }
+  add_facts(run, json);
   mica__text_add(json, "\n  }\n}\n");
 }
 
