@@ -129,7 +129,7 @@ typedef struct mica_true_box {
       crowd; /* stands for a group: a box may fall on it that covers it for the most part, and then counts as nothing */
   bool ignore; /* to be found or not, as what is difficult: it counts as nothing */
   double box[4];
-  double area; /* decides which sizes it belongs to; 0: width times height */
+  double area; /* decides which sizes it belongs to; 0: width times height, MICA_ZERO: 0 */
 } mica_true_box;
 
 typedef struct mica_found_box {
@@ -137,7 +137,7 @@ typedef struct mica_found_box {
   int32_t class_index;
   double score;
   double box[4];
-  double area; /* 0: width times height */
+  double area; /* 0: width times height, MICA_ZERO: 0 */
 } mica_found_box;
 
 #define MICA_BOX_THRESHOLDS 10

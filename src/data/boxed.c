@@ -119,7 +119,7 @@ mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *given, const 
   }
   const double sides[4] = {box.x0, box.y0, box.x1, box.y1}, area = (box.x1 - box.x0) * (box.y1 - box.y0);
   for (int k = 0; k < 4; k++) b->boxes[4 * at + (size_t)k] = (float)sides[k];
-  b->areas[at] = (float)(box.area > 0 && isfinite(box.area) ? box.area : area);
+  b->areas[at] = (float)(box.area >= 0 && isfinite(box.area) ? box.area : area);
   b->labels[at] = box.class_index;
   b->ignored[at] = (int32_t)box.state;
   b->offsets[b->count] = (int64_t)++b->box_count;

@@ -14,7 +14,7 @@ typedef struct mica__boxed_box {
   double x0, y0, x1, y1; /* in pixels of the file's picture */
   int32_t class_index;
   mica__box_state state;
-  double area; /* 0: that of the box */
+  double area; /* of the object; NaN or below 0: that of the box */
 } mica__boxed_box;
 
 mica_status mica__boxed_create(mica__store *store, mica__boxed **boxed);

@@ -139,6 +139,16 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
   return MICA_OK;
 }
 
+/* An annotation is a crowd by a number other than 0 or by true, as in pycocotools. */
+static mica_status take_crowd(const cJSON *item, const char *where, mica__box_state *state) {
+  const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, "iscrowd");
+  if (value && !cJSON_IsNumber(value) && !cJSON_IsBool(value) && !cJSON_IsNull(value))
+    return mica__fail(MICA_E_FORMAT, "%s: \"iscrowd\" is neither a number nor true or false", where);
+  const bool is = cJSON_IsTrue(value) || (cJSON_IsNumber(value) && value->valuedouble != 0);
+  *state = is ? MICA__BOX_CROWD : MICA__BOX_PLAIN;
+  return MICA_OK;
+}
+
 static mica_status take_box(const reading *r, const annotation *a, mica__boxed *b) {
   const cJSON *list = list_of(a->item, "bbox"), *side;
   double sides[4], category;
@@ -158,13 +168,10 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
     mica__boxed_count_flat(b);
     return MICA_OK;
   }
-  const mica__boxed_box box = {sides[0],
-                               sides[1],
-                               sides[0] + sides[2],
-                               sides[1] + sides[3],
-                               (int32_t)of->index,
-                               number(a->item, "iscrowd") > 0 ? MICA__BOX_CROWD : MICA__BOX_PLAIN,
-                               number(a->item, "area")};
+  mica__box_state state = MICA__BOX_PLAIN;
+  MICA_TRY(take_crowd(a->item, where, &state));
+  const mica__boxed_box box = {sides[0],           sides[1], sides[0] + sides[2],    sides[1] + sides[3],
+                               (int32_t)of->index, state,    number(a->item, "area")};
   return mica__boxed_add(b, &box, where);
 }
 

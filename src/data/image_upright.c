@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define ORIENTATION 0x112
-#define SHORT_TYPE 3
+/* Types of TIFF's entries: the standard writes SHORT, some programs another integer. */
+enum { SHORT_TYPE = 3, LONG_TYPE = 4, SIGNED_SHORT_TYPE = 8, SIGNED_LONG_TYPE = 9 };
 #define ENTRY_BYTES 12
 
 /* A number of so many bytes, in the byte order that a TIFF header names: II the lowest first, MM the highest. */
@@ -14,6 +15,12 @@ static uint32_t number(const uint8_t *at, int bytes, bool little) {
   uint32_t value = 0;
   for (int i = 0; i < bytes; i++) value = value << 8 | at[little ? bytes - 1 - i : i];
   return value;
+}
+
+/* The bytes of an integer of this type; 0 for any other type. A negative one reads as large. */
+static int integer_bytes(uint32_t type) {
+  if (type == SHORT_TYPE || type == SIGNED_SHORT_TYPE) return 2;
+  return type == LONG_TYPE || type == SIGNED_LONG_TYPE ? 4 : 0;
 }
 
 /* The orientation in a TIFF file's first directory; 1, upright, where it says none. */
@@ -25,8 +32,9 @@ static int tiff_orientation(const uint8_t *tiff, size_t size) {
   const size_t entries = number(tiff + at, 2, little);
   for (size_t k = 0; k < entries && at + 2 + (k + 1) * ENTRY_BYTES <= size; k++) {
     const uint8_t *entry = tiff + at + 2 + k * ENTRY_BYTES;
-    if (number(entry, 2, little) != ORIENTATION || number(entry + 2, 2, little) != SHORT_TYPE) continue;
-    const uint32_t value = number(entry + 8, 2, little);
+    const int bytes = integer_bytes(number(entry + 2, 2, little));
+    if (number(entry, 2, little) != ORIENTATION || !bytes) continue;
+    const uint32_t value = number(entry + 8, bytes, little);
     return value >= 1 && value <= 8 ? (int)value : 1;
   }
   return 1;

@@ -1,5 +1,5 @@
 /* Pascal VOC: a file of XML a picture, lists of the pictures of each part. Boxes count pixels from 1 and include the
- * last one. */
+ * last one. Elements come in any order, so that a file is parsed twice: for the picture's size, then for its boxes. */
 #include "base/name_table.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -33,9 +33,9 @@ typedef struct reading {
   char path[LEVELS][24]; /* names of the open elements */
   char text[MOST_TEXT];
   size_t length;
-  bool cut; /* the text is longer than `text` holds */
-  bool began, has_class;
-  int names, boxes; /* of the object so far */
+  bool cut;               /* the text is longer than `text` holds */
+  bool sizing, has_class; /* sizing: the first pass, which reads the size alone */
+  int names, boxes;       /* of the object so far */
   char class_name[MOST_TEXT];
   double size[2], sides[4]; /* NaN: not there */
   int difficult;
@@ -68,17 +68,18 @@ static bool is_in(const reading *r, const char *const *path, int depth) {
 #define IN(r, ...)                                                                                                     \
   is_in(r, (const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)))
 
-static mica_status begin_picture(reading *r) {
+static mica_status begin_picture(const reading *r, mica__boxed *b) {
+  static const char *const names[] = {"width", "height"};
   mica__text path = {0};
-  if (!(r->size[0] > 0 && r->size[1] > 0)) {
-    fail(r, "a box comes before the picture's size");
-    return MICA_E_FORMAT;
+  for (int k = 0; k < 2; k++) {
+    if (isnan(r->size[k]))
+      return mica__fail(MICA_E_FORMAT, "%s: the picture's size is missing: no <%s> in <size>", r->name, names[k]);
+    if (!(r->size[k] > 0))
+      return mica__fail(MICA_E_FORMAT, "%s: the picture's size is wrong: its %s is %g", r->name, names[k], r->size[k]);
   }
   mica__text_addf(&path, "%s%s", r->folder, r->stem);
-  mica_status status = mica__text_status(&path);
-  if (status == MICA_OK) status = mica__boxed_picture(r->boxed, path.data, floor(r->size[0]), floor(r->size[1]));
-  r->began = status == MICA_OK;
-  return status;
+  MICA_TRY(mica__text_status(&path));
+  return mica__boxed_picture(b, path.data, floor(r->size[0]), floor(r->size[1]));
 }
 
 static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Char **attributes) {
@@ -100,6 +101,7 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
     memcpy(r->path[r->depth], n < sizeof r->path[0] ? name : "?", (n < sizeof r->path[0] ? n : 1) + 1);
   }
   r->depth++;
+  if (r->sizing) return;
   if (IN(r, "annotation", "object", "name") && r->names++ > 0) fail(r, "an object has two names");
   if (IN(r, "annotation", "object", "bndbox") && r->boxes++ > 0) fail(r, "an object has two boxes");
   if (!IN(r, "annotation", "object")) return;
@@ -144,7 +146,7 @@ static void end_object(reading *r) {
                          r->sides[3],
                          0,
                          r->difficult ? MICA__BOX_DIFFICULT : MICA__BOX_PLAIN,
-                         0};
+                         NAN};
   char where[600];
   if (!r->has_class) {
     fail(r, "an object has no name");
@@ -155,19 +157,15 @@ static void end_object(reading *r) {
       fail(r, "an object has no box: xmin, ymin, xmax or ymax is missing");
       return;
     }
-  mica_status status = r->began ? MICA_OK : begin_picture(r);
-  if (status == MICA_OK) status = mica__boxed_class(r->boxed, r->class_name, &box.class_index);
+  mica_status status = mica__boxed_class(r->boxed, r->class_name, &box.class_index);
   snprintf(where, sizeof where, "%.500s, line %lu", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser));
   if (status == MICA_OK) status = mica__boxed_add(r->boxed, &box, where);
   if (status != MICA_OK) stop(r, status);
 }
 
-static void XMLCALL close_element(void *user, const XML_Char *name) {
+/* Closes an element of an object, or the object. */
+static void close_object(reading *r) {
   static const char *const sides[] = {"xmin", "ymin", "xmax", "ymax"};
-  reading *r = user;
-  (void)name;
-  if (IN(r, "annotation", "size", "width")) r->size[0] = number(r, "the width");
-  if (IN(r, "annotation", "size", "height")) r->size[1] = number(r, "the height");
   if (IN(r, "annotation", "object", "difficult")) r->difficult = number(r, "difficult") > 0;
   if (IN(r, "annotation", "object", "name")) {
     const char *text = trimmed(r);
@@ -181,6 +179,14 @@ static void XMLCALL close_element(void *user, const XML_Char *name) {
     if (r->status == MICA_OK) r->sides[k] = number(r, sides[k]);
   }
   if (r->status == MICA_OK && IN(r, "annotation", "object")) end_object(r);
+}
+
+static void XMLCALL close_element(void *user, const XML_Char *name) {
+  reading *r = user;
+  (void)name;
+  if (r->sizing && IN(r, "annotation", "size", "width")) r->size[0] = number(r, "the width");
+  if (r->sizing && IN(r, "annotation", "size", "height")) r->size[1] = number(r, "the height");
+  if (!r->sizing) close_object(r);
   r->depth--;
   r->length = 0;
 }
@@ -193,30 +199,32 @@ static void XMLCALL declare_entity(void *user, const XML_Char *name, int paramet
   fail((reading *)user, "the document declares entities, which annotations do not have");
 }
 
+static mica_status parse(reading *r, const uint8_t *content, size_t size) {
+  r->parser = XML_ParserCreate(NULL);
+  if (!r->parser) return mica__fail_nomem("XML");
+  XML_SetUserData(r->parser, r);
+  XML_SetElementHandler(r->parser, open_element, close_element);
+  XML_SetCharacterDataHandler(r->parser, add_text);
+  XML_SetEntityDeclHandler(r->parser, declare_entity);
+  const enum XML_Status parsed = XML_Parse(r->parser, (const char *)content, (int)size, 1);
+  mica_status status = r->status;
+  if (status == MICA_OK && parsed != XML_STATUS_OK)
+    status = mica__fail(MICA_E_FORMAT, "%s, line %lu: %s", r->name, (unsigned long)XML_GetCurrentLineNumber(r->parser),
+                        XML_ErrorString(XML_GetErrorCode(r->parser)));
+  XML_ParserFree(r->parser);
+  return status;
+}
+
 mica_status mica__voc_parse(const char *name, const char *folder, const char *stem, const uint8_t *content, size_t size,
                             mica__boxed *b) {
-  reading r = {.boxed = b, .name = name, .folder = folder, .stem = stem, .size = {NAN, NAN}};
+  reading r = {.boxed = b, .name = name, .folder = folder, .stem = stem, .size = {NAN, NAN}, .sizing = true};
   if (size > MOST_BYTES)
     return mica__fail(MICA_E_FORMAT, "%s is of %zu bytes; annotations of a picture are %zu at most", name, size,
                       MOST_BYTES);
-  r.parser = XML_ParserCreate(NULL);
-  if (!r.parser) return mica__fail_nomem("XML");
-  XML_SetUserData(r.parser, &r);
-  XML_SetElementHandler(r.parser, open_element, close_element);
-  XML_SetCharacterDataHandler(r.parser, add_text);
-  XML_SetEntityDeclHandler(r.parser, declare_entity);
-  const enum XML_Status parsed = XML_Parse(r.parser, (const char *)content, (int)size, 1);
-  mica_status status = r.status;
-  if (status == MICA_OK && parsed != XML_STATUS_OK)
-    status = mica__fail(MICA_E_FORMAT, "%s, line %lu: %s", name, (unsigned long)XML_GetCurrentLineNumber(r.parser),
-                        XML_ErrorString(XML_GetErrorCode(r.parser)));
-  /* A picture without boxes is one all the same. */
-  if (status == MICA_OK && !r.began) {
-    status = begin_picture(&r);
-    if (r.status != MICA_OK) status = mica__fail(MICA_E_FORMAT, "%s has no size of the picture", name);
-  }
-  XML_ParserFree(r.parser);
-  return status;
+  MICA_TRY(parse(&r, content, size));
+  MICA_TRY(begin_picture(&r, b));
+  r.sizing = false;
+  return parse(&r, content, size);
 }
 
 #else

@@ -252,6 +252,11 @@ static void sum_up(const totals *all, mica_box_scores *s) {
 
 /* --- the call --- */
 
+/* The area that decides which sizes a box belongs to. */
+static double size_of(double area, const double box[4]) {
+  return area > 0 || (area == 0 && signbit(area)) ? area : area_of(box);
+}
+
 static mica_status check_box(const double box[4], int32_t class_index, int32_t classes, const char *what, size_t i) {
   if (class_index < 0 || class_index >= classes)
     return mica__fail(MICA_E_INVALID, "mica_box_precision: %s box %zu is of class %d, out of range, 0 to %d", what, i,
@@ -266,14 +271,14 @@ static mica_status copy(const mica_true_box *truths, size_t truth_count, const m
   for (size_t i = 0; i < truth_count; i++) {
     const mica_true_box *b = &truths[i];
     MICA_TRY(check_box(b->box, b->class_index, classes, "true", i));
-    t[i] = (entry){b->picture, b->class_index, i, 0, b->area > 0 ? b->area : area_of(b->box), {0}, b->crowd, b->ignore};
+    t[i] = (entry){b->picture, b->class_index, i, 0, size_of(b->area, b->box), {0}, b->crowd, b->ignore};
     memcpy(t[i].box, b->box, sizeof b->box);
   }
   for (size_t i = 0; i < found_count; i++) {
     const mica_found_box *b = &found[i];
     MICA_TRY(check_box(b->box, b->class_index, classes, "found", i));
     if (isnan(b->score)) return mica__fail(MICA_E_INVALID, "mica_box_precision: the score of found box %zu is NaN", i);
-    f[i] = (entry){b->picture, b->class_index, i, b->score, b->area > 0 ? b->area : area_of(b->box), {0}, false, false};
+    f[i] = (entry){b->picture, b->class_index, i, b->score, size_of(b->area, b->box), {0}, false, false};
     memcpy(f[i].box, b->box, sizeof b->box);
   }
   qsort(t, truth_count, sizeof *t, compare_entries);

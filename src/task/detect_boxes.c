@@ -152,7 +152,9 @@ static mica_status add_picture(const mica_run *run, collected *c, const truths *
                           .class_index = t->labels[k],
                           .crowd = t->ignored && t->ignored[k] == MICA__BOX_CROWD,
                           .ignore = t->ignored && t->ignored[k] == MICA__BOX_DIFFICULT,
-                          .area = t->areas ? (double)t->areas[k] : 0};
+                          .area = !t->areas          ? 0
+                                  : t->areas[k] == 0 ? MICA_ZERO
+                                                     : (double)t->areas[k]};
     for (int s = 0; s < 4; s++) to->box[s] = ((double)box[s] - (s & 1 ? p.top : p.left)) / p.scale[s & 1];
   }
   for (int64_t k = i * MOST; k < i * MOST + f->counts[i]; k++) {

@@ -192,8 +192,16 @@ START_TEST(voc_that_is_wrong) {
       {VOC(OBJECT("dog", "1", "1", "8", "20", "<bndbox><xmin>3</xmin></bndbox>\n")),
        "one.xml, line 5: an object has two boxes"},
       {VOC(OBJECT("dog", "1", "1</ymin>\n<ymin>2", "8", "20", "")), "one.xml, line 6: a box has two ymin"},
-      {"<annotation>" OBJECT("dog", "1", "1", "8", "20", ""), "line 2: a box comes before the picture's size"},
-      {"<annotation></annotation>", "has no size of the picture"},
+      {"<annotation>" OBJECT("dog", "1", "1", "8", "20", "") "</annotation>",
+       "one.xml: the picture's size is missing: no <width> in <size>"},
+      {"<annotation><size><width>64</width></size></annotation>", "size is missing: no <height> in <size>"},
+      {"<annotation><size><width>64</width><height>0</height></size>" OBJECT("dog", "1", "1", "8", "20",
+                                                                             "") "</annotation>",
+       "one.xml: the picture's size is wrong: its height is 0"},
+      {"<annotation>" OBJECT("dog", "1", "1", "8", "20",
+                             "") "<size><width>-3</width><height>9</height></size></annotation>",
+       "one.xml: the picture's size is wrong: its width is -3"},
+      {"<annotation></annotation>", "one.xml: the picture's size is missing"},
       {"<html></html>", "line 1: the element is \"html\", not \"annotation\""},
       {"<annotation>\n<size>", "line 2: no element found"},
       {"", "no element found"},
@@ -210,6 +218,23 @@ START_TEST(voc_that_is_wrong) {
   snprintf(xml, sizeof xml, VOC(OBJECT("%s", "1", "1", "8", "20", "")), name);
   write_voc("wrong", "one", xml);
   refused("wrong", "line 4: the name of a class has more than 254 bytes");
+}
+END_TEST
+
+/* The order of elements has no meaning in XML. */
+START_TEST(voc_with_its_size_after_the_boxes) {
+  const char *size = "<size><height>32</height><width>64</width></size>";
+  char xml[1024];
+  for (int after = 0; after < 2; after++) {
+    write_voc("order", "one", "");
+    snprintf(xml, sizeof xml, "<annotation>%s%s%s</annotation>", after ? "" : size,
+             OBJECT("dog", "5", "6", "20", "25", "") OBJECT("cat", "1", "1", "64", "32", ""), after ? size : "");
+    files_write_text("order/Annotations/one.xml", xml);
+    mica_dataset *data = open_data("order", (mica_dataset_config){0});
+    BOX(data, 0, 0, "dog", 0, 16 * 20, 4, 5, 20, 25);
+    BOX(data, 0, 1, "cat", 0, 64 * 32, 0, 0, 64, 32);
+    mica_dataset_destroy(data);
+  }
 }
 END_TEST
 
@@ -277,6 +302,28 @@ START_TEST(coco_is_read) {
   data = open_data("beside", (mica_dataset_config){0});
   check_coco(data);
   mica_dataset_destroy(data);
+}
+END_TEST
+
+/* As pycocotools reads them: "iscrowd" is true or a number other than 0, and an area of 0 stays 0. */
+START_TEST(coco_crowds_and_areas) {
+  write_picture("crowds/a.png", 64, 32, 1);
+  write_picture("crowds/b.png", 64, 32, 2);
+  files_write_text(
+      "crowds/boxes.json",
+      COCO(NOTE("9", "18", "0,0,8,8", ", \"iscrowd\": true") "," NOTE(
+          "9", "18", "0,0,8,8",
+          ", \"iscrowd\": -1") "," NOTE("9", "18", "0,0,8,8",
+                                        ", \"iscrowd\": false") "," NOTE("9", "18", "0,0,8,8",
+                                                                         ", \"iscrowd\": null, \"area\": 0")));
+  mica_dataset *data = open_data("crowds/boxes.json", (mica_dataset_config){0});
+  BOX(data, 1, 0, "ape", 1, 64, 0, 0, 8, 8);
+  BOX(data, 1, 1, "ape", 1, 64, 0, 0, 8, 8);
+  BOX(data, 1, 2, "ape", 0, 64, 0, 0, 8, 8);
+  BOX(data, 1, 3, "ape", 0, 0, 0, 0, 8, 8);
+  mica_dataset_destroy(data);
+  files_write_text("crowds/boxes.json", COCO(NOTE("9", "18", "0,0,8,8", ", \"iscrowd\": \"yes\"")));
+  refused("crowds/boxes.json", "annotation 0: \"iscrowd\" is neither a number nor true or false");
 }
 END_TEST
 
@@ -413,9 +460,11 @@ Suite *test_suite(void) {
   tcase_add_test(all, parts_by_lists);
   tcase_add_test(all, pictures_are_fitted);
   tcase_add_test(all, voc_that_is_wrong);
+  tcase_add_test(all, voc_with_its_size_after_the_boxes);
   tcase_add_test(all, voc_that_is_deep);
   tcase_add_test(all, coco_is_read);
   tcase_add_test(all, coco_with_boxes_without_area);
+  tcase_add_test(all, coco_crowds_and_areas);
   tcase_add_test(all, coco_with_categories_of_one_name);
   tcase_add_test(all, coco_without_parts_is_read);
   tcase_add_test(all, coco_that_is_wrong);

@@ -54,6 +54,28 @@ START_TEST(orientation_is_read) {
 }
 END_TEST
 
+/* Integers of any width, as Pillow reads them: LONG, signed SHORT and signed LONG. */
+START_TEST(orientation_of_another_type_is_read) {
+  static const int types[] = {4, 8, 9};
+  uint8_t file[64];
+  for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    for (int little = 0; little < 2; little++) {
+      const bool is_long = types[i] != 8;
+      const size_t size = make_jpeg(file, 6, little);
+      uint8_t *entry = file + 12 + 10; /* after the header and the number of entries */
+      entry[little ? 2 : 3] = (uint8_t)types[i];
+      ck_assert_int_eq(entry[little ? 8 : 9], 6);
+      memset(entry + 8, 0, 4);
+      entry[little ? 8 : (is_long ? 11 : 9)] = 6;
+      ck_assert_int_eq(mica__image_orientation(file, size), 6);
+      memset(entry + 8, 255, 4);
+      ck_assert_int_eq(mica__image_orientation(file, size), 1);
+      entry[little ? 2 : 3] = 5; /* a fraction lies elsewhere */
+      ck_assert_int_eq(mica__image_orientation(file, size), 1);
+    }
+}
+END_TEST
+
 /* A marker may stand behind any number of bytes 0xff. */
 START_TEST(sides_are_found_behind_filling_bytes) {
   static const uint8_t file[] = {0xff, 0xd8, 0xff, 0xff, 0xe0, 0, 4, 1, 2, 0xff, 0xff, 0xff,
@@ -233,6 +255,7 @@ Suite *test_suite(void) {
   tcase_add_test(sideways, print_is_named);
   tcase_add_test(sideways, sides_are_found_behind_filling_bytes);
   tcase_add_test(sideways, orientation_is_read);
+  tcase_add_test(sideways, orientation_of_another_type_is_read);
   tcase_add_test(sideways, broken_exif_is_upright);
   tcase_add_test(sideways, pictures_are_rotated);
   tcase_add_test(sideways, orientation_of_png_is_read);

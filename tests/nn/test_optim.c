@@ -329,6 +329,25 @@ START_TEST(plateau) {
 }
 END_TEST
 
+/* As ReduceLROnPlateau of PyTorch: NaN and the worst infinity are no improvements, the next number is one. */
+START_TEST(plateau_after_no_number) {
+  for (int rising = 0; rising < 2; rising++)
+    for (int first = 0; first < 2; first++) {
+      const double sign = rising ? -1 : 1;
+      mica_plateau p = {.patience = 2, .factor = 0.5, .rising = rising};
+      ck_assert_double_eq(mica_plateau_note(&p, first ? sign * INFINITY : NAN), 1);
+      for (int i = 9; i > 0; i--) ck_assert_double_eq(mica_plateau_note(&p, sign * i), 1);
+      ck_assert_double_eq(mica_plateau_note(&p, NAN), 1);
+      ck_assert_double_eq(mica_plateau_note(&p, NAN), 1);
+      ck_assert_double_eq(mica_plateau_note(&p, NAN), 0.5);
+      ck_assert_double_eq(p.best, sign);
+    }
+  /* A checkpoint of before may hold a best of NaN. */
+  mica_plateau kept = {.patience = 2, .factor = 0.5, .best = NAN, .share = 1, .noted = 5};
+  for (int i = 9; i > 0; i--) ck_assert_double_eq(mica_plateau_note(&kept, i), 1);
+}
+END_TEST
+
 START_TEST(names) {
   mica_optimizer found;
   mica_schedule kind;
@@ -355,6 +374,7 @@ Suite *test_suite(void) {
   tcase_add_test(steps, frozen_weights_stay);
   tcase_add_test(host, schedules);
   tcase_add_test(host, plateau);
+  tcase_add_test(host, plateau_after_no_number);
   tcase_add_test(host, names);
   suite_add_tcase(suite, steps);
   suite_add_tcase(suite, host);

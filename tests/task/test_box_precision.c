@@ -162,6 +162,19 @@ START_TEST(ignored_boxes) {
 }
 END_TEST
 
+/* An area of 0 that is given is no default: the box counts among small ones, as in pycocotools. */
+START_TEST(an_area_of_zero) {
+  for (int given = 0; given < 2; given++) {
+    const mica_true_box truth = {.box = {0, 0, 200, 200}, .area = given ? MICA_ZERO : 0};
+    const mica_found_box found = {.box = {0, 0, 200, 200}, .score = 0.5, .area = given ? MICA_ZERO : 0};
+    mica_box_scores s;
+    ck_ok(mica_box_precision(&truth, 1, &found, 1, 1, &s, NULL));
+    ck_assert_double_eq_tol(given ? s.ap_small : s.ap_large, 1, 1e-9);
+    ck_assert_double_eq(given ? s.ap_large : s.ap_small, -1);
+  }
+}
+END_TEST
+
 START_TEST(curve_of_a_class) {
   const mica_true_box truths[] = {{.picture = 1, .box = {0, 0, 10, 10}}, {.picture = 2, .box = {0, 0, 10, 10}}};
   const mica_found_box found[] = {{.picture = 1, .score = 0.9, .box = {0, 0, 10, 10}},
@@ -199,6 +212,7 @@ Suite *test_suite(void) {
   else
     printf("SKIP: no ../shared/golden/boxes: without pycocotools' values\n");
   tcase_add_test(all, ignored_boxes);
+  tcase_add_test(all, an_area_of_zero);
   tcase_add_test(all, curve_of_a_class);
   tcase_add_test(all, wrong_boxes);
   suite_add_tcase(suite, all);
