@@ -19,6 +19,7 @@
  *   dist parallel                 several devices or machines that train one network
  *   tokenizer                     texts as token ids and back, tokenizer.json
  *   chat_template                 conversations as the text that a chat model reads
+ *   sampler                       tokens drawn from logits
  *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
  *   transcribe                    sound to text as it comes
  *   compress                      smaller networks: weights and inputs of layers as integers
@@ -98,6 +99,7 @@
 #include <mica/rnn.h>
 #include <mica/run.h>
 #include <mica/safetensors.h>
+#include <mica/sampler.h>
 #include <mica/sequence.h>
 #include <mica/session.h>
 #include <mica/shape.h>
