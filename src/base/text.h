@@ -22,6 +22,9 @@ void mica__text_addf(mica__text *text, const char *format, ...) __attribute__((f
 mica_status mica__text_status(const mica__text *text);
 void mica__text_free(mica__text *text);
 
+/* The length of a text for "%.*s", which shows at most 100 bytes. */
+static inline int mica__text_shown(size_t bytes) { return (int)(bytes < 100 ? bytes : 100); }
+
 /* A copy of s on the heap; NULL when s is NULL or memory is short. */
 char *mica__strdup(const char *s);
 

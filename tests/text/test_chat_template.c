@@ -252,6 +252,28 @@ START_TEST(options_are_names) {
 }
 END_TEST
 
+/* A name in a sentence is whole up to 100 bytes, and cut there. */
+START_TEST(names_are_cut_in_sentences) {
+  static const char *const parts[][2] = {{"{{ {}|attr('", "') + 1 }}"},
+                                         {"{{ [1]|select('", "') }}"},
+                                         {"{{ [1]|map('", "') }}"},
+                                         {"{{ '{", "}'.format() }}"},
+                                         {"{{ 'a'|trim(", "=1) }}"}};
+  for (int length = 60; length <= 160; length += 20)
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+      char *name = repeated("q", "", "", length), *text = NULL;
+      char shown[101] = {0};
+      mica__text source = {0};
+      memcpy(shown, name, (size_t)(length < 100 ? length : 100));
+      mica__text_addf(&source, "%s%s%s", parts[i][0], name, parts[i][1]);
+      ck_assert_int_ne(apply(source.data, "[]", NULL, &text), MICA_OK);
+      ck_assert_msg(strstr(mica_error_message(), shown) != NULL, "%s: %s", source.data, mica_error_message());
+      mica__text_free(&source);
+      free(name);
+    }
+}
+END_TEST
+
 START_TEST(exceptions_are_the_template_s) {
   char *text = NULL;
   ck_assert_int_eq(apply("{{ raise_exception('Roles must ' ~ 'alternate') }}", "[]", NULL, &text), MICA_E_INVALID);
@@ -344,6 +366,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, nesting_has_a_limit);
   tcase_add_test(all, texts_grow_in_place);
   tcase_add_test(all, options_are_names);
+  tcase_add_test(all, names_are_cut_in_sentences);
   tcase_add_test(all, exceptions_are_the_template_s);
   tcase_add_test(all, messages_are_a_list);
   tcase_add_test(all, beginnings_and_spans);

@@ -14,8 +14,7 @@ static mica_status find_name(mica__render *run, const mica__syntax *node, mica__
   const char *name = node->value.as.text;
   const size_t bytes = node->value.count;
   const mica__native_row *function = mica__template_function(name, bytes);
-  if (!function)
-    return mica__render_make_undefined(run, value, "'%.*s' is undefined", (int)(bytes < 100 ? bytes : 100), name);
+  if (!function) return mica__render_make_undefined(run, value, "'%.*s' is undefined", mica__text_shown(bytes), name);
   *value = (mica__object){.kind = MICA__OBJECT_FUNCTION, .as.other = function};
   return MICA_OK;
 }

@@ -123,8 +123,8 @@ mica_status mica__filter_attribute(ARGUMENTS) {
   mica__object name;
   MICA_TRY(mica__argument_text(call->bound[0], "the name of an attribute", &name));
   if (self->kind == MICA__OBJECT_DICT && !mica__template_method(self->kind, name.as.text, name.count))
-    return mica__render_make_undefined(run, result, "'dict object' has no attribute '%.*s'", (int)(name.count % 100),
-                                       name.as.text);
+    return mica__render_make_undefined(run, result, "'dict object' has no attribute '%.*s'",
+                                       mica__text_shown(name.count), name.as.text);
   return mica__render_attribute(run, self, name.as.text, name.count, result);
 }
 
@@ -362,7 +362,8 @@ static mica_status choose(mica__render *run, const mica__object *self, const mic
   if (call->count > at) {
     MICA_TRY(mica__argument_text(&call->items[at], "the name of a test", &name));
     test = mica__template_test(name.as.text, name.count);
-    if (!test) return mica__fail(MICA_E_UNSUPPORTED, "Mica has no test '%.*s'", (int)(name.count % 100), name.as.text);
+    if (!test)
+      return mica__fail(MICA_E_UNSUPPORTED, "Mica has no test '%.*s'", mica__text_shown(name.count), name.as.text);
   }
   const mica__arguments rest = test ? rest_of(call, at + 1) : (mica__arguments){0};
   for (size_t i = 0; i < count; i++) {
@@ -398,7 +399,7 @@ mica_status mica__filter_map(ARGUMENTS) {
     MICA_TRY(mica__argument_text(call->count ? &call->items[0] : NULL, "the name of a filter", &name));
     filter = mica__template_filter(name.as.text, name.count);
     if (!filter)
-      return mica__fail(MICA_E_UNSUPPORTED, "Mica has no filter '%.*s'", (int)(name.count % 100), name.as.text);
+      return mica__fail(MICA_E_UNSUPPORTED, "Mica has no filter '%.*s'", mica__text_shown(name.count), name.as.text);
   }
   const mica__arguments rest = filter ? rest_of(call, 1) : (mica__arguments){0};
   for (size_t i = 0; i < count; i++) {

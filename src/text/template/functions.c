@@ -142,9 +142,10 @@ static mica_status add_fields(mica__render *run, mica__text *out, const mica__ob
     const size_t bytes = (size_t)(close - s - 1);
     for (const char *c = s + 1; c < close; c++)
       if (strchr(":!.[{", *c) && *c)
-        return mica__fail(MICA_E_UNSUPPORTED, "Mica does not have the format '{%.*s}'", (int)(bytes % 100), s + 1);
+        return mica__fail(MICA_E_UNSUPPORTED, "Mica does not have the format '{%.*s}'", mica__text_shown(bytes), s + 1);
     const mica__object *argument = field_argument(call, s + 1, bytes, &next);
-    if (!argument) return mica__fail(MICA_E_FORMAT, "a format has no argument for '{%.*s}'", (int)(bytes % 100), s + 1);
+    if (!argument)
+      return mica__fail(MICA_E_FORMAT, "a format has no argument for '{%.*s}'", mica__text_shown(bytes), s + 1);
     mica__object text;
     MICA_TRY(mica__render_text(run, argument, &text));
     MICA_TRY(mica__render_step(run, text.count));

@@ -89,7 +89,7 @@ static mica_status bind(const mica__native_row *row, mica__arguments *call) {
     const int index = parameter_of(row->parameters, &call->names[i]);
     if (index < 0 || call->bound[index])
       return mica__fail(MICA_E_FORMAT, "%s: the argument %.*s is not known or given twice", row->name,
-                        (int)(call->names[i].count % 100), call->names[i].as.text);
+                        mica__text_shown(call->names[i].count), call->names[i].as.text);
     call->bound[index] = &call->values[i];
   }
   return MICA_OK;

@@ -185,7 +185,7 @@ static mica_status bind_method(mica__render *run, const mica__object *of, const 
 static mica_status no_member(mica__render *run, const mica__object *of, const char *name, size_t bytes,
                              mica__object *value) {
   return mica__render_make_undefined(run, value, "'%s object' has no attribute '%.*s'", mica__object_type(of),
-                                     (int)(bytes < 100 ? bytes : 100), name);
+                                     mica__text_shown(bytes), name);
 }
 
 /* A method comes before a member of that name, as getattr before getitem. */

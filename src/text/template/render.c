@@ -137,5 +137,5 @@ mica_status mica__escape_text(mica__render *run, const mica__object *v, mica__ob
 mica_status mica__check_member(const mica__object *name) {
   if (name->kind != MICA__OBJECT_TEXT || name->count == 0 || name->as.text[0] != '_') return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "a namespace cannot have the attribute '%.*s', which begins with '_'",
-                    (int)(name->count % 100), name->as.text);
+                    mica__text_shown(name->count), name->as.text);
 }

@@ -20,7 +20,7 @@ static mica_status assign(mica__render *run, const mica__syntax *target, const m
     MICA_TRY(mica__render_evaluate(run, target->a, &of));
     if (of.kind != MICA__OBJECT_NAMESPACE)
       return mica__fail(MICA_E_FORMAT, "only a namespace has attributes that can be set, and '%.*s' is a %s",
-                        (int)(target->a->value.count % 100), target->a->value.as.text, mica__object_type(&of));
+                        mica__text_shown(target->a->value.count), target->a->value.as.text, mica__object_type(&of));
     MICA_TRY(mica__check_member(&target->value));
     return mica__dict_set(&run->arena, of.as.dict, &target->value, value);
   }
@@ -76,7 +76,7 @@ static mica_status bind_parameter(mica__render *run, const mica__syntax *paramet
     MICA_TRY(mica__render_evaluate(run, parameter->a, &value));
   else
     MICA_TRY(mica__render_make_undefined(run, &value, "parameter '%.*s' was not provided",
-                                         (int)(parameter->value.count % 100), parameter->value.as.text));
+                                         mica__text_shown(parameter->value.count), parameter->value.as.text));
   return mica__render_set(run, run->scope, parameter->name, &value);
 }
 

@@ -30,8 +30,8 @@ static mica_status parse_until(mica__parser *p, const char *word, mica__syntax *
       return mica__fail(MICA_E_FORMAT, "the template ends where {%% %s %%} is missing", word);
     p->at++;
     return mica__fail(MICA_E_FORMAT, "'%.*s' where '%s' is missing",
-                      (int)(p->tokens[p->at].end - p->tokens[p->at].begin) % 40, p->t->source + p->tokens[p->at].begin,
-                      word);
+                      mica__text_shown(p->tokens[p->at].end - p->tokens[p->at].begin),
+                      p->t->source + p->tokens[p->at].begin, word);
   }
   p->at += 2;
   return MICA_OK;
@@ -282,7 +282,7 @@ mica_status mica__template_parse(mica_chat_template *t) {
   if (status == MICA_OK && tokens[p.at].kind != MICA__TOKEN_END) {
     p.at++;
     status = mica__fail(MICA_E_FORMAT, "'%.*s' without its beginning",
-                        (int)(tokens[p.at].end - tokens[p.at].begin) % 40, t->source + tokens[p.at].begin);
+                        mica__text_shown(tokens[p.at].end - tokens[p.at].begin), t->source + tokens[p.at].begin);
   }
   if (status != MICA_OK) status = mica__template_fail_at(t, tokens[p.at].begin, status);
   free(tokens);

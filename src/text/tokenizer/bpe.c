@@ -55,7 +55,7 @@ static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer 
   MICA_TRY(merge_halves(item, halves, lengths));
   for (int i = 0; i < 2; i++) {
     ids[i] = mica__vocab_find(vocab, &vocab->model, halves[i], lengths[i]);
-    if (ids[i] < 0) return mica__fail(MICA_E_FORMAT, "'%.*s' is not in vocab", (int)(lengths[i] % 100), halves[i]);
+    if (ids[i] < 0) return mica__fail(MICA_E_FORMAT, "'%.*s' is not in vocab", mica__text_shown(lengths[i]), halves[i]);
   }
   const size_t prefix = model->prefix ? strlen(model->prefix) : 0;
   if (lengths[1] < prefix) return mica__fail(MICA_E_FORMAT, "'%.40s' is shorter than the prefix", halves[1]);
