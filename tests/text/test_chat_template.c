@@ -109,6 +109,8 @@ static void gives(const char *source, const mica_chat_options *options, const ch
   mica_free(text);
 }
 
+#define NESTED "{% set ns = namespace(x=[]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+
 static const struct {
   const char *source;
   mica_status status;
@@ -171,6 +173,13 @@ static const struct {
     {"{{ '{:>5}'.format(1) }}", MICA_E_UNSUPPORTED, "does not have the format"},
     {"{{ f(*x) }}", MICA_E_FORMAT, "not supported"},
     {"{{ ''.join([1]) }}", MICA_E_FORMAT, "expected str instance, int found"},
+    /* A list that has itself twice, forty times over, is 2^40 items long when it is written out. */
+    {NESTED "{{ ns.x }}", MICA_E_FORMAT, "more than 16 MiB"},
+    {NESTED "{{ ns.x|string|length }}", MICA_E_FORMAT, "more than 16 MiB"},
+    {NESTED "{{ '%r' % (ns.x,) }}", MICA_E_FORMAT, "more than 16 MiB"},
+    {NESTED "{{ ns.x|tojson }}", MICA_E_FORMAT, "more than 16 MiB"},
+    {"{% set x = 'a' * 9000000 %}{{ ('%s%s%s' % (x, x, x))|length }}", MICA_E_FORMAT, "more than 16 MiB"},
+    {"{% set x = 'a\\n' * 8000000 %}{{ x|indent|length }}", MICA_E_FORMAT, "more than 16 MiB"},
 };
 
 START_TEST(faults_are_told) {

@@ -348,7 +348,7 @@ static mica_status json_separators(const mica__object *pair, mica__json_style *s
 }
 
 mica_status mica__filter_tojson(ARGUMENTS) {
-  mica__json_style style = {.comma = ", ", .colon = ": "};
+  mica__json_style style = {.comma = ", ", .colon = ": ", .most = MICA__MOST_TEMPLATE_OUTPUT};
   char indent[33], comma[16], colon[16];
   const mica__object *width = call->bound[1], *separators = call->bound[2];
   int64_t blanks = 0;

@@ -66,6 +66,7 @@ static mica_status add_formats(mica__render *run, mica__text *out, const mica__o
     }
     if (used == count) return mica__fail(MICA_E_FORMAT, "not enough arguments for format string");
     MICA_TRY(add_formatted(run, out, flags, format->as.text[i], &items[used++]));
+    if (out->length > MICA__MOST_TEMPLATE_OUTPUT) return mica__fail(MICA_E_FORMAT, "a text has more than 16 MiB");
   }
   return used == count ? MICA_OK : mica__fail(MICA_E_FORMAT, "not all arguments converted during string formatting");
 }

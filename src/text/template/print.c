@@ -70,6 +70,7 @@ static void repr_dict(mica__text *out, const mica__dict *dict, int depth) {
 }
 
 void mica__object_repr(mica__text *out, const mica__object *v, int depth) {
+  if (out->length > MICA__MOST_TEMPLATE_OUTPUT) return;
   if (depth > MICA__MOST_TEMPLATE_DEPTH) {
     mica__text_add(out, "...");
     return;
@@ -214,7 +215,9 @@ static mica_status write_list(mica__text *out, const mica__object *v, const mica
 }
 
 static mica_status write(mica__text *out, const mica__object *v, const mica__json_style *style, int depth) {
+  const size_t most = style->most ? style->most : MICA__MOST_TEMPLATE_MEMORY;
   if (depth > 2 * MICA__MOST_TEMPLATE_DEPTH) return mica__fail(MICA_E_FORMAT, "a value is nested too deep for JSON");
+  if (out->length > most) return mica__fail(MICA_E_FORMAT, "JSON of more than %zu MiB", most >> 20);
   switch (v->kind) {
   case MICA__OBJECT_NONE: mica__text_add(out, "null"); break;
   case MICA__OBJECT_BOOL: mica__text_add(out, v->as.truth ? "true" : "false"); break;
@@ -234,7 +237,7 @@ static mica_status write(mica__text *out, const mica__object *v, const mica__jso
   case MICA__OBJECT_DICT: return write_dict(out, v->as.dict, style, depth);
   default: return mica__fail(MICA_E_FORMAT, "an object of type %s is no JSON", mica__object_type(v));
   }
-  return out->length > MICA__MOST_TEMPLATE_MEMORY ? mica__fail(MICA_E_FORMAT, "JSON of too many bytes") : MICA_OK;
+  return MICA_OK;
 }
 
 mica_status mica__object_write_json(mica__text *out, const mica__object *v, const mica__json_style *style) {

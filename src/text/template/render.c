@@ -60,6 +60,8 @@ mica_status mica__render_print(mica__render *run, const char *text, size_t bytes
 mica_status mica__render_keep(mica__render *run, mica__text *made, mica__object *value) {
   mica_status status = mica__text_status(made);
   const char *copy = NULL;
+  if (status == MICA_OK && made->length > MICA__MOST_TEMPLATE_OUTPUT)
+    status = mica__fail(MICA_E_FORMAT, "a text has more than %zu MiB", MICA__MOST_TEMPLATE_OUTPUT >> 20);
   if (status == MICA_OK) status = mica__render_step(run, made->length);
   if (status == MICA_OK) status = mica__arena_copy(&run->arena, made->data ? made->data : "", made->length, &copy);
   *value = mica__object_text(copy, status == MICA_OK ? made->length : 0);

@@ -6,7 +6,6 @@
 #include "text/template/parse.h"
 
 #define MICA__MOST_TEMPLATE_STEPS 1000000
-#define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20)
 #define MICA__MOST_RUN_DEPTH 500 /* expressions and statements inside of each other */
 
 typedef struct mica__binding {

@@ -13,6 +13,7 @@
 
 #define MICA__MOST_TEMPLATE_DEPTH 64
 #define MICA__MOST_TEMPLATE_MEMORY ((size_t)256 << 20)
+#define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20) /* of a run, and of any text that it makes */
 
 /* --- memory --- */
 
@@ -131,7 +132,8 @@ mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__obj
 const mica__object *mica__dict_find(const mica__dict *dict, const mica__object *key);
 const mica__object *mica__dict_find_text(const mica__dict *dict, const char *key, size_t bytes);
 
-/* Appends what Python's str() and repr() give. Stops quietly at a depth of MICA__MOST_TEMPLATE_DEPTH: "...". */
+/* Appends what Python's str() and repr() give. Stops quietly at a depth of MICA__MOST_TEMPLATE_DEPTH, with "...", and
+ * past MICA__MOST_TEMPLATE_OUTPUT bytes: a list may have another one many times. */
 void mica__object_print(mica__text *out, const mica__object *v);
 void mica__object_repr(mica__text *out, const mica__object *v, int depth);
 /* Appends what Python's repr() of a float gives: the shortest digits that are read back as the same number. */
@@ -146,8 +148,9 @@ typedef struct mica__json_style {
   const char *comma, *colon; /* between items, between key and value */
   const char *indent;        /* per level; NULL: all on one line */
   bool ascii, sort;          /* escape all but ASCII; order the keys */
+  size_t most;               /* bytes; 0: MICA__MOST_TEMPLATE_MEMORY */
 } mica__json_style;
-/* Appends what Python's json.dumps gives. MICA_E_FORMAT for what JSON does not have. */
+/* Appends what Python's json.dumps gives. MICA_E_FORMAT for what JSON does not have, and past style->most. */
 mica_status mica__object_write_json(mica__text *out, const mica__object *v, const mica__json_style *style);
 
 #endif
