@@ -8,7 +8,7 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 rm -rf "$folder/docs" "$folder/site"
 mkdir "$folder/docs"
-cp -R "$root"/docs/*.md "$root/docs/tasks" "$folder/docs/"
+cp -R "$root"/docs/*.md "$root/docs/tasks" "$root/docs/foundation" "$folder/docs/"
 cp "$root/docs/mkdocs.yml" "$folder/"
 for page in CHANGELOG:changes .github/CONTRIBUTING:contributing src/README:sources tests/README:tests \
   tests/bench/RESULTS:results; do
