@@ -28,7 +28,7 @@ static const cli_option options[] = {
             .help = "shape of a random input; several are separated by commas, as in a=1x3,b=1x5"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of random inputs (default 0)"),
     CLI_ROW("out", struct values, out, .value = "DIR",
-            .help = "write outputs to DIR/<number>_<name>.npy; never overwrites"),
+            .help = "write outputs to DIR/<number>_<name>.npy, texts to .txt; never overwrites"),
     CLI_ROW("check", struct values, check, .value = "DIR",
             .help = "compare with the recorded test_data_set_<n> in DIR; without MODEL: all models below DIR"),
     CLI_ROW("repeat", struct values, repeat, .value = "N", .help = "run N more times and print the time of one"),
@@ -58,21 +58,38 @@ static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_run
                                                                                             : cli_fail_library(self);
 }
 
-/* DIR/<number>_<name>.npy; letters that are no part of a plain file name become '_'. */
-static int name_result(const cli_command *self, const char *folder, size_t i, const char *port, char path[4096]) {
+/* DIR/<number>_<name>.npy, of texts .txt; letters that are no part of a plain file name become '_'. */
+static int name_result(const cli_command *self, const char *folder, size_t i, const mica_onnx *model, char path[4096]) {
   char name[96];
-  snprintf(name, sizeof name, "%.80s", port);
+  snprintf(name, sizeof name, "%.80s", mica_onnx_output_port(model, i).name);
   for (char *c = name; *c; c++)
     if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *c)) *c = '_';
-  const int n = snprintf(path, 4096, "%s/%zu_%s.npy", folder, i, name);
+  const int n = snprintf(path, 4096, "%s/%zu_%s.%s", folder, i, name, mica_onnx_is_text(model, i) ? "txt" : "npy");
   return n < 0 || n >= 4096 ? cli_fail(self, "the path %s is too long", folder) : CLI_OK;
 }
 
-static int write_result(const cli_command *self, const char *folder, size_t i, const result *r) {
+/* A line for each element. */
+static int write_texts(const cli_command *self, const char *path, const cli_onnx_output *output) {
+  int64_t count = 0;
+  char *text = NULL;
+  size_t bytes = 0;
+  FILE *lines = open_memstream(&text, &bytes);
+  if (!lines) return cli_fail(self, "the host is out of memory");
+  if (mica_shape_count(output->shape, &count) != MICA_OK) count = 0;
+  for (int64_t i = 0; i < count; i++) fprintf(lines, "%s\n", cli_onnx_output_text(output, i));
+  int status = fclose(lines) ? cli_fail(self, "the host is out of memory") : CLI_OK;
+  if (status == CLI_OK && mica_file_write(path, text, bytes) != MICA_OK) status = cli_fail_library(self);
+  free(text);
+  return status;
+}
+
+static int write_result(const cli_command *self, const char *folder, const mica_onnx *model, size_t i,
+                        const cli_onnx_output *output) {
   char path[4096];
-  const int status = name_result(self, folder, i, r->port.name, path);
+  const int status = name_result(self, folder, i, model, path);
   if (status != CLI_OK) return status;
-  return mica_npy_write(path, r->dtype, r->shape, r->data) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  if (output->texts) return write_texts(self, path, output);
+  return mica_npy_write(path, output->dtype, output->shape, output->data) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
 /* No file is written over: found before anything is run. */
@@ -80,7 +97,7 @@ static int refuse_results(const cli_command *self, const char *folder, const mic
   int status = CLI_OK;
   for (size_t i = 0; status == CLI_OK && i < mica_onnx_output_count(model); i++) {
     char path[4096];
-    status = name_result(self, folder, i, mica_onnx_output_port(model, i).name, path);
+    status = name_result(self, folder, i, model, path);
     if (status == CLI_OK) status = cli_refuse_file(self, path, "--out names another folder");
   }
   return status;
@@ -156,8 +173,10 @@ static int report(const cli_command *self, const struct values *v, mica_queue *q
   for (size_t i = 0; status == CLI_OK && i < mica_onnx_output_count(mica_onnx_runner_model(runner)); i++) {
     result r;
     status = fetch(self, queue, runner, i, &r);
-    if (status == CLI_OK && v->out) status = write_result(self, v->out, i, &r);
-    const cli_onnx_output output = {r.port.name, r.dtype, r.shape, r.data};
+    const mica_onnx *model = mica_onnx_runner_model(runner);
+    const bool texts = mica_onnx_is_text(model, i) && r.dtype == MICA_I64;
+    const cli_onnx_output output = {r.port.name, r.dtype, r.shape, r.data, texts ? model : NULL, i};
+    if (status == CLI_OK && v->out) status = write_result(self, v->out, model, i, &output);
     if (status == CLI_OK && v->json) cli_onnx_output_add(&json, list, &output);
     if (status == CLI_OK && !v->json) cli_onnx_output_print(&output);
     free(r.data);

@@ -50,6 +50,18 @@ static void print_port(const char *role, mica_onnx_port port) {
   if (*port.doc) printf("          %s\n", cli_clean(port.doc));
 }
 
+/* Names of an output's classes, as many as a line holds. */
+#define CLASSES_SHOWN 20
+static void print_classes(const mica_onnx *model, size_t output) {
+  char text[256];
+  const size_t count = mica_onnx_class_count(model, output);
+  if (!count) return;
+  printf("          %zu classes:", count);
+  for (size_t i = 0; i < count && i < CLASSES_SHOWN; i++)
+    if (mica_onnx_class_name(model, output, i, text, sizeof text)) printf("%s %s", i ? "," : "", cli_clean(text));
+  puts(count > CLASSES_SHOWN ? ", ..." : "");
+}
+
 /* A run of a model on the null device, which plans and computes nothing: data are zeros, and so a model is cut where
  * zeros lead it. */
 typedef struct plan {
@@ -116,7 +128,10 @@ static bool print_text(const mica_onnx *model) {
   printf("model     operator set %" PRId64 ", IR version %" PRId64 "%s%s %s\n", info.opset, info.ir_version,
          *info.producer ? ", by " : "", cli_clean(info.producer), cli_clean(info.producer_version));
   for (size_t i = 0; i < mica_onnx_input_count(model); i++) print_port("input", mica_onnx_input(model, i));
-  for (size_t i = 0; i < mica_onnx_output_count(model); i++) print_port("output", mica_onnx_output_port(model, i));
+  for (size_t i = 0; i < mica_onnx_output_count(model); i++) {
+    print_port("output", mica_onnx_output_port(model, i));
+    print_classes(model, i);
+  }
   printf("weights   %zu, %" PRIu64 " elements, %s\n", info.weights, info.weight_elements,
          cli_format_bytes(info.weight_bytes, size));
   for (size_t i = 0; mica_onnx_metadata_at(model, i).key; i++) print_metadata(mica_onnx_metadata_at(model, i));
@@ -134,19 +149,28 @@ static bool print_text(const mica_onnx *model) {
   return !missing;
 }
 
-static void add_port(cli_json *json, cJSON *list, mica_onnx_port port) {
+static cJSON *add_port(cli_json *json, cJSON *list, mica_onnx_port port) {
   cJSON *one = cli_json_object(json, list, NULL);
   cli_json_text(json, one, "name", port.name);
   cli_json_text(json, one, "kind", kind_name(port.kind));
   if (port.kind == MICA_ONNX_KIND_TENSOR) cli_json_text(json, one, "type", port.type);
   if (*port.doc) cli_json_text(json, one, "doc", port.doc);
-  if (!port.has_shape) return;
+  if (!port.has_shape) return one;
   cJSON *shape = cli_json_array(json, one, "shape");
   for (int32_t i = 0; i < port.shape.rank; i++)
     if (port.shape.dim[i] >= 0)
       cli_json_integer(json, shape, NULL, (uint64_t)port.shape.dim[i]);
     else
       cli_json_text(json, shape, NULL, *port.dim_name[i] ? port.dim_name[i] : "?");
+  return one;
+}
+
+static void add_classes(cli_json *json, cJSON *port, const mica_onnx *model, size_t output) {
+  char text[256];
+  const size_t count = mica_onnx_class_count(model, output);
+  cJSON *list = count ? cli_json_array(json, port, "classes") : NULL;
+  for (size_t i = 0; i < count; i++)
+    if (mica_onnx_class_name(model, output, i, text, sizeof text)) cli_json_text(json, list, NULL, text);
 }
 
 static void add_plan(cli_json *json, const mica_onnx *model, const plan *p) {
@@ -182,7 +206,8 @@ static int print_json(const cli_command *self, const mica_onnx *model, const pla
   cli_json_integer(&json, json.root, "opset", (uint64_t)info.opset);
   cJSON *inputs = cli_json_array(&json, json.root, "inputs"), *outputs = cli_json_array(&json, json.root, "outputs");
   for (size_t i = 0; i < mica_onnx_input_count(model); i++) add_port(&json, inputs, mica_onnx_input(model, i));
-  for (size_t i = 0; i < mica_onnx_output_count(model); i++) add_port(&json, outputs, mica_onnx_output_port(model, i));
+  for (size_t i = 0; i < mica_onnx_output_count(model); i++)
+    add_classes(&json, add_port(&json, outputs, mica_onnx_output_port(model, i)), model, i);
   cli_json_integer(&json, json.root, "weights", info.weights);
   cli_json_integer(&json, json.root, "weight_elements", info.weight_elements);
   cli_json_integer(&json, json.root, "weight_bytes", info.weight_bytes);

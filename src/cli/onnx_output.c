@@ -1,5 +1,7 @@
 #include "cli/onnx_output.h"
 
+#include "cli/result.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -57,6 +59,13 @@ static void format_element(const cli_onnx_output *o, int64_t i, char text[32]) {
     snprintf(text, 32, is_real(o->dtype) ? "%.6g" : "%.0f", element(o, i));
 }
 
+const char *cli_onnx_output_text(const cli_onnx_output *o, int64_t i) {
+  char text[256];
+  const int64_t place = ((const int64_t *)o->data)[i];
+  const bool has = place >= 0 && mica_onnx_class_name(o->texts, o->index, (size_t)place, text, sizeof text);
+  return cli_clean(has ? text : "?");
+}
+
 /* --- all of them --- */
 
 /* What the numbers are that are no NaN. */
@@ -81,8 +90,20 @@ static summary summarize(const cli_onnx_output *o) {
   return s;
 }
 
+static void print_texts(const cli_onnx_output *o) {
+  char shape[MICA_SHAPE_TEXT];
+  const int64_t count = summarize(o).all;
+  printf("%-24s text %s ", o->name, mica_shape_format(o->shape, shape));
+  for (int64_t i = 0; i < count && i < FIRST; i++) printf(" %s", cli_onnx_output_text(o, i));
+  puts(count > FIRST ? " ..." : "");
+}
+
 void cli_onnx_output_print(const cli_onnx_output *o) {
   char shape[MICA_SHAPE_TEXT], text[32];
+  if (o->texts) {
+    print_texts(o);
+    return;
+  }
   summary s = summarize(o);
   printf("%-24s %s %s ", o->name, mica_dtype_name(o->dtype), mica_shape_format(o->shape, shape));
   for (int64_t i = 0; i < s.all && i < FIRST; i++) {
@@ -111,9 +132,14 @@ void cli_onnx_output_add(cli_json *json, cJSON *list, const cli_onnx_output *o) 
   summary s = summarize(o);
   cJSON *one = cli_json_object(json, list, NULL), *shape;
   cli_json_text(json, one, "name", o->name);
-  cli_json_text(json, one, "dtype", mica_dtype_name(o->dtype));
+  cli_json_text(json, one, "dtype", o->texts ? "text" : mica_dtype_name(o->dtype));
   shape = cli_json_array(json, one, "shape");
   for (int32_t d = 0; d < o->shape.rank; d++) cli_json_integer(json, shape, NULL, (uint64_t)o->shape.dim[d]);
+  if (o->texts) {
+    cJSON *texts = cli_json_array(json, one, "values");
+    for (int64_t i = 0; i < s.all; i++) cli_json_text(json, texts, NULL, cli_onnx_output_text(o, i));
+    return;
+  }
   cli_json_real(json, one, "min", s.count ? s.min : NAN);
   cli_json_real(json, one, "max", s.count ? s.max : NAN);
   cli_json_real(json, one, "mean", s.count ? s.mean : NAN);

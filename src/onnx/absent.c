@@ -130,6 +130,18 @@ size_t mica_onnx_output_count(const mica_onnx *model) { return (void)model, 0; }
 mica_onnx_port mica_onnx_input(const mica_onnx *model, size_t index) {
   return (void)model, (void)index, (mica_onnx_port){0};
 }
+bool mica_onnx_is_text(const mica_onnx *model, size_t output) {
+  (void)model, (void)output;
+  return false;
+}
+size_t mica_onnx_class_count(const mica_onnx *model, size_t output) {
+  (void)model, (void)output;
+  return 0;
+}
+bool mica_onnx_class_name(const mica_onnx *model, size_t output, size_t index, char *text, size_t size) {
+  (void)model, (void)output, (void)index, (void)text, (void)size;
+  return false;
+}
 mica_onnx_port mica_onnx_output_port(const mica_onnx *model, size_t index) {
   return (void)model, (void)index, (mica_onnx_port){0};
 }

@@ -111,6 +111,15 @@ static mica_status lower_call(mica__lowering *l, const mica__onnx_node *call) {
 
 /* --- nodes --- */
 
+/* Where an operator moves the elements of a tensor of texts, its result holds texts. */
+static void pass_texts(mica__lowering *l, const mica__onnx_node *node) {
+  bool moves = false;
+  if (l->status != MICA_OK || l->demands || !mica__lower_texts(l, node, 0)) return;
+  mica__onnx_takes_texts(node, 0, &moves);
+  mica__lower_value *made = moves && mica__lower_wants(node, 0) ? mica__scope_find(l, node->outputs[0]) : NULL;
+  if (made) made->texts = *mica__lower_texts(l, node, 0);
+}
+
 /* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
 static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
   if (++l->nodes > MOST_NODES) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "more than %d nodes", MOST_NODES);
@@ -131,6 +140,7 @@ static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
   mica_status status = own ? mica__lower_defined(l, node, own) : op->lower(l, node);
   if (status != MICA_OK && l->status == MICA_OK) mica__lower_fail(l, node, status, "%s", mica_error_message());
   mica__lower_pass_graph_error(l, node);
+  if (status == MICA_OK && op) pass_texts(l, node);
   return mica__lower_failed(l);
 }
 
@@ -175,7 +185,7 @@ static mica_status put_inputs(mica__lowering *l) {
   for (size_t i = 0; i < l->input_count; i++) {
     const mica__lower_input *input = &l->inputs[i];
     if (!given) l->input_values[i] = input_value(l, input);
-    mica__lower_value value = {l->input_values[i], input->tensor, input->sparse, NULL};
+    mica__lower_value value = {.value = l->input_values[i], .tensor = input->tensor, .sparse = input->sparse};
     if (input->sliced) value.value = slice_of(l, input, value.value);
     if (input->given && !value.value.graph && !input->tensor && !input->sparse)
       return mica__fail(mica_graph_status(l->graph), "%s", mica_graph_message(l->graph));

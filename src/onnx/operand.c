@@ -5,9 +5,22 @@
 
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   if (l->status != MICA_OK || l->demands) return (mica_value){0};
-  if (k < node->input_count && *node->inputs[k]) return mica__scope_value(l, node, node->inputs[k]);
+  if (k < node->input_count && *node->inputs[k]) {
+    const mica_value value = mica__scope_value(l, node, node->inputs[k]);
+    bool moves = false;
+    if (!value.graph || !mica__lower_texts(l, node, k) || mica__onnx_takes_texts(node, k, &moves)) return value;
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "operand %d, '%.80s', holds texts, which the operator cannot take",
+                     (int)k, node->inputs[k]);
+    return (mica_value){0};
+  }
   mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is absent", (int)k);
   return (mica_value){0};
+}
+
+const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  const mica__lower_value *found =
+      k < node->input_count && *node->inputs[k] ? mica__scope_find(l, node->inputs[k]) : NULL;
+  return found && (found->texts.count || found->texts.more) ? &found->texts : NULL;
 }
 
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
@@ -43,4 +56,11 @@ void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t 
   if (value.id > l->before && l->make_parameter && !*mica_value_name(value)) mica_named(value, node->outputs[k]);
   mica_status status = mica__scope_put(l, node->outputs[k], (mica__lower_value){.value = value});
   if (status != MICA_OK) l->status = status;
+}
+
+void mica__lower_text_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value places,
+                             mica__onnx_texts texts) {
+  mica__lower_result(l, node, k, places);
+  mica__lower_value *made = mica__lower_wants(node, k) ? mica__scope_find(l, node->outputs[k]) : NULL;
+  if (made && l->status == MICA_OK) made->texts = texts;
 }

@@ -106,12 +106,29 @@ static bool has_name(const mica__lowering *l, const Onnx__TensorProto *proto, co
   return !l->scope->caller && l->root == &l->model->graph;
 }
 
+/* A tensor of texts: the place of each. */
+static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto, const mica__onnx_texts *texts) {
+  mica_shape shape = {.rank = (int32_t)proto->n_dims};
+  int64_t count = -1;
+  for (size_t i = 0; i < proto->n_dims && i < MICA_MAX_RANK; i++) shape.dim[i] = proto->dims[i];
+  if (proto->n_dims > MICA_MAX_RANK || mica_shape_count(shape, &count) != MICA_OK || count != (int64_t)texts->count) {
+    l->status = mica__fail(MICA_E_FORMAT, "tensor '%.80s' has %zu texts, which its shape does not fit",
+                           mica__onnx_text(proto->name), texts->count);
+    return (mica_value){0};
+  }
+  int64_t *places = mica__lower_room(l, texts->count + 1, sizeof *places);
+  for (int64_t i = 0; places && i < count; i++) places[i] = i;
+  return places ? mica_constant(l->graph, MICA_I64, shape, places) : (mica_value){0};
+}
+
 mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto, const char *name) {
   mica_dtype dtype;
   mica_shape shape;
   int64_t count = 0;
+  mica__onnx_texts texts;
   for (size_t i = 0; i < l->weight_count; i++)
     if (l->weights[i].tensor == proto) return l->weights[i].value;
+  if (mica__onnx_texts_in(proto, &texts)) return lower_texts(l, proto, &texts);
   l->status = mica__onnx_tensor_type(proto, &dtype, &shape);
   if (l->status == MICA_OK) l->status = mica_shape_count(shape, &count);
   if (l->status != MICA_OK) return (mica_value){0};
@@ -149,6 +166,7 @@ mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, con
   if (found->value.graph) return found->value;
   if (found->tensor || found->sparse) {
     found->value = found->tensor ? mica__lower_tensor(l, found->tensor, name) : mica__lower_sparse(l, found->sparse);
+    if (found->value.graph && found->tensor) mica__onnx_texts_in(found->tensor, &found->texts);
     if (found->value.graph) return found->value;
     mica__lower_fail(l, node, l->status == MICA_OK ? mica_graph_status(l->graph) : l->status, "%s",
                      l->status == MICA_OK ? mica_graph_message(l->graph) : mica_error_message());

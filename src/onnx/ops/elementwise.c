@@ -268,6 +268,8 @@ static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *d
 
 MICA__LOWER(cast) {
   mica_dtype dtype;
+  if (mica__lower_texts(l, node, 0) && mica__onnx_int(node, "to", 0) == 8) return give(l, node, x_of(l, node));
+  if (mica__lower_texts(l, node, 0)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "texts as numbers");
   return target(l, node, &dtype) ? give(l, node, mica_cast(x_of(l, node), dtype)) : MICA_OK;
 }
 

@@ -32,7 +32,12 @@ MICA__LOWER(constant) {
   for (int32_t i = 0; i < node->attr_count; i++) {
     const Onnx__AttributeProto *a = node->attrs[i];
     const char *name = mica__onnx_text(a->name);
-    if (!strcmp(name, "value") && a->t) return give(l, node, mica__lower_tensor(l, a->t, node->outputs[0]));
+    if (!strcmp(name, "value") && a->t) {
+      mica__onnx_texts texts = {0};
+      mica__onnx_texts_in(a->t, &texts);
+      mica__lower_text_result(l, node, 0, mica__lower_tensor(l, a->t, node->outputs[0]), texts);
+      return MICA_OK;
+    }
     if (!strcmp(name, "sparse_value") && a->sparse_tensor)
       return give(l, node, mica__lower_sparse(l, a->sparse_tensor));
     if (!strcmp(name, "value_float")) return give(l, node, reals(l, &a->f, 1, MICA_SCALAR));

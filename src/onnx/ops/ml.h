@@ -1,0 +1,45 @@
+/* onnx/ops/ml.h: what operators of ai.onnx.ml share: rows of numbers in, scores and labels out. */
+#ifndef MICA_ONNX_OPS_ML_H
+#define MICA_ONNX_OPS_ML_H
+
+#include "onnx/lower.h"
+
+/* Operand k as floats (N, F); a vector is one row. Null with an error recorded for another rank. */
+mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t k);
+
+/* Numbers of a list attribute, or of the tensor that newer sets have in its place; count is 0 for none. They live as
+ * long as the lowering. false: the error is recorded. */
+bool mica__ml_reals(mica__lowering *l, const mica__onnx_node *node, const char *list, const char *tensor,
+                    mica__reals *out);
+/* A constant of the dtype. */
+mica_value mica__ml_constant(mica__lowering *l, mica_dtype dtype, mica_shape shape, const double *values);
+mica_value mica__ml_integers(mica__lowering *l, mica_shape shape, const int64_t *values);
+
+/* What becomes of scores (N, E). */
+typedef enum mica__ml_post {
+  MICA__ML_NONE,
+  MICA__ML_SOFTMAX,
+  MICA__ML_LOGISTIC,
+  MICA__ML_SOFTMAX_ZERO, /* scores of 0 stay 0 */
+  MICA__ML_PROBIT
+} mica__ml_post;
+/* The attribute post_transform. */
+mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node);
+mica_value mica__ml_transform(mica_value scores, mica__ml_post post);
+/* (N, 2) of the score (N, 1) of the second of two classes: its opposite is -s, or 1 - s where `share`. */
+mica_value mica__ml_two(mica_value score, mica__ml_post post, bool share);
+
+/* Labels of classes: integers, or texts. */
+typedef struct mica__ml_classes {
+  mica__onnx_texts texts; /* or numbers */
+  int64_t count;
+} mica__ml_classes;
+/* Of the attributes classlabels_strings and `numbers`; false with an error recorded where there are both or none. */
+bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const char *numbers, mica__ml_classes *out);
+/* Gives result 0: the labels at places (N), i64. */
+void mica__ml_give_labels(mica__lowering *l, const mica__onnx_node *node, const mica__ml_classes *classes,
+                          mica_value places);
+/* The place of the greatest score; of a single one the second class where it is above the threshold. */
+mica_value mica__ml_best(mica_value scores, double threshold);
+
+#endif

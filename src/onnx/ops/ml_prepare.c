@@ -1,0 +1,121 @@
+/* What stands before a model: columns chosen, scaled, filled and joined; and after it. */
+#include "onnx/indices.h"
+#include "onnx/ops/family.h"
+#include "onnx/ops/ml.h"
+
+#include <math.h>
+
+/* A list of one number, or of one for each of the last axis's elements. Null with an error recorded for another. */
+static mica_value per_feature(mica__lowering *l, const mica__onnx_node *node, const char *name, mica_value x) {
+  mica__reals list;
+  if (!x.graph || !mica__ml_reals(l, node, name, NULL, &list)) return (mica_value){0};
+  const mica_shape shape = mica_value_shape(x);
+  if (shape.rank && list.count && (list.count == 1 || list.count == shape.dim[shape.rank - 1]))
+    return mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(list.count), list.values);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers for %lld features", name, (long long)list.count,
+                   shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+  return (mica_value){0};
+}
+
+MICA__LOWER(ml_scaler) {
+  mica_value x = mica__lower_floating(l, node, 0);
+  if (mica__onnx_attr(node, "offset")) x = mica_sub(x, per_feature(l, node, "offset", x));
+  if (mica__onnx_attr(node, "scale")) x = mica_mul(x, per_feature(l, node, "scale", x));
+  return x.graph ? give(l, node, x) : MICA_OK;
+}
+
+MICA__LOWER(ml_normalizer) {
+  const int32_t norm = mica__lower_choice(l, node, "norm", "MAX L1 L2", 0);
+  const mica_value x = mica__lower_floating(l, node, 0);
+  if (!x.graph) return MICA_OK;
+  if (mica_value_shape(x).rank < 1 || mica_value_shape(x).rank > 2)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "a value of rank %d; rows have 2", (int)mica_value_shape(x).rank);
+  const mica_value size = norm == 0   ? mica_max(x, MICA_AXES(-1), true)
+                          : norm == 1 ? mica_l1(x, MICA_AXES(-1), true)
+                                      : mica_l2(x, MICA_AXES(-1), true);
+  const mica_value none = mica_equal(size, mica__lower_number(size, 0));
+  return give(l, node, mica_div(x, mica_where(none, mica__lower_number(size, 1), size)));
+}
+
+MICA__LOWER(ml_binarizer) {
+  const mica_value x = x_of(l, node);
+  if (!x.graph) return MICA_OK;
+  const mica_value above = mica_greater(x, mica__lower_number(x, mica__onnx_real(node, "threshold", 0)));
+  return give(l, node, mica_cast(above, mica_value_dtype(x)));
+}
+
+static mica_value imputed_integers(mica__lowering *l, const mica__onnx_node *node, mica_value x) {
+  mica__integers list;
+  const mica_shape shape = mica_value_shape(x);
+  mica__onnx_ints(node, "imputed_value_int64s", &list);
+  if (!shape.rank || !list.count || (list.count != 1 && list.count != shape.dim[shape.rank - 1])) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld numbers for the features of a value of rank %d",
+                     (long long)list.count, (int)shape.rank);
+    return (mica_value){0};
+  }
+  return mica_cast(mica__ml_integers(l, MICA_SHAPE(list.count), list.values), mica_value_dtype(x));
+}
+
+MICA__LOWER(ml_imputer) {
+  const mica_value x = x_of(l, node);
+  if (!x.graph) return MICA_OK;
+  const double replaced = mica__onnx_real(node, "replaced_value_float", 0);
+  mica_value missing, filling;
+  if (is_floating(x)) {
+    missing = isnan(replaced) ? mica_isnan(x) : mica_equal(x, mica__lower_number(x, replaced));
+    filling = per_feature(l, node, "imputed_value_floats", x);
+  } else {
+    const int64_t value = mica__onnx_int(node, "replaced_value_int64", 0);
+    missing = mica_equal(mica_cast(x, MICA_I64), mica__lower_integer_constant(l, &value, 1, 0));
+    filling = imputed_integers(l, node, x);
+  }
+  return filling.graph ? give(l, node, mica_where(missing, filling, x)) : MICA_OK;
+}
+
+/* Columns of x at positions; of a vector one row. */
+MICA__LOWER(ml_extract) {
+  mica_value x = x_of(l, node), at = mica__lower_operand(l, node, 1);
+  int64_t count = 0;
+  if (!x.graph || !at.graph) return MICA_OK;
+  const mica_shape shape = mica_value_shape(x);
+  if (!shape.rank) return mica__lower_fail(l, node, MICA_E_SHAPE, "a value of rank 0 has no features");
+  MICA_TRY(mica_shape_count(mica_value_shape(at), &count));
+  if (!mica__lower_indices_within(l, node, at, &shape.dim[shape.rank - 1], 1)) return MICA_OK;
+  x = mica_gather(x, mica_reshape(at, MICA_SHAPE(count)), shape.rank - 1);
+  return give(l, node, shape.rank == 1 ? mica_reshape(x, MICA_SHAPE(1, count)) : x);
+}
+
+/* Operands beside each other, each cut or filled with zeros to the columns that the node says. */
+MICA__LOWER(ml_vectorizer) {
+  mica__integers widths;
+  mica__onnx_ints(node, "inputdimensions", &widths);
+  if (node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "there are no operands");
+  mica_value *parts = mica__lower_room(l, (size_t)node->input_count, sizeof *parts);
+  if (!parts) return MICA_OK;
+  for (int32_t k = 0; k < node->input_count; k++) {
+    mica_value x = mica__lower_operand(l, node, k);
+    if (!x.graph) return MICA_OK;
+    x = mica_cast(x, MICA_F32);
+    x = mica_value_shape(x).rank < 2 ? mica_reshape(x, MICA_SHAPE(1, MICA_DYNAMIC)) : mica_flatten(x, 1);
+    const int64_t has = x.graph ? mica_value_shape(x).dim[1] : 0, wants = k < widths.count ? widths.values[k] : has;
+    if (wants < 0 || wants > INT32_MAX)
+      return mica__lower_fail(l, node, MICA_E_FORMAT, "inputdimensions has %lld", (long long)wants);
+    if (wants < has) x = mica_slice(x, 1, 0, wants, 1);
+    if (wants > has) x = mica_pad(x, (int64_t[]){0, 0}, (int64_t[]){0, wants - has}, MICA_PAD_MODE_CONSTANT, 0);
+    parts[k] = x;
+  }
+  return give(l, node, mica_concat(parts, (size_t)node->input_count, 1));
+}
+
+/* A list of maps is given as what it is made of: a row of probabilities each, whose columns have the classes' names
+ * (mica_onnx_class_name). */
+MICA__LOWER(ml_zip_map) {
+  mica__ml_classes classes;
+  const mica_value x = x_of(l, node);
+  if (!x.graph || !mica__ml_classes_of(l, node, "classlabels_int64s", &classes)) return MICA_OK;
+  const mica_shape shape = mica_value_shape(x);
+  if (shape.rank < 1 || shape.rank > 2 || shape.dim[shape.rank - 1] != classes.count)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld labels for %lld columns", (long long)classes.count,
+                            shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+  return give(l, node, shape.rank == 1 ? mica_reshape(x, MICA_SHAPE(1, classes.count)) : x);
+}

@@ -1,0 +1,152 @@
+#include "onnx/texts.h"
+
+#include "onnx/lower.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* TensorProto.data_type of texts. */
+#define STRING 8
+
+const ProtobufCBinaryData *mica__onnx_text_at(const mica__onnx_texts *texts, size_t i) {
+  if (i < texts->count) return texts->texts ? &texts->texts[i] : NULL;
+  return i == texts->count ? texts->more : NULL;
+}
+
+/* --- lists --- */
+
+bool mica__onnx_texts_in(const Onnx__TensorProto *tensor, mica__onnx_texts *out) {
+  if (!tensor || tensor->data_type != STRING) return false;
+  *out = (mica__onnx_texts){.texts = tensor->string_data, .count = tensor->n_string_data};
+  return true;
+}
+
+static bool take_texts(const mica__onnx_node *node, const char *name, mica__onnx_texts *out) {
+  const Onnx__AttributeProto *attr = mica__onnx_attr(node, name);
+  if (!attr || !attr->n_strings) return false;
+  *out = (mica__onnx_texts){.texts = attr->strings, .count = attr->n_strings};
+  return true;
+}
+
+static bool take_numbers(const mica__onnx_node *node, const char *name, mica__onnx_texts *out) {
+  const Onnx__AttributeProto *attr = mica__onnx_attr(node, name);
+  if (!attr || !attr->n_ints) return false;
+  *out = (mica__onnx_texts){.numbers = attr->ints, .count = attr->n_ints};
+  return true;
+}
+
+/* What an encoder gives for keys that it does not know. */
+static const ProtobufCBinaryData *default_text(const mica__onnx_node *node) {
+  static const ProtobufCBinaryData unused = {7, (uint8_t *)"_Unused"};
+  const Onnx__AttributeProto *text = mica__onnx_attr(node, "default_string");
+  const Onnx__AttributeProto *tensor = mica__onnx_attr(node, "default_tensor");
+  if (tensor && tensor->t && tensor->t->n_string_data) return &tensor->t->string_data[0];
+  return text && text->has_s ? &text->s : &unused;
+}
+
+/* True if the node's result holds texts: of an encoder those that it encodes as, and its default. */
+static bool take_encoder(const mica__onnx_node *node, mica__onnx_texts *out) {
+  const Onnx__AttributeProto *tensor = mica__onnx_attr(node, "values_tensor");
+  if (!take_texts(node, "values_strings", out) && !(tensor && mica__onnx_texts_in(tensor->t, out))) return false;
+  out->more = default_text(node);
+  return true;
+}
+
+static bool take_constant(const mica__onnx_node *node, mica__onnx_texts *out) {
+  const Onnx__AttributeProto *value = mica__onnx_attr(node, "value");
+  return take_texts(node, "value_strings", out) || (value && mica__onnx_texts_in(value->t, out));
+}
+
+/* --- following values back --- */
+
+static const mica__onnx_node *maker_of(const mica__onnx_graph *graph, const char *name, int32_t *result) {
+  for (int32_t i = 0; i < graph->count; i++)
+    for (int32_t k = 0; k < graph->nodes[i].output_count; k++)
+      if (!strcmp(graph->nodes[i].outputs[k], name)) {
+        *result = k;
+        return &graph->nodes[i];
+      }
+  return NULL;
+}
+
+static bool is_one_of(const mica__onnx_node *node, const char *const *list) {
+  for (; *list; list++)
+    if (!strcmp(node->op, *list)) return node->input_count > 0;
+  return false;
+}
+
+/* The result has the operand's elements, or for columns the operand's columns. */
+static bool passes(const mica__onnx_node *node, bool columns) {
+  static const char *const elements[] = {"Identity", "Reshape", "Cast",   "Squeeze",   "Unsqueeze",
+                                         "Flatten",  "Gather",  "Concat", "Transpose", "ArrayFeatureExtractor",
+                                         NULL};
+  static const char *const normal[] = {"Identity", "Cast", "Normalizer", "Softmax", "Sigmoid", NULL};
+  return is_one_of(node, columns ? normal : elements) && (strcmp(node->op, "Concat") || node->input_count == 1);
+}
+
+bool mica__onnx_takes_texts(const mica__onnx_node *node, int32_t k, bool *moves) {
+  static const char *const know[] = {"LabelEncoder", "CategoryMapper", "OneHotEncoder", NULL};
+  *moves = k == 0 && passes(node, false);
+  return *moves || (k == 0 && is_one_of(node, know));
+}
+
+static bool find(const mica__onnx_graph *graph, const char *name, bool columns, mica__onnx_texts *out) {
+  *out = (mica__onnx_texts){0};
+  for (int32_t steps = 0; steps <= graph->count; steps++) {
+    int32_t result = 0;
+    const mica__onnx_node *node = maker_of(graph, name, &result);
+    for (size_t i = 0; !node && !columns && graph->proto && i < graph->proto->n_initializer; i++)
+      if (!strcmp(mica__onnx_text(graph->proto->initializer[i]->name), name))
+        return mica__onnx_texts_in(graph->proto->initializer[i], out);
+    if (!node) return false;
+    if (columns && (!strcmp(node->op, "ZipMap") || result == 1))
+      return take_texts(node, "classlabels_strings", out) || take_numbers(node, "classlabels_int64s", out) ||
+             take_numbers(node, "classlabels_ints", out);
+    if (!passes(node, columns))
+      return !columns && result == 0 &&
+             (take_texts(node, "classlabels_strings", out) || take_encoder(node, out) || take_constant(node, out));
+    name = node->inputs[0];
+  }
+  return false;
+}
+
+bool mica__onnx_texts_of(const mica__onnx_graph *graph, const char *name, mica__onnx_texts *out) {
+  return find(graph, name, false, out);
+}
+
+bool mica__onnx_columns_of(const mica__onnx_graph *graph, const char *name, mica__onnx_texts *out) {
+  return find(graph, name, true, out);
+}
+
+/* --- for callers of the library --- */
+
+static bool classes_of(const mica_onnx *model, size_t output, mica__onnx_texts *out) {
+  const Onnx__GraphProto *graph = model->proto->graph;
+  if (output >= graph->n_output) return false;
+  const char *name = mica__onnx_text(graph->output[output]->name);
+  return mica__onnx_columns_of(&model->graph, name, out) || mica__onnx_texts_of(&model->graph, name, out);
+}
+
+bool mica_onnx_is_text(const mica_onnx *model, size_t output) {
+  mica__onnx_texts texts;
+  if (!model || output >= model->proto->graph->n_output) return false;
+  return mica__onnx_texts_of(&model->graph, mica__onnx_text(model->proto->graph->output[output]->name), &texts);
+}
+
+size_t mica_onnx_class_count(const mica_onnx *model, size_t output) {
+  mica__onnx_texts texts;
+  return model && classes_of(model, output, &texts) ? texts.count + (texts.more != NULL) : 0;
+}
+
+bool mica_onnx_class_name(const mica_onnx *model, size_t output, size_t index, char *text, size_t size) {
+  mica__onnx_texts texts;
+  if (!model || !text || !size || !classes_of(model, output, &texts)) return false;
+  if (texts.numbers && index < texts.count) {
+    snprintf(text, size, "%lld", (long long)texts.numbers[index]);
+    return true;
+  }
+  const ProtobufCBinaryData *found = mica__onnx_text_at(&texts, index);
+  if (!found) return false;
+  snprintf(text, size, "%.*s", found->len < size ? (int)found->len : (int)size, (const char *)found->data);
+  return true;
+}

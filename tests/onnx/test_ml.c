@@ -1,0 +1,299 @@
+/* labels: device single
+ *
+ * Operators of ai.onnx.ml on values that a reader can check by hand, and models that lie about their numbers. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/wire.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FLOAT 1
+#define INT64 7
+#define MOST 40
+
+/* An attribute: a list of reals or of integers, words parted by spaces, a text, a number or an integer. */
+typedef struct attribute {
+  const char *name;
+  char kind; /* f: reals, i: integers, w: words, t: a text, F: a number, I: an integer */
+  int count;
+  double list[MOST];
+  const char *text;
+} attribute;
+#define LIST(...)                                                                                                      \
+  (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)), { __VA_ARGS__ }
+#define REALS(name, ...)                                                                                               \
+  { name, 'f', LIST(__VA_ARGS__), NULL }
+#define INTS(name, ...)                                                                                                \
+  { name, 'i', LIST(__VA_ARGS__), NULL }
+#define WORDS(name, words)                                                                                             \
+  { name, 'w', 0, {0}, words }
+#define TEXT(name, text)                                                                                               \
+  { name, 't', 0, {0}, text }
+#define REAL(name, value)                                                                                              \
+  { name, 'F', 1, {value}, NULL }
+#define INT(name, value)                                                                                               \
+  { name, 'I', 1, {value}, NULL }
+
+typedef struct example {
+  const char *node; /* "Scaler x > y" */
+  attribute attributes[20];
+  int type; /* of x: FLOAT, or INT64 whose elements are in x all the same */
+  int64_t dims[3];
+  float x[24];
+  int y_count;
+  double y[24];         /* of output y */
+  const char *sentence; /* the model is refused with it; NULL: it gives y */
+  int version;
+} example;
+#define Y(...) LIST(__VA_ARGS__), NULL, 3
+#define REFUSED(sentence) 0, {0}, sentence, 3
+
+static void add_words(mica__text *message, const char *words) {
+  char word[64];
+  for (size_t n; *words; words += n + (words[n] == ' ')) {
+    n = strcspn(words, " ");
+    snprintf(word, sizeof word, "%.*s", (int)n, words);
+    wire_text(message, 9, word);
+  }
+}
+
+static void add_attribute(mica__text *node, const attribute *a) {
+  static const char kinds[] = "?FIt??fiw";
+  mica__text message = {0};
+  wire_text(&message, 1, a->name);
+  for (int i = 0; i < a->count; i++) {
+    if (a->kind == 'f' || a->kind == 'F') wire_float(&message, a->kind == 'f' ? 7 : 2, (float)a->list[i]);
+    if (a->kind == 'i' || a->kind == 'I') wire_int(&message, a->kind == 'i' ? 8 : 3, (int64_t)a->list[i]);
+  }
+  if (a->kind == 't') wire_text(&message, 4, a->text);
+  if (a->kind == 'w') add_words(&message, a->text);
+  wire_int(&message, 20, (int64_t)(strchr(kinds, a->kind) - kinds));
+  wire_inside(node, WIRE_NODE_ATTRIBUTE, &message);
+}
+
+/* A model of the node; `more` is a second node of ONNX's own, NULL for none. */
+static mica__text model_of(const example *e, const char *more) {
+  static const char *const domains[] = {"ai.onnx.ml", ""};
+  mica__text graph = {0}, node = wire_node(e->node), model = {0};
+  wire_text(&node, 7, domains[0]);
+  for (const attribute *a = e->attributes; a->name; a++) add_attribute(&node, a);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  if (more) node = wire_node(more), wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  mica__text x = wire_port("x", e->type ? e->type : FLOAT, e->dims), y = wire_port("y", FLOAT, (int64_t[]){-1});
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  wire_int(&model, 1, 8);
+  for (int i = 0; i < 2; i++) {
+    mica__text set = {0};
+    wire_text(&set, 1, domains[i]);
+    wire_int(&set, 2, i ? 17 : e->version);
+    wire_inside(&model, 8, &set);
+  }
+  wire_inside(&model, WIRE_MODEL_GRAPH, &graph);
+  return model;
+}
+
+static double result_at(const mica_tensor *y, const void *data, int i) {
+  return mica_tensor_dtype(y) == MICA_I64   ? (double)((const int64_t *)data)[i]
+         : mica_tensor_dtype(y) == MICA_F64 ? ((const double *)data)[i]
+                                            : (double)((const float *)data)[i];
+}
+
+static void check_result(const example *e, const mica_tensor *y) {
+  double data[24];
+  ck_assert(mica_tensor_dtype(y) == MICA_I64 || mica_tensor_dtype(y) == MICA_F32 || mica_tensor_dtype(y) == MICA_F64);
+  ck_assert_msg(mica_tensor_bytes(y) == (size_t)e->y_count * mica_dtype_size(mica_tensor_dtype(y)), "%s: %zu bytes",
+                e->node, mica_tensor_bytes(y));
+  ck_ok(mica_tensor_download(test_queue(), y, data, mica_tensor_bytes(y)));
+  for (int i = 0; i < e->y_count; i++) {
+    const double got = result_at(y, data, i);
+    ck_assert_msg(isnan(e->y[i]) ? isnan(got) : fabs(got - e->y[i]) <= 2e-6 * (1 + fabs(e->y[i])),
+                  "%s: element %d is %.9g, and should be %.9g", e->node, i, got, e->y[i]);
+  }
+}
+
+static void check_example(const example *e) {
+  mica__text file = model_of(e, NULL);
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  int64_t numbers[24];
+  mica_shape shape = {0};
+  for (int i = 0; i < 24; i++) numbers[i] = (int64_t)e->x[i];
+  while (e->dims[shape.rank] >= 0) shape.dim[shape.rank] = e->dims[shape.rank], shape.rank++;
+  ck_ok(mica_onnx_open_memory("m", file.data, file.length, &model));
+  mica__text_free(&file);
+  const mica_onnx_feed x = {.name = "x",
+                            .dtype = e->type ? MICA_I64 : MICA_F32,
+                            .shape = shape,
+                            .data = e->type ? (const void *)numbers : (const void *)e->x};
+  mica_status status = mica_onnx_runner_create(test_engine(), model, NULL, &runner);
+  if (status == MICA_OK) status = mica_onnx_run(runner, test_queue(), &x, 1);
+  if (e->sentence) {
+    ck_assert_msg(status != MICA_OK, "%s is not refused: %s", e->node, e->sentence);
+    ck_assert_msg(strstr(mica_error_message(), e->sentence) != NULL, "%s: %s", e->node, mica_error_message());
+  } else {
+    ck_assert_msg(status == MICA_OK, "%s: %s", e->node, mica_error_message());
+    check_result(e, mica_onnx_output(runner, 0));
+  }
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+}
+
+static void check_examples(const example *list, size_t count) {
+  for (size_t i = 0; i < count; i++) check_example(&list[i]);
+}
+#define CHECK(list) check_examples(list, sizeof(list) / sizeof *(list))
+
+/* --- preparing --- */
+
+START_TEST(numbers_are_prepared) {
+  static const example list[] = {
+      {"Scaler x > y", {REALS("offset", 1, 2), REALS("scale", 2, 10)}, 0, {2, 2, -1}, {1, 2, 3, 4}, Y(0, 0, 4, 20)},
+      {"Scaler x > y", {REALS("offset", 1), REALS("scale", 2)}, INT64, {2, 2, -1}, {1, 2, 3, 4}, Y(0, 2, 4, 6)},
+      {"Normalizer x > y", {TEXT("norm", "L1")}, 0, {2, 2, -1}, {3, -1, 0, 0}, Y(0.75, -0.25, 0, 0)},
+      {"Normalizer x > y", {TEXT("norm", "L2")}, 0, {1, 2, -1}, {3, -4}, Y(0.6, -0.8)},
+      {"Normalizer x > y", {TEXT("norm", "MAX")}, 0, {1, 2, -1}, {2, -4}, Y(1, -2)},
+      {"Binarizer x > y", {REAL("threshold", 1)}, 0, {3, -1}, {0, 1, 2}, Y(0, 0, 1)},
+      {"Imputer x > y",
+       {REALS("imputed_value_floats", 7, 8), REAL("replaced_value_float", NAN)},
+       0,
+       {2, 2, -1},
+       {NAN, 1, 2, NAN},
+       Y(7, 1, 2, 8)},
+      {"Imputer x > y",
+       {INTS("imputed_value_int64s", 5), INT("replaced_value_int64", -1)},
+       INT64,
+       {2, 2, -1},
+       {-1, 1, 2, -1},
+       Y(5, 1, 2, 5)},
+      {"FeatureVectorizer x x > y", {INTS("inputdimensions", 3, 1)}, 0, {1, 2, -1}, {1, 2}, Y(1, 2, 0, 1)},
+      {"ZipMap x > y", {INTS("classlabels_int64s", 4, 5)}, 0, {1, 2, -1}, {0.25F, 0.75F}, Y(0.25, 0.75)},
+  };
+  CHECK(list);
+}
+END_TEST
+
+/* --- linear models --- */
+
+START_TEST(linear_models_give_scores_and_labels) {
+  const double s = 1 / (1 + exp(-1.0)), e1 = exp(1), e2 = exp(2);
+  const attribute w = REALS("coefficients", 1, 2, 0, 1), b = REALS("intercepts", 0.5, 0);
+  const attribute one = REALS("coefficients", 1, -1), two = INTS("classlabels_ints", 3, 9);
+  const example list[] = {
+      {"LinearRegressor x > y", {w, b, INT("targets", 2)}, 0, {2, 2, -1}, {1, 1, 0, -1}, Y(3.5, 1, -1.5, -1)},
+      {"LinearRegressor x > y", {one}, 0, {2, -1}, {3, 1}, Y(2)},
+      {"LinearClassifier x > y p", {w, b, two}, 0, {2, 2, -1}, {1, 1, 0, -1}, Y(3, 9)},
+      {"LinearClassifier x > l y",
+       {REALS("coefficients", 1, 0, 0, 1), two, TEXT("post_transform", "SOFTMAX")},
+       0,
+       {1, 2, -1},
+       {1, 2},
+       Y(e1 / (e1 + e2), e2 / (e1 + e2))},
+      {"LinearClassifier x > l y",
+       {REALS("coefficients", 1, 0, 0, 1), two, TEXT("post_transform", "SOFTMAX_ZERO")},
+       0,
+       {1, 2, -1},
+       {1, 0},
+       Y(1, 0)},
+      {"LinearClassifier x > y p", {one, two}, 0, {2, 2, -1}, {1, 2, 2, 1}, Y(3, 9)},
+      {"LinearClassifier x > l y", {one, two, TEXT("post_transform", "LOGISTIC")}, 0, {1, 2, -1}, {2, 1}, Y(1 - s, s)},
+      {"LinearClassifier x > l y", {one, two}, 0, {1, 2, -1}, {2, 1}, Y(0, 1)},
+      {"LinearClassifier x > y p", {one, WORDS("classlabels_strings", "no yes")}, 0, {1, 2, -1}, {2, 1}, Y(1)},
+  };
+  CHECK(list);
+}
+END_TEST
+
+START_TEST(numbers_that_do_not_fit_are_refused) {
+  static const example list[] = {
+      {"Scaler x > y", {REALS("offset", 1, 2, 3)}, 0, {2, 2, -1}, {0}, REFUSED("offset has 3 numbers for 2 features")},
+      {"Scaler x > y", {REALS("bias", 1)}, 0, {2, -1}, {0}, REFUSED("attribute 'bias' is unknown")},
+      {"Normalizer x > y", {TEXT("norm", "L3")}, 0, {1, 2, -1}, {0}, REFUSED("norm is 'L3'")},
+      {"LinearRegressor x > y",
+       {REALS("coefficients", 1, 2, 3)},
+       0,
+       {1, 2, -1},
+       {0},
+       REFUSED("3 coefficients and 0 intercepts for 2 features")},
+      {"LinearRegressor x > y",
+       {REALS("coefficients", 1, 2), INT("targets", 1 << 30)},
+       0,
+       {1, 2, -1},
+       {0},
+       REFUSED("coefficients")},
+      {"LinearClassifier x > y p",
+       {REALS("coefficients", 1, 2), INTS("classlabels_ints", 1, 2, 3)},
+       0,
+       {1, 2, -1},
+       {0},
+       REFUSED("1 scores for 3 classes")},
+      {"LinearClassifier x > y p",
+       {REALS("coefficients", 1, 2)},
+       0,
+       {1, 2, -1},
+       {0},
+       REFUSED("there are no labels of classes")},
+      {"ZipMap x > y", {INTS("classlabels_int64s", 4, 5)}, 0, {1, 3, -1}, {0}, REFUSED("2 labels for 3 columns")},
+  };
+  CHECK(list);
+}
+END_TEST
+
+/* --- texts --- */
+
+static const example named = {"LinearClassifier x > l p",
+                              {REALS("coefficients", 1, -1), WORDS("classlabels_strings", "no yes")},
+                              0,
+                              {1, 2, -1},
+                              {0, 0},
+                              REFUSED(NULL)};
+
+START_TEST(labels_that_are_texts_have_names) {
+  mica__text file = model_of(&named, "Reshape l s > y");
+  char name[16];
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  ck_ok(mica_onnx_open_memory("m", file.data, file.length, &model));
+  mica__text_free(&file);
+  ck_assert(mica_onnx_is_text(model, 0));
+  ck_assert_uint_eq(mica_onnx_class_count(model, 0), 2);
+  ck_assert(mica_onnx_class_name(model, 0, 1, name, sizeof name));
+  ck_assert_str_eq(name, "yes");
+  ck_assert(mica_onnx_class_name(model, 0, 1, name, 3));
+  ck_assert_str_eq(name, "ye");
+  ck_assert(!mica_onnx_class_name(model, 0, 2, name, sizeof name));
+  ck_assert(!mica_onnx_class_name(model, 1, 0, name, sizeof name));
+  ck_assert(!mica_onnx_is_text(model, 1));
+  mica_onnx_close(model);
+
+  /* What computes with texts is refused: their places are no numbers of the model's. */
+  file = model_of(&named, "Add l l > y");
+  ck_ok(mica_onnx_open_memory("m", file.data, file.length, &model));
+  mica__text_free(&file);
+  ck_ok(mica_onnx_runner_create(test_engine(), model, NULL, &runner));
+  const mica_onnx_feed x = {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(1, 2), .data = named.x};
+  ck_assert_int_eq(mica_onnx_run(runner, test_queue(), &x, 1), MICA_E_UNSUPPORTED);
+  ck_assert_msg(strstr(mica_error_message(), "operand 0, 'l', holds texts"), "%s", mica_error_message());
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+}
+END_TEST
+
+Suite *test_suite(void) {
+#if !MICA_WITH_ONNX
+  return test_skip("this build has no protobuf-c");
+#endif
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("onnx ml");
+  TCase *tests = tcase_create("onnx ml");
+  tcase_add_test(tests, numbers_are_prepared);
+  tcase_add_test(tests, linear_models_give_scores_and_labels);
+  tcase_add_test(tests, numbers_that_do_not_fit_are_refused);
+  tcase_add_test(tests, labels_that_are_texts_have_names);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
