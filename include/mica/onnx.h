@@ -68,13 +68,13 @@ MICA_API mica_onnx_port mica_onnx_input(const mica_onnx *model, size_t index);
 MICA_API size_t mica_onnx_output_count(const mica_onnx *model);
 MICA_API mica_onnx_port mica_onnx_output_port(const mica_onnx *model, size_t index);
 
-/* True if output i is texts, classes that have names: a tensor of i64 whose elements are places in a list. */
+/* True if the output holds texts, such as class labels: a tensor of i64 whose elements are indices into a list. */
 MICA_API bool mica_onnx_is_text(const mica_onnx *model, size_t output);
-/* How long that list is; of an output with a column for each class (probabilities, also as maps, which ZipMap makes and
- * which are given as a tensor) how many classes have names. 0: neither. */
+/* The length of that list. For an output with a column per class, the number of columns: probabilities, and maps, which
+ * are given as such a tensor. 0 for every other output. */
 MICA_API size_t mica_onnx_class_count(const mica_onnx *model, size_t output);
-/* Writes name `index` of the list, which may be the text of an integer, into text[size], cut where it is longer. false:
- * there is none. */
+/* Writes the name of class `index`, which may be an integer, into text[size]; a longer name is cut. False if there is
+ * no such class. */
 MICA_API bool mica_onnx_class_name(const mica_onnx *model, size_t output, size_t index, char *text, size_t size);
 
 /* An operator that the model uses: "" is the domain of ONNX's own. count nodes have it, bodies and functions

@@ -50,7 +50,7 @@ static void print_port(const char *role, mica_onnx_port port) {
   if (*port.doc) printf("          %s\n", cli_clean(port.doc));
 }
 
-/* Names of an output's classes, as many as a line holds. */
+/* The most class names on a line. */
 #define CLASSES_SHOWN 20
 static void print_classes(const mica_onnx *model, size_t output) {
   char text[256];

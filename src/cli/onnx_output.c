@@ -61,8 +61,8 @@ static void format_element(const cli_onnx_output *o, int64_t i, char text[32]) {
 
 const char *cli_onnx_output_text(const cli_onnx_output *o, int64_t i) {
   char text[256];
-  const int64_t place = ((const int64_t *)o->data)[i];
-  const bool has = place >= 0 && mica_onnx_class_name(o->texts, o->index, (size_t)place, text, sizeof text);
+  const int64_t index = ((const int64_t *)o->data)[i];
+  const bool has = index >= 0 && mica_onnx_class_name(o->texts, o->index, (size_t)index, text, sizeof text);
   return cli_clean(has ? text : "?");
 }
 

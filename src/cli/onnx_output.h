@@ -12,11 +12,11 @@ typedef struct cli_onnx_output {
   mica_dtype dtype;
   mica_shape shape;
   const void *data;
-  const mica_onnx *texts; /* NULL; or the model of which this is output `index`, whose elements are places in a list */
+  const mica_onnx *texts; /* the model, if its output `index` holds texts; else NULL */
   size_t index;
 } cli_onnx_output;
 
-/* The text of element i, without control characters; "?" for a place outside the list. Valid until the next call. */
+/* The text of element i, without control characters; "?" for an index outside the list. Valid until the next call. */
 const char *cli_onnx_output_text(const cli_onnx_output *output, int64_t i);
 
 /* One line: name, dtype, shape and the first elements; where there are more also the least, the greatest and the mean,

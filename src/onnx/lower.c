@@ -111,7 +111,7 @@ static mica_status lower_call(mica__lowering *l, const mica__onnx_node *call) {
 
 /* --- nodes --- */
 
-/* Where an operator moves the elements of a tensor of texts, its result holds texts. */
+/* If an operator moves the elements of a tensor of texts, its result holds texts. */
 static void pass_texts(mica__lowering *l, const mica__onnx_node *node) {
   bool moves = false;
   if (l->status != MICA_OK || l->demands || !mica__lower_texts(l, node, 0)) return;

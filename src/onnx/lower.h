@@ -36,7 +36,7 @@ bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* operand k as an f32 for operators that Mica computes in floating point alone; f64 where the operand is. */
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k);
-/* The texts in which elements of operand k are places; NULL if it holds none. Operators that do not know texts are
+/* The texts in which elements of operand k are indices; NULL if it holds none. Operators that do not know texts are
  * refused such operands. */
 const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* The dtype that an element type's number in ONNX stands for in this lowering; false for those that Mica has not. */
@@ -90,8 +90,8 @@ int32_t mica__lower_choice(mica__lowering *l, const mica__onnx_node *node, const
 bool mica__lower_wants(const mica__onnx_node *node, int32_t k);
 /* Gives result k; computes it at once where it is known. A null value is an error: the graph's. */
 void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value);
-/* Gives result k, texts: i64 places in a list that lives as long as the model. */
-void mica__lower_text_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value places,
+/* Gives result k, texts: i64 indices in a list that lives as long as the model. */
+void mica__lower_text_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value indices,
                              mica__onnx_texts texts);
 /* Records an error: "model.onnx: node 'conv1' (Conv): " and the sentence. Returns the status. */
 mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mica_status status, const char *format,

@@ -22,7 +22,7 @@ typedef struct mica__lower_value {
   const Onnx__TensorProto *tensor; /* an initial value, made when it is first used */
   const Onnx__SparseTensorProto *sparse;
   const mica__lower_list *list; /* of a sequence, which has no value */
-  mica__onnx_texts texts;       /* of a tensor of texts, whose value has places in them */
+  mica__onnx_texts texts;       /* of a tensor of texts, whose value has indices in them */
 } mica__lower_value;
 
 /* The names of a graph or function that is being lowered. A body sees the names around it, a function does not. */

@@ -58,9 +58,9 @@ void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t 
   if (status != MICA_OK) l->status = status;
 }
 
-void mica__lower_text_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value places,
+void mica__lower_text_result(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value indices,
                              mica__onnx_texts texts) {
-  mica__lower_result(l, node, k, places);
+  mica__lower_result(l, node, k, indices);
   mica__lower_value *made = mica__lower_wants(node, k) ? mica__scope_find(l, node->outputs[k]) : NULL;
   if (made && l->status == MICA_OK) made->texts = texts;
 }

@@ -106,7 +106,7 @@ static bool has_name(const mica__lowering *l, const Onnx__TensorProto *proto, co
   return !l->scope->caller && l->root == &l->model->graph;
 }
 
-/* A tensor of texts: the place of each. */
+/* A tensor of texts: the index of each. */
 static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto, const mica__onnx_texts *texts) {
   mica_shape shape = {.rank = (int32_t)proto->n_dims};
   int64_t count = -1;
@@ -116,9 +116,9 @@ static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto,
                            mica__onnx_text(proto->name), texts->count);
     return (mica_value){0};
   }
-  int64_t *places = mica__lower_room(l, texts->count + 1, sizeof *places);
-  for (int64_t i = 0; places && i < count; i++) places[i] = i;
-  return places ? mica_constant(l->graph, MICA_I64, shape, places) : (mica_value){0};
+  int64_t *indices = mica__lower_room(l, texts->count + 1, sizeof *indices);
+  for (int64_t i = 0; indices && i < count; i++) indices[i] = i;
+  return indices ? mica_constant(l->graph, MICA_I64, shape, indices) : (mica_value){0};
 }
 
 mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto, const char *name) {

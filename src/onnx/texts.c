@@ -44,7 +44,7 @@ static const ProtobufCBinaryData *default_text(const mica__onnx_node *node) {
   return text && text->has_s ? &text->s : &unused;
 }
 
-/* True if the node's result holds texts: of an encoder those that it encodes as, and its default. */
+/* True if the node is an encoder into texts: they are its values and its default. */
 static bool take_encoder(const mica__onnx_node *node, mica__onnx_texts *out) {
   const Onnx__AttributeProto *tensor = mica__onnx_attr(node, "values_tensor");
   if (!take_texts(node, "values_strings", out) && !(tensor && mica__onnx_texts_in(tensor->t, out))) return false;

@@ -1,11 +1,11 @@
-/* onnx/texts.h: texts of a model. A tensor of texts is a tensor of i64: the places of its elements in a list of the
+/* onnx/texts.h: texts of a model. A tensor of texts is a tensor of i64: the indices of its elements in a list of the
  * file, which is found by following the value back to the attribute or the tensor that holds the list. */
 #ifndef MICA_ONNX_TEXTS_H
 #define MICA_ONNX_TEXTS_H
 
 #include "onnx/model.h"
 
-/* Texts of the file, and one more behind them if `more` is not NULL. Numbers instead of texts for classes that are
+/* Texts of the file, and one more after them if `more` is not NULL. Numbers instead of texts for classes that are
  * integers. */
 typedef struct mica__onnx_texts {
   const ProtobufCBinaryData *texts;
@@ -14,15 +14,15 @@ typedef struct mica__onnx_texts {
   const ProtobufCBinaryData *more;
 } mica__onnx_texts;
 
-/* The list in which elements of the value are places; false if they are none. */
+/* The list in which elements of the value are indices; false for numbers. */
 bool mica__onnx_texts_of(const mica__onnx_graph *graph, const char *name, mica__onnx_texts *out);
 /* The classes to which the columns of the value belong; false if it has none. */
 bool mica__onnx_columns_of(const mica__onnx_graph *graph, const char *name, mica__onnx_texts *out);
 /* True if a tensor of the file holds texts. */
 bool mica__onnx_texts_in(const Onnx__TensorProto *tensor, mica__onnx_texts *out);
-/* Operand k may be texts: the operator moves elements, or knows them. `moves`: its result 0 has those of operand 0. */
+/* True if operand k may hold texts. *moves: the operator moves the elements of operand 0 to result 0. */
 bool mica__onnx_takes_texts(const mica__onnx_node *node, int32_t k, bool *moves);
-/* Text i; NULL for numbers and behind the last. */
+/* Text i; NULL for numbers and after the last. */
 const ProtobufCBinaryData *mica__onnx_text_at(const mica__onnx_texts *texts, size_t i);
 
 #endif

@@ -15,10 +15,11 @@
 #define INT64 7
 #define MOST 40
 
-/* An attribute: a list of reals or of integers, words parted by spaces, a text, a number or an integer. */
+/* An attribute: a list of reals or of integers, words parted by spaces, a text, a number, an
+ * integer, or a tensor of one axis. */
 typedef struct attribute {
   const char *name;
-  char kind; /* f: reals, i: integers, w: words, t: a text, F: a number, I: an integer */
+  char kind; /* f: reals, i: integers, w: words, t: a text, F: a number, I: an integer, m: floats, u: bytes */
   int count;
   double list[MOST];
   const char *text;
@@ -29,6 +30,10 @@ typedef struct attribute {
   { name, 'f', LIST(__VA_ARGS__), NULL }
 #define INTS(name, ...)                                                                                                \
   { name, 'i', LIST(__VA_ARGS__), NULL }
+#define TENSOR(name, ...)                                                                                              \
+  { name, 'm', LIST(__VA_ARGS__), NULL }
+#define BYTES(name, ...)                                                                                               \
+  { name, 'u', LIST(__VA_ARGS__), NULL }
 #define WORDS(name, words)                                                                                             \
   { name, 'w', 0, {0}, words }
 #define TEXT(name, text)                                                                                               \
@@ -61,8 +66,20 @@ static void add_words(mica__text *message, const char *words) {
   }
 }
 
+/* A tensor of floats or of bytes. */
+static void add_tensor(mica__text *message, const attribute *a) {
+  float floats[MOST];
+  uint8_t bytes[MOST];
+  for (int i = 0; i < a->count; i++) floats[i] = (float)a->list[i], bytes[i] = (uint8_t)a->list[i];
+  const int64_t dims[] = {a->count, -1};
+  const bool real = a->kind == 'm';
+  mica__text tensor = wire_tensor(a->name, real ? FLOAT : 2, dims, real ? (const void *)floats : (const void *)bytes,
+                                  (size_t)a->count * (real ? sizeof *floats : 1));
+  wire_inside(message, 5, &tensor);
+}
+
 static void add_attribute(mica__text *node, const attribute *a) {
-  static const char kinds[] = "?FIt??fiw";
+  static const char kinds[] = "?FItm?fiw";
   mica__text message = {0};
   wire_text(&message, 1, a->name);
   for (int i = 0; i < a->count; i++) {
@@ -71,7 +88,8 @@ static void add_attribute(mica__text *node, const attribute *a) {
   }
   if (a->kind == 't') wire_text(&message, 4, a->text);
   if (a->kind == 'w') add_words(&message, a->text);
-  wire_int(&message, 20, (int64_t)(strchr(kinds, a->kind) - kinds));
+  if (a->kind == 'm' || a->kind == 'u') add_tensor(&message, a);
+  wire_int(&message, 20, a->kind == 'u' ? 4 : (int64_t)(strchr(kinds, a->kind) - kinds));
   wire_inside(node, WIRE_NODE_ATTRIBUTE, &message);
 }
 
@@ -243,6 +261,145 @@ START_TEST(numbers_that_do_not_fit_are_refused) {
 }
 END_TEST
 
+/* --- trees --- */
+
+/* A tree of one question, feature 1 against 0.5, whose leaves are worth 10 and 20. */
+#define STUMP(mode)                                                                                                    \
+  INTS("nodes_treeids", 0, 0, 0), INTS("nodes_nodeids", 0, 1, 2), INTS("nodes_featureids", 1, 0, 0),                   \
+      REALS("nodes_values", 0.5, 0, 0), WORDS("nodes_modes", mode " LEAF LEAF"), INTS("nodes_truenodeids", 1, 0, 0),   \
+      INTS("nodes_falsenodeids", 2, 0, 0)
+#define LEAVES                                                                                                         \
+  INTS("target_treeids", 0, 0), INTS("target_nodeids", 1, 2), INTS("target_ids", 0, 0), REALS("target_weights", 10, 20)
+#define TRACKS INTS("nodes_missing_value_tracks_true", 1, 0, 0)
+/* Below, at and above 0.5, and missing. */
+#define FOUR                                                                                                           \
+  {4, 2, -1}, { 0, 0.25F, 0, 0.5F, 0, 0.75F, 0, NAN }
+
+START_TEST(trees_ask_each_kind_of_question) {
+  static const example list[] = {
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_LEQ"), LEAVES}, 0, FOUR, Y(10, 10, 20, 20)},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_LT"), LEAVES}, 0, FOUR, Y(10, 20, 20, 20)},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_GTE"), LEAVES}, 0, FOUR, Y(20, 10, 10, 20)},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_GT"), LEAVES}, 0, FOUR, Y(20, 20, 10, 20)},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_EQ"), LEAVES}, 0, FOUR, Y(20, 10, 20, 20)},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_NEQ"), LEAVES}, 0, FOUR, Y(10, 20, 10, 10)},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_LEQ"), LEAVES, TRACKS}, 0, FOUR, Y(10, 10, 20, 10)},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_GT"), LEAVES, TRACKS}, 0, FOUR, Y(20, 20, 10, 10)},
+      {"TreeEnsembleRegressor x > y",
+       {STUMP("BRANCH_LT"), LEAVES, REALS("base_values", 1), TEXT("aggregate_function", "AVERAGE")},
+       0,
+       FOUR,
+       Y(11, 21, 21, 21)},
+  };
+  CHECK(list);
+}
+END_TEST
+
+/* Tree 0: is x at most 3? target 0 gets 1 or 2. Tree 1: is x one of 1, 2 and 5? then target 1 gets 40, else 80. */
+#define FOREST(how)                                                                                                    \
+  INTS("nodes_featureids", 0, 0), TENSOR("nodes_splits", 3, 0), BYTES("nodes_modes", 0, 6),                            \
+      INTS("nodes_truenodeids", 0, 2), INTS("nodes_falsenodeids", 1, 3), INTS("nodes_trueleafs", 1, 1),                \
+      INTS("nodes_falseleafs", 1, 1), INTS("leaf_targetids", 0, 0, 1, 1), TENSOR("leaf_weights", 1, 2, 40, 80),        \
+      INTS("tree_roots", 0, 1), INT("n_targets", 2), TENSOR("membership_values", 1, 2, 5, NAN),                        \
+      INT("aggregate_function", how)
+
+START_TEST(ensembles_have_sets_and_aggregates) {
+  static const example list[] = {
+      {"TreeEnsemble x > y", {FOREST(1)}, 0, {4, 1, -1}, {1, 2, 5, 4}, LIST(1, 40, 1, 40, 2, 40, 2, 80), NULL, 5},
+      {"TreeEnsemble x > y", {FOREST(0)}, 0, {2, 1, -1}, {1, 4}, LIST(0.5, 20, 1, 40), NULL, 5},
+      {"TreeEnsemble x > y", {FOREST(2)}, 0, {2, 1, -1}, {1, 4}, LIST(1, 40, 2, 80), NULL, 5},
+      {"TreeEnsemble x > y", {FOREST(3)}, 0, {2, 1, -1}, {1, 4}, LIST(1, 40, 2, 80), NULL, 5},
+      {"TreeEnsemble x > y", {FOREST(9)}, 0, {1, 1, -1}, {0}, 0, {0}, "aggregate_function 9", 5},
+  };
+  CHECK(list);
+}
+END_TEST
+
+START_TEST(classes_of_trees_follow_the_binary_rule) {
+  const double s = 1 / (1 + exp(-20.0));
+#define CLASSES                                                                                                        \
+  INTS("class_treeids", 0, 0), INTS("class_nodeids", 1, 2), INTS("class_ids", 0, 0), INTS("classlabels_int64s", 3, 9)
+  const example list[] = {
+      {"TreeEnsembleClassifier x > y p",
+       {STUMP("BRANCH_LEQ"), CLASSES, REALS("class_weights", -20, 20)},
+       0,
+       FOUR,
+       Y(3, 3, 9, 9)},
+      {"TreeEnsembleClassifier x > l y",
+       {STUMP("BRANCH_LEQ"), CLASSES, REALS("class_weights", -20, 20), TEXT("post_transform", "LOGISTIC")},
+       0,
+       FOUR,
+       Y(s, 1 - s, s, 1 - s, 1 - s, s, 1 - s, s)},
+      {"TreeEnsembleClassifier x > l y",
+       {STUMP("BRANCH_LEQ"), CLASSES, REALS("class_weights", 0.25, 0.75)},
+       0,
+       FOUR,
+       Y(0.75, 0.25, 0.75, 0.25, 0.25, 0.75, 0.25, 0.75)},
+  };
+  CHECK(list);
+}
+END_TEST
+
+START_TEST(trees_that_lie_are_refused) {
+#define NODES(yes, no, ...)                                                                                            \
+  INTS("nodes_treeids", 0, 0, 0, 0, 0), INTS("nodes_nodeids", 0, 1, 2, 3, 4), INTS("nodes_featureids", __VA_ARGS__),   \
+      REALS("nodes_values", 0, 0, 0, 0, 0), WORDS("nodes_modes", "BRANCH_LEQ LEAF LEAF BRANCH_LEQ BRANCH_LEQ"), yes,   \
+      no
+  static const example list[] = {
+      {"TreeEnsembleRegressor x > y",
+       {NODES(INTS("nodes_truenodeids", 1, 0, 0, 4, 3), INTS("nodes_falsenodeids", 2, 0, 0, 4, 3), 0, 0, 0, 0, 0),
+        LEAVES},
+       0,
+       FOUR,
+       REFUSED("lead back to themselves")},
+      {"TreeEnsembleRegressor x > y",
+       {NODES(INTS("nodes_truenodeids", 3, 0, 0, 0, 3), INTS("nodes_falsenodeids", 4, 0, 0, 1, 2), 0, 0, 0, 0, 0),
+        LEAVES},
+       0,
+       FOUR,
+       REFUSED("no node is the root of tree 0")},
+      {"TreeEnsembleRegressor x > y",
+       {NODES(INTS("nodes_truenodeids", 3, 0, 0, 1, 7), INTS("nodes_falsenodeids", 4, 0, 0, 1, 2), 0, 0, 0, 0, 0),
+        LEAVES},
+       0,
+       FOUR,
+       REFUSED("leads to a node that the tree lacks")},
+      {"TreeEnsembleRegressor x > y",
+       {NODES(INTS("nodes_truenodeids", 3, 0, 0, 1, 1), INTS("nodes_falsenodeids", 4, 0, 0, 1, 2), 0, 0, 0, 0, 5),
+        LEAVES},
+       0,
+       FOUR,
+       REFUSED("asks for feature 5 of 2")},
+      {"TreeEnsembleRegressor x > y",
+       {NODES(INTS("nodes_truenodeids", 3, 0, 0, 1, 1), INTS("nodes_falsenodeids", 4, 0, 0, 1, 2), 0, 0, 0, 0, -1),
+        LEAVES},
+       0,
+       FOUR,
+       REFUSED("asks for feature -1")},
+      {"TreeEnsembleRegressor x > y",
+       {STUMP("BRANCH_LEQ"), INTS("target_treeids", 0), INTS("target_nodeids", 1), INTS("target_ids", 1),
+        REALS("target_weights", 10)},
+       0,
+       FOUR,
+       REFUSED("a leaf counts for class 1")},
+      {"TreeEnsembleRegressor x > y",
+       {STUMP("BRANCH_LEQ"), INTS("target_treeids", 0), INTS("target_nodeids", 5), INTS("target_ids", 0),
+        REALS("target_weights", 10)},
+       0,
+       FOUR,
+       REFUSED("a weight is of a node that its tree lacks, node 5")},
+      {"TreeEnsembleRegressor x > y", {STUMP("BRANCH_UP"), LEAVES}, 0, FOUR, REFUSED("unknown word for node 0")},
+      {"TreeEnsembleRegressor x > y", {LEAVES}, 0, FOUR, REFUSED("the number of nodes is 0")},
+      {"TreeEnsembleRegressor x > y",
+       {STUMP("BRANCH_LEQ"), LEAVES, REALS("base_values", 1, 2)},
+       0,
+       FOUR,
+       REFUSED("base_values has 2 numbers for 1 targets")},
+  };
+  CHECK(list);
+}
+END_TEST
+
 /* --- texts --- */
 
 static const example named = {"LinearClassifier x > l p",
@@ -270,7 +427,7 @@ START_TEST(labels_that_are_texts_have_names) {
   ck_assert(!mica_onnx_is_text(model, 1));
   mica_onnx_close(model);
 
-  /* What computes with texts is refused: their places are no numbers of the model's. */
+  /* What computes with texts is refused: their indices are no numbers of the model's. */
   file = model_of(&named, "Add l l > y");
   ck_ok(mica_onnx_open_memory("m", file.data, file.length, &model));
   mica__text_free(&file);
@@ -293,6 +450,10 @@ Suite *test_suite(void) {
   tcase_add_test(tests, numbers_are_prepared);
   tcase_add_test(tests, linear_models_give_scores_and_labels);
   tcase_add_test(tests, numbers_that_do_not_fit_are_refused);
+  tcase_add_test(tests, trees_ask_each_kind_of_question);
+  tcase_add_test(tests, ensembles_have_sets_and_aggregates);
+  tcase_add_test(tests, classes_of_trees_follow_the_binary_rule);
+  tcase_add_test(tests, trees_that_lie_are_refused);
   tcase_add_test(tests, labels_that_are_texts_have_names);
   suite_add_tcase(suite, tests);
   return suite;

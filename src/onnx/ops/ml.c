@@ -119,13 +119,13 @@ bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const c
 }
 
 void mica__ml_give_labels(mica__lowering *l, const mica__onnx_node *node, const mica__ml_classes *classes,
-                          mica_value places) {
+                          mica_value indices) {
   if (classes->texts.texts) {
-    mica__lower_text_result(l, node, 0, places, classes->texts);
+    mica__lower_text_result(l, node, 0, indices, classes->texts);
     return;
   }
   const mica_value numbers = mica__ml_integers(l, MICA_SHAPE(classes->count), classes->texts.numbers);
-  mica__lower_result(l, node, 0, mica_gather(numbers, places, 0));
+  mica__lower_result(l, node, 0, mica_gather(numbers, indices, 0));
 }
 
 mica_value mica__ml_best(mica_value scores, double threshold) {

@@ -7,7 +7,7 @@
 /* Operand k as floats (N, F); a vector is one row. Null with an error recorded for another rank. */
 mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 
-/* Numbers of a list attribute, or of the tensor that newer sets have in its place; count is 0 for none. They live as
+/* Numbers of a list attribute, or of the tensor that newer sets have instead; count is 0 for none. They live as
  * long as the lowering. false: the error is recorded. */
 bool mica__ml_reals(mica__lowering *l, const mica__onnx_node *node, const char *list, const char *tensor,
                     mica__reals *out);
@@ -34,12 +34,12 @@ typedef struct mica__ml_classes {
   mica__onnx_texts texts; /* or numbers */
   int64_t count;
 } mica__ml_classes;
-/* Of the attributes classlabels_strings and `numbers`; false with an error recorded where there are both or none. */
+/* Labels in the attributes classlabels_strings or `numbers`. False with an error recorded for both, or neither. */
 bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const char *numbers, mica__ml_classes *out);
-/* Gives result 0: the labels at places (N), i64. */
+/* Gives result 0: the labels at indices (N), i64. */
 void mica__ml_give_labels(mica__lowering *l, const mica__onnx_node *node, const mica__ml_classes *classes,
-                          mica_value places);
-/* The place of the greatest score; of a single one the second class where it is above the threshold. */
+                          mica_value indices);
+/* The index of the greatest score; for a single score, 1 if it is above the threshold. */
 mica_value mica__ml_best(mica_value scores, double threshold);
 
 #endif
