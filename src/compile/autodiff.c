@@ -2,6 +2,7 @@
  * so that whatever simplifies, fuses and plans the forward pass does the same to the backward pass, and a gradient can
  * be differentiated again. */
 #include "ir/graph.h"
+#include "ops/select/registry.h"
 
 #include <mica/nodes.h>
 #include <stdlib.h>
@@ -74,12 +75,34 @@ static mica_status usable(backward *b, int32_t id, mica_value *value) {
   return MICA_OK;
 }
 
+/* True if the shapes differ in extents only that are open in one of them. */
+static bool may_be_equal(mica_shape a, mica_shape b) {
+  if (a.rank != b.rank) return false;
+  for (int32_t k = 0; k < a.rank; k++)
+    if (a.dim[k] != b.dim[k] && a.dim[k] != MICA_DYNAMIC && b.dim[k] != MICA_DYNAMIC) return false;
+  return true;
+}
+
+/* A share with the extents of its operand. */
+static mica_value fitted(mica_value share, mica_value operand) {
+  const mica_shape shape = mica_value_shape(operand);
+  int32_t open = 0;
+  if (mica_shape_equal(mica_value_shape(share), shape)) return share;
+  for (int32_t k = 0; k < shape.rank; k++) open += shape.dim[k] == MICA_DYNAMIC;
+  /* One open extent follows from the count; further ones are read from the operand. */
+  if (open <= 1) return mica_reshape(share, shape);
+  return mica__graph_add(&mica__op_reshape, (mica_value[]){share, operand}, 2, NULL);
+}
+
+/* Adds a rule's share. Where an open axis of one operand met a fixed axis of another, a rule may have the extent of the
+ * other operand, which is the same in every run: such a share is reshaped to its own operand's extents. */
 static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_value d) {
   char want[MICA__TYPE_TEXT], got[MICA__TYPE_TEXT];
   mica__type type = node_at(b, id)->type, is = {mica_value_dtype(d), mica_value_shape(d)};
-  if (is.dtype != type.dtype || !mica_shape_equal(is.shape, type.shape))
+  if (is.dtype != type.dtype || !may_be_equal(is.shape, type.shape))
     return mica__fail(MICA_E_STATE, "the gradient rule of %s gives %s for an operand %s", op->name,
                       mica__type_format(is, got), mica__type_format(type, want));
+  d = fitted(d, value_of(b, id));
   mica_value *sum = &b->grads[id - 1];
   *sum = sum->graph ? mica_add(*sum, d) : d;
   return b->graph->status;

@@ -97,6 +97,11 @@ mica_status mica__rnn_gradient(const mica__grad *grad) {
     at[k] = mica__present_index(attrs.present, k);
     operand[k] = at[k] < 0 ? none : grad->inputs[at[k]];
   }
+  const mica_shape weights[] = {mica_value_shape(operand[MICA__RNN_W]), mica_value_shape(operand[MICA__RNN_R])};
+  char text[2][MICA_SHAPE_TEXT];
+  if (!mica__shape_is_known(weights[0]) || !mica__shape_is_known(weights[1]))
+    return mica__fail(MICA_E_SHAPE, "rnn: a gradient needs w and r without open axes, not %s and %s",
+                      mica_shape_format(weights[0], text[0]), mica_shape_format(weights[1], text[1]));
   bool lstm = attrs.kind == MICA__RNN_LSTM;
   const mica_value given[MICA__RNN_GRAD_OPERANDS] = {operand[MICA__RNN_R],
                                                      grad->results[MICA__RNN_SUMS],
