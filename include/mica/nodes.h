@@ -69,13 +69,13 @@ MICA_UNARY_BUILDERS(MICA_UNARY_DECLARE)
 
 /* x scale + shift. Float. */
 MICA_API mica_value mica_affine(mica_value x, double scale, double shift);
-/* min(max(x, low), high); number. A NaN stays. low and high may be infinite. */
+/* min(max(x, low), high); number. A NaN stays. low <= high, else MICA_E_INVALID; both may be infinite. */
 MICA_API mica_value mica_clip(mica_value x, double low, double high);
 /* x < 0 ? slope x : x */
 MICA_API mica_value mica_leaky_relu(mica_value x, double slope);
 /* x < 0 ? alpha (e^x - 1) : x; Clevert et al. 2015 */
 MICA_API mica_value mica_elu(mica_value x, double alpha);
-/* x < 0 ? alpha (e^(x / alpha) - 1) : x; Barron 2017 */
+/* x < 0 ? alpha (e^(x / alpha) - 1) : x; alpha is not 0. Barron 2017 */
 MICA_API mica_value mica_celu(mica_value x, double alpha);
 /* x > threshold ? x : 0; Konda et al. 2014 */
 MICA_API mica_value mica_thresholded_relu(mica_value x, double threshold);
@@ -275,7 +275,7 @@ MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double a
  * axes that have no letter, which broadcast; without an arrow they come first. No letter twice in a term. Float. */
 MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
 
-/* --- rows; statistics in f32 for 16-bit types --- */
+/* --- rows; statistics in f32 for 16-bit types; an epsilon is finite and at least 0, else MICA_E_INVALID --- */
 
 /* e^x / sum e^x along an axis, without overflow. */
 MICA_API mica_value mica_softmax(mica_value x, int32_t axis);
@@ -418,12 +418,14 @@ MICA_API mica_value mica_nll(mica_value log_probabilities, mica_value target, co
 /* (a - b)^2 and |a - b| */
 MICA_API mica_value mica_mse(mica_value a, mica_value b, mica_loss_reduction reduction);
 MICA_API mica_value mica_mae(mica_value a, mica_value b, mica_loss_reduction reduction);
-/* The Huber loss: with d = a - b, d d / 2 where |d| <= delta, else delta (|d| - delta / 2). */
+/* The Huber loss: with d = a - b, d d / 2 where |d| <= delta, else delta (|d| - delta / 2). delta is
+ * finite and above 0. */
 MICA_API mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduction reduction);
-/* -(w t log s + (1 - t) log(1 - s)), s = sigmoid(logits), t the target in [0, 1], w the positive weight. */
+/* -(w t log s + (1 - t) log(1 - s)), s = sigmoid(logits), t the target in [0, 1], w the positive weight, finite and
+ * at least 0. */
 MICA_API mica_value mica_bce_with_logits(mica_value logits, mica_value target, double positive_weight,
                                          mica_loss_reduction reduction);
-/* sum(a b) / max(|a| |b|, epsilon) along an axis, which is dropped. */
+/* sum(a b) / max(|a| |b|, epsilon) along an axis, which is dropped. epsilon is finite and at least 0. */
 MICA_API mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t axis, double epsilon);
 /* p (log p - log_q), 0 where p is 0. */
 MICA_API mica_value mica_kl_divergence(mica_value log_q, mica_value p, mica_loss_reduction reduction);

@@ -12,7 +12,7 @@
 MICA_BEGIN_DECLS
 
 typedef struct mica_nms_config {
-  double threshold;   /* a box falls where its overlap with a kept one is above; 0: 0.5, MICA_ZERO: 0 */
+  double threshold;   /* a box falls where its overlap with a kept one is above, in [0, 1]; 0: 0.5, MICA_ZERO: 0 */
   double least;       /* only boxes of scores above it take part; 0: all, MICA_ZERO: above 0 */
   int64_t most;       /* boxes kept of a row, at most; 0: n */
   bool centers;       /* boxes are centre x, y, width, height */

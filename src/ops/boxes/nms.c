@@ -1,6 +1,7 @@
 /* Non-maximum suppression: operands boxes, scores and perhaps classes, results KEPT and COUNT. */
 #include "base/arith.h"
 #include "base/error.h"
+#include "ops/common/build.h"
 #include "ops/select/launch_check.h"
 #include "ops/sort/order.h"
 #include "runtime/kernel.h"
@@ -328,6 +329,10 @@ mica_nms_results mica_nms(mica_value boxes, mica_value scores, const mica_nms_co
                                  .least = mica__or_default(c.least, -INFINITY),
                                  .most = c.most,
                                  .centers = c.centers};
+  if (!mica_value_is_null(boxes) && !mica__builder_number("nms", boxes, "a threshold", attrs.threshold, 0, 1))
+    return (mica_nms_results){.kept = {0}};
+  if (!mica_value_is_null(boxes) && isnan(attrs.least))
+    return (mica_nms_results){mica__builder_fail("nms", boxes, MICA_E_INVALID, "the least score is NaN"), {0}};
   int32_t count = mica_value_is_null(c.classes) ? 2 : 3;
   mica_value kept = mica__graph_add(&mica__op_nms, (mica_value[]){boxes, scores, c.classes}, count, &attrs);
   return (mica_nms_results){kept, mica__graph_result(kept, COUNT)};

@@ -131,6 +131,9 @@ static mica_value mish_slope(mica_value a) {
 #define ROW(name, p, p_default, p_doc)                                                                                 \
   { #p, MICA__ATTR_REAL, offsetof(mica__##name##_attrs, p), p_default, p_doc, NULL }
 #define OPERANDS(...) ((mica_value[]){__VA_ARGS__})
+
+/* False, and the error is recorded, for attributes with which an op means nothing. */
+static bool has_meaning(const mica__op *op, mica_value x, double p, double q);
 #define UNARY(name, class, expr, int_expr, value, da, ...)                                                             \
   DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
   mica_value mica_##name(mica_value a) { return mica__graph_add(&mica__op_##name, &a, 1, NULL); }
@@ -138,12 +141,14 @@ static mica_value mish_slope(mica_value a) {
   ATTRS(name, ROW(name, p, p_default, p_doc))                                                                          \
   DESCRIPTOR(name, class, 1, expr, int_expr, .attrs = &name##_attrs, __VA_ARGS__)                                      \
   mica_value mica_##name(mica_value a, double p) {                                                                     \
+    if (!has_meaning(&mica__op_##name, a, p, 0)) return NONE;                                                          \
     return mica__graph_add(&mica__op_##name, &a, 1, &(mica__##name##_attrs){p});                                       \
   }
 #define UNARY2(name, class, p, p_default, p_doc, q, q_default, q_doc, expr, int_expr, value, da, ...)                  \
   ATTRS(name, ROW(name, p, p_default, p_doc), ROW(name, q, q_default, q_doc))                                          \
   DESCRIPTOR(name, class, 1, expr, int_expr, .attrs = &name##_attrs, __VA_ARGS__)                                      \
   mica_value mica_##name(mica_value a, double p, double q) {                                                           \
+    if (!has_meaning(&mica__op_##name, a, p, q)) return NONE;                                                          \
     return mica__graph_add(&mica__op_##name, &a, 1, &(mica__##name##_attrs){p, q});                                    \
   }
 #define BINARY(name, class, expr, int_expr, value, da, db, ...)                                                        \
@@ -157,3 +162,17 @@ static mica_value mish_slope(mica_value a) {
     return mica__graph_add(&mica__op_##name, OPERANDS(a, b, c), 3, NULL);                                              \
   }
 #include "ops/elementwise/elementwise.def"
+
+/* affine takes any number, since constants of a graph become its factors. */
+static bool has_meaning(const mica__op *op, mica_value x, double p, double q) {
+  if (!x.graph || op == &mica__op_affine) return true;
+  if (op == &mica__op_clip && !(p <= q))
+    mica__builder_fail(op->name, x, MICA_E_INVALID, "from %g to %g is no interval", p, q);
+  else if (op == &mica__op_celu && p == 0)
+    mica__builder_fail(op->name, x, MICA_E_INVALID, "alpha is 0, by which x is divided");
+  else if (isnan(p) || isnan(q))
+    mica__builder_fail(op->name, x, MICA_E_INVALID, "%s is NaN", op->attrs->rows[isnan(p) ? 0 : 1].name);
+  else
+    return true;
+  return false;
+}

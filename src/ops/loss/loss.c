@@ -2,6 +2,9 @@
  * operands have 16 bits. */
 #include "ops/common/build.h"
 
+#include <float.h>
+#include <math.h>
+
 static mica_value reduced(const char *op, mica_value losses, mica_value x, mica_loss_reduction reduction) {
   if (!mica__builder_choice(op, losses, "reduction", (int32_t)reduction, MICA_LOSS_REDUCTION_NONE + 1))
     return (mica_value){0};
@@ -95,6 +98,8 @@ mica_value mica_mae(mica_value a, mica_value b, mica_loss_reduction reduction) {
 }
 
 mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduction reduction) {
+  if (a.graph && !(delta > 0 && isfinite(delta)))
+    return mica__builder_fail("huber", a, MICA_E_INVALID, "delta is %g; it is above 0 and finite", delta);
   mica_value d = difference(a, b), size = mica_abs(d);
   mica_value near = mica_affine(mica_square(d), 0.5, 0), far = mica_affine(size, delta, -0.5 * delta * delta);
   return reduced("huber", mica_where(mica_less_equal(size, mica__number(d, delta)), near, far), a, reduction);
@@ -103,6 +108,9 @@ mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduct
 /* -(p t log s(x) + (1 - t) log(1 - s(x))) with s the sigmoid, by log s(x) = min(x, 0) - log(1 + e^-|x|). */
 mica_value mica_bce_with_logits(mica_value logits, mica_value target, double positive_weight,
                                 mica_loss_reduction reduction) {
+  if (logits.graph &&
+      !mica__builder_number("bce_with_logits", logits, "a positive weight", positive_weight, 0, DBL_MAX))
+    return (mica_value){0};
   mica_value x = mica__widen(logits), t = mica__widen(target);
   mica_value tail = mica_softplus(mica_neg(mica_abs(x)));
   mica_value against = mica_add(mica_relu(x), tail), in_favour = mica_add(mica_relu(mica_neg(x)), tail);
@@ -112,6 +120,8 @@ mica_value mica_bce_with_logits(mica_value logits, mica_value target, double pos
 }
 
 mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t axis, double epsilon) {
+  if (a.graph && !mica__builder_number("cosine_similarity", a, "an epsilon", epsilon, 0, DBL_MAX))
+    return (mica_value){0};
   mica_value wide_a = mica__widen(a), wide_b = mica__widen(b);
   mica_value dot = mica_sum(mica_mul(wide_a, wide_b), MICA_AXES(axis), false);
   mica_value squares =

@@ -5,6 +5,8 @@
 #include "ops/norm/norm.h"
 #include "ops/resample/resample.h"
 
+#include <math.h>
+
 bool mica__has_channels(const char *op, mica_value x, const mica_value *values, int32_t count) {
   mica_shape shape = mica_value_shape(x);
   if (!x.graph) return false;
@@ -31,6 +33,7 @@ mica_value mica__along_channels(mica_value value, mica_value x) {
 mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica_value mean, mica_value variance,
                            double epsilon) {
   if (!mean.graph || !variance.graph) return (mica_value){0};
+  if (!mica__epsilon_is_right("batch_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias, mean, variance}, 4)) return (mica_value){0};
   /* One factor and one term a channel, which a convolution before it can take in. */
   mica_value factor = mica_rsqrt(mica_affine(mica__widen(variance), 1, epsilon));
@@ -142,6 +145,7 @@ mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias
   mica_value m = {0}, v = {0}, y = {0};
   if (mean) *mean = m;
   if (variance) *variance = v;
+  if (!mica__epsilon_is_right("batch_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   const mica_axes axes = statistics_axes(x, 2, true);
   const mica_value wide = mica__widen(x), s = mica__along_channels(scale, x), b = mica__along_channels(bias, x);
@@ -160,6 +164,7 @@ mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias
 
 mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon) {
   mica_value m, v;
+  if (!mica__epsilon_is_right("instance_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("instance_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   if (mica_value_shape(x).rank < 3)
     return mica__builder_fail("instance_norm", x, MICA_E_SHAPE, "no axes but those of images and channels");
@@ -172,6 +177,7 @@ mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, d
 mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon) {
   mica_shape shape = mica_value_shape(x), split = {.rank = shape.rank + 1, .dim = {MICA__COPY_DIM(0), groups}};
   mica_value m, v;
+  if (!mica__epsilon_is_right("group_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("group_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
   if (!whole || split.rank > MICA_MAX_RANK)
@@ -190,6 +196,8 @@ mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, do
   if (!mica__has_channels("local_response_norm", x, NULL, 0)) return (mica_value){0};
   if (size < 1)
     return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE, "a window of %lld channels", (long long)size);
+  if (isnan(alpha) || isnan(beta) || isnan(k))
+    return mica__builder_fail("local_response_norm", x, MICA_E_INVALID, "alpha, beta or k is NaN");
   mica__axis_map window = {.kind = MICA__MAP_WINDOW};
   window.window =
       (mica__resample_window){.size = size, .stride = 1, .pad = (size - 1) / 2, .pad_end = size / 2, .dilation = 1};

@@ -25,6 +25,9 @@ mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bia
                                   const mica_communicator *communicator, int32_t channel,
                                   mica_batch_statistics *statistics);
 
+/* True if the epsilon is 0 or above, and finite; else the error is recorded. */
+bool mica__epsilon_is_right(const char *op, mica_value x, double epsilon);
+
 /* True if x has channels and each value that is not null has one element a channel; else the error is recorded. */
 bool mica__has_channels(const char *op, mica_value x, const mica_value *values, int32_t count);
 

@@ -22,6 +22,7 @@ mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bia
   mica_value wide = mica__widen(x);
   const mica_shape shape = mica_value_shape(x);
   if (statistics) *statistics = (mica_batch_statistics){.count = {0}};
+  if (!mica__epsilon_is_right("batch_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   if (shape.dim[1] == MICA_DYNAMIC)
     return mica__builder_fail("batch_norm", x, MICA_E_SHAPE, "channels of several ranks are not open");

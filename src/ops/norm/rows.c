@@ -5,6 +5,8 @@
  * op's rule, straight to the second. */
 #include "ops/norm/norm.h"
 
+#include <float.h>
+
 #define ROWS_ATTRS(X, S) X(S, AXES, axes, 0, "what a row is")
 MICA__ATTR_STRUCT(rows, ROWS_ATTRS);
 static MICA__ATTR_TABLE(rows, ROWS_ATTRS);
@@ -144,11 +146,15 @@ mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value
   return mica__narrow(y, x);
 }
 
+bool mica__epsilon_is_right(const char *op, mica_value x, double epsilon) {
+  return mica__builder_number(op, x, "an epsilon", epsilon, 0, DBL_MAX);
+}
+
 mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_value bias, double epsilon) {
   mica_axes axes;
   mica_value mean, variance;
-  if (!row_axes("layer_norm", x, axis, false, &axes) || !has_axes("layer_norm", x, axes, scale) ||
-      !has_axes("layer_norm", x, axes, bias))
+  if (!mica__epsilon_is_right("layer_norm", x, epsilon) || !row_axes("layer_norm", x, axis, false, &axes) ||
+      !has_axes("layer_norm", x, axes, scale) || !has_axes("layer_norm", x, axes, bias))
     return (mica_value){0};
   mica_value y = mica__scaled(mica__standardize(mica__widen(x), axes, epsilon, &mean, &variance), x, scale, bias);
   return mica__graph_mark(y, "layer_norm", (mica_value[]){x, scale, bias}, 3, (double[]){epsilon, axes.axis[0]}, 2);
@@ -156,7 +162,9 @@ mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_va
 
 mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon) {
   mica_axes axes;
-  if (!row_axes("rms_norm", x, axis, false, &axes) || !has_axes("rms_norm", x, axes, scale)) return (mica_value){0};
+  if (!mica__epsilon_is_right("rms_norm", x, epsilon) || !row_axes("rms_norm", x, axis, false, &axes) ||
+      !has_axes("rms_norm", x, axes, scale))
+    return (mica_value){0};
   mica_value wide = mica__widen(x);
   mica_value factor = mica_rsqrt(mica_affine(mica_mean(mica_square(wide), axes, true), 1, epsilon));
   mica_value y = mica_mul(wide, factor);
