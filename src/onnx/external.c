@@ -40,7 +40,9 @@ static mica_status open_inside(const char *folder, const char *who, const char *
   int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (at < 0) return mica__fail(MICA_E_IO, "the model's folder '%s': %s", folder, strerror(errno));
   mica_status status = MICA_OK;
-  for (const char *rest = location; rest && status == MICA_OK;) {
+  const char *rest = location;
+  while (!strncmp(rest, "./", 2)) rest += 2; /* the folder itself */
+  while (rest && status == MICA_OK) {
     const char *slash = strchr(rest, '/');
     status = open_component(&at, rest, slash ? (size_t)(slash - rest) : strlen(rest), !slash, who, location);
     rest = slash ? slash + 1 : NULL;

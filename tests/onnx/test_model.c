@@ -220,6 +220,10 @@ START_TEST(external_data_stay_inside) {
   files_write("outside.bin", weights, sizeof weights);
   ck_ok(run_external("w.bin", NULL, NULL));
   ck_ok(run_external("deeper/w.bin", "0", "512"));
+  ck_ok(run_external("./w.bin", NULL, NULL));
+  ck_ok(run_external("././deeper/w.bin", NULL, NULL));
+  ck_refused(run_external("./../outside.bin", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
+  ck_refused(run_external("./", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
   ck_refused(run_external("../outside.bin", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
   ck_refused(run_external("deeper/../../outside.bin", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
   ck_refused(run_external("/etc/passwd", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
