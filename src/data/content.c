@@ -5,9 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* As mica__file_read has it. */
-#define MOST_PLAIN ((size_t)1 << 30)
+#include <unistd.h>
 
 static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 && raw[0] == 0x1f && raw[1] == 0x8b; }
 
@@ -162,12 +160,14 @@ mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_siz
 mica_status mica__content_read(const char *path, uint8_t **data, size_t *size) {
   unsigned char *raw = NULL;
   size_t raw_size = 0;
+  uint8_t magic[2];
+  int file = -1;
+  MICA_TRY(mica__file_hold(path, &file));
+  const ssize_t got = pread(file, magic, sizeof magic, 0);
+  close(file);
   /* Read, not mapped: a file that is cut short in place would end the process. */
+  if (got != sizeof magic || !is_gzip(magic, sizeof magic)) return mica__file_read(path, data, size);
   MICA_TRY(mica__file_read_part(path, 0, 1, &raw, &raw_size));
-  if (!is_gzip(raw, raw_size) && raw_size > MOST_PLAIN) {
-    free(raw);
-    return mica__file_read(path, data, size); /* which refuses it */
-  }
   return mica__content_inflate(path, raw, raw_size, data, size);
 }
 

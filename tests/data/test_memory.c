@@ -2,6 +2,7 @@
  *
  * Files larger than what may be kept of them: every sample comes, and the memory of the process stays below the bound,
  * which is a third of the file. */
+#include "data/dataset.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -127,6 +128,17 @@ START_TEST(tables_stay_in_their_file) {
 }
 END_TEST
 
+/* A file that is too long is refused before it is read: this one has no memory that would hold it. */
+START_TEST(long_files_are_not_read) {
+  uint8_t *data = NULL;
+  size_t size = 0;
+  files_write_text("long.txt", "a");
+  ck_assert_int_eq(truncate(files_path("long.txt"), (off_t)1 << 42), 0);
+  ck_assert_int_eq(mica__content_read(files_path("long.txt"), &data, &size), MICA_E_IO);
+  ck_assert_ptr_null(data);
+}
+END_TEST
+
 Suite *test_suite(void) {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
   return test_skip("the sanitizer's own memory would be measured");
@@ -138,6 +150,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(tcase, 120);
   tcase_add_test(tcase, arrays_stay_in_their_file);
   tcase_add_test(tcase, tables_stay_in_their_file);
+  tcase_add_test(tcase, long_files_are_not_read);
   suite_add_tcase(suite, tcase);
   return suite;
 }
