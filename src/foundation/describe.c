@@ -17,9 +17,11 @@ static bool is_folder(const char *path) {
 
 bool mica_foundation_is(const char *path) {
   char magic[4] = {0};
-  if (!path) return false;
-  if (is_folder(path)) return mica__foundation_folder_is(path);
-  FILE *file = fopen(path, "rb");
+  struct stat about;
+  if (!path || stat(path, &about) != 0) return false;
+  if (S_ISDIR(about.st_mode)) return mica__foundation_folder_is(path);
+  /* A pipe is not opened: it waits for a writer. */
+  FILE *file = S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL;
   const bool read = file && fread(magic, 1, sizeof magic, file) == sizeof magic;
   if (file) fclose(file);
   return read && !memcmp(magic, "GGUF", sizeof magic);

@@ -77,4 +77,9 @@ ends 1 '' "mica info: there is no file $work/model/m-00002-of-00002.safetensors"
 printf '{"weight_map": {"a": "../x.safetensors"}}' >"$work/model/model.safetensors.index.json"
 run info "$work/model"
 ends 1 '' "*tensor \"a\" is in \"../x.safetensors\", which is outside the index's folder"
+
+# A pipe without a writer is not waited for.
+mkfifo "$work/pipe"
+timeout 60 "$mica" info "$work/pipe" >"$work/out" 2>&1
+[ $? -ne 124 ] || fault 'it waits for a pipe'
 exit "$failed"
