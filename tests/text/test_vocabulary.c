@@ -6,6 +6,7 @@
 #include "support/small_vocabulary.h"
 
 #include <check.h>
+#include <math.h>
 #include <mica/mica.h>
 #include <string.h>
 
@@ -134,6 +135,7 @@ END_TEST
 
 static const mica_gguf_text unknown_texts[] = {{"bert", 4}, {"nobody", 6}, {"a \xff", 3}, {"x y", 3}};
 static const int32_t numbers[] = {99, -1, 1};
+static const float unordered[13] = {[3] = NAN}, infinite[13] = {[12] = -INFINITY};
 
 static const struct {
   small_vocabulary which;
@@ -182,6 +184,16 @@ static const struct {
      {.kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = unknown_texts},
      MICA_E_FORMAT,
      "scores is not a list of numbers"},
+    {SMALL_LLAMA,
+     "tokenizer.ggml.scores",
+     {.kind = MICA_GGUF_KIND_F32, .array = true, .count = 13, .data = unordered},
+     MICA_E_FORMAT,
+     "scores: element 3 is not a finite number"},
+    {SMALL_LLAMA,
+     "tokenizer.ggml.scores",
+     {.kind = MICA_GGUF_KIND_F32, .array = true, .count = 13, .data = infinite},
+     MICA_E_FORMAT,
+     "scores: element 12 is not a finite number"},
     {SMALL_LLAMA,
      "tokenizer.ggml.bos_token_id",
      {.kind = MICA_GGUF_KIND_I32, .count = 1, .data = &numbers[0]},

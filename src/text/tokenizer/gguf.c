@@ -8,6 +8,7 @@
 #include "text/tokenizer/tokenizer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <mica/gguf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -176,7 +177,7 @@ static mica_status find_pre(const vocabulary *v, const struct pre **pre) {
   for (size_t i = 0; i < sizeof pres / sizeof *pres; i++) mica__text_addf(&known, "%s%s", i ? ", " : "", pres[i].name);
   const mica_status status =
       mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.pre is '%.*s', which is not known; known are %s",
-                 (int)(name.length % 60), name.bytes ? name.bytes : "", known.data ? known.data : "");
+                 mica__text_shown(name.length), name.bytes ? name.bytes : "", known.data ? known.data : "");
   mica__text_free(&known);
   return status;
 }
@@ -431,13 +432,17 @@ static mica_status write_json(vocabulary *v) {
   if (v->count > MICA__MOST_TOKENS)
     return mica__fail(MICA_E_FORMAT, "%zu tokens, more than %d", v->count, MICA__MOST_TOKENS);
   MICA_TRY(find_list(v, "scores", false, true, &v->scores));
+  /* What has no order cannot be sorted, and JSON does not have it. */
+  for (size_t i = 0; v->scores && i < v->count; i++)
+    if (!isfinite(mica_gguf_number(v->scores, i)))
+      return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.scores: element %zu is not a finite number", i);
   MICA_TRY(find_list(v, "token_type", false, true, &v->types));
   MICA_TRY(find_list(v, "merges", true, false, &v->merges));
   if (is_text(model, "gpt2")) return write_byte_level(v);
   if (is_text(model, "llama")) return write_sentencepiece(v);
   if (is_text(model, "t5")) return write_unigram(v);
   return mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.model is '%.*s', which is not one of gpt2, llama and t5",
-                    (int)(model.length % 60), model.bytes);
+                    mica__text_shown(model.length), model.bytes);
 }
 
 mica_status mica_tokenizer_open_gguf(const char *name, const mica_gguf *file, mica_tokenizer **tokenizer) {
