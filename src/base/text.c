@@ -30,7 +30,7 @@ static bool reserve(mica__text *text, size_t n) {
 
 void mica__text_add_bytes(mica__text *text, const char *s, size_t n) {
   if (!reserve(text, n)) return;
-  memcpy(text->data + text->length, s, n);
+  if (n) memcpy(text->data + text->length, s, n);
   text->length += n;
   text->data[text->length] = '\0';
 }

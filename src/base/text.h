@@ -17,6 +17,7 @@ typedef struct mica__text {
 } mica__text;
 
 void mica__text_add(mica__text *text, const char *s);
+/* s may be NULL if n is 0. */
 void mica__text_add_bytes(mica__text *text, const char *s, size_t n);
 void mica__text_addf(mica__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 mica_status mica__text_status(const mica__text *text);

@@ -15,7 +15,7 @@
 static const float numbers[6] = {1, -2, 3, -4, 5, -6};
 static const uint8_t blocks[36] = {1, 2, 3};
 static const uint8_t foreign[18] = {9};
-static const mica_gguf_text texts[] = {{"a", 1}, {"", 0}, {"gr\xc3\xbc\xc3\x9f", 6}};
+static const mica_gguf_text texts[] = {{"a", 1}, {NULL, 0}, {"gr\xc3\xbc\xc3\x9f", 6}};
 static const uint16_t shorts[] = {1, 65535};
 static const uint8_t bools[] = {1, 0};
 static const double half = 0.5;
