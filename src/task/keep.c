@@ -18,6 +18,8 @@
 #define BEST "best.safetensors"
 #define LAST "last.safetensors"
 
+#define MOST_BESIDE 999 /* folders beside one that became another run's */
+
 /* Metadata of the weights. Those of Mica 0.5.0 have none, and are of runs that have ended. */
 #define EPOCH_KEY "mica.epoch" /* from 1; 0: within the first. A checkpoint has it as well */
 #define EPOCHS_KEY "mica.epochs"
@@ -101,7 +103,10 @@ mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *
                     run->folder, all);
   if (has_file(run, LAST)) mica__text_addf(&text, "; mica train --resume --out %s goes on", run->folder);
   mica_status status = mica__text_status(&text);
-  if (status != MICA_OK) return status;
+  if (status != MICA_OK) {
+    mica__text_free(&text);
+    return status;
+  }
   free(run->stopped);
   run->stopped = text.data;
   return MICA_OK;
@@ -150,14 +155,15 @@ static mica_status write_beginning(mica_run *run) {
 /* A folder beside the run's, which holds another run now, so that nothing of this one is lost. */
 static mica_status move_beside(mica_run *run) {
   mica__text beside = {0};
-  for (int k = 1; k < 1000; k++) {
-    struct stat about;
+  struct stat about;
+  int k = 0;
+  do {
     mica__text_free(&beside);
-    beside = (mica__text){0};
+    if (++k > MOST_BESIDE)
+      return mica__fail(MICA_E_STATE, "%s.1 to %s.%d exist", run->folder, run->folder, MOST_BESIDE);
     mica__text_addf(&beside, "%s.%d", run->folder, k);
     MICA_TRY(mica__text_status(&beside));
-    if (lstat(beside.data, &about) != 0) break;
-  }
+  } while (lstat(beside.data, &about) == 0);
   free(run->folder);
   run->folder = beside.data;
   run->training.folder = run->trainer->config.folder = run->folder;
