@@ -4,8 +4,8 @@
  *   if (mica_weights_open("SmolLM2-135M-Instruct.Q4_1.gguf", &weights) != MICA_OK) ...
  *   const mica_weight_entry *table = mica_weights_find(weights, "token_embd.weight");
  *
- * Files are mapped, not read: opening touches their headers alone, except for a safetensors file that Mica wrote, which
- * is read whole to check its hash, and for tensors of bools. A file may be replaced by renaming while it is open. It must
+ * Files are mapped, not read: opening touches their headers alone. Two kinds are read whole: tensors of bools, and a
+ * safetensors file that Mica wrote, to check its hash. A file may be replaced by renaming while it is open. It must
  * not be cut short in place: reading the lost pages would end the process (SIGBUS).
  *
  * What is open does not change: several threads may read it at once. Experimental: may change in the next two minor
