@@ -277,8 +277,8 @@ lose TERM 2
 [ "$(grep -c '^stopped: stopped by another rank; the checkpoint is written' "$work/err")" = 1 ] ||
   fault "SIGTERM at one rank: $(cat "$work/err")"
 grep -q '^mica' "$work/err" && fault "more than a sentence: $(cat "$work/err")"
-timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1
-grep -q "nothing is left" "$work/out" || fault "SIGTERM at one rank left no checkpoint: $(cat "$work/out")"
+timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1 ||
+  grep -q "nothing is left" "$work/out" || fault "SIGTERM at one rank left no checkpoint: $(cat "$work/out")"
 
 # One that is asked to end while the other hangs does not wait for the watchdog.
 lose STOP 2 90 asked
