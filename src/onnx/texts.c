@@ -44,10 +44,11 @@ static const ProtobufCBinaryData *default_text(const mica__onnx_node *node) {
   return text && text->has_s ? &text->s : &unused;
 }
 
-/* True if the node is an encoder into texts: they are its values and its default. */
-static bool take_encoder(const mica__onnx_node *node, mica__onnx_texts *out) {
+bool mica__onnx_encoder_texts(const mica__onnx_node *node, mica__onnx_texts *out) {
   const Onnx__AttributeProto *tensor = mica__onnx_attr(node, "values_tensor");
-  if (!take_texts(node, "values_strings", out) && !(tensor && mica__onnx_texts_in(tensor->t, out))) return false;
+  if (!take_texts(node, "values_strings", out) && !take_texts(node, "cats_strings", out) &&
+      !take_texts(node, "classes_strings", out) && !(tensor && mica__onnx_texts_in(tensor->t, out)))
+    return false;
   out->more = default_text(node);
   return true;
 }
@@ -90,6 +91,11 @@ bool mica__onnx_takes_texts(const mica__onnx_node *node, int32_t k, bool *moves)
   return *moves || (k == 0 && is_one_of(node, know));
 }
 
+static bool is_encoder(const mica__onnx_node *node, mica__onnx_texts *out) {
+  static const char *const encoders[] = {"LabelEncoder", "CategoryMapper", NULL};
+  return is_one_of(node, encoders) && mica__onnx_encoder_texts(node, out);
+}
+
 static bool find(const mica__onnx_graph *graph, const char *name, bool columns, mica__onnx_texts *out) {
   *out = (mica__onnx_texts){0};
   for (int32_t steps = 0; steps <= graph->count; steps++) {
@@ -103,8 +109,8 @@ static bool find(const mica__onnx_graph *graph, const char *name, bool columns, 
       return take_texts(node, "classlabels_strings", out) || take_numbers(node, "classlabels_int64s", out) ||
              take_numbers(node, "classlabels_ints", out);
     if (!passes(node, columns))
-      return !columns && result == 0 &&
-             (take_texts(node, "classlabels_strings", out) || take_encoder(node, out) || take_constant(node, out));
+      return !columns && result == 0 && strcmp(node->op, "ZipMap") != 0 &&
+             (take_texts(node, "classlabels_strings", out) || is_encoder(node, out) || take_constant(node, out));
     name = node->inputs[0];
   }
   return false;
@@ -120,16 +126,24 @@ bool mica__onnx_columns_of(const mica__onnx_graph *graph, const char *name, mica
 
 /* --- for callers of the library --- */
 
+/* False if the file declares that the output holds something else than texts: a CategoryMapper works both ways. */
+static bool may_be_text(const Onnx__GraphProto *graph, size_t output) {
+  const Onnx__TypeProto *type = graph->output[output]->type;
+  const bool declared = type && type->tensor_type && type->tensor_type->elem_type;
+  return !declared || type->tensor_type->elem_type == STRING;
+}
+
 static bool classes_of(const mica_onnx *model, size_t output, mica__onnx_texts *out) {
   const Onnx__GraphProto *graph = model->proto->graph;
   if (output >= graph->n_output) return false;
   const char *name = mica__onnx_text(graph->output[output]->name);
-  return mica__onnx_columns_of(&model->graph, name, out) || mica__onnx_texts_of(&model->graph, name, out);
+  return mica__onnx_columns_of(&model->graph, name, out) ||
+         (may_be_text(graph, output) && mica__onnx_texts_of(&model->graph, name, out));
 }
 
 bool mica_onnx_is_text(const mica_onnx *model, size_t output) {
   mica__onnx_texts texts;
-  if (!model || output >= model->proto->graph->n_output) return false;
+  if (!model || output >= model->proto->graph->n_output || !may_be_text(model->proto->graph, output)) return false;
   return mica__onnx_texts_of(&model->graph, mica__onnx_text(model->proto->graph->output[output]->name), &texts);
 }
 

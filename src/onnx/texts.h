@@ -18,6 +18,8 @@ typedef struct mica__onnx_texts {
 bool mica__onnx_texts_of(const mica__onnx_graph *graph, const char *name, mica__onnx_texts *out);
 /* The classes to which the columns of the value belong; false if it has none. */
 bool mica__onnx_columns_of(const mica__onnx_graph *graph, const char *name, mica__onnx_texts *out);
+/* The texts that an encoder gives: its values, and its default after them. False if it gives numbers. */
+bool mica__onnx_encoder_texts(const mica__onnx_node *node, mica__onnx_texts *out);
 /* True if a tensor of the file holds texts. */
 bool mica__onnx_texts_in(const Onnx__TensorProto *tensor, mica__onnx_texts *out);
 /* True if operand k may hold texts. *moves: the operator moves the elements of operand 0 to result 0. */

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #if MICA_WITH_ONNX
-/* A node on x (f32), and on integers n and m; attributes of lists and of single integers. */
+/* A node on x (f32), and on integers n and m; attributes of lists and of single integers. Versions up to 5 belong to
+ * ai.onnx.ml. */
 static const struct {
   int64_t version;
   const char *node, *lists[3], *numbers[3], *text, *value;
@@ -89,6 +90,17 @@ static const struct {
     {17, "Compress x n > y", {NULL}, {"axis", NULL}, NULL, NULL},
     {17, "Softmax x > y", {NULL}, {"axis", NULL}, NULL, NULL},
     {17, "Hardmax x > y", {NULL}, {"axis", NULL}, NULL, NULL},
+    {1, "ArrayFeatureExtractor x n > y", {NULL}, {NULL}, NULL, NULL},
+    {1, "FeatureVectorizer x x > y", {"inputdimensions"}, {NULL}, NULL, NULL},
+    {1, "Imputer n > y", {"imputed_value_int64s"}, {"replaced_value_int64"}, NULL, NULL},
+    {1, "ZipMap x > y", {"classlabels_int64s"}, {NULL}, NULL, NULL},
+    {1, "OneHotEncoder n > y", {"cats_int64s"}, {"zeros"}, NULL, NULL},
+    {2, "LabelEncoder n > y", {"keys_int64s", "values_int64s"}, {"default_int64"}, NULL, NULL},
+    {1, "LinearRegressor x > y", {NULL}, {"targets"}, "post_transform", "PROBIT"},
+    {1, "SVMClassifier x > y z", {"vectors_per_class", "classlabels_ints"}, {NULL}, "kernel_type", "RBF"},
+    {1, "SVMRegressor x > y", {NULL}, {"n_supports", "one_class"}, "kernel_type", "POLY"},
+    {3, "TreeEnsembleRegressor x > y", {NULL}, {"n_targets", NULL}, "aggregate_function", "MIN"},
+    {3, "TreeEnsembleClassifier x > y z", {"classlabels_int64s"}, {NULL}, "post_transform", "LOGISTIC"},
 };
 #define OPERATORS (sizeof operators / sizeof *operators)
 
@@ -145,6 +157,49 @@ static void add_integers(mica__text *graph, const char *name, bytes *b) {
   wire_inside(graph, WIRE_GRAPH_INITIALIZER, &tensor);
 }
 
+/* Lists of reals of an operator of ai.onnx.ml. */
+static void add_reals(mica__text *node, const char *name, bytes *b, int64_t count) {
+  mica__text attribute = {0};
+  wire_text(&attribute, 1, name);
+  for (int64_t i = 0; i < count; i++) wire_float(&attribute, 7, (float)number(b));
+  wire_int(&attribute, 20, 6);
+  wire_inside(node, WIRE_NODE_ATTRIBUTE, &attribute);
+}
+
+/* Up to 8 nodes of trees whose numbers are the fuzzer's: names, branches, features, and what leaves count for. */
+static void add_trees(mica__text *node, bytes *b, bool regressor) {
+  static const char *const lists[] = {"nodes_treeids", "nodes_nodeids", "nodes_featureids", "nodes_truenodeids",
+                                      "nodes_falsenodeids"};
+  static const char *const leaves[2][3] = {{"class_treeids", "class_nodeids", "class_ids"},
+                                           {"target_treeids", "target_nodeids", "target_ids"}};
+  static const char *const modes[] = {"BRANCH_LEQ", "BRANCH_GT", "BRANCH_EQ", "LEAF"};
+  const int64_t count = next(b) % 8 + 1, weights = next(b) % 8;
+  mica__text words = {0};
+  wire_text(&words, 1, "nodes_modes");
+  for (int64_t i = 0; i < count; i++) wire_text(&words, 9, modes[next(b) % 4]);
+  wire_int(&words, 20, 8);
+  wire_inside(node, WIRE_NODE_ATTRIBUTE, &words);
+  for (int k = 0; k < 8; k++) {
+    mica__text list = {0};
+    wire_text(&list, 1, k < 5 ? lists[k] : leaves[regressor][k - 5]);
+    for (int64_t i = 0; i < (k < 5 ? count : weights); i++)
+      wire_int(&list, 8, k == 1 && next(b) % 8 ? i : next(b) % 4 ? next(b) % 8 : number(b));
+    wire_int(&list, 20, 7);
+    wire_inside(node, WIRE_NODE_ATTRIBUTE, &list);
+  }
+  add_reals(node, "nodes_values", b, count);
+  add_reals(node, regressor ? "target_weights" : "class_weights", b, weights);
+}
+
+static void add_ml(mica__text *node, const char *text, bytes *b) {
+  wire_text(node, 7, "ai.onnx.ml");
+  if (!strncmp(text, "Tree", 4)) add_trees(node, b, strstr(text, "Regressor") != NULL);
+  if (!strncmp(text, "SVM", 3) || !strncmp(text, "Linear", 6)) add_reals(node, "coefficients", b, next(b) % 16);
+  if (strncmp(text, "SVM", 3) != 0) return;
+  add_reals(node, "support_vectors", b, next(b) % 16);
+  add_reals(node, "rho", b, next(b) % 4);
+}
+
 static mica_shape model_of(bytes *b, mica__text *model) {
   /* All bytes choose the operator, so that a few seeds reach every one. */
   size_t at = 0;
@@ -160,12 +215,20 @@ static mica_shape model_of(bytes *b, mica__text *model) {
     if (operators[at].lists[k] && next(b) % 4) add_attribute(&node, operators[at].lists[k], b, true, NULL);
     if (operators[at].numbers[k] && next(b) % 4) add_attribute(&node, operators[at].numbers[k], b, false, NULL);
   }
+  const bool ml = operators[at].version <= 5;
+  if (ml) add_ml(&node, operators[at].node, b);
   if (operators[at].text) add_attribute(&node, operators[at].text, b, false, operators[at].value);
   wire_inside(&graph, WIRE_GRAPH_NODE, &node);
   mica__text x = wire_port("x", 1, dims), y = wire_port("y", 1, dims);
   wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
   wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
-  *model = wire_model_of(&graph, operators[at].version);
+  *model = wire_model_of(&graph, ml ? 17 : operators[at].version);
+  if (ml) {
+    mica__text set = {0};
+    wire_text(&set, 1, "ai.onnx.ml");
+    wire_int(&set, 2, operators[at].version);
+    wire_inside(model, 8, &set);
+  }
   return shape;
 }
 

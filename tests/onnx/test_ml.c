@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define FLOAT 1
+#define STRING_TENSOR 8
 #define INT64 7
 #define MOST 40
 
@@ -101,7 +102,8 @@ static mica__text model_of(const example *e, const char *more) {
   for (const attribute *a = e->attributes; a->name; a++) add_attribute(&node, a);
   wire_inside(&graph, WIRE_GRAPH_NODE, &node);
   if (more) node = wire_node(more), wire_inside(&graph, WIRE_GRAPH_NODE, &node);
-  mica__text x = wire_port("x", e->type ? e->type : FLOAT, e->dims), y = wire_port("y", FLOAT, (int64_t[]){-1});
+  mica__text x = wire_port("x", e->type ? e->type : FLOAT, e->dims),
+             y = wire_port("y", more ? STRING_TENSOR : FLOAT, (int64_t[]){-1});
   wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
   wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
   wire_int(&model, 1, 8);
@@ -190,6 +192,100 @@ START_TEST(numbers_are_prepared) {
        Y(5, 1, 2, 5)},
       {"FeatureVectorizer x x > y", {INTS("inputdimensions", 3, 1)}, 0, {1, 2, -1}, {1, 2}, Y(1, 2, 0, 1)},
       {"ZipMap x > y", {INTS("classlabels_int64s", 4, 5)}, 0, {1, 2, -1}, {0.25F, 0.75F}, Y(0.25, 0.75)},
+  };
+  CHECK(list);
+}
+END_TEST
+
+START_TEST(categories_become_numbers) {
+  const double x = NAN;
+  const example list[] = {
+      {"OneHotEncoder x > y", {INTS("cats_int64s", 4, 7)}, INT64, {3, -1}, {7, 5, 4}, Y(0, 1, 0, 0, 1, 0)},
+      {"OneHotEncoder x > y", {INTS("cats_int64s", 4, 7), INT("zeros", 0)}, 0, {2, -1}, {7, 5}, Y(0, 1, x, x)},
+      {"LabelEncoder x > y",
+       {INTS("keys_int64s", 4, 7), REALS("values_floats", 0.5, 2), REAL("default_float", 9)},
+       INT64,
+       {1, 3, -1},
+       {7, 5, 4},
+       Y(2, 9, 0.5)},
+      {"LabelEncoder x > y",
+       {REALS("keys_floats", 0.5, NAN), INTS("values_int64s", 3, 8)},
+       0,
+       {3, -1},
+       {NAN, 0.5F, 1},
+       Y(8, 3, -1)},
+      {"LabelEncoder x > y",
+       {TENSOR("keys_tensor", 1, 2), TENSOR("values_tensor", 10, 20), TENSOR("default_tensor", 5)},
+       0,
+       {3, -1},
+       {2, 1, 0},
+       LIST(20, 10, 5),
+       NULL,
+       4},
+      {"LabelEncoder x > y",
+       {INTS("keys_int64s", 4, 7), INTS("values_int64s", 1)},
+       INT64,
+       {1, -1},
+       {0},
+       REFUSED("2 keys and 1 values")},
+      {"LabelEncoder x > y",
+       {WORDS("keys_strings", "a b"), INTS("values_int64s", 1, 2)},
+       INT64,
+       {1, -1},
+       {0},
+       REFUSED("operand 0 holds numbers, and the categories are texts")},
+      {"CategoryMapper x > y",
+       {INTS("cats_int64s", 4, 7), WORDS("cats_strings", "a b")},
+       INT64,
+       {3, -1},
+       {7, 5, 4},
+       Y(1, 2, 0)},
+  };
+  CHECK(list);
+}
+END_TEST
+
+/* --- support vectors --- */
+
+START_TEST(support_vectors_are_weighed_by_kernels) {
+  const double near = exp(-0.5), far = exp(-2.5), s = 0.5 - 2 * near + far;
+#define VECTORS(type) REALS("support_vectors", 1, 0, 0, 1), TEXT("kernel_type", type)
+#define PAIR INTS("vectors_per_class", 1, 1), INTS("classlabels_ints", 3, 9), REALS("coefficients", 2, -1)
+  const example list[] = {
+      {"SVMRegressor x > y",
+       {VECTORS("RBF"), REALS("kernel_params", 0.5, 0, 0), REALS("coefficients", -2, 1), REALS("rho", 0.5),
+        INT("n_supports", 2)},
+       0,
+       {1, 2, -1},
+       {2, 0},
+       Y(s)},
+      {"SVMRegressor x > y",
+       {VECTORS("POLY"), REALS("kernel_params", 2, 1, 3), REALS("coefficients", 1, 1), REALS("rho", 0),
+        INT("n_supports", 2)},
+       0,
+       {1, 2, -1},
+       {-1, 1},
+       Y(26)},
+      {"SVMRegressor x > y", {REALS("coefficients", 2, 3), REALS("rho", -1)}, 0, {1, 2, -1}, {1, 1}, Y(4)},
+      {"SVMRegressor x > y",
+       {REALS("coefficients", 2, 3), REALS("rho", -1), INT("one_class", 1)},
+       0,
+       {2, 2, -1},
+       {1, 1, 0, 0},
+       Y(1, -1)},
+      {"SVMClassifier x > y z", {VECTORS("LINEAR"), PAIR, REALS("rho", 0)}, 0, {2, 2, -1}, {1, 1, 0, 1}, Y(3, 9)},
+      {"SVMClassifier x > y z",
+       {VECTORS("LINEAR"), PAIR, REALS("rho", 0, 1)},
+       0,
+       {1, 2, -1},
+       {1, 1},
+       REFUSED("2 classes with 2 vectors, 2 coefficients and 2 numbers in rho do not fit")},
+      {"SVMClassifier x > y z",
+       {VECTORS("LINEAR"), PAIR, REALS("rho", 0)},
+       0,
+       {1, 3, -1},
+       {1, 1, 1},
+       REFUSED("4 numbers in 2 support vectors for 3 features")},
   };
   CHECK(list);
 }
@@ -448,6 +544,8 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("onnx ml");
   TCase *tests = tcase_create("onnx ml");
   tcase_add_test(tests, numbers_are_prepared);
+  tcase_add_test(tests, categories_become_numbers);
+  tcase_add_test(tests, support_vectors_are_weighed_by_kernels);
   tcase_add_test(tests, linear_models_give_scores_and_labels);
   tcase_add_test(tests, numbers_that_do_not_fit_are_refused);
   tcase_add_test(tests, trees_ask_each_kind_of_question);
