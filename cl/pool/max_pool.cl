@@ -117,7 +117,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
   do {                                                                                                                 \
     const COMPUTEV(X_T, VW) v_ = v;                                                                                    \
     const MASK(VW) r_ = r, over_ = TRUTH(VW, COMBINE_OVER(v_, best)), under_ = TRUTH(VW, COMBINE_OVER(best, v_));      \
-    const MASK(VW) take_ = over_ | select(TRUTH(VW, r_ < best##_row), (MASK(VW))(0), under_);                          \
+    const MASK(VW) above_ = TRUTH(VW, r_ < best##_row), take_ = over_ | select(above_, (MASK(VW))(0), under_);         \
     best = select(best, v_, take_);                                                                                    \
     best##_row = select(best##_row, r_, take_);                                                                        \
     best##_column = select(best##_column, (MASK(VW))(c), take_);                                                       \

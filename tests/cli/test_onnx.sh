@@ -32,7 +32,7 @@ ends 0 "*run       *input 'x' has shape (?, 2), and was fed (8, 3)" ''
 run info "$work/relu.onnx" --shape z=1
 ends 2 '' 'mica info: --shape "z=1" names no input of the model; it has x float (?, 2)'
 run info resnet18 --shape x=1
-ends 2 '' 'mica info: --shape is for models in ONNX, and resnet18 is none'
+ends 2 '' 'mica info: --shape is for models in ONNX; resnet18 is not one'
 run info "$work/rule.onnx"
 ends 0 '*Rule  is not supported*the model cannot run' ''
 
