@@ -22,10 +22,10 @@ static bool product(mica_shape shape, int64_t *count) {
 static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   *rest = -1;
   for (int32_t i = 0; i < to->rank; i++) {
-    int64_t k = -2 - to->dim[i];
+    if (to->dim[i] < -1 - from.rank) return false;
+    const int64_t k = to->dim[i] < MICA_DYNAMIC ? -2 - to->dim[i] : -1;
     if (to->dim[i] == MICA_DYNAMIC && *rest >= 0) return false;
     if (to->dim[i] == MICA_DYNAMIC) *rest = i;
-    if (k >= from.rank) return false;
     if (k >= 0) to->dim[i] = from.dim[k];
   }
   return true;
