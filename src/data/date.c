@@ -32,7 +32,7 @@ typedef struct scan {
   const char *at, *end;
 } scan;
 
-/* A number of `least` to `most` digits; false where there are fewer or more. */
+/* A number of `least` to `most` digits; false if there are fewer or more. */
 static bool take_digits(scan *s, int least, int most, int64_t *number) {
   int count = 0;
   for (*number = 0; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++, count++) {

@@ -16,7 +16,7 @@ typedef struct mica__cells {
 
 /* What is known of a column before its kind is. */
 typedef struct mica__column_seen {
-  mica__cells no_dates; /* of the texts those that have the form of a date, and are none: 2024-02-30 */
+  mica__cells no_dates; /* texts in the form of a date that does not exist: 2024-02-30 */
   mica__cells texts, missing,
       words;             /* words: none, NA and so on, which say that a cell is missing, or are names of classes */
   size_t numbers, times; /* cells; times are texts or numbers */

@@ -12,7 +12,7 @@ static const char *const names[] = {
 #undef NAME
 };
 
-/* The scaling that a text names; FACTORS is said by tensors alone. */
+/* The scaling that a text names; only tensors can give FACTORS. */
 static mica_status read_scaling(const mica__config_source *f, const mica__config_value *kind,
                                 mica_foundation_scaling *scaling) {
   *scaling = MICA_FOUNDATION_SCALING_NONE;

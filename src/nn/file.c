@@ -101,7 +101,7 @@ static bool reads(mica__nn_extent which, const mica_nn_parameter_info *info) {
   return which == MICA__NN_WHOLE || (info->role == MICA_NN_ROLE_OPTIMIZER) == (which == MICA__NN_OPTIMISER);
 }
 
-/* Compares the tensors, or changes them. *missing: so many are not in the file; NULL: none may be missing. */
+/* Compares the tensors, or changes them. *missing: the number that the file lacks; NULL: none may be missing. */
 static mica_status take(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                         const mica_safetensors *file, bool changes, size_t *missing) {
   size_t lacking = 0;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define MOST_AXES 3
-/* Elements of a block, each of which is a filter. */
+/* Elements of a block; each is a filter. */
 #define MOST_ELEMENTS 65536
 
 /* The windows of an image: extents of the image, of a block, and how many blocks there are along each axis. */

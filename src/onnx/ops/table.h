@@ -48,7 +48,7 @@ typedef struct mica__onnx_attribute {
 const mica__onnx_op *mica__onnx_op_find(const char *domain, const char *name, int64_t version);
 /* The rows of its attributes. */
 const mica__onnx_attribute *mica__onnx_op_attributes(const mica__onnx_op *op, int32_t *count);
-/* Row i; NULL behind the last. */
+/* Row i; NULL past the last. */
 const mica__onnx_op *mica__onnx_op_at(size_t i);
 /* The newest version of a domain's operator set that the rows know; 0 for a domain without rows. */
 int64_t mica__onnx_newest(const char *domain);
