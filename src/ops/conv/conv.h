@@ -55,6 +55,8 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
 /* The dims of shapes and config; MICA_E_SHAPE. y is not looked at where it is NULL: then dims->out is what follows. */
 mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y,
                                mica__conv_dims *dims);
+/* Moves the axes that have one position to the front: kernels run along the last axis, and memory stays the same. */
+void mica__conv_lead_ones(mica__conv_dims *dims);
 /* Output extent; 0 where the filter does not fit once. more: zeros after the last element beyond `pad`. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 

@@ -99,6 +99,29 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
   return MICA_OK;
 }
 
+/* True if the axis has one position in all three tensors, and no padding. */
+static bool is_one(const mica__conv_dims *d, int axis) {
+  return d->in[axis] == 1 && d->filter[axis] == 1 && d->out[axis] == 1 && d->pad[axis] == 0;
+}
+
+void mica__conv_lead_ones(mica__conv_dims *d) {
+  mica__conv_dims old = *d;
+  int to = 2;
+  for (int from = 2; from >= 0; from--) {
+    if (is_one(&old, from)) continue;
+    d->in[to] = old.in[from];
+    d->filter[to] = old.filter[from];
+    d->out[to] = old.out[from];
+    d->stride[to] = old.stride[from];
+    d->pad[to] = old.pad[from];
+    d->dilation[to--] = old.dilation[from];
+  }
+  for (; to >= 0; to--) {
+    d->in[to] = d->filter[to] = d->out[to] = d->stride[to] = d->dilation[to] = 1;
+    d->pad[to] = 0;
+  }
+}
+
 static mica_status check_types(const mica_engine *engine, const mica_conv_epilogue *epilogue, mica__conv *conv) {
   mica_dtype dtype = mica_tensor_dtype(conv->x);
   conv->dtype = dtype;
@@ -194,6 +217,7 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   mica_shape shape = mica_tensor_shape(y);
   mica_status status = mica__conv_dims_of(config, mica_tensor_shape(x), mica_tensor_shape(w), &shape, &conv->dims);
   if (status != MICA_OK) return mica__fail_in(status, "conv");
+  mica__conv_lead_ones(&conv->dims);
   MICA_TRY(check_types(mica__queue_engine(queue), epilogue, conv));
   conv->allow_tf32 = config && config->allow_tf32 && conv->dtype == MICA_F32;
   MICA_TRY(set_result(epilogue, conv));

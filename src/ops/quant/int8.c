@@ -291,6 +291,7 @@ static mica_status launch_conv(const mica__exec *exec) {
   MICA_TRY(mica__conv_dims_of(&config, mica_tensor_shape(exec->inputs[0]), mica_tensor_shape(exec->inputs[1]), NULL,
                               &p.dims));
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  mica__conv_lead_ones(&p.dims);
   const bool matrix = is_matrix(&p.dims);
   p.depth = p.dims.c;
   if (p.in[MICA__INT8_OTHER] && (matrix || mica__int8_is_depthwise(&p) || !mica__int8_product_adds(&p)))
