@@ -1,5 +1,7 @@
 #include "cli/ranks.h"
 
+#include "cli/meeting.h"
+
 #include <ctype.h>
 #include <mica/device.h>
 #include <pthread.h>
@@ -14,9 +16,9 @@ static int number_of(const char *variable, int otherwise) {
   return value && *value ? atoi(value) : otherwise;
 }
 
-bool cli_ranks_is_follower(void) {
-  return mica_communicator_mpi_asked() && number_of("OMPI_COMM_WORLD_RANK", number_of("PMI_RANK", 0)) > 0;
-}
+static int own_rank(void) { return number_of("OMPI_COMM_WORLD_RANK", number_of("PMI_RANK", 0)); }
+
+bool cli_ranks_is_follower(void) { return mica_communicator_mpi_asked() && own_rank() > 0; }
 
 int cli_refuse_ranks(const cli_command *self) {
   if (!mica_communicator_mpi_asked()) return CLI_OK;
@@ -104,7 +106,10 @@ static int begin_mpi(const cli_command *self, const mica_communicator_config *co
   }
   if (ranks->count > 1) ranks->device[0] = ranks->device[local >= 0 && local < all ? local : 0];
   ranks->count = 1;
-  return mica_communicator_mpi(config, &ranks->communicator[0]) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  cli_meeting_begin(self, "start", config->timeout, own_rank());
+  const mica_status status = mica_communicator_mpi(config, &ranks->communicator[0]);
+  cli_meeting_end();
+  return status == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
 int cli_ranks_begin(const cli_command *self, const char *device, const char *devices, double timeout,

@@ -243,6 +243,18 @@ else
   echo 'speech: no rank of it is killed: this build lacks libsndfile'
 fi
 
+# --- a rank that never arrives: each of the two, stopped before it can join ---
+for late in 0 1; do
+  # shellcheck disable=SC2016 # the ranks' shells expand it
+  timeout 60 mpirun -n 2 sh -c '[ "$OMPI_COMM_WORLD_RANK" = "$0" ] && kill -STOP $$; exec "$@"' $late \
+    "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --watchdog 2 --quiet \
+    --out "$work/late" >"$work/out" 2>"$work/err"
+  status=$?
+  [ $status = 1 ] || fault "rank $late never came: exit status $status: $(cat "$work/err")"
+  grep -q "^mica train: rank $((1 - late)): the other ranks did not start within 2 s (--watchdog)" "$work/err" ||
+    fault "rank $late never came: $(cat "$work/err")"
+done
+
 # --- a rank that is killed, or hangs ---
 lose() {
   rm -rf "$work/lost"
