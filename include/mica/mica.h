@@ -20,7 +20,9 @@
  *   tokenizer                     texts as token ids and back, tokenizer.json
  *   chat_template                 conversations as the text that a chat model reads
  *   sampler                       tokens drawn from logits
- *   run report compare            tasks: data and settings become a folder with a trained network; runs side by side
+ *   run task report compare       tasks: data and settings become a folder with a trained network; runs side by side
+ *   run_text run_recommend        texts and recommendations from runs
+ *   run_convert                   exported, pruned and masked networks of runs
  *   transcribe                    sound to text as it comes
  *   compress                      smaller networks: weights and inputs of layers as integers
  *   blocks weights gguf           block types; published models' weights by name, whatever their files
@@ -98,6 +100,9 @@
 #include <mica/report.h>
 #include <mica/rnn.h>
 #include <mica/run.h>
+#include <mica/run_convert.h>
+#include <mica/run_recommend.h>
+#include <mica/run_text.h>
 #include <mica/safetensors.h>
 #include <mica/sampler.h>
 #include <mica/sequence.h>
@@ -107,6 +112,7 @@
 #include <mica/sparse.h>
 #include <mica/speech.h>
 #include <mica/status.h>
+#include <mica/task.h>
 #include <mica/tensor.h>
 #include <mica/tokenizer.h>
 #include <mica/train.h>

@@ -17,65 +17,13 @@
 #define MICA_RUN_H
 
 #include <mica/data.h>
-#include <mica/generate.h>
 #include <mica/report.h>
+#include <mica/task.h>
 #include <mica/train.h>
 
 MICA_BEGIN_DECLS
 
 typedef struct mica_run mica_run;
-
-/* --- settings --- */
-
-/* A setting as it is typed: {"augment", "flip"}. A FLAG's value is "true" or "false". */
-typedef struct mica_setting {
-  const char *name, *value;
-} mica_setting;
-
-#define MICA_SETTING_KIND_LIST(X)                                                                                      \
-  X(FLAG, "flag")                                                                                                      \
-  X(INT, "integer")                                                                                                    \
-  X(REAL, "number")                                                                                                    \
-  X(TEXT, "text")                                                                                                      \
-  X(CHOICE, "choice")                                                                                                  \
-  X(PATH, "path")
-
-typedef enum mica_setting_kind {
-#define MICA_SETTING_KIND_ENUM(name, text) MICA_SETTING_KIND_##name,
-  MICA_SETTING_KIND_LIST(MICA_SETTING_KIND_ENUM)
-#undef MICA_SETTING_KIND_ENUM
-} mica_setting_kind;
-
-/* A row of a table of settings: help, completion, checks and config.json are made from it. */
-typedef struct mica_setting_row {
-  const char *name;
-  mica_setting_kind kind;
-  const char *value;                  /* the default; "" where the run finds one */
-  const char *hint;                   /* how help calls a value: "RATE" */
-  const char *text;                   /* help */
-  double low, high;                   /* of INT and REAL, inclusive */
-  const char *(*names)(size_t index); /* CHOICE: the values; TEXT: names to list in help. NULL behind the last */
-  bool fixed;                         /* stays as it is when a run is resumed */
-  /* "loss=focal|huber": it does nothing where that setting has none of these values, "join=*": or where it is empty;
-   * NULL: it always does something. */
-  const char *of;
-} mica_setting_row;
-
-typedef struct mica_task_metric {
-  const char *name;
-  bool falling; /* lower is better */
-} mica_task_metric;
-
-/* The tasks in order: name, a line about it; NULL behind the last. */
-MICA_API const char *mica_task_name(size_t index);
-MICA_API const char *mica_task_text(size_t index);
-/* Settings of all tasks (task NULL), and those that a task adds; its metrics, the watched one first. The lists end with
- * a NULL name; NULL for no task of the name. */
-MICA_API const mica_setting_row *mica_task_settings(const char *task);
-MICA_API const mica_task_metric *mica_task_metrics(const char *task);
-/* Settings of all tasks for which a task has defaults of its own, "" for one that is found from the data. The list ends
- * with a NULL name; NULL for no task of the name. */
-MICA_API const mica_setting *mica_task_defaults(const char *task);
 
 /* --- runs --- */
 
@@ -191,19 +139,6 @@ MICA_API const char *mica_run_evaluated(const mica_run *run);
  * part may hold what was trained on, as a remark says. */
 MICA_API bool mica_run_evaluated_changed(const mica_run *run);
 
-/* How a run of the task speech finds texts in what its network hears. */
-typedef struct mica_text_search {
-  int32_t beam; /* prefixes that a search keeps (mica_ctc_search); 0: the run's setting, 16 with a text model */
-  const char *text_model; /* a file, as mica_text_model_open takes it; NULL: none */
-  int32_t text_order;     /* of a plain text; 0: 6 letters */
-  double text_weight;     /* of its log probability; 0: 0.5 */
-  double text_bonus;      /* added for each letter */
-} mica_text_search;
-
-/* Evaluations, predictions and reports find texts so from now on. search NULL: by the run's setting again.
- * MICA_E_UNSUPPORTED: a run of another task; MICA_E_INVALID; as mica_text_model_open. */
-MICA_API MICA_CHECKED mica_status mica_run_search(mica_run *run, const mica_text_search *search);
-
 /* What to predict from; one of files, data and text. */
 typedef struct mica_run_input {
   const char *const *files; /* pictures, folders of them, a table (.csv, .tsv) without or with the label's column, an
@@ -233,134 +168,8 @@ typedef struct mica_run_input {
 MICA_API MICA_CHECKED mica_status mica_run_predict(mica_run *run, const mica_run_input *input,
                                                    mica_report **prediction);
 
-/* Texts that a run of the task language continues. */
-typedef struct mica_run_texts {
-  const char *const *prompts;
-  const size_t *prompt_bytes; /* of each; NULL: they end with their first NUL */
-  size_t prompt_count;
-  int64_t length; /* tokens behind each prompt; 0: 200 */
-  /* A prompt that is longer than the network's context loses all but its last tokens, so many; and so many are kept of
-   * a text that has come to fill the context. 0: such a prompt is refused, and half a context is kept. */
-  int64_t window;
-  mica_sampling sampling;
-  /* Takes what continues a prompt as it is made; bytes may be cut within a character. Returns false to end. */
-  bool (*text)(void *user, size_t prompt, const char *bytes, size_t count);
-  void *user;
-} mica_run_texts;
-
-/* Continues the prompts, all at once, each as it would be alone. MICA_E_UNSUPPORTED: a run of another task;
- * MICA_E_INVALID: a prompt that is empty or too long, which is named, and what mica_generator_create refuses. Blocks.
- */
-MICA_API MICA_CHECKED mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts);
-
-typedef struct mica_run_export_config {
-  int64_t opset;           /* as in mica_onnx_write_config */
-  uint64_t external_bytes; /* likewise */
-} mica_run_export_config;
-
-/* Writes what the run predicts by as a model in ONNX (mica_onnx_write): inputs are called as the columns are, open in
- * the number of samples, outputs as the task calls them, in f32 whatever it was trained in. Values of layers have the
- * layers' names. Metadata: "mica.config" is config.json without the data's place, by which mica_run_open takes the file
- * for a run; "task", "classes", "input", "mean" and "deviation" as JSON, where the run has them: a picture's element is
- * (u8 / 255 - mean) / deviation of its channel, a number of a table (number - mean) / deviation of its column, of which
- * "columns" has the names in order; "categories", "category_classes" and "category_names" as the facts; so are "rate"
- * and "alphabet" of recordings, "mask_values" and "tile" of masks, "series", "targets", "window", "horizon", "season",
- * "scale", "level_mean" and "level_deviation" of series, "vocabulary", "from" and "to" of texts, "users", "items",
- * "rating_mean" and "rating_range" of recommendations. user and item are numbers in "users" and "items" counted from 1,
- * 0 standing for those that training had not; history has such numbers of items, the oldest first, from the left on,
- * zeros behind, and history_length says how many they are. Doc strings of inputs and outputs say so, and that of the
- * graph has them all. What is found by a search is the searcher's: a model of
- * "detect" gives all boxes and scores, of "speech" log probabilities (N, steps, 1 + letters), of "translate" the logits
- * of each next token of "read", of a ranking the scores of all items, the k-th of "items" being k from 1. Sounds go in
- * whole, (N, T) of any T. config may be NULL. MICA_E_UNSUPPORTED names the op that has no form in ONNX; nothing is
- * written then. */
-MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
-                                                  const mica_run_export_config *config);
-
-/* What a user thinks of an item, by the names that they have in the data. */
-typedef struct mica_run_rating {
-  const char *item;
-  double rating; /* of a run that ranks: not used, the items come in order of time */
-} mica_run_rating;
-
-/* Users and items that a run of the task recommend is asked for. */
-typedef struct mica_run_query {
-  const char *const *users; /* of the training */
-  size_t user_count;
-  const mica_run_rating *rated; /* a new user by ratings, whose items are left out */
-  size_t rated_count;
-  const char *rated_file;  /* in place of rated: a table of items and ratings, with or without a first line of names */
-  const char *const *like; /* items to which others are alike */
-  size_t like_count;
-  int64_t top;       /* items for each, at most 256; 0: 10 */
-  bool exclude_seen; /* of users: without the items that they had */
-  /* What else is known of the pairs, by columns of the table of interactions, as in {"hour", "17"}, for networks that
-   * take it. Columns that are not named count as missing. */
-  const mica_setting *context;
-  size_t context_count;
-} mica_run_query;
-
-/* A section for each user, then for the new one, then for each item: a table "items" of item, title and score, the best
- * first. MICA_E_NOT_FOUND names a user or an item that the training had not; MICA_E_INVALID: an item that is rated
- * twice, or a rating out of the range of the training's; MICA_E_UNSUPPORTED: a run of another task,
- * or a network that takes no new users. *prediction is the caller's to mica_report_destroy. Blocks. */
-MICA_API MICA_CHECKED mica_status mica_run_recommend(mica_run *run, const mica_run_query *query,
-                                                     mica_report **prediction);
-
 /* Facts of the run, curves of its history, and the task's sections about what was evaluated last. The caller's. */
 MICA_API MICA_CHECKED mica_status mica_run_report(mica_run *run, mica_report **report);
-
-/* --- pruning --- */
-
-/* name, text: how it is decided which channels go: those of small weights, or those by whose weights and gradients the
- * loss changes least. */
-#define MICA_PRUNE_METHOD_LIST(X)                                                                                      \
-  X(MAGNITUDE, "magnitude")                                                                                            \
-  X(TAYLOR, "taylor")
-
-typedef enum mica_prune_method {
-#define MICA_PRUNE_METHOD_ENUM(name, text) MICA_PRUNE_METHOD_##name,
-  MICA_PRUNE_METHOD_LIST(MICA_PRUNE_METHOD_ENUM)
-#undef MICA_PRUNE_METHOD_ENUM
-} mica_prune_method;
-
-/* "taylor"; NULL for a value that is none. */
-MICA_API const char *mica_prune_method_name(size_t method);
-
-typedef struct mica_prune_config {
-  const char *run;    /* the folder of a trained run */
-  const char *data;   /* to train on; NULL: the run's */
-  const char *folder; /* of the run that is made */
-  double flops;       /* the share of the FLOPs that is removed, between 0 and 1 */
-  mica_prune_method method;
-  int64_t steps; /* in which channels are removed, with an epoch of training between; 0: 3 */
-  /* Settings in place of the run's own. Epochs are half of the run's and the rate 0.3 of it unless given. */
-  const mica_setting *settings;
-  size_t setting_count;
-  mica_train_fn *report;
-  void *user;
-  const volatile int *stop;
-} mica_prune_config;
-
-/* Removes channels of a run's network (mica_pruning of mica/compress.h) in steps. *run is what is left, an ordinary
- * run in the folder with its weights in pruned.safetensors, to be fitted by mica_run_fit, which may be resumed; it is
- * opened and used as any other. MICA_E_STATE: nothing, or not enough, can be removed, which is said before any
- * training and leaves nothing, or it was stopped: pruned.safetensors has the weights so far, and the message says so;
- * else as mica_run_create. `quantize` holds for the fit, not for the steps. A remark says where data or settings hold
- * out other samples than the run's, which it may have been trained on. Blocks for steps - 1 epochs. */
-MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
-
-typedef struct mica_mask_config {
-  double share;       /* of each product's weights, between 0 and 1 */
-  const char *folder; /* to be made: a run */
-} mica_mask_config;
-
-/* Writes a copy of a run in which the weights of least magnitude are 0, a share of those of each layer with a matrix or
- * filters. It is what a packed file of it saves: the network computes as much as before, and nothing is trained, which
- * would fill the zeros. *zeros and *weights (both may be NULL): how many there are, of how many. MICA_E_STATE: the run
- * is quantised, or the folder holds one. */
-MICA_API MICA_CHECKED mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t *zeros,
-                                                int64_t *weights);
 
 /* --- what a run is --- */
 
@@ -388,5 +197,10 @@ MICA_API mica_engine *mica_run_engine(const mica_run *run);
 MICA_API mica_trainer *mica_run_trainer(const mica_run *run);
 
 MICA_END_DECLS
+
+/* Until 1.0 this header includes those of single tasks and of conversions. */
+#include <mica/run_convert.h>
+#include <mica/run_recommend.h>
+#include <mica/run_text.h>
 
 #endif
