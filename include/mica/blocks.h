@@ -6,6 +6,7 @@
 #define MICA_BLOCKS_H
 
 #include <mica/api.h>
+#include <mica/status.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,20 @@ MICA_API mica_block mica_block_named(const char *name);
 MICA_API int64_t mica_block_elements(mica_block block);
 /* Bytes of a block, 0 for MICA_BLOCK_NONE and for a value that is no block type. */
 MICA_API size_t mica_block_bytes(mica_block block);
+
+/* x[i] is element i of the blocks, exactly as GGUF defines it: one rounding to f32 at most. count is a number of
+ * elements, a multiple of mica_block_elements. blocks may stand at any address; it and x must not overlap.
+ * MICA_E_INVALID for MICA_BLOCK_NONE, a value that is no block type, a count that is no multiple, or NULL. */
+MICA_API MICA_CHECKED mica_status mica_block_dequantize(mica_block type, const void *blocks, int64_t count, float *x);
+
+/* Rounds x to blocks: count elements, a multiple of mica_block_elements. importance has a number from 0 on for each
+ * element; a search then finds scales with a small sum of importance times squared error. NULL: all elements count
+ * alike, and types of 32 elements are made by GGUF's own formulas, bit for bit.
+ *
+ * MICA_E_INVALID as above, and for elements or importances that are not finite, importances below 0, or a block whose
+ * scale exceeds the largest f16 (elements of about 5e5 in Q4_0, 8e6 in Q8_0); blocks then hold garbage. */
+MICA_API MICA_CHECKED mica_status mica_block_quantize(mica_block type, const float *x, int64_t count,
+                                                      const float *importance, void *blocks);
 
 MICA_END_DECLS
 
