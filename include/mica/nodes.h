@@ -58,6 +58,8 @@ MICA_BEGIN_DECLS
   X(silu, "x sigmoid(x); Elfwing et al. 2017")                                                                         \
   X(gelu, "x (1 + erf(x / sqrt 2)) / 2; Hendrycks and Gimpel 2016")                                                    \
   X(gelu_tanh, "x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2, their approximation")                                 \
+  X(quick_gelu, "x sigmoid(1.702 x), as CLIP has it; Hendrycks and Gimpel 2016")                                       \
+  X(relu2, "max(x, 0)^2; So et al. 2021")                                                                              \
   X(selu, "s (x < 0 ? t (e^x - 1) : x), s = 1.0507..., t = 1.6732...; Klambauer et al. 2017")                          \
   X(mish, "x tanh(log(1 + e^x)); Misra 2019")                                                                          \
   X(softplus, "log(1 + e^x)")                                                                                          \

@@ -43,9 +43,13 @@ typedef struct mica_rotary_config {
   double base;     /* 0: 10000 */
   int64_t rotated; /* features of a head that are rotated, the first ones; even; 0: all */
   bool interleave; /* pairs are features 2 i and 2 i + 1, as in the paper; else i and i + rotated / 2 (NeoX, Llama) */
+  /* rotated / 2 numbers above 0, read during the call: number i divides the frequency of pair i. Infinity: the pair is
+   * not rotated. NULL: all are 1. Longer contexts are made by these (linear, dynamic, YaRN, LongRoPE, Llama 3). */
+  const double *factors;
+  double scale; /* multiplies cosine and sine, so that scores grow by its square; 0: 1 */
 } mica_rotary_config;
-/* x (B, T, H, D) with pair i of features rotated by position base^(-2 i / rotated). positions as mica_positions gives
- * them. config may be NULL. Su et al. 2021. */
+/* x (B, T, H, D) with pair i of features rotated by position base^(-2 i / rotated) / factors[i]. positions as
+ * mica_positions gives them. config may be NULL. Su et al. 2021. */
 MICA_API mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_config *config);
 
 /* x (B, T, C) + a vector a position. LEARNED: rows of the parameter weight (length, C), N(0, 0.02); a position of
@@ -78,6 +82,12 @@ typedef struct mica_attention_past {
   mica_value count; /* (B) i32: how many of these there are, the last ones; the caller counts on */
 } mica_attention_past;
 
+/* Layers of attention, as bits of mica_nn_attention_config.without_bias. */
+#define MICA_ATTENTION_Q 1u
+#define MICA_ATTENTION_K 2u
+#define MICA_ATTENTION_V 4u
+#define MICA_ATTENTION_OUT 8u
+
 typedef struct mica_nn_attention_config {
   int64_t heads;     /* 0: 1 */
   int64_t groups;    /* G, of which heads are a multiple; 0: as many as heads; 1 is multi-query */
@@ -88,9 +98,17 @@ typedef struct mica_nn_attention_config {
   double dropout;         /* of the weights of attention, in training */
   mica_value mask;        /* b8 or added, broadcast to (B, H, Tq, Tk); not with ALIBI */
   mica_value key_lengths; /* (B) i32; not with a cache for x itself */
-  bool no_bias;
+  bool no_bias;           /* no layer has a bias */
+  /* MICA_ATTENTION_... bits: these layers have no bias. Layers that are not apart have all of Q, K and V, or none. */
+  uint32_t without_bias;
+  bool apart; /* queries, keys and values come of three layers, each with a weight of its own */
+  /* Each head's queries and keys have an RMS norm, with one scale (D) for all heads, before positions are rotated
+   * (Henry et al. 2020). */
+  bool qk_norm;
+  double qk_epsilon;             /* of these norms; 0: 1e-5, MICA_ZERO: 0 */
   mica_positions_kind positions; /* ROTARY and ALIBI act here, by mica_positions of x (and of the cache's offset) */
   mica_rotary_config rotary;
+  mica_value position_ids; /* i32 (T) or (B, T): ROTARY rotates x by these instead; not with past; null: none */
   const mica_kv_cache *cache;
   /* With a cache, in place of a memory, which is null: keys and values are those that the last run with a memory left
    * in the cache; key_lengths says how many of them count. */
@@ -101,17 +119,23 @@ typedef struct mica_nn_attention_config {
 
 /* Attention of x (B, T, C) to itself (memory null) or to memory (B, Tk, C'), H heads side by side: (B, T, C). Layers
  * "in_proj", weight ((H + 2 G) D, C), bias (rows for queries, keys, values: PyTorch's in_proj_weight and in_proj_bias),
- * or with a memory "q_proj" (H D, C) and "kv_proj" (2 G D, C'), whose rows are PyTorch's too; then "out_proj" (C, H D),
- * bias. config may be NULL. Vaswani et al. 2017, Shazeer 2019, Ainslie et al. 2023. */
+ * or with a memory "q_proj" (H D, C) and "kv_proj" (2 G D, C'), whose rows are PyTorch's too; if they are apart
+ * "q_proj" (H D, C), "k_proj" and "v_proj" (G D, C or C'). Then the norms "q_norm" and "k_norm", weight (D), and
+ * "out_proj" (C, H D), bias. config may be NULL. Vaswani et al. 2017, Shazeer 2019, Ainslie et al. 2023. */
 MICA_API mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                                       const mica_nn_attention_config *config);
 
-/* name, text. f of the block's two dense layers. SWIGLU: silu(a) b of a first layer that gives both (Shazeer 2020). */
+/* name, text. f of the block's dense layers: W2 f(W1 x), or of the last three, which are gated, W2 (f(W1 x) W3 x).
+ * RELU2: relu(x)^2 (So et al. 2021); GEGLU, GEGLU_TANH: GELU, exact and by tanh; SWIGLU: silu (Shazeer 2020). */
 #define MICA_FEED_FORWARD_LIST(X)                                                                                      \
   X(GELU, "gelu")                                                                                                      \
   X(GELU_TANH, "gelu_tanh")                                                                                            \
   X(RELU, "relu")                                                                                                      \
   X(SILU, "silu")                                                                                                      \
+  X(QUICK_GELU, "quick_gelu")                                                                                          \
+  X(RELU2, "relu2")                                                                                                    \
+  X(GEGLU, "geglu")                                                                                                    \
+  X(GEGLU_TANH, "geglu_tanh")                                                                                          \
   X(SWIGLU, "swiglu")
 
 typedef enum mica_feed_forward {
@@ -122,22 +146,45 @@ typedef enum mica_feed_forward {
 /* "swiglu"; "?" for a value that is none. */
 MICA_API const char *mica_feed_forward_name(mica_feed_forward kind);
 
+/* Where a block has its norms. BEFORE: x + f(norm(x)); AFTER: norm(x + f(x)), as published first; AROUND:
+ * x + norm(f(norm(x))), as Gemma has it. */
+typedef enum mica_block_norms {
+  MICA_BLOCK_NORMS_BEFORE,
+  MICA_BLOCK_NORMS_AFTER,
+  MICA_BLOCK_NORMS_AROUND,
+} mica_block_norms;
+
+/* How a block adds what its parts compute. SEQUENCE: each part sees the sum so far. ONE_NORM: attention and dense
+ * layers both see norm1(x) and are added to x at once (GPT-J, Phi); TWO_NORMS: the dense layers see norm2(x)
+ * (GPT-NeoX). */
+typedef enum mica_block_order {
+  MICA_BLOCK_ORDER_SEQUENCE,
+  MICA_BLOCK_ORDER_ONE_NORM,
+  MICA_BLOCK_ORDER_TWO_NORMS,
+} mica_block_order;
+
 typedef struct mica_transformer_config {
   mica_nn_attention_config self;  /* of x to itself */
   mica_nn_attention_config cross; /* of x to the memory: heads 0: those of self */
   int64_t hidden;                 /* features between the dense layers; 0: 4 C */
   mica_feed_forward feed_forward;
-  bool post_norm;                      /* norm(x + f(x)), as published first; else x + f(norm(x)) */
-  bool rms_norm;                       /* RMS norms, without bias (Zhang and Sennrich 2019), in place of layer norms */
-  double epsilon;                      /* of norms; 0: 1e-5 */
-  double dropout;                      /* of what each part adds, and between the dense layers as PyTorch has it */
+  bool apart;             /* dense layers are gate_proj, up_proj and down_proj instead of linear1 and linear2 */
+  bool no_feed_bias;      /* the dense layers have no bias; neither have they if self.no_bias is set */
+  mica_block_norms norms; /* of each part */
+  mica_block_order order; /* other than SEQUENCE: norms are BEFORE, and there is no memory */
+  bool post_norm;         /* the same as norms AFTER */
+  bool rms_norm;          /* RMS norms, without bias (Zhang and Sennrich 2019), in place of layer norms */
+  double epsilon;         /* of norms; 0: 1e-5 */
+  double dropout;         /* of what each part adds, and between the dense layers as PyTorch has it */
   mica_init_config weight, out_weight; /* of linear1 and of linear2; default: Xavier uniform */
 } mica_transformer_config;
 
 /* A block: attention to itself, then to the memory unless that is null (and cross.recall is not set), then two dense
  * layers; x (B, T, C) to (B, T, C). The names are those of PyTorch's TransformerEncoderLayer and, with a memory,
- * TransformerDecoderLayer: self_attn, multihead_attn, linear1, linear2, norm1, norm2, norm3. linear1 of SWIGLU has
- * 2 hidden rows, first a, then b. config may be NULL. */
+ * TransformerDecoderLayer: self_attn, multihead_attn, linear1, linear2, norm1, norm2, norm3; norms AROUND have
+ * norm1_after, norm2_after and norm3_after as well. linear1 of gated functions has 2 hidden rows, first W1, then W3.
+ * If they are apart, W1 is gate_proj, W3 up_proj and W2 down_proj, or W1 up_proj if it is not gated. config may be
+ * NULL. */
 MICA_API mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                                         const mica_transformer_config *config);
 

@@ -1,4 +1,5 @@
 /* Multi-head attention with its projections and its cache of keys and values. */
+#include "base/arith.h"
 #include "nn/divided.h"
 #include "nn/sequence.h"
 
@@ -24,13 +25,18 @@ mica_value mica__join_heads(mica_value x, int64_t width) {
 /* (B, T, H, D) as (B, H, T, D), and back. */
 static mica_value heads_first(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
 
-/* Columns for so many heads of each kind on this rank. */
-static mica_value project(mica_nn *nn, const char *name, mica_value x, const mica_nn_attention_config *c, int64_t first,
-                          int64_t second, int64_t third) {
-  const mica_dense_config config = {.no_bias = c->no_bias, .weight = mica__init_or(c->weight, xavier)};
+/* True if the layers of these bits have no bias. */
+static bool lacks_bias(const mica_nn_attention_config *c, uint32_t layers) {
+  return c->no_bias || (c->without_bias & layers) != 0;
+}
+
+/* A layer of so many heads of up to three kinds, of x behind mica__nn_fan_out. */
+static mica_value project(mica_nn *nn, const char *name, uint32_t layers, mica_value x,
+                          const mica_nn_attention_config *c, int64_t first, int64_t second, int64_t third) {
+  const mica_dense_config config = {.no_bias = lacks_bias(c, layers), .weight = mica__init_or(c->weight, xavier)};
   const int64_t size = c->head_size * mica__nn_ranks(nn);
   const int64_t sections[MICA__DIVISION_SECTIONS] = {first * size, second * size, third * size};
-  return mica__nn_columns(nn, name, mica__nn_fan_out(nn, x), sections, &config);
+  return mica__nn_columns(nn, name, x, sections, &config);
 }
 
 /* Queries, keys and values, (B, T, heads, D). */
@@ -54,19 +60,50 @@ static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, 
   return mica__split_heads(y, groups * heads, c->head_size);
 }
 
+static projected project_apart(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
+  x = mica__nn_fan_out(nn, x);
+  memory = mica_value_is_null(memory) ? x : mica__nn_fan_out(nn, memory);
+  projected p = {.q = split(nn, project(nn, "q_proj", MICA_ATTENTION_Q, x, c, c->heads, 0, 0), 1, 0, c)};
+  if (c->recall) return p;
+  const int64_t groups = c->groups;
+  p.k = split(nn, project(nn, "k_proj", MICA_ATTENTION_K, memory, c, groups, 0, 0), 0, 1, c);
+  p.v = split(nn, project(nn, "v_proj", MICA_ATTENTION_V, memory, c, groups, 0, 0), 0, 1, c);
+  if (mica_value_is_null(p.v) || (mica_value_shape(p.k).dim[2] == groups && mica_value_shape(p.v).dim[2] == groups))
+    return p;
+  mica__graph_fail(nn->graph, MICA_E_FORMAT,
+                   "the file that widths come from has other groups of heads for the layers "
+                   "q_proj, k_proj and v_proj of %s",
+                   nn->prefix);
+  return (projected){0};
+}
+
 static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
   const int64_t h = c->heads, g = c->groups;
+  if (c->apart) return project_apart(nn, x, memory, c);
+  x = mica__nn_fan_out(nn, x);
   if (mica_value_is_null(memory) && !c->recall) {
-    mica_value y = split(nn, project(nn, "in_proj", x, c, h, g, g), 1, 2, c);
+    mica_value y = split(nn, project(nn, "in_proj", MICA_ATTENTION_Q, x, c, h, g, g), 1, 2, c);
     return (projected){mica__section(y, 2, 0, c->heads), mica__section(y, 2, c->heads, c->groups),
                        mica__section(y, 2, c->heads + c->groups, c->groups)};
   }
-  projected p = {.q = split(nn, project(nn, "q_proj", x, c, h, 0, 0), 1, 0, c)};
+  projected p = {.q = split(nn, project(nn, "q_proj", MICA_ATTENTION_Q, x, c, h, 0, 0), 1, 0, c)};
   if (c->recall) return p;
-  mica_value y = split(nn, project(nn, "kv_proj", memory, c, g, g, 0), 0, 2, c);
+  memory = mica__nn_fan_out(nn, memory);
+  mica_value y = split(nn, project(nn, "kv_proj", MICA_ATTENTION_K, memory, c, g, g, 0), 0, 2, c);
   p.k = mica__section(y, 2, 0, c->groups);
   p.v = mica__section(y, 2, c->groups, c->groups);
   return p;
+}
+
+/* The RMS norm of each head of x (B, T, heads, D). All ranks have the scale, and each the gradient of its own heads. */
+static mica_value norm_heads(mica_nn *nn, const char *name, mica_value x, const mica_nn_attention_config *c) {
+  const mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = 1};
+  if (mica_value_is_null(x)) return x;
+  mica__nn_enter(nn, name, "rms_norm");
+  mica_value scale = mica_nn_parameter(nn, "weight", MICA_SHAPE(c->head_size), &ones);
+  scale = mica__nn_narrow(nn, mica__nn_fan_out(nn, scale));
+  mica_value y = mica_rms_norm(mica__nn_narrow(nn, x), -1, scale, mica__or_default(c->qk_epsilon, 1e-5));
+  return mica__nn_leave(nn, mica__nn_hooked(nn, MICA_NN_POINT_RESULT, y));
 }
 
 /* --- the cache --- */
@@ -151,6 +188,7 @@ static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
 }
 
 static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
+  const uint32_t in_proj = MICA_ATTENTION_Q | MICA_ATTENTION_K | MICA_ATTENTION_V;
   const char *wrong = NULL;
   mica_shape shape = mica_value_shape(x);
   if (mica__nn_missing(nn, "attention", x) || mica_value_is_null(x)) return false;
@@ -176,6 +214,10 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
     wrong = "a stream is causal, with a window of at least 2 and without a cache or a memory";
   else if (c->past && (c->positions == MICA_POSITIONS_KIND_ALIBI || !mica_value_is_null(c->mask)))
     wrong = "a stream takes no mask, and no ALiBi";
+  else if (!c->apart && (c->without_bias & in_proj) != 0 && (c->without_bias & in_proj) != in_proj)
+    wrong = "one layer of queries, keys and values has one bias";
+  else if (c->past && !mica_value_is_null(c->position_ids))
+    wrong = "a stream counts its own positions";
   if (wrong)
     mica__graph_fail(nn->graph, MICA_E_INVALID, "attention of %lld heads, %lld groups: %s", (long long)c->heads,
                      (long long)c->groups, wrong);
@@ -199,6 +241,8 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   c.heads = mica__nn_share_of(nn, "heads", c.heads);
   c.groups = mica__nn_share_of(nn, "groups of heads", c.groups);
   projected p = project_all(nn, x, memory, &c);
+  if (c.qk_norm) p.q = norm_heads(nn, "q_norm", p.q, &c);
+  if (c.qk_norm && !c.recall) p.k = norm_heads(nn, "k_norm", p.k, &c);
   mica_value key_positions = positions;
   if (c.past) {
     use_past(nn, &c, &p, &offset);
@@ -206,8 +250,9 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
     key_positions = mica_positions(p.k, null_value);
   }
   if (alone && c.positions == MICA_POSITIONS_KIND_ROTARY) {
-    p.q = mica_rotary(p.q, positions, &c.rotary);
-    p.k = mica_rotary(p.k, key_positions, &c.rotary);
+    const bool given = !mica_value_is_null(c.position_ids);
+    p.q = mica_rotary(p.q, given ? c.position_ids : positions, &c.rotary);
+    p.k = mica_rotary(p.k, given ? c.position_ids : key_positions, &c.rotary);
   }
   if (c.cache) {
     use_cache(nn, &c, alone || c.recall ? positions : mica_positions(memory, null_value), alone, goes_on, &p);
@@ -237,7 +282,8 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);
   y = mica__nn_recorded(nn, mica__join_heads(heads_first(y), c.heads * c.head_size));
   if (shared > 1) y = mica_reshape(y, MICA_SHAPE(c.cache->batch, MICA_DYNAMIC, c.heads * c.head_size));
-  const mica_dense_config out = {.no_bias = c.no_bias, .weight = mica__init_or(c.out_weight, xavier)};
+  const mica_dense_config out = {.no_bias = lacks_bias(&c, MICA_ATTENTION_OUT),
+                                 .weight = mica__init_or(c.out_weight, xavier)};
   y = mica__nn_rows(nn, "out_proj", y, heads * c.head_size, width, &out);
   mica_nn_pop(nn);
   return y;

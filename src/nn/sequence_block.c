@@ -17,31 +17,57 @@ static mica_value norm(mica_nn *nn, const char *name, mica_value x, const mica_t
   return c->rms_norm ? mica_nn_rms_norm(nn, name, x, &config) : mica_nn_layer_norm(nn, name, x, &config);
 }
 
-static mica_value activate(mica_value x, mica_feed_forward kind, int64_t hidden) {
+/* --- dense layers --- */
+
+static bool is_gated(mica_feed_forward kind) {
+  return kind == MICA_FEED_FORWARD_GEGLU || kind == MICA_FEED_FORWARD_GEGLU_TANH || kind == MICA_FEED_FORWARD_SWIGLU;
+}
+
+static mica_value activate(mica_value x, mica_feed_forward kind) {
   switch (kind) {
-  case MICA_FEED_FORWARD_GELU: return mica_gelu(x);
-  case MICA_FEED_FORWARD_GELU_TANH: return mica_gelu_tanh(x);
+  case MICA_FEED_FORWARD_GELU:
+  case MICA_FEED_FORWARD_GEGLU: return mica_gelu(x);
+  case MICA_FEED_FORWARD_GELU_TANH:
+  case MICA_FEED_FORWARD_GEGLU_TANH: return mica_gelu_tanh(x);
   case MICA_FEED_FORWARD_RELU: return mica_relu(x);
-  case MICA_FEED_FORWARD_SILU: return mica_silu(x);
-  case MICA_FEED_FORWARD_SWIGLU:
-    return mica_mul(mica_silu(mica__section(x, -1, 0, hidden)), mica__section(x, -1, hidden, hidden));
+  case MICA_FEED_FORWARD_SILU:
+  case MICA_FEED_FORWARD_SWIGLU: return mica_silu(x);
+  case MICA_FEED_FORWARD_QUICK_GELU: return mica_quick_gelu(x);
+  case MICA_FEED_FORWARD_RELU2: return mica_relu2(x);
   }
   return x.graph ? mica__graph_fail(x.graph, MICA_E_INVALID, "transformer: no function %d", (int)kind) : null_value;
 }
 
-static mica_value feed_forward(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width) {
-  const bool gated = c->feed_forward == MICA_FEED_FORWARD_SWIGLU;
-  const mica_dense_config first = {.weight = mica__init_or(c->weight, xavier), .no_bias = c->self.no_bias};
-  const mica_dense_config second = {.weight = mica__init_or(c->out_weight, xavier), .no_bias = c->self.no_bias};
-  const int64_t sections[MICA__DIVISION_SECTIONS] = {c->hidden, gated ? c->hidden : 0};
-  mica_value h = mica__nn_columns(nn, "linear1", mica__nn_fan_out(nn, x), sections, &first);
+/* What the first layers make of x, before the last one; *last is the name of that. */
+static mica_value hidden_of(mica_nn *nn, mica_value x, const mica_transformer_config *c, const mica_dense_config *how,
+                            const char **last) {
+  const bool gated = is_gated(c->feed_forward);
+  const int64_t one[MICA__DIVISION_SECTIONS] = {c->hidden}, two[MICA__DIVISION_SECTIONS] = {c->hidden, c->hidden};
+  *last = c->apart ? "down_proj" : "linear2";
+  x = mica__nn_fan_out(nn, x);
+  if (!gated) return activate(mica__nn_columns(nn, c->apart ? "up_proj" : "linear1", x, one, how), c->feed_forward);
+  if (c->apart) {
+    mica_value gate = activate(mica__nn_columns(nn, "gate_proj", x, one, how), c->feed_forward);
+    return mica_mul(gate, mica__nn_columns(nn, "up_proj", x, one, how));
+  }
+  mica_value both = mica__nn_columns(nn, "linear1", x, two, how);
+  if (mica_value_is_null(both)) return both;
   /* A network that was pruned has fewer. */
-  if (h.graph && gated)
-    h = activate(h, c->feed_forward, mica_value_shape(h).dim[2] / 2);
-  else
-    h = activate(h, c->feed_forward, c->hidden);
-  return mica__nn_rows(nn, "linear2", mica__nn_dropout_own(nn, h, c->dropout), c->hidden, width, &second);
+  const int64_t hidden = mica_value_shape(both).dim[2] / 2;
+  mica_value gate = activate(mica__section(both, -1, 0, hidden), c->feed_forward);
+  return mica_mul(gate, mica__section(both, -1, hidden, hidden));
 }
+
+static mica_value feed_forward(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width) {
+  const bool no_bias = c->self.no_bias || c->no_feed_bias;
+  const mica_dense_config first = {.weight = mica__init_or(c->weight, xavier), .no_bias = no_bias};
+  const mica_dense_config second = {.weight = mica__init_or(c->out_weight, xavier), .no_bias = no_bias};
+  const char *last = NULL;
+  mica_value h = hidden_of(nn, x, c, &first, &last);
+  return mica__nn_rows(nn, last, mica__nn_dropout_own(nn, h, c->dropout), c->hidden, width, &second);
+}
+
+/* --- the block --- */
 
 /* A part of the block: what it computes of x, between norm and sum. */
 typedef enum part { SELF, CROSS, FEED_FORWARD } part;
@@ -56,28 +82,61 @@ static mica_value compute(mica_nn *nn, part which, mica_value x, mica_value memo
   return feed_forward(nn, x, c, width);
 }
 
-mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica_value memory,
-                               const mica_transformer_config *config) {
-  static const char *const norms[] = {"norm1", "norm2", "norm3"};
-  mica_transformer_config c = config ? *config : (mica_transformer_config){0};
-  mica_shape shape = mica_value_shape(x);
-  if (mica__nn_missing(nn, "transformer", x) || mica_value_is_null(x)) return null_value;
-  if (shape.rank != 3 || shape.dim[2] < 1)
-    return mica__builder_fail("transformer", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
-  const int64_t width = shape.dim[2];
-  const bool crosses = !mica_value_is_null(memory) || c.cross.recall;
-  if (c.hidden == 0) c.hidden = 4 * width;
-  if (c.cross.heads == 0) c.cross.heads = c.self.heads, c.cross.groups = c.self.groups;
-  mica_nn_push(nn, name);
+/* Parts one after another, each with its norms. */
+static mica_value in_sequence(mica_nn *nn, mica_value x, mica_value memory, bool crosses,
+                              const mica_transformer_config *c, int64_t width) {
+  static const char *const names[] = {"norm1", "norm2", "norm3"};
+  static const char *const names_after[] = {"norm1_after", "norm2_after", "norm3_after"};
   int normed = 0;
   for (part which = SELF; which <= FEED_FORWARD; which++) {
     if (which == CROSS && !crosses) continue;
-    mica_value y = c.post_norm ? x : norm(nn, norms[normed], x, &c);
-    y = mica_nn_dropout(nn, compute(nn, which, y, memory, &c, width), c.dropout);
-    x = mica__residual_sum(x, y);
-    if (c.post_norm) x = norm(nn, norms[normed], x, &c);
+    mica_value y = c->norms == MICA_BLOCK_NORMS_AFTER ? x : norm(nn, names[normed], x, c);
+    y = compute(nn, which, y, memory, c, width);
+    if (c->norms == MICA_BLOCK_NORMS_AROUND) y = norm(nn, names_after[normed], y, c);
+    x = mica__residual_sum(x, mica_nn_dropout(nn, y, c->dropout));
+    if (c->norms == MICA_BLOCK_NORMS_AFTER) x = norm(nn, names[normed], x, c);
     normed++;
   }
+  return x;
+}
+
+/* x + attention(norm1(x)) + f(norm1(x) or norm2(x)). */
+static mica_value in_parallel(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width) {
+  mica_value first = norm(nn, "norm1", x, c);
+  mica_value second = c->order == MICA_BLOCK_ORDER_TWO_NORMS ? norm(nn, "norm2", x, c) : first;
+  mica_value attention = mica_nn_dropout(nn, compute(nn, SELF, first, null_value, c, width), c->dropout);
+  mica_value fed = mica_nn_dropout(nn, compute(nn, FEED_FORWARD, second, null_value, c, width), c->dropout);
+  return mica__residual_sum(mica__residual_sum(x, attention), fed);
+}
+
+/* False, with the error in the graph, for what a block cannot be. */
+static bool check(mica_value x, bool crosses, const mica_transformer_config *c) {
+  const mica_shape shape = mica_value_shape(x);
+  if (shape.rank != 3 || shape.dim[2] < 1)
+    mica__builder_fail("transformer", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
+  else if ((unsigned)c->norms > MICA_BLOCK_NORMS_AROUND || (unsigned)c->order > MICA_BLOCK_ORDER_TWO_NORMS)
+    mica__builder_fail("transformer", x, MICA_E_INVALID, "no norms %d, or no order %d", (int)c->norms, (int)c->order);
+  else if (c->post_norm && c->norms == MICA_BLOCK_NORMS_AROUND)
+    mica__builder_fail("transformer", x, MICA_E_INVALID, "norms are either AROUND or post_norm");
+  else if (c->order != MICA_BLOCK_ORDER_SEQUENCE && (crosses || c->post_norm || c->norms != MICA_BLOCK_NORMS_BEFORE))
+    mica__builder_fail("transformer", x, MICA_E_INVALID, "parallel parts have norms BEFORE, and no memory");
+  else
+    return true;
+  return false;
+}
+
+mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica_value memory,
+                               const mica_transformer_config *config) {
+  mica_transformer_config c = config ? *config : (mica_transformer_config){0};
+  const bool crosses = !mica_value_is_null(memory) || c.cross.recall;
+  if (mica__nn_missing(nn, "transformer", x) || mica_value_is_null(x) || !check(x, crosses, &c)) return null_value;
+  const int64_t width = mica_value_shape(x).dim[2];
+  if (c.post_norm) c.norms = MICA_BLOCK_NORMS_AFTER;
+  if (c.hidden == 0) c.hidden = 4 * width;
+  if (c.cross.heads == 0) c.cross.heads = c.self.heads, c.cross.groups = c.self.groups;
+  mica_nn_push(nn, name);
+  x = c.order == MICA_BLOCK_ORDER_SEQUENCE ? in_sequence(nn, x, memory, crosses, &c, width)
+                                           : in_parallel(nn, x, &c, width);
   mica_nn_pop(nn);
   return x;
 }

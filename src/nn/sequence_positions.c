@@ -33,11 +33,12 @@ mica_value mica_positions(mica_value x, mica_value offset) {
   return mica_add(mica_unsqueeze(offset, MICA_AXES(1)), mica_unsqueeze(along, MICA_AXES(0)));
 }
 
-/* A constant f32 vector: base^(-2 i / width) for i below count. */
-static mica_value frequencies(mica_graph *graph, double base, int64_t width, int64_t count) {
+/* A constant f32 vector: base^(-2 i / width) / factors[i] for i below count. factors NULL: 1. */
+static mica_value frequencies(mica_graph *graph, double base, int64_t width, int64_t count, const double *factors) {
   float *numbers = malloc((size_t)count * sizeof *numbers);
   if (!numbers) return mica__graph_fail_with(graph, mica__fail_nomem("positions"));
-  for (int64_t i = 0; i < count; i++) numbers[i] = (float)pow(base, -2.0 * (double)i / (double)width);
+  for (int64_t i = 0; i < count; i++)
+    numbers[i] = (float)(pow(base, -2.0 * (double)i / (double)width) / (factors ? factors[i] : 1));
   mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE(count), numbers);
   free(numbers);
   return value;
@@ -50,16 +51,17 @@ static mica_value frequencies(mica_graph *graph, double base, int64_t width, int
 static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_config *c, int64_t heads) {
   const int64_t pairs = c->rotated / 2;
   const int32_t pair_axis = c->interleave ? 4 : 3;
-  static const float signs[] = {-1, 1};
+  const float signs[] = {-(float)c->scale, (float)c->scale};
   mica_value sign = mica_constant(x.graph, MICA_F32, c->interleave ? MICA_SHAPE(2) : MICA_SHAPE(2, 1), signs);
   mica_value angle = mica_mul(mica_unsqueeze(mica_cast(positions, MICA_F32), MICA_AXES(-1)),
-                              frequencies(x.graph, c->base, c->rotated, pairs));
+                              frequencies(x.graph, c->base, c->rotated, pairs, c->factors));
   /* (T, pairs) or (B, T, pairs) beside heads and the two of a pair. */
   angle = mica_unsqueeze(angle, c->interleave ? MICA_AXES(-3, -1) : MICA_AXES(-3, -2));
   mica_shape split =
       MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->interleave ? pairs : 2, c->interleave ? 2 : pairs);
-  mica_value wide = mica_reshape(mica__widen(x), split);
-  mica_value y = mica_add(mica_mul(wide, mica_cos(angle)),
+  mica_value wide = mica_reshape(mica__widen(x), split), cosine = mica_cos(angle);
+  if (c->scale != 1) cosine = mica_affine(cosine, c->scale, 0);
+  mica_value y = mica_add(mica_mul(wide, cosine),
                           mica_mul(mica_flip(wide, MICA_AXES(pair_axis)), mica_mul(mica_sin(angle), sign)));
   return mica__narrow(mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->rotated)), x);
 }
@@ -73,9 +75,15 @@ mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_con
   const int64_t all = shape.dim[3];
   if (c.base == 0) c.base = 10000;
   if (c.rotated == 0) c.rotated = all;
+  if (c.scale == 0) c.scale = 1;
   if (c.rotated < 2 || c.rotated > all || c.rotated % 2 != 0 || !(c.base > 0))
     return mica__builder_fail("rotary", x, MICA_E_INVALID, "%lld of %lld features are rotated in pairs, by base %g",
                               (long long)c.rotated, (long long)all, c.base);
+  if (!isfinite(c.scale)) return mica__builder_fail("rotary", x, MICA_E_INVALID, "a scale of %g", c.scale);
+  for (int64_t i = 0; c.factors && i < c.rotated / 2; i++)
+    if (!(c.factors[i] > 0))
+      return mica__builder_fail("rotary", x, MICA_E_INVALID, "factor %lld is %g, not above 0", (long long)i,
+                                c.factors[i]);
   if (c.rotated == all) return rotate(x, positions, &c, shape.dim[2]);
   const mica_value parts[] = {rotate(mica_slice(x, 3, 0, c.rotated, 1), positions, &c, shape.dim[2]),
                               mica_slice(x, 3, c.rotated, all, 1)};
@@ -111,7 +119,7 @@ mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads) {
 static mica_value sinusoids(mica_value positions, int64_t width) {
   const int64_t pairs = (width + 1) / 2;
   mica_value angle = mica_mul(mica_unsqueeze(mica_cast(positions, MICA_F32), MICA_AXES(-1)),
-                              frequencies(positions.graph, 10000, width, pairs));
+                              frequencies(positions.graph, 10000, width, pairs, NULL));
   const mica_value both[] = {mica_unsqueeze(mica_sin(angle), MICA_AXES(-1)),
                              mica_unsqueeze(mica_cos(angle), MICA_AXES(-1))};
   mica_shape shape = mica_value_shape(positions), flat = {.rank = shape.rank + 1};

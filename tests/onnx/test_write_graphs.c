@@ -66,14 +66,15 @@ typedef mica_value unary_fn(mica_value x);
 
 static mica_value unary(mica_value x, mica_shape shape) {
   (void)shape;
-  static unary_fn *const list[] = {mica_neg,     mica_abs,      mica_square,   mica_relu,       mica_erf,   mica_sin,
-                                   mica_cos,     mica_tanh,     mica_floor,    mica_round,      mica_trunc, mica_ceil,
-                                   mica_sigmoid, mica_silu,     mica_gelu,     mica_gelu_tanh,  mica_selu,  mica_mish,
-                                   mica_atan,    mica_softplus, mica_softsign, mica_hard_swish, mica_sign,  mica_asinh};
+  static unary_fn *const list[] = {
+      mica_neg,        mica_abs,       mica_square, mica_relu,       mica_erf,  mica_sin,      mica_cos,
+      mica_tanh,       mica_floor,     mica_round,  mica_trunc,      mica_ceil, mica_sigmoid,  mica_silu,
+      mica_gelu,       mica_gelu_tanh, mica_selu,   mica_mish,       mica_atan, mica_softplus, mica_softsign,
+      mica_hard_swish, mica_sign,      mica_asinh,  mica_quick_gelu, mica_relu2};
   static unary_fn *const positive[] = {mica_sqrt,  mica_rsqrt, mica_log,       mica_log2,
                                        mica_log10, mica_log1p, mica_reciprocal};
   unary_fn *small[] = {mica_exp, mica_exp2, mica_expm1, mica_sinh, mica_cosh, mica_tan};
-  const uint32_t k = next(24), kind = next(4);
+  const uint32_t k = next(26), kind = next(4);
   if (kind == 0) return positive[k % 7](mica_affine(mica_abs(x), 1, 0.25));
   if (kind == 1) return small[k % 6](mica_clip(x, -1, 1));
   return list[k](x);

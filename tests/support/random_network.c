@@ -244,7 +244,7 @@ static void transformer(building *b) {
   if (!is_sequence(b) || axis(b, 1) > 128) return;
   mica_transformer_config c = {.self = {.heads = axis(b, 2) % 2 ? 1 : 2, .causal = b->draw[0] % 2, .no_bias = true},
                                .hidden = channels_from(b, b->draw[1], axis(b, 1)),
-                               .feed_forward = (mica_feed_forward)(b->draw[2] % 5),
+                               .feed_forward = (mica_feed_forward)(b->draw[2] % 9),
                                .post_norm = b->draw[3] % 2,
                                .rms_norm = b->draw[3] / 2 % 2,
                                .epsilon = 1e-2,

@@ -147,6 +147,17 @@ MICA__WRITE(gelu_tanh) {
   write_gelu(w, id, x, unary(w, "Tanh", scaled, NULL));
 }
 
+MICA__WRITE(quick_gelu) {
+  const char *x = x_of(w, node);
+  const char *gate = unary(w, "Sigmoid", binary(w, "Mul", x, number(w, id, 1.702), NULL), NULL);
+  binary(w, "Mul", x, gate, mica__write_own(w, id));
+}
+
+MICA__WRITE(relu2) {
+  const char *positive = unary(w, "Relu", x_of(w, node), NULL);
+  binary(w, "Mul", positive, positive, mica__write_own(w, id));
+}
+
 MICA__WRITE(mish) {
   const char *x = x_of(w, node);
   if (w->opset >= 18)
