@@ -5,7 +5,7 @@
 # A header opens with a comment, which begins the page. Then each comment and the declarations that follow it, up to the
 # next comment or blank line, become an entry under the name of the first declaration. "--- words ---" is a section.
 # X-macros (lines "X(name, "text")") become tables. Fails for a function marked MICA_API that has no comment before it,
-# and for a status MICA_E_... that mica/status.h does not declare.
+# and for a status MICA_E_... that mica/status.h does not declare. A line MICA_EXPERIMENTAL marks the page.
 
 function trim(text) {
   sub(/^[ \t\n]+/, "", text)
@@ -176,6 +176,8 @@ depth == 0 && line ~ /^\/\*/ {
 line == "" && depth == 0 { finish(); described = 0; next }
 # Guards, includes, helpers of X-macros and what C++ needs are no part of the contract.
 /^#(ifndef|define) MICA_[A-Z0-9_]*_H$/ || /^#(include|if|ifdef|else|endif|undef|elif)/ || /^MICA_(BEGIN|END)_DECLS/ { next }
+# The mark of an experimental header: its level stands below the opening comment.
+/^MICA_EXPERIMENTAL$/ { put("Level: **experimental**. The next minor version may change or remove this header.\n"); next }
 /^#define MICA_[A-Z_]*(DECLARE|FIELD|ENUM|ENUMERATOR)/ { skipping = line ~ /\\$/; next }
 skipping { skipping = line ~ /\\$/; next }
 

@@ -1,5 +1,5 @@
-/* mica/api.h: how a public function is marked, and how memory that the library hands out is given back. The library is
- * built with hidden visibility; only what is MICA_API is exported. */
+/* mica/api.h: macros that mark public functions and headers, and mica_free. The library is built with hidden
+ * visibility; it exports only functions marked MICA_API. */
 #ifndef MICA_API_H
 #define MICA_API_H
 
@@ -17,20 +17,24 @@
 #define MICA_API __attribute__((visibility("default")))
 #endif
 
-/* Marks functions whose result, a status, is not to be ignored: the compiler warns of a call that does. */
+/* Marks functions that return a status. The compiler warns if a caller ignores it. */
 #if defined(__GNUC__)
 #define MICA_CHECKED __attribute__((warn_unused_result))
 #else
 #define MICA_CHECKED
 #endif
 
-/* A real zero in a field of type double whose 0 stands for a default: such fields tell -0.0 from 0. */
+/* Stands before the declarations of a header that is experimental: the next minor version may change or remove them
+ * without a transition. Expands to nothing. */
+#define MICA_EXPERIMENTAL
+
+/* Zero, for fields of type double in which 0 means the default. Such fields distinguish -0.0 from 0. */
 #define MICA_ZERO (-0.0)
 
 MICA_BEGIN_DECLS
 
-/* Frees a text or an array that a function of Mica allocated for the caller ("the caller's to mica_free"), with the
- * allocator that made it. NULL is a no-op. Any thread. */
+/* Frees memory that a function of Mica allocated for the caller; its contract says "the caller's to mica_free". NULL is
+ * a no-op. Threads: may be called from any thread. */
 MICA_API void mica_free(void *memory);
 
 MICA_END_DECLS

@@ -1,7 +1,8 @@
 /* mica/blocks.h: block types: weights of about 4 to 8 bits that share scales in blocks of 32 or 256, as in GGUF files.
  *
- * A tensor of blocks is row-major, and each of its rows is a whole number of blocks. Constants and pure functions: any
- * thread. Experimental: may change in the next two minor versions. */
+ * A tensor of blocks is row-major, and each of its rows is a whole number of blocks.
+ *
+ * Threads: all functions are pure; any thread may call them. */
 #ifndef MICA_BLOCKS_H
 #define MICA_BLOCKS_H
 
@@ -10,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* name, text, elements of a block, bytes of a block, the type's number in GGUF */

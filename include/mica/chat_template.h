@@ -1,7 +1,5 @@
 /* mica/chat_template.h: conversations as the text that a chat model was trained on.
  *
- * EXPERIMENTAL: this header may change in the next two minor versions.
- *
  *   mica_messages_create(&messages);
  *   mica_messages_add(messages, "user", "Who are you?");
  *   mica_chat_template_create("tokenizer_config.json", source, bytes, &template);
@@ -33,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* --- conversations --- */

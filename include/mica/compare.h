@@ -10,6 +10,7 @@
 
 #include <mica/run.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 typedef struct mica_compare_config {

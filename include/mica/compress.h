@@ -1,24 +1,27 @@
-/* mica/compress.h: smaller networks that answer alike. All of it works through the hooks of layers (mica/nn.h): no
- * graph is changed, and what comes out is an ordinary file of weights.
+/* mica/compress.h: quantise and prune networks. Everything works through hooks of layers (mica/nn.h): graphs stay
+ * unchanged, and the result is an ordinary file of weights.
  *
- * Quantising a trained network takes three steps:
+ * To quantise a trained network, first measure the inputs of its layers:
  *
  *   mica_calibration_create(&calibration);
  *   mica_nn_create(graph, &(mica_nn_config){.hook = mica_calibration_hook, .hook_user = calibration}, &nn);
- *   mica_value z = network(nn, x);                                  the network with its float weights
- *   mica_calibration_values(calibration, &values, &count);          outputs of the session, behind z
- *   ... after each of some runs: mica_calibration_note(calibration, session, 1);
+ *   mica_value z = network(nn, x);                                  the network with float weights
+ *   mica_calibration_values(calibration, &values, &count);          further outputs of the session, after z
+ *   ... after each of several runs: mica_calibration_note(calibration, session, 1);
+ *
+ * Then write integer weights:
  *
  *   mica_quantize_weights(calibration, NULL, weights, "small.safetensors", NULL);
+ *
+ * Then build the network on them:
  *
  *   mica_quantizer_open(small, &quantizer);
  *   mica_nn_create(graph, &(mica_nn_config){.hook = mica_quantize_hook, .hook_user = quantizer}, &nn);
  *   mica_value z = network(nn, x);                                  the same function; mica_nn_load fills it
  *
- * mica_run_quantize does this for a run of any task. What has no layers needs neither hooks nor a network: a model in
- * ONNX, or a graph that mica_onnx_write writes as one, is quantised by mica_onnx_quantize.
+ * mica_run_quantize does all this for a run. mica_onnx_quantize quantises an ONNX model, which needs no hooks.
  *
- * Threads: an object here is used by one thread at a time. */
+ * Threads: use an object from one thread at a time. */
 #ifndef MICA_COMPRESS_H
 #define MICA_COMPRESS_H
 
@@ -26,20 +29,21 @@
 #include <mica/run.h>
 #include <mica/safetensors.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* --- calibration --- */
 
-/* What layers are given, measured over runs of the float network: for each layer with a weight a histogram of its
- * input, means of the input's channels, and which batch norm follows it alone. */
+/* Measures the inputs of layers over runs of the float network. For each layer with a weight it keeps a histogram of
+ * the input, the mean of each input channel, and the batch norm that alone follows the layer. */
 typedef struct mica_calibration mica_calibration;
 
-/* name, text: how a range is chosen from a histogram.
+/* name, text: how to choose a range from a histogram.
  *
- * mse         least squared error of what is rounded and cut off
- * minmax      all that was seen
- * percentile  all but a share at each end
- * entropy     least divergence of the quantised from the measured distribution (Migacz 2017) */
+ *   mse         least squared error from rounding and clipping
+ *   minmax      all values seen
+ *   percentile  all values but a share at each end
+ *   entropy     least divergence of the quantised from the measured distribution (Migacz 2017) */
 #define MICA_CALIBRATION_METHOD_LIST(X)                                                                                \
   X(MSE, "mse")                                                                                                        \
   X(MINMAX, "minmax")                                                                                                  \
@@ -52,41 +56,42 @@ typedef enum mica_calibration_method {
 #undef MICA_CALIBRATION_METHOD_ENUM
 } mica_calibration_method;
 
-/* "mse"; NULL for a value that is none, so that a count from 0 lists them. */
+/* "mse", "minmax", ...; NULL for any other value, so that counting from 0 lists them. */
 MICA_API const char *mica_calibration_method_name(size_t method);
 
-/* An empty calibration, to be filled by runs of a network. */
+/* Creates an empty calibration. Runs of a network fill it. */
 MICA_API MICA_CHECKED mica_status mica_calibration_create(mica_calibration **calibration);
 /* NULL is a no-op. */
 MICA_API void mica_calibration_destroy(mica_calibration *calibration);
 
-/* A mica_nn_hook, of one network that infers. It returns every value as it is. */
+/* A mica_nn_hook for one inference network. It returns every value unchanged. */
 MICA_API mica_value mica_calibration_hook(void *calibration, mica_nn *nn, mica_nn_point point, const char *layer,
                                           mica_value value);
-/* What a session has to compute for the calibration, f32, once the network is built and before its session: outputs
- * behind the caller's own. They are the calibration's. MICA_E_STATE: the hook was not called. */
+/* Values (f32) that a session must compute for the calibration. Append them to the session's outputs: ask after
+ * building the network and before creating the session. The calibration owns the array. MICA_E_STATE: the hook was
+ * never called. */
 MICA_API MICA_CHECKED mica_status mica_calibration_values(mica_calibration *calibration, const mica_value **values,
                                                           size_t *count);
-/* Adds the run that the session did last; its outputs from `first` on are the values. Waits for the run. */
+/* Adds the session's last run. Its outputs from number `first` on must be the values above. Waits for the run. */
 MICA_API MICA_CHECKED mica_status mica_calibration_note(mica_calibration *calibration, mica_session *session,
                                                         size_t first);
 
 typedef struct mica_calibration_layer {
   const char *name; /* with its scopes, without name_prefix */
   mica_shape weight;
-  const char *norm;    /* the batch norm that takes the layer's result and nothing else does; NULL: none */
-  bool has_input;      /* embeddings have none */
-  bool finite;         /* all that was seen */
-  double count;        /* elements of the input that were seen */
-  double low, high;    /* of these */
-  bool never_negative; /* by what makes it, a ReLU, whatever was seen */
+  const char *norm;    /* batch norm that takes the layer's result, if nothing else does; NULL: none */
+  bool has_input;      /* false for embeddings */
+  bool finite;         /* every value seen was finite */
+  double count;        /* number of input elements seen */
+  double low, high;    /* their range */
+  bool never_negative; /* guaranteed, because a ReLU makes the input */
 } mica_calibration_layer;
 
-/* In the order in which the network was built. NULL behind the last. */
+/* Layers in the order in which the network built them. NULL after the last one. */
 MICA_API const mica_calibration_layer *mica_calibration_layer_at(const mica_calibration *calibration, size_t index);
-/* The range for 2^bits steps that the method chooses for a layer's input, 0 included, and the ratio of signal to noise
- * to be expected, in decibel. percentile: the share kept, 0: 0.9999. MICA_E_STATE: nothing was seen; MICA_E_NUMERIC:
- * what was seen is not finite. */
+/* Chooses the range of a layer's input for 2^bits steps with the given method. The range includes 0. *decibel receives
+ * the expected signal-to-noise ratio. percentile: share of values to keep; 0: 0.9999. MICA_E_STATE: no values were
+ * seen. MICA_E_NUMERIC: a value seen was not finite. */
 MICA_API MICA_CHECKED mica_status mica_calibration_range(const mica_calibration *calibration, size_t layer,
                                                          mica_calibration_method method, double percentile,
                                                          int32_t bits, double *low, double *high, double *decibel);
@@ -94,151 +99,170 @@ MICA_API MICA_CHECKED mica_status mica_calibration_range(const mica_calibration 
 /* --- quantisation --- */
 
 typedef struct mica_quantize_settings {
-  int32_t bits;      /* of weights, 8 or 4; 0: 8. Inputs of layers have 8. */
-  bool weights_only; /* inputs stay float */
+  int32_t bits;      /* of weights: 8 or 4; 0: 8. Inputs always have 8. */
+  bool weights_only; /* inputs of layers stay float */
   mica_calibration_method method;
-  double percentile; /* as in mica_calibration_range */
-  /* Inputs of a dense layer that share a scale, with weights_only: 32, 64 or 128 where they divide its inputs. 0: all
-   * at 8 bits, 32 at 4. */
+  double percentile; /* see mica_calibration_range */
+  /* With weights_only: number of inputs of a dense layer that share a scale: 32, 64 or 128, if it divides the layer's
+   * inputs. 0: one scale for all at 8 bits, 32 at 4 bits. */
   int64_t group;
-  bool no_correction; /* leave biases as they are, and not less what rounded weights add to the mean */
-  const char *keep;   /* a pattern of layers that stay float, as in "head.*"; NULL: none */
+  bool no_correction; /* do not correct biases for the mean error of rounded weights */
+  const char *keep;   /* pattern of layers that stay float, such as "head.*"; NULL: no layer */
 } mica_quantize_settings;
 
-/* Writes the weights that `weights` holds as integers to a file for mica_quantizer_open. A layer L gets L.weight_q (I8
- * in -127 to 127; at 4 bits U8, (outputs, half of the rest), packed as mica/quant.h says), L.weight_scale (one an
- * output, or (outputs, groups); BF16, or F32 where it was learned), and unless its input stays float L.input_scale and
- * L.input_zero (U8), scalars. The factors of a batch norm behind a layer go into its weight and L.bias. At 4 bits the
- * first layer and the last keep 8 where there are more than two, and so do embeddings and rows of an odd length.
- * Transposed convolutions and embeddings are quantised in their weights alone. Everything else is copied. Steps that
- * were learned (mica_quantizer_create) are taken over. report (may be NULL) gets a section with a table of the layers.
- * MICA_E_STATE: the file is quantised already, or nothing was noted and inputs are to be quantised; MICA_E_INVALID:
- * bits or groups that there are not, or no layer is left to quantise; MICA_E_NOT_FOUND: `keep` matches no layer;
- * MICA_E_NUMERIC names a layer whose range is 0 or not finite; MICA_E_FORMAT: the file is of another network. */
+/* Writes the given weights as integers into a file for mica_quantizer_open. report (may be NULL) receives a section
+ * with a table of layers. For a layer L the file holds:
+ *
+ *   L.weight_q        8 bits: I8 in -127 to 127; 4 bits: U8 (outputs, half of the rest), packed as in mica/quant.h
+ *   L.weight_scale    one per output, or (outputs, groups); BF16, or F32 if learned
+ *   L.input_scale     scalar; not if inputs stay float
+ *   L.input_zero      scalar, U8; not if inputs stay float
+ *
+ * The factors of a batch norm after a layer are folded into its weight and L.bias. With 4 bits, the first and the last
+ * of more than two layers keep 8 bits; so do embeddings and rows of odd length. Transposed convolutions and embeddings
+ * only have their weights quantised. All other tensors are copied. Learned steps (mica_quantizer_create) are used if
+ * the file has them.
+ *
+ * MICA_E_STATE: the file is quantised already, or inputs need ranges and no run was noted. MICA_E_INVALID: bits or
+ * group has a value not listed above, or no layer remains to quantise. MICA_E_NOT_FOUND: `keep` matches no layer.
+ * MICA_E_NUMERIC: the range of a layer is 0 or not finite; the message names the layer. MICA_E_FORMAT: the file belongs
+ * to another network. */
 MICA_API MICA_CHECKED mica_status mica_quantize_weights(const mica_calibration *calibration,
                                                         const mica_quantize_settings *settings,
                                                         const mica_safetensors *weights, const char *path,
                                                         mica_report *report);
 
-/* Writes the weights anew so that channels between a layer and the next one have ranges alike, where nothing but a ReLU
- * stands between them; the network computes what it did. To be done before inputs are measured. *pairs (may be NULL)
- * gets the number of such pairs. */
+/* Rescales weights so that the channels between two layers have similar ranges, if only a ReLU stands between the
+ * layers. The network's function does not change. Do this before measuring inputs. *pairs (may be NULL) receives the
+ * number of such pairs of layers. */
 MICA_API MICA_CHECKED mica_status mica_equalize_weights(const mica_calibration *calibration,
                                                         const mica_safetensors *weights, const char *path,
                                                         size_t *pairs);
 
 typedef struct mica_quantizer mica_quantizer;
 
-/* For networks on the integers of such a file, which may be closed afterwards. MICA_E_FORMAT: it is none. */
+/* Prepares networks on the integer weights of a file, which may be closed afterwards. MICA_E_FORMAT: the file is not
+ * quantised. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **quantizer);
-/* For training: weights and inputs are rounded, with steps that are learned (LSQ, Esser et al. 2020; their logarithms):
- * parameters L.weight_step (outputs) and L.input_step, f32. Which layers, and with how many bits, follows from the
- * calibration, which need have noted nothing, as in mica_quantize_weights. Steps of weights are those of outputs, so
- * that the factors of a norm behind them change nothing of what was learned. */
+/* For quantisation-aware training. Weights and inputs are rounded with learned steps (LSQ, Esser et al. 2020). The
+ * parameters are L.weight_step (outputs) and L.input_step, f32, and hold logarithms of steps. The calibration and
+ * settings select layers and bits as in mica_quantize_weights; the calibration may be without any run. Weight steps are
+ * per output, so folding a norm afterwards does not change what was learned. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_create(const mica_calibration *calibration,
                                                         const mica_quantize_settings *settings,
                                                         mica_quantizer **quantizer);
 /* NULL is a no-op. */
 MICA_API void mica_quantizer_destroy(mica_quantizer *quantizer);
 
-/* A mica_nn_hook, of any number of networks. One of mica_quantizer_open leaves networks that train as they are. */
+/* A mica_nn_hook for any number of networks. A quantizer from mica_quantizer_open does not change networks that train.
+ */
 MICA_API mica_value mica_quantize_hook(void *quantizer, mica_nn *nn, mica_nn_point point, const char *layer,
                                        mica_value value);
-/* Sets the steps in a session of a network to be trained to what suits its weights and the inputs that were seen. */
+/* Sets the initial steps in the session of a network to train, from its weights and the measured inputs. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_begin(const mica_quantizer *quantizer,
                                                        const mica_calibration *calibration, mica_session *session);
 
 typedef struct mica_run_quantize_config {
-  const char *data; /* to calibrate with, its training part; NULL: the run's own */
-  int64_t samples;  /* of these at most; 0: 512 */
+  const char *data; /* dataset whose training part calibrates; NULL: the run's own */
+  int64_t samples;  /* maximum number of samples; 0: 512 */
   mica_quantize_settings how;
-  bool equalize;      /* mica_equalize_weights first (Nagel et al. 2019) */
-  const char *folder; /* to be made: a run */
+  bool equalize;      /* call mica_equalize_weights first (Nagel et al. 2019) */
+  const char *folder; /* folder for the new run */
 } mica_run_quantize_config;
 
-/* Writes a quantised run, which evaluates and predicts as any other; it cannot be trained. *report (report may be
- * NULL) is the caller's. MICA_E_STATE: the run is quantised already, or the folder holds one; MICA_E_FORMAT: the data
- * do not fit the run's; MICA_E_NOT_FOUND: there are none. Blocks. */
+/* Writes a quantised copy of a run. It evaluates and predicts like any run, but cannot be trained. *report (report may
+ * be NULL) is the caller's to mica_report_destroy. MICA_E_STATE: the run is quantised already, or the folder holds a
+ * run. MICA_E_FORMAT: the data do not match the run's. MICA_E_NOT_FOUND: there are no data. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
                                                     mica_report **report);
 
 typedef struct mica_onnx_quantize_config {
-  /* To calibrate with: a dataset of numbers or pictures for a model's one input of f32, its training part; or a folder
-   * with NAME.npy for each input, samples along the first axis, whose batch of a fixed size must be the same in all.
-   * NULL for weights alone. */
+  /* Calibration data: a dataset of numbers or pictures, if the model has one input of f32 (its training part is used);
+   * or a folder with NAME.npy for each input. Samples are on the first axis; if the model fixes the batch size, it must
+   * be the same for all inputs. NULL: quantise only weights. */
   const char *data;
-  int64_t samples; /* of these at most; 0: 512 */
-  /* A dataset's numbers are (x - mean) / deviation, of u8 in units of 255; one for each channel, or one for all. 0
-   * channels: what the model's metadata say as mica export writes them, else 0 and 1. */
+  int64_t samples; /* maximum number of samples; 0: 512 */
+  /* Inputs are (x - mean) / deviation of the dataset's numbers; u8 counts in units of 1/255. One value per channel, or
+   * one for all. channels 0: values from the model's metadata, as `mica export` writes them, else mean 0 and deviation
+   * 1. */
   const double *mean, *deviation;
   size_t channels;
-  mica_quantize_settings how; /* of 8 bits, without groups */
-  const char *path;           /* of the model to be made, which is written over */
+  mica_quantize_settings how; /* bits must be 8, group 0 */
+  const char *path;           /* file for the new model; it is overwritten */
 } mica_onnx_quantize_config;
 
-/* Writes a model in ONNX with pairs of QuantizeLinear and DequantizeLinear around inputs and weights of Conv, Gemm and
- * MatMul: weights i8 with a scale an output, inputs u8 with one scale. Batch norms behind a convolution go into it;
- * everything else stays as it is, in operator set and names too, and *report (report may be NULL) says of each product
- * what it became, or why it stays float. Tensors beside the model come into the file. MICA_E_STATE: it is quantised
- * already; MICA_E_UNSUPPORTED: operator sets before 13, 4 bits, groups, operators that Mica lacks; MICA_E_FORMAT: data
- * that do not fit; else as mica_quantize_weights. Blocks. */
+/* Writes an ONNX model with pairs of QuantizeLinear and DequantizeLinear around inputs and weights of Conv, Gemm and
+ * MatMul. Weights are i8 with one scale per output; inputs are u8 with one scale. Batch norms after a convolution are
+ * folded into it. Operator set, names and all other nodes stay. External tensors are stored in the new file. *report
+ * (report may be NULL) says for each product what became of it, or why it stays float; it is the caller's.
+ *
+ * MICA_E_STATE: the model is quantised already. MICA_E_UNSUPPORTED: operator set below 13, 4 bits, groups, or an
+ * operator that Mica lacks. MICA_E_FORMAT: the data do not match the model. Otherwise the errors of
+ * mica_quantize_weights. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const char *model,
                                                      const mica_onnx_quantize_config *config, mica_report **report);
 
 /* --- pruning --- */
 
-/* Which channels of a network go together: a filter with its bias, its norm, what every later layer does with it, and
- * through residuals, concatenations and depthwise convolutions the filters that it is added to (DepGraph, Fang et al.
- * 2023). A head of attention is a channel too, with its columns of queries, keys and values and those of the projection
- * behind it; where queries share keys and values, all heads of a group are one. So is a unit between the two dense
- * layers of a transformer, gated ones with both its columns, and a unit of a recurrent layer, with all gates and in
- * both directions. Found in the network's graph, which must be one that infers, and outlives the object. What no rule
- * knows stays: channels that a group norm shares out or a layer norm sums, heads that ALiBi or another mask tells
- * apart, the last head, vocabularies and positions, inputs, and what the network says. */
+/* Structured pruning. A pruning knows which channels of a network must go together (DepGraph, Fang et al. 2023). A
+ * group contains a filter with its bias and norm and all uses of its result in later layers. Residuals, concatenations
+ * and depthwise convolutions add further filters to the group. The following count as channels too:
+ *
+ * - a head of attention: its columns of queries, keys and values, and of the projection after it. If queries share keys
+ * and values, all heads of such a group are one channel.
+ * - a unit between the two dense layers of a transformer block; gated ones have two columns.
+ * - a unit of a recurrent layer, with all gates and both directions.
+ *
+ * Channels that no rule covers stay: channels that a group norm or layer norm mixes, heads that ALiBi or another mask
+ * distinguishes, the last head, vocabularies, positions, inputs and outputs of the network. The groups are found in the
+ * network's graph, which must be an inference graph and outlive the object. */
 typedef struct mica_pruning mica_pruning;
 
-/* An axis of a parameter: its name without name_prefix, the network's. */
+/* One axis of a parameter. The name has no name_prefix; the network owns it. */
 typedef struct mica_prune_member {
   const char *name;
   int32_t axis;
 } mica_prune_member;
 
-/* Channels of the same members, in the order of the first member's indices. */
+/* Channels with the same members, in the order of the first member's indices. */
 typedef struct mica_prune_group {
   const mica_prune_member *members;
   size_t member_count;
-  int64_t channels, left; /* in all; not removed yet. Heads, or groups of them, count as one each */
+  int64_t channels, left; /* channels in total; not yet removed. A head, or a group of heads, counts as one. */
 } mica_prune_group;
 
-/* What files of pruned weights have in their metadata. */
+/* Metadata key of files with pruned weights. */
 #define MICA_PRUNED_KEY "mica.pruned"
 
-/* What the network says is taken to be what nobody reads: all states of a recurrent layer, too, of which the last alone
- * is read. */
+/* Creates a pruning. Every value without a user counts as an output of the network. This includes all states of a
+ * recurrent layer, even if only the last one is used. */
 MICA_API MICA_CHECKED mica_status mica_pruning_create(const mica_nn *nn, mica_pruning **pruning);
-/* Does so where it is known: these values of the network's graph, and what parameters are assigned. */
+/* Creates a pruning if the outputs are known: the given values of the network's graph. Values assigned to parameters
+ * count too. */
 MICA_API MICA_CHECKED mica_status mica_pruning_create_of(const mica_nn *nn, const mica_value *outputs, size_t count,
                                                          mica_pruning **pruning);
 /* NULL is a no-op. */
 MICA_API void mica_pruning_destroy(mica_pruning *pruning);
-/* NULL behind the last. Valid as long as the pruning; `left` changes. */
+/* Group number `index`; NULL after the last one. Valid as long as the pruning; `left` changes. */
 MICA_API const mica_prune_group *mica_pruning_group_at(const mica_pruning *pruning, size_t index);
 
-/* Adds to the scores of channels what a weight's elements say: w^2, summed over all that goes with a channel, or with a
- * gradient (of a batch, g) the square of sum w g of each weight (Molchanov et al. 2019). One of both for all. */
+/* Adds to the scores of channels, from one weight's elements. gradient NULL: the sum of w^2 over all elements of a
+ * channel. Otherwise (gradient g of one batch): per weight, the square of the sum of w g (Molchanov et al. 2019). Use
+ * one of the two for all weights. */
 MICA_API MICA_CHECKED mica_status mica_pruning_note(mica_pruning *pruning, const char *name, const float *values,
                                                     const float *gradient);
 /* Removes one channel. */
 MICA_API MICA_CHECKED mica_status mica_pruning_remove(mica_pruning *pruning, size_t group, int64_t channel);
-/* Removes channels, those of the least score in the mean of their group first, until products and convolutions need no
- * more than this share of the FLOPs that the whole network needs. Of groups of 64 channels eight go at once, of 16
- * four, and a tenth of those that there are stays. MICA_E_STATE: there is nothing to remove, or not enough. */
+/* Removes channels until products and convolutions need at most `share` of the original FLOPs. Channels with the lowest
+ * score, relative to the mean of their group, go first. They are removed 8 at a time from groups of 64 or more, 4 at a
+ * time from groups of 16 or more. At least a tenth of each group stays. MICA_E_STATE: too few channels can be removed.
+ */
 MICA_API MICA_CHECKED mica_status mica_pruning_cut(mica_pruning *pruning, double share);
-/* The share of the FLOPs of products and convolutions that is left. */
+/* Remaining share of the FLOPs of products and convolutions. */
 MICA_API double mica_pruning_flops(const mica_pruning *pruning);
-/* Writes the tensors of a file of the network's weights without what was removed: a network that is built with
- * mica_nn_config.like of this file has these widths. masks: with zeros in the place of what was removed, in their old
- * shapes, which saves nothing but what a packed file saves. */
+/* Writes a file of the network's weights without the removed channels. A network created with mica_nn_config.like of
+ * this file has the smaller widths. masks: keep the shapes and write zeros instead; this only makes a compressed file
+ * smaller. */
 MICA_API MICA_CHECKED mica_status mica_pruning_write(const mica_pruning *pruning, const mica_safetensors *from,
                                                      bool masks, const char *path);
 

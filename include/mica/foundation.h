@@ -14,6 +14,7 @@
 #include <mica/sequence.h>
 #include <mica/weights.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* name, text. What a model is for. GENERATE: the next token of a text; EMBED: vectors of texts; CLASSIFY: classes. */

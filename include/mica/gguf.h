@@ -16,6 +16,7 @@
 
 #include <mica/weights.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* name, token, the format's number, bytes of an element (0: they vary) */

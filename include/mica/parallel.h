@@ -9,6 +9,7 @@
 #include <mica/dist.h>
 #include <mica/optim.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* --- pipelines --- */

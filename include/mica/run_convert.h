@@ -9,34 +9,53 @@
 
 MICA_BEGIN_DECLS
 
+/* --- export --- */
+
 typedef struct mica_run_export_config {
-  int64_t opset;           /* as in mica_onnx_write_config */
-  uint64_t external_bytes; /* likewise */
+  int64_t opset;           /* see mica_onnx_write_config */
+  uint64_t external_bytes; /* see mica_onnx_write_config */
 } mica_run_export_config;
 
-/* Writes what the run predicts by as a model in ONNX (mica_onnx_write): inputs are called as the columns are, open in
- * the number of samples, outputs as the task calls them, in f32 whatever it was trained in. Values of layers have the
- * layers' names. Metadata: "mica.config" is config.json without the data's place, by which mica_run_open takes the file
- * for a run; "task", "classes", "input", "mean" and "deviation" as JSON, where the run has them: a picture's element is
- * (u8 / 255 - mean) / deviation of its channel, a number of a table (number - mean) / deviation of its column, of which
- * "columns" has the names in order; "categories", "category_classes" and "category_names" as the facts; so are "rate"
- * and "alphabet" of recordings, "mask_values" and "tile" of masks, "series", "targets", "window", "horizon", "season",
- * "scale", "level_mean" and "level_deviation" of series, "vocabulary", "from" and "to" of texts, "users", "items",
- * "rating_mean" and "rating_range" of recommendations. user and item are numbers in "users" and "items" counted from 1,
- * 0 standing for those that training had not; history has such numbers of items, the oldest first, from the left on,
- * zeros behind, and history_length says how many they are. Doc strings of inputs and outputs say so, and that of the
- * graph has them all. What is found by a search is the searcher's: a model of
- * "detect" gives all boxes and scores, of "speech" log probabilities (N, steps, 1 + letters), of "translate" the logits
- * of each next token of "read", of a ranking the scores of all items, the k-th of "items" being k from 1. Sounds go in
- * whole, (N, T) of any T. config may be NULL. MICA_E_UNSUPPORTED names the op that has no form in ONNX; nothing is
- * written then. */
+/* Exports the run's network as an ONNX model with mica_onnx_write. config may be NULL.
+ *
+ * Inputs have the names of the data's columns and a dynamic batch dimension; outputs have names chosen by the task.
+ * Both are f32, whatever type was used in training. Values of layers have the layers' names. Sounds are inputs (N, T)
+ * of any T.
+ *
+ * Searches are left to the program that runs the model. The outputs are therefore:
+ *
+ *   detect      all boxes and scores
+ *   speech      log probabilities (N, steps, 1 + letters)
+ *   translate   logits of the token after `read`
+ *   ranking     scores of all items; item k of "items" counts from 1
+ *
+ * For user and item, ids are positions in "users" and "items", counted from 1; 0 stands for an unknown one. history
+ * holds item ids, oldest first, padded with zeros on the right; history_length says how many are valid.
+ *
+ * Metadata (JSON values, present if the run has the fact):
+ *
+ *   mica.config                                          config.json without the data's path; mica_run_open needs it
+ *   task, classes, input                                 as in the run's facts
+ *   mean, deviation                                      picture: (u8 / 255 - mean) / deviation per channel;
+ *                                                        table: (number - mean) / deviation per column
+ *   columns                                              names of the table's numbers, in order
+ *   categories, category_classes, category_names         as in the run's facts
+ *   rate, alphabet                                       recordings
+ *   mask_values, tile                                    masks
+ *   series, targets, window, horizon, season, scale,     time series
+ *   level_mean, level_deviation
+ *   vocabulary, from, to                                 texts
+ *   users, items, rating_mean, rating_range              recommendations
+ *
+ * Doc strings of inputs and outputs repeat this; the doc string of the graph holds all of it. MICA_E_UNSUPPORTED: an op
+ * has no ONNX form; the message names it, and no file is written. */
 MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
                                                   const mica_run_export_config *config);
 
-/* --- pruning --- */
+/* --- pruning and masks --- */
 
-/* name, text: how it is decided which channels go: those of small weights, or those by whose weights and gradients the
- * loss changes least. */
+/* name, text: how channels are scored. magnitude: by the size of their weights. taylor: by the estimated change of the
+ * loss, from weights and gradients. */
 #define MICA_PRUNE_METHOD_LIST(X)                                                                                      \
   X(MAGNITUDE, "magnitude")                                                                                            \
   X(TAYLOR, "taylor")
@@ -47,17 +66,18 @@ typedef enum mica_prune_method {
 #undef MICA_PRUNE_METHOD_ENUM
 } mica_prune_method;
 
-/* "taylor"; NULL for a value that is none. */
+/* "magnitude", "taylor"; NULL for any other value. */
 MICA_API const char *mica_prune_method_name(size_t method);
 
 typedef struct mica_prune_config {
-  const char *run;    /* the folder of a trained run */
-  const char *data;   /* to train on; NULL: the run's */
-  const char *folder; /* of the run that is made */
-  double flops;       /* the share of the FLOPs that is removed, between 0 and 1 */
+  const char *run;    /* folder of a trained run */
+  const char *data;   /* training data; NULL: the run's */
+  const char *folder; /* folder for the new run */
+  double flops;       /* share of the FLOPs to remove, between 0 and 1 */
   mica_prune_method method;
-  int64_t steps; /* in which channels are removed, with an epoch of training between; 0: 3 */
-  /* Settings in place of the run's own. Epochs are half of the run's and the rate 0.3 of it unless given. */
+  int64_t steps; /* number of removal steps, with one epoch of training between two steps; 0: 3 */
+  /* Settings that replace the run's. Unless given, `epochs` is half of the run's and the learning rate 0.3 times the
+   * run's. */
   const mica_setting *settings;
   size_t setting_count;
   mica_train_fn *report;
@@ -65,23 +85,25 @@ typedef struct mica_prune_config {
   const volatile int *stop;
 } mica_prune_config;
 
-/* Removes channels of a run's network (mica_pruning of mica/compress.h) in steps. *run is what is left, an ordinary
- * run in the folder with its weights in pruned.safetensors, to be fitted by mica_run_fit, which may be resumed; it is
- * opened and used as any other. MICA_E_STATE: nothing, or not enough, can be removed, which is said before any
- * training and leaves nothing, or it was stopped: pruned.safetensors has the weights so far, and the message says so;
- * else as mica_run_create. `quantize` holds for the fit, not for the steps. A remark says where data or settings hold
- * out other samples than the run's, which it may have been trained on. Blocks for steps - 1 epochs. */
+/* Removes channels from a run's network in several steps (see mica_pruning in mica/compress.h). *run is an ordinary run
+ * in the new folder, with its weights in pruned.safetensors. Fine-tune it with mica_run_fit, which can be resumed.
+ * `quantize` applies to that fine-tuning, not to the steps here. A remark warns if data or settings hold out other
+ * samples than the original run did: it may have trained on them. Blocks for steps - 1 epochs.
+ *
+ * MICA_E_STATE: too little or nothing can be removed (found before any training; nothing is written), or the call was
+ * stopped (pruned.safetensors holds the weights so far; the message says so). Otherwise the errors of mica_run_create.
+ */
 MICA_API MICA_CHECKED mica_status mica_run_prune(mica_engine *engine, const mica_prune_config *config, mica_run **run);
 
 typedef struct mica_mask_config {
-  double share;       /* of each product's weights, between 0 and 1 */
-  const char *folder; /* to be made: a run */
+  double share;       /* share of the weights of each layer to set to 0, between 0 and 1 */
+  const char *folder; /* folder for the new run */
 } mica_mask_config;
 
-/* Writes a copy of a run in which the weights of least magnitude are 0, a share of those of each layer with a matrix or
- * filters. It is what a packed file of it saves: the network computes as much as before, and nothing is trained, which
- * would fill the zeros. *zeros and *weights (both may be NULL): how many there are, of how many. MICA_E_STATE: the run
- * is quantised, or the folder holds one. */
+/* Writes a copy of the run in which the smallest weights of each matrix or filter layer are 0. The network computes as
+ * much as before; only a compressed file becomes smaller. Nothing is trained, because training would fill the zeros.
+ * *zeros and *weights (both may be NULL) receive the number of zeros and of all these weights. MICA_E_STATE: the run is
+ * quantised, or the folder already holds a run. */
 MICA_API MICA_CHECKED mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t *zeros,
                                                 int64_t *weights);
 

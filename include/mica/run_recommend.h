@@ -9,33 +9,36 @@
 
 MICA_BEGIN_DECLS
 
-/* What a user thinks of an item, by the names that they have in the data. */
+/* A user's rating of an item. Items have the names used in the data. */
 typedef struct mica_run_rating {
   const char *item;
-  double rating; /* of a run that ranks: not used, the items come in order of time */
+  double rating; /* ignored if the run ranks items; list items in order of time then */
 } mica_run_rating;
 
-/* Users and items that a run of the task recommend is asked for. */
+/* Users and items to find recommendations for. */
 typedef struct mica_run_query {
-  const char *const *users; /* of the training */
+  const char *const *users; /* users of the training data */
   size_t user_count;
-  const mica_run_rating *rated; /* a new user by ratings, whose items are left out */
+  const mica_run_rating *rated; /* ratings of one new user; these items are not recommended */
   size_t rated_count;
-  const char *rated_file;  /* in place of rated: a table of items and ratings, with or without a first line of names */
-  const char *const *like; /* items to which others are alike */
+  const char *rated_file;  /* table of items and ratings, used instead of `rated`; the first line may hold names */
+  const char *const *like; /* items for which to find similar ones */
   size_t like_count;
-  int64_t top;       /* items for each, at most 256; 0: 10 */
-  bool exclude_seen; /* of users: without the items that they had */
-  /* What else is known of the pairs, by columns of the table of interactions, as in {"hour", "17"}, for networks that
-   * take it. Columns that are not named count as missing. */
+  int64_t top;       /* recommendations per user or item, at most 256; 0: 10 */
+  bool exclude_seen; /* omits items that a user already had */
+  /* Further facts about the pairs, by column of the interactions table: {"hour", "17"}. For networks with such inputs.
+   * Columns that are not named count as missing. */
   const mica_setting *context;
   size_t context_count;
 } mica_run_query;
 
-/* A section for each user, then for the new one, then for each item: a table "items" of item, title and score, the best
- * first. MICA_E_NOT_FOUND names a user or an item that the training had not; MICA_E_INVALID: an item that is rated
- * twice, or a rating out of the range of the training's; MICA_E_UNSUPPORTED: a run of another task,
- * or a network that takes no new users. *prediction is the caller's to mica_report_destroy. Blocks. */
+/* Recommends items. The report has a section for each user, then for the new user, then for each item of `like`. Each
+ * has a table "items" with item, title and score, best first. *prediction is the caller's to mica_report_destroy.
+ * Blocks.
+ *
+ * MICA_E_NOT_FOUND: a user or item does not occur in the training data; the message names it. MICA_E_INVALID: an item
+ * is rated twice, or a rating is outside the range of the training data. MICA_E_UNSUPPORTED: the run's task is not
+ * recommend, or its network cannot take new users. */
 MICA_API MICA_CHECKED mica_status mica_run_recommend(mica_run *run, const mica_run_query *query,
                                                      mica_report **prediction);
 

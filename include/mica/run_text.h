@@ -9,37 +9,38 @@
 
 MICA_BEGIN_DECLS
 
-/* How a run of the task speech finds texts in what its network hears. */
+/* How a speech run turns the scores of its network into text. */
 typedef struct mica_text_search {
-  int32_t beam; /* prefixes that a search keeps (mica_ctc_search); 0: the run's setting, 16 with a text model */
-  const char *text_model; /* a file, as mica_text_model_open takes it; NULL: none */
-  int32_t text_order;     /* of a plain text; 0: 6 letters */
-  double text_weight;     /* of its log probability; 0: 0.5 */
-  double text_bonus;      /* added for each letter */
+  int32_t beam; /* prefixes kept by the search (mica_ctc_search); 0: the run's setting, or 16 with a text model */
+  const char *text_model; /* file for mica_text_model_open; NULL: no text model */
+  int32_t text_order;     /* order of the model in letters, if the file is plain text; 0: 6 */
+  double text_weight;     /* weight of the text model's log probability; 0: 0.5 */
+  double text_bonus;      /* added per letter */
 } mica_text_search;
 
-/* Evaluations, predictions and reports find texts so from now on. search NULL: by the run's setting again.
- * MICA_E_UNSUPPORTED: a run of another task; MICA_E_INVALID; as mica_text_model_open. */
+/* Sets the search that later evaluations, predictions and reports use. search NULL: back to the run's setting.
+ * MICA_E_UNSUPPORTED: the run's task is not speech. MICA_E_INVALID: a field is out of range. Otherwise the errors of
+ * mica_text_model_open. */
 MICA_API MICA_CHECKED mica_status mica_run_search(mica_run *run, const mica_text_search *search);
 
-/* Texts that a run of the task language continues. */
+/* Prompts that a language run continues. */
 typedef struct mica_run_texts {
   const char *const *prompts;
-  const size_t *prompt_bytes; /* of each; NULL: they end with their first NUL */
+  const size_t *prompt_bytes; /* length of each prompt; NULL: prompts end with a NUL */
   size_t prompt_count;
-  int64_t length; /* tokens behind each prompt; 0: 200 */
-  /* A prompt that is longer than the network's context loses all but its last tokens, so many; and so many are kept of
-   * a text that has come to fill the context. 0: such a prompt is refused, and half a context is kept. */
+  int64_t length; /* tokens to add to each prompt; 0: 200 */
+  /* Tokens that are kept if a prompt is longer than the network's context, or if a text fills the context: its last
+   * `window` tokens. 0: such a prompt is refused, and half the context is kept of a text that fills it. */
   int64_t window;
   mica_sampling sampling;
-  /* Takes what continues a prompt as it is made; bytes may be cut within a character. Returns false to end. */
+  /* Receives each continuation as it is generated. A character may be split between two calls. Return false to end. */
   bool (*text)(void *user, size_t prompt, const char *bytes, size_t count);
   void *user;
 } mica_run_texts;
 
-/* Continues the prompts, all at once, each as it would be alone. MICA_E_UNSUPPORTED: a run of another task;
- * MICA_E_INVALID: a prompt that is empty or too long, which is named, and what mica_generator_create refuses. Blocks.
- */
+/* Continues all prompts at once. Each result is the same as if its prompt were given alone. MICA_E_UNSUPPORTED: the
+ * run's task is not language. MICA_E_INVALID: a prompt is empty or too long (the message names it), or
+ * mica_generator_create refuses the configuration. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts);
 
 MICA_END_DECLS

@@ -1,7 +1,5 @@
 /* mica/sampler.h: tokens drawn from the logits of a language model.
  *
- * EXPERIMENTAL: this header may change in the next two minor versions.
- *
  *   mica_sampler_create(&(mica_sampler_config){.temperature = 0.7, .seed = 1}, &sampler);
  *   for (size_t i = 0; i < count; i++) mica_sampler_accept(sampler, prompt[i]);
  *   while (wanted) {
@@ -41,6 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* Added to a token's logit; -INFINITY forbids the token. */

@@ -8,6 +8,7 @@
 
 #include <mica/nodes.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 typedef enum mica_bag { MICA_BAG_SUM, MICA_BAG_MEAN } mica_bag;

@@ -11,7 +11,7 @@
 
 MICA_BEGIN_DECLS
 
-/* A setting as it is typed: {"augment", "flip"}. A FLAG's value is "true" or "false". */
+/* A setting as a user types it: {"augment", "flip"}. The value of a FLAG is "true" or "false". */
 typedef struct mica_setting {
   const char *name, *value;
 } mica_setting;
@@ -30,35 +30,35 @@ typedef enum mica_setting_kind {
 #undef MICA_SETTING_KIND_ENUM
 } mica_setting_kind;
 
-/* A row of a table of settings: help, completion, checks and config.json are made from it. */
+/* One row of a table of settings. Help, completion, checks and config.json all use this table. */
 typedef struct mica_setting_row {
   const char *name;
   mica_setting_kind kind;
-  const char *value;                  /* the default; "" where the run finds one */
-  const char *hint;                   /* how help calls a value: "RATE" */
-  const char *text;                   /* help */
-  double low, high;                   /* of INT and REAL, inclusive */
-  const char *(*names)(size_t index); /* CHOICE: the values; TEXT: names to list in help. NULL behind the last */
-  bool fixed;                         /* stays as it is when a run is resumed */
-  /* "loss=focal|huber": it does nothing where that setting has none of these values, "join=*": or where it is empty;
-   * NULL: it always does something. */
+  const char *value;                  /* default; "" if the run chooses a value */
+  const char *hint;                   /* placeholder for the value in help: "RATE" */
+  const char *text;                   /* help text */
+  double low, high;                   /* INT, REAL: inclusive range */
+  const char *(*names)(size_t index); /* CHOICE: the values; TEXT: values to list in help. NULL after the last one */
+  bool fixed;                         /* cannot change when a run is resumed */
+  /* When the setting has an effect. "loss=focal|huber": if the setting `loss` has one of these values. "join=*": if
+   * `join` is not empty. NULL: always. */
   const char *of;
 } mica_setting_row;
 
 typedef struct mica_task_metric {
   const char *name;
-  bool falling; /* lower is better */
+  bool falling; /* a lower value is better */
 } mica_task_metric;
 
-/* The tasks in order: name, a line about it; NULL behind the last. */
+/* Name of task number `index`, and a line about it. NULL after the last one. */
 MICA_API const char *mica_task_name(size_t index);
 MICA_API const char *mica_task_text(size_t index);
-/* Settings of all tasks (task NULL), and those that a task adds; its metrics, the watched one first. The lists end with
- * a NULL name; NULL for no task of the name. */
+/* Settings that a task adds, or settings common to all tasks if task is NULL; metrics of a task, with the watched one
+ * first. The lists end with a NULL name. NULL if there is no such task. */
 MICA_API const mica_setting_row *mica_task_settings(const char *task);
 MICA_API const mica_task_metric *mica_task_metrics(const char *task);
-/* Settings of all tasks for which a task has defaults of its own, "" for one that is found from the data. The list ends
- * with a NULL name; NULL for no task of the name. */
+/* Common settings for which the task has defaults of its own. The value "" means that the run infers it from the data.
+ * The list ends with a NULL name. NULL if there is no such task. */
 MICA_API const mica_setting *mica_task_defaults(const char *task);
 
 MICA_END_DECLS

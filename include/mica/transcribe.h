@@ -14,6 +14,7 @@
 
 #include <mica/run.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 typedef struct mica_transcriber mica_transcriber;

@@ -17,6 +17,7 @@
 #include <mica/dtype.h>
 #include <mica/shape.h>
 
+MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 struct mica_gguf;

@@ -30,6 +30,9 @@ grep -q mica_self_bare "$work/errors" && grep -q MICA_E_NONESUCH "$work/errors" 
 }
 
 sh "$root/docs/build.sh" "$work/docs"
+# Experimental headers say so, the others do not.
+grep -q 'Level: \*\*experimental' "$work/docs/docs/api/sparse.md"
+if grep 'Level:' "$work/docs/docs/api/tensor.md"; then exit 1; fi
 find "$work/docs/docs/api" -name '*.md' -size -100c | { ! grep .; }
 library=$build/lib/libmica.so
 [ -e "$library" ] || { echo "SKIP: no shared library to ask for its symbols"; exit 77; }
