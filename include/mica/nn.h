@@ -215,6 +215,48 @@ MICA_API MICA_CHECKED mica_status mica_nn_load(const mica_nn *nn, mica_session *
  * a trainer's checkpoint what it tested. */
 MICA_API MICA_CHECKED mica_status mica_nn_load_ema(const mica_nn *nn, mica_session *session, const char *path);
 
+/* --- weights of published models --- */
+
+/* Says which tensor of a source becomes a parameter, and how. Zero: a tensor of the parameter's shape, as it is. */
+typedef struct mica_name_row {
+  /* The parameter's name, without name_prefix. '#' stands for a number: "layers.#.norm1.weight". NULL: the tensors of
+   * that source are of no use, such as buffers of attention masks. */
+  const char *own;
+  /* The tensor's name; several, separated by '|', by preference: "lm_head.weight|model.embed_tokens.weight". A '#' here
+   * is the number of the '#' of `own` in the same position (any number if own is NULL). */
+  const char *source;
+  bool transposed; /* the tensor is a matrix (columns, rows): its axes are swapped before anything else */
+  bool reshaped;   /* the tensor may have another shape of equally many elements; their order stays */
+  /* The parameter is the rows first, first + 1, ... of a tensor that has `of` rows (its first axis, after swapping) and
+   * otherwise the parameter's shape. of 0: all rows. */
+  int64_t first, of;
+  double add; /* added to every element, as 1 for norms of Gemma that multiply by 1 + weight */
+} mica_name_row;
+
+typedef struct mica_name_map {
+  /* A parameter takes the first row whose `own` is its name and whose `source` is there. A parameter that no row names
+   * is read from the tensor of its own name. */
+  const mica_name_row *rows;
+  size_t count;
+  bool complete; /* every tensor of the source must be read, or be named by a row whose `own` is NULL */
+  bool finite;   /* numbers of all tensors that are read must be finite; otherwise only of rank 1 */
+} mica_name_map;
+
+struct mica_weights;
+
+/* Reads the parameters of a session made from nn's graph, but the optimiser's state, out of a source of weights
+ * (mica/weights.h). map NULL: by equal names. f32, f64, f16, bf16 and blocks are read into parameters of any floating
+ * type, rounded to nearest even if that holds less; parameters of other types take their own alone, without `add`.
+ *
+ * *missing counts parameters that the source lacks and that stay as they are; NULL: a missing one is MICA_E_FORMAT, as
+ * are another shape, a type that cannot be read, numbers that are not finite and what `complete` refuses: the message
+ * has file, tensor and both sides, and nothing is changed. MICA_E_INVALID: a row that cannot be. MICA_E_UNSUPPORTED:
+ * blocks that are to be transposed, or cut within a block. Blocks until all is read. Experimental: may change in the
+ * next two minor versions. */
+MICA_API MICA_CHECKED mica_status mica_nn_load_from(const mica_nn *nn, mica_session *session,
+                                                    const struct mica_weights *weights, const mica_name_map *map,
+                                                    size_t *missing);
+
 /* --- layers --- */
 
 typedef struct mica_dense_config {

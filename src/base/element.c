@@ -73,6 +73,28 @@ double mica__element_get(mica_dtype dtype, const void *data, int64_t i) {
   return 0;
 }
 
+static float half_to_float(uint16_t h) {
+  const uint32_t exponent = h >> 10 & 31;
+  if (exponent == 0) return (float)half_to_double(h);
+  return float_of_bits((uint32_t)(h & 0x8000) << 16 | (exponent == 31 ? 255 : exponent + 112) << 23 |
+                       (uint32_t)(h & 1023) << 13);
+}
+
+void mica__elements_to_floats(mica_dtype dtype, const void *data, size_t count, float *floats) {
+  const unsigned char *bytes = data;
+  if (dtype == MICA_F32 && count) memcpy(floats, data, count * sizeof *floats);
+  for (size_t i = 0; i < count && (dtype == MICA_F16 || dtype == MICA_BF16); i++) {
+    uint16_t half;
+    memcpy(&half, bytes + i * sizeof half, sizeof half);
+    floats[i] = dtype == MICA_F16 ? half_to_float(half) : float_of_bits((uint32_t)half << 16);
+  }
+  for (size_t i = 0; i < count && dtype == MICA_F64; i++) {
+    double value;
+    memcpy(&value, bytes + i * sizeof value, sizeof value);
+    floats[i] = (float)value;
+  }
+}
+
 bool mica__element_is_exact(mica_dtype dtype, double value) {
   return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT || fabs(value) < 0x1p53;
 }

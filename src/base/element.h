@@ -11,6 +11,9 @@
 /* Element i of data. i64 and u64 beyond 2^53 are rounded. */
 double mica__element_get(mica_dtype dtype, const void *data, int64_t i);
 
+/* The first `count` elements of floating type as floats, rounded to nearest even from f64. data: any address. Fast. */
+void mica__elements_to_floats(mica_dtype dtype, const void *data, size_t count, float *floats);
+
 /* True if value, which mica__element_get gave, tells the element: false for integers of magnitude 2^53 and more, where
  * several round to the same double. */
 bool mica__element_is_exact(mica_dtype dtype, double value);

@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 
 #include <math.h>
+#include <string.h>
 
 static const struct {
   mica_dtype dtype;
@@ -68,6 +69,23 @@ START_TEST(bf16_rounds_once) {
 }
 END_TEST
 
+/* Every pattern of 16 bits, at an odd address. */
+START_TEST(floats_are_what_the_elements_are) {
+  static unsigned char bytes[65536 * 2 + 1];
+  static float floats[65536];
+  const mica_dtype dtype = _i ? MICA_BF16 : MICA_F16;
+  for (uint32_t i = 0; i < 65536; i++) memcpy(bytes + 1 + 2 * i, &(uint16_t){(uint16_t)i}, 2);
+  mica__elements_to_floats(dtype, bytes + 1, 65536, floats);
+  for (uint32_t i = 0; i < 65536; i++) {
+    const uint16_t bits = (uint16_t)i;
+    const double value = mica__element_get(dtype, &bits, 0);
+    ck_assert(isnan(value) ? isnan(floats[i]) : floats[i] == value && !signbit(floats[i]) == !signbit(value));
+  }
+  mica__elements_to_floats(MICA_F64, (double[]){0.1, 1e300}, 2, floats);
+  ck_assert(floats[0] == 0.1F && isinf(floats[1]));
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("element");
   TCase *cases = tcase_create("element");
@@ -76,6 +94,7 @@ Suite *test_suite(void) {
   tcase_add_test(cases, other_types_do_not_wrap);
   tcase_add_test(cases, what_is_no_dtype_is_left_alone);
   tcase_add_test(cases, bf16_rounds_once);
+  tcase_add_loop_test(cases, floats_are_what_the_elements_are, 0, 2);
   suite_add_tcase(suite, cases);
   return suite;
 }

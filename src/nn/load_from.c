@@ -1,0 +1,285 @@
+/* Reads a network's parameters out of a source of weights, by a map of names. */
+#include "base/element.h"
+#include "nn/divided.h"
+#include "nn/name_map.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL "mica_nn_load_from"
+#define CHUNK ((int64_t)1 << 18) /* elements that are converted at a time: whole blocks of every type */
+
+/* A parameter, and what it is read from. */
+typedef struct reading {
+  const mica_nn *nn;
+  const char *name, *path;
+  mica_tensor *tensor;
+  const mica__division *division;
+  mica_shape shape; /* of the parameter on all ranks */
+  int64_t count;    /* its elements */
+  mica__named_tensor from;
+} reading;
+
+static bool is_floating(mica_dtype dtype) {
+  return dtype < MICA_DTYPE_COUNT && mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
+}
+
+/* True if elements are copied as they are. */
+static bool is_plain(const reading *r) {
+  return r->from.entry->dtype == mica_tensor_dtype(r->tensor) &&
+         !(r->from.row.add != 0 && is_floating(r->from.entry->dtype));
+}
+
+/* --- what fits --- */
+
+static const char *path_of(const mica_weights *weights, const mica_weight_entry *entry) {
+  const mica_weight_file *file = mica_weights_file_at(weights, entry ? entry->file : 0);
+  return file ? file->path : "the source of weights";
+}
+
+/* The shape that the tensor must have, from the parameter's; reshaped: one of its shapes. */
+static mica_shape shape_of_source(const reading *r) {
+  mica_shape shape = r->shape;
+  if (r->from.row.of && shape.rank > 0) shape.dim[0] = r->from.row.of;
+  if (r->from.row.transposed) shape = MICA_SHAPE(shape.dim[1], shape.dim[0]);
+  return shape;
+}
+
+static mica_status check_shape(const reading *r) {
+  const mica_weight_entry *entry = r->from.entry;
+  const mica_name_row *row = &r->from.row;
+  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  if ((row->transposed && r->shape.rank != 2) || (row->of && r->shape.rank == 0))
+    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' %s, but it is %s", r->name,
+                      row->transposed ? "transposed" : "as rows of a tensor", mica_shape_format(r->shape, want));
+  if (row->of && row->of - row->first < r->shape.dim[0])
+    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s', which is %s, as rows from %lld of %lld", r->name,
+                      mica_shape_format(r->shape, want), (long long)row->first, (long long)row->of);
+  const mica_shape shape = shape_of_source(r);
+  int64_t count = 0, expected = 0;
+  MICA_TRY(mica_shape_count(entry->shape, &count));
+  MICA_TRY(mica_shape_count(shape, &expected));
+  if (row->reshaped ? count == expected : mica_shape_equal(shape, entry->shape)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: it is of another network: the tensor '%s' is %s, not %s as '%s' needs", r->path,
+                    entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want), r->name);
+}
+
+static mica_status check_type(const reading *r) {
+  const mica_weight_entry *entry = r->from.entry;
+  const mica_dtype dtype = mica_tensor_dtype(r->tensor);
+  if (entry->block != MICA_BLOCK_NONE)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor '%s' is of blocks %s, which cannot be read into weights yet",
+                      r->path, entry->name, mica_block_name(entry->block));
+  if (is_plain(r) || (is_floating(entry->dtype) && is_floating(dtype))) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, which '%s' (%s) cannot hold; convert the file", r->path,
+                    entry->name, entry->type ? entry->type : "of an unknown type", r->name, mica_dtype_name(dtype));
+}
+
+/* --- elements --- */
+
+/* The parameter's element `first`, and those after it, in a tensor that is not transposed. */
+static const void *find_bytes(const reading *r, int64_t first) {
+  const int64_t width = r->shape.rank && r->shape.dim[0] ? r->count / r->shape.dim[0] : 0;
+  return (const char *)r->from.entry->data +
+         (size_t)(r->from.row.first * width + first) * mica_dtype_size(r->from.entry->dtype);
+}
+
+/* Elements first, ..., first + count - 1 of the parameter, in row-major order; in `room` if they must be collected. */
+static const void *read_bytes(const reading *r, int64_t first, int64_t count, void *room) {
+  const mica_name_row *row = &r->from.row;
+  if (!row->transposed) return find_bytes(r, first);
+  const size_t size = mica_dtype_size(r->from.entry->dtype);
+  const char *data = r->from.entry->data;
+  const int64_t columns = r->shape.dim[1], rows = row->of ? row->of : r->shape.dim[0];
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t y = (first + i) / columns, x = (first + i) % columns;
+    memcpy((char *)room + (size_t)i * size, data + (size_t)(x * rows + row->first + y) * size, size);
+  }
+  return room;
+}
+
+/* Likewise as floats, `add` added. room: count elements of the source. */
+static void read_floats(const reading *r, int64_t first, int64_t count, void *room, float *out) {
+  mica__elements_to_floats(r->from.entry->dtype, read_bytes(r, first, count, room), (size_t)count, out);
+  const double add = r->from.row.add;
+  for (int64_t i = 0; add != 0 && i < count; i++) out[i] = (float)(out[i] + add);
+}
+
+/* A part of a parameter on its way: room for CHUNK elements in each form. */
+typedef struct chunk {
+  char *source, *target;
+  float *floats;
+} chunk;
+
+static void chunk_free(chunk *c) {
+  free(c->source);
+  free(c->target);
+  free(c->floats);
+}
+
+static mica_status chunk_make(chunk *c) {
+  *c = (chunk){.source = malloc(CHUNK * sizeof(double)),
+               .target = malloc(CHUNK * sizeof(double)),
+               .floats = malloc(CHUNK * sizeof(float))};
+  if (c->source && c->target && c->floats) return MICA_OK;
+  chunk_free(c);
+  return mica__fail_nomem("weights");
+}
+
+/* The elements as the parameter holds them. */
+static const void *read_part(const reading *r, int64_t first, int64_t count, chunk *c) {
+  const mica_dtype dtype = mica_tensor_dtype(r->tensor);
+  if (is_plain(r)) return read_bytes(r, first, count, c->source);
+  read_floats(r, first, count, c->source, c->floats);
+  if (dtype == MICA_F32) return c->floats;
+  for (int64_t i = 0; i < count; i++) mica__element_set(dtype, c->target, i, c->floats[i]);
+  return c->target;
+}
+
+static mica_status check_finite(const reading *r, chunk *c) {
+  for (int64_t first = 0; first < r->count; first += CHUNK) {
+    const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
+    read_floats(r, first, count, c->source, c->floats);
+    for (int64_t i = 0; i < count; i++)
+      if (!isfinite(c->floats[i]))
+        return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' has a number that is not finite, element %lld of '%s'",
+                          r->path, r->from.entry->name, (long long)(first + i), r->name);
+  }
+  return MICA_OK;
+}
+
+static mica_status check(const reading *r, const mica_name_map *map, chunk *c) {
+  MICA_TRY(check_type(r));
+  MICA_TRY(check_shape(r));
+  const bool finite = is_floating(r->from.entry->dtype) && (r->shape.rank == 1 || (map && map->finite));
+  return finite ? check_finite(r, c) : MICA_OK;
+}
+
+/* --- filling --- */
+
+static mica_status upload(const reading *r, int64_t first, int64_t count, const void *data) {
+  mica_queue *queue = mica_engine_queue(mica_tensor_engine(r->tensor));
+  mica_tensor *part = NULL;
+  MICA_TRY(mica_tensor_view(r->tensor, MICA_SHAPE(count), NULL, first, &part));
+  mica_status status = mica_tensor_upload(queue, part, data, mica_tensor_bytes(part));
+  mica_tensor_destroy(part);
+  return status;
+}
+
+/* This rank's part of the whole. */
+static mica_status fill_divided(const reading *r, chunk *c) {
+  const mica_communicator *ranks = r->nn->config.tensor_ranks;
+  const size_t size = mica_dtype_size(mica_tensor_dtype(r->tensor)), own = mica_tensor_bytes(r->tensor);
+  char *whole = malloc((size_t)r->count * size + own + 1);
+  if (!whole) return mica__fail_nomem("weights");
+  char *part = whole + (size_t)r->count * size;
+  for (int64_t first = 0; first < r->count; first += CHUNK) {
+    const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
+    memcpy(whole + (size_t)first * size, read_part(r, first, count, c), (size_t)count * size);
+  }
+  mica__division_copy(r->division, mica_tensor_shape(r->tensor), size, ranks->ranks, ranks->rank, whole, part, false);
+  mica_status status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(r->tensor)), r->tensor, part, own);
+  free(whole);
+  return status;
+}
+
+static mica_status fill(const reading *r, chunk *c) {
+  if (mica__is_divided(r->division)) return fill_divided(r, c);
+  mica_status status = MICA_OK;
+  for (int64_t first = 0; status == MICA_OK && first < r->count; first += CHUNK) {
+    const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
+    status = upload(r, first, count, read_part(r, first, count, c));
+  }
+  return status;
+}
+
+/* --- all of them --- */
+
+typedef struct loading {
+  const mica_nn *nn;
+  mica_session *session;
+  const mica_weights *weights;
+  const mica_name_map *map;
+  chunk chunk;
+} loading;
+
+/* Parameter i; r->tensor is NULL if it is not to be read. */
+static mica_status look(const loading *l, size_t i, reading *r) {
+  const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
+  *r = (reading){.nn = l->nn, .name = info->own_name, .division = mica__nn_division(l->nn, i)};
+  if (info->role == MICA_NN_ROLE_OPTIMIZER) return MICA_OK;
+  MICA_TRY(mica__name_map_find(l->map, l->weights, info->own_name, &r->from));
+  r->path = path_of(l->weights, r->from.entry);
+  r->tensor = mica_session_parameter(l->session, info->name);
+  if (!r->tensor) return MICA_OK;
+  r->shape = mica__division_whole(r->division, mica_tensor_shape(r->tensor));
+  return mica_shape_count(r->shape, &r->count);
+}
+
+static int by_address(const void *a, const void *b) {
+  const uintptr_t x = (uintptr_t) * (const mica_weight_entry *const *)a,
+                  y = (uintptr_t) * (const mica_weight_entry *const *)b;
+  return (x > y) - (x < y);
+}
+
+/* Every tensor of the source is some parameter's, or named as of no use. */
+static mica_status check_complete(const loading *l, const mica_weight_entry **taken, size_t count) {
+  qsort(taken, count, sizeof(const mica_weight_entry *), by_address);
+  for (size_t i = 0; i < mica_weights_count(l->weights); i++) {
+    const mica_weight_entry *entry = mica_weights_at(l->weights, i);
+    if (bsearch(&entry, taken, count, sizeof(const mica_weight_entry *), by_address) ||
+        mica__name_map_drops(l->map, entry->name))
+      continue;
+    return mica__fail(MICA_E_FORMAT, "%s: no parameter of this network takes the tensor '%s'",
+                      path_of(l->weights, entry), entry->name);
+  }
+  return MICA_OK;
+}
+
+static mica_status check_all(loading *l, const mica_weight_entry **taken, size_t *missing) {
+  size_t count = 0, lacking = 0;
+  for (size_t i = 0; i < mica_nn_parameter_count(l->nn); i++) {
+    reading r;
+    MICA_TRY(look(l, i, &r));
+    if (r.from.entry) taken[count++] = r.from.entry;
+    if (!r.tensor) continue;
+    lacking += !r.from.entry;
+    if (!r.from.entry && missing) continue;
+    if (!r.from.entry)
+      return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor for '%s'", r.path, r.name);
+    MICA_TRY(check(&r, l->map, &l->chunk));
+  }
+  if (l->map && l->map->complete) MICA_TRY(check_complete(l, taken, count));
+  if (missing) *missing = lacking;
+  return MICA_OK;
+}
+
+static mica_status fill_all(loading *l) {
+  mica_queue *queue = NULL;
+  for (size_t i = 0; i < mica_nn_parameter_count(l->nn); i++) {
+    reading r;
+    MICA_TRY(look(l, i, &r));
+    if (!r.tensor || !r.from.entry) continue;
+    MICA_TRY(fill(&r, &l->chunk));
+    queue = mica_engine_queue(mica_tensor_engine(r.tensor));
+  }
+  return queue ? mica_queue_finish(queue) : MICA_OK;
+}
+
+mica_status mica_nn_load_from(const mica_nn *nn, mica_session *session, const mica_weights *weights,
+                              const mica_name_map *map, size_t *missing) {
+  if (!nn || !session || !weights) return mica__fail(MICA_E_INVALID, CALL ": a pointer is NULL");
+  MICA_TRY(mica__name_map_check(CALL, map));
+  loading l = {.nn = nn, .session = session, .weights = weights, .map = map};
+  const mica_weight_entry **taken = calloc(mica_nn_parameter_count(nn) + 1, sizeof *taken);
+  if (!taken) return mica__fail_nomem("weights");
+  mica_status status = chunk_make(&l.chunk);
+  if (status == MICA_OK) {
+    status = check_all(&l, taken, missing);
+    if (status == MICA_OK) status = fill_all(&l);
+    chunk_free(&l.chunk);
+  }
+  free(taken);
+  return status;
+}

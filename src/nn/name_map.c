@@ -1,0 +1,125 @@
+#include "nn/name_map.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+#define MOST_NUMBERS 4 /* '#' in a name */
+
+/* The digits that the '#' of a pattern stand for. */
+typedef struct numbers {
+  const char *digits[MOST_NUMBERS];
+  size_t length[MOST_NUMBERS], count;
+} numbers;
+
+static size_t count_marks(const char *text, size_t length) {
+  size_t count = 0;
+  for (size_t i = 0; i < length; i++) count += text[i] == '#';
+  return count;
+}
+
+static bool matches(const char *pattern, size_t length, const char *name, numbers *n) {
+  *n = (numbers){.count = 0};
+  for (size_t i = 0; i < length; i++) {
+    if (pattern[i] != '#') {
+      if (*name++ != pattern[i]) return false;
+      continue;
+    }
+    const size_t digits = strspn(name, "0123456789");
+    if (!digits || n->count == MOST_NUMBERS) return false;
+    n->digits[n->count] = name;
+    n->length[n->count++] = digits;
+    name += digits;
+  }
+  return *name == '\0';
+}
+
+/* The length of the first of several names, and the rest; NULL: it was the last one. */
+static size_t first_of(const char *names, const char **rest) {
+  const char *bar = strchr(names, '|');
+  *rest = bar ? bar + 1 : NULL;
+  return bar ? (size_t)(bar - names) : strlen(names);
+}
+
+/* A name with numbers in place of its '#'. */
+static mica_status expand(const char *pattern, size_t length, const numbers *n, mica__text *text) {
+  size_t used = 0;
+  for (size_t i = 0; i < length; i++)
+    if (pattern[i] == '#') {
+      mica__text_addf(text, "%.*s", (int)n->length[used], n->digits[used]);
+      used++;
+    } else {
+      mica__text_addf(text, "%c", pattern[i]);
+    }
+  return mica__text_status(text);
+}
+
+static mica_status check_row(const char *call, const mica_name_row *row, size_t index) {
+  if (!row->source) return mica__fail(MICA_E_INVALID, "%s: row %zu of the map has no source", call, index);
+  const size_t marks = row->own ? count_marks(row->own, strlen(row->own)) : MOST_NUMBERS;
+  if (marks > MOST_NUMBERS)
+    return mica__fail(MICA_E_INVALID, "%s: the map's name '%s' has more than %d '#'", call, row->own, MOST_NUMBERS);
+  for (const char *at = row->source, *next; at; at = next) {
+    const size_t length = first_of(at, &next);
+    if (count_marks(at, length) > marks)
+      return mica__fail(MICA_E_INVALID, "%s: row %zu of the map: '%.*s' has more '#' than %s", call, index, (int)length,
+                        at, row->own ? row->own : "a name may have");
+  }
+  const bool cut = row->of != 0 || row->first != 0;
+  if (row->first < 0 || row->of < 0 || (cut && row->first >= row->of) || (row->transposed && row->reshaped))
+    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): %s", call, index, row->source,
+                      row->transposed && row->reshaped ? "a tensor is transposed or reshaped, not both"
+                                                       : "its first row is not among the rows");
+  return MICA_OK;
+}
+
+mica_status mica__name_map_check(const char *call, const mica_name_map *map) {
+  if (!map) return MICA_OK;
+  if (map->count && !map->rows) return mica__fail(MICA_E_INVALID, "%s: the map has no rows", call);
+  for (size_t i = 0; i < map->count; i++) MICA_TRY(check_row(call, &map->rows[i], i));
+  return MICA_OK;
+}
+
+/* The first of the row's tensors that the source has. */
+static mica_status find_source(const mica_weights *weights, const mica_name_row *row, const numbers *n,
+                               const mica_weight_entry **entry) {
+  *entry = NULL;
+  for (const char *at = row->source, *next; at && !*entry; at = next) {
+    const size_t length = first_of(at, &next);
+    mica__text name = {0};
+    mica_status status = expand(at, length, n, &name);
+    if (status == MICA_OK && length) *entry = mica_weights_find(weights, name.data);
+    mica__text_free(&name);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,
+                                mica__named_tensor *found) {
+  bool named = false;
+  *found = (mica__named_tensor){.entry = NULL};
+  for (size_t i = 0; map && i < map->count; i++) {
+    const mica_name_row *row = &map->rows[i];
+    numbers n;
+    if (!row->own || !matches(row->own, strlen(row->own), own, &n)) continue;
+    named = true;
+    MICA_TRY(find_source(weights, row, &n, &found->entry));
+    found->row = *row;
+    if (found->entry) return MICA_OK;
+  }
+  if (!named) found->entry = mica_weights_find(weights, own);
+  return MICA_OK;
+}
+
+bool mica__name_map_drops(const mica_name_map *map, const char *tensor) {
+  for (size_t i = 0; map && i < map->count; i++) {
+    const mica_name_row *row = &map->rows[i];
+    for (const char *at = row->own ? NULL : row->source, *next; at; at = next) {
+      numbers n;
+      const size_t length = first_of(at, &next);
+      if (matches(at, length, tensor, &n)) return true;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,329 @@
+/* labels: device single
+ *
+ * Parameters out of sources of weights: names, slices, transposes, types, and what does not fit. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/files.h"
+
+#include <math.h>
+#include <mica/gguf.h>
+#include <mica/mica.h>
+#include <mica/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNITS 5
+#define INPUTS 3
+#define MOST 64
+
+static mica_graph *graph;
+static mica_nn *nn;
+static mica_session *session;
+static mica_weights *weights;
+static float numbers[MOST], *wide;
+static uint16_t halves[MOST];
+
+static void teardown(void) {
+  mica_weights_close(weights);
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  free(wide);
+  weights = NULL;
+  session = NULL;
+  nn = NULL;
+  graph = NULL;
+  wide = NULL;
+}
+
+static void start(void) {
+  for (int i = 0; i < MOST; i++) numbers[i] = (float)(i - 20) / 4;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.name_prefix = "net."}, &nn));
+}
+
+static void finish(mica_value output) {
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, &output, 1, NULL, &session));
+}
+
+/* Two layers "blocks.0" and "blocks.12", of UNITS x INPUTS and INPUTS x UNITS, and a norm. */
+static void setup(void) {
+  start();
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, INPUTS));
+  mica_value h = mica_nn_dense(nn, "blocks.0", x, UNITS, NULL);
+  h = mica_nn_dense(nn, "blocks.12", h, INPUTS, &(mica_dense_config){.no_bias = true});
+  finish(mica_nn_rms_norm(nn, "norm", h, NULL));
+}
+
+static mica_safetensors_entry tensor(const char *name, mica_dtype dtype, mica_shape shape, const void *data) {
+  int64_t count = 0;
+  ck_ok(mica_shape_count(shape, &count));
+  return (mica_safetensors_entry){
+      .name = name, .dtype = dtype, .shape = shape, .data = data, .bytes = (size_t)count * mica_dtype_size(dtype)};
+}
+
+static void source(const mica_safetensors_entry *entries, size_t count) {
+  ck_ok(mica_safetensors_write(files_path("source.safetensors"), entries, count, NULL, 0));
+  ck_ok(mica_weights_open(files_path("source.safetensors"), &weights));
+}
+
+/* Element i of a parameter. */
+static float element(const char *name, size_t i) {
+  float values[MOST];
+  mica_tensor *t = mica_session_parameter(session, name);
+  ck_assert_ptr_nonnull(t);
+  ck_assert_uint_le(mica_tensor_bytes(t), sizeof values);
+  ck_ok(mica_tensor_download(test_queue(), t, values, mica_tensor_bytes(t)));
+  return values[i];
+}
+
+static void refused(mica_status status, const mica_name_map *map, const char *reason) {
+  const mica_status got = mica_nn_load_from(nn, session, weights, map, NULL);
+  ck_assert_msg(got == status && strstr(mica_error_message(), reason), "%d: %s", got, mica_error_message());
+}
+
+#define MAP(...)                                                                                                       \
+  (&(mica_name_map){.rows = (mica_name_row[]){__VA_ARGS__},                                                            \
+                    .count = sizeof((mica_name_row[]){__VA_ARGS__}) / sizeof(mica_name_row)})
+
+static const mica_shape wide_shape = {2, {UNITS, INPUTS}}, tall_shape = {2, {INPUTS, UNITS}};
+
+/* --- names --- */
+
+START_TEST(equal_names_need_no_map) {
+  source((mica_safetensors_entry[]){tensor("blocks.0.weight", MICA_F32, wide_shape, numbers),
+                                    tensor("blocks.0.bias", MICA_F32, MICA_SHAPE(UNITS), numbers + 1),
+                                    tensor("blocks.12.weight", MICA_F32, tall_shape, numbers + 2),
+                                    tensor("norm.weight", MICA_F32, MICA_SHAPE(INPUTS), numbers + 3),
+                                    tensor("more", MICA_F32, MICA_SHAPE(1), numbers)},
+         5);
+  ck_ok(mica_nn_load_from(nn, session, weights, NULL, NULL));
+  for (size_t i = 0; i < UNITS * INPUTS; i++) {
+    ck_assert(element("net.blocks.0.weight", i) == numbers[i]);
+    ck_assert(element("net.blocks.12.weight", i) == numbers[i + 2]);
+  }
+  ck_assert(element("net.blocks.0.bias", 4) == numbers[5] && element("net.norm.weight", 2) == numbers[5]);
+}
+END_TEST
+
+static const mica_safetensors_entry *published(void) {
+  static mica_safetensors_entry entries[4];
+  entries[0] = tensor("model.h.0.w", MICA_F32, wide_shape, numbers);
+  entries[1] = tensor("model.h.0.b", MICA_F32, MICA_SHAPE(UNITS), numbers + 1);
+  entries[2] = tensor("model.h.12.w", MICA_F32, tall_shape, numbers + 2);
+  entries[3] = tensor("ln_f", MICA_F32, MICA_SHAPE(INPUTS), numbers + 3);
+  return entries;
+}
+
+START_TEST(a_number_in_a_name_stands_for_itself) {
+  source(published(), 4);
+  ck_ok(mica_nn_load_from(
+      nn, session, weights,
+      MAP({.own = "blocks.#.weight", .source = "h.#.w|model.h.#.w"}, {.own = "blocks.#.bias", .source = "model.h.#.b"},
+          {.own = "norm.weight", .source = "nothing"}, {.own = "norm.weight", .source = "ln_f", .add = 1}, ),
+      NULL));
+  ck_assert(element("net.blocks.0.weight", 7) == numbers[7] && element("net.blocks.12.weight", 7) == numbers[9]);
+  ck_assert(element("net.blocks.0.bias", 0) == numbers[1] && element("net.norm.weight", 1) == numbers[4] + 1);
+}
+END_TEST
+
+START_TEST(what_is_missing_is_counted_or_refused) {
+  size_t missing = 9;
+  const mica_name_map *map = MAP({.own = "blocks.#.weight", .source = "model.h.#.w"});
+  source(published(), 3);
+  refused(MICA_E_FORMAT, map, "source.safetensors: it is of another network: there is no tensor for 'blocks.0.bias'");
+  ck_assert(element("net.blocks.0.weight", 3) == 0);
+  ck_ok(mica_nn_load_from(nn, session, weights, map, &missing));
+  ck_assert_uint_eq(missing, 2);
+  ck_assert(element("net.blocks.0.weight", 3) == numbers[3] && element("net.blocks.0.bias", 3) == 0);
+}
+END_TEST
+
+START_TEST(a_complete_map_leaves_no_tensor) {
+  size_t missing = 0;
+  mica_name_row rows[] = {{.own = "blocks.#.weight", .source = "model.h.#.w"},
+                          {.own = "blocks.#.bias", .source = "model.h.#.b"},
+                          {.source = "buffers.#.mask|ln_#"},
+                          {.source = "ln_f"}};
+  mica_name_map map = {.rows = rows, .count = 4, .complete = true};
+  source(published(), 4);
+  ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
+  ck_assert_uint_eq(missing, 1);
+  map.count = 3;
+  ck_assert_int_eq(mica_nn_load_from(nn, session, weights, &map, &missing), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "no parameter of this network takes the tensor 'ln_f'"));
+}
+END_TEST
+
+/* --- forms --- */
+
+START_TEST(rows_of_a_tensor_and_its_transpose) {
+  source((mica_safetensors_entry[]){tensor("qkv", MICA_F32, MICA_SHAPE(UNITS + 4, INPUTS), numbers),
+                                    tensor("b", MICA_F32, MICA_SHAPE(UNITS + 4), numbers),
+                                    tensor("t", MICA_F32, MICA_SHAPE(UNITS, INPUTS + 3), numbers),
+                                    tensor("n", MICA_F32, MICA_SHAPE(1, INPUTS, 1), numbers + 3)},
+         4);
+  ck_ok(mica_nn_load_from(
+      nn, session, weights,
+      MAP({.own = "blocks.0.weight", .source = "qkv", .first = 4, .of = UNITS + 4},
+          {.own = "blocks.0.bias", .source = "b", .first = 2, .of = UNITS + 4},
+          {.own = "blocks.12.weight", .source = "t", .transposed = true, .first = 1, .of = INPUTS + 3},
+          {.own = "norm.weight", .source = "n", .reshaped = true}),
+      NULL));
+  for (size_t i = 0; i < UNITS * INPUTS; i++) {
+    ck_assert(element("net.blocks.0.weight", i) == numbers[4 * INPUTS + i]);
+    ck_assert(element("net.blocks.12.weight", i) == numbers[(i % UNITS) * (INPUTS + 3) + 1 + i / UNITS]);
+  }
+  ck_assert(element("net.blocks.0.bias", 0) == numbers[2] && element("net.norm.weight", 0) == numbers[3]);
+}
+END_TEST
+
+START_TEST(halves_are_widened) {
+  const mica_dtype dtype = _i ? MICA_BF16 : MICA_F16;
+  static double doubles[INPUTS] = {1, 0.1, -3};
+  for (int i = 0; i < MOST; i++) halves[i] = (uint16_t)(_i ? 0x3f80 + i : 0x3c00 + i);
+  halves[0] = 1;
+  halves[1] = 0x83ff;
+  source((mica_safetensors_entry[]){tensor("blocks.0.weight", dtype, wide_shape, halves),
+                                    tensor("blocks.0.bias", dtype, MICA_SHAPE(UNITS), halves + 3),
+                                    tensor("blocks.12.weight", dtype, wide_shape, halves),
+                                    tensor("norm.weight", MICA_F64, MICA_SHAPE(INPUTS), doubles)},
+         4);
+  ck_ok(mica_nn_load_from(
+      nn, session, weights,
+      MAP({.own = "blocks.12.weight", .source = "blocks.12.weight", .transposed = true, .add = 0.5}), NULL));
+  const float unit = _i ? 0x1p-7F : 0x1p-10F;
+  ck_assert(element("net.blocks.0.weight", 0) == (_i ? 0x1p-133F : 0x1p-24F));
+  ck_assert(element("net.blocks.0.weight", 1) == (_i ? -0x1.fep-120F : -1023 * 0x1p-24F));
+  ck_assert(element("net.blocks.0.bias", 2) == 1 + 5 * unit);
+  ck_assert(element("net.blocks.12.weight", 1) == 1 + 3 * unit + 0.5F);
+  ck_assert(element("net.norm.weight", 1) == 0.1F);
+}
+END_TEST
+
+/* More elements than are converted at a time. */
+START_TEST(large_tensors_are_read_in_parts) {
+  const int64_t rows = 1031, columns = 517;
+  teardown();
+  start();
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(1, columns));
+  finish(mica_nn_dense(nn, "a", x, rows, &(mica_dense_config){.no_bias = true}));
+  const size_t count = (size_t)(rows * columns);
+  uint16_t *narrow = malloc(count * sizeof *narrow);
+  wide = malloc(count * sizeof *wide);
+  for (size_t i = 0; i < count; i++) narrow[i] = (uint16_t)(i * 40503 >> 3 & 0xbfff);
+  source((mica_safetensors_entry[]){tensor("a.weight", MICA_BF16,
+                                           _i ? MICA_SHAPE(columns, rows) : MICA_SHAPE(rows, columns), narrow)},
+         1);
+  ck_ok(
+      mica_nn_load_from(nn, session, weights, MAP({.own = "a.weight", .source = "a.weight", .transposed = _i}), NULL));
+  ck_ok(
+      mica_tensor_download(test_queue(), mica_session_parameter(session, "net.a.weight"), wide, count * sizeof *wide));
+  for (size_t i = 0; i < count; i++) {
+    const size_t at = _i ? i % (size_t)columns * (size_t)rows + i / (size_t)columns : i;
+    uint32_t bits;
+    memcpy(&bits, &wide[i], sizeof bits);
+    ck_assert_uint_eq(bits, (uint32_t)narrow[at] << 16);
+  }
+  free(narrow);
+}
+END_TEST
+
+/* --- what does not fit --- */
+
+START_TEST(what_does_not_fit_is_refused) {
+  static int32_t integers[UNITS * INPUTS];
+  float bad[INPUTS] = {1, INFINITY, 2};
+  source((mica_safetensors_entry[]){tensor("i", MICA_I32, wide_shape, integers),
+                                    tensor("b", MICA_F32, MICA_SHAPE(UNITS), numbers),
+                                    tensor("w", MICA_F32, wide_shape, numbers),
+                                    tensor("bad", MICA_F32, MICA_SHAPE(INPUTS), bad)},
+         4);
+  refused(MICA_E_FORMAT, MAP({.own = "blocks.#.weight", .source = "i"}), "'i' is I32, which 'blocks.0.weight' (f32)");
+  refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "b"}),
+          "the tensor 'b' is (5), not (5, 3) as 'blocks.0.weight' needs");
+  refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "w", .of = 7}), "is (5, 3), not (7, 3)");
+  refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "w", .transposed = true}), "is (5, 3), not (3, 5)");
+  refused(MICA_E_INVALID, MAP({.own = "blocks.0.weight", .source = "w", .first = 1, .of = UNITS}), "rows from 1 of 5");
+  refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "b", .reshaped = true}), "'b' is (5), not");
+  refused(MICA_E_INVALID,
+          MAP({.own = "blocks.0.weight", .source = "w"}, {.own = "blocks.0.bias", .source = "b", .transposed = true}),
+          "the map has 'blocks.0.bias' transposed, but it is (5)");
+  refused(MICA_E_FORMAT,
+          MAP({.own = "blocks.0.weight", .source = "w"}, {.own = "blocks.0.bias", .source = "b"},
+              {.own = "blocks.12.weight", .source = "w", .transposed = true}, {.own = "norm.weight", .source = "bad"}),
+          "'bad' has a number that is not finite, element 1 of 'norm.weight'");
+  ck_assert(element("net.blocks.0.weight", 1) == 0);
+}
+END_TEST
+
+START_TEST(numbers_of_matrices_are_checked_on_demand) {
+  size_t missing = 0;
+  mica_name_row row = {.own = "blocks.0.weight", .source = "w"};
+  mica_name_map map = {.rows = &row, .count = 1};
+  numbers[14] = NAN;
+  source((mica_safetensors_entry[]){tensor("w", MICA_F32, wide_shape, numbers)}, 1);
+  ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
+  map.finite = true;
+  ck_assert_int_eq(mica_nn_load_from(nn, session, weights, &map, &missing), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "element 14"));
+}
+END_TEST
+
+START_TEST(rows_that_cannot_be_are_refused) {
+  size_t missing = 0;
+  source(published(), 4);
+  refused(MICA_E_INVALID, MAP({.own = "a"}), "row 0 of the map has no source");
+  refused(MICA_E_INVALID, MAP({.own = "a.#", .source = "b|b.#.#"}), "'b.#.#' has more '#' than a.#");
+  refused(MICA_E_INVALID, MAP({.own = "#.#.#.#.#", .source = "b"}), "has more than 4 '#'");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .first = 3, .of = 3}), "first row");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .first = -1}), "first row");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .of = -1}), "first row");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .transposed = true, .reshaped = true}), "not both");
+  refused(MICA_E_INVALID, &(mica_name_map){.count = 1}, "no rows");
+  ck_assert_int_eq(mica_nn_load_from(NULL, session, weights, NULL, &missing), MICA_E_INVALID);
+  ck_assert_int_eq(mica_nn_load_from(nn, NULL, weights, NULL, &missing), MICA_E_INVALID);
+  ck_assert_int_eq(mica_nn_load_from(nn, session, NULL, NULL, &missing), MICA_E_INVALID);
+}
+END_TEST
+
+START_TEST(blocks_are_refused) {
+  const unsigned char blocks[INPUTS * 18] = {0};
+  const mica_weight_entry entry = {.name = "norm.weight",
+                                   .block = MICA_BLOCK_Q4_0,
+                                   .shape = MICA_SHAPE(INPUTS, 32),
+                                   .data = blocks,
+                                   .bytes = sizeof blocks};
+  size_t missing = 0;
+  ck_ok(mica_gguf_write(files_path("blocks.gguf"), NULL, 0, &entry, 1));
+  ck_ok(mica_weights_open(files_path("blocks.gguf"), &weights));
+  ck_assert_int_eq(mica_nn_load_from(nn, session, weights, NULL, &missing), MICA_E_UNSUPPORTED);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "q4_0"));
+}
+END_TEST
+
+Suite *test_suite(void) {
+#if !MICA_WITH_CJSON
+  return test_skip("built without cJSON");
+#endif
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("load_from");
+  TCase *cases = tcase_create("load_from");
+  tcase_set_timeout(cases, 120);
+  tcase_add_checked_fixture(cases, setup, teardown);
+  tcase_add_test(cases, equal_names_need_no_map);
+  tcase_add_test(cases, a_number_in_a_name_stands_for_itself);
+  tcase_add_test(cases, what_is_missing_is_counted_or_refused);
+  tcase_add_test(cases, a_complete_map_leaves_no_tensor);
+  tcase_add_test(cases, rows_of_a_tensor_and_its_transpose);
+  tcase_add_loop_test(cases, halves_are_widened, 0, 2);
+  tcase_add_loop_test(cases, large_tensors_are_read_in_parts, 0, 2);
+  tcase_add_test(cases, what_does_not_fit_is_refused);
+  tcase_add_test(cases, numbers_of_matrices_are_checked_on_demand);
+  tcase_add_test(cases, rows_that_cannot_be_are_refused);
+  tcase_add_test(cases, blocks_are_refused);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
