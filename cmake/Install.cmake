@@ -3,14 +3,19 @@
 #   find_package(mica)                      gives mica::mica, the shared library; it needs nothing else
 #   find_package(mica COMPONENTS static)    gives mica::mica_static too, and finds what that stands on
 #   pkg-config [--static] mica
+#
+# Each file is of one component: libmica (what programs load), libmica-dev (what programs are built with) or mica (the
+# command). cmake/packaging makes a package of each.
 
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libmica-dev)
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mica)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mica ${PROJECT_BINARY_DIR}/include/mica
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(TARGETS mica EXPORT mica-targets)
+install(TARGETS mica EXPORT mica-targets LIBRARY COMPONENT libmica NAMELINK_COMPONENT libmica-dev
+                             RUNTIME COMPONENT libmica)
 install(TARGETS mica_static EXPORT mica-static-targets)
 install(EXPORT mica-targets NAMESPACE mica:: DESTINATION ${package_dir})
 install(EXPORT mica-static-targets NAMESPACE mica:: DESTINATION ${package_dir})
@@ -33,7 +38,7 @@ list(JOIN feature_pc_libs " " pc_libs)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/mica.pc.in ${made}/mica.pc @ONLY)
 install(FILES ${made}/mica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 # The manual page and completions are written by the command itself, which has to run for that.
 if(TARGET mica_cli AND NOT CMAKE_CROSSCOMPILING AND NOT MICA_SANITIZE)
   set(manual ${PROJECT_BINARY_DIR}/manual)
@@ -43,8 +48,8 @@ if(TARGET mica_cli AND NOT CMAKE_CROSSCOMPILING AND NOT MICA_SANITIZE)
     COMMAND ${CMAKE_COMMAND} -DMICA=$<TARGET_FILE:mica_cli> -DFOLDER=${manual} -P
             ${PROJECT_SOURCE_DIR}/cmake/Manual.cmake
     VERBATIM)
-  install(FILES ${manual}/mica.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(FILES ${manual}/mica DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-  install(FILES ${manual}/_mica DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-  install(FILES ${manual}/mica.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES ${manual}/mica.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT mica)
+  install(FILES ${manual}/mica DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT mica)
+  install(FILES ${manual}/_mica DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT mica)
+  install(FILES ${manual}/mica.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT mica)
 endif()
