@@ -1,10 +1,12 @@
 #!/bin/sh
-# sh cmake/setup.sh run|quickstart|full|test|fuzz FOLDER [-DOPTION=VALUE...] [TARGET...]
+# sh cmake/setup.sh run|quickstart|full|test|fuzz|clang|package FOLDER [-DOPTION=VALUE...] [TARGET...]
+# sh cmake/setup.sh docs
 #
 # Installs the Debian packages that are missing (nothing missing: no network, no root), configures FOLDER and builds the
 # TARGETs there, or everything. "run" is what building and running Mica takes, "quickstart" adds the pictures it
 # trains on, "full" the libraries of everything that is optional, "test" the tools of the tests as well, "fuzz" those of
-# the fuzzers.
+# the fuzzers. "clang" is "run" and clang, "package" is "full" and what makes packages. "docs" installs what makes the
+# documentation a site, and builds nothing.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -16,16 +18,22 @@ full_packages='libexpat1-dev libsndfile1-dev libpcre2-dev libutf8proc-dev
   libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libopenmpi-dev openmpi-bin'
 test_packages='check libsubunit-dev libopenblas-dev libdnnl-dev clang-format oclgrind locales'
 fuzz_packages='clang libclang-rt-dev'
+package_packages='git dpkg-dev debhelper lintian fakeroot'
+docs_packages='mkdocs'
 
-purpose=$1 folder=$2
-shift 2
+purpose=$1 folder=${2:-}
+shift
+[ $# = 0 ] || shift
 case $purpose in
   run) packages=$run_packages ;;
   quickstart) packages="$run_packages $quickstart_packages" ;;
   full) packages="$run_packages $quickstart_packages $full_packages" ;;
   test) packages="$run_packages $quickstart_packages $full_packages $test_packages" ;;
   fuzz) packages="$run_packages $quickstart_packages $full_packages $test_packages $fuzz_packages" ;;
-  *) echo "setup.sh: '$purpose' is none of run, quickstart, full, test, fuzz" >&2; exit 2 ;;
+  clang) packages="$run_packages clang" ;;
+  package) packages="$run_packages $full_packages $package_packages" ;;
+  docs) packages=$docs_packages ;;
+  *) echo "setup.sh: '$purpose' must be run, quickstart, full, test, fuzz, clang, package or docs" >&2; exit 2 ;;
 esac
 
 install_missing() {
@@ -60,6 +68,7 @@ else
   echo "setup.sh: this is no Debian; there the packages are: $packages"
 fi
 
+[ "$purpose" != docs ] || exit 0
 targets=''
 for argument; do
   case $argument in

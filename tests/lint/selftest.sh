@@ -197,6 +197,23 @@ finds hygiene src/base/b.c '130 columns' "$(lines 1 "$(printf '%0130d' 0)")\n"
 finds hygiene .github/notes.md 'notes.md:1: trailing blanks' 'x \n'
 finds hygiene notes.txt 'notes.txt: does not belong at the root' 'x\n'
 
+workflow='permissions:\n  contents: read\njobs:\n  a:\n    steps:\n'
+finds workflows .github/workflows/b.yml 'b.yml:6: there is no script b.sh' "$workflow      - run: sh b.sh\n"
+finds workflows .github/workflows/b.yml 'b.yml:6: a step must be' "$workflow      - run: make\n"
+finds workflows .github/workflows/b.yml 'b.yml:6: a step must be' "$workflow      - run: |\n          make\n"
+finds workflows .github/workflows/b.yml 'b.yml:6: a step must be' "$workflow      - run: sh -c make\n"
+finds workflows .github/workflows/b.yml 'b.yml:6: a step is one' "$workflow      - run: sh src/base/a.c b; c\n"
+finds workflows .github/workflows/b.yml 'b.yml:6: a command contains' "$workflow  - run: sh src/base/a.c \${{ x.y }}\n"
+finds workflows .github/workflows/b.yml 'b.yml:6: an action of others' "$workflow      - uses: b/c@v1\n"
+finds workflows .github/workflows/b.yml 'b.yml: says no permissions' 'jobs:\n  - run: sh src/base/a.c\n'
+finds workflows .github/workflows/b.yml 'no step runs anything' "$workflow"
+finds workflows .github/workflows/b.yaml 'ends in .yml' "$workflow      - run: sh src/base/a.c\n"
+rm -r .github
+mkdir -p .github/workflows
+printf '%b' "$workflow      - uses: actions/checkout@v4\n      - run: sh src/base/a.c \${{ matrix.b }} -DB=1\n" \
+  >.github/workflows/b.yml
+expect 0 workflows ''
+
 for word in Of That Those Whether 'The same'; do
   finds words src/base/b.c "b.c:1: a comment begins with \"$word\"" "/* $word which. */\n"
 done
