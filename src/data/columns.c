@@ -1,6 +1,6 @@
 /* The columns of a dataset, by name and kind, and their samples. */
 #include "base/checked.h"
-#include "data/table.h"
+#include "data/table/table.h"
 
 #include <string.h>
 

@@ -58,7 +58,7 @@ typedef struct mica__store {
   int32_t rate;        /* of SOUND columns, samples a second; 0: not known */
   mica__column *columns;
   size_t column_count;
-  const struct mica__schema *schema; /* of a table as text (data/table.h) */
+  const struct mica__schema *schema; /* of a table as text (data/table/table.h) */
   size_t input, label;               /* the columns that stand for both; column_count where there is none */
   mica__owned *owned;
   size_t owned_count;

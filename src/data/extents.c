@@ -1,7 +1,7 @@
 /* What numbers of arrays lie between, and what they are less a base by, where f32 would not tell them apart. */
 #include "base/element.h"
 #include "data/source.h"
-#include "data/table.h"
+#include "data/table/table.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Opens datasets: recognises the format of what lies at a path. */
 #include "base/text.h"
-#include "data/sound.h"
+#include "data/sound/sound.h"
 #include "data/source.h"
-#include "data/table.h"
+#include "data/table/table.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include "base/json.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 
 #if MICA_WITH_CJSON

@@ -1,7 +1,7 @@
 /* Columns of classes beside the numbers of a table: inputs in one-hot form, known to other data by their names. */
 #include "base/checked.h"
 #include "data/dataset.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 
 #include <math.h>

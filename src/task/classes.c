@@ -1,6 +1,6 @@
 /* Classes of other data by their names, and what a test says of each class. */
 #include "base/json.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A run's data: opened, parted, and on their way to the device. */
 #include "data/dataset.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/forecast.h"
 #include "task/run.h"
 

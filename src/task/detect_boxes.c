@@ -1,5 +1,5 @@
 /* The boxes of the task detect on the host: collected over a part to be scored, predicted, drawn and reported. */
-#include "data/boxed.h"
+#include "data/annotation/boxed.h"
 #include "task/detect.h"
 
 #include <math.h>

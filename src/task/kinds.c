@@ -1,6 +1,6 @@
 /* What columns of a table are by the user's word and by what a run knows: numbers, classes, texts or times. */
 #include "data/dataset.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "task/language.h"
 
 #include "base/file.h"
-#include "data/contexts.h"
 #include "data/dataset.h"
+#include "data/text/contexts.h"
 
 #include <math.h>
 #include <mica/nodes.h>

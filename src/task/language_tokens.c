@@ -1,6 +1,6 @@
 /* Language models over tokens that are no bytes: texts in pieces, contexts of their ids, and what is written. */
-#include "data/contexts.h"
 #include "data/dataset.h"
+#include "data/text/contexts.h"
 #include "task/language.h"
 #include "task/tokens.h"
 

@@ -1,6 +1,6 @@
 /* Missing cells of tables: what stands for them is found in the training part, kept as the fact "fills", and said. */
 #include "data/dataset.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 #include "task/units.h"
 

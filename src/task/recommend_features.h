@@ -4,7 +4,7 @@
 #define MICA_TASK_RECOMMEND_FEATURES_H
 
 #include "base/name_table.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "nn/zoo/recommender.h"
 #include "task/run.h"
 

@@ -1,6 +1,6 @@
 /* Rows to predict from, of a table with categories: columns are found by their names, and others are passed over. */
 #include "base/text.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 
 #include <math.h>

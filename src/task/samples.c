@@ -1,7 +1,7 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
-#include "data/image.h"
+#include "data/picture/image.h"
 #include "data/source.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* segment: which class each pixel of a picture belongs to. */
 #include "task/segment.h"
+#include "data/annotation/masks.h"
 #include "data/dataset.h"
-#include "data/masks.h"
 #include "ops/collective/channels.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What the task segment predicts and reports: masks, and classes as colours over their pictures. */
 #include "base/number.h"
+#include "data/annotation/masks.h"
 #include "data/dataset.h"
-#include "data/masks.h"
 #include "task/segment.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 #include "task/series.h"
 
 #include "base/text.h"
-#include "data/date.h"
-#include "data/table.h"
+#include "data/table/date.h"
+#include "data/table/table.h"
 
 #include <ctype.h>
 #include <math.h>

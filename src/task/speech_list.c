@@ -1,7 +1,7 @@
 /* Lists of recordings and their texts, and such a list as a dataset. */
 #include "base/file.h"
 #include "base/name_table.h"
-#include "data/sound.h"
+#include "data/sound/sound.h"
 #include "data/source.h"
 #include "task/speech.h"
 

@@ -1,6 +1,6 @@
 /* Sound to text as it comes: a session of one chunk, in which states of layers stay, and the samples that the
  * next chunk sees again. */
-#include "data/sound.h"
+#include "data/sound/sound.h"
 #include "task/speech.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The columns of the table that a run was trained on, as facts, by which other tables are read. */
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/run.h"
 
 #include <stdio.h>

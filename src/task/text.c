@@ -1,7 +1,7 @@
 /* text: the class of a text, of a column of texts in a table. */
 #include "task/text.h"
 #include "data/dataset.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/distil.h"
 #include "task/tokens.h"
 

@@ -1,7 +1,7 @@
 /* Texts that are classified, and the mistakes that a report shows. */
 #include "data/dataset.h"
 #include "data/source.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/text.h"
 #include "task/tokens.h"
 

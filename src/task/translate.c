@@ -2,7 +2,7 @@
 #include "task/translate.h"
 
 #include "data/dataset.h"
-#include "data/table.h"
+#include "data/table/table.h"
 
 #include <mica/nodes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "data/source.h"
-#include "data/table.h"
+#include "data/table/table.h"
 
 #include <math.h>
 #include <stdlib.h>

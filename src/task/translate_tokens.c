@@ -1,7 +1,7 @@
 /* Texts of pairs as tokens, and the network that takes them. */
 #include "base/utf8.h"
 #include "data/dataset.h"
-#include "data/table.h"
+#include "data/table/table.h"
 #include "task/translate.h"
 
 #include <string.h>

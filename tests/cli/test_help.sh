@@ -60,7 +60,7 @@ lists schedule $(names include/mica/optim.h MICA_SCHEDULE_LIST)
 lists model $(sed -n "s/^ZOO(\([a-z0-9]*\), .*/\1/p" "$MICA_SOURCE_DIR/src/nn/zoo/zoo.def")
 # shellcheck disable=SC2046
 lists augment $(sed -n "/define AUGMENTATIONS/,/^$/s/^  X(\([a-z]*\), .*/\1/p" \
-  "$MICA_SOURCE_DIR/src/data/augment_parse.c")
+  "$MICA_SOURCE_DIR/src/data/loader/augment_parse.c")
 # Tasks that have defaults of their own say so.
 ends 0 '*Settings of the task detect:*by default *epochs 30, batch 8,*Settings of the task segment:*batch 4,*' ''
 

@@ -2,7 +2,7 @@
  *
  * Pictures with boxes: Pascal VOC and COCO, what is understood of them, and what is refused with a sentence that names
  * file and line. */
-#include "data/boxed.h"
+#include "data/annotation/boxed.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"

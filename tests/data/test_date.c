@@ -1,7 +1,7 @@
 /* labels: null
  *
  * Dates and times: which texts are some, which have the form of one and are none, and how far apart they are. */
-#include "data/date.h"
+#include "data/table/date.h"
 #include "support/check_main.h"
 
 #include <string.h>

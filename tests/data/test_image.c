@@ -2,7 +2,7 @@
  *
  * Pictures that are stored sideways: EXIF's orientation in both byte orders, all eight of them, and what is no EXIF;
  * colours of print; alpha channels. */
-#include "data/image.h"
+#include "data/picture/image.h"
 #include "support/check_main.h"
 #include "support/files.h"
 

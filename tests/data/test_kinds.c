@@ -2,7 +2,7 @@
  *
  * Kinds of columns that are said: numbers that are classes, texts that are none, names of languages; and what is no
  * such list. */
-#include "data/table.h"
+#include "data/table/table.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"

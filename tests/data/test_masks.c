@@ -1,7 +1,7 @@
 /* labels: null
  *
  * Folders of pictures and masks: pairs by name, values that are classes, void or neither, sizes, and tiles. */
-#include "data/masks.h"
+#include "data/annotation/masks.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"

@@ -2,7 +2,7 @@
  *
  * Missing cells of tables, samples without a label, classes that another table does not have, and columns that are not
  * read: from memory and from the file alike. */
-#include "data/table.h"
+#include "data/table/table.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"

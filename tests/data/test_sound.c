@@ -2,7 +2,7 @@
  *
  * Recordings: resampled beside torchaudio (../shared/golden/sound) and beside the sines that they hold; folders and
  * their parts; what cannot be read, by its sentence; batches from the device's memory and streamed. */
-#include "data/sound.h"
+#include "data/sound/sound.h"
 
 #include "support/check_main.h"
 #include "support/engine.h"

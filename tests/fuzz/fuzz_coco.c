@@ -1,5 +1,5 @@
 /* The reader of COCO's annotations. */
-#include "data/boxed.h"
+#include "data/annotation/boxed.h"
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>

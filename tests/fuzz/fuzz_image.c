@@ -1,5 +1,5 @@
 /* Pictures, as libpng and libjpeg are used here; whatever is decoded has all its pixels. */
-#include "data/image.h"
+#include "data/picture/image.h"
 #include "fuzz/fuzz.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Masks: the text that says what their values stand for, and PNG or JPEG files read by it. The text ends with the
  * first line, the file follows. */
-#include "data/masks.h"
+#include "data/annotation/masks.h"
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* The reader of tables. */
-#include "data/table.h"
+#include "data/table/table.h"
 #include "fuzz/fuzz.h"
 
 #include <math.h>

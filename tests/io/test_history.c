@@ -1,7 +1,7 @@
 /* labels: null single
  *
  * What a run leaves behind: read again where there is a reader, looked into where there is none. */
-#include "data/image.h"
+#include "data/picture/image.h"
 #include "io/crc32c.h"
 #include "io/history.h"
 #include "support/check_main.h"

@@ -1,0 +1,62 @@
+/* data/annotation/masks.h: what the values in files of masks stand for, and masks read by it. */
+#ifndef MICA_DATA_ANNOTATION_MASKS_H
+#define MICA_DATA_ANNOTATION_MASKS_H
+
+#include "base/text.h"
+#include "data/picture/image.h"
+
+/* Masks hold so many classes at most: 255 in a byte is none. */
+#define MICA__MASK_CLASSES 255
+/* Values that are guessed to be classes, at most. */
+#define MICA__MASK_VALUES 64
+
+/* A value is a grey level or an index of a palette, 0 to 255, or a colour: MICA__MASK_COLOUR + red, green, blue. */
+#define MICA__MASK_COLOUR UINT32_C(0x1000000)
+
+/* What any value that is not listed stands for. */
+typedef enum mica__mask_rest { MICA__MASK_REST_FAILS, MICA__MASK_REST_VOID, MICA__MASK_REST_NEAREST } mica__mask_rest;
+
+typedef struct mica__mask_table {
+  uint32_t values[MICA__MASK_CLASSES]; /* of each class */
+  char *names[MICA__MASK_CLASSES];     /* of each class */
+  int32_t classes;
+  uint32_t voids[MICA__MASK_CLASSES];
+  int32_t void_count;
+  mica__mask_rest rest;
+} mica__mask_table;
+
+/* Reads mica_dataset_config.mask_values. MICA_E_INVALID says what is wrong; then the table is empty. */
+mica_status mica__mask_table_parse(const char *text, mica__mask_table *table);
+/* Writes it so. */
+mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *text);
+void mica__mask_table_free(mica__mask_table *table);
+
+/* How often values occur in masks. */
+typedef struct mica__mask_census {
+  struct {
+    uint32_t value;
+    uint64_t pixels;
+    size_t first; /* the mask that held it first */
+  } found[MICA__MASK_VALUES + 1];
+  size_t count; /* MICA__MASK_VALUES + 1: there are more */
+  uint64_t pixels;
+} mica__mask_census;
+
+/* Counts the values of a mask, which the caller numbers. */
+void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census *census);
+/* The table that mica_dataset_config.mask_values says it is without one; names[k] is the file of mask number k.
+ * MICA_E_FORMAT names a file whose values are no classes. */
+mica_status mica__mask_guess(const mica__mask_census *census, const char *const *names, mica__mask_table *table);
+
+/* MICA_E_FORMAT names a file with a value for which the table has neither class nor void nor rest. */
+mica_status mica__mask_check(const mica__mask_census *census, const char *const *names, const mica__mask_table *table);
+
+/* Decodes a file: 1 channel of grey levels or indices of a palette as they are stored, or 3 of colours; opacity does
+ * not count. MICA_E_FORMAT for 16 bits a channel. */
+mica_status mica__mask_decode(const char *name, const uint8_t *content, size_t size, mica__image *mask);
+/* Writes the class of each of height x width pixels, 255 for none: the nearest pixels of the mask where it is scaled as
+ * mica__image_fit scales pictures. MICA_E_FORMAT names a value that is no class. */
+mica_status mica__mask_classes(const char *name, const mica__image *mask, const mica__mask_table *table, int32_t height,
+                               int32_t width, uint8_t *classes);
+
+#endif

@@ -1,0 +1,68 @@
+/* Samples of a loader's columns as they are uploaded. */
+#include "base/checked.h"
+#include "data/loader/loader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static mica_status reserve(mica__scratch *scratch, size_t bytes) {
+  if (bytes <= scratch->capacity) return MICA_OK;
+  uint8_t *grown = realloc(scratch->data, bytes);
+  if (!grown) return mica__fail_nomem("a sample");
+  scratch->data = grown;
+  scratch->capacity = bytes;
+  return MICA_OK;
+}
+
+/* True if rows are normalised here; planes of pictures are on the device. */
+static bool is_normalised(const mica__carried *c) { return c->mean && c->from->about.kind != MICA_COLUMN_KIND_IMAGE; }
+
+/* Converts elements: u8 to f32 (of NUMBER in units of 255), and what is normalised on the host. */
+static void convert(const mica__carried *c, const uint8_t *from, int64_t count, uint8_t *to) {
+  const float unit = c->from->about.kind == MICA_COLUMN_KIND_NUMBER ? 255.0f : 1.0f;
+  const int64_t channels = is_normalised(c) ? mica__column_channels(c->from) : 1;
+  for (int64_t i = 0; i < count; i++) {
+    float value = (float)from[i] / unit;
+    if (c->from->about.dtype == MICA_F32) memcpy(&value, from + (size_t)i * sizeof value, sizeof value);
+    if (is_normalised(c)) value = (value - c->mean[i % channels]) / c->deviation[i % channels];
+    memcpy(to + (size_t)i * sizeof value, &value, sizeof value);
+  }
+}
+
+mica_status mica__carried_write(const mica_loader *loader, const mica__carried *c, uint64_t index,
+                                mica__scratch *scratch, void *out) {
+  const mica_dataset *dataset = loader->dataset;
+  const bool ragged = c->way == MICA__WAY_RAGGED, same = c->up == c->from->about.dtype && !is_normalised(c);
+  const int64_t rows = ragged ? c->lengths[index] : 1;
+  const uint8_t *there = mica__dataset_at(dataset, c->column, index);
+  int64_t stored = rows;
+  if (rows == 0) return MICA_OK;
+  if (!there) {
+    size_t bytes = 0;
+    if (ragged) MICA_TRY(mica_dataset_length(dataset, c->column, index, &stored));
+    if (stored < rows)
+      return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" of sample %llu became shorter", dataset->store->name,
+                        c->from->about.name, (unsigned long long)index);
+    if (!mica__mul_size(c->from->bytes, (uint64_t)stored, &bytes)) return mica__fail_nomem("a sample");
+    if (same && stored == rows) return mica_dataset_read(dataset, c->column, index, out, bytes);
+    MICA_TRY(reserve(scratch, bytes));
+    MICA_TRY(mica_dataset_read(dataset, c->column, index, scratch->data, bytes));
+    there = scratch->data;
+  }
+  if (same)
+    memcpy(out, there, c->bytes * (size_t)rows);
+  else
+    convert(c, there, c->elements * rows, out);
+  return MICA_OK;
+}
+
+mica_status mica__record_write(const mica_loader *loader, uint64_t index, mica__scratch *scratch, int32_t *record) {
+  for (size_t k = 0; k < loader->count; k++) {
+    const mica__carried *c = &loader->carried[k];
+    if (c->way == MICA__WAY_RAGGED)
+      record[c->word] = c->lengths[index];
+    else if (c->way == MICA__WAY_WORDS)
+      MICA_TRY(mica__carried_write(loader, c, index, scratch, record + c->word));
+  }
+  return MICA_OK;
+}

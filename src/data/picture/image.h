@@ -1,0 +1,64 @@
+/* data/picture/image.h: pictures, from files to planes of bytes. */
+#ifndef MICA_DATA_PICTURE_IMAGE_H
+#define MICA_DATA_PICTURE_IMAGE_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Larger ones are refused: a small file may claim any size. */
+#define MICA__MAX_PIXELS ((size_t)1 << 26)
+
+/* Rows of pixels of 1 (grey) or 3 (red, green, blue) bytes, from the top. */
+typedef struct mica__image {
+  int32_t channels, height, width;
+  uint8_t *pixels;
+} mica__image;
+
+/* True for names of picture files. */
+bool mica__image_is_named(const char *name);
+
+/* In place of channels: PNG as it is stored, grey levels and indices of palettes as they stand, without opacity. */
+#define MICA__CHANNELS_STORED (-1)
+
+/* Decodes a file's content as PNG or JPEG. channels 1 or 3, 0 for grey pictures grey and others in colour, or, for PNG,
+ * MICA__CHANNELS_STORED. JPEG may be decoded smaller, though not below height and width (0 for the full size). The
+ * picture is rotated upright as EXIF in its file says. */
+mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
+                               int32_t width, mica__image *image);
+/* The parts of it: pictures as they are stored. */
+mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
+                             mica__image *image);
+mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
+                              int32_t width, mica__image *image);
+
+/* How EXIF in a file of JPEG or, before the pixels, of PNG wants the picture rotated: 1, as it is stored, to 8; 1 where
+ * it does not say. */
+int mica__image_orientation(const uint8_t *bytes, size_t size);
+/* Rotates and mirrors a picture that is stored in this orientation, so that it is upright. */
+mica_status mica__image_rotate(const char *name, mica__image *image, int orientation);
+
+/* Scales the picture until it covers height x width, crops its centre, and writes planes: (C, H, W). Reduced, a
+ * pixel is the mean of the area that it covers; enlarged, it is bilinear between neighbours. */
+mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t width, uint8_t *planes);
+/* Reads a file so. */
+mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes);
+
+/* The sides of an upright picture by the beginning of its file; false where it does not tell them. */
+bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
+
+bool mica__image_is_png(const uint8_t *bytes, size_t size);
+/* What the first chunk of that type holds before the pixels of a PNG file, or its beginning, and how many bytes it says
+ * that are, perhaps more than there are; NULL: there is none. */
+const uint8_t *mica__png_find_chunk(const uint8_t *bytes, size_t size, const char *type, size_t *length);
+
+/* True if a PNG file that begins so has an alpha channel, or a transparent colour. */
+bool mica__png_has_alpha(const uint8_t *bytes, size_t size);
+/* Looks at up to 200 of the files, evenly spaced, at those that are named as PNG. Where some are such: true, with a
+ * sentence of how many they are, of how many. */
+bool mica__pictures_with_alpha(const char *const *files, size_t count, mica__text *sentence);
+
+#endif

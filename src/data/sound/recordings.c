@@ -1,0 +1,421 @@
+/* Folders of recordings: a folder a class, or names LABEL_SPEAKER_N. */
+#include "base/text.h"
+#include "data/sound/sound.h"
+#include "data/source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The customary test set of spoken digits: the first five recordings of a speaker and a word. */
+#define TESTS 5
+#define MOST_FIELDS 8
+/* Entries of a folder that are looked at to see what it is. */
+#define LOOKED_AT 64
+
+/* Names with a number each, in the order in which they came. */
+typedef struct naming {
+  char **names;
+  size_t count, room;
+} naming;
+
+typedef struct recordings {
+  char **files;
+  int32_t *labels, *speakers;
+  int64_t *lengths;
+  size_t count, room;
+  int32_t rate;
+  naming classes, voices;
+  bool spoken; /* speakers are known */
+} recordings;
+
+static void free_names(naming *n) {
+  for (size_t i = 0; i < n->count; i++) free(n->names[i]);
+  free(n->names);
+}
+
+static void release(void *object) {
+  recordings *r = object;
+  for (size_t i = 0; i < r->count; i++) free(r->files[i]);
+  free(r->files);
+  free(r->labels);
+  free(r->speakers);
+  free(r->lengths);
+  free_names(&r->classes);
+  free_names(&r->voices);
+  free(r);
+}
+
+/* The number of a name, a new one where it has not come before. */
+static mica_status number_of(naming *n, const char *name, int32_t *number) {
+  for (size_t i = 0; i < n->count; i++)
+    if (!strcmp(n->names[i], name)) {
+      *number = (int32_t)i;
+      return MICA_OK;
+    }
+  if (n->count == n->room) {
+    const size_t room = n->room ? 2 * n->room : 16;
+    char **more = realloc(n->names, room * sizeof *more);
+    if (!more) return mica__fail_nomem("names of classes");
+    n->names = more;
+    n->room = room;
+  }
+  if (!(n->names[n->count] = mica__strdup(name))) return mica__fail_nomem("names of classes");
+  *number = (int32_t)n->count++;
+  return MICA_OK;
+}
+
+static mica_status grow(recordings *r) {
+  const size_t room = r->room ? 2 * r->room : 256;
+  char **files = realloc(r->files, room * sizeof *files);
+  if (files) r->files = files;
+  int32_t *labels = files ? realloc(r->labels, room * sizeof *labels) : NULL;
+  if (labels) r->labels = labels;
+  int32_t *speakers = labels ? realloc(r->speakers, room * sizeof *speakers) : NULL;
+  if (speakers) r->speakers = speakers;
+  int64_t *lengths = speakers ? realloc(r->lengths, room * sizeof *lengths) : NULL;
+  if (!lengths) return mica__fail_nomem("the names of recordings");
+  r->lengths = lengths;
+  r->room = room;
+  return MICA_OK;
+}
+
+/* Adds a file; the first one's rate is that of all where none was asked for. */
+static mica_status add_file(recordings *r, const char *folder, const char *name, int32_t label, int32_t speaker) {
+  mica__sound sound = {0};
+  char *path = NULL;
+  if (r->count == r->room) MICA_TRY(grow(r));
+  MICA_TRY(mica__path_join(folder, name, &path));
+  mica_status status = mica__sound_examine(path, r->rate, &sound);
+  if (status != MICA_OK) {
+    free(path);
+    return status;
+  }
+  if (r->rate == 0) r->rate = sound.rate;
+  r->files[r->count] = path;
+  r->labels[r->count] = label;
+  r->speakers[r->count] = speaker;
+  r->lengths[r->count++] = sound.length;
+  return MICA_OK;
+}
+
+/* The class of a name: the next number, or that in config->like. */
+static mica_status class_of(recordings *r, const mica_dataset_config *config, const char *path, const char *name,
+                            int32_t *label) {
+  if (!config->like) return number_of(&r->classes, name, label);
+  *label = mica__config_class_of(config, name);
+  if (*label >= 0) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: the label \"%s\" is out of range: no class has this name", path, name);
+}
+
+/* --- names that say what is spoken --- */
+
+/* A name without its ending, in fields parted by _. */
+typedef struct fields {
+  char text[256];
+  char *at[MOST_FIELDS];
+  int count;
+} fields;
+
+static bool part(const char *name, fields *f) {
+  const char *dot = strrchr(name, '.');
+  const size_t n = dot ? (size_t)(dot - name) : strlen(name);
+  if (n >= sizeof f->text) return false;
+  memcpy(f->text, name, n);
+  f->text[n] = '\0';
+  f->count = 0;
+  for (char *at = f->text; at && f->count < MOST_FIELDS;) {
+    f->at[f->count++] = at;
+    at = strchr(at, '_');
+    if (at) *at++ = '\0';
+  }
+  return true;
+}
+
+static bool is_number(const char *text) {
+  return *text && strlen(text) < 9 && strspn(text, "0123456789") == strlen(text);
+}
+
+/* How names of a folder are made: how many fields they have, and whether the last one counts. Parted: of the numbers
+ * some are below TESTS and others not. */
+typedef struct pattern {
+  int fields;
+  bool numbered, parted;
+} pattern;
+
+static mica_status find_pattern(const char *folder, const mica__names *names, pattern *p) {
+  const char *first = NULL;
+  fields f;
+  bool below = false, above = false;
+  *p = (pattern){.numbered = true};
+  for (size_t i = 0; i < names->count; i++) {
+    const char *name = names->names[i];
+    if (!mica__sound_is_named(name)) continue;
+    if (!part(name, &f) || f.count < 2 || !*f.at[0] || (first && f.count != p->fields))
+      return mica__fail(MICA_E_FORMAT,
+                        "%s/%s: its name is not LABEL_SPEAKER_N%s%s: recordings lie in a folder a class, or are all "
+                        "named so",
+                        folder, name, first ? " as that of " : "", first ? first : "");
+    first = name;
+    p->fields = f.count;
+    if (!is_number(f.at[f.count - 1])) {
+      p->numbered = false;
+      continue;
+    }
+    below |= atol(f.at[f.count - 1]) < TESTS;
+    above |= atol(f.at[f.count - 1]) >= TESTS;
+  }
+  p->parted = p->numbered && p->fields > 2 && below && above;
+  return MICA_OK;
+}
+
+static mica_status read_named(recordings *r, const char *folder, const mica_dataset_config *config) {
+  mica__names names;
+  pattern p;
+  fields f;
+  MICA_TRY(mica__names_read(folder, &names));
+  mica_status status = find_pattern(folder, &names, &p);
+  if (status == MICA_OK && (p.parted ? config->part == MICA_PART_VALIDATION : config->part != MICA_PART_TRAIN))
+    status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part%s", folder, mica_part_name(config->part),
+                        p.parted ? ": names LABEL_SPEAKER_N with N below 5 are the test part" : "");
+  if (status == MICA_OK) r->spoken = p.fields > 2;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
+    int32_t label = 0, speaker = 0;
+    if (!mica__sound_is_named(names.names[i]) || !part(names.names[i], &f)) continue;
+    if (p.parted && (atol(f.at[f.count - 1]) < TESTS) != (config->part == MICA_PART_TEST)) continue;
+    status = class_of(r, config, folder, f.at[0], &label);
+    if (status == MICA_OK && r->spoken) status = number_of(&r->voices, f.at[1], &speaker);
+    if (status == MICA_OK) status = add_file(r, folder, names.names[i], label, speaker);
+  }
+  mica__names_free(&names);
+  return status;
+}
+
+/* --- a folder a class --- */
+
+static mica_status read_class(recordings *r, const char *folder, int32_t label) {
+  mica__names names;
+  const size_t before = r->count;
+  MICA_TRY(mica__names_read(folder, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++)
+    if (mica__sound_is_named(names.names[i])) status = add_file(r, folder, names.names[i], label, 0);
+  mica__names_free(&names);
+  if (status == MICA_OK && r->count == before)
+    return mica__fail(MICA_E_FORMAT, "the folder %s holds no recordings: no file ends in .wav, .flac or .ogg", folder);
+  return status;
+}
+
+static mica_status read_classes(recordings *r, const char *root, const mica__names *names,
+                                const mica_dataset_config *config) {
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
+    char *path = NULL, *name = NULL;
+    int32_t label = 0;
+    status = mica__path_join(root, names->names[i], &path);
+    if (status == MICA_OK && mica__is_folder(path)) {
+      name = mica__name_printable(names->names[i]);
+      status = name ? class_of(r, config, root, name, &label) : mica__fail_nomem("names of classes");
+      if (status == MICA_OK) status = read_class(r, path, label);
+    }
+    free(name);
+    free(path);
+  }
+  return status;
+}
+
+/* --- what a folder is --- */
+
+/* *found: there is a recording among the first entries of a folder. */
+static mica_status holds_sounds(const char *path, bool *found) {
+  *found = false;
+  if (!mica__is_folder(path) || access(path, R_OK | X_OK) != 0) return MICA_OK;
+  DIR *directory = opendir(path);
+  if (!directory && errno == ENOMEM) return mica__fail_nomem(path);
+  if (!directory) return mica__fail(MICA_E_IO, "cannot read the folder %s: %s", path, strerror(errno));
+  const struct dirent *entry;
+  for (int i = 0; i < LOOKED_AT && !*found && (entry = readdir(directory)); i++)
+    *found = mica__sound_is_named(entry->d_name);
+  closedir(directory);
+  return MICA_OK;
+}
+
+/* *count: how many of a folder's first folders hold recordings; the last such is *only, the caller's to free. */
+static mica_status folders_of_sounds(const char *path, int *count, char **only) {
+  mica__names names;
+  *count = 0;
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count && i < LOOKED_AT; i++) {
+    char *folder = NULL;
+    bool holds = false;
+    status = mica__path_join(path, names.names[i], &folder);
+    if (status == MICA_OK) status = holds_sounds(folder, &holds);
+    *count += status == MICA_OK && holds;
+    if (status != MICA_OK || !holds || !only) {
+      free(folder);
+      continue;
+    }
+    free(*only);
+    *only = folder;
+  }
+  mica__names_free(&names);
+  return status;
+}
+
+/* *is: there are recordings in a folder, or in folders in it. */
+static mica_status has_sounds(const char *path, bool *is) {
+  int count = 0;
+  MICA_TRY(holds_sounds(path, is));
+  if (!*is) MICA_TRY(folders_of_sounds(path, &count, NULL));
+  *is = *is || count > 0;
+  return MICA_OK;
+}
+
+static const char *const part_folders[][3] = {
+    [MICA_PART_TRAIN] = {"train"}, [MICA_PART_VALIDATION] = {"validation", "val"}, [MICA_PART_TEST] = {"test"}};
+
+/* The folder of a part, with recordings or folders of them, the caller's to free; NULL for none. */
+static mica_status part_of(const char *path, int part_index, char **folder) {
+  *folder = NULL;
+  for (int i = 0; i < 3 && part_folders[part_index][i]; i++) {
+    bool has = false;
+    MICA_TRY(mica__path_join(path, part_folders[part_index][i], folder));
+    mica_status status = has_sounds(*folder, &has);
+    if (status == MICA_OK && has) return MICA_OK;
+    free(*folder);
+    *folder = NULL;
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+static mica_status is_folder(const char *path, bool *is) {
+  MICA_TRY(has_sounds(path, is));
+  for (int i = 0; i < 3 && !*is; i++) {
+    char *folder = NULL;
+    MICA_TRY(part_of(path, i, &folder));
+    *is = folder != NULL;
+    free(folder);
+  }
+  return MICA_OK;
+}
+
+/* *named: all recordings of a folder are named LABEL_SPEAKER_N, or LABEL_N. */
+static mica_status is_named(const char *folder, bool *named) {
+  mica__names names;
+  pattern p;
+  MICA_TRY(mica__names_look(folder, &names));
+  mica__attempt_begin();
+  *named = find_pattern(folder, &names, &p) == MICA_OK && p.numbered;
+  mica__attempt_end();
+  mica__names_free(&names);
+  return MICA_OK;
+}
+
+/* A folder of one part: recordings by their names, in it or in the one folder that it holds, or a folder a class. What
+ * it goes with says which of both it is: named ones have speakers. */
+static mica_status read_root(recordings *r, const char *root, const mica_dataset_config *config) {
+  mica__names names;
+  char *only = NULL;
+  bool holds = false, named = false;
+  int count = 0;
+  MICA_TRY(holds_sounds(root, &holds));
+  if (holds) return read_named(r, root, config);
+  mica_status status = folders_of_sounds(root, &count, &only);
+  if (status == MICA_OK && count == 1 &&
+      (!config->like || mica_dataset_column_index(config->like, "speaker") < mica_dataset_column_count(config->like)))
+    status = is_named(only, &named);
+  if (status == MICA_OK && named) status = read_named(r, only, config);
+  free(only);
+  if (status != MICA_OK || named) return status;
+  if (config->part != MICA_PART_TRAIN)
+    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", root, mica_part_name(config->part));
+  MICA_TRY(mica__names_read(root, &names));
+  status = read_classes(r, root, &names, config);
+  mica__names_free(&names);
+  return status;
+}
+
+/* --- columns --- */
+
+static mica_status read_sound(void *user, uint64_t sample, void *data, size_t bytes) {
+  const recordings *r = user;
+  (void)bytes;
+  return mica__sound_read(r->files[sample], r->rate, data, r->lengths[sample]);
+}
+
+static mica_status length_of(void *user, uint64_t sample, int64_t *length) {
+  *length = ((const recordings *)user)->lengths[sample];
+  return MICA_OK;
+}
+
+static mica_status fill_store(mica__store *store, recordings *r, const mica_dataset_config *config) {
+  mica__column *column = NULL;
+  mica__text summary = {0};
+  const mica_shape open = {1, {MICA_DYNAMIC}};
+  MICA_TRY(mica__store_set_count(store, r->count));
+  MICA_TRY(mica__store_add(
+      store, &(mica_column){.name = "sound", .kind = MICA_COLUMN_KIND_SOUND, .dtype = MICA_F32, .shape = open},
+      &column));
+  column->user = r;
+  column->read = read_sound;
+  column->length = length_of;
+  column->files = (const char *const *)r->files;
+  store->rate = r->rate;
+  int32_t *labels = r->labels;
+  r->labels = NULL;
+  const int32_t known = mica__config_classes(config);
+  MICA_TRY(mica__store_add_labels(store, labels, known ? known : (int32_t)r->classes.count));
+  if (!config->like)
+    MICA_TRY(mica__column_name_classes(mica__store_find(store, "label"), (const char *const *)r->classes.names,
+                                       (int32_t)r->classes.count));
+  if (r->spoken) {
+    MICA_TRY(mica__store_add(store,
+                             &(mica_column){.name = "speaker",
+                                            .kind = MICA_COLUMN_KIND_CLASS,
+                                            .dtype = MICA_I32,
+                                            .shape = MICA_SCALAR,
+                                            .classes = (int32_t)r->voices.count},
+                             &column));
+    column->data = (const uint8_t *)r->speakers;
+    MICA_TRY(mica__column_name_classes(column, (const char *const *)r->voices.names, (int32_t)r->voices.count));
+  }
+  mica__text_addf(&summary, "%zu recordings at %d Hz", r->count, (int)r->rate);
+  MICA_TRY(mica__text_status(&summary));
+  store->summary = summary.data;
+  return MICA_OK;
+}
+
+static mica_status open_folder(const char *const *paths, size_t count, const mica_dataset_config *config,
+                               mica__store *store) {
+  mica_dataset_config own = *config;
+  char *folders[3] = {NULL, NULL, NULL};
+  recordings *r = calloc(1, sizeof *r);
+  (void)count;
+  if (!r) return mica__fail_nomem("the names of recordings");
+  MICA_TRY(mica__store_own(store, r, release));
+  r->rate = config->rate ? config->rate : config->like ? mica_dataset_rate(config->like) : 0;
+  mica_status status = MICA_OK;
+  for (int i = 0; i < 3; i++)
+    if (status == MICA_OK) status = part_of(paths[0], i, &folders[i]);
+  const bool parted = folders[0] || folders[1] || folders[2];
+  if (parted) own.part = MICA_PART_TRAIN;
+  if (status == MICA_OK && parted && !folders[config->part])
+    status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", paths[0], mica_part_name(config->part));
+  else if (status == MICA_OK)
+    status = read_root(r, parted ? folders[config->part] : paths[0], &own);
+  for (int i = 0; i < 3; i++) free(folders[i]);
+  if (status == MICA_OK && r->count == 0) status = mica__fail(MICA_E_FORMAT, "%s holds no recordings", paths[0]);
+  return status == MICA_OK ? fill_store(store, r, config) : status;
+}
+
+static bool is_part(mica_part part_, const char *name, const char *rest) {
+  (void)part_, (void)name, (void)rest;
+  return false;
+}
+
+const mica__source mica__source_recordings = {
+    .is_part = is_part, .is_folder = is_folder, .parts_itself = true, .open = open_folder};

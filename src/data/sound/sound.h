@@ -1,0 +1,44 @@
+/* data/sound/sound.h: recordings in files, as signals of one channel at a rate. */
+#ifndef MICA_DATA_SOUND_SOUND_H
+#define MICA_DATA_SOUND_SOUND_H
+
+#include "data/dataset.h"
+
+/* A sample may last so many seconds; longer recordings are cut into samples by whoever has them. */
+#define MICA__SOUND_SECONDS 600
+/* The highest rate, of files and of what they are brought to. */
+#define MICA__SOUND_RATE 768000
+
+/* What a file's header says, its length at another rate (0: its own). */
+typedef struct mica__sound {
+  int32_t rate, channels;
+  int64_t frames; /* of the file */
+  int64_t length; /* samples at the rate that was asked for */
+} mica__sound;
+
+/* True if the name ends in .wav, .flac or .ogg. */
+bool mica__sound_is_named(const char *name);
+
+/* Opens a file to see what it holds. MICA_E_FORMAT names it where it is no sound, empty, a WAV file that ends
+ * before its samples do, or longer than MICA__SOUND_SECONDS; MICA_E_UNSUPPORTED: this build lacks libsndfile;
+ * MICA_E_IO. */
+mica_status mica__sound_examine(const char *path, int32_t rate, mica__sound *sound);
+/* Reads `length` samples at that rate, as mica__sound_examine gave it, in memory for some thousand frames.
+ * MICA_E_FORMAT where the file has changed or ends early. Any thread. */
+mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int64_t length);
+
+/* --- resampling: a stream of samples at one rate becomes another at another rate ---
+ *
+ * y[m] = sum_j x[j] s h(s (j - m from / to)) with s = 0.99 min(1, to / from), h(t) = sinc(t) cos^2(pi t / 12) for
+ * |t| < 6, else 0: torchaudio's sinc_interp_hann. Samples outside are 0; there are ceil(n to / from) of them. */
+typedef struct mica__resampler mica__resampler;
+mica_status mica__resampler_create(int32_t from, int32_t to, mica__resampler **resampler);
+void mica__resampler_destroy(mica__resampler *resampler);
+/* How many samples n become. */
+int64_t mica__resampled(int64_t n, int32_t from, int32_t to);
+/* Takes count samples and writes those that are complete, `most` at most in one call, counting them in *made; what is
+ * left over is kept. With last, zeros follow the samples. MICA_E_NOMEM. */
+mica_status mica__resampler_push(mica__resampler *resampler, const float *samples, int64_t count, bool last, float *out,
+                                 int64_t most, int64_t *made);
+
+#endif

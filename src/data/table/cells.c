@@ -1,0 +1,84 @@
+/* The cells of a table's record by the schema: classes, numbers, times. */
+#include "base/number.h"
+#include "base/text.h"
+#include "data/table/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "NAME=NUMBER", a line each. */
+double mica__field_base(const char *bases, const mica__field *field) {
+  const size_t length = strlen(field->name);
+  if (bases && !strcmp(bases, MICA_BASES_AUTO)) return field->coarse ? field->least : 0;
+  for (const char *line = bases; line && *line; line += strspn(line, "\n")) {
+    if (!strncmp(line, field->name, length) && line[length] == '=') {
+      char *end = NULL;
+      const double base = mica__strtod(line + length + 1, &end);
+      if (end > line + length + 1 && (*end == '\n' || !*end) && isfinite(base)) return base;
+    }
+    line += strcspn(line, "\n");
+  }
+  return 0;
+}
+
+static mica_status fail_cell(const mica__field *field, const mica__records *r, const char *what) {
+  const mica__cell cell = r->cells[field->at];
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%.*s\", which %s", r->name, r->line, field->name,
+                    (int)(cell.length < 40 ? cell.length : 40), cell.text, what);
+}
+
+/* Classes that are numbers may be meant as such. */
+#define OR_REGRESS "; or pass --task regress"
+static bool are_numbers(const mica__dictionary *d) {
+  double value = 0;
+  for (int32_t i = 0; i < d->count; i++)
+    if (!mica__cell_is_numeric((mica__cell){.text = d->names[i], .length = strlen(d->names[i])}, &value)) return false;
+  return d->count > 0;
+}
+
+static mica_status fail_name(const mica__field *field, const mica__records *r) {
+  mica__text what = {0};
+  mica__text_add(&what, "is out of range: no class has this name; there are ");
+  for (int32_t i = 0; i < field->classes.count && i < 20; i++)
+    mica__text_addf(&what, i ? ", %s" : "%s", field->classes.names[i]);
+  if (field->classes.count > 20) mica__text_add(&what, ", ...");
+  if (are_numbers(&field->classes)) mica__text_add(&what, OR_REGRESS);
+  mica_status status = fail_cell(field, r, what.data ? what.data : "is out of range: no class has this name");
+  mica__text_free(&what);
+  return status;
+}
+
+mica_status mica__field_class(const mica__field *field, const mica__records *r, int32_t *class_index) {
+  double value = 0;
+  *class_index = -1;
+  if (field->open && mica__field_lacks(field, r->cells[field->at])) return MICA_OK;
+  if (field->numbered) {
+    if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || value < 0 ||
+        value >= (double)field->limit)
+      return fail_cell(field, r, "is out of range: no class has this number" OR_REGRESS);
+    *class_index = (int32_t)value;
+    return MICA_OK;
+  }
+  MICA_TRY(mica__dictionary_find(&field->classes, r->cells[field->at], class_index));
+  return *class_index >= 0 || !field->label ? MICA_OK : fail_name(field, r);
+}
+
+mica_status mica__field_number(const mica__field *field, const mica__records *r, float *value) {
+  const mica__cell cell = r->cells[field->at];
+  double number = field->open ? (double)NAN : field->fill;
+  if (!mica__cell_number(cell, &number) && !((field->fills || field->open) && mica__cell_is_missing(cell)))
+    return fail_cell(field, r, "is no number");
+  *value = (float)(number - field->base);
+  return MICA_OK;
+}
+
+mica_status mica__field_time(const mica__field *field, const mica__records *r, int64_t *seconds) {
+  double value = 0;
+  if (field->days && mica__cell_day(r->cells[field->at], seconds)) return MICA_OK;
+  if (mica__cell_time(r->cells[field->at], seconds)) return MICA_OK;
+  if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || fabs(value) > 1e15)
+    return fail_cell(field, r, "is no time");
+  *seconds = (int64_t)value;
+  return MICA_OK;
+}

@@ -1,0 +1,408 @@
+/* What the columns of a table are, by what their cells hold: numbers, classes, texts or times. */
+#include "base/text.h"
+#include "data/table/schema.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many different texts may be classes where each occurs TEXT_REPEATS times on average. */
+#define MANY_TEXTS 1000
+/* Whole numbers of at most N values may be classes of labels. */
+#define MOST_NUMBERS 30
+/* Longer cells are texts whatever they hold. */
+#define LONGEST_CLASS 100
+
+mica_status mica__schema_fail_columns(const mica__inference *in) {
+  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", in->records->name,
+                    in->records->line, in->records->count, in->schema->columns);
+}
+
+static void note_first(mica__cells *of, mica__cell cell, size_t line) {
+  if (of->count++) return;
+  of->line = line;
+  snprintf(of->first, sizeof of->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
+}
+
+static mica_status keep_value(mica__column_seen *c, double value) {
+  if (c->numbers > c->capacity) {
+    const size_t capacity = c->capacity ? 2 * c->capacity : 1024;
+    double *grown = realloc(c->values, capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("a column");
+    c->values = grown;
+    c->capacity = capacity;
+  }
+  c->values[c->numbers - 1] = value;
+  return MICA_OK;
+}
+
+static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__cell cell, bool every) {
+  double value;
+  int64_t seconds;
+  if (cell.length > c->longest) c->longest = cell.length;
+  if (mica__cell_number(cell, &value)) {
+    c->numbers++;
+    c->codes += mica__cell_is_code(cell);
+    c->padded += mica__cell_is_padded(cell);
+    c->days += mica__cell_day(cell, &seconds);
+    c->sum += value;
+    c->least = c->numbers == 1 ? value : fmin(c->least, value);
+    c->most = c->numbers == 1 ? value : fmax(c->most, value);
+    c->whole = c->whole && value >= 0 && value == floor(value);
+    c->fraction = c->fraction || value != floor(value);
+    if (c->numbers_rows) MICA_TRY(keep_value(c, value));
+    if (!every) return MICA_OK;
+  } else if (mica__cell_is_empty(cell)) {
+    note_first(&c->missing, cell, in->records->line);
+    return MICA_OK;
+  } else if (mica__cell_is_missing(cell)) {
+    note_first(&c->words, cell, in->records->line);
+    MICA_TRY(mica__class_name(cell, true, &in->name, &in->capacity));
+    return mica__dictionary_add(&c->word_names, in->name);
+  } else {
+    note_first(&c->texts, cell, in->records->line);
+    c->times += mica__cell_time(cell, &seconds);
+    if (mica__cell_is_no_date(cell)) note_first(&c->no_dates, cell, in->records->line);
+    c->commas += mica__cell_has_comma(cell);
+    c->huge += mica__cell_is_numeric(cell, &value);
+  }
+  if (c->seen.count > MICA__MAX_CLASSES || (!every && (c->seen.count > MANY_TEXTS || cell.length > LONGEST_CLASS)))
+    return MICA_OK;
+  MICA_TRY(mica__class_name(cell, false, &in->name, &in->capacity));
+  return mica__dictionary_add(&c->seen, in->name);
+}
+
+/* Words that elsewhere say that a cell is missing are names among names: of other texts, or of one another. */
+static mica_status decide_words(mica__inference *in, mica__field *field, mica__column_seen *c) {
+  const bool alone = c->texts.count == 0 && (c->word_names.count < 2 || c->numbers > 0);
+  const bool names = !alone && (c->numbers == 0 || field->label) && !(field->label && in->config->regression);
+  mica__cells *to = names ? &c->texts : &c->missing;
+  if (!c->words.count) return MICA_OK;
+  if (to->count == 0 || c->words.line < to->line) {
+    const size_t count = to->count;
+    *to = c->words;
+    to->count = count;
+  }
+  to->count += c->words.count;
+  if (!names) return MICA_OK;
+  for (int32_t i = 0; i < c->word_names.count; i++) MICA_TRY(mica__dictionary_add(&c->seen, c->word_names.names[i]));
+  mica__text text = {0};
+  for (int32_t i = 0; i < c->word_names.count && i < 5; i++)
+    mica__text_addf(&text, i ? ", '%s'" : "'%s'", c->word_names.names[i]);
+  field->words = text.data;
+  field->has_words = true;
+  return mica__text_status(&text);
+}
+
+/* Walks over all records and counts what there is in each column. */
+static mica_status count_cells(mica__inference *in) {
+  mica__records *r = in->records;
+  bool found = false;
+  for (size_t i = 0; i < in->schema->count; i++) {
+    mica__column_seen *c = &in->columns[i];
+    c->whole = true;
+    c->numbers_rows = in->schema->header && (c->unnamed || mica__is_index_name(in->schema->fields[i].name));
+  }
+  mica__records_rewind(r);
+  if (in->schema->header) MICA_TRY(mica__records_next(r, &found));
+  for (;;) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    if (r->count != in->schema->columns) return mica__schema_fail_columns(in);
+    for (size_t i = 0; i < in->schema->count; i++)
+      MICA_TRY(note_cell(in, &in->columns[i], r->cells[in->schema->fields[i].at], in->schema->fields[i].label));
+    in->schema->samples++;
+  }
+  in->schema->passed = r->passed;
+  return in->schema->samples > 0 ? MICA_OK
+                                 : mica__fail(MICA_E_FORMAT, "%s holds no samples, only the names of columns", r->name);
+}
+
+/* Texts, a number among them perhaps, of which few are equal: no classes, unless a name says so. */
+static bool are_no_classes(const mica__inference *in, const mica__column_seen *c) {
+  return c->texts.count > 10 * c->numbers && c->seen.count > FEW_TEXTS &&
+         (size_t)c->seen.count * TEXT_REPEATS > in->schema->samples;
+}
+
+/* A list of "ham<tab>message" without names has its classes first: the label is the one column of few texts. */
+static void choose_label(mica__inference *in) {
+  mica__field *last = &in->schema->fields[in->schema->count - 1];
+  size_t found = 0, at = 0;
+  if (in->schema->header || !in->label_is_last || in->config->regression ||
+      !are_no_classes(in, &in->columns[in->schema->count - 1]))
+    return;
+  for (size_t i = 0; i + 1 < in->schema->count; i++) {
+    const mica__column_seen *c = &in->columns[i];
+    if (c->numbers || !c->texts.count || c->missing.count || c->seen.count > FEW_TEXTS || c->longest > LONGEST_CLASS)
+      continue;
+    if ((size_t)c->seen.count * TEXT_REPEATS <= in->schema->samples) found++, at = i;
+  }
+  if (found != 1) return;
+  last->label = false;
+  in->schema->fields[at].label = true;
+  in->label_is_last = false;
+}
+
+/* hints: the sentence says how the texts become classes. */
+static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
+                             bool hints) {
+  const bool label = hints && !in->config->label_column;
+  return mica__fail(
+      MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number%s%s%s%s", in->records->name,
+      c->texts.line, field->name, c->texts.first, label ? "; if these are the classes, --label names the column" : "",
+      hints ? "; if they are classes of an input, --kinds " : "", hints ? field->name : "", hints ? "=class" : "");
+}
+
+/* Digits that begin with a zero (007, a postal code) are names, and so are the others of their column. */
+static bool holds_codes(const mica__column_seen *c) { return c->padded > 0 && c->whole && c->texts.count == 0; }
+
+/* Walks once more over columns of inputs that hold codes, whose names are to be counted. */
+static mica_status note_codes(mica__inference *in) {
+  mica__records *r = in->records;
+  bool found = false, wanted = false;
+  for (size_t i = 0; i < in->schema->count; i++)
+    wanted = wanted || (!in->schema->fields[i].label && holds_codes(&in->columns[i]));
+  mica__records_rewind(r);
+  if (in->schema->header) MICA_TRY(mica__records_next(r, &found));
+  while (wanted) {
+    MICA_TRY(mica__records_next(r, &found));
+    if (!found) break;
+    for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
+      mica__column_seen *c = &in->columns[i];
+      if (in->schema->fields[i].label || !holds_codes(c) || c->seen.count > MANY_TEXTS) continue;
+      MICA_TRY(mica__class_name(r->cells[i], true, &in->name, &in->capacity));
+      MICA_TRY(mica__dictionary_add(&c->seen, in->name));
+    }
+  }
+  return MICA_OK;
+}
+
+/* Dates, most of them such as there are. */
+static bool are_dates(const mica__column_seen *c, size_t filled) {
+  return c->times > c->no_dates.count && c->times + c->no_dates.count == filled;
+}
+
+/* Numbers that are all days as eight digits. A single one may be any number. */
+static bool are_days(const mica__column_seen *c, size_t filled) { return c->days == filled && filled > 1; }
+
+/* Labels that are numbers, and no classes: -1 and 1, or 1.0 and 2.0, are some. */
+static bool are_to_be_predicted(const mica__column_seen *c, bool classes) {
+  if (classes) return !c->whole && c->seen.count > FEW_TEXTS;
+  return c->fraction || (c->padded == 0 && c->seen.count > (c->whole ? MOST_NUMBERS : FEW_TEXTS));
+}
+
+/* The kind that a column's cells make it. */
+static mica_column_kind guess_kind(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
+  const size_t filled = c->numbers + c->texts.count;
+  if (in->texts && c->texts.count > c->numbers && !are_dates(c, filled)) return MICA_COLUMN_KIND_TEXT;
+  if (in->texts && field->label && c->texts.count == 0) return MICA_COLUMN_KIND_NUMBER;
+  if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
+  if (field->label && c->texts.count == 0 && c->numbers > 0)
+    return are_to_be_predicted(c, in->config->classes) ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_CLASS;
+  if (field->label) return MICA_COLUMN_KIND_CLASS;
+  if (are_days(c, filled) || are_dates(c, filled)) return MICA_COLUMN_KIND_TIME;
+  if ((c->numbers + 2 * c->huge > c->texts.count && !holds_codes(c)) || filled == 0) return MICA_COLUMN_KIND_NUMBER;
+  const bool few =
+      c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
+  return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
+}
+
+/* The sentence for a missing cell says how many there are, and what to do. */
+static mica_status fail_missing(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
+                                const char *what) {
+  const char *word = c->missing.first, *name = in->records->name;
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no %s%s%s%s; %zu of %zu lines have none: %s", name,
+                    c->missing.line, field->name, what, *word ? ": a cell of \"" : "", word,
+                    *word ? "\" is a missing one" : "", c->missing.count, in->schema->samples,
+                    !field->label ? "fill them in, or take the lines or the column out"
+                    : *word && field->kind == MICA_COLUMN_KIND_CLASS ? "take them out, or give the class another name"
+                                                                     : "take them out");
+}
+
+static bool refuses(const mica__inference *in) { return in->config->missing == MICA_MISSING_REFUSE; }
+
+static mica_status check_label(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
+  const bool own = (size_t)c->seen.count == in->schema->samples ||
+                   (!in->schema->header && in->label_is_last && are_no_classes(in, c));
+  if (c->missing.count > 0 && (refuses(in) || c->missing.count == in->schema->samples))
+    return fail_missing(in, field, c, "label");
+  if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
+  if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c, false);
+  if (!own) return MICA_OK;
+  const bool each = (size_t)c->seen.count == in->schema->samples;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: %s%zu samples ha%s in column \"%s\" %s: no classes; --label names the column of labels "
+                    "(translate: --from and --to those of texts)",
+                    in->records->name, each ? "each of " : "", in->schema->samples, each ? "s" : "ve", field->name,
+                    each ? "a label of its own" : "few labels that are equal");
+}
+
+/* Sees that the cells are what the kind wants. Between commas "1,5" is quoted and may be a list; elsewhere it is a
+ * number of a language that writes it so, unless the kind is stated. */
+static mica_status check_kind(mica__inference *in, mica__field *field, const mica__column_seen *c, bool stated) {
+  const char *name = in->records->name;
+  const bool fractions = field->kind == MICA_COLUMN_KIND_NUMBER || (!stated && in->records->delimiter != ',');
+  if (fractions && c->commas > 0 && c->commas == c->texts.count)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s line %zu: column \"%s\" holds \"%s\"; numbers have a point before their fraction, and no comma", name,
+        c->texts.line, field->name, c->texts.first);
+  switch (field->kind) {
+  case MICA_COLUMN_KIND_NUMBER:
+    if (c->texts.count > 0) return fail_text(in, field, c, !field->label);
+    if (c->missing.count > 0 && (refuses(in) || (field->label && c->numbers == 0)))
+      return fail_missing(in, field, c, in->texts && !c->numbers ? "text" : "number");
+    field->fills = !refuses(in) && !field->label;
+    field->fill = (double)NAN;
+    field->least = c->least;
+    field->most = c->most;
+    field->coarse = mica__is_coarse(c->least, c->most);
+    field->base = mica__field_base(in->config->bases, field);
+    return MICA_OK;
+  case MICA_COLUMN_KIND_TIME:
+    field->days = are_days(c, c->numbers + c->texts.count);
+    if (c->no_dates.count > 0)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\", and there is no such day or time",
+                        name, c->no_dates.line, field->name, c->no_dates.first);
+    if (c->times == c->texts.count && c->missing.count == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: column \"%s\" does not hold times alone: 2026-01-31, 2026-01-31 23:59:59, or whole numbers",
+                      name, field->name);
+  case MICA_COLUMN_KIND_CLASS: return field->label ? check_label(in, field, c) : MICA_OK;
+  default: return MICA_OK;
+  }
+}
+
+/* So many classes need not be refused for want of samples; above that there are no more than so many a sample, unless
+ * the numbers are as few as names of classes are (FEW_TEXTS). */
+#define FEW_CLASSES 1000
+#define CLASSES_PER_SAMPLE 10
+
+/* Labels that are whole numbers are the classes 0 to the largest, or where some of these never occur only those that
+ * do, each by its name. */
+static mica_status number_classes(const mica__inference *in, mica__field *field, const mica__column_seen *c) {
+  const size_t samples = in->schema->samples, seen = (size_t)c->seen.count;
+  const bool named = seen <= FEW_TEXTS && seen * TEXT_REPEATS <= samples;
+  if (!named && c->most >= FEW_CLASSES && c->most / CLASSES_PER_SAMPLE > (double)samples)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: column \"%s\" has %zu different labels of %zu samples, up to %.0f: too many to be classes; "
+        "the task regress predicts numbers; choose a column of classes with --label, or pass --task regress",
+        in->records->name, field->name, seen, samples, c->most);
+  if (!named && c->most >= MICA__MAX_CLASSES)
+    return mica__fail(MICA_E_FORMAT, "%s: the label %.0f in column \"%s\" is above %d", in->records->name, c->most,
+                      field->name, MICA__MAX_CLASSES - 1);
+  field->numbered = (double)seen > c->most;
+  field->limit = (int32_t)c->most + 1;
+  return MICA_OK;
+}
+
+/* Collects the classes of a record's cells and, where samples are left out, counts what is missing in the others. */
+static mica_status collect_record(mica__inference *in, bool recount) {
+  const mica__records *r = in->records;
+  for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
+    mica__field *field = &in->schema->fields[i];
+    if (field->unread) continue;
+    const bool lacks = mica__field_lacks(field, r->cells[i]);
+    if (recount && !field->label) field->missing += lacks;
+    if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered || (field->label && lacks && !refuses(in))) continue;
+    MICA_TRY(mica__class_name(r->cells[i], field->classes.texts, &in->name, &in->capacity));
+    MICA_TRY(mica__dictionary_add(&field->classes, in->name));
+    if (field->classes.count > MICA__MAX_CLASSES)
+      return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
+  }
+  return MICA_OK;
+}
+
+/* Walks once more over the samples, to collect the classes of columns in which some cells were not noted. */
+static mica_status collect_classes(mica__inference *in) {
+  mica__schema *schema = in->schema;
+  const bool recount = schema->leaves_out && schema->unlabelled > 0;
+  bool found = false, wanted = recount;
+  for (size_t i = 0; i < schema->count; i++) {
+    wanted = wanted || (schema->fields[i].kind == MICA_COLUMN_KIND_CLASS && !schema->fields[i].numbered);
+    if (recount) schema->fields[i].missing = 0;
+  }
+  mica__records_rewind(in->records);
+  if (schema->header) MICA_TRY(mica__records_next(in->records, &found));
+  while (wanted) {
+    MICA_TRY(mica__schema_next(schema, in->records, &found));
+    if (!found) break;
+    MICA_TRY(collect_record(in, recount));
+  }
+  for (size_t i = 0; i < schema->count; i++) MICA_TRY(mica__dictionary_sort(&schema->fields[i].classes));
+  return MICA_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Whole numbers, each once, under a name of row numbers. */
+static bool are_row_numbers(mica__column_seen *c, size_t samples) {
+  if (!c->numbers_rows || !c->whole || c->numbers != samples || samples < 3) return false;
+  qsort(c->values, samples, sizeof *c->values, by_value);
+  for (size_t i = 1; i < samples; i++)
+    if (c->values[i] == c->values[i - 1]) return false;
+  return true;
+}
+
+/* Columns that say nothing of a sample: that are to be ignored, that number the rows, or that are empty. */
+static const char *why_unread(const mica__inference *in, size_t i, bool stated) {
+  mica__column_seen *c = &in->columns[i];
+  const char *name = in->schema->fields[i].name;
+  const size_t samples = in->schema->samples;
+  if (mica__list_has(in->config->ignore, name)) return "ignored";
+  if (stated) return NULL;
+  if (are_row_numbers(c, samples)) return MICA__ROW_NUMBERS;
+  return !refuses(in) && c->missing.count == samples ? "empty" : NULL;
+}
+
+static void leave_unread(mica__field *field) {
+  field->unused = true;
+  field->at = SIZE_MAX;
+  free(field->words);
+  field->words = NULL;
+}
+
+/* Samples without a label are left out, or have none. */
+static void note_label(mica__inference *in) {
+  mica__schema *schema = in->schema;
+  schema->missing = in->config->missing;
+  for (size_t i = 0; i < schema->count; i++) {
+    if (!schema->fields[i].label) continue;
+    schema->label = i;
+    schema->leaves_out = !refuses(in) && !in->config->keep_unlabelled;
+    schema->fields[i].open = !refuses(in) && in->config->keep_unlabelled;
+    schema->unlabelled = refuses(in) ? 0 : in->columns[i].missing.count;
+    if (schema->leaves_out) schema->samples -= schema->unlabelled;
+  }
+}
+
+mica_status mica__schema_decide_kinds(mica__inference *in) {
+  MICA_TRY(count_cells(in));
+  choose_label(in);
+  MICA_TRY(note_codes(in));
+  for (size_t i = 0; i < in->schema->count; i++) {
+    mica__field *field = &in->schema->fields[i];
+    bool stated = false;
+    MICA_TRY(decide_words(in, field, &in->columns[i]));
+    MICA_TRY(mica__kinds_find(in->config->kinds, field->name, &field->kind, &stated));
+    if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
+    field->unsure = field->label && (!in->columns[i].fraction || in->columns[i].seen.count <= FEW_TEXTS);
+    if (!field->label) field->unread = why_unread(in, i, stated);
+    if (field->unread) leave_unread(field);
+    if (field->unread) continue;
+    MICA_TRY(check_kind(in, field, &in->columns[i], stated));
+    field->classes.texts = field->kind == MICA_COLUMN_KIND_CLASS && in->columns[i].codes > 0;
+    if (field->kind == MICA_COLUMN_KIND_CLASS && field->label && in->columns[i].texts.count == 0 &&
+        in->columns[i].whole && !field->classes.texts)
+      MICA_TRY(number_classes(in, field, &in->columns[i]));
+    field->missing = in->columns[i].missing.count;
+    if (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label) field->slot = in->schema->numbers++;
+  }
+  note_label(in);
+  return collect_classes(in);
+}

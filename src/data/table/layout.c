@@ -1,0 +1,45 @@
+/* Which columns a table without names has, by their number. */
+#include "data/table/table.h"
+
+/* True if the cells of unused columns are no numbers, as those of numbers in their place would be. */
+static bool texts_in_place(const mica__records *r, const mica__schema *known, bool label) {
+  double value;
+  for (size_t i = 0, at = 0; i < known->count; i++) {
+    const mica__field *field = &known->fields[i];
+    if (field->label && !label) continue;
+    if (at < r->count && field->unused && !field->unread && mica__cell_is_numeric(r->cells[at], &value)) return false;
+    at++;
+  }
+  return true;
+}
+
+mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
+                                bool *label, bool *unused) {
+  size_t spare = 0, labels = 0;
+  bool found = false;
+  for (size_t i = 0; i < known->count; i++) {
+    spare += known->fields[i].unused;
+    labels += known->fields[i].label;
+  }
+  mica__records_rewind(records);
+  for (int i = 0; i < 1 + header; i++) MICA_TRY(mica__records_next(records, &found));
+  for (int i = 0; i < 4; i++) {
+    *label = !(i & 1);
+    *unused = i < 2;
+    if (columns == known->count - (*label ? 0 : labels) - (*unused ? 0 : spare) &&
+        (!*unused || !found || texts_in_place(records, known, *label)))
+      return MICA_OK;
+  }
+  return mica__fail(MICA_E_FORMAT, "%s line 1 has %zu columns, the network was trained on %zu%s", records->name,
+                    columns, known->count - spare - labels, labels ? " and the answer" : "");
+}
+
+mica_status mica__table_width(const char *name, char *content, size_t size, size_t *columns) {
+  mica__records records = mica__records_in(name, content, size);
+  bool found = false;
+  mica_status status = mica__records_find_delimiter(&records);
+  if (status == MICA_OK) status = mica__records_next(&records, &found);
+  *columns = found ? records.count : 0;
+  mica__records_free(&records);
+  return status;
+}

@@ -1,0 +1,25 @@
+/* data/text/contexts.h: a stream of tokens as samples of equal length. */
+#ifndef MICA_DATA_TEXT_CONTEXTS_H
+#define MICA_DATA_TEXT_CONTEXTS_H
+
+#include "base/error.h"
+
+#include <mica/data.h>
+
+/* Tokens one after another. A U8 stream is a text's bytes. */
+typedef struct mica__tokens {
+  const void *tokens; /* U8 or I32, none below 0 or beyond the vocabulary */
+  mica_dtype dtype;
+  uint64_t count;
+  int32_t vocabulary;
+  void *owner; /* what holds them: released with the dataset, and where there comes to be none */
+  void (*release)(void *owner);
+} mica__tokens;
+
+/* A dataset of one column "tokens", i32 (length + 1): contexts and the token behind each. Where `samples` is 0 they
+ * follow each other from end to end, a token being the last of one and the first of the next; else there are that many,
+ * at even distances over the stream. MICA_E_FORMAT, naming both numbers, where the stream is too short for one. */
+mica_status mica__dataset_of_contexts(const char *name, const mica__tokens *tokens, int64_t length, uint64_t samples,
+                                      mica_dataset **dataset);
+
+#endif
