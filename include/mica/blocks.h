@@ -7,7 +7,7 @@
 #define MICA_BLOCKS_H
 
 #include <mica/api.h>
-#include <mica/status.h>
+#include <mica/graph.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -57,6 +57,17 @@ MICA_API MICA_CHECKED mica_status mica_block_dequantize(mica_block type, const v
  * scale exceeds the largest f16 (elements of about 5e5 in Q4_0, 8e6 in Q8_0); blocks then hold garbage. */
 MICA_API MICA_CHECKED mica_status mica_block_quantize(mica_block type, const float *x, int64_t count,
                                                       const float *importance, void *blocks);
+
+/* Weights in blocks as numbers of dtype F32, F16 or BF16: blocks (.., bytes) U8 -> (.., columns), of any rank above 0.
+ * columns is a multiple of mica_block_elements; bytes is the size of those blocks. In f32 the result equals
+ * mica_block_dequantize's, bit for bit, except that devices without subnormal numbers may give 0 for them. No gradient
+ * flows to blocks. MICA_E_DTYPE, MICA_E_SHAPE, MICA_E_INVALID. */
+MICA_API mica_value mica_unblock(mica_value blocks, mica_block type, int64_t columns, mica_dtype dtype);
+
+/* Rows of a table in blocks, as an embedding: blocks (n, bytes) U8, ids of any shape, I32 or I64 -> (ids' shape,
+ * columns). Negative ids count from the end; a row whose id is outside of the table is 0, as mica_gather has it. */
+MICA_API mica_value mica_block_rows(mica_value blocks, mica_value ids, mica_block type, int64_t columns,
+                                    mica_dtype dtype);
 
 MICA_END_DECLS
 

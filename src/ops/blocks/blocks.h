@@ -2,8 +2,10 @@
 #ifndef MICA_OPS_BLOCKS_BLOCKS_H
 #define MICA_OPS_BLOCKS_BLOCKS_H
 
+#include "ir/graph.h"
+#include "ops/select/launch_check.h"
+
 #include <mica/blocks.h>
-#include <mica/status.h>
 #include <stdbool.h>
 
 /* The most elements that a block has, and the most groups of them with scales of their own. */
@@ -35,5 +37,29 @@ extern const int8_t mica__block_fours[16];
 
 /* Writes the numbers of a block's elements, as they are stored, into a block of zeros. */
 void mica__block_pack(const mica__block_layout *layout, const uint8_t *numbers, uint8_t *block);
+
+/* --- in graphs --- */
+
+/* The names of mica_block. */
+extern const char *const mica__block_names[];
+/* For kernels' tables. */
+#define MICA__BLOCK_TYPES                                                                                              \
+  MICA_BLOCK_Q4_0, MICA_BLOCK_Q4_1, MICA_BLOCK_Q5_0, MICA_BLOCK_Q5_1, MICA_BLOCK_Q8_0, MICA_BLOCK_Q4_K,                \
+      MICA_BLOCK_Q5_K, MICA_BLOCK_Q6_K, MICA_BLOCK_MXFP4
+
+#define MICA__UNBLOCK_ATTRS(X, S)                                                                                      \
+  X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
+  X(S, INT, columns, 0, "elements of a row")                                                                           \
+  X(S, DTYPE, to, MICA_F32, "the result's dtype")
+MICA__ATTR_STRUCT(unblock, MICA__UNBLOCK_ATTRS);
+
+/* unblock (blocks): all rows as numbers; block_rows (blocks, ids): rows by ids, zeros for ids outside. */
+extern const mica__op mica__op_unblock, mica__op_block_rows;
+
+/* Checks attributes against the type of a table, of any rank above 0. */
+mica_status mica__unblock_check(const mica__unblock_attrs *attrs, const mica__type *table);
+
+/* Fills an operand of a check with random blocks whose scales are finite and below 2. */
+void mica__block_fill(mica__check *check, mica_block type, double *values, int64_t count);
 
 #endif

@@ -91,12 +91,18 @@ static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run 
   return op->evaluate(&eval);
 }
 
-static mica_status make_whole(mica__check *check, const mica__type *type, double limit, mica__check_tensor *input) {
+/* Whole numbers, or what the case's `fill` makes. */
+static mica_status make_values(mica__check *check, const mica__launch_case *c, int32_t i, double limit,
+                               mica__check_tensor *input) {
+  const mica__type *type = &c->inputs[i];
   int64_t count = 0;
   MICA_TRY(mica_shape_count(type->shape, &count));
   double *values = calloc((size_t)count + 1, sizeof *values);
   if (!values) return mica__fail_nomem("a reference");
-  for (int64_t k = 0; k < count; k++) values[k] = rint(limit * fabs(mica__check_random(check)));
+  if (c->filled >> i & 1)
+    c->fill(check, c, i, values, count);
+  else
+    for (int64_t k = 0; k < count; k++) values[k] = rint(limit * fabs(mica__check_random(check)));
   mica_status status = mica__check_input_values(check, type->dtype, type->shape, values, input);
   free(values);
   return status;
@@ -104,8 +110,8 @@ static mica_status make_whole(mica__check *check, const mica__type *type, double
 
 static mica_status make_input(mica__check *check, const mica__launch_case *c, int32_t i, run *r) {
   double limit = c->bound[i] > 0 ? c->bound[i] : 2;
-  if (c->whole >> i & 1)
-    MICA_TRY(make_whole(check, &c->inputs[i], limit, &r->inputs[i]));
+  if ((c->whole | c->filled) >> i & 1)
+    MICA_TRY(make_values(check, c, i, limit, &r->inputs[i]));
   else
     MICA_TRY(mica__check_input(check, c->inputs[i].dtype, c->inputs[i].shape, limit, &r->inputs[i]));
   bool floating = mica_dtype_kind_of(c->inputs[i].dtype) == MICA_DTYPE_KIND_FLOAT;

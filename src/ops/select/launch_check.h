@@ -21,6 +21,9 @@ typedef struct mica__launch_case {
   bool normwise;
   uint32_t unwanted; /* bit k: the launch gets no tensor for result k */
   uint32_t whole;    /* bit k: input k is floating, but its values are whole numbers from 0 on */
+  /* Bit k: the `count` values of input k come from `fill`, not from a bound. */
+  uint32_t filled;
+  void (*fill)(mica__check *check, const struct mica__launch_case *c, int32_t input, double *values, int64_t count);
 } mica__launch_case;
 
 /* All cases for each class, as one line of the report for each kernel and variant that their launches took. A case that
