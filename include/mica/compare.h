@@ -1,10 +1,10 @@
-/* mica/compare.h: runs of one task side by side on the same data: how good they are and what they cost.
+/* mica/compare.h: compare runs of one task on the same data: quality and cost.
  *
  *   mica_run *runs[] = {whole, small};
  *   mica_compared results[2];
  *   mica_runs_compare(runs, 2, &(mica_compare_config){.data = "fashion-mnist", .part = MICA_PART_TEST}, results);
  *
- * Threads: one thread at a time uses the runs. */
+ * Threads: no other thread may use the runs during the call. */
 #ifndef MICA_COMPARE_H
 #define MICA_COMPARE_H
 
@@ -14,12 +14,13 @@ MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 typedef struct mica_compare_config {
-  const char *data; /* a path, as mica_run_evaluate takes it; NULL: what all runs were trained on */
+  const char *data; /* see mica_run_evaluate; NULL: the data that all runs were trained on */
   mica_part part;
-  int64_t samples; /* whose answers are compared, at most; 0: 500 */
-  int64_t repeats; /* predictions of each run that are timed, at most; 0: 200 */
-  double seconds;  /* that these may take a run, but at least 20 are timed; 0: 5 */
-  /* Called before and after each row of timed predictions of a run: for a counter of energy. NULL: none. */
+  int64_t samples; /* maximum number of samples whose answers are compared; 0: 500 */
+  int64_t repeats; /* maximum number of timed predictions per run; 0: 200 */
+  double seconds;  /* time limit per run for these, but at least 20 are timed; 0: 5 */
+  /* Called before and after each series of timed predictions of a run, for example to read an energy counter. NULL:
+   * none. */
   void (*around)(void *user, size_t run, bool begins);
   void *user;
 } mica_compare_config;
@@ -27,24 +28,32 @@ typedef struct mica_compare_config {
 typedef struct mica_compared {
   mica_metrics metrics;
   int64_t parameters;  /* elements of all weights */
-  uint64_t file_bytes; /* of model.safetensors */
-  double flops;        /* of a prediction for one sample, as far as its launches say; NaN where a search answers */
-  uint64_t memory;     /* planned for that in bytes (0 where flops is NaN): weights, temporaries, workspace, outputs */
-  double median, p95;  /* seconds of a prediction for one sample, from its call to its end on the device; of
-                          translations and transcripts the whole search, in `flops` one pass */
-  int64_t timed;       /* how many were timed */
-  /* The share of answers that are those of the first run: of classes the same likeliest one, of masks the pixels, of
-   * boxes 2 m / (a + b) with m pairs of one class that overlap by half, of texts equal ones, of numbers 1 - sum (a -
-   * b)^2 / sum (a - mean a)^2 (of forecasts the mean over series), of language models the positions at which both
-   * expect the same token next. NaN where predictions hold no answers, and where tokens are not the same. */
+  uint64_t file_bytes; /* size of model.safetensors */
+  double flops; /* per prediction of one sample, as far as launches state them; NaN if a search gives the answer */
+  /* bytes planned for such a prediction: weights, temporaries, workspace, outputs; 0 if flops is NaN */
+  uint64_t memory;
+  /* seconds per prediction of one sample, from the call to its end on the device; for translations and transcripts the
+   * whole search (flops counts one pass) */
+  double median, p95;
+  int64_t timed; /* number of timed predictions */
+  /* Agreement with the first run's answers:
+   *
+   *   classes           share of samples with the same likeliest class
+   *   masks             share of pixels with the same class
+   *   boxes             2 m / (a + b); m pairs of one class overlap by half
+   *   texts             share of equal texts
+   *   numbers           1 - sum (a - b)^2 / sum (a - mean a)^2; forecasts: its mean over series
+   *   language models   share of positions with the same likeliest next token
+   *
+   * NaN if predictions hold no answers, or if the tokens differ. */
   double agreement;
-  int64_t answers; /* samples whose answers were compared */
+  int64_t answers; /* number of samples whose answers were compared */
 } mica_compared;
 
-/* Evaluates and times the runs on the data. They are timed in turns, a row of predictions each, so that a change of the
- * machine's speed hits all alike. results has `count` elements. MICA_E_INVALID: no run, or runs of different tasks or,
- * without data, of different data or with other samples held out, which are named; else as mica_run_evaluate.
- * Blocks. */
+/* Evaluates and times runs on the data. Runs take turns with series of predictions, so that changes of the machine's
+ * speed affect all alike. results has `count` elements. Blocks. MICA_E_INVALID: there is no run, tasks differ, or,
+ * without data, the runs have different data or held-out samples; the message names them. Otherwise the errors of
+ * mica_run_evaluate. */
 MICA_API MICA_CHECKED mica_status mica_runs_compare(mica_run *const *runs, size_t count,
                                                     const mica_compare_config *config, mica_compared *results);
 

@@ -209,7 +209,7 @@ MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const 
  * and depthwise convolutions add further filters to the group. The following count as channels too:
  *
  * - a head of attention: its columns of queries, keys and values, and of the projection after it. If queries share keys
- * and values, all heads of such a group are one channel.
+ *   and values, all heads of such a group are one channel.
  * - a unit between the two dense layers of a transformer block; gated ones have two columns.
  * - a unit of a recurrent layer, with all gates and both directions.
  *

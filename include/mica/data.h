@@ -136,27 +136,22 @@ typedef struct mica_dataset_config {
  *   folder with x_train.npy    and y_train.npy; x_val.npy ..., x_test.npy ...
  *   x*.npy                     labels are in y*.npy
  *   folder of Pascal VOC       Annotations/NAME.xml, pictures in JPEGImages, parts in ImageSets/Main/train.txt, val.txt
- *                              and
- *                              test.txt; or a folder that only contains such a folder
+ *                              and test.txt; or a folder that only contains such a folder
  *   folder of COCO             annotations/instances_train*.json, ..._val*.json, ..._test*.json; pictures in train*,
- *                              val*,
- *                              test* (named like the end of the JSON's name), in images, or beside these folders. Or
- *                              folders train, valid and test with pictures and _annotations.coco.json. Without parts:
- *                              images, and one NAME.json beside it or in annotations
+ *                              val*, test* (named like the end of the JSON's name), in images, or beside these folders.
+ *                              Or folders train, valid and test with pictures and _annotations.coco.json. Without
+ *                              parts: images, and one NAME.json beside it or in annotations
  *   COCO file NAME.json        pictures in its folder, the folder above, or NAME, or in images in one of these
  *   folder of class folders    PNG or JPEG, one folder per class, in the order of names; below folders train, val or
  *                              validation, and test if the data have parts
  *   pictures and masks         images/NAME.png (or .jpg) with masks/NAME.png or masks/NAME_mask.png. Folders are named
  *                              image, img or picture, and mask, label or segmentation, each with or without an s; parts
- *                              as
- *                              above; a part must have masks
+ *                              as above; a part must have masks
  *   folder of recordings       WAV, FLAC or OGG below ten minutes, one folder per class; parts as above. Or one folder
- *                              of
- *                              files LABEL_SPEAKER_N, of which N below 5 is the test part
+ *                              of files LABEL_SPEAKER_N, of which N below 5 is the test part
  *   NAME.txt                   one sample per line, without its end; column "text"
  *   train.en beside train.de   parallel texts, line by line; columns "en" and "de"; val* and test* likewise. A single
- *                              file
- *                              with such an ending is a text
+ *                              file with such an ending is a text
  *   folder with one file       that file; LICENSE and README do not count
  *   any other file             CSV
  *
@@ -174,7 +169,7 @@ typedef struct mica_dataset_config {
  *
  * Arrays. Inputs (N, F), (N, H, W) or (N, C, H, W); labels (N), or (N, K) of 0 and 1 for several labels per sample.
  *
- * Pictures are turned upright as EXIF says; boxes and masks refer to the upright picture. Transparent pixels are
+ * Pictures are rotated upright as EXIF says; boxes and masks refer to the upright picture. Transparent pixels are
  * blended onto black; the summary counts pictures with alpha. Pictures with boxes are scaled to fit height x width and
  * centred on grey. Their columns are "image"; ragged "boxes", "label" (CLASS), "ignored" (ID; 1: crowd, 2: difficult)
  * and "area" (NUMBER, in pixels of the file); and "size" (ID, 2): width and height of the file's picture. COCO boxes of

@@ -1,4 +1,4 @@
-/* mica/onnx.h: models in ONNX files: read, described, run, written.
+/* mica/onnx.h: read, inspect, run and write ONNX models.
  *
  *   mica_onnx *model;
  *   mica_onnx_runner *runner;
@@ -7,19 +7,22 @@
  *   mica_onnx_run(runner, queue, &(mica_onnx_feed){.name = "x", .tensor = x}, 1);
  *   mica_tensor_download(queue, mica_onnx_output(runner, 0), y, bytes);
  *
- * A model stays ONNX until the shapes of a run are known. Then it is lowered to a graph (mica/graph.h) in which every
- * shape and every number that a shape needs is known, and that is compiled as any session; a further run of the same
- * shapes finds it. Where such a number (axes, a length) comes from a small input, that input is bound: its elements
- * belong to what was lowered, and others are lowered anew. Where it is computed from data, the model is cut there: the
- * host waits for the value and goes on with a graph that was made for it. Branches by data and loops that are not
- * unrolled are functions that the host calls, each made once for the shapes it meets.
+ * Terms:
  *
- * Operator sets 1 to the current one; which operators there are says mica_onnx_operator_at. Functions are inlined.
- * Files are never trusted: what is wrong with one is a sentence and a status. A build without protobuf-c opens no model
- * (MICA_E_UNSUPPORTED).
+ *   lowered   At the first run with new input shapes, the model is converted to a graph (mica/graph.h) in which all
+ *             shapes are known, and the graph is compiled. Later runs with these shapes reuse it.
+ *   bound     A shape, axis or length depends on the elements of a small input. The input is bound then: the lowering
+ *             holds for these elements, and other elements need another one.
+ *   cut       A shape depends on computed data. The model is cut there: the host waits for the value and continues with
+ *             a graph made for it. Data-dependent branches, and loops that are not unrolled, are functions that the
+ *             host calls; each is made once per set of shapes.
  *
- * Threads: nothing of a model changes once it is open, so several threads may look at it and have runners of it; one
- * thread at a time uses a runner. */
+ * Supported are operator sets from 1 to the current one; mica_onnx_operator_at tells which operators of a model are
+ * supported. Functions are inlined. Files are never trusted: a faulty file gives a status and a message. A build
+ * without protobuf-c cannot open models (MICA_E_UNSUPPORTED).
+ *
+ * Threads: an open model does not change. Several threads may inspect it and have runners of it. Use a runner from one
+ * thread at a time. */
 #ifndef MICA_ONNX_H
 #define MICA_ONNX_H
 
@@ -31,54 +34,56 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_onnx mica_onnx;
 
-/* Reads and checks a model, of up to 1 GiB beside its external data. Tensors in files beside the model are mapped:
- * regular files inside of the model's folder, never through links, which must not be truncated while the model is
- * open. MICA_E_FORMAT names what is wrong and where; of external data the tensor, the file and the reason
- * (MICA_E_NOT_FOUND for a file that is missing). */
+/* Reads and checks a model of up to 1 GiB, not counting external data. Files with external data are mapped, and must
+ * not be truncated while the model is open. They must be regular files in the model's folder; links are not followed.
+ * MICA_E_FORMAT: the model is faulty; the message says what and where, or names tensor, file and reason for external
+ * data. MICA_E_NOT_FOUND: a file is missing. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open(const char *path, mica_onnx **model);
-/* A model of these bytes, at most 2 GiB, which are copied; name is for sentences. It has no external data. */
+/* Reads a model of at most 2 GiB from memory. The bytes are copied. name is for messages. External data are not
+ * possible. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open_memory(const char *name, const void *data, size_t bytes,
                                                         mica_onnx **model);
-/* Runners of it are destroyed before. */
+/* Closes a model. Destroy its runners first. NULL is a no-op. */
 MICA_API void mica_onnx_close(mica_onnx *model);
 
 typedef enum mica_onnx_kind {
   MICA_ONNX_KIND_TENSOR,
   MICA_ONNX_KIND_SEQUENCE,
   MICA_ONNX_KIND_OPTIONAL,
-  MICA_ONNX_KIND_OTHER /* a map, or nothing that is said */
+  MICA_ONNX_KIND_OTHER /* a map, or an undeclared type */
 } mica_onnx_kind;
 
-/* An input or an output, as the file declares it. */
+/* An input or output, as declared in the file. */
 typedef struct mica_onnx_port {
   const char *name;
   mica_onnx_kind kind;
-  bool has_dtype; /* dtype is the type of a tensor's elements; false for texts and types that Mica lacks */
+  bool has_dtype; /* dtype is valid; false for texts and types that Mica lacks */
   mica_dtype dtype;
-  const char *type; /* the file's word: "float", "int64", "string" */
-  bool has_shape;   /* the file says how many dimensions there are, and they are no more than Mica's */
-  mica_shape shape; /* MICA_DYNAMIC where a dimension is open */
-  const char *dim_name[MICA_MAX_RANK]; /* of open ones, such as "batch"; "" for none */
-  const char *doc;                     /* what the file's author says of it; "" for nothing */
+  const char *type;                    /* type as named in the file: "float", "int64", "string" */
+  bool has_shape;                      /* shape is valid: the file gives the rank, and Mica supports it */
+  mica_shape shape;                    /* MICA_DYNAMIC for dynamic dimensions */
+  const char *dim_name[MICA_MAX_RANK]; /* names of dynamic dimensions, such as "batch"; else "" */
+  const char *doc;                     /* documentation by the file's author; may be "" */
 } mica_onnx_port;
 
-/* Inputs that have no initial value in the file, and outputs, in the file's order. An index beyond gives zeros. */
+/* Inputs without an initial value in the file, and outputs, in the file's order. All fields are 0 if index is too
+ * large. */
 MICA_API size_t mica_onnx_input_count(const mica_onnx *model);
 MICA_API mica_onnx_port mica_onnx_input(const mica_onnx *model, size_t index);
 MICA_API size_t mica_onnx_output_count(const mica_onnx *model);
 MICA_API mica_onnx_port mica_onnx_output_port(const mica_onnx *model, size_t index);
 
-/* True if the output holds texts, such as class labels: a tensor of i64 whose elements are indices into a list. */
+/* True if the output holds texts, such as class labels. It is given as a tensor of i64 indices into a list. */
 MICA_API bool mica_onnx_is_text(const mica_onnx *model, size_t output);
-/* The length of that list. For an output with a column per class, the number of columns: probabilities, and maps, which
- * are given as such a tensor. 0 for every other output. */
+/* Length of that list. For outputs with one column per class (probabilities, and maps, which are given as such a
+ * tensor): the number of columns. Otherwise 0. */
 MICA_API size_t mica_onnx_class_count(const mica_onnx *model, size_t output);
-/* Writes the name of class `index`, which may be an integer, into text[size]; a longer name is cut. False if there is
- * no such class. */
+/* Writes the name of class `index` into text[size]; the name may be an integer. A long name is cut. False if index is
+ * too large. */
 MICA_API bool mica_onnx_class_name(const mica_onnx *model, size_t output, size_t index, char *text, size_t size);
 
-/* An operator that the model uses: "" is the domain of ONNX's own. count nodes have it, bodies and functions
- * included. */
+/* An operator that the model uses. The domain of standard operators is "". `count` nodes use it, including nodes of
+ * bodies and functions. */
 typedef struct mica_onnx_operator {
   const char *domain, *name;
   int64_t version;
@@ -89,52 +94,52 @@ MICA_API size_t mica_onnx_operator_count(const mica_onnx *model);
 MICA_API mica_onnx_operator mica_onnx_operator_at(const mica_onnx *model, size_t index);
 
 typedef struct mica_onnx_info {
-  const char *producer, *producer_version; /* "" where the file does not say */
-  int64_t ir_version, opset;               /* opset: of ONNX's own operators */
-  size_t nodes, depth;                     /* of the graph itself; depth: nodes on the longest way through it */
-  size_t weights;                          /* initial values */
+  const char *producer, *producer_version; /* "" if not given */
+  int64_t ir_version, opset;               /* opset: of standard operators */
+  size_t nodes, depth;                     /* of the main graph; depth: number of nodes on the longest path */
+  size_t weights;                          /* number of initial values */
   uint64_t weight_elements, weight_bytes;
   size_t functions;
 } mica_onnx_info;
-/* Numbers and texts of the file's head. Texts are valid as long as the model. */
+/* Facts from the file's header. Texts are valid as long as the model. */
 MICA_API mica_onnx_info mica_onnx_describe(const mica_onnx *model);
 
-/* A text that the file's author put beside the model; NULL for no such key. */
+/* Metadata text with this key; NULL if the model has no such key. The model owns it. */
 MICA_API const char *mica_onnx_metadata(const mica_onnx *model, const char *key);
 
 typedef struct mica_onnx_text {
   const char *key, *value;
 } mica_onnx_text;
-/* These texts in the file's order; NULLs behind the last. They are the model's. */
+/* Metadata number `index`, in the file's order; NULLs after the last one. The model owns the texts. */
 MICA_API mica_onnx_text mica_onnx_metadata_at(const mica_onnx *model, size_t index);
 
-/* --- operators of one's own --- */
+/* --- custom operators --- */
 
-/* A node that is being lowered, valid during the callback. */
+/* A node that is being lowered. Valid during the callback. */
 typedef struct mica_onnx_call mica_onnx_call;
 
-/* The graph to build into, and the number of the node's operands. */
+/* Graph to build into, and the number of the node's operands. */
 MICA_API mica_graph *mica_onnx_call_graph(mica_onnx_call *call);
 MICA_API size_t mica_onnx_call_operand_count(const mica_onnx_call *call);
-/* Null for an operand that is absent. */
+/* An operand; null if it is absent. */
 MICA_API mica_value mica_onnx_call_operand(mica_onnx_call *call, size_t index);
-/* The elements of an operand of integers, which are valid during the callback; of an absent one none. False where they
- * are not known yet: the callback returns MICA_OK, and is called again. */
+/* Elements of an operand of integers, valid during the callback; count 0 for an absent operand. Returns false if they
+ * are not known yet: return MICA_OK then, and the callback is called again. */
 MICA_API bool mica_onnx_call_integers(mica_onnx_call *call, size_t index, const int64_t **values, size_t *count);
-/* Attributes; `standard` where the node has none of the name, and no integers. */
+/* Attributes of the node. Returns `standard`, or no integers, if the node lacks the attribute. */
 MICA_API int64_t mica_onnx_call_integer(const mica_onnx_call *call, const char *name, int64_t standard);
 MICA_API double mica_onnx_call_real(const mica_onnx_call *call, const char *name, double standard);
 MICA_API size_t mica_onnx_call_list(const mica_onnx_call *call, const char *name, const int64_t **values);
-/* True if the attribute is that text. */
+/* True if the attribute equals this text. */
 MICA_API bool mica_onnx_call_is(const mica_onnx_call *call, const char *name, const char *text);
 MICA_API void mica_onnx_call_result(mica_onnx_call *call, size_t index, mica_value value);
-/* Records "model.onnx: node 'name' (Op): " and the sentence; returns the status. */
+/* Records "model.onnx: node 'name' (Op): " and the sentence as error message. Returns the status. */
 MICA_API MICA_CHECKED mica_status mica_onnx_call_fail(mica_onnx_call *call, mica_status status, const char *sentence);
 
-/* Makes the operator's results of its operands, by builders of mica/nodes.h. */
+/* Callback that builds an operator's results from its operands, with mica/nodes.h. */
 typedef mica_status mica_onnx_define_fn(void *user, mica_onnx_call *call);
-/* Defines an operator for this model, before any runner of it is made; it stands before one of Mica's own. Bodies of
- * the node's attributes are not seen. MICA_E_NOT_FOUND: the model has no such node. */
+/* Defines an operator for this model; it takes precedence over Mica's own. Call it before creating a runner. Graph
+ * attributes of the node are not available. MICA_E_NOT_FOUND: the model has no such node. */
 MICA_API MICA_CHECKED mica_status mica_onnx_define(mica_onnx *model, const char *domain, const char *op,
                                                    mica_onnx_define_fn *define, void *user);
 
@@ -143,94 +148,95 @@ MICA_API MICA_CHECKED mica_status mica_onnx_define(mica_onnx *model, const char 
 typedef struct mica_onnx_runner mica_onnx_runner;
 
 typedef struct mica_onnx_runner_config {
-  /* Lowerings kept, one a set of input shapes and bound elements; the one used longest ago goes. Where a model is cut,
-   * each part counts; and bodies of loops and branches have as many of their own. 0 stands for 64. */
+  /* Maximum number of lowerings to keep, one per set of input shapes and bound elements; the least recently used is
+   * dropped. Each part of a cut model counts. Bodies of loops and branches have the same limit of their own. 0: 64. */
   uint32_t most_lowerings;
-  /* Bytes of the device that their plans may hold, beside the weights; 0 stands for half of the device's memory. What
-   * the last run used stays whatever it takes. */
+  /* Maximum device bytes held by their plans, not counting weights. The plans of the last run always stay. 0: half of
+   * the device's memory. */
   uint64_t most_bytes;
-  /* A loop whose trips are known is unrolled up to so many nodes; 0 stands for 2000. */
+  /* Loops with a known number of trips are unrolled up to this number of nodes. 0: 2000. */
   uint32_t most_unrolled;
-  bool no_fusion, no_simplify; /* as in mica_session_config */
-  mica_dtype dtype;            /* likewise: f16 or bf16 for inference in 16 bits */
+  bool no_fusion, no_simplify; /* see mica_session_config */
+  mica_dtype dtype;            /* f16 or bf16 for inference in 16 bits; see mica_session_config */
 } mica_onnx_runner_config;
 
-/* A model made ready to run on an engine. Weights are uploaded when the first run needs them, once for all shapes.
- * config may be NULL. MICA_E_UNSUPPORTED names the operators that are missing, all of them. */
+/* Prepares a model to run on an engine. The first run that needs a weight uploads it, once for all shapes. config may
+ * be NULL. MICA_E_UNSUPPORTED: operators are missing; the message names all of them. mica_onnx_runner_destroy: NULL is
+ * a no-op. */
 MICA_API MICA_CHECKED mica_status mica_onnx_runner_create(mica_engine *engine, mica_onnx *model,
                                                           const mica_onnx_runner_config *config,
                                                           mica_onnx_runner **runner);
 MICA_API void mica_onnx_runner_destroy(mica_onnx_runner *runner);
 MICA_API const mica_onnx *mica_onnx_runner_model(const mica_onnx_runner *runner);
 
-/* A value for an input: a tensor of the runner's engine, or elements of the host in C order. Those of the host are
- * read during the call, and cost an upload; but an input that is bound costs a download where it is given as a
- * tensor. */
+/* Value for an input: a tensor of the runner's engine, or host elements in C order. Host elements are read during the
+ * call and uploaded. If a bound input is given as a tensor, it must be downloaded. */
 typedef struct mica_onnx_feed {
   const char *name;
-  const mica_tensor *tensor; /* contiguous; NULL: what follows */
+  const mica_tensor *tensor; /* contiguous; NULL: use the fields below */
   mica_dtype dtype;
   mica_shape shape;
   const void *data;
 } mica_onnx_feed;
 
-/* Queues one run on values for all inputs; an input that the file declares optional may be left out. New shapes are
- * lowered and compiled first. Returns without waiting unless an input that is bound is given as a tensor, or the model
- * is cut (mica_onnx_cut_at). Sentences name the node at fault: its name, operator and operands.
+/* Queues one run. Feed all inputs; optional ones may be omitted. New shapes are lowered and compiled first. Returns
+ * without waiting, unless a bound input is given as a tensor or the model is cut (mica_onnx_cut_at). Messages name the
+ * node at fault with its operator and operands.
  *
- * Indices of Gather, GatherElements, GatherND, ScatterElements and ScatterND: where the model's own graph takes them
- * from a constant, or right from an input whose elements the host feeds, one that lies outside is MICA_E_INVALID. Those
- * that a device computes, or that are fed as a tensor, are not looked at, since each run would have to wait for the
- * device's answer: an element outside reads as 0 and is not written. */
+ * Indices of Gather, GatherElements, GatherND, ScatterElements and ScatterND. MICA_E_INVALID: an index outside the
+ * range comes from a constant of the main graph, or directly from an input with host elements. Other indices are not
+ * checked, because every run would have to wait for the device: out-of-range elements read as 0 and are not written. */
 MICA_API MICA_CHECKED mica_status mica_onnx_run(mica_onnx_runner *runner, mica_queue *queue,
                                                 const mica_onnx_feed *feeds, size_t feed_count);
-/* Output i of the last run, the runner's and valid until the next run. NULL before the first one and for an index
- * beyond the outputs. */
+/* Output number `index` of the last run, valid until the next run. The runner owns it. NULL before the first run and if
+ * index is too large. */
 MICA_API const mica_tensor *mica_onnx_output(const mica_onnx_runner *runner, size_t index);
-/* True if the last run bound this input: its elements, not only its shape, belong to what was compiled. */
+/* True if the last run bound this input: the compiled graph holds for its elements, not only its shape. */
 MICA_API bool mica_onnx_is_bound(const mica_onnx_runner *runner, const char *input);
-/* How many lowerings the runner keeps. */
+/* Number of lowerings that the runner keeps. */
 MICA_API size_t mica_onnx_lowering_count(const mica_onnx_runner *runner);
-/* Binds output i to the tensor's memory: from the next run on it is written there, which spares a copy. The tensor is
- * contiguous, of the runner's engine (MICA_E_INVALID) and, in each run, of the output's dtype and shape (MICA_E_DTYPE,
- * MICA_E_SHAPE); it overlaps no feed. It lives until another one, or NULL, is bound. */
+/* Makes later runs write an output directly into this tensor, without a copy. The tensor must be contiguous, of the
+ * runner's engine (else MICA_E_INVALID), and must have the output's dtype and shape in each run (else MICA_E_DTYPE,
+ * MICA_E_SHAPE). It must not overlap a feed. It must live until another tensor, or NULL, is bound. */
 MICA_API MICA_CHECKED mica_status mica_onnx_bind_output(mica_onnx_runner *runner, size_t index, mica_tensor *tensor);
 
-/* Where a run has to wait for data: the node, its operator, and what of it comes from data. */
+/* Place where runs wait for data: the node, its operator, and the item that depends on data. */
 typedef struct mica_onnx_cut {
   const char *node, *op, *why;
 } mica_onnx_cut;
-/* Cuts that runs have met so far. Zeros for an index beyond. */
+/* Cuts that runs have met so far. All fields are 0 if index is too large. */
 MICA_API size_t mica_onnx_cut_count(const mica_onnx_runner *runner);
 MICA_API mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *runner, size_t index);
 
 typedef struct mica_onnx_report {
-  size_t stages;            /* parts that the last run took: 1 and the cuts on its way, bodies not counted */
-  size_t lowerings;         /* parts that the runner keeps, those of branches and of loops' bodies included */
-  size_t lowered;           /* parts that were ever made */
-  size_t launches;          /* of the last run's parts */
-  double flops;             /* of these launches, as far as they say */
-  uint64_t planned_bytes;   /* the largest of their arenas */
+  size_t stages;            /* parts of the last run: 1 plus its cuts, without bodies */
+  size_t lowerings;         /* parts that the runner keeps, including branches and loop bodies */
+  size_t lowered;           /* parts made so far */
+  size_t launches;          /* in the last run's parts */
+  double flops;             /* of these launches, as far as they state them */
+  uint64_t planned_bytes;   /* largest of their arenas */
   uint64_t parameter_bytes; /* weights on the device */
-  uint64_t plan_bytes;      /* that all parts' plans hold */
+  uint64_t plan_bytes;      /* held by the plans of all parts */
 } mica_onnx_report;
-/* Describes the last run. MICA_E_STATE before the first. */
+/* Describes the last run. MICA_E_STATE: nothing has run yet. */
 MICA_API MICA_CHECKED mica_status mica_onnx_runner_describe(const mica_onnx_runner *runner, mica_onnx_report *report);
 
-/* Runs on the tensors input_0.pb, input_1.pb, ... of a folder, in the order of the model's inputs, and compares the
- * outputs with output_0.pb, ...: dtypes and shapes are to be the same, and |y - want| <= absolute + relative |want|.
- * Zeros for both stand for the conformance tests' own 1e-7 and 1e-3, of bf16 for a unit in the last place, 2 u, since
- * results that are rounded at other steps differ by that much; and where the model is more than one operator deep
- * for what a chain of roundings adds, as a random walk of as many steps as it is deep: 2 u sqrt(depth) max |want|, u
- * being the dtype's unit roundoff. MICA_E_NUMERIC names the output, the first element that is wrong, and how many are;
- * MICA_E_SHAPE and MICA_E_DTYPE both sides. */
+/* Runs the model on input_0.pb, input_1.pb, ... of a folder, in the order of its inputs, and compares the outputs with
+ * output_0.pb, ... They must have equal dtypes and shapes, and |y - want| <= absolute + relative |want|.
+ *
+ * relative and absolute 0: the tolerances of the conformance tests, 1e-3 and 1e-7. With u the dtype's unit roundoff,
+ * bf16 uses 2 u instead, because rounding at other steps changes the last place. If the model is more than one
+ * operator deep, 2 u sqrt(depth) max |want| is added for the accumulation of rounding errors (a random walk).
+ *
+ * MICA_E_NUMERIC: values differ; the message names the output, the first wrong element and their number. MICA_E_SHAPE,
+ * MICA_E_DTYPE: the message names both sides. */
 MICA_API MICA_CHECKED mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const char *folder,
                                                   double relative, double absolute);
 
-/* --- in a graph of one's own --- */
+/* --- models in graphs --- */
 
-/* An initial value that became a parameter, or what a node Constant of the model's graph gives: its name in the graph,
- * its name in the file. */
+/* A weight that became a parameter of the graph, with its names in graph and file. It is an initial value, or the
+ * result of a Constant node of the main graph. */
 typedef struct mica_onnx_parameter {
   char name[96];
   const char *file_name;
@@ -238,84 +244,86 @@ typedef struct mica_onnx_parameter {
 } mica_onnx_parameter;
 
 typedef struct mica_onnx_build_config {
-  /* Makes the parameter of a weight; NULL stands for mica_parameter. Floating initial values of more than 32 elements
-   * are weights, and what nodes Constant of the model's graph give; others are constants, and what functions and bodies
-   * hold. */
+  /* Creates the parameter of a weight; NULL: mica_parameter. Weights are initial values of a float type with more than
+   * 32 elements, and results of Constant nodes of the main graph. Other initial values become constants, as does
+   * everything inside functions and bodies. */
   mica_value (*parameter)(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape);
   void *user;
-  /* The name of a value: it is the only output, and what stands behind it is left out. NULL: the model's outputs. */
+  /* Name of a value that becomes the only output; later nodes are omitted. NULL: the model's outputs. */
   const char *stop_at;
-  /* Initial values of few elements are weights too, unless they have rank 0 or what they are is to be known: so biases
-   * of few classes are trained. */
+  /* Initial values of at most 32 elements are weights too, except scalars and values that must be known. Needed to
+   * train biases of few classes. */
   bool small_weights;
-  /* Values of f16 and bf16 are f32 throughout, inputs too: so a model of f16 is trained. */
+  /* Converts f16 and bf16 values to f32, including inputs. Needed to train models of f16. */
   bool widen;
 } mica_onnx_build_config;
 
-/* Lowers a model into a graph, as a network whose inputs are these values (as many as the model has, constants where a
- * shape is computed from them), so that a loss and mica_gradients may follow. Dimensions may be open where the model is
- * the same for every extent: it is lowered for one too, and what differs is MICA_E_UNSUPPORTED; then config->parameter
- * adds one node for each weight. outputs has room for
- * all outputs, or for one with stop_at. Loops are unrolled, branches are of known conditions: where something comes
- * from data MICA_E_UNSUPPORTED names node and value. *parameters, the caller's to mica_free, are the weights. config
- * may be NULL. */
+/* Builds a model into a graph. inputs has one value per input of the model, constants if shapes are computed from them.
+ * A loss and mica_gradients may follow. outputs has room for all outputs, or for one with stop_at. *parameters receives
+ * the weights; it is the caller's to mica_free. config may be NULL.
+ *
+ * Dimensions may be dynamic if the model is the same for every extent. To check this, it is also lowered for extent 1;
+ * a difference is MICA_E_UNSUPPORTED. config->parameter must then add exactly one node per weight. Loops are unrolled,
+ * and conditions of branches must be known. MICA_E_UNSUPPORTED: something depends on data; the message names node and
+ * value. */
 MICA_API MICA_CHECKED mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mica_value *inputs,
                                                   size_t input_count, mica_value *outputs, size_t output_count,
                                                   const mica_onnx_build_config *config,
                                                   mica_onnx_parameter **parameters, size_t *parameter_count);
-/* The name of the index-th value that nodes of the model's graph make, in their order, as stop_at takes it; NULL behind
- * the last. */
+/* Name of result number `index` of the main graph's nodes, in order, for stop_at. NULL after the last one. */
 MICA_API const char *mica_onnx_value_at(const mica_onnx *model, size_t index);
-/* Uploads the file's elements of a weight, by its file_name, into a tensor of its dtype and shape (MICA_E_DTYPE,
- * MICA_E_SHAPE); a tensor of f32 takes f16 and bf16 too. MICA_E_NOT_FOUND: the model's graph has none of that name. */
+/* Uploads a weight's elements from the file. The tensor must have its dtype and shape (else MICA_E_DTYPE,
+ * MICA_E_SHAPE); an f32 tensor also accepts f16 and bf16. MICA_E_NOT_FOUND: the main graph has no weight of this name.
+ */
 MICA_API MICA_CHECKED mica_status mica_onnx_load(const mica_onnx *model, mica_queue *queue, const char *file_name,
                                                  mica_tensor *tensor);
 
-/* The index-th initial value of the model's graph, with a copy of its elements, the caller's to mica_free. *name is the
- * model's, NULL behind the last one, which is no error. What mica_onnx_load would say of those that cannot be read. */
+/* Copies initial value number `index` of the main graph. *data is the caller's to mica_free; the model owns *name.
+ * *name is NULL, with MICA_OK, after the last one. Otherwise the errors of mica_onnx_load. */
 MICA_API MICA_CHECKED mica_status mica_onnx_initial_read(const mica_onnx *model, size_t index, const char **name,
                                                          mica_dtype *dtype, mica_shape *shape, void **data);
 
 /* --- writing --- */
 
 typedef struct mica_onnx_write_config {
-  /* ONNX's operator set, 17 to 23; 0 stands for 17. What is one operator in a newer set alone (Gelu 20,
-   * GroupNormalization 21, RMSNormalization 23) is written out before it. */
+  /* Standard operator set, 17 to 23; 0: 17. Operators that are newer than this (Gelu 20, GroupNormalization 21,
+   * RMSNormalization 23) are written as several nodes. */
   int64_t opset;
-  /* Has the elements of the graph's parameters, by their names; may be another graph's. NULL: there are none. */
+  /* Session that holds the graph's parameters, by name; may belong to another graph. NULL: the graph has no parameters.
+   */
   mica_session *session;
-  const char *const *output_names; /* one an output; NULL: those of the values, else new ones */
-  const char *input_prefix;        /* names of inputs that begin with it are written without; NULL: none */
-  const char *name;                /* of the model's graph; NULL: "mica" */
-  const mica_onnx_text *metadata;  /* texts beside the model, as mica_onnx_metadata finds them */
+  const char *const *output_names; /* one per output; NULL: names of the values, else new names */
+  const char *input_prefix;        /* prefix to remove from names of inputs; NULL: none */
+  const char *name;                /* name of the model's graph; NULL: "mica" */
+  const mica_onnx_text *metadata;  /* metadata; see mica_onnx_metadata */
   size_t metadata_count;
-  /* What inputs and outputs are, by the names that they have in the file: doc strings of these, and as lines
-   * "NAME: TEXT" that of the graph. Names that it has not are passed over. */
+  /* Doc strings of inputs and outputs, by name in the file. The doc string of the graph lists them as lines "NAME:
+   * TEXT". Unknown names are ignored. */
   const mica_onnx_text *docs;
   size_t doc_count;
-  /* Weights of more bytes in all lie beside the file, in PATH.data; 0 stands for 1 GiB. Where a model is there whose
-   * weights may lie so, the new ones are in PATH.2.data, and so on by turns. */
+  /* If all weights need more bytes than this, they are stored in PATH.data beside the file; 0: 1 GiB. If an existing
+   * model may use that file, PATH.2.data is used, and so on in turn. */
   uint64_t external_bytes;
 } mica_onnx_write_config;
 
-/* Writes what outputs are made of as a model in ONNX, which is replaced as a whole: at any moment there is the old one
- * or the new one with its own weights (the file of weights beside it comes first, and the old one goes last). Inputs
- * and parameters keep their names, other values theirs where they have some (mica_named), so that a layer can be told.
- * Open dimensions are called "N" where they are the first of an input, else "NAME_axis"; an output is no input or
- * parameter itself.
+/* Writes the graph that computes these outputs as an ONNX model. The file is replaced atomically: at any moment there
+ * is the old or the new model with its weights. (A file of weights is written first, and the old one is removed last.)
+ * config may be NULL. Blocks.
  *
- * Norms, means, dense layers, convolutions with a bias, quantisation and whatever else builders mark are one operator;
- * weights of recurrent layers are put in ONNX's order. config may be NULL. Blocks.
+ * Inputs and parameters keep their names, and so do other named values (mica_named). Dynamic dimensions are named "N"
+ * if they are the first of an input, else "NAME_axis". An output must not itself be an input or parameter. Norms,
+ * means, dense layers, convolutions with a bias, quantisation and other compositions that builders mark become one
+ * operator each. Weights of recurrent layers are reordered to ONNX's convention.
  *
- * MICA_E_UNSUPPORTED names the value and the op that have no form in ONNX: nothing is written. MICA_E_INVALID: an
- * operator set that is not written, a name that is there twice. */
+ * MICA_E_UNSUPPORTED: a value has no ONNX form; the message names value and op, and nothing is written. MICA_E_INVALID:
+ * the operator set cannot be written, or a name occurs twice. */
 MICA_API MICA_CHECKED mica_status mica_onnx_write(const char *path, const mica_value *outputs, size_t count,
                                                   const mica_onnx_write_config *config);
 
-/* --- tensors in files of ONNX --- */
+/* --- tensors in ONNX files --- */
 
-/* The tensor in a file that holds one TensorProto (.pb), as the conformance tests have it; *data, aligned for any type,
- * is the caller's to mica_free. */
+/* Reads a file with one TensorProto (.pb), as conformance tests use. *data is aligned for any type and the caller's to
+ * mica_free. */
 MICA_API MICA_CHECKED mica_status mica_onnx_tensor_read(const char *path, mica_dtype *dtype, mica_shape *shape,
                                                         void **data);
 

@@ -38,8 +38,8 @@ struct mica_batch_column;
 
 /* Columns of a batch, as inputs of the graph under construction. */
 typedef struct mica_batch_values mica_batch_values;
-/* The column with this name: input "batch.NAME" of the graph. If it does not exist, the result is null and the graph has an
- * error that lists the columns. mica_batch_has tells whether it exists. */
+/* The column with this name: input "batch.NAME" of the graph. If it does not exist, the result is null and the graph
+ * has an error that lists the columns. mica_batch_has tells whether it exists. */
 MICA_API mica_value mica_batch_value(const mica_batch_values *batch, const char *name);
 MICA_API bool mica_batch_has(const mica_batch_values *batch, const char *name);
 /* Number of samples in the batch, f32. */
