@@ -3,6 +3,11 @@
 # An optional library. Adds the option MICA_WITH_<NAME>, on if find_package finds the package. If it is on, Mica links
 # the target, sources see MICA_WITH_<NAME>=1, the installed CMake package finds the package for static linking, and
 # mica.pc names -l<library> for it. mica.pc requires no module of others, whose development files it would need.
+#
+# Targets are named as CMake's Find modules name them. A package's own configuration may name them otherwise: expat's
+# has expat::expat.
+set(CMAKE_FIND_PACKAGE_PREFER_CONFIG OFF)
+
 function(mica_feature name help)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "PACKAGE;TARGET;LIBRARY" "")
   find_package(${arg_PACKAGE} QUIET)
