@@ -235,6 +235,99 @@ START_TEST(families) {
 }
 END_TEST
 
+/* --- with a cache --- */
+
+#define READ 4 /* positions of the first run; the others come one by one */
+
+/* A block over `count` positions that go on from a cache; the first ones begin it. */
+static built build_cached(size_t which, const mica_safetensors *file, int64_t count, bool begins) {
+  mica_transformer_config c = cases[which].config;
+  built b = {0};
+  const mica_safetensors_entry *factors = golden(file, cases[which].name, "", "factors");
+  if (factors) {
+    c.self.rotary.factors = factors->data;
+    c.self.rotary.scale = *(const double *)golden(file, cases[which].name, "", "scale")->data;
+  }
+  ck_ok(mica_graph_create(&b.graph));
+  ck_ok(mica_nn_create(b.graph, NULL, &b.nn));
+  mica_value x = mica_input(b.graph, "x", MICA_F32, MICA_SHAPE(B, count, C));
+  mica_kv_cache cache = {.batch = B, .length = T};
+  if (!begins) cache.offset = mica_input(b.graph, "offset", MICA_I32, MICA_SHAPE(B));
+  c.self.cache = &cache;
+  mica_value y = mica_nn_transformer(b.nn, "layer", x, (mica_value){0}, &c);
+  ck_assert_msg(mica_graph_status(b.graph) == MICA_OK, "%s: %s", cases[which].name, mica_graph_message(b.graph));
+  ck_ok(mica_session_create(test_engine(), b.graph, &y, 1, NULL, &b.session));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(B, count, C), &b.x));
+  ck_ok(mica_tensor_create(test_engine(), MICA_I32, MICA_SHAPE(B), &b.g));
+  return b;
+}
+
+/* Runs positions [from, from + count) of x, and compares with y's. */
+static void run_part(built *b, const float *x, const float *y, int32_t from, int64_t count) {
+  float part[B * T * C];
+  const int32_t offsets[B] = {from, from};
+  const size_t row = (size_t)count * C;
+  const mica_feed feeds[] = {{"x", b->x}, {"offset", b->g}};
+  for (size_t i = 0; i < B; i++) memcpy(part + i * row, x + (i * T + (size_t)from) * C, row * sizeof *part);
+  ck_ok(mica_tensor_upload(test_queue(), b->x, part, B * row * sizeof *part));
+  ck_ok(mica_tensor_upload(test_queue(), b->g, offsets, sizeof offsets));
+  ck_ok(mica_session_run(b->session, test_queue(), feeds, from == 0 ? 1 : 2));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(b->session, 0), part, B * row * sizeof *part));
+  for (size_t i = 0; i < B; i++)
+    for (size_t k = 0; k < row; k++) {
+      const float want = y[(i * T + (size_t)from) * C + k];
+      ck_assert_msg(fabsf(part[i * row + k] - want) <= 2e-5F, "position %d: %g, not %g", (int)from,
+                    (double)part[i * row + k], (double)want);
+    }
+}
+
+START_TEST(a_cache_goes_on) {
+  const size_t which = (size_t)_i;
+  mica_safetensors *file = golden_file();
+  float x[B * T * C];
+  if (cases[which].config.self.causal) {
+    const float *y = golden(file, cases[which].name, "", "y")->data;
+    built first = build_cached(which, file, READ, true), next = build_cached(which, file, 1, false);
+    make_noise(cases[which].name, "x", x, B * T * C);
+    for (size_t i = 0; i < B * T * C; i++) x[i] *= 2;
+    for (size_t i = 0; i < mica_nn_parameter_count(first.nn); i++)
+      if (mica_nn_parameter_at(first.nn, i)->role == MICA_NN_ROLE_WEIGHT)
+        fill_parameter(first.session, first.nn, i, cases[which].name);
+    ck_ok(mica_nn_share(next.nn, next.session, first.session));
+    run_part(&first, x, y, 0, READ);
+    for (int32_t at = READ; at < T; at++) run_part(&next, x, y, at, 1);
+    destroy(&next);
+    destroy(&first);
+  }
+  mica_safetensors_close(file);
+}
+END_TEST
+
+/* Rotary positions that are given: twice the distance at half the frequency is the same angle. */
+START_TEST(positions_are_given) {
+  static const int32_t ids[T] = {5, 7, 9, 11, 13, 15, 17};
+  double factors[3];
+  mica_safetensors *file = golden_file();
+  mica_transformer_config c = cases[0].config;
+  built b = {0};
+  for (int i = 0; i < 3; i++) factors[i] = 2 * ((const double *)golden(file, "llama", "", "factors")->data)[i];
+  c.self.rotary.factors = factors;
+  ck_ok(mica_graph_create(&b.graph));
+  ck_ok(mica_nn_create(b.graph, NULL, &b.nn));
+  c.self.position_ids = mica_constant(b.graph, MICA_I32, MICA_SHAPE(T), ids);
+  mica_value x = mica_input(b.graph, "x", MICA_F32, MICA_SHAPE(B, T, C));
+  mica_value shifted = mica_nn_transformer(b.nn, "layer", x, (mica_value){0}, &c);
+  ck_ok(mica_session_create(test_engine(), b.graph, &shifted, 1, NULL, &b.session));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(B, T, C), &b.x));
+  for (size_t i = 0; i < mica_nn_parameter_count(b.nn); i++) fill_parameter(b.session, b.nn, i, "llama");
+  fill(b.x, "llama", "x", 2, 0);
+  ck_ok(mica_session_run(b.session, test_queue(), &(mica_feed){"x", b.x}, 1));
+  check_near(golden(file, "llama", "", "y"), mica_session_output(b.session, 0), 2e-6);
+  destroy(&b);
+  mica_safetensors_close(file);
+}
+END_TEST
+
 /* --- what a block cannot be --- */
 
 static void refuse(const mica_transformer_config *c, const char *text) {
@@ -273,6 +366,8 @@ Suite *test_suite(void) {
   TCase *all = tcase_create("blocks");
   tcase_set_timeout(all, 120);
   tcase_add_loop_test(all, families, 0, 2 * CASES);
+  tcase_add_loop_test(all, a_cache_goes_on, 0, CASES);
+  tcase_add_test(all, positions_are_given);
   tcase_add_test(all, refusals);
   suite_add_tcase(suite, all);
   return suite;
