@@ -3,7 +3,10 @@
 #ifndef MICA_TASK_RECOMMEND_H
 #define MICA_TASK_RECOMMEND_H
 
-#include "task/recommend_features.h"
+#include "data/interactions/features.h"
+#include "data/interactions/titles.h"
+#include "nn/zoo/recommender.h"
+#include "task/run.h"
 
 /* One line of a file: a user had to do with an item. */
 typedef struct mica__interaction {
@@ -50,25 +53,6 @@ mica_status mica__interactions_open(const mica_run *run, const char *path, mica_
 typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
 mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
                                     mica__interactions_fn *each, void *user);
-/* What stands between the columns of a file without names or quotes, as MovieLens has some: "|" (u.item) or "::"
- * (ratings.dat, movies.dat), by its first line; CELLS: it is none of these, is not named so (*.dat, *.item), or cannot
- * be read. Cells of other tables may hold both. */
-typedef enum mica__between { MICA__BETWEEN_CELLS, MICA__BETWEEN_BARS, MICA__BETWEEN_COLONS } mica__between;
-mica__between mica__lines_between(const char *path);
-
-/* Titles of items, a text each; NULL: none so far. */
-typedef struct mica__titles {
-  const mica__id_names *items;
-  char **list;
-} mica__titles;
-/* The title of the item `id`, 0: of none. MICA_E_FORMAT names the line of a second one that is another. */
-mica_status mica__titles_take(mica__titles *titles, const char *name, size_t line, int32_t id, const char *title);
-/* Takes the titles of a text that has an item and its title first in each line, in UTF-8 or else Latin-1; a NUL ends
- * the text, which changes. Then those of a file. */
-mica_status mica__titles_parse(const char *name, char *content, size_t size, mica__between between,
-                               mica__titles *titles);
-mica_status mica__titles_read_lines(const char *path, mica__between between, mica__titles *titles);
-
 /* Titles by the names of items, from the table that the setting "titles" names, or the file movies.csv, items.csv,
  * u.item or movies.dat of the data's folder; *titles (items->count texts, "" for none) stays NULL where there is no
  * such table. */
@@ -87,6 +71,19 @@ typedef struct mica__rated {
 mica_status mica__rated_read(mica__records *records, mica__rated *out);
 mica_status mica__rated_open(const char *path, mica__rated *out);
 void mica__rated_free(mica__rated *rated);
+
+/* --- features --- */
+
+/* The sizes that a network has for these features. */
+void mica__features_size(const mica__features *f, mica__recommender *network);
+/* Notes the features, and the rows of users and items by the run's ids. */
+mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
+                                const mica__id_names *items);
+/* True if the run has any. */
+bool mica__features_are_noted(const mica_run *run);
+/* Makes them from these facts, with the rows of users and items by their ids less 1. MICA_E_FORMAT for facts that no
+ * run has. To be freed after a failure too. */
+mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 /* --- parts --- */
 

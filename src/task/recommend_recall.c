@@ -1,5 +1,5 @@
 /* Features as facts of a run: a text for each column, the values that columns have, and the rows of users and items. */
-#include "task/recommend_features.h"
+#include "task/recommend.h"
 
 #include "base/number.h"
 #include <float.h>
@@ -10,7 +10,20 @@
 static const char *const kinds[] = {"number", "category", "set"};
 static const char *const sides[] = {"pair", "user", "item"};
 static const char *const row_facts[] = {NULL, "user_features", "item_features"};
+_Static_assert(MICA__FEATURE_SETS == MICA__RECOMMENDER_SETS, "a network takes all sets that are read");
 #define KINDS (sizeof kinds / sizeof *kinds)
+
+void mica__features_size(const mica__features *f, mica__recommender *network) {
+  network->numbers = network->categories = network->sets = 0;
+  network->values = 1;
+  for (size_t k = 0; k < f->count; k++) {
+    const mica__feature *one = &f->list[k];
+    network->values += one->values.count;
+    network->numbers += one->kind == MICA__FEATURE_NUMBER;
+    network->categories += one->kind == MICA__FEATURE_CATEGORY;
+    if (one->kind == MICA__FEATURE_SET) network->set_width[network->sets++] = mica__feature_width(one);
+  }
+}
 
 bool mica__features_are_noted(const mica_run *run) { return mica__run_find_fact(run, "features") != NULL; }
 

@@ -1,9 +1,10 @@
 /* task/speech.h: the parts of the task speech: settings and step are in speech.c, data in speech_data.c and
- * speech_list.c, the network in speech_network.c, texts of scores in speech_text.c, sound as it comes in
+ * data/sound/transcripts.c, the network in speech_network.c, texts of scores in speech_text.c, sound as it comes in
  * speech_stream.c. */
 #ifndef MICA_TASK_SPEECH_H
 #define MICA_TASK_SPEECH_H
 
+#include "data/sound/transcripts.h"
 #include "task/run.h"
 
 /* Recurrent layers, or blocks, at most. */
@@ -65,21 +66,6 @@ mica_status mica__speech_search(const mica_run *run, const mica_text_search *how
 mica_status mica__speech_set_search(mica_run *run, const mica_text_search *how);
 
 /* --- data --- */
-
-/* A list of recordings and texts: lines "FILE <tab> TEXT", or of more columns that a first line names. */
-typedef struct mica__speech_list {
-  char **files, **texts;
-  int32_t *lines;
-  size_t count, room;
-  size_t again; /* lines that come again as they are */
-} mica__speech_list;
-/* Reads a list from a file's content; name is for sentences, folder what files are relative to. MICA_E_FORMAT names the
- * line. The list is to be freed after a failure too. */
-mica_status mica__speech_list_read(const char *name, const char *folder, const char *content, size_t size,
-                                   mica__speech_list *list);
-void mica__speech_list_free(mica__speech_list *list);
-/* A list as a dataset: columns "sound", "text" and "line". */
-mica_status mica__speech_list_open(const char *path, int32_t rate, mica_dataset **data);
 
 mica_status mica__speech_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                               mica_dataset **data);

@@ -1,6 +1,6 @@
 /* The reader of time series. */
+#include "data/series/series.h"
 #include "fuzz/fuzz.h"
-#include "task/series.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,10 +2,10 @@
  *
  * The task forecast: baselines are those that are computed apart, a season and a trend are learned, empty cells, late
  * beginnings, times are understood, next values are predicted; what is wrong is said; a step costs launches alone. */
+#include "data/series/series.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
-#include "task/series.h"
 
 #include <math.h>
 #include <mica/mica.h>

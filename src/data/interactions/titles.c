@@ -1,8 +1,9 @@
 /* Titles of items, in tables and in the files of the older MovieLens, which are lines without names or quotes. */
+#include "data/interactions/titles.h"
+
 #include "base/utf8.h"
 #include "data/dataset.h"
 #include "data/source.h"
-#include "task/recommend.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "task/series.h"
+#include "data/series/series.h"
 
 #include "base/text.h"
 #include "data/table/date.h"

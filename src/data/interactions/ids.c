@@ -1,5 +1,5 @@
 /* Ids by their names. */
-#include "task/recommend_features.h"
+#include "data/interactions/features.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* task/series.h: time series of a table: a row a step, in order; columns of numbers, and one that says when. */
-#ifndef MICA_TASK_SERIES_H
-#define MICA_TASK_SERIES_H
+/* data/series/series.h: time series of a table: a row a step, in order; columns of numbers, and one that says when. */
+#ifndef MICA_DATA_SERIES_SERIES_H
+#define MICA_DATA_SERIES_SERIES_H
 
 #include "base/error.h"
 
@@ -66,7 +66,7 @@ bool mica__series_known(const mica__series *series, int64_t row, size_t column);
 /* True for what a column of times is called: time, date, year, ... */
 bool mica__is_time_name(const char *name);
 
-/* --- times (series_time.c) --- */
+/* --- times (time.c) --- */
 
 /* Negative, 0 or positive; *known is false where the two cannot be compared: numbers are, and dates of one form, those
  * with a distance from UTC as moments. */

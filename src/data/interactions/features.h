@@ -1,12 +1,11 @@
-/* task/recommend_features.h: what is known beside users and items: further columns of the table of interactions, and
+/* data/interactions/features.h: what is known beside users and items: further columns of the table of interactions, and
  * columns of tables of users and of items. */
-#ifndef MICA_TASK_RECOMMEND_FEATURES_H
-#define MICA_TASK_RECOMMEND_FEATURES_H
+#ifndef MICA_DATA_INTERACTIONS_FEATURES_H
+#define MICA_DATA_INTERACTIONS_FEATURES_H
 
+#include "base/error.h"
 #include "base/name_table.h"
 #include "data/table/table.h"
-#include "nn/zoo/recommender.h"
-#include "task/run.h"
 
 /* Names of ids: that of id i is names[i - 1]. */
 typedef struct mica__id_names {
@@ -23,6 +22,9 @@ mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *i
 /* Gives ids the numbers that `map` (count of ids + 1) has for them, 1 to `count`, and drops those of which it is 0. */
 mica_status mica__id_names_renumber(mica__id_names *ids, const int32_t *map, int32_t count);
 void mica__id_names_free(mica__id_names *ids);
+
+/* Columns of sets at most: networks read each by a gather. */
+#define MICA__FEATURE_SETS 8
 
 typedef enum mica__feature_kind {
   MICA__FEATURE_NUMBER,
@@ -93,22 +95,11 @@ typedef struct mica__feature_rows {
  * finds means and deviations of numbers; other values become 0. */
 mica_status mica__features_number(mica__features *f, const mica__feature_rows *rows, size_t count, int64_t least);
 
-/* The sizes that a network has for these features. */
-void mica__features_size(const mica__features *f, mica__recommender *network);
+/* How many values of a set a sample is given. */
+static inline int64_t mica__feature_width(const mica__feature *one) { return one->longest > 0 ? one->longest : 1; }
 /* A sample as the network is given it: numbers in units of their deviation, 0 for those missing; categories and sets as
  * rows of one table for all values, 0 for those not known; sets behind each other, each as wide as its longest. */
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths);
-
-/* --- facts of a run --- */
-
-/* Notes the features, and the rows of users and items by the run's ids. */
-mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
-                                const mica__id_names *items);
-/* True if the run has any. */
-bool mica__features_are_noted(const mica_run *run);
-/* Makes them from these facts, with the rows of users and items by their ids less 1. MICA_E_FORMAT for facts that no
- * run has. To be freed after a failure too. */
-mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 #endif

@@ -1,7 +1,7 @@
 /* Times of series: their order, how far rows are apart, and the times behind the last row. */
 #include "base/number.h"
+#include "data/series/series.h"
 #include "data/table/date.h"
-#include "task/series.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,10 @@
 /* Lists of recordings and their texts, and such a list as a dataset. */
+#include "data/sound/transcripts.h"
 #include "base/file.h"
 #include "base/name_table.h"
+#include "base/utf8.h"
 #include "data/sound/sound.h"
 #include "data/source.h"
-#include "task/speech.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,7 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   mica__text path = {0};
   if (list->count == list->room && !grow(list)) return mica__fail_nomem(name);
   for (size_t at = 0, bytes = 0; at < text.size; at += bytes)
-    if (mica__speech_letter(text.at + at, text.size - at, &bytes) < 0)
+    if ((bytes = mica__utf8_first(text.at + at, text.size - at)) == 0)
       return mica__fail(MICA_E_FORMAT, "%s:%d: the text is no UTF-8 at byte %zu", name, (int)line, at + 1);
   if (!file.size || memchr(file.at, 0, file.size) || memchr(text.at, 0, text.size))
     return mica__fail(MICA_E_FORMAT, "%s:%d: the name of the recording is empty, or there is a NUL", name, (int)line);

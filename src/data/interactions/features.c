@@ -1,14 +1,13 @@
 /* Columns of tables as features: numbers, categories and sets. */
-#include "task/recommend_features.h"
+#include "data/interactions/features.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Features at most; sets are read by a gather each. */
+/* Features at most. */
 #define MOST_FEATURES 512
-#define MOST_SETS MICA__RECOMMENDER_SETS
 /* Values of a cell at most. */
 #define MOST_VALUES 256
 
@@ -183,11 +182,11 @@ static mica_status allocate(reader *r) {
     if ((numbers && !one->numbers) || (!numbers && !one->ids) || (set && !one->offsets))
       return mica__fail_nomem(r->records->name);
   }
-  if (sets <= MOST_SETS) return MICA_OK;
+  if (sets <= MICA__FEATURE_SETS) return MICA_OK;
   return mica__fail(MICA_E_UNSUPPORTED,
                     "%s: %zu columns hold several values a cell, and a network takes %d; --ignore "
                     "leaves some out",
-                    r->records->name, sets, MOST_SETS);
+                    r->records->name, sets, MICA__FEATURE_SETS);
 }
 
 /* --- a walk that takes cells --- */
@@ -435,20 +434,6 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 
 /* --- samples of a network --- */
 
-static int64_t width_of(const mica__feature *one) { return one->longest > 0 ? one->longest : 1; }
-
-void mica__features_size(const mica__features *f, mica__recommender *network) {
-  network->numbers = network->categories = network->sets = 0;
-  network->values = 1;
-  for (size_t k = 0; k < f->count; k++) {
-    const mica__feature *one = &f->list[k];
-    network->values += one->values.count;
-    network->numbers += one->kind == MICA__FEATURE_NUMBER;
-    network->categories += one->kind == MICA__FEATURE_CATEGORY;
-    if (one->kind == MICA__FEATURE_SET) network->set_width[network->sets++] = width_of(one);
-  }
-}
-
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths) {
   int32_t before = 0; /* rows of the table that other features have, but for row 0, which all share */
@@ -462,7 +447,7 @@ void mica__features_encode(const mica__features *f, const mica__feature_rows *ro
     }
     int64_t from, to;
     range_of(one, row, &from, &to);
-    const int64_t width = one->kind == MICA__FEATURE_SET ? width_of(one) : 1;
+    const int64_t width = one->kind == MICA__FEATURE_SET ? mica__feature_width(one) : 1;
     int32_t *out = one->kind == MICA__FEATURE_SET ? sets : categories;
     for (int64_t j = 0; j < width; j++) {
       const int32_t id = from + j < to ? one->ids[from + j] : 0;
