@@ -1,7 +1,7 @@
-/* mica/metric.h: what is measured while a network trains and is tested: sums on the device, and scores made from them
- * on the host.
+/* mica/metric.h: metrics of training and tests: sums on the device, and scores computed from them on the host.
  *
- * Threads: plain data and functions of their operands alone, but for builders, which are used as mica/graph.h says. */
+ * Threads: any thread may call any function on its own arguments. Functions that build graph values follow
+ * mica/graph.h. */
 #ifndef MICA_METRIC_H
 #define MICA_METRIC_H
 
@@ -22,8 +22,8 @@ typedef struct mica_metric_value {
   double value;
 } mica_metric_value;
 
-/* The loss, a mean over what its weight counts, and further metrics by name, in the order in which they were added. A
- * plain value, to be copied. */
+/* The loss, a mean over what its weight counts, and further metrics by name, in the order added. Plain data that may be
+ * copied. */
 typedef struct mica_metrics {
   int64_t samples;
   double loss;
@@ -31,54 +31,55 @@ typedef struct mica_metrics {
   mica_metric_value values[MICA_METRICS_MAX];
 } mica_metrics;
 
-/* Adds a metric, or gives one of the name another value. MICA_E_OVERFLOW: there are MICA_METRICS_MAX of them;
- * MICA_E_INVALID: the name is empty or has MICA_METRIC_NAME bytes or more. */
+/* Adds a metric, or sets the value of an existing one. MICA_E_OVERFLOW: there are MICA_METRICS_MAX metrics already.
+ * MICA_E_INVALID: the name is empty, or has MICA_METRIC_NAME bytes or more. */
 MICA_API MICA_CHECKED mica_status mica_metrics_add(mica_metrics *metrics, const char *name, double value);
-/* The metric's value; "loss" is the loss. NaN where there is none of the name. */
+/* Value of a metric; "loss" is the loss. NaN if the name is unknown. */
 MICA_API double mica_metrics_get(const mica_metrics *metrics, const char *name);
 
 /* --- sums on the device --- */
 
-/* A metric of a batch, as values of the graph: sum / weight, both f32, each added up over batches before they are
- * divided. Both are scalars; or both are (K) with `parts`, K names: then NAME_PART is each part's quotient, and NAME
- * the mean of those whose weight is not 0. Without a weight it is no quotient but a sum of any shape, counted when
- * testing only and read by mica_trainer_sum: a confusion matrix. */
+/* A metric of a batch, as values of the graph: sum / weight, both f32. Each is summed over batches before the division.
+ *
+ * Both are scalars, or (K) with K names in `parts`. Then NAME_PART is the quotient of each part, and NAME the mean over
+ * the parts with a weight other than 0. With a null weight the metric is a sum of any shape, such as a confusion
+ * matrix. It is computed in tests only and read with mica_trainer_sum. */
 typedef struct mica_metric {
   const char *name;
   mica_value sum, weight;
   const char *const *parts;
 } mica_metric;
 
-/* The mean of a value's elements, whatever their number: sum of them and how many there are. */
+/* Mean over the elements of a value: their sum, and their number as weight. */
 MICA_API mica_metric mica_metric_mean(const char *name, mica_value elements);
-/* Dice and intersection over union of each of K classes, over all elements that count: with p the elements whose
- * largest logit is the class's and t those of which it is the target, 2 |p t| / (|p| + |t|) and |p t| / (|p| + |t| -
- * |p t|). logits (N, K, ...), target i32 or i64 (N, ...); a target that is none of 0 to K - 1 does not count. parts: K
- * names. */
+/* Dice coefficient and intersection over union per class, over all valid elements. With p the elements whose largest
+ * logit is the class, and t those with this target: 2 |p t| / (|p| + |t|) and |p t| / (|p| + |t| - |p t|). logits (N,
+ * K, ...), target i32 or i64 (N, ...). Targets outside 0 to K - 1 are ignored. parts: K names. */
 MICA_API mica_metric mica_metric_dice(const char *name, mica_value logits, mica_value target, const char *const *parts);
 MICA_API mica_metric mica_metric_iou(const char *name, mica_value logits, mica_value target, const char *const *parts);
-/* 1 for each sample whose largest logit, along axis 1, is the target's, else 0. logits (N, C, ...), target i32 or i64
- * (N, ...), or probabilities of logits' shape, of which the largest counts. f32 (N, ...). */
+/* 1 per sample if the largest logit on axis 1 is the target, else 0. logits (N, C, ...); target i32 or i64 (N, ...), or
+ * probabilities with logits' shape whose largest is the target. Result f32 (N, ...). */
 MICA_API mica_value mica_hits(mica_value logits, mica_value target);
-/* 1 for each sample with fewer than k logits larger than the target's. logits (N, C), target (N) i32. f32 (N). */
+/* 1 per sample if fewer than k logits exceed the target's, else 0. logits (N, C), target (N) i32. Result f32 (N). */
 MICA_API mica_value mica_top_k_hits(mica_value logits, mica_value target, int64_t k);
-/* counts[t][p]: how often the target is t and the largest logit p. logits (N, C), target (N) i32. f32 (C, C). */
+/* counts[t][p]: number of samples with target t and largest logit p. logits (N, C), target (N) i32. Result f32 (C, C).
+ */
 MICA_API mica_value mica_confusion(mica_value logits, mica_value target);
 
 /* --- scores on the host --- */
 
-/* Scores of a class, from a confusion matrix. A score with no samples to divide by is 0. */
+/* Scores of a class. A score is 0 if it would divide by 0 samples. */
 typedef struct mica_class_scores {
   double precision, recall, f1;
 } mica_class_scores;
-/* confusion: classes x classes counts, row-major, row the target and column the prediction. scores (may be NULL): one a
- * class; *mean: their means over the classes that occur as target or prediction; *accuracy: the diagonal's share. The
- * last two may be NULL. */
+/* Computes scores from a confusion matrix: classes x classes counts, row-major; rows are targets, columns predictions.
+ * scores (may be NULL) receives one element per class, *mean (may be NULL) the means over classes that occur as target
+ * or prediction, *accuracy (may be NULL) the share of the diagonal. */
 MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, mica_class_scores *scores,
                                     mica_class_scores *mean, double *accuracy);
 
-/* Average precision: the sum over distinct scores, falling, of (recall - recall before) precision, as scikit-learn
- * computes it. truths[i] is not 0 where sample i is positive. NaN without a positive one; MICA_E_NOMEM. */
+/* Average precision as in scikit-learn: the sum over distinct scores, descending, of (recall - previous recall) times
+ * precision. Sample i is positive if truths[i] is not 0. NaN without a positive sample. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_average_precision(const float *scores, const uint8_t *truths, size_t count,
                                                          double *precision);
 
@@ -86,14 +87,14 @@ MICA_API MICA_CHECKED mica_status mica_average_precision(const float *scores, co
 
 #define MICA_BLEU_ORDER 4
 
-/* Sums over sentences: n-grams of hypotheses of 1 to 4 words that are found in a reference, all of them, words of
- * hypotheses and of references. They add up, and are plain data. */
+/* Sums over sentences: hypothesis n-grams of 1 to 4 words that occur in a reference; all hypothesis n-grams; words of
+ * hypotheses; words of references. Plain data: add two by adding fields. */
 typedef struct mica_bleu {
   int64_t counts[MICA_BLEU_ORDER], totals[MICA_BLEU_ORDER], length, reference_length;
 } mica_bleu;
 
-/* What stands for a precision of no n-gram found. EXPONENTIAL: 1 / 2, 1 / 4, ... of one; NONE: 0, and the score is 0;
- * FLOOR: a tenth of one; ADD: one is added to counts and totals of two words and more. */
+/* Count to use if no n-gram of a length matches. EXPONENTIAL: 1/2, 1/4, ...; NONE: 0, so the score is 0; FLOOR: 0.1;
+ * ADD: 1 is added to counts and totals of n-grams with two or more words. */
 typedef enum mica_bleu_smoothing {
   MICA_BLEU_SMOOTHING_EXPONENTIAL,
   MICA_BLEU_SMOOTHING_NONE,
@@ -101,35 +102,34 @@ typedef enum mica_bleu_smoothing {
   MICA_BLEU_SMOOTHING_ADD,
 } mica_bleu_smoothing;
 
-/* Zero is what sacrebleu reports as "case:mixed|eff:no|tok:13a|smooth:exp". */
+/* All zeros: what sacrebleu calls "case:mixed|eff:no|tok:13a|smooth:exp". */
 typedef struct mica_bleu_config {
   mica_bleu_smoothing smoothing;
-  bool effective_order; /* n-grams longer than the hypothesis count for nothing, as for scores of one sentence */
-  bool lowercase;       /* texts, which are UTF-8 then, lose case; needs utf8proc */
-  bool untokenised;     /* words are what white space parts */
+  bool effective_order; /* ignore n-grams longer than the hypothesis, as for scores of one sentence */
+  bool lowercase;       /* ignore case; texts must be UTF-8; needs utf8proc */
+  bool untokenised;     /* words are separated by white space only */
 } mica_bleu_config;
 
-/* Adds a hypothesis and its n references, detokenised texts; an n-gram counts as often as the reference that has most
- * of it, and the length is that of the closest one, of equals the shorter. config may be NULL. MICA_E_NOMEM;
- * MICA_E_UNSUPPORTED: lowercase in a build without utf8proc. Papineni et al. 2002, Post 2018. */
+/* Adds a hypothesis with n references; all are detokenised texts. An n-gram counts at most as often as in the reference
+ * that has it most often. The reference length is the closest one; the shorter of two. config may be NULL. Papineni et
+ * al. 2002, Post 2018. MICA_E_NOMEM. MICA_E_UNSUPPORTED: lowercase in a build without utf8proc. */
 MICA_API MICA_CHECKED mica_status mica_bleu_add(mica_bleu *sums, const char *hypothesis, const char *const *references,
                                                 size_t n, const mica_bleu_config *config);
-/* BLEU, 0 to 100, and the precisions in percent (MICA_BLEU_ORDER of them; may be NULL). config may be NULL. */
+/* BLEU, 0 to 100. precisions (may be NULL) receives MICA_BLEU_ORDER percentages. config may be NULL. */
 MICA_API double mica_bleu_score(const mica_bleu *sums, const mica_bleu_config *config, double *precisions);
-/* The brevity penalty, exp(1 - reference_length / length) of hypotheses that are shorter. */
+/* Brevity penalty: exp(1 - reference_length / length) if hypotheses are shorter, else 1. */
 MICA_API double mica_bleu_brevity(const mica_bleu *sums);
 
 /* --- detection --- */
 
 /* A true box of a picture: x0 y0 x1 y1. */
 typedef struct mica_true_box {
-  int64_t picture; /* any number: pictures are taken in rising order */
+  int64_t picture; /* any number; pictures are sorted by it */
   int32_t class_index;
-  bool
-      crowd; /* stands for a group: a box may fall on it that covers it for the most part, and then counts as nothing */
-  bool ignore; /* to be found or not, as what is difficult: it counts as nothing */
+  bool crowd;  /* covers a group: a found box that mostly lies inside is ignored */
+  bool ignore; /* difficult: neither finding nor missing it counts */
   double box[4];
-  double area; /* decides which sizes it belongs to; 0: width times height, MICA_ZERO: 0 */
+  double area; /* decides its size class; 0: width times height; MICA_ZERO: 0 */
 } mica_true_box;
 
 typedef struct mica_found_box {
@@ -137,31 +137,32 @@ typedef struct mica_found_box {
   int32_t class_index;
   double score;
   double box[4];
-  double area; /* 0: width times height, MICA_ZERO: 0 */
+  double area; /* 0: width times height; MICA_ZERO: 0 */
 } mica_found_box;
 
 #define MICA_BOX_THRESHOLDS 10
 #define MICA_BOX_RECALLS 101
 
-/* COCO's twelve numbers: means over classes that have boxes, of the precision at 101 recalls (ap) and of the recall
- * with so many boxes a picture (ar), each a mean over the overlaps 0.50, 0.55, ... 0.95. small: area up to 32 x 32,
- * medium: up to 96 x 96. -1 where nothing counts. by_threshold: ap at each of the overlaps. */
+/* COCO's twelve numbers, means over classes that have boxes. ap: precision averaged over 101 recalls. ar: recall with
+ * at most that number of boxes per picture. Both are means over the overlap thresholds 0.50, 0.55, ... 0.95, unless the
+ * name gives one. small: area up to 32 x 32; medium: up to 96 x 96. -1 if nothing counts. by_threshold: ap per
+ * threshold. */
 typedef struct mica_box_scores {
   double ap, ap_50, ap_75, ap_small, ap_medium, ap_large;
   double ar_1, ar_10, ar_100, ar_small, ar_medium, ar_large;
   double by_threshold[MICA_BOX_THRESHOLDS];
 } mica_box_scores;
 
-/* Scores of one class, and its curve: the precision at recalls 0, 0.01, ... 1 at an overlap of 0.50. */
+/* Scores of one class. curve: precision at the recalls 0, 0.01, ... 1 for overlap 0.50. */
 typedef struct mica_box_class_scores {
   double ap, ap_50, ap_75, ar_100;
   double curve[MICA_BOX_RECALLS];
 } mica_box_class_scores;
 
-/* Scores of boxes as COCO defines them, to the last digit those of pycocotools: in each picture and class boxes by
- * falling score (equal ones in their order), the first 100 of them, each take the free true box that they overlap most
- * (of equals the last), at least by the threshold. classes: how many there are; boxes of others are MICA_E_INVALID.
- * by_class (may be NULL): `classes` of them. MICA_E_NOMEM. */
+/* Scores found boxes as COCO defines it; results equal pycocotools in all digits. Per picture and class, the
+ * first 100 boxes in order of descending score (equal ones in their order) each take the free true box with the largest
+ * overlap (the last of several), if it reaches the threshold. scores receives the totals, by_class (may be NULL)
+ * `classes` elements. MICA_E_INVALID: a class is outside 0 to classes - 1. MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_box_precision(const mica_true_box *truths, size_t truth_count,
                                                      const mica_found_box *found, size_t found_count, int32_t classes,
                                                      mica_box_scores *scores, mica_box_class_scores *by_class);
