@@ -65,12 +65,24 @@ static mica_status check_shape(const reading *r) {
                     entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want), r->name);
 }
 
+/* Elements of a row of the parameter. */
+static int64_t width_of(const reading *r) { return r->shape.rank && r->shape.dim[0] ? r->count / r->shape.dim[0] : 0; }
+
+/* Rows of a tensor in blocks are whole blocks, but the parameter may have other rows. */
+static mica_status check_blocks(const reading *r) {
+  const mica_weight_entry *entry = r->from.entry;
+  const int64_t elements = mica_block_elements(entry->block);
+  if (!r->from.row.transposed && r->count % elements == 0 && r->from.row.first * width_of(r) % elements == 0)
+    return MICA_OK;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor '%s' has blocks %s of %lld elements, which '%s' %s", r->path,
+                    entry->name, mica_block_name(entry->block), (long long)elements, r->name,
+                    r->from.row.transposed ? "needs transposed" : "cuts");
+}
+
 static mica_status check_type(const reading *r) {
   const mica_weight_entry *entry = r->from.entry;
   const mica_dtype dtype = mica_tensor_dtype(r->tensor);
-  if (entry->block != MICA_BLOCK_NONE)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor '%s' is of blocks %s, which cannot be read into weights yet",
-                      r->path, entry->name, mica_block_name(entry->block));
+  if (entry->block != MICA_BLOCK_NONE && is_floating(dtype)) return check_blocks(r);
   if (is_plain(r) || (is_floating(entry->dtype) && is_floating(dtype))) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, which '%s' (%s) cannot hold; convert the file", r->path,
                     entry->name, entry->type ? entry->type : "of an unknown type", r->name, mica_dtype_name(dtype));
@@ -80,9 +92,11 @@ static mica_status check_type(const reading *r) {
 
 /* The parameter's element `first`, and those after it, in a tensor that is not transposed. */
 static const void *find_bytes(const reading *r, int64_t first) {
-  const int64_t width = r->shape.rank && r->shape.dim[0] ? r->count / r->shape.dim[0] : 0;
-  return (const char *)r->from.entry->data +
-         (size_t)(r->from.row.first * width + first) * mica_dtype_size(r->from.entry->dtype);
+  const int64_t at = r->from.row.first * width_of(r) + first;
+  const mica_block block = r->from.entry->block;
+  const size_t bytes = block == MICA_BLOCK_NONE ? (size_t)at * mica_dtype_size(r->from.entry->dtype)
+                                                : (size_t)(at / mica_block_elements(block)) * mica_block_bytes(block);
+  return (const char *)r->from.entry->data + bytes;
 }
 
 /* Elements first, ..., first + count - 1 of the parameter, in row-major order; in `room` if they must be collected. */
@@ -100,10 +114,15 @@ static const void *read_bytes(const reading *r, int64_t first, int64_t count, vo
 }
 
 /* Likewise as floats, `add` added. room: count elements of the source. */
-static void read_floats(const reading *r, int64_t first, int64_t count, void *room, float *out) {
-  mica__elements_to_floats(r->from.entry->dtype, read_bytes(r, first, count, room), (size_t)count, out);
+static mica_status read_floats(const reading *r, int64_t first, int64_t count, void *room, float *out) {
+  const mica_block block = r->from.entry->block;
+  if (block != MICA_BLOCK_NONE)
+    MICA_TRY(mica_block_dequantize(block, find_bytes(r, first), count, out));
+  else
+    mica__elements_to_floats(r->from.entry->dtype, read_bytes(r, first, count, room), (size_t)count, out);
   const double add = r->from.row.add;
   for (int64_t i = 0; add != 0 && i < count; i++) out[i] = (float)(out[i] + add);
+  return MICA_OK;
 }
 
 /* A part of a parameter on its way: room for CHUNK elements in each form. */
@@ -127,20 +146,22 @@ static mica_status chunk_make(chunk *c) {
   return mica__fail_nomem("weights");
 }
 
-/* The elements as the parameter holds them. */
-static const void *read_part(const reading *r, int64_t first, int64_t count, chunk *c) {
+/* *part: the elements as the parameter holds them. */
+static mica_status read_part(const reading *r, int64_t first, int64_t count, chunk *c, const void **part) {
   const mica_dtype dtype = mica_tensor_dtype(r->tensor);
-  if (is_plain(r)) return read_bytes(r, first, count, c->source);
-  read_floats(r, first, count, c->source, c->floats);
-  if (dtype == MICA_F32) return c->floats;
+  if (is_plain(r)) return *part = read_bytes(r, first, count, c->source), MICA_OK;
+  MICA_TRY(read_floats(r, first, count, c->source, c->floats));
+  *part = c->floats;
+  if (dtype == MICA_F32) return MICA_OK;
   for (int64_t i = 0; i < count; i++) mica__element_set(dtype, c->target, i, c->floats[i]);
-  return c->target;
+  *part = c->target;
+  return MICA_OK;
 }
 
 static mica_status check_finite(const reading *r, chunk *c) {
   for (int64_t first = 0; first < r->count; first += CHUNK) {
     const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
-    read_floats(r, first, count, c->source, c->floats);
+    MICA_TRY(read_floats(r, first, count, c->source, c->floats));
     for (int64_t i = 0; i < count; i++)
       if (!isfinite(c->floats[i]))
         return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' has a number that is not finite, element %lld of '%s'",
@@ -152,7 +173,8 @@ static mica_status check_finite(const reading *r, chunk *c) {
 static mica_status check(const reading *r, const mica_name_map *map, chunk *c) {
   MICA_TRY(check_type(r));
   MICA_TRY(check_shape(r));
-  const bool finite = is_floating(r->from.entry->dtype) && (r->shape.rank == 1 || (map && map->finite));
+  const bool finite = (r->from.entry->block != MICA_BLOCK_NONE || is_floating(r->from.entry->dtype)) &&
+                      (r->shape.rank == 1 || (map && map->finite));
   return finite ? check_finite(r, c) : MICA_OK;
 }
 
@@ -174,12 +196,16 @@ static mica_status fill_divided(const reading *r, chunk *c) {
   char *whole = malloc((size_t)r->count * size + own + 1);
   if (!whole) return mica__fail_nomem("weights");
   char *part = whole + (size_t)r->count * size;
-  for (int64_t first = 0; first < r->count; first += CHUNK) {
+  mica_status status = MICA_OK;
+  for (int64_t first = 0; status == MICA_OK && first < r->count; first += CHUNK) {
     const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
-    memcpy(whole + (size_t)first * size, read_part(r, first, count, c), (size_t)count * size);
+    const void *read = NULL;
+    status = read_part(r, first, count, c, &read);
+    if (status == MICA_OK) memcpy(whole + (size_t)first * size, read, (size_t)count * size);
   }
   mica__division_copy(r->division, mica_tensor_shape(r->tensor), size, ranks->ranks, ranks->rank, whole, part, false);
-  mica_status status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(r->tensor)), r->tensor, part, own);
+  if (status == MICA_OK)
+    status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(r->tensor)), r->tensor, part, own);
   free(whole);
   return status;
 }
@@ -189,7 +215,9 @@ static mica_status fill(const reading *r, chunk *c) {
   mica_status status = MICA_OK;
   for (int64_t first = 0; status == MICA_OK && first < r->count; first += CHUNK) {
     const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
-    status = upload(r, first, count, read_part(r, first, count, c));
+    const void *read = NULL;
+    status = read_part(r, first, count, c, &read);
+    if (status == MICA_OK) status = upload(r, first, count, read);
   }
   return status;
 }
