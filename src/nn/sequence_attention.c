@@ -117,7 +117,8 @@ static int64_t sharers(const mica_kv_cache *cache, bool alone) {
  * scatter passes it over. */
 static mica_value cache_rows(const mica_kv_cache *cache, int64_t batch, mica_value positions) {
   mica_graph *graph = positions.graph;
-  mica_value first = mica_mul(mica_range(graph, MICA_I32, batch), mica_scalar(graph, MICA_I32, (double)cache->length));
+  mica_value slots = mica_value_is_null(cache->slots) ? mica_range(graph, MICA_I32, batch) : cache->slots;
+  mica_value first = mica_mul(slots, mica_scalar(graph, MICA_I32, (double)cache->length));
   mica_value inside = mica_less(positions, mica_scalar(graph, MICA_I32, (double)cache->length));
   mica_value row = mica_add(mica_unsqueeze(first, MICA_AXES(1)), positions);
   return mica_where(inside, row, mica_scalar(graph, MICA_I32, (double)(batch * cache->length)));
@@ -130,7 +131,7 @@ typedef struct update {
   mica_value rows, parents;
 } update;
 
-/* The state behind the update, (batch, length, G, D). */
+/* The state behind the update, (batch, length, G, D), or of the slots that x has alone. */
 static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_config *c, mica_value x,
                        const update *by) {
   const int64_t width = c->groups * c->head_size, length = c->cache->length;
@@ -144,7 +145,10 @@ static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_co
     all = mica_scatter_rows_unique(all, by->rows, mica__join_heads(x, width), 0, MICA_SCATTER_SET);
     mica_assign(state, all);
   }
-  return mica_reshape(all, MICA_SHAPE(by->batch, length, c->groups, c->head_size));
+  if (mica_value_is_null(c->cache->slots))
+    return mica_reshape(all, MICA_SHAPE(by->batch, length, c->groups, c->head_size));
+  all = mica_gather(mica_reshape(all, MICA_SHAPE(by->batch, length * width)), c->cache->slots, 0);
+  return mica_reshape(all, MICA_SHAPE(MICA__COPY_DIM(0), length, c->groups, c->head_size));
 }
 
 /* Writes p's keys and values to the caches, and takes all that are there where x goes on. */
@@ -206,6 +210,9 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
     wrong = "recall wants a cache and no memory";
   else if (c->cache && (c->cache->batch < 1 || c->cache->length < 1))
     wrong = "a cache has sequences and positions";
+  else if (c->cache && !mica_value_is_null(c->cache->slots) &&
+           (c->cache->beams > 1 || c->recall || !mica_value_is_null(memory) || !mica_value_is_null(c->cache->parents)))
+    wrong = "slots of a cache are of x itself, without beams and parents";
   else if (c->cache && (c->cache->beams < 0 || (c->cache->beams && c->cache->batch % c->cache->beams)))
     wrong = "a cache's sequences are a multiple of its beams";
   else if (c->positions == MICA_POSITIONS_KIND_ALIBI && !mica_value_is_null(c->mask))
