@@ -4,6 +4,9 @@
  *   if (mica_foundation_open("SmolLM2-135M-Instruct.Q4_1.gguf", NULL, &model) != MICA_OK) ...
  *   const mica_foundation_info *info = mica_foundation_describe(model);
  *   printf("%s: %d layers of width %d\n", info->family, (int)info->layers, (int)info->width);
+ *   mica_value logits = mica_foundation_network(nn, model, &(mica_foundation_build){.ids = ids});
+ *   mica_session_create(engine, graph, &logits, 1, NULL, &session);
+ *   mica_foundation_load(model, nn, session);
  *
  * A folder has config.json and safetensors files, as transformers saves them; a GGUF file has both in one. Files are
  * mapped: opening reads no weights. A model does not change once it is open: any number of threads may use it.
@@ -16,6 +19,9 @@
 
 MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
+
+struct mica_tokenizer;
+struct mica_chat_template;
 
 /* name, text. What a model is for. GENERATE: the next token of a text; EMBED: vectors of texts; CLASSIFY: classes. */
 #define MICA_FOUNDATION_TASK_LIST(X)                                                                                   \
@@ -178,6 +184,41 @@ MICA_API const mica_foundation_info *mica_foundation_describe(const mica_foundat
 MICA_API int64_t mica_foundation_context(const mica_foundation *model);
 /* Its files. They belong to model; mica_weights_retain keeps them longer. */
 MICA_API mica_weights *mica_foundation_weights(const mica_foundation *model);
+
+/* --- texts --- */
+
+/* Opens the model's tokenizer, from tokenizer.json of a folder or from the keys of a GGUF file; the caller destroys it.
+ * MICA_E_NOT_FOUND if it has none; fails as mica_tokenizer_open does. */
+MICA_API MICA_CHECKED mica_status mica_foundation_tokenizer(const mica_foundation *model,
+                                                            struct mica_tokenizer **tokenizer);
+/* Opens the model's chat template, from chat_template.jinja or tokenizer_config.json of a folder or from the key
+ * tokenizer.chat_template of a GGUF file; the caller destroys it. MICA_E_NOT_FOUND if it has none; fails as
+ * mica_chat_template_create does. */
+MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation *model,
+                                                           struct mica_chat_template **chat_template);
+
+/* --- networks --- */
+
+typedef struct mica_foundation_build {
+  mica_value ids;             /* (B, T) i32 or i64 */
+  mica_value lengths;         /* (B) i32: positions of each sequence that count, the first ones; null: all */
+  const mica_kv_cache *cache; /* NULL: each sequence begins with ids, and nothing is kept */
+  int64_t layers;             /* blocks to build, the first ones; 0: all */
+  bool logits_of_last;        /* (B, V) of the last position that counts, else (B, T, V) of all */
+  bool hidden;                /* features (..., C) after the last norm, else logits */
+} mica_foundation_build;
+
+/* The model's network in the graph of nn: logits, f32, or features. Its parameters are named as PyTorch would name them
+ * ("layers.3.self_attn.q_proj.weight"), whatever the files' names are. Sticky as all builders are: errors stand in the
+ * graph, MICA_E_UNSUPPORTED for a model that does not write texts. */
+MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,
+                                            const mica_foundation_build *build);
+
+/* Reads the model's weights into a session that was made from nn's graph, after mica_foundation_network built it there.
+ * Weights in blocks or in 16 bits become what the parameters are. Fails as mica_foundation_check and mica_nn_load_from
+ * do. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn,
+                                                       mica_session *session);
 
 MICA_END_DECLS
 

@@ -73,8 +73,8 @@ typedef struct mica_kv_cache {
   mica_value parents;
   /* Sequences that share a memory, neighbours: a memory has B / beams sequences, and so have the caches of it. 0: 1 */
   int64_t beams;
-  /* i32, one per sequence of x: which of the B sequences of the caches it is; x has as many sequences as this. Each is
-   * named at most once. Without parents, beams and a memory. null: x has B sequences, each its own. */
+  /* i32, a number per sequence of x: which of the B sequences of the caches it is. Each is named at most once. Without
+   * parents, beams and a memory. null: x has B sequences, each its own. */
   mica_value slots;
 } mica_kv_cache;
 

@@ -10,7 +10,7 @@
 
 #if MICA_WITH_CJSON
 
-static mica_status parse(const char *path, const char *text, size_t bytes, cJSON **root) {
+mica_status mica__folder_parse(const char *path, const char *text, size_t bytes, struct cJSON **root) {
   if (bytes > MICA__FOLDER_MAX_BYTES)
     return mica__fail(MICA_E_FORMAT, "%s has %zu bytes; there may be %zu", path, bytes, MICA__FOLDER_MAX_BYTES);
   MICA_TRY(mica__json_check_text(path, "the file", text, bytes));
@@ -38,7 +38,7 @@ static mica_status find_family(const char *path, const cJSON *root, const mica__
 /* generation_config.json says all tokens that end a text, while config.json may say only the first. */
 static mica_status take_ends(const char *path, const char *text, size_t bytes, cJSON *object) {
   cJSON *root = NULL;
-  mica_status status = parse(path, text, bytes, &root);
+  mica_status status = mica__folder_parse(path, text, bytes, &root);
   cJSON *ends = status == MICA_OK ? cJSON_DetachItemFromObjectCaseSensitive(root, "eos_token_id") : NULL;
   if (ends && !cJSON_IsNull(ends)) {
     cJSON_DeleteItemFromObjectCaseSensitive(object, "eos_token_id");
@@ -55,7 +55,7 @@ static mica_status take_ends(const char *path, const char *text, size_t bytes, c
 mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,
                                          size_t config_bytes, const char *generation, size_t generation_bytes) {
   const char *name = NULL;
-  MICA_TRY(parse(path, config, config_bytes, &model->config));
+  MICA_TRY(mica__folder_parse(path, config, config_bytes, &model->config));
   MICA_TRY(find_family(path, model->config, &model->family, &name));
   cJSON *object = name ? cJSON_GetObjectItemCaseSensitive(model->config, name) : model->config;
   if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "%s: the object %s is missing", path, name);
@@ -110,7 +110,7 @@ bool mica__foundation_folder_is(const char *folder) {
   cJSON *root = NULL;
   mica__attempt_begin();
   const bool read = read_file(folder, "config.json", &path, &text, &bytes) == MICA_OK &&
-                    parse(path.data, (const char *)text, bytes, &root) == MICA_OK;
+                    mica__folder_parse(path.data, (const char *)text, bytes, &root) == MICA_OK;
   mica__attempt_end();
   const bool is = read && cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "model_type")) &&
                   !cJSON_GetObjectItemCaseSensitive(root, "mica");

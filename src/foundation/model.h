@@ -16,10 +16,30 @@ struct mica_foundation {
   int64_t context;
 };
 
+/* Rows of names.def as a map of names. */
+#define MICA__MOST_NAME_ROWS 128
+typedef struct mica__name_rows {
+  mica_name_row rows[MICA__MOST_NAME_ROWS];
+  char *sources[MICA__MOST_NAME_ROWS]; /* texts of the rows */
+  size_t count;
+} mica__name_rows;
+
+/* The map of a model's names; nothing stays allocated if it fails. */
+mica_status mica__names_rows(const mica_foundation *model, mica__name_rows *rows);
+void mica__name_rows_free(mica__name_rows *rows);
+
+/* What scales rotary positions to model->context: *factors (rotated / 2 numbers, the caller's to free; NULL: ones)
+ * divide frequencies, *scale multiplies cosine and sine. MICA_E_FORMAT if the files lack what the scaling needs. */
+mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundation_rotary *rotary, double **factors,
+                               double *scale);
+
 /* The longest JSON file of a folder, and how deep it may be nested. */
 #define MICA__FOLDER_MAX_BYTES ((size_t)16 << 20)
 #define MICA__FOLDER_MAX_DEPTH 64
 
+/* Parses a folder's JSON file, an object within both limits. path is for sentences; the caller deletes
+ * *root. */
+mica_status mica__folder_parse(const char *path, const char *text, size_t bytes, struct cJSON **root);
 /* Reads config.json, in memory, and from generation_config.json (may be NULL) the tokens that end a text. path:
  * of the first, for sentences. MICA_E_UNSUPPORTED in a build without cJSON. */
 mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,

@@ -1,4 +1,5 @@
-#include "foundation/family.h"
+#include "base/text.h"
+#include "foundation/model.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ typedef enum how { NEEDED, OPTIONAL, TRANSPOSED } how;
 typedef struct row {
   mica__naming layout;
   bool wanted;
-  const char *folder, *gguf;
+  const char *own, *folder, *gguf;
   how how;
   int64_t rows, columns;
 } row;
@@ -60,22 +61,22 @@ static const char *spell(const char *prefix, size_t n, const char *name, int64_t
 }
 
 /* The tensor of a row; text is its name, with the first prefix if it is missing. */
-static const mica_weight_entry *find(const check *c, const row *r, int64_t layer, char text[MOST_NAME]) {
-  const mica_weight_entry *entry =
-      mica_weights_find(c->weights, spell("", 0, c->gguf ? r->gguf : r->folder, layer, text));
-  const char *prefix = c->family->prefix;
-  while (!entry && !c->gguf && *prefix) {
+static const mica_weight_entry *find(const mica__family *family, const mica_weights *weights, bool gguf, const row *r,
+                                     int64_t layer, char text[MOST_NAME]) {
+  const mica_weight_entry *entry = mica_weights_find(weights, spell("", 0, gguf ? r->gguf : r->folder, layer, text));
+  const char *prefix = family->prefix;
+  while (!entry && !gguf && *prefix) {
     const size_t n = strcspn(prefix, "|");
-    entry = mica_weights_find(c->weights, spell(prefix, n, r->folder, layer, text));
+    entry = mica_weights_find(weights, spell(prefix, n, r->folder, layer, text));
     prefix += n + (prefix[n] == '|');
   }
-  if (!entry && !c->gguf) spell(c->family->prefix, strcspn(c->family->prefix, "|"), r->folder, layer, text);
+  if (!entry && !gguf) spell(family->prefix, strcspn(family->prefix, "|"), r->folder, layer, text);
   return entry;
 }
 
 static mica_status check_one(const check *c, const row *r, int64_t layer) {
   char name[MOST_NAME], want[MICA_SHAPE_TEXT], got[MICA_SHAPE_TEXT];
-  const mica_weight_entry *entry = find(c, r, layer, name);
+  const mica_weight_entry *entry = find(c->family, c->weights, c->gguf, r, layer, name);
   if (!entry && r->how == OPTIONAL) return MICA_OK;
   if (!entry)
     return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" of the family %s is missing", c->path, name,
@@ -89,22 +90,27 @@ static mica_status check_one(const check *c, const row *r, int64_t layer) {
   return MICA_OK;
 }
 
-static mica_status check_rows(const check *c) {
-  const mica__family *family = c->family;
-  const mica_foundation_info *i = c->info;
+/* Calls visit for each row of the family's layout that the model has, until one fails. */
+static mica_status visit_rows(const mica__family *family, const mica_foundation_info *i,
+                              mica_status (*visit)(const row *, void *), void *user) {
   const row rows[] = {
 #define NAME(layout, condition, own, folder, gguf, how, rows, columns)                                                 \
-  {layout, condition, folder, gguf, how, rows, columns},
+  {layout, condition, own, folder, gguf, how, rows, columns},
 #define DROP(layout, part)
 #include "foundation/names.def"
 #undef NAME
 #undef DROP
   };
-  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-    if (rows[r].layout != family->names || !rows[r].wanted) continue;
-    const int64_t layers = strchr(rows[r].folder, '#') ? i->layers : 1;
-    for (int64_t layer = 0; layer < layers; layer++) MICA_TRY(check_one(c, &rows[r], layer));
-  }
+  _Static_assert(sizeof rows / sizeof *rows <= MICA__MOST_NAME_ROWS, "a map has room for all rows");
+  for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+    if (rows[r].layout == family->names && rows[r].wanted) MICA_TRY(visit(&rows[r], user));
+  return MICA_OK;
+}
+
+static mica_status check_row(const row *r, void *user) {
+  const check *c = user;
+  const int64_t layers = strchr(r->folder, '#') ? c->info->layers : 1;
+  for (int64_t layer = 0; layer < layers; layer++) MICA_TRY(check_one(c, r, layer));
   return MICA_OK;
 }
 
@@ -119,7 +125,7 @@ mica_status mica__names_check(const char *path, const mica__family *family, cons
   const size_t count = mica_weights_count(weights);
   const check c = {path, family, info, weights, gguf, calloc(count + 1, sizeof(bool))};
   if (!c.seen) return mica__fail_nomem(path);
-  mica_status status = check_rows(&c);
+  mica_status status = visit_rows(family, info, check_row, (void *)&c);
   for (size_t t = 0; status == MICA_OK && t < count; t++) {
     const char *name = mica_weights_at(weights, t)->name;
     if (!c.seen[t] && !is_dropped(&c, name))
@@ -127,4 +133,54 @@ mica_status mica__names_check(const char *path, const mica__family *family, cons
   }
   free(c.seen);
   return status;
+}
+
+/* --- a map of names --- */
+
+typedef struct mapping {
+  const mica_foundation *model;
+  mica__name_rows *rows;
+} mapping;
+
+/* "X|model.X|...": a folder's name with each prefix and without. */
+static mica_status add_sources(const mapping *m, const row *r, mica__text *text) {
+  const bool gguf = mica_weights_gguf(m->model->weights) != NULL;
+  mica__text_addf(text, "%s", gguf ? r->gguf : r->folder);
+  for (const char *prefix = m->model->family->prefix; !gguf && *prefix;) {
+    const size_t n = strcspn(prefix, "|");
+    mica__text_addf(text, "|%.*s%s", (int)n, prefix, r->folder);
+    prefix += n + (prefix[n] == '|');
+  }
+  return mica__text_status(text);
+}
+
+static mica_status map_row(const row *r, void *user) {
+  const mapping *m = user;
+  mica__name_rows *rows = m->rows;
+  mica__text text = {0};
+  const mica_status status = add_sources(m, r, &text);
+  if (status != MICA_OK) {
+    mica__text_free(&text);
+    return status;
+  }
+  rows->sources[rows->count] = text.data;
+  rows->rows[rows->count++] =
+      (mica_name_row){.own = r->own,
+                      .source = text.data,
+                      .transposed = r->how == TRANSPOSED && !mica_weights_gguf(m->model->weights),
+                      .add = m->model->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0};
+  return MICA_OK;
+}
+
+mica_status mica__names_rows(const mica_foundation *model, mica__name_rows *rows) {
+  mapping m = {model, rows};
+  *rows = (mica__name_rows){0};
+  const mica_status status = visit_rows(model->family, &model->info, map_row, &m);
+  if (status != MICA_OK) mica__name_rows_free(rows);
+  return status;
+}
+
+void mica__name_rows_free(mica__name_rows *rows) {
+  for (size_t r = 0; r < rows->count; r++) free(rows->sources[r]);
+  rows->count = 0;
 }

@@ -1,0 +1,169 @@
+"""make_models.py FOLDER: writes small models of random weights, as transformers saves them and as GGUF files, with the
+tokens ids.txt and what transformers computes of them in f32: logits.f32, (T, V) row by row in little-endian floats.
+
+Weights are scaled so that logits spread over several units: zeros and tiny numbers would hide errors. A window of 4 is
+shorter than the 12 tokens. Seeds are fixed; the folder tests/golden/foundation was made by this script.
+"""
+import os
+import shutil
+import sys
+
+import gguf
+import numpy
+import torch
+import transformers as t
+
+T = 12
+SMALL = {'vocab_size': 131, 'hidden_size': 32, 'intermediate_size': 40, 'num_hidden_layers': 2,
+         'num_attention_heads': 4, 'num_key_value_heads': 2, 'max_position_embeddings': 64, 'bos_token_id': 1,
+         'eos_token_id': 2, 'pad_token_id': 0}
+GEMMA = dict(SMALL, head_dim=12, sliding_window=4, query_pre_attn_scalar=24)
+LLAMA3 = {'rope_type': 'llama3', 'rope_theta': 5e5, 'factor': 8.0, 'low_freq_factor': 1.0, 'high_freq_factor': 4.0,
+          'original_max_position_embeddings': 16}
+YARN = {'rope_type': 'yarn', 'rope_theta': 2e4, 'factor': 4.0, 'original_max_position_embeddings': 16}
+LONGROPE = {'rope_type': 'longrope', 'rope_theta': 1e4, 'short_factor': [1.0, 1.5, 2.0, 2.5],
+            'long_factor': [2.0, 3.0, 4.0, 5.0], 'original_max_position_embeddings': 8}
+
+# name, config, dtype of the file
+CASES = [
+    ('llama', t.LlamaConfig(**SMALL, head_dim=12), 'float32'),
+    ('llama3', t.LlamaConfig(**SMALL, rope_parameters=LLAMA3, tie_word_embeddings=True, attention_bias=True,
+                             mlp_bias=True), 'bfloat16'),
+    ('mistral', t.MistralConfig(**SMALL, sliding_window=4, rope_parameters=YARN), 'bfloat16'),
+    ('qwen2', t.Qwen2Config(**SMALL, tie_word_embeddings=True), 'float16'),
+    ('qwen3', t.Qwen3Config(**SMALL, head_dim=12), 'bfloat16'),
+    ('gemma2', t.Gemma2Config(**GEMMA, attn_logit_softcapping=2.0, final_logit_softcapping=6.0), 'bfloat16'),
+    ('gemma3', t.Gemma3TextConfig(**dict(GEMMA, num_hidden_layers=3, query_pre_attn_scalar=12),
+                                     sliding_window_pattern=3), 'bfloat16'),
+    ('phi3', t.Phi3Config(**SMALL, rope_parameters=LONGROPE, original_max_position_embeddings=8), 'bfloat16'),
+    ('gpt2', t.GPT2Config(vocab_size=131, n_embd=32, n_layer=2, n_head=4, n_positions=32, bos_token_id=1,
+                          eos_token_id=2), 'bfloat16'),
+]
+
+
+def spread(model):
+    """Weights of matrices whose logits differ, norms that are not 1, biases that are not 0."""
+    generator = torch.Generator().manual_seed(7)
+    for name, weight in model.named_parameters():
+        noise = torch.randn(weight.shape, generator=generator)
+        if weight.dim() > 1:
+            weight.data = noise * (0.5 if 'embed' in name or 'wte' in name or 'lm_head' in name else 0.25)
+        elif 'bias' in name:
+            weight.data = 0.3 * noise
+        else:
+            weight.data = weight.data + 0.3 * noise
+
+
+def logits_of(model, ids):
+    with torch.no_grad():
+        return model(torch.tensor([ids])).logits[0].float().numpy().astype('<f4')
+
+
+def save(folder, name, config, dtype):
+    torch.manual_seed(1)
+    where = os.path.join(folder, name)
+    model = t.AutoModelForCausalLM.from_config(config, attn_implementation='eager', dtype=torch.float32).eval()
+    spread(model)
+    model.to(getattr(torch, dtype)).save_pretrained(where)
+    model = t.AutoModelForCausalLM.from_pretrained(where, attn_implementation='eager', dtype=torch.float32).eval()
+    ids = numpy.random.default_rng(len(name)).integers(3, 131, T).tolist()
+    with open(os.path.join(where, 'ids.txt'), 'w') as file:
+        file.write(' '.join(map(str, ids)) + '\n')
+    logits = logits_of(model, ids)
+    logits.tofile(os.path.join(where, 'logits.f32'))
+    print('%-10s %8d bytes, logits of deviation %.2f' %
+          (name, os.path.getsize(os.path.join(where, 'model.safetensors')), logits.std()))
+    return model, ids, logits
+
+
+def pairs(weight, heads):
+    """Rows of halves as rows of pairs, as llama.cpp stores queries and keys."""
+    rows = weight.reshape(heads, 2, weight.shape[0] // heads // 2, *weight.shape[1:])
+    return rows.swapaxes(1, 2).reshape(weight.shape)
+
+
+NAMES = {'input_layernorm': 'attn_norm', 'self_attn.q_proj': 'attn_q', 'self_attn.k_proj': 'attn_k',
+         'self_attn.v_proj': 'attn_v', 'self_attn.o_proj': 'attn_output', 'mlp.gate_proj': 'ffn_gate',
+         'mlp.up_proj': 'ffn_up', 'mlp.down_proj': 'ffn_down', 'self_attn.q_norm': 'attn_q_norm',
+         'self_attn.k_norm': 'attn_k_norm'}
+
+
+def gguf_name(name, gemma):
+    name = name.removeprefix('model.')
+    for whole, other in (('embed_tokens', 'token_embd'), ('norm', 'output_norm'), ('lm_head', 'output')):
+        if name == whole + '.weight':
+            return other + '.weight'
+    _, layer, rest = name.split('.', 2)
+    part, kind = rest.rsplit('.', 1)
+    names = dict(NAMES, post_attention_layernorm='post_attention_norm' if gemma else 'ffn_norm',
+                 pre_feedforward_layernorm='ffn_norm', post_feedforward_layernorm='post_ffw_norm')
+    return 'blk.%s.%s.%s' % (layer, names[part], kind)
+
+
+def write_gguf(folder, name, arch, model, ids, kind):
+    """The same model as a GGUF file, whose matrices are in blocks of the kind; logits of the dequantised weights."""
+    where = os.path.join(folder, name)
+    os.makedirs(where, exist_ok=True)
+    c, gemma = model.config, arch.startswith('gemma')
+    writer = gguf.GGUFWriter(os.path.join(where, 'model.gguf'), arch)
+    writer.add_context_length(c.max_position_embeddings)
+    writer.add_embedding_length(c.hidden_size)
+    writer.add_block_count(c.num_hidden_layers)
+    writer.add_feed_forward_length(c.intermediate_size)
+    writer.add_head_count(c.num_attention_heads)
+    writer.add_head_count_kv(c.num_key_value_heads)
+    writer.add_layer_norm_rms_eps(c.rms_norm_eps)
+    writer.add_key_length(c.head_dim)
+    writer.add_value_length(c.head_dim)
+    writer.add_vocab_size(c.vocab_size)
+    rotary = c.rope_parameters.get('full_attention', c.rope_parameters)
+    writer.add_rope_freq_base(rotary['rope_theta'])
+    writer.add_rope_dimension_count(c.head_dim)
+    if gemma:
+        writer.add_sliding_window(c.sliding_window)
+        writer.add_sliding_window_pattern([kind == 'sliding_attention' for kind in c.layer_types])
+    state = model.state_dict()
+    for weight_name, weight in state.items():
+        if weight_name == 'lm_head.weight' and c.tie_word_embeddings:
+            continue
+        values = weight.float().numpy().copy()
+        quantised = values.ndim == 2 and values.shape[1] % 32 == 0
+        if quantised:
+            blocks = gguf.quants.quantize(values, kind)
+            weight.data = torch.tensor(gguf.quants.dequantize(blocks, kind))
+            values = weight.numpy().copy()
+        heads = {'q': c.num_attention_heads, 'k': c.num_key_value_heads}
+        for letter, count in heads.items():
+            if arch == 'llama' and 'self_attn.%s_proj' % letter in weight_name:
+                values = pairs(values, count)
+        if gemma and 'norm' in weight_name:
+            values = values + 1
+        if quantised:
+            writer.add_tensor(gguf_name(weight_name, gemma), gguf.quants.quantize(values, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(gguf_name(weight_name, gemma), values)
+    model.load_state_dict(state)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with open(os.path.join(where, 'ids.txt'), 'w') as file:
+        file.write(' '.join(map(str, ids)) + '\n')
+    logits_of(model, ids).tofile(os.path.join(where, 'logits.f32'))
+
+
+def main():
+    folder = sys.argv[1]
+    shutil.rmtree(folder, ignore_errors=True)
+    made = {name: save(folder, name, config, dtype) for name, config, dtype in CASES}
+    kinds = gguf.GGMLQuantizationType
+    write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
+    write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)
+    write_gguf(folder, 'gemma3-gguf', 'gemma3', *made['gemma3'][:2], kinds.F16)
+    for root, _, files in os.walk(folder):
+        for file in files:
+            if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32'):
+                os.remove(os.path.join(root, file))
+
+
+main()
