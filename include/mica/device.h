@@ -1,10 +1,9 @@
-/* mica/device.h: the devices of this machine, and the engine that owns one of them.
+/* mica/device.h: devices of this machine, and engines. An engine owns one device.
  *
- * Threads: functions of an engine and of a queue may be called from several threads at once. What several threads give
- * one queue is done in the order of their calls; the engine's own queue is also what tensors, sessions, networks and
- * trainers are made on. mica_tensor_download and mica_tensor_map have the queue to themselves while they wait for the
- * device, and other threads' calls on it wait as long. Threads that are to work side by side have a queue each.
- * mica_device_prepare_drivers is called while there is one thread. */
+ * Threads: several threads may call functions of one engine or one queue. A queue executes work in the order of the
+ * calls. Tensors, sessions, networks and trainers are created on the engine's own queue. mica_tensor_download and
+ * mica_tensor_map hold their queue while they wait for the device; other threads' calls on it wait as long. Threads
+ * that should work in parallel need a queue each. Call mica_device_prepare_drivers while the process has one thread. */
 #ifndef MICA_DEVICE_H
 #define MICA_DEVICE_H
 
@@ -15,9 +14,9 @@
 
 MICA_BEGIN_DECLS
 
-/* The class of a device decides how kernels are shaped: CPU-class kernels keep tiles in the registers of a work-item
- * that is alone in its group; GPU-class ones share tiles through local memory. NULL is the device that runs nothing
- * (see below). */
+/* Class of a device; it decides how kernels are shaped. CPU: a work-item is alone in its group and keeps tiles in
+ * registers. GPU: work-items share tiles through local memory. NULL: a device that runs nothing, see
+ * mica_engine_config.device. */
 #define MICA_DEVICE_CLASS_LIST(X)                                                                                      \
   X(CPU, "cpu")                                                                                                        \
   X(GPU, "gpu")                                                                                                        \
@@ -30,7 +29,7 @@ typedef enum mica_device_class {
 #undef MICA_DEVICE_CLASS_ENUM
 } mica_device_class;
 
-/* Who made the hardware; decides default parameters and vendor paths. */
+/* Maker of the hardware; selects default parameters and vendor-specific kernels. */
 #define MICA_VENDOR_LIST(X)                                                                                            \
   X(OTHER, "other")                                                                                                    \
   X(NVIDIA, "nvidia")                                                                                                  \
@@ -46,7 +45,7 @@ typedef enum mica_vendor {
 #undef MICA_VENDOR_ENUM
 } mica_vendor;
 
-/* Optional abilities that Mica can use: name, and the extension that announces it. */
+/* Optional features that Mica can use: name, and the extension that announces it. */
 #define MICA_FEATURE_LIST(X)                                                                                           \
   X(FP64, "cl_khr_fp64")                                                                                               \
   X(FP16, "cl_khr_fp16")                                                                                               \
@@ -68,9 +67,9 @@ typedef enum mica_feature {
 
 #define MICA_DEVICE_TEXT 128
 
-/* A device as it describes itself. Texts are cut to fit; sizes are bytes. Fields are added at the end. */
+/* Description of a device. Long texts are cut; sizes are in bytes. New fields are added at the end. */
 typedef struct mica_device_info {
-  char id[16]; /* selects it: "platform:device", counting only platforms that have devices: "0:1"; or "null" */
+  char id[16]; /* selects the device: "platform:device", counting only platforms with devices: "0:1"; or "null" */
   char platform[MICA_DEVICE_TEXT]; /* "Portable Computing Language" */
   char platform_version[MICA_DEVICE_TEXT];
   char name[MICA_DEVICE_TEXT];
@@ -82,35 +81,36 @@ typedef struct mica_device_info {
   uint32_t compute_units;
   uint32_t clock_mhz;
   uint64_t global_bytes;
-  uint64_t max_buffer_bytes; /* the largest single allocation */
-  uint64_t local_bytes;      /* local memory a work-group may use */
-  bool local_is_fast;        /* local memory is a memory of its own, not a part of the global one */
-  bool unified_memory;       /* host and device share memory: mapping copies nothing */
-  size_t max_group;          /* work-items in a work-group */
+  uint64_t max_buffer_bytes; /* largest single allocation */
+  uint64_t local_bytes;      /* local memory that a work-group may use */
+  bool local_is_fast;        /* local memory is separate hardware, not a part of global memory */
+  bool unified_memory;       /* host and device share memory; mapping does not copy */
+  size_t max_group;          /* maximum work-items per work-group */
   size_t max_group_dim[3];
-  uint32_t vector_bytes; /* a vector register of a work-item's: 64 with AVX-512; a scalar's 4 on most GPUs; no more
-                                * than 32 on CPUs with addresses of 32 bits, which have few registers */
-  uint32_t subgroup_min; /* the smallest subgroup a kernel may demand; 0 where it may demand none */
-  uint32_t compute_capability; /* NVIDIA's, major * 10 + minor: 80; 0 elsewhere */
+  /* size of a work-item's vector register: 64 with AVX-512, 4 on most GPUs; at most 32 on CPUs with 32-bit addresses,
+   * which have few registers */
+  uint32_t vector_bytes;
+  uint32_t subgroup_min;       /* smallest subgroup size that a kernel may require; 0: none */
+  uint32_t compute_capability; /* NVIDIA: major * 10 + minor, such as 80; else 0 */
   uint32_t align_bytes;        /* alignment of a sub-buffer */
   uint32_t address_bits;
 } mica_device_info;
 
-/* Names to print, such as "gpu" and "NVIDIA"; "?" for an unknown value. Constant strings. */
+/* Names such as "gpu" and "NVIDIA"; "?" for any other value. Constant strings. */
 MICA_API const char *mica_device_class_name(mica_device_class device_class);
 MICA_API const char *mica_vendor_name(mica_vendor vendor);
 
-/* Writes at most capacity devices to infos (may be NULL when capacity is 0) and how many there are to *count, in the
- * order of the drivers' own lists. A platform without devices is skipped, and so is a device that is not available or
- * has no compiler; having no OpenCL at all gives *count 0 and MICA_OK. The null device is not listed. */
+/* Lists the devices in the order of the drivers. Writes at most `capacity` elements; infos may be NULL if capacity is
+ * 0. *count receives the number of all devices. Platforms without devices, and devices that are unavailable or lack a
+ * compiler, are skipped. Without OpenCL, *count is 0 and the status MICA_OK. The null device is not listed. */
 static inline MICA_CHECKED mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
 
-/* The device that `selector` means; the rule of mica_engine_config.device. MICA_E_NO_DEVICE when none matches, with the
- * devices there are in the sentence. */
+/* Finds the device that a selector names; see mica_engine_config.device. MICA_E_NO_DEVICE: no device matches; the
+ * message lists the devices. */
 static inline MICA_CHECKED mica_status mica_device_find(const char *selector, mica_device_info *info);
 
-/* The functions behind these: info_bytes is sizeof(mica_device_info) as the program was compiled. An info of the
- * library is cut to it, or followed by zeros. */
+/* Functions behind these two. info_bytes is sizeof(mica_device_info) at the program's compilation. The library cuts its
+ * structure to this size, or pads it with zeros. */
 MICA_API MICA_CHECKED mica_status mica_device_list_sized(mica_device_info *infos, size_t info_bytes, size_t capacity,
                                                          size_t *count);
 MICA_API MICA_CHECKED mica_status mica_device_find_sized(const char *selector, mica_device_info *info,
@@ -123,53 +123,62 @@ static inline mica_status mica_device_find(const char *selector, mica_device_inf
   return mica_device_find_sized(selector, info, sizeof *info);
 }
 
-/* Prepares drivers that run kernels on the processor for a program that has it to itself, by these variables of the
- * environment, unless they are set already (tests/bench/RESULTS.md has figures):
+/* Sets environment variables for drivers that run kernels on the processor, if the program has the machine to itself.
+ * Variables that are already set stay. Figures are in tests/bench/RESULTS.md.
  *
- *   POCL_AFFINITY=1                    binds each of PoCL's threads to a core. On few cores the system may else queue
- *                                      one behind that which wakes it, and a kernel of half a millisecond is over
- *                                      before the second core joins. Left alone where the process may use some of the
- *                                      cores only, of which PoCL knows nothing
- *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, not for each way to launch it and once more for the
- *                                      binary that Mica keeps: a first start is over in half the time
- *   POCL_MAX_PTHREAD_COUNT             in place of the first, where mpirun started several ranks on this machine: the
- *                                      cores that a rank may use, or its share of all
+ *   POCL_AFFINITY=1                    binds each PoCL thread to a core. On few cores, the system may otherwise queue a
+ *                                      thread behind the one that wakes it; a kernel of half a millisecond ends before
+ *                                      the second core joins. Not set if the process may use only some of the cores,
+ *                                      because PoCL does not know which
+ *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, not once per launch shape and again for the binary
+ *                                      that Mica stores. The first start takes half the time
+ *   POCL_MAX_PTHREAD_COUNT             instead of the first one, if mpirun started several ranks on this machine: the
+ *                                      cores that the rank may use, or its share of all cores
  *
- * It changes the environment: call it while the program has one thread, before anything else of Mica or OpenCL. */
+ * Call it before any other function of Mica or OpenCL, while the process has one thread. */
 MICA_API void mica_device_prepare_drivers(void);
 
-/* An engine owns one device: its context, memory pool, compiled kernels and profile. Everything made from an engine is
- * destroyed before it. */
+/* An engine owns one device with its context, memory pool, compiled kernels and profile. Destroy everything created
+ * from an engine before it. */
 typedef struct mica_engine mica_engine;
 
-/* An in-order stream of work. Functions that take a queue return when the work is queued, not when it is done, unless
- * they say that they block. */
+/* An in-order stream of work. Functions that take a queue return once the work is queued, unless they say that they
+ * block. */
 typedef struct mica_queue mica_queue;
 
 typedef struct mica_engine_config {
-  /* Which device. NULL: the environment's MICA_DEVICE, and without that the best one: GPUs before accelerators before
-   * CPUs, then the most compute units x clock, then the first listed. Else "gpu", "cpu", "accelerator" (the best of
-   * the class), an id such as "0:1", a part of a name or platform, one of several equal parts of a device, counted
-   * from 0, such as "0:0/2:1" for the second half of 0:0, or "null": a device made of host memory that accepts
-   * everything and runs no kernel, for planning and tests. Letters may be of any case. */
+  /* Device to use:
+   *
+   *   NULL                      the environment variable MICA_DEVICE, else the best device: GPUs before accelerators
+   *                             before CPUs, then the largest product of compute units and clock, then the first one
+   *   "gpu", "cpu", ...         the best device of this class, also "accelerator"
+   *   "0:1"                     the device with this id
+   *   part of a name            of the device or its platform
+   *   "0:0/2:1"                 one of several equal parts of a device, counted from 0: here the second half of 0:0
+   *   "null"                    a device in host memory that accepts everything and runs no kernel, for planning and
+   *                             tests
+   *
+   * Case does not matter. */
   const char *device;
-  /* The directory for compiled kernels and tuning results. NULL: the environment's MICA_CACHE_DIR, else mica/ under
-   * XDG_CACHE_HOME or ~/.cache. "": nowhere. A directory that cannot be made or written costs time, never success. */
+  /* Directory for compiled kernels and tuning results. NULL: the environment variable MICA_CACHE_DIR, else mica/ below
+   * XDG_CACHE_HOME or ~/.cache. "": no directory. If the directory cannot be created or written, kernels are compiled
+   * in each process; nothing fails. */
   const char *cache_dir;
-  /* Bytes the compiled kernels may take on disk; the least recently used go first. 0 means 256 MiB. */
+  /* Maximum size of the directory in bytes; least recently used kernels are deleted first. 0: 256 MiB. */
   uint64_t cache_bytes;
-  /* Tunes: an op that meets a problem for the first time measures its implementations (mica/tune.h), which blocks for
-   * about a second, and uses the fastest from then on. */
+  /* Tunes kernels: when an op meets a problem for the first time, it measures its implementations (mica/tune.h) and
+   * uses the fastest from then on. A measurement blocks for about a second. */
   bool tune;
-  /* The path of the command `mica`. Where it is given, and there is a cache_dir, the kernels that a session lacks are
-   * built by several processes at once: this one and, for every other core (7 at most, 3 for a GPU), one of the
-   * command, which leaves them in cache_dir and ends. Drivers compile on one core only. NULL: all are built here. A
-   * command that cannot be started or fails costs time, never success. Not for an engine on the caller's context, nor
-   * with `tune`; with PoCL only together with mica_device_prepare_drivers, or what was built is not what it runs. */
+  /* Path of the command `mica`, to compile in parallel; drivers compile on one core only. With a cache_dir, the kernels
+   * that a session lacks are built by this process and by one `mica` process per further core (at most 7, for a GPU 3).
+   * These store their results in cache_dir and exit. If the command cannot start or fails, this process builds
+   * everything. NULL: no further processes. Ignored for engines on the caller's context and with `tune`. With PoCL, use
+   * it only together with mica_device_prepare_drivers; else the stored kernels are not the ones that this process runs.
+   */
   const char *builder;
-  /* Where it is given, it is told how many programs more are being compiled or wait for that, or how many fewer (below
-   * 0), and returns at once; their sum is 0 when nothing is compiled. It is called by the thread that compiles, several
-   * at once perhaps, and must not call Mica. Programs that are taken from the disk cache are not told. */
+  /* Callback for progress of compilation; may be NULL. `programs` is the change in the number of programs that are
+   * being compiled or wait for it; the sum is 0 when nothing compiles. Programs from the disk cache do not count.
+   * Compiling threads call it, possibly several at once. It must return at once and must not call Mica. */
   void (*compiling)(void *user, int programs);
   void *compiling_user;
 } mica_engine_config;
@@ -177,41 +186,41 @@ typedef struct mica_engine_config {
 /* All zeros: every field means its default. */
 MICA_API mica_engine_config mica_engine_config_default(void);
 
-/* config may be NULL. Blocks while the driver starts. Any thread may make an engine, the first of the process too.
+/* Creates an engine. config may be NULL. Blocks while the driver starts. Any thread may call it, including for the
+ * first engine of a process.
  *
- * Drivers do not survive a fork. In a child of a process that listed devices or made an engine before, calls that need
- * a driver answer MICA_E_STATE, whether for an engine of the parent's or a new one, and destroying an object frees the
- * host's part of it and waits for nothing; the parent goes on as before. A child that was forked earlier, or that has
- * called exec, is a process like any other.
+ * fork. Drivers do not survive a fork. In a child of a process that had listed devices or created an engine, calls that
+ * need a driver return MICA_E_STATE, for engines of the parent and new ones. Destroying an object there frees host
+ * memory and does not wait. The parent continues as before. A child that was forked earlier, or has called exec, is not
+ * affected.
  *
- * Where the device is lost (a kernel faulted, the driver reset it, it is gone from its bus) the call that finds out and
- * all later ones on the engine answer MICA_E_DEVICE_LOST, without the driver and without waiting; objects are destroyed
- * as ever. What its memory held is gone. Another engine, or another process, may find the device again. */
+ * Lost devices. If a kernel faults, the driver resets the device, or the device disappears, the call that notices and
+ * all later ones on the engine return MICA_E_DEVICE_LOST at once. Objects can still be destroyed. The contents of
+ * device memory are lost. Another engine, or another process, may be able to use the device again. */
 MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
 
-/* Waits for work in flight, writes new compiled kernels to the cache, and releases everything. NULL is a no-op. What
- * was made on it (tensors, queues, sessions, loaders, trainers, runs) is destroyed before, in any order but what their
- * own contracts say; a warning in the log tells of buffers that are left. Where a process ends with engines left, it
- * first waits for what they were given, 30 seconds at most, and releases nothing: drivers whose compiler is at work
- * then would end it by a signal. */
+/* Waits for work in flight, writes new kernels to the cache, and releases everything. NULL is a no-op. Destroy tensors,
+ * queues, sessions, loaders, trainers and runs of the engine first, in any order that their contracts allow; the log
+ * gets a warning about remaining buffers. If a process exits without destroying its engines, it waits up to 30 seconds
+ * for their work and releases nothing, because drivers whose compiler is running would crash. */
 MICA_API void mica_engine_destroy(mica_engine *engine);
 
-/* Valid as long as the engine. */
+/* Description of the engine's device; valid as long as the engine. */
 MICA_API const mica_device_info *mica_engine_device(const mica_engine *engine);
 
-/* The queue that every engine has; do not destroy it. */
+/* The engine's own queue; do not destroy it. */
 MICA_API mica_queue *mica_engine_queue(mica_engine *engine);
 
-/* A further queue of the same engine. Waits for what the engine's own queue has in flight. */
+/* Creates another queue of the engine. Waits for work in flight on the engine's own queue. */
 MICA_API MICA_CHECKED mica_status mica_queue_create(mica_engine *engine, mica_queue **queue);
-/* Waits for its work. NULL is a no-op. */
+/* Waits for the queue's work, then destroys it. NULL is a no-op. */
 MICA_API void mica_queue_destroy(mica_queue *queue);
-/* Starts what is queued, without waiting. */
+/* Starts queued work without waiting. */
 MICA_API MICA_CHECKED mica_status mica_queue_flush(mica_queue *queue);
-/* Blocks until all that was queued is done; errors of the device in between surface here. */
+/* Blocks until all queued work is done. Returns errors of the device since the last wait. */
 MICA_API MICA_CHECKED mica_status mica_queue_finish(mica_queue *queue);
 
-/* Counted since the engine was made. */
+/* Counters since the engine was created. */
 #define MICA_STATS_LIST(X)                                                                                             \
   X(kernel_builds, "programs compiled from source")                                                                    \
   X(cache_hits, "programs taken from the disk cache")                                                                  \
@@ -231,7 +240,7 @@ typedef struct mica_stats {
 #undef MICA_STATS_FIELD
 } mica_stats;
 
-/* Writes the first `bytes` bytes of the counters, and zeros where the library has fewer. */
+/* Writes the first `bytes` bytes of the counters; zeros beyond what the library has. */
 MICA_API void mica_engine_stats_sized(const mica_engine *engine, mica_stats *stats, size_t bytes);
 static inline mica_stats mica_engine_stats(const mica_engine *engine) {
   mica_stats stats;
@@ -239,10 +248,10 @@ static inline mica_stats mica_engine_stats(const mica_engine *engine) {
   return stats;
 }
 
-/* Gives all pooled memory back to the driver. */
+/* Returns all pooled memory to the driver. */
 MICA_API void mica_engine_trim(mica_engine *engine);
 
-/* The directory of the disk cache in use, "" when there is none. Valid as long as the engine. */
+/* Directory of the disk cache; "" if there is none. Valid as long as the engine. */
 MICA_API const char *mica_engine_cache_dir(const mica_engine *engine);
 
 MICA_END_DECLS

@@ -1,6 +1,6 @@
-/* mica/doctor.h: does this device compute what it should?
+/* mica/doctor.h: check that a device computes correctly.
  *
- * Threads: any, one examination an engine at a time; it uses the engine's own queue. */
+ * Threads: any thread, but one examination per engine at a time. It uses the engine's own queue. */
 #ifndef MICA_DOCTOR_H
 #define MICA_DOCTOR_H
 
@@ -8,18 +8,17 @@
 
 MICA_BEGIN_DECLS
 
-/* One kernel variant on one group of cases. Texts are valid during the callback. */
+/* Result of one kernel variant on one group of cases. Texts are valid during the callback. */
 typedef struct mica_doctor_line {
   const char *op;
   const char *kernel;
-  const char *variant; /* a shipped parameter set: "cpu", "gpu.nvidia" */
-  const char *cases;   /* what was run: "f16, 12 cases" */
-  /* MICA_OK; MICA_E_NUMERIC for wrong results; MICA_E_BUILD for a kernel that cannot be built; MICA_E_UNSUPPORTED where
-   * the device cannot run the variant, and for an implementation that was not run: message says why. Any other is what
-   * ends the examination. */
+  const char *variant; /* parameter set: "cpu", "gpu.nvidia" */
+  const char *cases;   /* cases: "f16, 12 cases" */
+  /* MICA_OK. MICA_E_NUMERIC: wrong results. MICA_E_BUILD: the kernel does not build. MICA_E_UNSUPPORTED: the device
+   * cannot run the variant, or it was not run; message gives the reason. Any other status ends the examination. */
   mica_status status;
-  const char *message; /* the sentence to a status that is not MICA_OK, else "" */
-  double worst;        /* the largest error as a share of its bound; above 1 is wrong */
+  const char *message; /* message of a status other than MICA_OK, else "" */
+  double worst;        /* largest error divided by its bound; above 1 is wrong */
 } mica_doctor_line;
 
 typedef struct mica_doctor_summary {
@@ -28,19 +27,20 @@ typedef struct mica_doctor_summary {
 
 typedef void mica_doctor_fn(void *user, const mica_doctor_line *line);
 
-/* Runs every variant of every kernel of an op (`op` names it, or one of its kernels), or of all ops where op is NULL,
- * against a naive reference in double precision on the host. MICA_E_NOT_FOUND when no op of that name has kernels to
- * examine. fn is called once a line and may be NULL. A variant that is wrong or cannot be built is put in quarantine:
- * ops on this device and driver choose another from then on, in this process and, through the cache directory, in later
- * ones; one that passes is released. Blocks, typically for some seconds, the first time for a minute. The status says
- * whether the examination could be made, which memory that is short prevents, for one; its result is in *summary. */
+/* Checks all variants of all kernels of an op against a reference in double precision on the host. `op` names an op or
+ * one of its kernels; NULL: all ops. fn (may be NULL) is called for each line. Blocks, usually for seconds, the first
+ * time for about a minute.
+ *
+ * A variant that is wrong or does not build is quarantined: ops on this device and driver stop using it, in this
+ * process and, through the cache directory, in later ones. A variant that passes is released. The returned status says
+ * whether the examination was possible (it may fail for lack of memory, for example); the results are in *summary.
+ * MICA_E_NOT_FOUND: no op of this name has kernels to check. */
 MICA_API MICA_CHECKED mica_status mica_doctor_run(mica_engine *engine, const char *op, mica_doctor_fn *fn, void *user,
                                                   mica_doctor_summary *summary);
 
-/* For a process beside one that examines all ops: runs the same checks, the last op's first, and notes nothing, so that
- * the other one finds in their common cache directory the programs that it comes to last. mica_doctor_run starts such a
- * process by itself where the engine has a builder (mica_engine_config) and a cache directory, and the host more cores
- * than one. fn as above. */
+/* Runs the same checks in reverse order of ops and records nothing. A second process uses it to fill the common cache
+ * directory with programs that the main examination needs last. mica_doctor_run starts such a process itself if the
+ * engine has a builder (mica_engine_config) and a cache directory, and the host has several cores. fn as above. */
 MICA_API MICA_CHECKED mica_status mica_doctor_ahead(mica_engine *engine, mica_doctor_fn *fn, void *user);
 
 MICA_END_DECLS

@@ -1,4 +1,6 @@
-/* mica/dtype.h: element types. Constants and pure functions: any thread. */
+/* mica/dtype.h: element types.
+ *
+ * Threads: all functions are pure; any thread may call them. */
 #ifndef MICA_DTYPE_H
 #define MICA_DTYPE_H
 
@@ -8,9 +10,8 @@
 
 MICA_BEGIN_DECLS
 
-/* name, token (in files, options and kernels), bytes in memory, kind.
- * f16 is IEEE binary16, bf16 the upper half of binary32; arithmetic on both is done in f32. A bool is a byte, 0 or
- * 1. */
+/* name, token (in files, options and kernels), bytes in memory, kind. f16 is IEEE binary16; bf16 is the upper half of
+ * binary32. Arithmetic on both is done in f32. A bool is one byte, 0 or 1. */
 #define MICA_DTYPE_LIST(X)                                                                                             \
   X(F32, f32, 4, FLOAT)                                                                                                \
   X(F16, f16, 2, FLOAT)                                                                                                \
@@ -40,9 +41,9 @@ typedef enum mica_dtype_kind {
   MICA_DTYPE_KIND_BOOL,
 } mica_dtype_kind;
 
-/* "f32"; "?" for a value that is no dtype. */
+/* "f32", ...; "?" for any other value. */
 MICA_API const char *mica_dtype_name(mica_dtype dtype);
-/* Bytes of one element; 0 for a value that is no dtype. */
+/* Bytes per element; 0 if the value is not a dtype. */
 MICA_API size_t mica_dtype_size(mica_dtype dtype);
 MICA_API mica_dtype_kind mica_dtype_kind_of(mica_dtype dtype);
 MICA_API bool mica_dtype_is_valid(mica_dtype dtype);

@@ -1,6 +1,6 @@
-/* mica/history.h: the record of a training run: a table of its epochs, and TensorBoard's event files.
+/* mica/history.h: the record of a training run: a table of epochs, and TensorBoard event files.
  *
- * Functions may be called from any thread; one table and one event file are used by one thread at a time. */
+ * Threads: any thread may call these functions, but use a table or event file from one thread at a time. */
 #ifndef MICA_HISTORY_H
 #define MICA_HISTORY_H
 
@@ -12,8 +12,8 @@ MICA_BEGIN_DECLS
 
 /* --- history.csv --- */
 
-/* Columns that every history has, in their order: name, what it says. Others, of a run's metrics, follow by the names
- * that they were first set under. */
+/* Columns of every history, in order: name, meaning. Columns for metrics follow, in the order in which they were first
+ * set. */
 #define MICA_HISTORY_LIST(X)                                                                                           \
   X(epoch, "counted from 1")                                                                                           \
   X(step, "steps so far")                                                                                              \
@@ -24,43 +24,43 @@ MICA_BEGIN_DECLS
   X(samples_per_second, "in training")                                                                                 \
   X(data_wait_share, "of the training time spent waiting for data")
 
-/* A table of epochs: columns by name, a row an epoch; NaN is an empty field. Used by one thread at a time. */
+/* A table with named columns and one row per epoch; NaN is an empty field. Use it from one thread at a time. */
 typedef struct mica_history mica_history;
 
-/* A history without rows. */
+/* Creates a history without rows. */
 MICA_API MICA_CHECKED mica_status mica_history_create(mica_history **history);
 /* NULL is a no-op. */
 MICA_API void mica_history_destroy(mica_history *history);
 
 /* Adds a row of NaN. */
 MICA_API MICA_CHECKED mica_status mica_history_begin(mica_history *history);
-/* Sets a field of the last row; a column of a new name is added. MICA_E_INVALID: there is no row, or the name is empty
- * or holds a comma, a quote or a control character; MICA_E_OVERFLOW: there are 256 columns. */
+/* Sets a field of the last row; a new name adds a column. MICA_E_INVALID: there is no row, or the name is empty or
+ * contains a comma, quote or control character. MICA_E_OVERFLOW: there are already 256 columns. */
 MICA_API MICA_CHECKED mica_status mica_history_set(mica_history *history, const char *column, double value);
 
-/* The number of rows, and of columns. */
+/* Number of rows and columns. */
 MICA_API size_t mica_history_rows(const mica_history *history);
 MICA_API size_t mica_history_columns(const mica_history *history);
-/* NULL beyond the columns. */
+/* Name of a column; NULL if the index is too large. */
 MICA_API const char *mica_history_column(const mica_history *history, size_t column);
-/* NaN for what is not there. */
+/* Value of a field; NaN if it does not exist. */
 MICA_API double mica_history_get(const mica_history *history, size_t row, const char *column);
 
-/* Writes a line of names, and a line a row. */
+/* Writes a line of names, then one line per row. */
 MICA_API MICA_CHECKED mica_status mica_history_write(const mica_history *history, const char *path);
-/* Reads such a table, for a run that is resumed; *history is the caller's. Columns may stand in any order; fields of
- * further columns that are no numbers are NaN. MICA_E_FORMAT names a line that is no such row. */
+/* Reads a history to continue it. *history is the caller's to mica_history_destroy. Columns may be in any order; fields
+ * of further columns that are not numbers become NaN. MICA_E_FORMAT: a line is malformed; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_history_read(const char *path, mica_history **history);
 
 /* --- TensorBoard --- */
 
-/* An event file: scalars by tag and step, as `tensorboard --logdir FOLDER` shows them. */
+/* An event file with scalars by tag and step; view it with `tensorboard --logdir FOLDER`. */
 typedef struct mica_events mica_events;
 
-/* A new file events.out.tfevents.* in the folder, which is made where it is missing. A run that is resumed adds a file;
+/* Creates a file events.out.tfevents.* in the folder, and the folder if it is missing. A resumed run adds another file;
  * TensorBoard reads all of them. */
 MICA_API MICA_CHECKED mica_status mica_events_create(const char *folder, mica_events **events);
-/* Appends, and hands to the operating system. A record that is cut off by a kill is passed over by readers. */
+/* Appends a record and passes it to the operating system. Readers skip a record that was cut off by a kill. */
 MICA_API MICA_CHECKED mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
 /* NULL is a no-op. */
 MICA_API void mica_events_close(mica_events *events);

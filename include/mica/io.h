@@ -1,4 +1,6 @@
-/* mica/io.h: files that are written whole, arrays and pictures as files. Functions may be called from any thread. */
+/* mica/io.h: atomic writes of files; arrays and pictures as files.
+ *
+ * Threads: any thread may call these functions. */
 #ifndef MICA_IO_H
 #define MICA_IO_H
 
@@ -7,22 +9,21 @@
 
 MICA_BEGIN_DECLS
 
-/* Makes path a file of these bytes, in one step: they are written to a file beside it, synced and renamed, so that at
- * any moment the path holds the old file or the new one. Missing directories are made. MICA_E_IO says what failed. */
+/* Writes a file atomically: the bytes go to a file beside it, which is synced and renamed. At any moment, path holds
+ * the old or the new file. Missing directories are created. MICA_E_IO: the message says what failed. */
 MICA_API MICA_CHECKED mica_status mica_file_write(const char *path, const void *data, size_t bytes);
 
-/* Encodes (C, H, W) u8 planes, C 1 or 3, as a PNG file in memory. *data is the caller's to mica_free. MICA_E_SHAPE for
- * other shapes and for sides over 32768, MICA_E_UNSUPPORTED in a build without libpng. */
+/* Encodes (C, H, W) u8 planes, C 1 or 3, as PNG. *data is the caller's to mica_free. MICA_E_SHAPE: another shape, or a
+ * side above 32768. MICA_E_UNSUPPORTED: the build lacks libpng. */
 MICA_API MICA_CHECKED mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data,
                                                   size_t *bytes);
 
-/* The array in a file of NumPy's npy format, versions 1 to 3: elements in C order, of either byte order and of
- * every dtype but bf16. *data, aligned for any type, is the caller's to mica_free. MICA_E_NOT_FOUND and MICA_E_IO for
- * the file, MICA_E_FORMAT for what it holds: another version, a header that says something twice or not at all, fewer
- * or more bytes than its elements have, a bool that is neither 0 nor 1. */
+/* Reads an array in NumPy's npy format, versions 1 to 3, C order, any byte order, all dtypes but bf16. *data is aligned
+ * for any type and the caller's to mica_free. MICA_E_NOT_FOUND, MICA_E_IO: the file cannot be read. MICA_E_FORMAT:
+ * another version, a missing or repeated entry in the header, a wrong number of bytes, or a bool other than 0 and 1. */
 MICA_API MICA_CHECKED mica_status mica_npy_read(const char *path, mica_dtype *dtype, mica_shape *shape, void **data);
-/* Writes an array as such a file, as mica_file_write does and byte for byte as numpy.save. Its bytes must not be NULL,
- * even where there are none. MICA_E_DTYPE for bf16, which NumPy lacks. */
+/* Writes an array in this format with mica_file_write; bytes equal numpy.save. data must not be NULL, even for 0
+ * elements. MICA_E_DTYPE: bf16, which NumPy lacks. */
 MICA_API MICA_CHECKED mica_status mica_npy_write(const char *path, mica_dtype dtype, mica_shape shape,
                                                  const void *data);
 

@@ -1,11 +1,13 @@
 /* mica/norm.h: softmax and normalisation of device tensors, forward and backward. mica/nodes.h builds them in graphs.
  *
- * Tensors are contiguous, of one dtype of f32 f16 bf16 f64; statistics and sums are f32 for 16-bit types. No result
- * overlaps an operand. Axes may be negative and count from the end then. Gradients are those of the sum of y dy; a
- * backward pass computes statistics from x again, and of its results any may be NULL when they are not wanted. The
- * rules of mica/ops.h hold; a call of arguments and shapes not met before is compiled once, which blocks (the engine
- * keeps the last 64 such calls), the others wait for nothing and allocate no device memory. Threads: as
- * mica/ops.h. */
+ * Tensors are contiguous and have one dtype: f32, f16, bf16 or f64; statistics and sums are f32 for 16-bit types.
+ * Results must not overlap operands. Negative axes count from the end. Backward passes give the gradient of the sum of
+ * y dy; they recompute statistics from x, and results that are not needed may be NULL.
+ *
+ * The rules of mica/ops.h apply. The first call with new arguments and shapes compiles, which blocks; the engine keeps
+ * the last 64 such calls. Other calls do not wait and allocate no device memory.
+ *
+ * Threads: as in mica/ops.h. */
 #ifndef MICA_NORM_H
 #define MICA_NORM_H
 
@@ -13,20 +15,20 @@
 
 MICA_BEGIN_DECLS
 
-/* y = e^x / sum e^x along the axis, without overflow; and dx = y (dy - sum of y dy), from the result y. */
+/* y = e^x / sum e^x along the axis, without overflow. dx = y (dy - sum of y dy), from the result y. */
 MICA_API MICA_CHECKED mica_status mica_op_softmax_fwd(mica_queue *queue, int32_t axis, const mica_tensor *x,
                                                       mica_tensor *y);
 MICA_API MICA_CHECKED mica_status mica_op_softmax_bwd(mica_queue *queue, int32_t axis, const mica_tensor *y,
                                                       const mica_tensor *dy, mica_tensor *dx);
 
-/* y = x - log sum e^x along the axis; and dx = dy - e^y sum of dy, from the result y. */
+/* y = x - log sum e^x along the axis. dx = dy - e^y sum of dy, from the result y. */
 MICA_API MICA_CHECKED mica_status mica_op_log_softmax_fwd(mica_queue *queue, int32_t axis, const mica_tensor *x,
                                                           mica_tensor *y);
 MICA_API MICA_CHECKED mica_status mica_op_log_softmax_bwd(mica_queue *queue, int32_t axis, const mica_tensor *y,
                                                           const mica_tensor *dy, mica_tensor *dx);
 
-/* y = (x - mean) / sqrt(variance + epsilon) scale + bias over the axes from `axis` on, whose shape scale, bias, dscale
- * and dbias have. scale NULL stands for 1, bias NULL for 0. Ba et al. 2016. */
+/* y = (x - mean) / sqrt(variance + epsilon) scale + bias over the axes from `axis` on. scale, bias, dscale and dbias
+ * have the shape of these axes. scale NULL: 1; bias NULL: 0. Ba et al. 2016. */
 MICA_API MICA_CHECKED mica_status mica_op_layer_norm_fwd(mica_queue *queue, int32_t axis, double epsilon,
                                                          const mica_tensor *x, const mica_tensor *scale,
                                                          const mica_tensor *bias, mica_tensor *y);
@@ -35,18 +37,18 @@ MICA_API MICA_CHECKED mica_status mica_op_layer_norm_bwd(mica_queue *queue, int3
                                                          const mica_tensor *dy, mica_tensor *dx, mica_tensor *dscale,
                                                          mica_tensor *dbias);
 
-/* y = x / sqrt(mean of x x + epsilon) scale, likewise. Zhang and Sennrich 2019. */
+/* y = x / sqrt(mean of x x + epsilon) scale; otherwise like layer norm. Zhang and Sennrich 2019. */
 MICA_API MICA_CHECKED mica_status mica_op_rms_norm_fwd(mica_queue *queue, int32_t axis, double epsilon,
                                                        const mica_tensor *x, const mica_tensor *scale, mica_tensor *y);
 MICA_API MICA_CHECKED mica_status mica_op_rms_norm_bwd(mica_queue *queue, int32_t axis, double epsilon,
                                                        const mica_tensor *x, const mica_tensor *scale,
                                                        const mica_tensor *dy, mica_tensor *dx, mica_tensor *dscale);
 
-/* Below, x is (N, C, ...), and scale, bias, statistics and their gradients are (C): of x's dtype or, for 16-bit types,
- * f32. */
+/* Below, x is (N, C, ...). scale, bias, statistics and their gradients are (C), of x's dtype or, for 16-bit types, f32.
+ */
 
-/* y = (x - mean) / sqrt(variance + epsilon) scale + bias with the statistics of each group of C / groups channels of an
- * image; groups C is instance norm. Wu and He 2018. */
+/* y = (x - mean) / sqrt(variance + epsilon) scale + bias with statistics per image and group of C / groups channels.
+ * groups C is instance norm. Wu and He 2018. */
 MICA_API MICA_CHECKED mica_status mica_op_group_norm_fwd(mica_queue *queue, int64_t groups, double epsilon,
                                                          const mica_tensor *x, const mica_tensor *scale,
                                                          const mica_tensor *bias, mica_tensor *y);
@@ -55,7 +57,8 @@ MICA_API MICA_CHECKED mica_status mica_op_group_norm_bwd(mica_queue *queue, int6
                                                          const mica_tensor *dy, mica_tensor *dx, mica_tensor *dscale,
                                                          mica_tensor *dbias);
 
-/* Batch norm with given statistics, as in inference; backward they are constants. Ioffe and Szegedy 2015. */
+/* Batch norm with given statistics, as in inference. The backward pass treats them as constants. Ioffe and Szegedy
+ * 2015. */
 MICA_API MICA_CHECKED mica_status mica_op_batch_norm_fwd(mica_queue *queue, double epsilon, const mica_tensor *x,
                                                          const mica_tensor *scale, const mica_tensor *bias,
                                                          const mica_tensor *mean, const mica_tensor *variance,
@@ -65,9 +68,9 @@ MICA_API MICA_CHECKED mica_status mica_op_batch_norm_bwd(mica_queue *queue, doub
                                                          const mica_tensor *variance, const mica_tensor *dy,
                                                          mica_tensor *dx, mica_tensor *dscale, mica_tensor *dbias);
 
-/* Batch norm with the statistics of this batch, over all axes but 1. mean and variance (may be NULL) get them, f32 for
- * 16-bit types; the variance is the biased one. Running statistics are mica_op_scale_add(queue, momentum, mean, 1 -
- * momentum, running). */
+/* Batch norm with the statistics of this batch, over all axes but 1. mean and variance (may be NULL) receive them, in
+ * f32 for 16-bit types; the variance is biased. To update running statistics: mica_op_scale_add(queue, momentum, mean,
+ * 1 - momentum, running). */
 MICA_API MICA_CHECKED mica_status mica_op_batch_norm_train_fwd(mica_queue *queue, double epsilon, const mica_tensor *x,
                                                                const mica_tensor *scale, const mica_tensor *bias,
                                                                mica_tensor *y, mica_tensor *mean,

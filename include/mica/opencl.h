@@ -1,5 +1,6 @@
-/* mica/opencl.h: Mica inside a program that has its own OpenCL objects. The only public header that needs OpenCL's.
- * Threads: as mica/device.h and mica/tensor.h. */
+/* mica/opencl.h: use Mica in a program that has its own OpenCL objects. The only public header that includes OpenCL's.
+ *
+ * Threads: as in mica/device.h and mica/tensor.h. */
 #ifndef MICA_OPENCL_H
 #define MICA_OPENCL_H
 
@@ -11,19 +12,19 @@
 
 MICA_BEGIN_DECLS
 
-/* An engine on the caller's context and one of its devices. queue becomes the engine's own queue (mica_engine_queue),
- * and must be in-order; NULL makes one. The engine retains what it is given; the caller may release its own references
- * at any time. config->device is ignored; config may be NULL. */
+/* Creates an engine on the caller's context and one of its devices. queue becomes the engine's own queue
+ * (mica_engine_queue) and must be in-order; NULL: the engine creates one. The engine retains the objects; the caller
+ * may release its references at any time. config->device is ignored; config may be NULL. */
 MICA_API MICA_CHECKED mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id device,
                                                                  cl_command_queue queue,
                                                                  const mica_engine_config *config,
                                                                  mica_engine **engine);
 
-/* The caller's memory as a buffer, without a copy; mica_tensor_wrap makes tensors of it. Retained until the buffer and
- * its tensors are destroyed. memory must belong to the engine's context. */
+/* Makes a buffer of the caller's memory, without a copy; mica_tensor_wrap makes tensors of it. memory must belong to
+ * the engine's context. It is retained until the buffer and its tensors are destroyed. */
 MICA_API MICA_CHECKED mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buffer **buffer);
 
-/* The OpenCL objects underneath, not retained. A tensor's first element stands offset_bytes into its memory. */
+/* The underlying OpenCL objects, not retained. A tensor's first element is offset_bytes into its memory. */
 MICA_API cl_context mica_engine_opencl_context(const mica_engine *engine);
 MICA_API cl_device_id mica_engine_opencl_device(const mica_engine *engine);
 MICA_API cl_command_queue mica_queue_opencl(const mica_queue *queue);

@@ -1,12 +1,12 @@
 /* mica/ops.h: stateless operations on device tensors.
  *
- * mica_op_<op>_<pass>(queue, ...) checks its operands, queues its kernels and returns; it does not wait. All operands
- * belong to the queue's engine. Results are written in place: the output tensor is the caller's and has the right dtype
- * and shape. Unless an op says otherwise, its output may not overlap an input. Errors: MICA_E_INVALID (NULL, another
- * engine, strides an op cannot take, an output that overlaps an input or another output), MICA_E_DTYPE, MICA_E_SHAPE,
- * MICA_E_DEVICE_MEMORY (workspace), MICA_E_BUILD, MICA_E_DEVICE_LOST.
+ * mica_op_<op>_<pass>(queue, ...) checks its operands, queues its kernels and returns without waiting. All operands
+ * belong to the queue's engine. The caller provides output tensors of the right dtype and shape. An output must not
+ * overlap an input, unless an op allows it. MICA_E_INVALID: NULL, another engine, strides that the op cannot use, or an
+ * output that overlaps an input or another output. MICA_E_DTYPE, MICA_E_SHAPE, MICA_E_BUILD, MICA_E_DEVICE_LOST.
+ * MICA_E_DEVICE_MEMORY: no workspace.
  *
- * Threads: any. */
+ * Threads: any thread may call them. */
 #ifndef MICA_OPS_H
 #define MICA_OPS_H
 
@@ -14,24 +14,23 @@
 
 MICA_BEGIN_DECLS
 
-/* y[i] = value, as y's type: integers take value cut towards zero and modulo their range, bool takes value != 0.
- * y: contiguous, any dtype. */
+/* y[i] = value, converted to y's dtype. Integers: truncated towards zero, modulo their range. bool: value != 0. y:
+ * contiguous, any dtype. */
 MICA_API MICA_CHECKED mica_status mica_op_fill(mica_queue *queue, double value, mica_tensor *y);
 
-/* y[i] = x[i]. x, y: contiguous, of one shape and dtype. */
+/* y[i] = x[i]. x, y: contiguous, with equal shapes and dtypes. */
 MICA_API MICA_CHECKED mica_status mica_op_copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
-/* y[i] = x[i] as y's type. From floating to integer types the value is cut towards zero and saturates, and a NaN gives
- * 0; between integers it wraps; to bool it is x[i] != 0; to floating types it rounds to nearest even.
- * x, y: contiguous, of one shape. */
+/* y[i] = x[i], converted to y's dtype. Float to integer: truncated towards zero and saturated; NaN gives 0. Integer to
+ * integer: wraps. To bool: x[i] != 0. To float: rounds to nearest even. x, y: contiguous, with equal shapes. */
 MICA_API MICA_CHECKED mica_status mica_op_cast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
-/* The bytes of y[i] = those of x[i]. x, y: contiguous, of one shape, their dtypes of one size; y is no bool unless x is
- * one: a byte may be neither 0 nor 1. */
+/* Copies bytes without conversion. x, y: contiguous, with equal shapes and dtypes of equal size. y may be bool only if
+ * x is bool, because other bytes may be neither 0 nor 1. */
 MICA_API MICA_CHECKED mica_status mica_op_bitcast(mica_queue *queue, const mica_tensor *x, mica_tensor *y);
 
-/* y[i] = alpha x[i] + beta y[i]; y is not read where beta is 0, so that it may hold anything.
- * x, y: contiguous, of one shape and floating dtype; x may be y. */
+/* y[i] = alpha x[i] + beta y[i]. If beta is 0, y is not read and may hold anything. x, y: contiguous, with equal shapes
+ * and float dtype; x may be y. */
 MICA_API MICA_CHECKED mica_status mica_op_scale_add(mica_queue *queue, double alpha, const mica_tensor *x, double beta,
                                                     mica_tensor *y);
 
@@ -46,18 +45,27 @@ typedef enum mica_reduction {
 #undef MICA_REDUCTION_ENUM
 } mica_reduction;
 
-/* y = the reduction of x over one axis (negative ones count from the end). x: contiguous f32 f16 bf16 f64 i32
- * i64 u32 u64. y: contiguous, x's shape without the axis or with 1 in its place; x's dtype or f32, and for ARGMAX i32
- * or i64. Sums of f16 and bf16 are taken in f32; sums of integers wrap. For MAX and ARGMAX a NaN is the largest value;
- * ARGMAX gives the first of equals. Over an axis of 0 elements SUM gives 0 and the others fail with MICA_E_SHAPE. The
- * order of a sum depends on the sizes alone. */
+/* y = reduction of x over one axis; a negative axis counts from the end. x: contiguous f32 f16 bf16 f64 i32 i64 u32
+ * u64. y: contiguous, x's shape without the axis or with extent 1 there; x's dtype or f32, for ARGMAX i32 or i64. Sums
+ * of f16 and bf16 are in f32; integer sums wrap. For MAX and ARGMAX, NaN is the largest value; ARGMAX returns the first
+ * maximum. For an axis of 0 elements, SUM gives 0, others MICA_E_SHAPE. The order of a sum depends only on the sizes.
+ */
 MICA_API MICA_CHECKED mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x,
                                                  int axis, mica_tensor *y);
 
-/* Functions that end a formula: name, text. With x the value and p the activation's argument: clipped_relu is
- * min(max(x, 0), p), leaky_relu x or p x, elu x or p (e^x - 1), gelu x Phi(x) exactly, gelu_tanh its approximation by
- * tanh, silu x sigmoid(x), softplus log(1 + e^x), hard_sigmoid min(max(x / 6 + 1/2, 0), 1), hard_swish x times that.
- * The others take no p. */
+/* Activation functions: name, text. x is the value, p the argument:
+ *
+ *   clipped_relu    min(max(x, 0), p)
+ *   leaky_relu      x if x > 0, else p x
+ *   elu             x if x > 0, else p (e^x - 1)
+ *   gelu            x Phi(x), exact
+ *   gelu_tanh       its approximation with tanh
+ *   silu            x sigmoid(x)
+ *   softplus        log(1 + e^x)
+ *   hard_sigmoid    min(max(x / 6 + 1/2, 0), 1)
+ *   hard_swish      x hard_sigmoid(x)
+ *
+ * The others have the usual meaning and no p. */
 #define MICA_ACTIVATION_LIST(X)                                                                                        \
   X(NONE, "none")                                                                                                      \
   X(RELU, "relu")                                                                                                      \
@@ -79,18 +87,18 @@ typedef enum mica_activation {
 #undef MICA_ACTIVATION_ENUM
 } mica_activation;
 
-/* "gelu_tanh"; "?" for a value that is no activation. */
+/* "none", "relu", ...; "?" for any other value. */
 MICA_API const char *mica_activation_name(mica_activation activation);
 
-/* y[i] = the activation of x[i]; argument is its p. x, y: contiguous, of one shape and floating dtype; y may be x. The
- * compiled call is kept as those of mica/norm.h are. */
+/* y[i] = activation(x[i]); argument is p. x, y: contiguous, with equal shapes and float dtype; y may be x. Calls are
+ * compiled and kept as in mica/norm.h. */
 MICA_API MICA_CHECKED mica_status mica_op_activation_fwd(mica_queue *queue, mica_activation activation, double argument,
                                                          const mica_tensor *x, mica_tensor *y);
 /* dx[i] = dy[i] times the derivative at x[i]; dx may be dy or x. */
 MICA_API MICA_CHECKED mica_status mica_op_activation_bwd(mica_queue *queue, mica_activation activation, double argument,
                                                          const mica_tensor *x, const mica_tensor *dy, mica_tensor *dx);
 
-/* Which index of D a bias has: bias[column], as in a layer whose rows are samples, or bias[row]. */
+/* Index of d that selects a bias element: bias[column], as in a layer whose rows are samples, or bias[row]. */
 typedef enum mica_bias_axis { MICA_BIAS_AXIS_COLUMN = 1, MICA_BIAS_AXIS_ROW = 2 } mica_bias_axis;
 
 typedef struct mica_gemm_config {
@@ -99,27 +107,28 @@ typedef struct mica_gemm_config {
   mica_bias_axis bias_axis; /* 0: COLUMN */
   mica_activation activation;
   float activation_arg;
-  /* f32 operands may be rounded to 10 bits of mantissa on tensor cores (tf32); sums stay f32. */
+  /* f32 operands may be rounded to 10 bits of mantissa for tensor cores (tf32); sums stay f32. */
   bool allow_tf32;
 } mica_gemm_config;
 
-/* alpha 1, beta 0, a bias element for each column, no activation, full precision: what zeros mean. */
+/* Defaults: alpha 1, beta 0, one bias element per column, no activation, full precision. */
 MICA_API mica_gemm_config mica_gemm_config_default(void);
 
-/* d = activation(alpha a b + beta c + bias), for each matrix of a batch.
+/* d = activation(alpha a b + beta c + bias) for each matrix of a batch. a (..., M, K), b (..., K, N), c and d (..., M,
+ * N). config may be NULL. c may be NULL if beta is 0; it is not read then. bias may be NULL.
  *
- * a is (..., M, K), b (..., K, N), c and d (..., M, N); a transposed operand is a view with its last two dimensions
- * swapped (mica_tensor_transpose), and any strides are taken. The leading dimensions of d are the batches; those of a,
- * b and c are the same or 1 (or absent, or of stride 0), and must be walked by one stride: contiguous, or one
- * dimension. The columns of c and d are adjacent. bias is (N) or (M), adjacent. M, N, K may be 0; K 0 makes the
- * product 0.
+ * Strides. Any strides are accepted; a transposed operand is a view with its last two dimensions swapped
+ * (mica_tensor_transpose). Leading dimensions of d are batches. Leading dimensions of a, b and c are equal to d's, 1,
+ * absent, or of stride 0; one stride must walk them all. Columns of c and d are adjacent. bias is (N) or (M), adjacent.
+ * d may be c; otherwise it must not overlap an operand. M, N and K may be 0; for K 0 the product is 0.
  *
- * Types of a and b: f32, f16, bf16 (one type or mixed, sums in f32; c, d f32, f16 or bf16); f64 (all f64); i8 and u8
- * (sums, c and d i32; alpha and beta are taken as integers, and of the activations none and relu). bias is of d's type
- * or, where sums are f32, any of the three. config may be NULL for the default; c may be NULL where beta is 0, and is
- * not read then; bias may be NULL.
- * d may be c; otherwise it may not overlap an operand. Sums are taken in an order that the sizes and the device decide:
- * the same call gives the same bits. */
+ * Types of a and b:
+ *
+ *   f32, f16, bf16   also mixed; sums in f32; c and d f32, f16 or bf16; bias any of the three
+ *   f64              everything f64
+ *   i8, u8           sums, c, d and bias i32; alpha and beta are used as integers; activation none or relu
+ *
+ * The order of sums depends on the sizes and the device; the same call gives the same bits. */
 MICA_API MICA_CHECKED mica_status mica_op_gemm(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
                                                const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias,
                                                mica_tensor *d);
