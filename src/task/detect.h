@@ -3,7 +3,7 @@
 #ifndef MICA_TASK_DETECT_H
 #define MICA_TASK_DETECT_H
 
-#include "task/run.h"
+#include "run/run.h"
 
 /* Boxes of a picture that a prediction has at most: COCO counts as many. */
 #define MICA__DETECT_MOST 100

@@ -289,6 +289,7 @@ const mica__task_row mica__task_forecast = {
     .own_network = true,
     .own_input = true,
     .open = mica__forecast_open,
+    .named_columns = true,
     .suits = suits,
     .prepare = prepare,
     .derive = derive,

@@ -3,7 +3,7 @@
 #define MICA_TASK_FORECAST_H
 
 #include "data/series/series.h"
-#include "task/run.h"
+#include "run/run.h"
 
 /* The rows that a network sees, and those behind them that it forecasts. Numbers are changes from the window's last
  * row, in units of each series' scale. A series that begins with empty cells is unknown at origins up to its first

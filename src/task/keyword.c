@@ -1,6 +1,6 @@
 /* keyword: which word a short recording says; a network of depthwise separable convolutions over log mel spectra (Zhang
  * et al. 2017). */
-#include "task/run.h"
+#include "run/run.h"
 
 #include <math.h>
 #include <mica/nodes.h>

@@ -2,7 +2,7 @@
 #ifndef MICA_TASK_LABELS_H
 #define MICA_TASK_LABELS_H
 
-#include "task/run.h"
+#include "run/run.h"
 
 /* A label is said where its share is above it, unless a caller has another. */
 #define MICA__LABEL_THRESHOLD 0.5

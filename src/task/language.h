@@ -2,8 +2,8 @@
 #ifndef MICA_TASK_LANGUAGE_H
 #define MICA_TASK_LANGUAGE_H
 
-#include "task/run.h"
-#include "task/tokens.h"
+#include "run/run.h"
+#include "run/tokens.h"
 
 /* The vocabulary where tokens are bytes. */
 #define MICA__LANGUAGE_BYTES 256

@@ -1,8 +1,8 @@
 /* Language models over tokens that are no bytes: texts in pieces, contexts of their ids, and what is written. */
 #include "data/dataset.h"
 #include "data/text/contexts.h"
+#include "run/tokens.h"
 #include "task/language.h"
-#include "task/tokens.h"
 
 #include <stdlib.h>
 #include <string.h>

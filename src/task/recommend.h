@@ -6,7 +6,7 @@
 #include "data/interactions/features.h"
 #include "data/interactions/titles.h"
 #include "nn/zoo/recommender.h"
-#include "task/run.h"
+#include "run/run.h"
 
 /* One line of a file: a user had to do with an item. */
 typedef struct mica__interaction {

@@ -1,7 +1,7 @@
 /* regress: a number for each sample. Targets are standardised inside, errors are in the user's units. */
 #include "data/series/series.h"
 #include "ops/random/philox.h"
-#include "task/run.h"
+#include "run/run.h"
 
 #include <math.h>
 #include <mica/loss.h>

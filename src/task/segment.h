@@ -3,7 +3,7 @@
 #ifndef MICA_TASK_SEGMENT_H
 #define MICA_TASK_SEGMENT_H
 
-#include "task/run.h"
+#include "run/run.h"
 
 int64_t mica__segment_classes(const mica_run *run);
 /* How pictures are cut for the network. */

@@ -5,7 +5,7 @@
 #define MICA_TASK_SPEECH_H
 
 #include "data/sound/transcripts.h"
-#include "task/run.h"
+#include "run/run.h"
 
 /* Recurrent layers, or blocks, at most. */
 #define MICA__SPEECH_LAYERS 16

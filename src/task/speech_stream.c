@@ -2,6 +2,7 @@
  * next chunk sees again. */
 #include "data/sound/sound.h"
 #include "task/speech.h"
+#include "task/tasks.h"
 
 #include <math.h>
 #include <mica/nodes.h>

@@ -2,8 +2,8 @@
 #include "task/text.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
-#include "task/distil.h"
-#include "task/tokens.h"
+#include "run/tokens.h"
+#include "run/verbs/distil.h"
 
 #include <mica/loss.h>
 #include <mica/nodes.h>

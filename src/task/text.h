@@ -2,7 +2,7 @@
 #ifndef MICA_TASK_TEXT_H
 #define MICA_TASK_TEXT_H
 
-#include "task/run.h"
+#include "run/run.h"
 
 /* Classes of lines, of files of lines and tables, and of a dataset's part. */
 mica_status mica__text_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);

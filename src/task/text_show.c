@@ -2,8 +2,8 @@
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
+#include "run/tokens.h"
 #include "task/text.h"
-#include "task/tokens.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef MICA_TASK_TRANSLATE_H
 #define MICA_TASK_TRANSLATE_H
 
-#include "task/tokens.h"
+#include "run/tokens.h"
 
 /* The network that the run's settings describe. */
 mica_model_config mica__translate_network(const mica_run *run);

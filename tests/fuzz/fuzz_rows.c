@@ -1,7 +1,7 @@
 /* The reader of rows to predict from. */
 #include "fuzz/fuzz.h"
-#include "task/run.h"
-#include "task/task.h"
+#include "run/run.h"
+#include "task/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>

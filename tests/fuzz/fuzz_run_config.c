@@ -1,7 +1,7 @@
 /* The reader of a run's config.json, of this version and of 0.2. */
 #include "fuzz/fuzz.h"
+#include "run/run.h"
 #include "support/run_configs.h"
-#include "task/run.h"
 
 #include <stdlib.h>
 #include <string.h>

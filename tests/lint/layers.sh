@@ -17,9 +17,9 @@ find include src samples $bench -name '*.[ch]' -o -name '*.def' | sort | xargs a
     granted["train"] = "nn dist"
     while ((getline line <floors) > 0) {
       if (line ~ /^#/) continue
-      # Above compile, rooms know each other by public headers, except where granted; task sees all.
+      # Above compile, rooms know each other by public headers, except where granted; run and task see all.
       for (i = split(line, rooms, " "); i > 0; i--)
-        below[rooms[i]] = rooms[i] " " granted[rooms[i]] (rooms[i] == "task" ? all : seen)
+        below[rooms[i]] = rooms[i] " " granted[rooms[i]] (rooms[i] == "run" || rooms[i] == "task" ? all : seen)
       all = all " " line
       if (!("compile" in below) || line == "compile") seen = all
     }

@@ -62,6 +62,7 @@ finds layers src/io/b.c 'io must not include nn/layer.h' '#include "nn/layer.h"\
 finds layers src/ir/b.c 'ir must not include runtime/b.h' '#include "runtime/b.h"\n'
 finds layers src/train/b.c 'train must not include io/b.h' '#include "dist/b.h"\n#include "io/b.h"\n'
 finds layers src/nn/b.c 'nn must not include train/b.h' '#include "compile/b.h"\n#include "train/b.h"\n'
+finds layers src/run/b.c 'run must not include task/b.h' '#include "train/b.h"\n#include "task/b.h"\n'
 finds layers src/base/b.c 'base must not include report/b.h' '#include "report/b.h"\n'
 finds layers src/cli/b.c 'cli must not include base/hash.h' '#include "base/hash.h"\n'
 finds layers samples/b.c 'samples must not include base/hash.h' '#include "base/hash.h"\n'

@@ -1,8 +1,8 @@
 /* labels: null single
  *
  * How far two predictions agree, by what they hold: classes, boxes, masks, texts, numbers. */
+#include "run/verbs/agree.h"
 #include "support/check_main.h"
-#include "task/agree.h"
 
 #include <math.h>
 #include <mica/mica.h>

@@ -2,11 +2,11 @@
  *
  * A run's config.json tells some quantities more than once: extents of samples and names of columns, classes and their
  * weights, items and their titles. What does not go together is refused when the run is opened. */
+#include "run/run.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
 #include "support/run_configs.h"
-#include "task/run.h"
 
 #include <stdlib.h>
 #include <string.h>

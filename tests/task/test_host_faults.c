@@ -2,12 +2,12 @@
  *
  * Runs on the null device with memory, files and threads failing: created, trained, reported, opened and asked. Each
  * ends in a status and leaks nothing. */
+#include "run/run.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/fault_libc.h"
 #include "support/files.h"
 #include "support/run_configs.h"
-#include "task/run.h"
 
 #include <mica/mica.h>
 #include <stdio.h>

@@ -2,10 +2,10 @@
  *
  * The task keyword: tones of two pitches in recordings of several rates are told apart; predictions of files, and what
  * is refused. */
+#include "run/run.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
-#include "task/run.h"
 #include "train/train.h"
 
 #include <math.h>

@@ -2,10 +2,10 @@
  *
  * Pictures of several sizes are trained on in their own: what lies outside of the first one's size is seen, each pixel
  * beside its class, and small pictures are no larger for it. */
+#include "run/run.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
-#include "task/run.h"
 
 #include <mica/io.h>
 #include <stdio.h>

@@ -1,0 +1,238 @@
+/* What is subtracted from the numbers of a table or of arrays before they become f32: a fact, by which others are
+ * read. */
+#include "base/json.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "data/table/table.h"
+#include "run/run.h"
+
+#if MICA_WITH_CJSON
+#include <cjson/cJSON.h>
+#endif
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FACT "bases"
+#define ELEMENTS "elements" /* the type of an array's inputs */
+
+/* Numbers of a table or of arrays: what they lie between. */
+typedef struct numbers {
+  const char *name; /* of an array's row: which number it is */
+  mica__extent extent;
+  bool label;
+} numbers;
+
+/* Calls `take` with the k-th numbers of the run's data, for all k. */
+static mica_status each_numbers(const mica_run *run, mica_status (*take)(void *user, const numbers *n), void *user) {
+  const mica__store *store = run->whole ? run->whole->store : NULL;
+  const mica__schema *schema = store ? store->schema : NULL;
+  for (size_t i = 0; schema && i < schema->count; i++) {
+    const mica__field *f = &schema->fields[i];
+    const numbers n = {.name = f->name, .extent = {f->least, f->most, f->base, f->coarse}, .label = f->label};
+    if (f->kind == MICA_COLUMN_KIND_NUMBER && !f->unused) MICA_TRY(take(user, &n));
+  }
+  for (size_t i = 0; store && i < store->column_count; i++) {
+    const mica__column *column = &store->columns[i];
+    for (size_t k = 0; column->extents && k < column->extent_count; k++) {
+      char index[24];
+      numbers n = {.name = index, .extent = column->extents[k], .label = !strcmp(column->about.name, "label")};
+      snprintf(index, sizeof index, "%zu", k);
+      if (n.label || column->about.shape.rank != 1) n.name = column->about.name;
+      MICA_TRY(take(user, &n));
+    }
+  }
+  return MICA_OK;
+}
+
+/* Texts that grow. */
+typedef struct texts {
+  char **list;
+  size_t count;
+} texts;
+
+static mica_status add_base(void *user, const numbers *n) {
+  texts *t = user;
+  mica__text text = {0};
+  if (n->extent.base == 0) return MICA_OK;
+  char **grown = realloc(t->list, (t->count + 1) * sizeof *grown);
+  if (!grown) return mica__fail_nomem("a run");
+  t->list = grown;
+  mica__text_addf(&text, "%s=%.17g", n->name, n->extent.base);
+  t->list[t->count++] = text.data;
+  return mica__text_status(&text);
+}
+
+mica_status mica__run_note_bases(mica_run *run) {
+  texts t = {0};
+  const mica__column *input = run->whole ? mica__store_input(run->whole->store) : NULL;
+  mica_status status = each_numbers(run, add_base, &t);
+  if (status == MICA_OK && t.count) status = mica__run_note(run, FACT, (const char *const *)t.list, t.count);
+  for (size_t i = 0; i < t.count; i++) free(t.list[i]);
+  free(t.list);
+  if (status == MICA_OK && input && input->extents)
+    status = mica__run_note_text(run, ELEMENTS, mica_dtype_name(input->from));
+  return status == MICA_OK ? mica__run_take_bases(run) : status;
+}
+
+mica_status mica__run_take_bases(mica_run *run) {
+  size_t count = 0;
+  const char *const *list = mica_run_fact(run, FACT, &count);
+  mica__text text = {0};
+  for (size_t i = 0; i < count; i++) mica__text_addf(&text, i ? "\n%s" : "%s", list[i]);
+  free(run->bases);
+  run->bases = NULL;
+  MICA_TRY(mica__text_status(&text));
+  run->bases = text.data;
+  return MICA_OK;
+}
+
+double mica__run_base(const mica_run *run, const char *name) {
+  const mica__field field = {.name = (char *)(uintptr_t)name};
+  return *name ? mica__field_base(run->bases, &field) : 0;
+}
+
+/* The k-th name of the fact "table" among those that begin so; "" where there is none. */
+static const char *table_name(const mica_run *run, const char *begin, size_t k) {
+  size_t count = 0;
+  const char *const *table = mica_run_fact(run, "table", &count);
+  for (size_t i = 0; i < count; i++)
+    if (!strncmp(table[i], begin, strlen(begin)) && k-- == 0) return table[i] + strlen(begin);
+  return "";
+}
+
+double mica__run_number_base(const mica_run *run, size_t k) {
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, "numbers", &count);
+  if (!run->bases) return 0;
+  return mica__run_base(run, k < count ? names[k] : names ? "" : table_name(run, "number ", k));
+}
+
+const char *mica__run_label_name(const mica_run *run) {
+  const char *name = mica__run_fact_text(run, "label_name");
+  return *name ? name : table_name(run, "label ", 0);
+}
+
+double mica__run_label_base(const mica_run *run) {
+  return run->bases ? mica__run_base(run, mica__run_label_name(run)) : 0;
+}
+
+/* --- in the metadata of models --- */
+
+void mica__run_bases_text(const mica_run *run, mica__text *json) {
+  size_t count = 0;
+  const char *const *list = mica_run_fact(run, FACT, &count);
+  mica__text_add(json, "{");
+  for (size_t i = 0; i < count; i++) {
+    /* The name may hold '=', the number does not. */
+    const char *end = strrchr(list[i], '=');
+    mica__text name = {0};
+    if (!end) continue;
+    mica__text_add_bytes(&name, list[i], (size_t)(end - list[i]));
+    mica__text_add(json, i ? ", " : "");
+    mica__json_string(json, name.data ? name.data : "");
+    mica__text_addf(json, ": %s", end + 1);
+    json->failed = json->failed || name.failed;
+    mica__text_free(&name);
+  }
+  mica__text_add(json, "}");
+}
+
+#if MICA_WITH_CJSON
+static bool is_number(const char *name) { return *name && strspn(name, "0123456789") == strlen(name); }
+
+/* Lines of an object's numbers, by the names of the columns, and by their number in `columns`, by which arrays have
+ * them, unless a name is such a number itself. */
+static void add_lines(const cJSON *object, const cJSON *columns, mica__text *lines) {
+  const cJSON *item;
+  bool numbered = false;
+  int k = 0;
+  cJSON_ArrayForEach(item, object) if (cJSON_IsNumber(item))
+      mica__text_addf(lines, "%s=%.17g\n", item->string, item->valuedouble);
+  cJSON_ArrayForEach(item, columns) numbered = numbered || !cJSON_IsString(item) || is_number(item->valuestring);
+  if (numbered) return;
+  cJSON_ArrayForEach(item, columns) {
+    const cJSON *base = cJSON_GetObjectItemCaseSensitive(object, item->valuestring);
+    if (cJSON_IsNumber(base)) mica__text_addf(lines, "%d=%.17g\n", k, base->valuedouble);
+    k++;
+  }
+}
+#endif
+
+mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines) {
+  if (!bases) return MICA_OK;
+  /* Models of before 2026-11-27 have lines. */
+  if (*bases != '{') {
+    mica__text_add(lines, bases);
+    return mica__text_status(lines);
+  }
+#if MICA_WITH_CJSON
+  cJSON *object = cJSON_Parse(bases), *list = columns ? cJSON_Parse(columns) : NULL;
+  mica_status status =
+      cJSON_IsObject(object) ? MICA_OK : mica__fail(MICA_E_FORMAT, "the metadata \"bases\" are damaged");
+  if (status == MICA_OK) add_lines(object, list, lines);
+  cJSON_Delete(object);
+  cJSON_Delete(list);
+  return status == MICA_OK ? mica__text_status(lines) : status;
+#else
+  (void)columns;
+  return mica__fail_lacks("the metadata \"bases\"", "cJSON");
+#endif
+}
+
+static mica_status remark(void *user, const numbers *n) {
+  mica_run *run = user;
+  const mica__extent *e = &n->extent;
+  int exponent = 0;
+  if (!e->coarse) return MICA_OK;
+  frexp(fmax(fabs(e->least), fabs(e->most)), &exponent);
+  if (e->base != 0)
+    return mica__run_remark(run,
+                            "column '%s' lies between %.15g and %.15g, where 32 bits make steps of %g: %.15g is "
+                            "subtracted from it%s",
+                            n->name, e->least, e->most, ldexp(1, exponent - 24), e->base,
+                            n->label ? ", and added to what is predicted" : "");
+  return mica__run_remark(run,
+                          "column '%s' lies between %.15g and %.15g, and is read in 32 bits, in steps of %g: "
+                          "subtract a number from it, or what it says is lost",
+                          n->name, e->least, e->most, ldexp(1, exponent - 24));
+}
+
+mica_status mica__run_remark_coarse(mica_run *run) { return each_numbers(run, remark, run); }
+
+mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data) {
+  const char *was = mica__run_fact_text(run, ELEMENTS);
+  const mica__column *input = mica__store_input(data->store);
+  if (!*was || !input || !input->extents) return MICA_OK;
+  const char *is = mica_dtype_name(input->from);
+  const bool bytes = input->from == MICA_U8, wants_bytes = !strcmp(was, mica_dtype_name(MICA_U8));
+  const mica__extent *e = input->extents;
+  double least = 0, most = 0;
+  for (size_t k = 0; !bytes && k < input->extent_count; k++)
+    least = fmin(least, e[k].least), most = fmax(most, e[k].most);
+  if (bytes == wants_bytes) return MICA_OK;
+  if (bytes)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is of u8, of which 255 is read as 1; the network was trained on %s, read as they are: give "
+                      "them as %s",
+                      mica_dataset_name(data), was, was);
+  if (mica_dtype_kind_of(input->from) == MICA_DTYPE_KIND_FLOAT && least >= 0 && most <= 1) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s is of %s, read as it is, between %g and %g; the network was trained on u8, of which 255 is "
+                    "read as 1: give u8, or numbers from 0 to 1",
+                    mica_dataset_name(data), is, least, most);
+}
+
+double mica__run_above_base(float number, double base) {
+  const double sum = (double)number + base;
+  /* Half a step of f32, and what the difference was rounded by in 64 bits. */
+  const double room = fabs((double)number) * 0x1p-24 + fabs(sum) * 0x1p-52;
+  for (int digits = 0; base != 0 && digits < 17; digits++) {
+    char text[400];
+    mica__snprintf(text, sizeof text, "%.*f", digits, sum);
+    const double shorter = mica__strtod(text, NULL);
+    if (fabs(shorter - sum) <= room) return shorter;
+  }
+  return sum;
+}

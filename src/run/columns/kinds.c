@@ -1,0 +1,93 @@
+/* What columns of a table are by the user's word and by what a run knows: numbers, classes, texts or times. */
+#include "data/dataset.h"
+#include "data/table/table.h"
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *mica__kind_at(size_t i) {
+  static const mica_column_kind kinds[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
+                                           MICA_COLUMN_KIND_TIME};
+  return i < sizeof kinds / sizeof *kinds ? mica_column_kind_name(kinds[i]) : NULL;
+}
+
+/* True if one of the entries from `rest` on is of the name, too. */
+static bool repeats(const char *rest, const char *name, size_t length) {
+  for (; *rest == ','; rest += 1 + strcspn(rest + 1, ","))
+    if (!strncmp(rest + 1, name, length) && rest[1 + length] == '=') return true;
+  return false;
+}
+
+mica_status mica__kinds_check(const char *kinds) {
+  const char *name = NULL;
+  size_t length = 0;
+  mica_column_kind kind;
+  for (;;) {
+    const char *entry = kinds;
+    MICA_TRY(mica__kinds_next(&kinds, &name, &length, &kind));
+    if (!name) return MICA_OK;
+    if (repeats(entry + strcspn(entry, ","), name, length))
+      return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is there twice", (int)length, name);
+  }
+}
+
+mica_status mica__run_check_kinds(const mica_run *run) {
+  const char *kinds = mica_run_setting(run, "kinds"), *name = NULL;
+  const mica__schema *schema = run->whole->store->schema;
+  size_t length = 0;
+  mica_column_kind kind;
+  if (!*kinds) return MICA_OK;
+  if (run->config.dataset)
+    return mica__fail(MICA_E_INVALID, "kinds says how a table's file is read; the data are open already");
+  if (!schema) return mica__fail(MICA_E_INVALID, "kinds is of tables' columns; %s is no table", run->data);
+  for (;;) {
+    MICA_TRY(mica__kinds_next(&kinds, &name, &length, &kind));
+    if (!name) return MICA_OK;
+    size_t i = 0;
+    while (i < schema->count &&
+           (strlen(schema->fields[i].name) != length || strncmp(schema->fields[i].name, name, length) != 0))
+      i++;
+    if (i == schema->count)
+      return mica__fail(MICA_E_INVALID, "kinds: %s has no column '%.*s'", run->data, (int)length, name);
+  }
+}
+
+static void add(mica__text *kinds, const char *name, mica_column_kind kind) {
+  if (!*name || strpbrk(name, ",=")) return;
+  mica__text_addf(kinds, "%s%s=%s", kinds->length ? "," : "", name, mica_column_kind_name(kind));
+}
+
+/* The columns of texts that the task translate names. */
+static void add_texts(const mica_run *run, mica__text *kinds) {
+  static const char *const settings[] = {"from", "to"};
+  for (int i = 0; i < 2; i++) {
+    const char *fact = mica__run_fact_text(run, settings[i]);
+    add(kinds, *fact ? fact : mica_run_setting(run, settings[i]), MICA_COLUMN_KIND_TEXT);
+  }
+}
+
+mica_status mica__run_note_kinds(mica_run *run) {
+  mica__text kinds = {0};
+  static const char number[] = "number ";
+  size_t count = 0, lines = 0;
+  const char *const *numbers = mica_run_fact(run, "numbers", &count);
+  const char *const *table = mica_run_fact(run, "table", &lines);
+  const char *stated = mica_run_setting(run, "kinds");
+  if (run->task && run->task->kinds) mica__text_add(&kinds, run->task->kinds);
+  if (*stated) mica__text_addf(&kinds, "%s%s", kinds.length ? "," : "", stated);
+  add_texts(run, &kinds);
+  for (size_t k = 0; k < mica__run_categories(run); k++)
+    add(&kinds, mica__run_category(run, k).name, MICA_COLUMN_KIND_CLASS);
+  /* A column that was one of numbers stays one, whatever a table's cells look like. */
+  for (size_t i = 0; i < count; i++) add(&kinds, numbers[i], MICA_COLUMN_KIND_NUMBER);
+  /* Runs without categories note theirs among all columns. */
+  for (size_t i = 0; !numbers && table && i < lines; i++)
+    if (!strncmp(table[i], number, sizeof number - 1))
+      add(&kinds, table[i] + sizeof number - 1, MICA_COLUMN_KIND_NUMBER);
+  free(run->kinds);
+  run->kinds = NULL;
+  MICA_TRY(mica__text_status(&kinds));
+  run->kinds = kinds.data;
+  return mica__run_take_bases(run);
+}

@@ -1,0 +1,68 @@
+/* The columns of the table that a run was trained on, as facts, by which other tables are read. */
+#include "data/table/table.h"
+#include "run/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+mica_status mica__run_note_table(mica_run *run) {
+  char **texts = NULL;
+  size_t count = 0, rank = 0;
+  bool header = false;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  /* Tables with categories are read by the names of these. */
+  if (!run->whole || !input || rank != 1 || mica__run_categories(run)) return MICA_OK;
+  MICA_TRY(mica__outline_list(run->whole, &texts, &count, &header));
+  const double names = header;
+  mica_status status = MICA_OK;
+  if (texts) status = mica__run_note(run, "table", (const char *const *)texts, count);
+  if (texts && status == MICA_OK) status = mica__run_note_numbers(run, "header", &names, 1);
+  for (size_t i = 0; i < count; i++) free(texts[i]);
+  free(texts);
+  return status;
+}
+
+const char *mica__run_answer_name(const mica_run *run, const mica_column *label) {
+  const mica__schema *schema = run->whole ? run->whole->store->schema : NULL;
+  for (size_t i = 0; schema && i < schema->count; i++)
+    if (schema->fields[i].label && !strcmp(label->name, "label")) return schema->fields[i].name;
+  return label->name;
+}
+
+/* As many numbers as the run's inputs, without names. */
+static mica_status count_columns(mica_run *run, size_t count) {
+  char(*texts)[32] = calloc(count, sizeof *texts);
+  const char **list = calloc(count, sizeof *list);
+  mica_status status = texts && list ? MICA_OK : mica__fail_nomem("columns");
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    snprintf(texts[i], sizeof texts[i], "number %zu", i);
+    list[i] = texts[i];
+  }
+  if (status == MICA_OK) status = mica__outline_open(list, count, false, NULL, 0, NULL, &run->outline);
+  free(list);
+  free(texts);
+  return status;
+}
+
+mica_status mica__run_outline(mica_run *run) {
+  size_t rank = 0, count = 0, classes = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const char *const *texts = mica_run_fact(run, "table", &count);
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  /* What pictures are like, their task has said. */
+  if (!input || rank != 1) return MICA_OK;
+  mica_dataset_destroy(run->outline);
+  run->outline = NULL;
+  run->outlined = false;
+  if (texts) {
+    const bool header = mica__run_fact_number(run, "header", 0) > 0;
+    MICA_TRY(mica__outline_open(texts, count, header, names, classes, run->bases, &run->outline));
+    run->outlined = (double)mica_dataset_shape(run->outline).dim[0] == input[0];
+    if (run->outlined) return mica__run_fill(run, run->outline);
+    mica_dataset_destroy(run->outline);
+    run->outline = NULL;
+  }
+  MICA_TRY(count_columns(run, (size_t)input[0]));
+  return mica__run_fill(run, run->outline);
+}

@@ -1,0 +1,306 @@
+/* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
+#include "base/file.h"
+#include "base/json.h"
+#include "base/number.h"
+#include "run/run.h"
+
+#include <errno.h>
+#include <mica/io.h>
+#include <mica/version.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#if MICA_WITH_CJSON
+#include <cjson/cJSON.h>
+#endif
+
+#define FILE_NAME "config.json"
+
+char *mica__run_path(const mica_run *run, const char *name) {
+  mica__text path = {0};
+  mica__text_addf(&path, "%s/%s", run->folder, name);
+  if (mica__text_status(&path) != MICA_OK) mica__text_free(&path);
+  return path.data;
+}
+
+mica_status mica__run_make_folder(mica_run *run) {
+  const char *folder = run->folder;
+  int made = 0;
+  MICA_TRY(mica__folder_make(folder, &made));
+  run->made_folders += made;
+  if (access(folder, W_OK) != 0) return mica__fail(MICA_E_IO, "%s cannot be written: %s", folder, strerror(errno));
+  return MICA_OK;
+}
+
+mica_status mica__run_damaged(const mica_run *run, const char *path, mica_status status) {
+  mica__text where = {0};
+  if (status != MICA_E_FORMAT) return status;
+  mica__text_addf(&where, "the run in %s is damaged", run->folder ? run->folder : path);
+  status = mica__text_status(&where);
+  if (status == MICA_OK) status = mica__fail_in(MICA_E_FORMAT, where.data);
+  mica__text_free(&where);
+  return status;
+}
+
+/* --- writing --- */
+
+void mica__fact_text(mica__text *json, const mica__fact *fact) {
+  mica__text_add(json, "[");
+  for (size_t i = 0; i < fact->count; i++) {
+    mica__text_add(json, i ? ", " : "");
+    if (fact->texts)
+      mica__json_string(json, fact->texts[i]);
+    else
+      mica__text_addf(json, "%.17g", fact->numbers[i]);
+  }
+  mica__text_add(json, "]");
+}
+
+/* Names and where they stand. Settings and facts are written in alphabetical order: a file then says the same wherever
+ * a task has its rows and whenever it notes its facts. */
+typedef struct named {
+  const char *name;
+  size_t index;
+} named;
+
+static int by_name(const void *a, const void *b) { return strcmp(((const named *)a)->name, ((const named *)b)->name); }
+
+static void add_settings(const mica_run *run, mica__text *json) {
+  named list[MICA__SETTINGS];
+  for (size_t i = 0; i < run->row_count; i++) list[i] = (named){run->rows[i]->name, i};
+  qsort(list, run->row_count, sizeof *list, by_name);
+  for (size_t i = 0; i < run->row_count; i++) {
+    mica__text_add(json, i ? ",\n    " : "\n    ");
+    mica__json_string(json, list[i].name);
+    mica__text_add(json, ": ");
+    mica__json_string(json, mica_run_setting(run, list[i].name));
+  }
+}
+
+static void add_facts(const mica_run *run, mica__text *json) {
+  named list[MICA__FACTS];
+  for (size_t i = 0; i < run->fact_count; i++) list[i] = (named){run->facts[i].name, i};
+  qsort(list, run->fact_count, sizeof *list, by_name);
+  for (size_t i = 0; i < run->fact_count; i++) {
+    mica__text_add(json, i ? ",\n    " : "\n    ");
+    mica__json_string(json, list[i].name);
+    mica__text_add(json, ": ");
+    mica__fact_text(json, &run->facts[list[i].index]);
+  }
+}
+
+void mica__run_config_text(const mica_run *run, const char *data, mica__text *json) {
+  mica__text_add(json, "{\n  \"mica\": ");
+  mica__json_string(json, mica_version());
+  mica__text_add(json, ",\n  \"task\": ");
+  mica__json_string(json, run->task->name);
+  mica__text_add(json, ",\n  \"data\": ");
+  mica__json_string(json, data);
+  mica__text_add(json, ",\n  \"settings\": {");
+  add_settings(run, json);
+  mica__text_add(json, "\n  },\n  \"facts\": {");
+  add_facts(run, json);
+  mica__text_add(json, "\n  }\n}\n");
+}
+
+mica_status mica__run_write_config(const mica_run *run) {
+  mica__text json = {0};
+  mica__run_config_text(run, run->data, &json);
+  char *path = mica__run_path(run, FILE_NAME);
+  mica_status status = path ? mica__text_status(&json) : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica_file_write(path, json.data, json.length);
+  free(path);
+  mica__text_free(&json);
+  return status;
+}
+
+/* --- reading --- */
+
+#if MICA_WITH_CJSON
+
+static const char *text_of(const cJSON *root, const char *name) {
+  return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
+}
+
+/* A list of texts or of numbers; false for anything else. */
+static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_status *status) {
+  const int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
+  if (count < 0 || !name) return false;
+  const bool texts = count && cJSON_IsString(list->child);
+  const char **strings = calloc((size_t)count + 1, sizeof *strings);
+  double *numbers = calloc((size_t)count + 1, sizeof *numbers);
+  bool good = true;
+  size_t i = 0;
+  const cJSON *item;
+  *status = strings && numbers ? MICA_OK : mica__fail_nomem("a run");
+  if (*status == MICA_OK) {
+    cJSON_ArrayForEach(item, list) {
+      good = good && (texts ? cJSON_IsString(item) : cJSON_IsNumber(item));
+      strings[i] = item->valuestring;
+      numbers[i++] = item->valuedouble;
+    }
+    if (good) *status = texts ? mica__run_note(run, name, strings, i) : mica__run_note_numbers(run, name, numbers, i);
+  }
+  free(strings);
+  free(numbers);
+  return good;
+}
+
+/* What older versions took, as this one writes it: numbers with blanks before them or in hexadecimal digits, blanks in
+ * lists of numbers, a comma behind the last. Appends nothing where it is none of these. */
+static void modernise(const char *name, const char *value, mica__text *text) {
+  const bool list = !strcmp(name, "class-weights") || !strcmp(name, "augment");
+  char *end = NULL;
+  const double number = mica__strtod(value, &end);
+  if (!list && end != value && !*end) mica__text_addf(text, "%.17g", number);
+  for (const char *at = value; list && *at; at++)
+    if (!strchr(" \t", *at) && (*at != ',' || at[1])) mica__text_addf(text, "%c", *at);
+}
+
+/* *status becomes MICA_E_NOMEM where memory is short, and stays as it is otherwise. */
+static bool is_right(const mica_run *run, const char *name, const char *value, mica_status *status) {
+  const mica_status is = mica__settings_check(run->task->name, &(mica_setting){name, value}, 1);
+  if (is == MICA_E_NOMEM) *status = is;
+  return is == MICA_OK;
+}
+
+/* Values are taken as they stand where they are right; a setting that this version does not know is passed over. */
+static mica_status take_setting(mica_run *run, const char *name, const char *value) {
+  mica__text modern = {0};
+  mica_status status = MICA_OK;
+  mica__attempt_begin();
+  if (value && (!is_right(run, name, value, &status) || !strcmp(name, "class-weights")))
+    modernise(name, value, &modern);
+  if (status == MICA_OK) status = mica__text_status(&modern);
+  if (status == MICA_OK && modern.length) value = modern.data;
+  if (status == MICA_OK && value &&
+      (is_right(run, name, value, &status) || !*value || !strcmp(name, "init") || !strcmp(name, "teacher")))
+    status = mica__run_set(run, name, value);
+  mica__attempt_end();
+  mica__text_free(&modern);
+  return status == MICA_E_NOMEM ? mica__fail_nomem("a run") : MICA_OK;
+}
+
+static mica_status damaged(const char *path) { return mica__fail(MICA_E_FORMAT, "%s is damaged, or not Mica's", path); }
+
+static mica_status take_data(mica_run *run, const char *path, const cJSON *root) {
+  const char *data = text_of(root, "data");
+  if (!data) return damaged(path);
+  free(run->data);
+  run->data = mica__strdup(data);
+  return run->data ? MICA_OK : mica__fail_nomem("a run");
+}
+
+/* The facts are there, and sizes and ranges are right. */
+static mica_status check_facts(const mica_run *run, const char *path, bool old) {
+  mica_status status = mica__run_check_facts(run, old);
+  if (status == MICA_OK) return MICA_OK;
+  return mica__run_damaged(run, path, mica__fail_in(status, FILE_NAME));
+}
+
+/* The file of this version. */
+static mica_status take(mica_run *run, const char *path, const cJSON *root) {
+  const cJSON *settings = cJSON_GetObjectItemCaseSensitive(root, "settings"), *item;
+  const cJSON *facts = cJSON_GetObjectItemCaseSensitive(root, "facts");
+  mica_status status = MICA_OK;
+  if (!cJSON_IsObject(settings) || !cJSON_IsObject(facts)) return damaged(path);
+  run->task = mica__task_find(text_of(root, "task"));
+  if (!run->task) return mica__fail_in(MICA_E_FORMAT, path);
+  mica__run_take_rows(run);
+  MICA_TRY(take_data(run, path, root));
+  cJSON_ArrayForEach(item, settings) MICA_TRY(take_setting(run, item->string, cJSON_GetStringValue(item)));
+  cJSON_ArrayForEach(item, facts) {
+    if (!take_fact(run, item->string, item, &status)) return damaged(path);
+    MICA_TRY(status);
+  }
+  return check_facts(run, path, false);
+}
+
+/* A setting of Mica 0.2 under its name of today. */
+static mica_status take_old_setting(mica_run *run, const cJSON *root, const char *was, const char *name) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, was);
+  if (cJSON_IsString(item) && *item->valuestring) return take_setting(run, name, item->valuestring);
+  mica__text text = {0};
+  if (cJSON_IsNumber(item)) mica__text_addf(&text, "%.15g", item->valuedouble);
+  mica_status status = take_setting(run, name, text.data);
+  mica__text_free(&text);
+  return status;
+}
+
+/* A run of Mica 0.2: images or rows with classes, or numbers that were not standardised. */
+static mica_status take_old(mica_run *run, const char *path, const cJSON *root) {
+  static const char *const names[][2] = {{"model", "model"},
+                                         {"epochs", "epochs"},
+                                         {"batch", "batch"},
+                                         {"optimizer", "optimizer"},
+                                         {"lr", "lr"},
+                                         {"schedule", "schedule"},
+                                         {"augment", "augment"},
+                                         {"seed", "seed"},
+                                         {"precision", "precision"},
+                                         {"validation", "validation"},
+                                         {"weight_decay", "weight-decay"},
+                                         {"label_smoothing", "label-smoothing"}};
+  static const char *const facts[] = {"input", "mean", "deviation", "classes"};
+  const cJSON *classes = cJSON_GetObjectItemCaseSensitive(root, "classes");
+  const cJSON *input = cJSON_GetObjectItemCaseSensitive(root, "input");
+  mica_status status = MICA_OK;
+  if (!cJSON_IsArray(classes) || !cJSON_IsArray(input)) return damaged(path);
+  run->task = mica__task_find(cJSON_GetArraySize(classes) ? "classify" : "regress");
+  if (!run->task) return MICA_E_FORMAT;
+  mica__run_take_rows(run);
+  MICA_TRY(take_data(run, path, root));
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    MICA_TRY(take_old_setting(run, root, names[i][0], names[i][1]));
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, facts[i]);
+    if (cJSON_IsArray(list) && !cJSON_GetArraySize(list)) continue;
+    if (!take_fact(run, facts[i], list, &status)) return damaged(path);
+    MICA_TRY(status);
+  }
+  MICA_TRY(check_facts(run, path, true));
+  MICA_TRY(mica__run_note_text(run, "input_column", cJSON_GetArraySize(input) == 3 ? "image" : "x"));
+  MICA_TRY(mica__run_note_text(run, "label_column", "label"));
+  return mica__run_note_text(run, "version", "0.2");
+}
+
+mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text) {
+  cJSON *root = cJSON_Parse(text);
+  mica_status status = !cJSON_IsObject(root)    ? damaged(path)
+                       : text_of(root, "task")  ? take(run, path, root)
+                       : text_of(root, "model") ? take_old(run, path, root)
+                                                : damaged(path);
+  cJSON_Delete(root);
+  return status;
+}
+
+#else
+mica_status mica__run_parse_config(mica_run *run, const char *path, const char *text) {
+  (void)run, (void)text;
+  return mica__fail_lacks(path, "cJSON");
+}
+#endif
+
+static mica_status read_config(mica_run *run, const char *path) {
+  unsigned char *text = NULL;
+  size_t size = 0;
+  struct stat about;
+  mica_status status = mica__file_read(path, &text, &size);
+  if (status == MICA_E_NOT_FOUND && stat(run->folder, &about) != 0 && (errno == ENOENT || errno == ENOTDIR))
+    return mica__fail(MICA_E_NOT_FOUND, "there is no file or folder %s", run->folder);
+  if (status == MICA_E_NOT_FOUND)
+    return mica__fail(MICA_E_NOT_FOUND, "%s holds no training run: there is no %s", run->folder, FILE_NAME);
+  MICA_TRY(status);
+  status = mica__run_parse_config(run, path, (const char *)text);
+  free(text);
+  return status;
+}
+
+mica_status mica__run_read_config(mica_run *run) {
+  char *path = mica__run_path(run, FILE_NAME);
+  mica_status status = path ? read_config(run, path) : mica__fail_nomem("a run");
+  free(path);
+  return status;
+}

@@ -1,0 +1,598 @@
+/* A run's data: opened, parted, and on their way to the device. */
+#include "data/dataset.h"
+#include "data/table/table.h"
+#include "run/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void mica__run_close_data(mica_run *run) {
+  for (int i = 0; i < MICA__PARTS; i++) {
+    mica_loader_destroy(run->parts[i].loader);
+    mica_dataset_destroy(run->parts[i].shown);
+  }
+  for (int i = 0; i < MICA__PARTS; i++)
+    if (run->parts[i].data != run->whole) mica_dataset_destroy((mica_dataset *)run->parts[i].data);
+  if (run->whole != run->config.dataset) mica_dataset_destroy((mica_dataset *)run->whole);
+  mica_dataset_destroy(run->judged_own);
+  free(run->label_scores);
+  run->label_scores = NULL;
+  mica_dataset_destroy(run->outline);
+  free(run->bases);
+  for (size_t i = 0; i < run->column_count; i++) free((void *)run->columns[i].name);
+  free(run->columns);
+}
+
+/* A side from 1 to 8192; *end gets what follows it. */
+static int32_t parse_side(const char *text, char **end) {
+  *end = (char *)text;
+  const long side = *text >= '1' && *text <= '9' ? strtol(text, end, 10) : 0;
+  return side <= 8192 ? (int32_t)side : 0;
+}
+
+bool mica__run_size(const mica_run *run, int32_t sides[2]) {
+  const char *text = run->task ? mica_run_setting(run, "size") : mica__run_given(run, "size");
+  char *end = NULL;
+  if (!text || (run->task && !run->task->sized)) return false;
+  sides[0] = sides[1] = parse_side(text, &end);
+  if (*end == 'x') sides[1] = parse_side(end + 1, &end);
+  return sides[0] > 0 && sides[1] > 0 && !*end;
+}
+
+mica_status mica__run_check_size(const mica_run *run) {
+  const char *text = mica_run_setting(run, "size");
+  const mica_shape shape = mica_dataset_shape(run->whole);
+  char is[MICA_SHAPE_TEXT];
+  int32_t sides[2];
+  if (!*text) return MICA_OK;
+  if (!mica__run_size(run, sides))
+    return mica__fail(MICA_E_INVALID, "size \"%s\" is neither N nor HxW, sides of 1 to 8192 pixels", text);
+  if (shape.rank == 3 && shape.dim[1] == sides[0] && shape.dim[2] == sides[1]) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "size is of folders of pictures; %s has inputs of %s", run->data ? run->data : "it",
+                    mica_shape_format(shape, is));
+}
+
+mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
+  int32_t sides[2];
+  mica_dataset_config config = {.part = part, .like = run->outlined ? run->outline : run->whole};
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const char *label = mica_run_setting(run, "label");
+  if (!run->whole && input && rank == 3) {
+    config.channels = (int32_t)input[0];
+    config.height = (int32_t)input[1];
+    config.width = (int32_t)input[2];
+  }
+  if (!config.like && !config.height && mica__run_size(run, sides)) {
+    config.height = sides[0];
+    config.width = sides[1];
+  }
+  config.kinds = run->kinds;
+  config.ignore = mica_run_setting(run, "ignore");
+  config.missing = mica__run_missing(run);
+  config.classes = run->task && run->task->classes;
+  config.bases = run->bases;
+  if (run->kinds && *mica__run_fact_text(run, "label_name"))
+    config.label_column = mica__run_fact_text(run, "label_name");
+  if (*label) config.label_column = label;
+  if (run->task && run->task->opens) run->task->opens(run, &config);
+  /* Data by which the task is found are masks, maybe, which open by what is given for them alone. */
+  if (!run->task) config.mask_values = mica__run_given(run, "mask-values");
+  return config;
+}
+
+mica_status mica__run_open_part(const mica_run *run, const char *path, const mica_dataset_config *config,
+                                mica_dataset **data) {
+  const bool own = run->task && run->task->open;
+  return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
+}
+
+/* Fills missing numbers of data that a run opened; they are destroyed where that fails. */
+static mica_status fill_opened(const mica_run *run, mica_dataset **data) {
+  mica_status status = mica__run_fill(run, *data);
+  if (status == MICA_OK) return MICA_OK;
+  mica_dataset_destroy(*data);
+  *data = NULL;
+  return status;
+}
+
+/* mica__run_open_given, with the words of the sentence that says that there is no test part. */
+static mica_status open_part_or_all(const mica_run *run, const char *path, mica_part part, const char *instead,
+                                    bool *all, mica_dataset **data) {
+  mica_dataset_config config = mica__run_opening(run, part);
+  mica_dataset *other = NULL;
+  mica_status status = mica__run_open_part(run, path, &config, data);
+  *all = false;
+  if (status == MICA_OK) return fill_opened(run, data);
+  if (status != MICA_E_NOT_FOUND || part != MICA_PART_TEST) return status;
+  config.part = MICA_PART_VALIDATION;
+  *all = mica__run_open_part(run, path, &config, &other) == MICA_E_NOT_FOUND;
+  mica_dataset_destroy(other);
+  config.part = *all ? MICA_PART_TRAIN : part;
+  status = mica__run_open_part(run, path, &config, data);
+  if (status == MICA_OK) return fill_opened(run, data);
+  if (status != MICA_E_NOT_FOUND || *all) return status;
+  return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), instead);
+}
+
+mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data) {
+  *all = false;
+  if (run->predicts_own) return mica__run_open_own(run, part, data);
+  return open_part_or_all(run, path, part, "files that are no test part are given as inputs", all, data);
+}
+
+static const char validated[] = "--part validation takes what training is validated on";
+
+mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
+                                  mica_dataset **data) {
+  return open_part_or_all(run, path, part, validated, all, data);
+}
+
+mica_status mica__run_no_test(const mica_run *run) {
+  const double samples = mica__run_fact_number(run, MICA__TESTED, 0);
+  if (samples == 0) return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated);
+  return mica__fail(MICA_E_STATE, "the test part that %s had when %s was trained, of %.0f samples, is gone; %s",
+                    run->data, run->folder, samples, validated);
+}
+
+/* How many samples there are to test, where files hold them, which may be gone one day. Data that are named in place of
+ * a run's may have none. */
+static mica_status note_tested(mica_run *run) {
+  const mica_dataset *test = run->parts[MICA_PART_TEST].data;
+  const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;
+  const bool others = run->config.data && mica__run_find_fact(run, MICA__TESTED);
+  return samples > 0 || others ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
+}
+
+/* Opens a part; it stays NULL if there is none. */
+static mica_status open_optional(mica_run *run, const mica_dataset_config *opening) {
+  mica_dataset *data = NULL;
+  if (run->config.dataset) return MICA_OK;
+  mica_status status = mica__run_open_part(run, run->data, opening, &data);
+  run->parts[opening->part].data = data;
+  if (status == MICA_OK) status = mica__run_remark_comments(run, data);
+  return status == MICA_E_NOT_FOUND ? MICA_OK : status;
+}
+
+static mica_status open_whole(mica_run *run) {
+  MICA_TRY(mica__run_begin_missing(run));
+  MICA_TRY(mica__run_note_kinds(run));
+  mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  /* A run that is resumed reads its data as it began. */
+  if (!run->resumed) config.bases = MICA_BASES_AUTO;
+  mica_dataset *data = NULL;
+  run->whole = run->config.dataset;
+  if (run->whole) return MICA_OK;
+  MICA_TRY(mica__run_open_part(run, run->data, &config, &data));
+  run->whole = data;
+  return mica__run_remark_comments(run, data);
+}
+
+static mica_status find_task(mica_run *run) {
+  int32_t best = 0;
+  const mica__task_row *task;
+  for (size_t i = 0; (task = mica__task_at(i)); i++) {
+    const int32_t suits = task->suits(run->whole);
+    if (suits > best) best = suits, run->task = task;
+  }
+  if (!best) return mica__fail(MICA_E_FORMAT, "%s suits no task; --task chooses one", run->data);
+  mica__run_take_rows(run);
+  MICA_TRY(mica__settings_check(run->task->name, run->config.settings, run->config.setting_count));
+  return mica__run_take_settings(run);
+}
+
+/* Opens the data as the task wants them that was found by them. */
+static mica_status open_again(mica_run *run) {
+  if (run->whole == run->config.dataset) return MICA_OK;
+  mica_dataset_destroy((mica_dataset *)run->whole);
+  run->whole = NULL;
+  return open_whole(run);
+}
+
+mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest) {
+  const double share = mica_run_number(run, "validation"), all = (double)mica_dataset_count(whole);
+  *part = *rest = NULL;
+  if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
+  return mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), part, rest);
+}
+
+mica_status mica__run_has_validation(const mica_run *run, bool *has) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_VALIDATION);
+  mica_dataset *data = NULL;
+  *has = true;
+  if (run->task->open) return MICA_OK;
+  mica_status status = mica_dataset_open(run->data, &config, &data);
+  mica_dataset_destroy(data);
+  *has = status == MICA_OK;
+  return status == MICA_E_NOT_FOUND ? MICA_OK : status;
+}
+
+mica_status mica__run_remark_other(mica_run *run, const char *folder) {
+  bool apart = false;
+  if (!run->task->open) MICA_TRY(mica__run_has_validation(run, &apart));
+  if (apart || !run->parts[MICA_PART_VALIDATION].data) return MICA_OK;
+  return mica__run_remark(run,
+                          "%s is not what the run in %s was trained on, in its order: of what they share, samples that "
+                          "validate now may be those that it was trained on",
+                          run->data, folder);
+}
+
+/* The samples that the run trained on, or kept out of training, where its data have no validation part. */
+static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **data) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  const bool validation = wanted == MICA_PART_VALIDATION;
+  mica_dataset *whole = NULL, *part = NULL, *rest = NULL;
+  if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
+  if (mica__run_data_changed(run))
+    return mica__fail(MICA_E_STATE,
+                      "%s has changed since %s was trained: its %s part would be another now, with samples of the "
+                      "other; --data FILE tests on what is named",
+                      run->data, run->folder, mica_part_name(wanted));
+  run->judged_split = true;
+  MICA_TRY(mica_dataset_open(run->data, &config, &whole));
+  MICA_TRY(fill_opened(run, &whole));
+  mica_status status = mica__run_split(run, whole, &part, &rest);
+  if (status == MICA_OK && !part && validation)
+    status = mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
+  if (status == MICA_OK) *data = validation ? part : rest ? rest : whole;
+  if (*data != part) mica_dataset_destroy(part);
+  if (*data != rest) mica_dataset_destroy(rest);
+  if (*data != whole) mica_dataset_destroy(whole);
+  return status;
+}
+
+/* Says that a task's own parts may be others now: some of its data only grow, which leaks nothing. */
+static mica_status remark_changed(mica_run *run, mica_part part) {
+  run->judged_changed = run->task->open && mica__run_data_changed(run);
+  if (!run->judged_changed) return MICA_OK;
+  return mica__run_remark(run, "%s has changed since %s was trained: its %s part may hold what was trained on",
+                          run->data, run->folder, mica_part_name(part));
+}
+
+mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data) {
+  const mica_dataset_config config = mica__run_opening(run, part);
+  bool has = true;
+  if (part == MICA_PART_TRAIN) MICA_TRY(mica__run_has_validation(run, &has));
+  if (!has) return split_again(run, part, data);
+  mica_status status = mica__run_open_part(run, run->data, &config, data);
+  if (status == MICA_E_NOT_FOUND && part == MICA_PART_VALIDATION) return split_again(run, part, data);
+  if (status == MICA_OK) status = fill_opened(run, data);
+  if (status == MICA_OK && part != MICA_PART_TRAIN) status = remark_changed(run, part);
+  return status;
+}
+
+/* The part to train on, the one to validate on, and the task. */
+static mica_status open_training(mica_run *run, const mica_dataset_config *opening) {
+  (void)opening;
+  MICA_TRY(open_whole(run));
+  if (!run->task) {
+    MICA_TRY(find_task(run));
+    MICA_TRY(mica__run_remark_regress(run));
+    if (run->task->opens || run->task->open) MICA_TRY(open_again(run));
+  }
+  MICA_TRY(mica__run_check_kinds(run));
+  MICA_TRY(mica__run_check_ignored(run));
+  const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
+  MICA_TRY(open_optional(run, &validation));
+  run->parts[MICA_PART_TRAIN].data = run->whole;
+  if (run->parts[MICA_PART_VALIDATION].data) return MICA_OK;
+  /* A task that opens data itself has parted them. */
+  if (run->task->open && run->whole != run->config.dataset) return MICA_OK;
+  mica_dataset *part = NULL, *rest = NULL;
+  MICA_TRY(mica__run_split(run, run->whole, &part, &rest));
+  if (!part) return MICA_OK;
+  run->parts[MICA_PART_VALIDATION].data = part;
+  run->parts[MICA_PART_TRAIN].data = rest;
+  return MICA_OK;
+}
+
+/* A read in a thread of its own, and its result; the sentence is per thread, hence the copy. How the data are opened is
+ * found before, for facts may be noted meanwhile. */
+typedef struct reading {
+  mica_status (*open)(mica_run *run, const mica_dataset_config *opening);
+  mica_run *run;
+  mica_dataset_config opening;
+  pthread_t thread;
+  bool apart;
+  mica_status status;
+  char message[1024];
+} reading;
+
+static void *read_parts(void *user) {
+  reading *r = user;
+  r->status = r->open(r->run, &r->opening);
+  if (r->status != MICA_OK) snprintf(r->message, sizeof r->message, "%s", mica_error_message());
+  return NULL;
+}
+
+/* Starts the read; without a thread it is done at once. */
+static void begin_reading(reading *r) {
+  r->apart = pthread_create(&r->thread, NULL, read_parts, r) == 0;
+  if (!r->apart) read_parts(r);
+}
+
+/* Waits for the read. Returns status, or the failure of the read if status is MICA_OK. */
+static mica_status end_reading(reading *r, mica_status status) {
+  if (r->apart) pthread_join(r->thread, NULL);
+  return status == MICA_OK && r->status != MICA_OK ? mica__fail(r->status, "%s", r->message) : status;
+}
+
+mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data) {
+  const mica_dataset *old = *data, *made = NULL;
+  if (!old || !run->task->derive) return MICA_OK;
+  MICA_TRY(run->task->derive(run, part, old, &made));
+  if (made != old && old != run->whole && old != run->config.dataset) mica_dataset_destroy((mica_dataset *)old);
+  *data = made;
+  return MICA_OK;
+}
+
+mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, mica_dataset **ready) {
+  mica_dataset *same = NULL;
+  mica_status status = run->task->fits(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
+  if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
+  if (status != MICA_OK || same != data) mica_dataset_destroy(data);
+  MICA_TRY(status);
+  const mica_dataset *made = same;
+  status = mica__run_derive(run, part, &made);
+  if (status != MICA_OK) mica_dataset_destroy(same);
+  if (status == MICA_OK) *ready = (mica_dataset *)made;
+  return status;
+}
+
+/* --- loaders --- */
+
+/* Copies a fact's numbers as floats that the run keeps; *keep stays NULL without such a fact. */
+static mica_status take_floats(const mica_run *run, const char *name, float **keep) {
+  size_t count = 0;
+  const double *numbers = mica_run_fact_numbers(run, name, &count);
+  free(*keep);
+  *keep = numbers ? malloc((count + 1) * sizeof **keep) : NULL;
+  if (numbers && !*keep) return mica__fail_nomem("a run");
+  for (size_t i = 0; i < count; i++) (*keep)[i] = (float)numbers[i];
+  return MICA_OK;
+}
+
+mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config) {
+  MICA_TRY(take_floats(run, "mean", &run->mean));
+  MICA_TRY(take_floats(run, "deviation", &run->deviation));
+  *config = (mica_loader_config){.batch = (int64_t)mica_run_number(run, "batch"),
+                                 .seed = (uint64_t)mica_run_number(run, "seed"),
+                                 .threads = (int32_t)mica_run_number(run, "threads"),
+                                 .mean = run->mean,
+                                 .deviation = run->deviation};
+  if (run->task->loads) run->task->loads(run, part, config);
+  return MICA_OK;
+}
+
+static mica_status note_scaling(mica_run *run, const mica_loader *loader) {
+  const int64_t count = mica_dataset_shape(run->whole).dim[0];
+  const float *from[2] = {mica_loader_mean(loader), mica_loader_deviation(loader)};
+  if (!from[0] || !from[1] || count < 1) return MICA_OK;
+  double *numbers = malloc((size_t)count * sizeof *numbers);
+  mica_status status = numbers ? MICA_OK : mica__fail_nomem("a run");
+  for (int half = 0; status == MICA_OK && half < 2; half++) {
+    for (int64_t i = 0; i < count; i++) numbers[i] = (double)from[half][i];
+    status = mica__run_note_numbers(run, half ? "deviation" : "mean", numbers, (size_t)count);
+  }
+  free(numbers);
+  return status;
+}
+
+/* The columns of tests as facts, a text each: "label i32 -1". */
+static mica_status note_columns(mica_run *run, const mica_batch_source *source) {
+  mica__text texts[64] = {{0}};
+  const char *list[64];
+  mica_status status = source->column_count <= 64 ? MICA_OK : mica__fail(MICA_E_OVERFLOW, "more than 64 columns");
+  for (size_t i = 0; status == MICA_OK && i < source->column_count; i++) {
+    const mica_batch_column *column = &source->columns[i];
+    mica__text_addf(&texts[i], "%s %s", column->name, mica_dtype_name(column->dtype));
+    for (int32_t d = 0; d < column->shape.rank; d++)
+      mica__text_addf(&texts[i], " %lld", (long long)column->shape.dim[d]);
+    status = mica__text_status(&texts[i]);
+    list[i] = texts[i].data;
+  }
+  if (status == MICA_OK) status = mica__run_note(run, "columns", list, source->column_count);
+  for (size_t i = 0; i < 64; i++) mica__text_free(&texts[i]);
+  return status;
+}
+
+/* Parses "NAME TYPE DIM..."; false for anything else, and without a name where memory is short. */
+static bool parse_column(const char *text, mica_batch_column *column) {
+  const char *end = text + strlen(text), *at = NULL;
+  int parts = 0;
+  /* The name may hold spaces: it ends where the last type name begins. */
+  for (const char *space = strchr(text, ' '); space; space = strchr(space + 1, ' '))
+    for (int d = 0; d < MICA_DTYPE_COUNT; d++) {
+      const char *name = mica_dtype_name((mica_dtype)d);
+      const size_t n = strlen(name);
+      if (!strncmp(space + 1, name, n) && (space[1 + n] == ' ' || !space[1 + n])) {
+        at = space;
+        column->dtype = (mica_dtype)d;
+        parts = (int)n;
+      }
+    }
+  char *name = mica__strdup(text);
+  column->name = name;
+  if (!name || !at || at == text) return false;
+  name[at - text] = '\0';
+  column->shape.rank = 0;
+  for (const char *dim = at + 1 + parts; dim < end && column->shape.rank < MICA_MAX_RANK;) {
+    char *next = NULL;
+    const long long size = strtoll(dim, &next, 10);
+    if (next == dim || size < -1 || size > INT32_MAX) return false;
+    column->shape.dim[column->shape.rank++] = size;
+    dim = next;
+  }
+  return column->shape.rank > 0;
+}
+
+/* The columns of Mica 0.2, which wrote none. */
+static mica_status old_columns(mica_run *run) {
+  size_t rank = 0, classes = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  mica_run_fact(run, "classes", &classes);
+  if (!input || rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s: the run has no columns", run->folder);
+  run->columns = calloc(2, sizeof *run->columns);
+  if (!run->columns) return mica__fail_nomem("a run");
+  run->columns[0] =
+      (mica_batch_column){mica__strdup(rank == 3 ? "image" : "x"), MICA_F32, {(int32_t)rank + 1, {MICA_DYNAMIC}}};
+  for (size_t i = 0; i < rank; i++) run->columns[0].shape.dim[i + 1] = (int64_t)input[i];
+  run->columns[1] =
+      (mica_batch_column){mica__strdup("label"), classes ? MICA_I32 : MICA_F32, {classes ? 1 : 2, {MICA_DYNAMIC, 1}}};
+  run->column_count = 2;
+  return run->columns[0].name && run->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
+}
+
+/* The column of inputs has the samples' shape; of pictures that are shown in tiles, and of recordings, another one. */
+static mica_status check_input_column(const mica_run *run, const mica_batch_column *column) {
+  size_t rank = 0;
+  char has[MICA_SHAPE_TEXT];
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  if (!input || strcmp(column->name, mica__run_fact_text(run, "input_column")) != 0) return MICA_OK;
+  if (run->task->shows || run->task->hears) return MICA_OK;
+  bool fits = column->shape.rank == (int32_t)rank + 1;
+  for (size_t i = 0; fits && i < rank; i++)
+    fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input[i];
+  if (fits) return MICA_OK;
+  return mica__run_damaged(run, run->data,
+                           mica__fail(MICA_E_FORMAT, "config.json: \"columns\" has '%s' as %s, which \"input\" is not",
+                                      column->name, mica_shape_format(column->shape, has)));
+}
+
+mica_status mica__run_recall_columns(mica_run *run) {
+  size_t count = 0;
+  const char *const *texts = mica_run_fact(run, "columns", &count);
+  MICA_TRY(mica__run_outline(run));
+  if (!texts) return old_columns(run);
+  run->columns = calloc(count + 1, sizeof *run->columns);
+  if (!run->columns) return mica__fail_nomem("a run");
+  for (; run->column_count < count; run->column_count++) {
+    mica_batch_column *column = &run->columns[run->column_count];
+    if (parse_column(texts[run->column_count], column)) continue;
+    if (!column->name) return mica__fail_nomem("a run");
+    free((void *)column->name);
+    return mica__fail(MICA_E_FORMAT, "'%s' is no column of batches", texts[run->column_count]);
+  }
+  for (size_t i = 0; i < run->column_count; i++) MICA_TRY(check_input_column(run, &run->columns[i]));
+  return MICA_OK;
+}
+
+mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
+                           mica_dataset **shown, mica_loader **loader) {
+  mica_loader_config config;
+  /* Training data that are tested on are read as tests are: whole pictures, not windows of them. */
+  MICA_TRY(mica__run_loading(run, part == MICA_PART_TRAIN ? MICA_PART_VALIDATION : part, &config));
+  if (residence != MICA_RESIDENCE_AUTO) config.residence = residence;
+  if (run->task->shows) MICA_TRY(run->task->shows(run, data, shown));
+  return mica_loader_create(run->engine, *shown ? *shown : data, &config, loader);
+}
+
+static mica_status make_loader(mica_run *run, mica_part part) {
+  mica__run_part *p = &run->parts[part];
+  return p->data ? mica__run_load(run, part, p->data, MICA_RESIDENCE_AUTO, &p->shown, &p->loader) : MICA_OK;
+}
+
+static mica_status make_training_loader(mica_run *run) {
+  mica__run_part *p = &run->parts[MICA_PART_TRAIN];
+  mica_loader_config config;
+  MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
+  config.mean = config.deviation = NULL;
+  config.shuffle = config.drop_last = true;
+  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
+  if (run->task->trains) MICA_TRY(run->task->trains(run, p->data, &p->shown));
+  const mica_dataset *seen = p->shown ? p->shown : p->data;
+  if (mica_dataset_count(seen) < (uint64_t)config.batch) config.drop_last = false;
+  MICA_TRY(mica__run_share_batch(run, &config));
+  MICA_TRY(mica_loader_create(run->engine, seen, &config, &p->loader));
+  return note_scaling(run, p->loader);
+}
+
+mica_run_epoch mica_run_epoch_of(const mica_run *run) {
+  const mica__run_part *p = &run->parts[MICA_PART_TRAIN];
+  if (!p->loader) return (mica_run_epoch){0};
+  const uint64_t left_out = mica_loader_describe(p->loader).left_out;
+  const uint64_t batches = mica_loader_source(p->loader).batches;
+  const uint64_t samples = mica_dataset_count(p->shown ? p->shown : p->data) - left_out;
+  return (mica_run_epoch){.batches = batches, .batch = batches ? samples / batches : 0, .left_out = left_out};
+}
+
+/* A step takes `accumulate` batches, over the ends of epochs: where all of them are fewer nothing is learnt. */
+static mica_status check_accumulation(mica_run *run) {
+  const double each = mica_run_number(run, "accumulate"), epochs = mica_run_number(run, "epochs");
+  const double batches = (double)mica_run_epoch_of(run).batches, all = batches * epochs, rest = fmod(all, each);
+  if (each <= 1 || batches == 0) return MICA_OK;
+  if (all < each)
+    return mica__fail(
+        MICA_E_INVALID,
+        "accumulate: a step takes %.0f batches, and %.0f epoch%s of %.0f ha%s fewer: nothing would be learnt", each,
+        epochs, epochs == 1 ? "" : "s", batches, epochs == 1 ? "s" : "ve");
+  if (rest == 0) return MICA_OK;
+  return mica__run_remark(run, "accumulate: the last %.0f of %.0f batches make no step of %.0f", rest, all, each);
+}
+
+/* Tests see labels as they are, where training may mix them. */
+static mica_status find_columns(mica_run *run) {
+  mica_dataset *shown = NULL;
+  mica_loader *plain = NULL, *loader = run->parts[MICA_PART_VALIDATION].loader;
+  mica_status status = MICA_OK;
+  if (!loader) loader = run->parts[MICA_PART_TEST].loader;
+  if (!loader)
+    status = mica__run_load(run, MICA_PART_VALIDATION, run->parts[MICA_PART_TRAIN].data, MICA_RESIDENCE_STREAM, &shown,
+                            &plain);
+  if (status == MICA_OK) {
+    const mica_batch_source source = mica_loader_source(loader ? loader : plain);
+    status = note_columns(run, &source);
+  }
+  mica_loader_destroy(plain);
+  mica_dataset_destroy(shown);
+  return status == MICA_OK ? mica__run_recall_columns(run) : status;
+}
+
+static mica_status make_engine(mica_run *run) {
+  if (run->engine) return MICA_OK;
+  run->own_engine = true;
+  return mica_engine_create(run->config.engine, &run->engine);
+}
+
+/* The answers of pictures, arrays and texts without a table lie in no column that could be named. Runs of older
+ * versions may have such a setting all the same, and go on. */
+static mica_status check_label(const mica_run *run) {
+  const mica__store *store = run->whole->store;
+  const bool columns = run->config.dataset || run->task->named_columns || (store && store->schema);
+  if (!*mica_run_setting(run, "label") || columns || run->resumed) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "label is a column of a table: the task %s finds no answers in such a one of %s",
+                    run->task->name, run->data);
+}
+
+/* Reading takes as long as the other work, so the engine is created while the training data are read, and these are
+ * uploaded while the test data are read. */
+mica_status mica__run_open_data(mica_run *run) {
+  reading training = {.open = open_training, .run = run}, test = {.open = open_optional, .run = run};
+  begin_reading(&training);
+  mica_status status = make_engine(run);
+  MICA_TRY(end_reading(&training, status));
+  MICA_TRY(mica__run_note_fills(run));
+  MICA_TRY(check_label(run));
+  MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_note_table(run));
+  MICA_TRY(mica__run_note_bases(run));
+  MICA_TRY(mica__run_note_kinds(run));
+  test.opening = mica__run_opening(run, MICA_PART_TEST);
+  begin_reading(&test);
+  status = mica__run_derive(run, MICA_PART_TRAIN, &run->parts[MICA_PART_TRAIN].data);
+  if (status == MICA_OK) status = mica__run_derive(run, MICA_PART_VALIDATION, &run->parts[MICA_PART_VALIDATION].data);
+  if (status == MICA_OK) status = make_training_loader(run);
+  if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);
+  MICA_TRY(end_reading(&test, status));
+  for (int i = 0; i < MICA__PARTS; i++)
+    if (run->parts[i].data) MICA_TRY(mica__run_check_elements(run, run->parts[i].data));
+  MICA_TRY(mica__run_remark_parts(run));
+  MICA_TRY(check_accumulation(run));
+  MICA_TRY(note_tested(run));
+  MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts[MICA_PART_TEST].data));
+  MICA_TRY(make_loader(run, MICA_PART_TEST));
+  return find_columns(run);
+}

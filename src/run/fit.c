@@ -1,0 +1,182 @@
+/* Training a run: the record of its epochs, and the weights that are kept. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "io/history.h"
+#include "run/run.h"
+#include "run/tokens.h"
+#include "train/stages.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static double rate_of(const mica_train_progress *e) {
+  return e->seconds > 0 ? (double)e->training.samples / e->seconds : 0;
+}
+
+/* Adds the metrics of a part: to the epoch's row, and to TensorBoard's events, whose tags it groups by the text before
+ * the slash. */
+static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char *prefix, const char *part,
+                                int64_t step) {
+  char column[64];
+  for (int32_t i = -1; i < m->count; i++) {
+    const char *name = i < 0 ? "loss" : m->values[i].name;
+    const double value = i < 0 ? m->loss : m->values[i].value;
+    snprintf(column, sizeof column, "%s%s", prefix, name);
+    for (char *c = column; *c; c++)
+      if (*c == ',' || *c == '"' || (unsigned char)*c < ' ') *c = '_';
+    MICA_TRY(mica_history_set(run->history, column, value));
+    snprintf(column, sizeof column, "%s/%s", name, part);
+    if (run->events && isfinite(value)) MICA_TRY(mica_events_scalar(run->events, column, step, value));
+  }
+  return MICA_OK;
+}
+
+/* Where the ranks' time went, in seconds, and which computed longest. */
+static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
+  char column[48];
+  if (e->ranks > 0) MICA_TRY(mica_history_set(run->history, "slowest_rank", e->slowest_rank));
+  for (int32_t r = 0; r < e->ranks && r < MICA_TRAIN_RANKS; r++) {
+    const double times[3] = {e->rank_times[r].computing, e->rank_times[r].waiting, e->rank_times[r].sending};
+    static const char *const names[3] = {"computing", "waiting", "sending"};
+    for (int k = 0; k < 3; k++) {
+      snprintf(column, sizeof column, "rank%d_%s", (int)r, names[k]);
+      MICA_TRY(mica_history_set(run->history, column, times[k]));
+    }
+  }
+  return MICA_OK;
+}
+
+static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
+  const struct {
+    const char *column;
+    double value;
+  } fields[] = {
+      {"epoch", (double)e->epoch + 1},    {"step", (double)e->step},
+      {"learning_rate", e->rate},         {"seconds", e->seconds},
+      {"samples_per_second", rate_of(e)}, {"data_wait_share", e->seconds > 0 ? e->data_seconds / e->seconds : 0}};
+  if (run->folder && !run->events) MICA_TRY(mica_events_create(run->folder, &run->events));
+  MICA_TRY(mica_history_begin(run->history));
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    MICA_TRY(mica_history_set(run->history, fields[i].column, fields[i].value));
+  MICA_TRY(note_metrics(run, &e->training, "", "training", e->step));
+  MICA_TRY(note_ranks(run, e));
+  if (e->validation.samples) MICA_TRY(note_metrics(run, &e->validation, "validation_", "validation", e->step));
+  if (run->events) {
+    MICA_TRY(mica_events_scalar(run->events, "learning_rate", e->step, e->rate));
+    MICA_TRY(mica_events_scalar(run->events, "samples_per_second", e->step, rate_of(e)));
+  }
+  if (!run->folder) return MICA_OK;
+  char *path = mica__run_path(run, "history.csv");
+  mica_status status = path ? mica_history_write(run->history, path) : mica__fail_nomem("a history");
+  free(path);
+  return status;
+}
+
+/* Passes the event on. A record that cannot be written is a warning, and does not end the training. */
+static bool report(void *user, const mica_train_progress *progress) {
+  mica_run *run = user;
+  if (progress->event == MICA_TRAIN_EVENT_EPOCH) {
+    mica__attempt_begin();
+    if (note_epoch(run, progress) != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
+    mica__attempt_end();
+  }
+  if (progress->event == MICA_TRAIN_EVENT_STOPPED) run->stopped = mica__strdup(progress->reason);
+  const bool on = !run->config.report || run->config.report(run->config.user, progress);
+  return on && !run->left;
+}
+
+/* The history that is there, where a run is resumed, up to the epoch that it goes on with: a kill may have come between
+ * an epoch's row and its checkpoint. A damaged one is begun anew. */
+static mica_status begin_record(mica_run *run) {
+  char *path = run->folder ? mica__run_path(run, "history.csv") : NULL;
+  mica_status status = MICA_E_NOT_FOUND;
+  if (run->folder && !path) return mica__fail_nomem("a history");
+  mica_history_destroy(run->history);
+  run->history = NULL;
+  if (run->resumed && path && access(path, R_OK) == 0) {
+    mica__attempt_begin();
+    status = mica_history_read(path, &run->history);
+    if (status != MICA_OK && status != MICA_E_NOMEM)
+      mica__log(MICA_LOG_LEVEL_WARNING, "%s; the table is begun anew", mica_error_message());
+    mica__attempt_end();
+  }
+  free(path);
+  if (status == MICA_E_NOMEM) return mica__fail_nomem("a history");
+  if (status == MICA_OK) mica__history_cut(run->history, (double)mica_trainer_epoch(run->trainer));
+  return status == MICA_OK ? MICA_OK : mica_history_create(&run->history);
+}
+
+/* Records the settings of a run that trains now. */
+static mica_status begin_folder(mica_run *run) {
+  const bool done = (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs");
+  if (!run->folder || (done && !run->ended_early)) return MICA_OK;
+  MICA_TRY(mica__run_make_folder(run));
+  MICA_TRY(mica__run_write_tokenizer(run));
+  MICA_TRY(mica__imported_keep(run));
+  return mica__run_write_config(run);
+}
+
+static bool has_file(const mica_run *run, const char *name) {
+  char *path = mica__run_path(run, name);
+  const bool there = !path || access(path, F_OK) == 0;
+  free(path);
+  return there;
+}
+
+static void remove_file(const mica_run *run, const char *name) {
+  char *path = mica__run_path(run, name);
+  if (path) unlink(path);
+  free(path);
+}
+
+/* Removes what a training made that failed before its first checkpoint: the folder is free for the next one. */
+static void abandon(mica_run *run) {
+  if (!run->folder || run->resumed || has_file(run, "last.safetensors") || has_file(run, "best.safetensors")) return;
+  remove_file(run, "config.json");
+  if (run->tokenizer) remove_file(run, MICA__TOKENIZER_FILE);
+  remove_file(run, "history.csv");
+  if (run->events) unlink(mica__events_path(run->events));
+  if (run->network) remove_file(run, "network.onnx");
+  mica__folder_remove(run->folder, run->made_folders);
+}
+
+static mica_status begin_writing(mica_run *run) {
+  mica_status status = begin_folder(run);
+  if (status == MICA_OK) status = begin_record(run);
+  if (status == MICA_OK) status = mica__run_begin_keeping(run);
+  if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
+  return status;
+}
+
+mica_status mica_run_fit(mica_run *run) {
+  mica_batch_source training, validation;
+  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_fit: a pointer is NULL");
+  mica_loader *loader = run->parts[MICA_PART_TRAIN].loader, *judge = run->parts[MICA_PART_VALIDATION].loader;
+  if (!loader) return mica__fail(MICA_E_STATE, "mica_run_fit: the run was opened, which is for predicting");
+  free(run->stopped);
+  run->stopped = NULL;
+  run->judged = NULL; /* by other weights */
+  MICA_TRY(begin_writing(run));
+  training = mica_loader_source(loader);
+  if (judge) validation = mica_loader_source(judge);
+  mica_status status = mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL);
+  if (status != MICA_OK) abandon(run);
+  MICA_TRY(status);
+  if (run->stopped && run->left) return mica__run_join(run, mica__run_say_left(run));
+  /* Where patience is over there is no more to train, as behind the last epoch. */
+  if (run->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
+  MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
+  status = run->folder ? mica__run_keep_weights(run) : MICA_OK;
+  return mica__run_join(run, status == MICA_OK ? mica__run_say_left(run) : status);
+}
+
+void mica__run_configure_record(mica_run *run) {
+  run->training.report = report;
+  run->training.user = run;
+  run->training.folder = mica__run_rank(run) == 0 ? run->folder : NULL;
+  run->training.communicator = run->config.communicator;
+  run->training.stop = run->config.stop;
+}

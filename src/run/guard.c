@@ -1,0 +1,196 @@
+/* What keeps a run whole: one process at a time trains in its folder, which was free, and it goes on with the data it
+ * began with. */
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "run/run.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- one process --- */
+
+/* The lock is on the folder itself, so that no file is left, and ends with its process. File systems without such locks
+ * do without. The folder stays open, so that another one at its path is known from it. */
+mica_status mica__run_lock(mica_run *run) {
+  if (run->lock >= 0 || !run->folder || mica__run_rank(run) != 0) return MICA_OK;
+  const int folder = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return MICA_OK;
+  const bool taken = flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!taken) {
+    mica_status status = mica__folder_hold(run->folder, folder);
+    if (status == MICA_OK)
+      run->lock = folder;
+    else
+      close(folder);
+    return status;
+  }
+  close(folder);
+  return mica__fail(MICA_E_STATE, "another process is training in %s", run->folder);
+}
+
+void mica__run_unlock(mica_run *run) {
+  if (run->lock >= 0) {
+    mica__folder_let_go(run->lock);
+    close(run->lock);
+  }
+  run->lock = -1;
+}
+
+/* --- a folder that is free --- */
+
+mica_status mica__run_check_free(const char *folder) {
+  static const char *const names[] = {"config.json", "model.safetensors", "last.safetensors", "best.safetensors",
+                                      "history.csv", "report.html",       "network.onnx",     "tokenizer.json"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct stat about;
+    mica__text path = {0};
+    mica__text_addf(&path, "%s/%s", folder, names[i]);
+    mica_status status = mica__text_status(&path);
+    const bool there = status == MICA_OK && lstat(path.data, &about) == 0;
+    mica__text_free(&path);
+    MICA_TRY(status);
+    if (there && !i) return mica__fail(MICA_E_STATE, "%s holds a run already", folder);
+    if (there) return mica__fail(MICA_E_STATE, "%s holds %s, which a run would write over", folder, names[i]);
+  }
+  return MICA_OK;
+}
+
+/* --- the same data --- */
+
+/* Read of a file's beginning, and of all files of a folder; a file alone is read whole up to MOST_BYTES. */
+#define BLOCK_BYTES ((size_t)1 << 20)
+#define MOST_BYTES ((size_t)64 << 20)
+#define MOST_FILES 20000
+#define MOST_DEPTH 6
+
+typedef struct print {
+  mica__hash hash;
+  size_t left, files; /* bytes that may still be read */
+  uint8_t *block;
+  bool failed; /* for want of memory */
+} print;
+
+static void add_content(print *p, const char *path, off_t at) {
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const ssize_t got = pread(file, p->block, p->left < BLOCK_BYTES ? p->left : BLOCK_BYTES, at);
+  close(file);
+  if (got <= 0) return;
+  p->hash = mica__hash_bytes(p->hash, p->block, (size_t)got);
+  p->left -= (size_t)got;
+}
+
+/* Blocks of a file, all or evenly parted, so that another order of its lines is seen. */
+static void add_file(print *p, const char *path, off_t size) {
+  const off_t blocks = (size + (off_t)BLOCK_BYTES - 1) / (off_t)BLOCK_BYTES, most = (off_t)(MOST_BYTES / BLOCK_BYTES);
+  const off_t count = blocks < most ? blocks : most;
+  for (off_t k = 0; k < count; k++) add_content(p, path, k * blocks / count * (off_t)BLOCK_BYTES);
+}
+
+/* True for the folder of a run, which may lie beside its data. */
+static bool is_run(print *p, const char *folder) {
+  mica__text path = {0};
+  mica__text_addf(&path, "%s/config.json", folder);
+  const bool is = !path.failed && access(path.data, F_OK) == 0;
+  p->failed = p->failed || path.failed;
+  mica__text_free(&path);
+  return is;
+}
+
+/* Names of a part: train.csv, x_train.npy, train-images, instances_test.json. */
+static bool is_of_part(const char *name, const char *part) {
+  const char *at = strstr(name, part);
+  return at && (at == name || at[-1] == '_' || at[-1] == '-');
+}
+static bool is_test(const char *name) { return is_of_part(name, "test") || !strncmp(name, "t10k", 4); }
+static bool is_training(const char *name) { return is_of_part(name, "train") || !strncmp(name, "data_batch", 10); }
+
+/* True if tests lie beside what is trained on: they may grow without a change of what is held out. */
+static bool has_tests_apart(struct dirent *const *entries, int count) {
+  bool apart = false;
+  for (int i = 0; i < count; i++) apart = apart || is_training(entries[i]->d_name);
+  return apart;
+}
+
+static void add_folder(print *p, const char *folder, int depth) {
+  struct dirent **entries = NULL;
+  const int count = scandir(folder, &entries, NULL, alphasort);
+  p->failed = p->failed || (count < 0 && errno == ENOMEM);
+  const bool apart = has_tests_apart(entries, count);
+  for (int i = 0; i < count; i++) {
+    mica__text path = {0};
+    struct stat about;
+    const char *name = entries[i]->d_name;
+    mica__text_addf(&path, "%s/%s", folder, name);
+    const bool counts = *name != '.' && !(apart && is_test(name));
+    if (counts && p->files < MOST_FILES && !path.failed && stat(path.data, &about) == 0) {
+      const bool inner = S_ISDIR(about.st_mode);
+      if (inner && depth < MOST_DEPTH && !is_run(p, path.data)) {
+        p->hash = mica__hash_text(p->hash, name);
+        add_folder(p, path.data, depth + 1);
+      } else if (S_ISREG(about.st_mode)) {
+        p->files++;
+        p->hash = mica__hash_text(p->hash, name);
+        p->hash = mica__hash_bytes(p->hash, &about.st_size, sizeof about.st_size);
+        if (p->left) add_content(p, path.data, 0);
+      }
+    }
+    p->failed = p->failed || path.failed;
+    mica__text_free(&path);
+    free(entries[i]);
+  }
+  free(entries);
+}
+
+/* Writes what tells the data from changed ones: names, sizes, and contents as far as they are read quickly. An
+ * empty text for data that are no file and no folder. */
+static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
+  struct stat about;
+  const bool there = path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
+  print p = {.left = MOST_BYTES / 4, .block = there ? malloc(BLOCK_BYTES) : NULL};
+  *text = '\0';
+  if (there && !p.block) return mica__fail_nomem("a look at the data");
+  if (there && S_ISREG(about.st_mode)) {
+    p.left = MOST_BYTES;
+    p.hash = mica__hash_bytes(p.hash, &about.st_size, sizeof about.st_size);
+    add_file(&p, path, about.st_size);
+  } else if (there) {
+    add_folder(&p, path, 0);
+  }
+  if (there) mica__hash_format(p.hash, text);
+  free(p.block);
+  return p.failed ? mica__fail_nomem("a look at the data") : MICA_OK;
+}
+
+bool mica__run_data_changed(const mica_run *run) {
+  char text[MICA__HASH_TEXT];
+  const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
+  if (run->config.dataset || !*before) return false;
+  mica__attempt_begin();
+  const bool changed = print_data(run->data, text) == MICA_OK && *text && strcmp(before, text) != 0;
+  mica__attempt_end();
+  return changed;
+}
+
+mica_status mica__run_check_data(mica_run *run) {
+  char text[MICA__HASH_TEXT];
+  if (run->config.dataset) return MICA_OK;
+  MICA_TRY(print_data(run->data, text));
+  if (!*text) return MICA_OK;
+  const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
+  run->other_data = run->resumed && *before && strcmp(before, text) != 0;
+  /* Who names data with --resume means those. */
+  if (run->other_data && !run->config.data)
+    return mica__fail(MICA_E_STATE,
+                      "%s has changed since the run in %s began: what it validates on may be what it was trained on; "
+                      "where the data are named again it goes on with them",
+                      run->data, run->folder);
+  return mica__run_note_text(run, MICA__DATA_PRINT, text);
+}

@@ -1,0 +1,277 @@
+/* What a training keeps in its folder: the weights of the best epoch so far, and the files that a run is opened by,
+ * which are written again where somebody deleted or moved them meanwhile. */
+#include "base/file.h"
+#include "base/number.h"
+#include "io/history.h"
+#include "run/run.h"
+#include "run/tokens.h"
+#include "train/train.h"
+
+#include <mica/compress.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MODEL "model.safetensors"
+#define BEST "best.safetensors"
+#define LAST "last.safetensors"
+
+#define MOST_BESIDE 999 /* folders beside one that became another run's */
+
+/* Metadata of the weights. Those of Mica 0.5.0 have none, and are of runs that have ended. */
+#define EPOCH_KEY "mica.epoch" /* from 1; 0: within the first. A checkpoint has it as well */
+#define EPOCHS_KEY "mica.epochs"
+#define COMPLETE_KEY "mica.complete"
+
+static bool has_file(const mica_run *run, const char *name) {
+  char *path = mica__run_path(run, name);
+  const bool there = !path || access(path, F_OK) == 0;
+  free(path);
+  return there;
+}
+
+/* --- weights --- */
+
+typedef struct notes {
+  char epoch[24], epochs[24];
+  mica_safetensors_pair pairs[4];
+  size_t count;
+} notes;
+
+static void make_notes(const mica_run *run, bool complete, notes *n) {
+  snprintf(n->epoch, sizeof n->epoch, "%lld", (long long)run->weights_epoch);
+  mica__snprintf(n->epochs, sizeof n->epochs, "%.0f", mica_run_number(run, "epochs"));
+  n->pairs[0] = (mica_safetensors_pair){EPOCH_KEY, n->epoch};
+  n->pairs[1] = (mica_safetensors_pair){EPOCHS_KEY, n->epochs};
+  n->pairs[2] = (mica_safetensors_pair){COMPLETE_KEY, complete ? "true" : "false"};
+  n->pairs[3] = (mica_safetensors_pair){MICA_PRUNED_KEY, "true"};
+  n->count = run->like ? 4 : 3;
+}
+
+static mica_status extract(mica_run *run, const char *checkpoint) {
+  notes n;
+  char *model = mica__run_path(run, MODEL);
+  if (!model) return mica__fail_nomem("a run");
+  make_notes(run, false, &n);
+  mica_status status = mica__train_extract(run->trainer, checkpoint, model, n.pairs, n.count);
+  free(model);
+  return status;
+}
+
+static mica_status keep(void *user, const char *checkpoint) {
+  mica_run *run = user;
+  const char *slash = strrchr(checkpoint, '/');
+  const int64_t before = run->weights_epoch;
+  run->weights_epoch = run->trainer->progress.epoch;
+  if (!strcmp(slash ? slash + 1 : checkpoint, BEST)) run->has_best = true;
+  mica_status status = extract(run, checkpoint);
+  if (status != MICA_OK) run->weights_epoch = before;
+  return status;
+}
+
+mica_status mica__run_keep_weights(mica_run *run) {
+  mica_nn *nn = mica_trainer_test_network(run->trainer);
+  mica_session *session = mica_trainer_test_session(run->trainer);
+  notes n;
+  MICA_TRY(mica__run_guard(run));
+  char *best = mica__run_path(run, BEST), *model = mica__run_path(run, MODEL);
+  mica_status status = best && model ? MICA_OK : mica__fail_nomem("a run");
+  if (status == MICA_OK && run->has_best) status = mica_nn_load_ema(nn, session, best);
+  if (status == MICA_OK && !run->has_best) run->weights_epoch = run->trainer->progress.epoch;
+  make_notes(run, true, &n);
+  if (status == MICA_OK) status = mica_nn_save(nn, session, model, n.pairs, n.count);
+  free(best);
+  free(model);
+  return status;
+}
+
+mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *file) {
+  const char *epoch = mica_safetensors_metadata(file, EPOCH_KEY), *epochs = mica_safetensors_metadata(file, EPOCHS_KEY);
+  const char *complete = mica_safetensors_metadata(file, COMPLETE_KEY);
+  mica__text text = {0};
+  if (!epoch || !epochs || !complete) return MICA_OK;
+  run->weights_epoch = strtoll(epoch, NULL, 10);
+  const double all = mica_run_number(run, "epochs");
+  if (!strcmp(complete, "true") && mica__strtod(epochs, NULL) >= all) return MICA_OK;
+  if (run->weights_epoch > 0)
+    mica__text_addf(&text, "the run in %s has not ended: it uses the weights of epoch %lld of %.0f, the best so far",
+                    run->folder, (long long)run->weights_epoch, all);
+  else
+    mica__text_addf(&text, "the run in %s has not ended: it uses the weights of a stop within epoch 1 of %.0f",
+                    run->folder, all);
+  if (has_file(run, LAST)) mica__text_addf(&text, "; mica train --resume --out %s goes on", run->folder);
+  mica_status status = mica__text_status(&text);
+  if (status != MICA_OK) {
+    mica__text_free(&text);
+    return status;
+  }
+  free(run->stopped);
+  run->stopped = text.data;
+  return MICA_OK;
+}
+
+/* --- the folder --- */
+
+/* False where the path names another folder than the one that is open, or none. */
+static bool is_held(const mica_run *run) {
+  struct stat held, there;
+  if (stat(run->folder, &there) != 0 || !S_ISDIR(there.st_mode)) return false;
+  return run->lock < 0 || fstat(run->lock, &held) != 0 || (held.st_dev == there.st_dev && held.st_ino == there.st_ino);
+}
+
+static bool has_all(const mica_run *run) {
+  return has_file(run, "config.json") && (!run->tokenizer || has_file(run, MICA__TOKENIZER_FILE)) &&
+         (run->network_file < 0 || has_file(run, MICA__NETWORK_FILE));
+}
+
+/* network.onnx, which may be deleted, from the file that is open. */
+static mica_status write_network(const mica_run *run) {
+  unsigned char *data = NULL;
+  size_t size = 0;
+  if (run->network_file < 0 || has_file(run, MICA__NETWORK_FILE)) return MICA_OK;
+  char *path = mica__run_path(run, MICA__NETWORK_FILE);
+  mica_status status = path ? mica__file_read_open(run->network_file, path, &data, &size) : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica__file_replace(path, &(mica__bytes){data, size}, 1);
+  free(data);
+  free(path);
+  return status;
+}
+
+static mica_status write_beginning(mica_run *run) {
+  MICA_TRY(mica__run_make_folder(run));
+  MICA_TRY(mica__run_lock(run));
+  MICA_TRY(mica__run_write_tokenizer(run));
+  MICA_TRY(write_network(run));
+  MICA_TRY(mica__run_write_config(run));
+  char *path = mica__run_path(run, "history.csv");
+  mica_status status = path ? MICA_OK : mica__fail_nomem("a history");
+  if (status == MICA_OK && run->history) status = mica_history_write(run->history, path);
+  free(path);
+  return status;
+}
+
+/* A folder beside the run's, which holds another run now, so that nothing of this one is lost. */
+static mica_status move_beside(mica_run *run) {
+  mica__text beside = {0};
+  struct stat about;
+  int k = 0;
+  do {
+    mica__text_free(&beside);
+    if (++k > MOST_BESIDE)
+      return mica__fail(MICA_E_STATE, "%s.1 to %s.%d exist", run->folder, run->folder, MOST_BESIDE);
+    mica__text_addf(&beside, "%s.%d", run->folder, k);
+    MICA_TRY(mica__text_status(&beside));
+  } while (lstat(beside.data, &about) == 0);
+  free(run->folder);
+  run->folder = beside.data;
+  run->training.folder = run->trainer->config.folder = run->folder;
+  return MICA_OK;
+}
+
+/* Lets a training end whose folder became another run's: its state goes to a folder beside it. */
+static mica_status leave(mica_run *run) {
+  mica__text was = {0};
+  mica__text_add(&was, run->folder);
+  mica_status status = mica__text_status(&was);
+  if (status == MICA_OK) status = move_beside(run);
+  if (status == MICA_OK) status = write_beginning(run);
+  if (status == MICA_OK) {
+    free(run->left);
+    run->left = was.data;
+    return MICA_OK;
+  }
+  mica__text_free(&was);
+  return status;
+}
+
+mica_status mica__run_say_left(const mica_run *run) {
+  if (!run->left) return MICA_OK;
+  return mica__fail(MICA_E_IO,
+                    "%s holds another run now and is left alone; this training is in %s, and mica train --resume --out "
+                    "%s goes on",
+                    run->left, run->folder, run->folder);
+}
+
+/* True where another run is at the path: it has its settings there, or trains. Files without settings are what this one
+ * wrote while its folder was deleted. */
+static bool is_taken(mica_run *run) {
+  mica__run_unlock(run);
+  mica__attempt_begin();
+  const bool taken = has_file(run, "config.json") || mica__run_lock(run) == MICA_E_STATE;
+  mica__attempt_end();
+  return taken;
+}
+
+static mica_status restore(mica_run *run, bool held) {
+  if (!held && is_taken(run)) return leave(run);
+  if (held)
+    mica__log(MICA_LOG_LEVEL_WARNING, "files of %s were deleted while training: they are written again", run->folder);
+  else
+    mica__log(MICA_LOG_LEVEL_WARNING, "%s was deleted or moved while training: it is made again", run->folder);
+  return write_beginning(run);
+}
+
+/* True if what the run is opened by is not there. */
+static bool is_lost(void *user) {
+  const mica_run *run = user;
+  return run->folder && run->begun && (!is_held(run) || !has_all(run));
+}
+
+mica_status mica__run_guard(mica_run *run) {
+  if (!run->folder || !run->begun) return MICA_OK;
+  for (int tries = 0; is_lost(run); tries++) {
+    const mica_status status = restore(run, is_held(run));
+    if (status == MICA_OK) break;
+    if (status != MICA_E_IO || tries == MICA__KEEP_TRIES) return status;
+  }
+  if (run->events && access(mica__events_path(run->events), F_OK) != 0) {
+    mica_events_close(run->events);
+    run->events = NULL;
+  }
+  if (!run->has_best || has_file(run, BEST)) return MICA_OK;
+  run->has_best = false;
+  run->trainer->best_lost = true;
+  return MICA_OK;
+}
+
+static mica_status prepare(void *user) { return mica__run_guard(user); }
+
+/* The epoch of the best checkpoint, and its weights, which a run of Mica 0.5.0 that was stopped has not. */
+static mica_status recall_best(mica_run *run) {
+  mica_safetensors *file = NULL;
+  char *best = mica__run_path(run, BEST);
+  mica_status status = best ? mica_safetensors_open(best, &file) : mica__fail_nomem("a run");
+  const char *epoch = status == MICA_OK ? mica_safetensors_metadata(file, EPOCH_KEY) : NULL;
+  if (epoch) run->weights_epoch = strtoll(epoch, NULL, 10);
+  mica_safetensors_close(file);
+  if (status == MICA_OK && !has_file(run, MODEL)) status = extract(run, best);
+  free(best);
+  return status;
+}
+
+mica_status mica__run_begin_keeping(mica_run *run) {
+  run->trainer->keeper = (mica__keeper){.user = run, .prepare = prepare, .is_lost = is_lost, .keep = keep};
+  if (!run->folder) return MICA_OK;
+  MICA_TRY(mica__run_lock(run));
+  if (run->network && run->network_file < 0) {
+    char *path = mica__run_path(run, MICA__NETWORK_FILE);
+    mica_status status = path ? mica__file_hold(path, &run->network_file) : mica__fail_nomem("a run");
+    free(path);
+    MICA_TRY(status);
+  }
+  run->begun = true;
+  run->has_best = has_file(run, BEST);
+  return run->has_best ? recall_best(run) : MICA_OK;
+}
+
+mica_status mica__run_end_early(mica_run *run, int64_t done) {
+  char text[24];
+  snprintf(text, sizeof text, "%lld", (long long)done);
+  const double asked = mica_run_number(run, "epochs");
+  run->ended_early = true;
+  if ((double)done == asked) return MICA_OK;
+  MICA_TRY(mica__run_remark(run, "%s epochs are done already, of %.0f asked for: the run ends with them", text, asked));
+  return mica__run_set(run, "epochs", text);
+}

@@ -1,0 +1,440 @@
+/* The network of a run, its optimiser, and weights that it begins with. */
+#include "base/file.h"
+#include "base/number.h"
+#include "ir/graph.h"
+#include "nn/nn.h"
+#include "run/run.h"
+#include "run/units.h"
+
+#include <math.h>
+#include <mica/compress.h>
+#include <mica/nodes.h>
+#include <mica/safetensors.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Networks of pictures are tried with sides up to it, for a sentence. */
+#define MOST_LEAST_SIDE 64
+
+/* Default settings of a model, measured on Fashion-MNIST and CIFAR-10; the last row is for all others. */
+static const struct model_defaults {
+  const char *model, *optimizer;
+  double lr, weight_decay;
+} defaults[] = {
+    {"resnet18", "sgd", 0.1, 5e-4}, {"resnet50", "sgd", 0.1, 5e-4}, {"mobilenetv2", "sgd", 0.1, 1e-4},
+    {"vgg11", "sgd", 0.05, 5e-4},   {"", "adamw", 3e-3, 1e-2},
+};
+
+static double usual_rate(const char *optimizer) {
+  if (!strcmp(optimizer, "sgd")) return 0.05;
+  if (!strcmp(optimizer, "adagrad")) return 1e-2;
+  return !strcmp(optimizer, "lion") ? 3e-4 : 1e-3;
+}
+
+static bool is_set(const mica_run *run, const char *name) { return *mica_run_setting(run, name) != '\0'; }
+
+/* Settings that were left out get the values that suit the model. */
+static mica_status set_defaults(mica_run *run) {
+  const struct model_defaults *d = defaults;
+  size_t rank = 0;
+  mica_run_fact_numbers(run, "input", &rank);
+  if (!is_set(run, "model") && !run->task->own_network)
+    MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
+  while (*d->model && strcmp(d->model, mica_run_setting(run, "model")) != 0) d++;
+  const bool usual = !is_set(run, "optimizer") || !strcmp(mica_run_setting(run, "optimizer"), d->optimizer);
+  if (!is_set(run, "optimizer")) MICA_TRY(mica__run_set(run, "optimizer", d->optimizer));
+  if (!is_set(run, "lr"))
+    MICA_TRY(mica__run_set_number(run, "lr", usual ? d->lr : usual_rate(mica_run_setting(run, "optimizer"))));
+  if (!is_set(run, "weight-decay")) MICA_TRY(mica__run_set_number(run, "weight-decay", usual ? d->weight_decay : 0));
+  if (is_set(run, "schedule")) return MICA_OK;
+  return mica__run_set(run, "schedule", mica_run_number(run, "warm-up") > 0 ? "cosine" : "one_cycle");
+}
+
+/* The network takes such inputs and gives one answer a sample. */
+static mica_status check_network(const mica_run *run) {
+  if (run->task->own_network) return MICA_OK;
+  const char *name = mica_run_setting(run, "model");
+  size_t i = 0, rank = 0;
+  mica_run_fact_numbers(run, "input", &rank);
+  while (mica_model_name(i) && strcmp(mica_model_name(i), name) != 0) i++;
+  if (!mica_model_name(i)) return mica__fail(MICA_E_INVALID, "there is no network \"%s\"", name);
+  if (!strcmp(name, "unet") || !strcmp(name, "detector"))
+    return mica__fail(MICA_E_INVALID, "the network %s answers for every %s, the task %s wants one answer a sample",
+                      name, *name == 'u' ? "pixel" : "point", run->task->name);
+  const mica_model_family family = mica_model_family_of(i);
+  if (family == MICA_MODEL_FAMILY_TABLE || (family == MICA_MODEL_FAMILY_IMAGE && rank == 3)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "the network %s takes %s; %s has %s", name,
+                    family == MICA_MODEL_FAMILY_IMAGE ? "pictures" : "tokens", run->data,
+                    rank == 3 ? "pictures" : "rows of numbers");
+}
+
+mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs) {
+  const mica_shape shape = mica_value_shape(z);
+  if (run->like && z.graph && shape.dim[shape.rank - 1] != outputs)
+    return mica__graph_fail(z.graph, MICA_E_FORMAT, "the file of pruned weights has %lld answers, %lld are wanted",
+                            (long long)shape.dim[shape.rank - 1], (long long)outputs);
+  return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
+}
+
+mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
+  if (run->network) return mica__imported_build(run, nn, x, outputs);
+  const double width = mica_run_number(run, "width");
+  const mica_model_config config = {
+      .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
+  return mica__run_answers(run, mica_model_build(nn, x, &config), outputs);
+}
+
+mica_dtype mica__run_precision(const mica_run *run) {
+  const char *name = run->precision ? run->precision : mica_run_setting(run, "precision");
+  return !strcmp(name, "f16") ? MICA_F16 : !strcmp(name, "bf16") ? MICA_BF16 : MICA_F32;
+}
+
+mica_nn_config mica__run_building(const mica_run *run) {
+  return (mica_nn_config){.dtype = mica__run_precision(run),
+                          .hook = run->training.hook,
+                          .hook_user = run->training.hook_user,
+                          .like = run->like};
+}
+
+static mica_status evaluate(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics) {
+  mica_run *run = user;
+  /* During creation the run has no trainer yet, and nothing is tested. */
+  run->trainer = trainer;
+  return run->task->evaluate ? run->task->evaluate(run, source, metrics) : MICA_OK;
+}
+
+static mica_status configure(mica_run *run, mica_trainer_config *c) {
+  mica_optimizer optimizer;
+  MICA_TRY(mica_optimizer_find(mica_run_setting(run, "optimizer"), &optimizer));
+  MICA_TRY(mica_schedule_find(mica_run_setting(run, "schedule"), &c->schedule.kind));
+  c->step = mica__distil_step;
+  c->step_config = run;
+  c->test_columns = run->columns;
+  c->test_column_count = run->column_count;
+  c->evaluate = evaluate;
+  c->evaluate_user = run;
+  c->dtype = mica__run_precision(run);
+  c->seed = (uint64_t)mica_run_number(run, "seed");
+  c->like = run->like;
+  c->optimizer = mica_optimizer_config_default(optimizer);
+  c->optimizer.weight_decay = mica_run_number(run, "weight-decay");
+  c->optimizer.clip_norm = mica_run_number(run, "clip-norm");
+  MICA_TRY(mica_compression_find(mica_run_setting(run, "compress"), &c->optimizer.compress));
+  c->sync_norm = run->config.communicator && mica__run_flag(run, "sync-norm");
+  c->optimizer.accumulate = (int32_t)mica_run_number(run, "accumulate");
+  c->optimizer.ema = mica_run_number(run, "ema");
+  if (c->dtype == MICA_F16) c->optimizer.loss_scale = 65536;
+  c->schedule.rate = mica_run_number(run, "lr");
+  c->schedule.warmup = (int64_t)mica_run_number(run, "warm-up");
+  if (c->schedule.warmup && c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE)
+    return mica__fail(MICA_E_INVALID, "the schedule one_cycle warms up by itself: it takes no warm-up");
+  c->freeze = *mica_run_setting(run, "freeze") ? mica_run_setting(run, "freeze") : NULL;
+  c->epochs = (int64_t)mica_run_number(run, "epochs");
+  c->patience = (int64_t)mica_run_number(run, "patience");
+  c->checkpoint_steps = (int64_t)mica_run_number(run, "checkpoint-steps");
+  c->watch = run->task->metrics[0].name;
+  c->falling = run->task->metrics[0].falling;
+  if (run->task->configures) run->task->configures(run, c);
+  return run->parts[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
+}
+
+/* Weights of the network, and those of them that are frozen. */
+static size_t count_weights(const mica_nn *nn, size_t *frozen) {
+  size_t all = 0;
+  *frozen = 0;
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    all += info->role == MICA_NN_ROLE_WEIGHT;
+    *frozen += info->role == MICA_NN_ROLE_WEIGHT && info->frozen;
+  }
+  return all;
+}
+
+/* A pattern that freezes nothing was refused by the trainer. */
+static mica_status remark_frozen(mica_run *run, const mica_nn *nn) {
+  const char *pattern = run->training.freeze;
+  size_t frozen = 0;
+  const size_t all = count_weights(nn, &frozen);
+  if (!pattern || run->resumed || !run->parts[MICA_PART_TRAIN].loader) return MICA_OK;
+  return mica__run_remark(run, "%zu of %zu weights are frozen by %s", frozen, all, pattern);
+}
+
+/* True if the run's network can be built on pictures of so many pixels. */
+static bool takes_size(const mica_run *run, int64_t channels, int64_t height, int64_t width) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  const mica_nn_config config = {.dtype = mica__run_precision(run)};
+  mica__attempt_begin();
+  bool takes = mica_graph_create(&graph) == MICA_OK && mica_nn_create(graph, &config, &nn) == MICA_OK;
+  if (takes)
+    mica__run_network(run, nn, mica_input(graph, "x", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, channels, height, width)), 2);
+  takes = takes && mica_graph_status(graph) == MICA_OK;
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  mica__attempt_end();
+  return takes;
+}
+
+/* A network halves pictures: those that become nothing are named with the least side that does not. */
+static mica_status explain_shape(const mica_run *run, mica_status status) {
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  if (status != MICA_E_SHAPE || run->network || run->like || run->task->own_network || rank != 3) return status;
+  const int64_t channels = (int64_t)input[0], height = (int64_t)input[1], width = (int64_t)input[2];
+  int64_t side = 1;
+  if (takes_size(run, channels, height, width)) return status;
+  while (side <= MOST_LEAST_SIDE && !takes_size(run, channels, side, side)) side++;
+  if (side > MOST_LEAST_SIDE) return status;
+  return mica__fail(MICA_E_SHAPE,
+                    "the network %s has nothing left of pictures of %lldx%lld: their sides are %lld at "
+                    "least (--size %lld, for pictures in folders)",
+                    mica_run_setting(run, "model"), (long long)height, (long long)width, (long long)side,
+                    (long long)side);
+}
+
+static mica_status make_trainer(mica_run *run, const mica_trainer_config *config, mica_trainer **trainer) {
+  mica_status status = explain_shape(run, mica_trainer_create(run->engine, config, trainer));
+  if (status == MICA_E_STATE && config->freeze)
+    return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, and none is left to train",
+                      config->freeze, mica_run_setting(run, "model"));
+  if (status == MICA_OK) status = mica__distil_load(run, *trainer);
+  return status;
+}
+
+/* Rows of a table in the file that a pruned network takes its widths from; 0: it has none. */
+static int64_t rows_of(const mica_run *run, const char *name) {
+  const mica_safetensors_entry *e = run->like ? mica_safetensors_find(run->like, name) : NULL;
+  return e && e->shape.rank == 2 ? e->shape.dim[0] : 0;
+}
+
+/* A pruned network has a vector for each token and position that it was trained with. */
+static mica_status check_tables(const mica_run *run) {
+  static const char *const names[] = {"positions.weight", "encoder.positions.weight"};
+  const double tokens = mica__run_fact_number(run, "vocabulary", 0);
+  const int64_t known = rows_of(run, "embed.weight");
+  if (known && tokens > 0 && tokens != (double)known)
+    return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld tokens, %.0f are wanted", (long long)known,
+                      tokens);
+  for (size_t i = 0; tokens > 0 && i < sizeof names / sizeof *names; i++) {
+    const int64_t rows = rows_of(run, names[i]);
+    const double reach = fmax(mica_run_number(run, "length"), mica_run_number(run, "context"));
+    if (rows && reach > (double)rows)
+      return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld positions, %.0f are wanted",
+                        (long long)rows, reach);
+  }
+  return MICA_OK;
+}
+
+mica_status mica__run_make_trainer(mica_run *run) {
+  mica_trainer_config *c = &run->training;
+  MICA_TRY(mica__imported_open(run));
+  MICA_TRY(set_defaults(run));
+  if (!run->network) MICA_TRY(check_network(run));
+  MICA_TRY(configure(run, c));
+  c->columns = run->columns;
+  c->column_count = run->column_count;
+  if (run->parts[MICA_PART_TRAIN].loader) {
+    const mica_batch_source source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader);
+    c->columns = source.columns;
+    c->column_count = source.column_count;
+  }
+  MICA_TRY(mica__run_add_quantizer(run, c));
+  if (run->parts[MICA_PART_TRAIN].loader) {
+    if (mica_run_setting(run, "find-lr") && mica__run_flag(run, "find-lr") && !run->resumed) {
+      MICA_TRY(mica__run_find_rate(run));
+      c->schedule.rate = mica_run_number(run, "lr");
+    }
+  }
+  MICA_TRY(check_tables(run));
+  MICA_TRY(make_trainer(run, c, &run->trainer));
+  return remark_frozen(run, mica_trainer_network(run->trainer));
+}
+
+/* --- weights to begin with --- */
+
+mica_status mica__run_take_widths(mica_run *run, const char *path) {
+  const double one = 1;
+  const bool pruned = mica__run_find_fact(run, "pruned") != NULL;
+  mica_safetensors *file = NULL;
+  if (!*path) return MICA_OK;
+  if (mica__is_model_file(path)) return MICA_OK; /* a model in ONNX has its own widths */
+  MICA_TRY(mica_safetensors_open(path, &file));
+  if (!pruned && !mica_safetensors_metadata(file, MICA_PRUNED_KEY)) {
+    mica_safetensors_close(file);
+    return MICA_OK;
+  }
+  mica_safetensors_close(run->like);
+  run->like = file;
+  return mica__run_note_numbers(run, "pruned", &one, 1);
+}
+
+/* What the run whose weights a file holds has noted beside it: weights know the columns of a table by their place
+ * alone. Files of elsewhere have no such run, or another program's config.json. */
+static mica_status check_columns(mica_run *run, const char *path) {
+  const char *slash = strrchr(path, '/');
+  unsigned char *text = NULL;
+  size_t size = 0;
+  mica__text beside = {0};
+  mica_run *origin = calloc(1, sizeof *origin);
+  mica__text_add_bytes(&beside, path, slash ? (size_t)(slash + 1 - path) : 0);
+  mica__text_add(&beside, "config.json");
+  mica_status status = origin ? mica__text_status(&beside) : mica__fail_nomem("a run");
+  if (origin) origin->lock = -1;
+  mica__attempt_begin();
+  const bool known = status == MICA_OK && mica__file_read(beside.data, &text, &size) == MICA_OK &&
+                     mica__run_parse_config(origin, beside.data, (const char *)text) == MICA_OK;
+  mica__attempt_end();
+  if (known) status = mica__units_check_columns(run, origin, path);
+  if (status == MICA_OK && !known && mica__units_number_name(run, 0))
+    status = mica__run_remark(run, "init: %s does not say which columns it reads: they are taken as they come", path);
+  free(text);
+  mica__text_free(&beside);
+  mica_run_destroy(origin);
+  return status;
+}
+
+static mica_status take_weights(mica_run *run, const char *path) {
+  mica_nn *nn = mica_trainer_network(run->trainer);
+  mica_session *session = mica_trainer_session(run->trainer);
+  mica_safetensors *file = NULL;
+  size_t taken = 0, weights = 0, frozen = 0;
+  MICA_TRY(check_columns(run, path));
+  MICA_TRY(mica_safetensors_open(path, &file));
+  mica_status status = mica_safetensors_metadata(file, "mica.quantized")
+                           ? mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path)
+                           : MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(session, info->name);
+    const mica_safetensors_entry *entry = mica_safetensors_find(file, info->name);
+    if (!tensor || info->role == MICA_NN_ROLE_OPTIMIZER || !entry) continue;
+    const bool fits =
+        entry->dtype == mica_tensor_dtype(tensor) && mica_shape_equal(entry->shape, mica_tensor_shape(tensor));
+    if (fits) status = mica_tensor_upload(mica_engine_queue(run->engine), tensor, entry->data, entry->bytes);
+    taken += fits;
+    weights += fits && info->role == MICA_NN_ROLE_WEIGHT;
+  }
+  mica_safetensors_close(file);
+  MICA_TRY(status);
+  if (taken)
+    return mica__run_remark(run, "%zu of %zu weights are taken from %s", weights, count_weights(nn, &frozen), path);
+  mica__text names = {0};
+  mica__nn_list_weights(nn, &names);
+  mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path,
+             mica_run_setting(run, "model"), names.data ? names.data : "none");
+  mica__text_free(&names);
+  return MICA_E_FORMAT;
+}
+
+mica_status mica__run_set_out(mica_run *run) {
+  const char *init = mica_run_setting(run, "init");
+  if (run->task->begin) MICA_TRY(run->task->begin(run));
+  if (run->network)
+    MICA_TRY(mica__imported_load(run));
+  else if (*init)
+    MICA_TRY(take_weights(run, init));
+  return mica__run_begin_steps(run);
+}
+
+/* --- weights that are kept --- */
+
+#define MODEL "model.safetensors"
+
+/* Exponents of ones are infinities and NaNs. */
+static bool is_finite(const mica_safetensors_entry *e) {
+  const unsigned char *bytes = e->data;
+  const size_t size = e->dtype == MICA_F32 ? 4 : 2;
+  const unsigned high = e->dtype == MICA_F16 ? 0x7c00u : 0x7f80u;
+  if (e->dtype != MICA_F32 && e->dtype != MICA_F16 && e->dtype != MICA_BF16) return true;
+  for (size_t i = size; i <= e->bytes; i += size)
+    if ((((unsigned)bytes[i - 1] << 8 | bytes[i - 2]) & high) == high) return false;
+  return true;
+}
+
+static mica_status check_finite(mica_run *run, const char *path) {
+  mica_safetensors *file = NULL;
+  const mica_safetensors_entry *wrong = NULL;
+  MICA_TRY(mica_safetensors_open(path, &file));
+  for (size_t i = 0; !wrong && i < mica_safetensors_count(file); i++)
+    if (!is_finite(mica_safetensors_at(file, i))) wrong = mica_safetensors_at(file, i);
+  mica_status status =
+      wrong ? mica__fail(MICA_E_FORMAT, MODEL ": '%s' holds numbers that are not finite", wrong->name) : MICA_OK;
+  if (status == MICA_OK) status = mica__run_note_weights_epoch(run, file);
+  mica_safetensors_close(file);
+  return status;
+}
+
+mica_status mica__run_load_weights(mica_run *run) {
+  mica_nn *nn = mica_trainer_test_network(run->trainer);
+  char *path = mica__run_path(run, MODEL);
+  char *last = mica__run_path(run, "last.safetensors");
+  const bool stopped = path && last && access(path, F_OK) != 0 && access(last, F_OK) == 0;
+  free(last);
+  if (!path) return mica__fail_nomem("a run");
+  mica_status status =
+      stopped ? mica__fail(MICA_E_NOT_FOUND,
+                           "the run in %s was stopped before it had %s; mica train --resume --out %s goes on",
+                           run->folder, MODEL, run->folder)
+              : check_finite(run, path);
+  if (status == MICA_OK) status = mica_nn_load(nn, mica_trainer_test_session(run->trainer), path, NULL);
+  free(path);
+  return mica__run_damaged(run, MODEL, status);
+}
+
+/* --- the learning rate --- */
+
+#define SWEEP_STEPS 100
+#define SWEEP_FROM 1e-6
+#define SWEEP_TO 1.0
+/* The sweep ends where the loss is so much above the lowest one. */
+#define SWEEP_WORSE 4.0
+
+/* The rate at which the smoothed loss was lowest, divided by ten: beyond it training begins to diverge (Smith 2017). */
+static mica_status sweep(mica_trainer *trainer, const mica_batch_source *source, mica_queue *queue, double *found) {
+  const double growth = pow(SWEEP_TO / SWEEP_FROM, 1.0 / SWEEP_STEPS);
+  double smooth = 0, lowest = INFINITY, rate = SWEEP_FROM;
+  *found = SWEEP_FROM;
+  MICA_TRY(source->seek(source->user, 0, 0));
+  for (int i = 0; i < SWEEP_STEPS; i++, rate *= growth) {
+    mica_batch batch = {0};
+    mica_metrics metrics;
+    MICA_TRY(source->next(source->user, queue, &batch));
+    if (!batch.count) MICA_TRY(source->next(source->user, queue, &batch));
+    if (!batch.count) break;
+    MICA_TRY(mica_trainer_step(trainer, &batch));
+    mica__attempt_begin();
+    mica_status status = mica_trainer_take_metrics(trainer, &metrics);
+    if (status != MICA_OK && status != MICA_E_NUMERIC) return mica__attempt_pass(status);
+    mica__attempt_end();
+    if (status == MICA_E_NUMERIC) break;
+    smooth = i ? 0.9 * smooth + 0.1 * metrics.loss : metrics.loss;
+    if (smooth < lowest) lowest = smooth, *found = rate;
+    if (smooth > SWEEP_WORSE * lowest && i > 10) break;
+  }
+  *found /= 10;
+  return MICA_OK;
+}
+
+mica_status mica__run_find_rate(mica_run *run) {
+  const mica_batch_source source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader);
+  mica_trainer_config config = run->training;
+  mica_trainer *trainer = NULL;
+  char text[32];
+  double rate = 0;
+  config.schedule = (mica_schedule_config){.kind = MICA_SCHEDULE_EXPONENTIAL, .rate = SWEEP_FROM, .every = 1};
+  config.schedule.gamma = pow(SWEEP_TO / SWEEP_FROM, 1.0 / SWEEP_STEPS);
+  config.folder = NULL;
+  config.report = NULL;
+  MICA_TRY(make_trainer(run, &config, &trainer));
+  /* The sweep begins with the weights that training begins with. */
+  run->trainer = trainer;
+  mica_status status = mica__run_set_out(run);
+  if (status == MICA_OK) status = sweep(trainer, &source, mica_engine_queue(run->engine), &rate);
+  run->trainer = NULL;
+  mica_trainer_destroy(trainer);
+  MICA_TRY(status);
+  mica__snprintf(text, sizeof text, "%.3g", rate);
+  return mica__run_set(run, "lr", text);
+}

@@ -1,0 +1,101 @@
+/* Runs and their models, opened to evaluate and to predict. */
+#include "run/run.h"
+
+#include <mica/onnx.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static mica_status take_own_widths(mica_run *run) {
+  char *path = mica__run_path(run, "model.safetensors");
+  if (!path) return mica__fail_nomem("a run");
+  mica_status status = mica__run_take_widths(run, path);
+  free(path);
+  return status;
+}
+
+/* Integers are computed as such, and a model in ONNX as it was trained. */
+static mica_status check_precision(const mica_run *run) {
+  if (!run->precision || !strcmp(run->precision, "f32")) return MICA_OK;
+  if (!mica__run_is_quantized(run) && !run->network) return MICA_OK;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s is computed as it is, not in %s: %s", run->folder, run->precision,
+                    run->network ? "its network is a model in ONNX, which mica export and mica run --precision take"
+                                 : "its weights are integers");
+}
+
+static mica_status open_run(mica_run *run) {
+  MICA_TRY(mica__run_open_facts(run));
+  MICA_TRY(check_precision(run));
+  if (mica__run_find_fact(run, "pruned")) MICA_TRY(take_own_widths(run));
+  MICA_TRY(mica__run_make_trainer(run));
+  return mica__run_load_weights(run);
+}
+
+/* A model that mica_run_export wrote; it is of f32, whatever the run was trained in. */
+static mica_status open_model(mica_run *run) {
+  MICA_TRY(mica__run_make_engine(run));
+  MICA_TRY(mica_onnx_open(run->folder, &run->model));
+  const char *config = mica_onnx_metadata(run->model, "mica.config");
+  if (!config)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s was not written by mica export: its metadata do not say what it predicts from what; "
+                      "mica run computes it",
+                      run->folder);
+  MICA_TRY(mica__run_parse_config(run, run->folder, config));
+  if (!run->task->by_samples)
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s is a model of the task %s, of which mica predict takes runs alone; mica run computes it",
+                      run->folder, run->task->name);
+  MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_note_kinds(run));
+  MICA_TRY(mica__run_recall_columns(run));
+  const mica_onnx_runner_config how = {.dtype = run->precision ? mica__run_precision(run) : MICA_F32};
+  return mica_onnx_runner_create(run->engine, run->model, &how, &run->runner);
+}
+
+static bool ends_in(const char *name, const char *end) {
+  const size_t n = strlen(name), m = strlen(end);
+  return n > m && !strcmp(name + n - m, end);
+}
+
+/* MICA_E_INVALID for a file of a run, or of weights alone, in the place of the run's folder. */
+static mica_status check_file(const char *path) {
+  static const char *const ends[] = {".safetensors", ".json", ".csv", ".html"};
+  const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+  mica__text config = {0};
+  bool other = strstr(name, ".tfevents.") || !strcmp(name, MICA__NETWORK_FILE);
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) other = other || ends_in(path, ends[i]);
+  if (!other) return MICA_OK;
+  mica__text_addf(&config, "%.*sconfig.json", (int)(name - path), path);
+  mica_status status = mica__text_status(&config);
+  const bool within = status == MICA_OK && access(config.data, F_OK) == 0;
+  mica__text_free(&config);
+  MICA_TRY(status);
+  if (within && slash)
+    return mica__fail(MICA_E_INVALID, "%s is a file of the run in %.*s: name that folder", path,
+                      (int)(slash - path ? slash - path : 1), path);
+  if (within) return mica__fail(MICA_E_INVALID, "%s is a file of the run in this folder: name the folder, as .", path);
+  if (!strcmp(name, MICA__NETWORK_FILE)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s is no model to open: name the folder of a run, or a model that was exported",
+                    path);
+}
+
+mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica_run_open_config *config,
+                             mica_run **out) {
+  static const char *const known[] = {"f32", "f16", "bf16"};
+  struct stat about;
+  const char *precision = NULL;
+  if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_run_open: a pointer is NULL");
+  for (size_t i = 0; config && config->precision && i < sizeof known / sizeof *known; i++)
+    if (!strcmp(known[i], config->precision)) precision = known[i];
+  if (config && config->precision && !precision)
+    return mica__fail(MICA_E_INVALID, "the precision \"%s\" is none of f32, f16 and bf16", config->precision);
+  const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
+  if (file) MICA_TRY(check_file(folder));
+  return mica__run_open_folder(engine, folder, precision, file ? open_model : open_run, out);
+}
+
+mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **out) {
+  return mica_run_open_as(engine, folder, NULL, out);
+}

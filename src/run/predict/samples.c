@@ -1,0 +1,450 @@
+/* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
+#include "data/picture/image.h"
+#include "data/source.h"
+#include "data/table/table.h"
+#include "run/run.h"
+
+#include <math.h>
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Samples are run in batches of so many, all of one shape but the last. */
+#define MOST_SAMPLES 1000000
+
+void mica__samples_free(mica__samples *s) {
+  for (int64_t i = 0; s->pixels && i < s->count; i++) free(s->pixels[i]);
+  for (int64_t i = 0; s->names && i < s->count; i++) free(s->names[i]);
+  free(s->pixels);
+  free(s->names);
+  free(s->inputs);
+  free(s->categories);
+  free(s->truths);
+  free(s->labels);
+  *s = (mica__samples){0};
+}
+
+static mica_shape input_of(const mica_run *run) {
+  size_t rank = 0;
+  mica_shape shape = {.rank = 0};
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  for (size_t i = 0; input && i < rank && i < MICA_MAX_RANK; i++) shape.dim[shape.rank++] = (int64_t)input[i];
+  return shape;
+}
+
+static mica_status make(const mica_run *run, int64_t count, mica__samples *s) {
+  const mica_shape input = input_of(run);
+  if (count < 1 || count > MOST_SAMPLES)
+    return mica__fail(MICA_E_INVALID, "1 to %d samples are predicted at once, not %lld", MOST_SAMPLES,
+                      (long long)count);
+  *s = (mica__samples){.count = count, .size = input.rank > 0};
+  for (int32_t i = 0; i < input.rank; i++) s->size *= input.dim[i];
+  s->pixels = calloc((size_t)count, sizeof *s->pixels);
+  s->names = calloc((size_t)count, sizeof *s->names);
+  s->inputs = calloc((size_t)count * (size_t)s->size + 1, sizeof *s->inputs);
+  s->categories = calloc((size_t)count * mica__run_categories(run) + 1, sizeof *s->categories);
+  s->truths = calloc((size_t)count, sizeof *s->truths);
+  for (int64_t i = 0; s->truths && i < count; i++) s->truths[i] = NAN;
+  return s->pixels && s->names && s->inputs && s->categories && s->truths ? MICA_OK : mica__fail_nomem("samples");
+}
+
+/* Normalises like the loader: u8 in units of 255, by channel or by index in a row. numbers NULL: from the pixels. */
+static void normalise(const mica_run *run, mica__samples *s, int64_t i, const float *numbers) {
+  size_t count = 0;
+  const double *mean = mica_run_fact_numbers(run, "mean", &count);
+  const double *deviation = mica_run_fact_numbers(run, "deviation", NULL);
+  const int64_t plane = count ? s->size / (int64_t)count : s->size;
+  float *to = s->inputs + i * s->size;
+  for (int64_t k = 0; k < s->size; k++) {
+    const float x = numbers ? numbers[k] : (float)s->pixels[i][k] / 255;
+    to[k] = mean && deviation ? (x - (float)mean[k / plane]) / (float)deviation[k / plane] : x;
+  }
+}
+
+static mica_status take_pixels(const mica_run *run, mica__samples *s, int64_t i, const uint8_t *pixels) {
+  s->pixels[i] = malloc((size_t)s->size);
+  if (!s->pixels[i]) return mica__fail_nomem("samples");
+  memcpy(s->pixels[i], pixels, (size_t)s->size);
+  normalise(run, s, i, NULL);
+  return MICA_OK;
+}
+
+static mica_status name_sample(mica__samples *s, int64_t i, const char *text) {
+  s->names[i] = mica__strdup(text);
+  return s->names[i] ? MICA_OK : mica__fail_nomem("samples");
+}
+
+/* "row 7": the line of the table. */
+static char *row_name(unsigned long long line) {
+  char text[48];
+  snprintf(text, sizeof text, "row %llu", line);
+  return mica__strdup(text);
+}
+
+char *mica__sample_name(const mica_dataset *data, uint64_t sample) {
+  const char *file = mica_dataset_file(data, sample);
+  const uint64_t line = mica_dataset_line(data, sample);
+  char text[48];
+  if (file) return mica__strdup(file);
+  if (line) return row_name(line);
+  snprintf(text, sizeof text, "sample %llu", (unsigned long long)sample);
+  return mica__strdup(text);
+}
+
+/* --- pictures --- */
+
+static mica_status add_path(mica__paths *p, const char *folder, const char *name) {
+  mica__text path = {0};
+  if (p->count == p->capacity) {
+    const size_t capacity = p->capacity ? 2 * p->capacity : 16;
+    char **grown = realloc(p->list, capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("samples");
+    p->list = grown;
+    p->capacity = capacity;
+  }
+  mica__text_addf(&path, folder ? "%s/%s" : "%s%s", folder ? folder : "", name);
+  MICA_TRY(mica__text_status(&path));
+  p->list[p->count++] = path.data;
+  return MICA_OK;
+}
+
+typedef struct kind {
+  const char *name, *list; /* for sentences */
+  const char *ends[8];
+} kind;
+
+static const kind pictures_kind = {"picture", ".png, .jpg, .jpeg", {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"}};
+static const kind sounds_kind = {"recording", ".wav, .flac, .ogg", {".wav", ".flac", ".ogg", ".WAV", ".FLAC", ".OGG"}};
+
+static bool is_of(const kind *k, const char *name) {
+  for (size_t i = 0; k->ends[i]; i++) {
+    const size_t n = strlen(name), m = strlen(k->ends[i]);
+    if (n > m && !strcmp(name + n - m, k->ends[i])) return true;
+  }
+  return false;
+}
+
+/* The files of the kind in a folder; where there are none and it is `whole` those of the folders in it, as of
+ * classes. */
+static mica_status add_folder(const kind *k, mica__paths *p, const char *folder, bool whole) {
+  mica__names names;
+  const size_t before = p->count;
+  MICA_TRY(mica__names_read(folder, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++)
+    if (is_of(k, names.names[i])) status = add_path(p, folder, names.names[i]);
+  const bool none = p->count == before;
+  for (size_t i = 0; status == MICA_OK && whole && none && i < names.count; i++) {
+    char *path = NULL;
+    status = mica__path_join(folder, names.names[i], &path);
+    if (status == MICA_OK && mica__is_folder(path)) status = add_folder(k, p, path, false);
+    free(path);
+  }
+  mica__names_free(&names);
+  if (status == MICA_OK && whole && p->count == before)
+    return mica__fail(MICA_E_NOT_FOUND, "%s: the folder holds no %s (%s), nor do those in it", folder, k->name,
+                      k->list);
+  return status;
+}
+
+bool mica__run_hears(const mica_run *run) { return mica__run_fact_number(run, "rate", 0) > 0; }
+
+mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths) {
+  const kind *k = mica__run_hears(run) ? &sounds_kind : &pictures_kind;
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
+    struct stat about;
+    const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
+    status = folder ? add_folder(k, paths, input->files[i], true) : add_path(paths, NULL, input->files[i]);
+  }
+  if (status != MICA_OK || k != &pictures_kind) return status;
+  mica__text sentence = {0};
+  if (mica__pictures_with_alpha((const char *const *)paths->list, paths->count, &sentence))
+    status = mica__text_status(&sentence);
+  if (status == MICA_OK && sentence.length) status = mica__run_remark(run, "%s", sentence.data);
+  mica__text_free(&sentence);
+  return status;
+}
+
+void mica__paths_free(mica__paths *paths) {
+  for (size_t i = 0; i < paths->count; i++) free(paths->list[i]);
+  free(paths->list);
+  *paths = (mica__paths){0};
+}
+
+static mica_status read_pictures(const mica_run *run, const mica__paths *p, mica__samples *s) {
+  const mica_shape size = input_of(run);
+  MICA_TRY(make(run, (int64_t)p->count, s));
+  for (int64_t i = 0; i < s->count; i++) {
+    mica_shape shape;
+    uint8_t *pixels = NULL;
+    MICA_TRY(mica_image_read(p->list[i], size, &pixels, &shape));
+    mica_status status = take_pixels(run, s, i, pixels);
+    mica_free(pixels);
+    MICA_TRY(status);
+    MICA_TRY(name_sample(s, i, p->list[i]));
+  }
+  return MICA_OK;
+}
+
+/* --- tables --- */
+
+static mica_status read_dataset(mica_run *run, const char *path, mica_part part, int64_t count, mica__samples *s) {
+  mica_dataset *data = NULL;
+  bool whole = false;
+  mica_status status = mica__run_open_given(run, path, part, &whole, &data);
+  MICA_TRY(status);
+  status = run->task->fits(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
+  const int64_t all = (int64_t)mica_dataset_count(data);
+  if (status == MICA_OK) status = mica__samples_of(run, data, 0, count > 0 && count < all ? count : all, s);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+/* Opens a table by the run's outline, or of runs that know no names one with an answer as it is. */
+static mica_status open_rows(const mica_run *run, const char *name, char *content, size_t size, mica_dataset **data) {
+  mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  size_t columns = 0;
+  MICA_TRY(mica__table_width(name, content, size, &columns));
+  const size_t inputs = (size_t)mica__run_fact_number(run, "input", 0);
+  config.like = run->outlined || columns != inputs + 1 ? run->outline : NULL;
+  config.keep_unlabelled = true;
+  MICA_TRY(mica__table_read(name, content, size, &config, data));
+  mica_status status = mica__run_fill(run, *data);
+  if (status != MICA_OK) mica_dataset_destroy(*data);
+  return status;
+}
+
+static mica_status read_named(mica_run *run, const char *name, char *content, mica__samples *s) {
+  const size_t categories = mica__run_categories(run);
+  mica__category_rows rows = {0};
+  mica_status status = mica__category_rows_read(run, name, content, &rows);
+  if (status == MICA_OK) status = make(run, rows.count, s);
+  for (int64_t i = 0; status == MICA_OK && i < rows.count; i++) {
+    normalise(run, s, i, rows.numbers + i * s->size);
+    s->truths[i] = rows.truths[i];
+    s->names[i] = row_name((unsigned long long)rows.lines[i]);
+    if (!s->names[i]) status = mica__fail_nomem("samples");
+  }
+  if (status == MICA_OK)
+    memcpy(s->categories, rows.categories, (size_t)rows.count * categories * sizeof *s->categories);
+  mica__category_rows_free(&rows);
+  return status;
+}
+
+/* Without names a further column is told by where it stands alone. */
+static mica_status remark_truths(mica_run *run, const mica_dataset *data) {
+  const mica__schema *schema = data->store->schema;
+  for (size_t i = 0; schema && !schema->header && i < schema->count; i++)
+    if (schema->fields[i].label)
+      return mica__run_remark(run, "%s has no line of names: its column %zu is taken for the answers",
+                              mica_dataset_name(data), schema->fields[i].at + 1);
+  return MICA_OK;
+}
+
+/* Rows, with answers or without. */
+static mica_status read_rows(mica_run *run, const char *name, char *content, size_t size, mica__samples *s) {
+  mica_dataset *data = NULL;
+  if (mica__run_categories(run)) return read_named(run, name, content, s);
+  MICA_TRY(open_rows(run, name, content, size, &data));
+  const bool answers = mica__store_label(data->store) != NULL;
+  mica_status status = answers ? run->task->fits(run, data) : mica__run_fits_input(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
+  if (status == MICA_OK && answers) status = remark_truths(run, data);
+  if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+static mica_status read_table(mica_run *run, const char *path, mica__samples *s) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = read_rows(run, path, (char *)content, size, s);
+  free(content);
+  return status;
+}
+
+/* --- arrays --- */
+
+/* Inputs as training takes them, without answers: of an npy file the shape says what is a sample. */
+static mica_status read_array(mica_run *run, const char *path, mica__samples *s) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  mica_dataset *data = NULL;
+  if (mica__run_categories(run))
+    return mica__fail(MICA_E_INVALID,
+                      "%s: the network reads classes beside numbers, which an array has not: a table has", path);
+  MICA_TRY(mica__arrays_open_inputs(path, &config, &data));
+  mica_status status = mica__run_fits_input(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
+  if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+/* --- all of them --- */
+
+static mica_status take_categories(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
+  const size_t categories = mica__run_categories(run);
+  for (size_t k = 0; k < categories; k++) {
+    size_t column = 0;
+    int32_t *map = NULL;
+    mica_status status = mica__run_map_category(run, data, k, &column, &map);
+    for (int64_t i = 0; status == MICA_OK && i < s->count; i++) {
+      int32_t *to = &s->categories[(size_t)i * categories + k];
+      status = mica_dataset_read(data, column, from + (uint64_t)i, to, sizeof *to);
+      if (map && *to >= 0) *to = map[*to];
+    }
+    free(map);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+/* Several labels a sample, where the data have them. */
+static mica_status take_labels(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
+  const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "label_column"));
+  const mica_column *label = mica_dataset_column(data, column);
+  if (!label || label->kind != MICA_COLUMN_KIND_CLASSES) return MICA_OK;
+  const size_t labels = (size_t)label->classes;
+  s->labels = malloc((size_t)s->count * labels + 1);
+  if (!s->labels) return mica__fail_nomem("samples");
+  for (int64_t i = 0; i < s->count; i++)
+    MICA_TRY(mica_dataset_read(data, column, from + (uint64_t)i, s->labels + (size_t)i * labels, labels));
+  return MICA_OK;
+}
+
+mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
+                             mica__samples *s) {
+  int32_t *map = NULL;
+  const bool pixels = mica_dataset_dtype(data) == MICA_U8;
+  const size_t bytes = mica_dataset_input_bytes(data);
+  const bool answers = mica__store_label(data->store) != NULL;
+  const double base = mica__run_label_base(run);
+  MICA_TRY(make(run, count, s));
+  int64_t *order = NULL;
+  float *row = malloc(((size_t)s->size + 1) * sizeof *row);
+  void *input = malloc(bytes + 1);
+  mica_status status = input && row ? MICA_OK : mica__fail_nomem("samples");
+  if (status == MICA_OK && mica__run_categories(run) && bytes) status = mica__run_find_order(run, data, &order);
+  if (status == MICA_OK && mica_dataset_classes(data)) status = mica__run_map_classes(run, data, &map);
+  if (status == MICA_OK) status = take_categories(run, data, from, s);
+  if (status == MICA_OK) status = take_labels(run, data, from, s);
+  for (int64_t i = 0; status == MICA_OK && i < count; i++) {
+    const uint64_t sample = from + (uint64_t)i;
+    if (bytes) status = mica_dataset_input(data, sample, input, bytes);
+    if (status == MICA_OK && pixels) status = take_pixels(run, s, i, input);
+    for (int64_t k = 0; status == MICA_OK && order && k < s->size; k++) row[k] = ((const float *)input)[order[k]];
+    if (status == MICA_OK && !pixels) normalise(run, s, i, order ? row : input);
+    if (status == MICA_OK && !(s->names[i] = mica__sample_name(data, sample))) status = mica__fail_nomem("samples");
+    const int32_t label = mica_dataset_classes(data) ? mica_dataset_label(data, sample) : -1;
+    s->truths[i] =
+        !answers ? (double)NAN
+        : label < 0
+            ? mica_dataset_classes(data) ? (double)NAN : mica__run_above_base(mica_dataset_target(data, sample), base)
+        : map ? map[label]
+              : label;
+  }
+  free(order);
+  free(row);
+  free(map);
+  free(input);
+  return status;
+}
+
+mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica__samples *s) {
+  const bool pictures = input_of(run).rank == 3;
+  mica__paths list = {0};
+  mica_status status = MICA_OK;
+  if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
+  if (input->text) {
+    if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
+    char *copy = mica__strdup(input->text);
+    status = copy ? read_rows(run, input->name ? input->name : "the text", copy, strlen(copy), s)
+                  : mica__fail_nomem("samples");
+    free(copy);
+    return status;
+  }
+  if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+  if (input->file_count == 1 && mica__name_ends(input->files[0], ".npy")) return read_array(run, input->files[0], s);
+  if (!pictures) {
+    if (mica__is_folder(input->files[0]))
+      return mica__fail(MICA_E_INVALID,
+                        "%s is a folder: the network was trained on rows of numbers, as a table has them",
+                        input->files[0]);
+    if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "one table at a time is predicted from");
+    return is_of(&pictures_kind, input->files[0])
+               ? mica__fail(MICA_E_INVALID, "%s: the network was not trained on pictures", input->files[0])
+               : read_table(run, input->files[0], s);
+  }
+  status = mica__paths_find(run, input, &list);
+  if (status == MICA_OK) status = read_pictures(run, &list, s);
+  mica__paths_free(&list);
+  return status;
+}
+
+/* Samples `from` and following on the device: numbers or pixels, then each category. */
+static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, int64_t count, mica_feed *feeds,
+                          size_t *feed_count) {
+  const mica_shape input = input_of(run);
+  const size_t categories = mica__run_categories(run);
+  mica_shape shape = {.rank = input.rank + 1, .dim = {count}};
+  mica_tensor *x = NULL;
+  memcpy(shape.dim + 1, input.dim, (size_t)input.rank * sizeof *shape.dim);
+  if (input.rank) {
+    MICA_TRY(mica_tensor_create_from(run->engine, MICA_F32, shape, s->inputs + from * s->size, &x));
+    feeds[(*feed_count)++] = (mica_feed){mica__run_fact_text(run, "input_column"), x};
+  }
+  int32_t *column = malloc((size_t)count * sizeof *column);
+  mica_status status = column ? MICA_OK : mica__fail_nomem("samples");
+  for (size_t k = 0; status == MICA_OK && k < categories; k++) {
+    for (int64_t i = 0; i < count; i++) column[i] = s->categories[(size_t)(from + i) * categories + k];
+    status = mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(count), column, &x);
+    if (status == MICA_OK) feeds[(*feed_count)++] = (mica_feed){mica__run_category(run, k).name, x};
+  }
+  free(column);
+  return status;
+}
+
+/* Runs the model on the feeds; *result is one of its outputs, NULL where it has none of the name. */
+static mica_status run_model(const mica_run *run, const mica_feed *feeds, size_t count, const char *output,
+                             const mica_tensor **result) {
+  mica_onnx_feed *given = calloc(count + 1, sizeof *given);
+  *result = NULL;
+  if (!given) return mica__fail_nomem("samples");
+  for (size_t i = 0; i < count; i++) given[i] = (mica_onnx_feed){.name = feeds[i].name, .tensor = feeds[i].tensor};
+  mica_status status = mica_onnx_run(run->runner, mica_engine_queue(run->engine), given, count);
+  free(given);
+  for (size_t i = 0; status == MICA_OK && i < mica_onnx_output_count(run->model); i++)
+    if (!strcmp(mica_onnx_output_port(run->model, i).name, output)) *result = mica_onnx_output(run->runner, i);
+  return status;
+}
+
+static mica_status run_trainer(const mica_run *run, const mica_feed *feeds, size_t count, int64_t samples,
+                               const char *output, const mica_tensor **result) {
+  const mica_batch batch = {.count = samples, .tensors = feeds, .tensor_count = count};
+  MICA_TRY(mica_trainer_predict(run->trainer, &batch));
+  *result = mica_trainer_output(run->trainer, output);
+  return MICA_OK;
+}
+
+mica_status mica__samples_infer(mica_run *run, const mica__samples *s, int64_t from, int64_t count, const char *output,
+                                int64_t width, float *outputs) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  size_t feed_count = 0;
+  mica_feed *feeds = calloc(mica__run_categories(run) + 1, sizeof *feeds);
+  mica_status status = feeds ? upload(run, s, from, count, feeds, &feed_count) : mica__fail_nomem("samples");
+  const mica_tensor *result = NULL;
+  if (status == MICA_OK)
+    status = run->runner ? run_model(run, feeds, feed_count, output, &result)
+                         : run_trainer(run, feeds, feed_count, count, output, &result);
+  if (status == MICA_OK && (!result || mica_tensor_bytes(result) != (size_t)(count * width) * sizeof *outputs))
+    status = mica__fail(MICA_E_STATE, "the network has no output '%s' of %lld numbers", output, (long long)width);
+  if (status == MICA_OK) status = mica_tensor_download(queue, result, outputs, mica_tensor_bytes(result));
+  for (size_t i = 0; i < feed_count; i++) mica_tensor_destroy((mica_tensor *)feeds[i].tensor);
+  free(feeds);
+  return status;
+}

@@ -1,0 +1,535 @@
+/* Runs: created from data and settings, or opened from their folder; evaluated, asked and shown. */
+#include "run/run.h"
+#include "report/report.h"
+#include "train/train.h"
+
+#include <limits.h>
+#include <math.h>
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- before data are read --- */
+
+static mica_status no_memory(void) { return mica__fail_nomem("a run"); }
+
+mica_status mica_run_check(const mica_run_config *c) {
+  struct stat about;
+  if (!c || (c->setting_count && !c->settings)) return mica__fail(MICA_E_INVALID, "mica_run_check: a pointer is NULL");
+  MICA_TRY(mica__settings_check(c->task, c->settings, c->setting_count));
+  bool rate = false, found = false;
+  for (size_t i = 0; i < c->setting_count; i++) {
+    rate = rate || !strcmp(c->settings[i].name, "lr");
+    found = found || (!strcmp(c->settings[i].name, "find-lr") && !strcmp(c->settings[i].value, "true"));
+  }
+  if (rate && found) return mica__fail(MICA_E_INVALID, "lr gives the rate that find-lr finds: one of the two");
+  if (found && c->communicator)
+    return mica__fail(MICA_E_INVALID, "find-lr is for one rank: give several the rate that it finds by lr");
+  mica__layout layout;
+  MICA_TRY(mica__layout_parse(c->parallel, c->communicator ? c->communicator->ranks : 1, &layout));
+  if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
+  if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
+  if ((c->data && !*c->data) || (c->folder && !*c->folder))
+    return mica__fail(MICA_E_INVALID, "the path of the %s is empty", c->data && !*c->data ? "data" : "folder");
+  const bool writes = !c->communicator || c->communicator->rank == 0;
+  if (c->folder && !c->resume && writes) MICA_TRY(mica__run_check_free(c->folder));
+  if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+    return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", c->data);
+  return MICA_OK;
+}
+
+/* --- creation --- */
+
+/* The path becomes absolute, since the run may be resumed from another folder. */
+static mica_status take_data_path(mica_run *run, const char *data) {
+  char whole[PATH_MAX];
+  char *copy = mica__strdup(realpath(data, whole) ? whole : data);
+  if (!copy) return no_memory();
+  free(run->data);
+  run->data = copy;
+  return MICA_OK;
+}
+
+static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_config *config, const char *folder) {
+  run->engine = engine;
+  run->lock = run->network_file = -1;
+  run->weights_epoch = -1;
+  if (config) run->config = *config;
+  run->resumed = run->config.resume;
+  MICA_TRY(mica__run_take_layout(run));
+  if (folder && !(run->folder = mica__strdup(folder))) return no_memory();
+  return MICA_OK;
+}
+
+static mica_status take_task(mica_run *run) {
+  const char *name = run->config.task;
+  if (!name) return MICA_OK;
+  if (run->task && strcmp(run->task->name, name) != 0)
+    return mica__fail(MICA_E_INVALID, "the task is %s in the run that is resumed, and cannot become %s",
+                      run->task->name, name);
+  run->task = mica__task_find(name);
+  return run->task ? MICA_OK : MICA_E_INVALID;
+}
+
+/* A run of more than an epoch has a checkpoint: where it lacks, beginning again would throw away what was trained. */
+static mica_status begin_again(mica_run *run) {
+  char *model = mica__run_path(run, "model.safetensors"), *path = mica__run_path(run, "history.csv");
+  mica_history *history = NULL;
+  mica_status status = model && path ? MICA_OK : no_memory();
+  bool trained = status == MICA_OK && access(model, F_OK) == 0;
+  if (status == MICA_OK && !trained && access(path, R_OK) == 0) {
+    mica__attempt_begin();
+    const mica_status read = mica_history_read(path, &history);
+    mica__attempt_end();
+    if (read == MICA_E_NOMEM) status = no_memory();
+    trained = read == MICA_OK && mica_history_rows(history) > 1;
+    mica_history_destroy(history);
+  }
+  free(model);
+  free(path);
+  if (status == MICA_OK && trained)
+    status = mica__fail(MICA_E_NOT_FOUND, "there is no %s/last.safetensors to go on from, though the run was trained",
+                        run->folder);
+  return status == MICA_OK ? mica__run_set_out(run) : status;
+}
+
+/* The rest of a creation that resumes: the checkpoint. A run that was killed before its first one begins again. */
+static mica_status go_on(mica_run *run) {
+  char *last = mica__run_path(run, "last.safetensors");
+  if (!last) return no_memory();
+  mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : begin_again(run);
+  char *best = status == MICA_E_FORMAT ? mica__run_path(run, "best.safetensors") : NULL;
+  if (best && access(best, R_OK) == 0)
+    status =
+        mica__fail(status, "%s; %s is the checkpoint of the best epoch: copied over it, the run goes on from there",
+                   mica_error_message(), best);
+  free(best);
+  free(last);
+  MICA_TRY(status);
+  const long long done = (long long)mica_trainer_epoch(run->trainer);
+  const double asked = mica_run_number(run, "epochs");
+  if ((double)done < asked || (!run->changed && asked == run->epochs_before)) return MICA_OK;
+  if (!run->changed && run->epochs_before > (double)done) return mica__run_end_early(run, done);
+  return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done, %g asked for; %s cannot change", done,
+                    asked, run->changed ? run->changed : "epochs");
+}
+
+/* Weights of which none counts would make every loss 0 / 0. */
+static mica_status check_class_weights(const mica_run *run) {
+  size_t count = 0;
+  const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
+  bool all = weights != NULL;
+  for (size_t i = 0; i < count; i++) all = all && weights[i] == 0;
+  return all ? mica__fail(MICA_E_INVALID, "class-weights are all 0: no sample would count") : MICA_OK;
+}
+
+/* Says of what nothing can be learned. */
+static mica_status remark_data(mica_run *run) {
+  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const uint64_t count = mica_dataset_count(data);
+  MICA_TRY(mica__run_remark_coarse(run));
+  if (count == 1) return mica__run_remark(run, "there is one sample to train on");
+  if (!mica_dataset_classes(data) || mica__run_find_fact(run, "several")) return MICA_OK;
+  for (uint64_t i = 1; i < count; i++)
+    if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
+  return mica__run_remark(run, "all samples are of one class, '%s': nothing is to be told apart",
+                          mica_dataset_class_name(data, mica_dataset_label(data, 0)));
+}
+
+mica_status mica__run_make_engine(mica_run *run) {
+  if (run->engine) return MICA_OK;
+  run->own_engine = true;
+  return mica_engine_create(NULL, &run->engine);
+}
+
+mica_status mica__run_open_facts(mica_run *run) {
+  MICA_TRY(mica__run_read_config(run));
+  MICA_TRY(mica__run_make_engine(run));
+  MICA_TRY(run->task->prepare(run));
+  MICA_TRY(mica__run_note_kinds(run));
+  MICA_TRY(mica__imported_open(run));
+  return mica__run_recall_columns(run);
+}
+
+mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
+                                  mica_status (*open)(mica_run *run), mica_run **out) {
+  mica_run *run = calloc(1, sizeof *run);
+  mica_status status = run ? begin(run, engine, NULL, folder) : no_memory();
+  if (run) run->precision = precision;
+  if (status == MICA_OK) status = open(run);
+  if (status == MICA_OK)
+    *out = run;
+  else
+    mica_run_destroy(run);
+  return status;
+}
+
+/* A model in ONNX, with the facts of the run that it was exported from where it has such. */
+static mica_status open_teaching_model(mica_run *run) {
+  MICA_TRY(mica_onnx_open(run->folder, &run->model));
+  return mica__imported_facts(run, run->folder, run->model);
+}
+
+/* Opens what the setting "teacher" names; an absolute path from now on, since the run may be resumed from elsewhere. */
+static mica_status open_teacher(mica_run *run) {
+  const char *folder = mica_run_setting(run, "teacher");
+  char whole[PATH_MAX];
+  struct stat about;
+  if (!*folder) return MICA_OK;
+  if (realpath(folder, whole)) MICA_TRY(mica__run_set(run, "teacher", whole));
+  folder = mica_run_setting(run, "teacher");
+  const bool file = stat(folder, &about) == 0 && !S_ISDIR(about.st_mode);
+  if (file && !mica__is_model_file(folder))
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run, and no model NAME.onnx", folder);
+  MICA_TRY(mica__run_open_folder(run->engine, folder, NULL, file ? open_teaching_model : mica__run_open_facts,
+                                 &run->teacher.run));
+  MICA_TRY(mica__distil_begin(run));
+  if (run->teacher.weights) MICA_TRY(mica__run_note_weights_epoch(run->teacher.run, run->teacher.weights));
+  const char *unfinished = mica_run_stopped(run->teacher.run);
+  return unfinished ? mica__run_remark(run, "the teacher: %s", unfinished) : MICA_OK;
+}
+
+/* The widths of a pruned network: those of the checkpoint to go on from, else those of the file to begin with. */
+static mica_status take_widths(mica_run *run) {
+  char *last = run->resumed ? mica__run_path(run, "last.safetensors") : NULL;
+  if (run->resumed && !last) return no_memory();
+  const bool begun = last && access(last, F_OK) == 0;
+  mica_status status = begun && !mica__run_find_fact(run, "pruned")
+                           ? MICA_OK
+                           : mica__run_take_widths(run, begun ? last : mica_run_setting(run, "init"));
+  free(last);
+  return status;
+}
+
+static mica_status create(mica_run *run) {
+  if (run->resumed) {
+    MICA_TRY(mica__run_lock(run));
+    MICA_TRY(mica__run_read_config(run));
+    if (!strcmp(mica__run_fact_text(run, "version"), "0.2"))
+      return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of Mica 0.2, which cannot be resumed; it can be used",
+                        run->folder);
+  }
+  MICA_TRY(take_task(run));
+  mica__run_take_rows(run);
+  const mica_dataset *given = run->config.dataset;
+  if (given || run->config.data) MICA_TRY(take_data_path(run, given ? mica_dataset_name(given) : run->config.data));
+  MICA_TRY(run->task ? mica__run_take_settings(run) : mica__run_take_common(run));
+  MICA_TRY(mica__run_check_data(run));
+  MICA_TRY(mica__run_open_data(run));
+  MICA_TRY(check_class_weights(run));
+  MICA_TRY(remark_data(run));
+  if (run->other_data) MICA_TRY(mica__run_remark_other(run, run->folder));
+  MICA_TRY(mica__run_remark_alone(run));
+  MICA_TRY(mica__run_remark_idle(run));
+  MICA_TRY(open_teacher(run));
+  MICA_TRY(take_widths(run));
+  mica__run_configure_record(run);
+  MICA_TRY(mica__run_make_trainer(run));
+  MICA_TRY(run->resumed ? go_on(run) : mica__run_set_out(run));
+  MICA_TRY(mica__run_check_ranks(run));
+  if (mica__run_rank(run) != 0) {
+    free(run->folder);
+    run->folder = NULL;
+  }
+  /* The folder is made last of all, when everything else has succeeded. */
+  if (run->folder) MICA_TRY(mica__run_make_folder(run));
+  return mica__run_lock(run);
+}
+
+mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **out) {
+  if (!config || !out) return mica__fail(MICA_E_INVALID, "mica_run_create: a pointer is NULL");
+  /* What one rank alone finds wrong, such as a folder that is taken, ends the others too. */
+  mica_status status = mica_run_check(config);
+  mica_run *run = status == MICA_OK ? calloc(1, sizeof *run) : NULL;
+  if (status == MICA_OK) status = run ? begin(run, engine, config, config->folder) : no_memory();
+  if (status == MICA_OK) status = create(run);
+  if (status != MICA_OK && !(run && run->refused)) mica_communicator_abort(config->communicator, mica_error_message());
+  if (status == MICA_OK)
+    *out = run;
+  else
+    mica_run_destroy(run);
+  return status;
+}
+
+void mica_run_destroy(mica_run *run) {
+  if (!run) return;
+  mica__distil_close(run);
+  mica_run_destroy(run->teacher.run);
+  mica_trainer_destroy(run->trainer);
+  mica_onnx_close(run->network);
+  mica_run_destroy(run->origin);
+  mica_onnx_runner_destroy(run->runner);
+  mica_onnx_close(run->model);
+  mica_quantizer_destroy(run->quantizer);
+  mica_safetensors_close(run->like);
+  mica__run_close_data(run);
+  mica_tokenizer_destroy(run->tokenizer);
+  mica_text_model_destroy(run->text_model);
+  mica_history_destroy(run->history);
+  mica_events_close(run->events);
+  mica__facts_free(run);
+  for (size_t i = 0; i < MICA__SETTINGS; i++) free(run->values[i]);
+  if (run->own_engine) mica_engine_destroy(run->engine);
+  free(run->shares);
+  free(run->labels);
+  free(run->numbers);
+  free(run->kinds);
+  free(run->mean);
+  free(run->deviation);
+  free(run->stopped);
+  free(run->left);
+  for (size_t i = 0; i < MICA__REMARKS; i++) free(run->remarks[i]);
+  mica__run_unlock(run);
+  if (run->network_file >= 0) close(run->network_file);
+  free(run->data);
+  free(run->folder);
+  free(run);
+}
+
+mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
+  static const mica_text_search plain;
+  if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
+  if (run->task->search) return run->task->search(run, search ? search : &plain);
+  return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s hears no texts to search for", run->task->name);
+}
+
+/* --- evaluating --- */
+
+static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
+  mica_dataset *data = NULL;
+  bool all = false;
+  mica_status status =
+      path ? mica__run_open_judged(run, path, part, &all, &data) : mica__run_open_own(run, part, &data);
+  if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
+  if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
+    status = mica__run_no_test(run);
+  MICA_TRY(status);
+  MICA_TRY(mica__run_make_ready(run, part, data, &data));
+  run->judged = run->judged_own = data;
+  return MICA_OK;
+}
+
+static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metrics) {
+  const mica_batch_source source = mica_loader_source(loader);
+  mica_metrics made;
+  MICA_TRY(mica_trainer_test(run->trainer, &source, &made));
+  if (isnan(made.loss))
+    return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number: the weights, or the data, are of no use",
+                      mica_dataset_name(run->judged));
+  *metrics = run->metrics = made;
+  return MICA_OK;
+}
+
+static mica_status evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  mica_loader *loader = NULL;
+  mica_dataset_destroy(run->judged_own);
+  run->judged = run->judged_own = NULL;
+  run->judged_split = run->judged_changed = false;
+  snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));
+  if (!path && run->parts[part].data && part != MICA_PART_TRAIN) {
+    run->judged = run->parts[part].data;
+    return judge(run, run->parts[part].loader, metrics);
+  }
+  if (!path && run->config.dataset && part == MICA_PART_TRAIN)
+    run->judged = run->parts[part].data;
+  else
+    MICA_TRY(open_judged(run, path, part));
+  mica_dataset *shown = NULL;
+  mica_status status = mica__run_load(run, part, run->judged, MICA_RESIDENCE_AUTO, &shown, &loader);
+  if (status == MICA_OK) status = judge(run, loader, metrics);
+  mica_loader_destroy(loader);
+  mica_dataset_destroy(shown);
+  return status;
+}
+
+/* True for the data that the run was trained on, as they were: their parts are those of training, too. Of a test
+ * without a part of its own all of them are wanted. */
+static bool is_own(const mica_run *run, const char *path, mica_part part) {
+  char whole[PATH_MAX];
+  return path && part != MICA_PART_TEST && run->data && realpath(path, whole) && !strcmp(whole, run->data) &&
+         !mica__run_data_changed(run);
+}
+
+mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  return mica__run_evaluate(run, run && is_own(run, path, part) ? NULL : path, part, metrics);
+}
+
+mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
+    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
+  if (!run->trainer)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which predicts; a run's folder is evaluated",
+                      run->folder);
+  mica_status status = evaluate(run, path, part, metrics);
+  /* The others would wait for this rank's share of the sums. */
+  if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
+  return status;
+}
+
+/* --- predicting and reporting --- */
+
+mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts) {
+  if (!run || !texts || !texts->prompts || !texts->text)
+    return mica__fail(MICA_E_INVALID, "mica_run_generate: a pointer is NULL");
+  if (!run->task->generate)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which continues no texts", run->folder,
+                      run->task->name);
+  if (!texts->prompt_count) return mica__fail(MICA_E_INVALID, "mica_run_generate: there is no prompt");
+  return run->task->generate(run, texts);
+}
+
+/* Recordings come as files, those of folders too. */
+static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *prediction) {
+  mica__paths paths = {0};
+  mica_run_input files = *input;
+  if (!input->file_count || !mica__run_hears(run)) return run->task->predict(run, input, prediction);
+  mica_status status = mica__paths_find(run, input, &paths);
+  files.files = (const char *const *)paths.list;
+  files.file_count = paths.count;
+  if (status == MICA_OK) status = run->task->predict(run, &files, prediction);
+  mica__paths_free(&paths);
+  return status;
+}
+
+mica_status mica_run_recommend(mica_run *run, const mica_run_query *query, mica_report **out) {
+  mica_report *prediction = NULL;
+  if (!run || !query || !out || (query->user_count && !query->users) || (query->like_count && !query->like) ||
+      (query->rated_count && !query->rated))
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: a pointer is NULL");
+  if (!run->task->recommend)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which recommends nothing", run->folder,
+                      run->task->name);
+  if (!query->user_count && !query->like_count && !query->rated_count && !query->rated_file)
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: there is no user and no item");
+  MICA_TRY(mica_report_create(&prediction));
+  mica_status status = run->task->recommend(run, query, prediction);
+  if (status == MICA_OK)
+    *out = prediction;
+  else
+    mica_report_destroy(prediction);
+  return status;
+}
+
+mica_status mica__run_take(const mica_run_input *input, mica_report *prediction) {
+  if (!input->take || !mica_report_count(prediction)) return MICA_OK;
+  MICA_TRY(input->take(input->user, prediction));
+  mica__report_clear(prediction);
+  return MICA_OK;
+}
+
+mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
+  mica_report *prediction = NULL;
+  if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
+  if ((input->file_count != 0) + (input->data != NULL) + (input->text != NULL) != 1)
+    return mica__fail(MICA_E_INVALID, "mica_run_predict: files, data or a text, one of the three");
+  MICA_TRY(mica_report_create(&prediction));
+  mica_status status = predict(run, input, prediction);
+  if (status == MICA_OK) status = mica__run_take(input, prediction);
+  if (status == MICA_OK)
+    *out = prediction;
+  else
+    mica_report_destroy(prediction);
+  return status;
+}
+
+static mica_status add_facts(const mica_run *run, mica_report *report) {
+  mica__text training = {0};
+  mica__text_addf(&training, "%s at %s, %s, weight decay %s, batch %s", mica_run_setting(run, "optimizer"),
+                  mica_run_setting(run, "lr"), mica_run_setting(run, "schedule"), mica_run_setting(run, "weight-decay"),
+                  mica_run_setting(run, "batch"));
+  mica_status status = mica__text_status(&training);
+  const char *const facts[][2] = {{"task", run->task->name},
+                                  {"model", mica_run_setting(run, "model")},
+                                  {"data", run->data},
+                                  {"device", mica_engine_device(run->engine)->name},
+                                  {"training", training.data},
+                                  {"augmentation", mica_run_setting(run, "augment")},
+                                  {"precision", mica_run_setting(run, "precision")},
+                                  {"seed", mica_run_setting(run, "seed")}};
+  if (status == MICA_OK) status = mica_report_begin(report, "Run");
+  for (size_t i = 0; status == MICA_OK && i < sizeof facts / sizeof *facts; i++)
+    status = mica_report_add_text(report, facts[i][0], facts[i][1]);
+  mica__text_free(&training);
+  return status;
+}
+
+static mica_status add_metrics(const mica_run *run, mica_report *report) {
+  if (!run->metrics.samples) return MICA_OK;
+  MICA_TRY(mica_report_begin(report, "Metrics"));
+  MICA_TRY(mica_report_add_text(report, "part", run->judged_part));
+  MICA_TRY(mica_report_add_number(report, "samples", (double)run->metrics.samples));
+  MICA_TRY(mica_report_add_number(report, "loss", run->metrics.loss));
+  for (int32_t i = 0; i < run->metrics.count; i++)
+    MICA_TRY(mica_report_add_number(report, run->metrics.values[i].name, run->metrics.values[i].value));
+  return MICA_OK;
+}
+
+/* A curve of a column of the history beside that of validation. */
+static mica_status add_curve(const mica_run *run, mica_report *report, const char *name) {
+  const size_t rows = mica_history_rows(run->history);
+  const char *columns[3] = {"epoch", name, NULL};
+  char validation[80];
+  snprintf(validation, sizeof validation, "validation_%.64s", name);
+  columns[2] = validation;
+  double *numbers = malloc((3 * rows + 1) * sizeof *numbers);
+  if (!numbers) return no_memory();
+  for (size_t i = 0; i < rows; i++)
+    for (size_t k = 0; k < 3; k++) numbers[3 * i + k] = mica_history_get(run->history, i, columns[k]);
+  const mica_item item = {.kind = MICA_ITEM_KIND_CURVE,
+                          .name = name,
+                          .rows = rows,
+                          .columns = 3,
+                          .column_names = columns,
+                          .numbers = numbers};
+  mica_status status = mica_report_add(report, &item);
+  free(numbers);
+  return status;
+}
+
+static mica_status add_curves(const mica_run *run, mica_report *report) {
+  if (!mica_history_rows(run->history)) return MICA_OK;
+  MICA_TRY(mica_report_begin(report, "Training"));
+  MICA_TRY(add_curve(run, report, "loss"));
+  for (const mica_task_metric *m = run->task->metrics; m->name; m++) MICA_TRY(add_curve(run, report, m->name));
+  return MICA_OK;
+}
+
+mica_status mica_run_report(mica_run *run, mica_report **out) {
+  mica_report *report = NULL;
+  if (!run || !out) return mica__fail(MICA_E_INVALID, "mica_run_report: a pointer is NULL");
+  MICA_TRY(mica_report_create(&report));
+  mica_status status = add_facts(run, report);
+  if (status == MICA_OK) status = add_metrics(run, report);
+  if (status == MICA_OK) status = mica__run_report_ranks(run, report);
+  if (status == MICA_OK) status = add_curves(run, report);
+  if (status == MICA_OK && run->task->report && run->judged) status = run->task->report(run, report);
+  if (status == MICA_OK)
+    *out = report;
+  else
+    mica_report_destroy(report);
+  return status;
+}
+
+/* --- what it is --- */
+
+const char *mica_run_remark(const mica_run *run, size_t i) { return run && i < MICA__REMARKS ? run->remarks[i] : NULL; }
+
+bool mica_run_is_complete(const mica_run *run) {
+  return run && run->trainer &&
+         ((double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs") ||
+          mica__train_patience_over(run->trainer));
+}
+
+int64_t mica_run_weights_epoch(const mica_run *run) { return run ? run->weights_epoch : -1; }
+const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
+const char *mica_run_evaluated(const mica_run *run) { return run->judged_part; }
+bool mica_run_evaluated_changed(const mica_run *run) { return run && run->judged_changed; }
+const char *mica_run_task(const mica_run *run) { return run->task->name; }
+mica_engine *mica_run_engine(const mica_run *run) { return run->engine; }
+mica_trainer *mica_run_trainer(const mica_run *run) { return run->trainer; }
+const mica_dataset *mica_run_data(const mica_run *run, mica_part part) {
+  return run && part >= MICA_PART_TRAIN && part <= MICA_PART_TEST ? run->parts[part].data : NULL;
+}

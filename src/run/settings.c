@@ -1,0 +1,395 @@
+/* Settings: the table of all tasks', a run's values, and checks that need no data. */
+#include "base/number.h"
+#include "run/run.h"
+#include "run/suggest.h"
+#include "run/tokens.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <mica/optim.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- tasks --- */
+
+const mica__task_row *mica__task_at(size_t i) {
+  size_t count = 0;
+  while (mica__tasks[count]) count++;
+  return i < count ? mica__tasks[i] : NULL;
+}
+
+const char *mica_task_name(size_t i) {
+  const mica__task_row *task = mica__task_at(i);
+  return task ? task->name : NULL;
+}
+
+const char *mica_task_text(size_t i) {
+  const mica__task_row *task = mica__task_at(i);
+  return task ? task->text : NULL;
+}
+
+static const mica__task_row *find_task(const char *name) {
+  for (size_t i = 0; name && mica__tasks[i]; i++)
+    if (!strcmp(mica__tasks[i]->name, name)) return mica__tasks[i];
+  return NULL;
+}
+
+const mica__task_row *mica__task_find(const char *name) {
+  mica__text list = {0};
+  const mica__task_row *task = find_task(name);
+  if (task) return task;
+  const char *meant = name ? mica__suggest(mica_task_name, name) : NULL;
+  for (size_t i = 0; mica__tasks[i]; i++) mica__text_addf(&list, i ? ", %s" : "%s", mica__tasks[i]->name);
+  if (meant)
+    mica__fail(MICA_E_INVALID, "there is no task \"%s\"; did you mean %s?", name, meant);
+  else
+    mica__fail(MICA_E_INVALID, "there is no task \"%s\"; there are %s", name ? name : "",
+               list.data ? list.data : "some");
+  mica__text_free(&list);
+  return NULL;
+}
+
+const mica_task_metric *mica_task_metrics(const char *name) {
+  const mica__task_row *task = find_task(name);
+  return task ? task->metrics : NULL;
+}
+
+/* --- tables --- */
+
+#define TEXT_OF(name, text) text,
+static const char *optimizer_at(size_t i) {
+  static const char *const names[] = {MICA_OPTIMIZER_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+
+static const char *schedule_at(size_t i) {
+  static const char *const names[] = {MICA_SCHEDULE_LIST(TEXT_OF) NULL};
+  return names[i];
+}
+#undef TEXT_OF
+
+static const char *compression_at(size_t i) {
+  const char *name = mica_compression_name((mica_compression)i);
+  return strcmp(name, "?") != 0 ? name : NULL;
+}
+
+static const char *quantize_at(size_t i) {
+  static const char *const names[] = {"8", "4", NULL};
+  return names[i];
+}
+
+static const char *missing_at(size_t i) {
+  static const mica_missing known[] = {MICA_MISSING_MEAN, MICA_MISSING_MEDIAN, MICA_MISSING_MOST, MICA_MISSING_REFUSE};
+  return i < sizeof known / sizeof *known ? mica_missing_name(known[i]) : NULL;
+}
+
+static const char *precision_at(size_t i) {
+  static const char *const names[] = {"f32", "f16", "bf16", NULL};
+  return names[i];
+}
+
+/* name, kind, default, how help calls a value, help and further fields */
+#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
+  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
+
+static const mica_setting_row common[] = {
+    ROW("model", TEXT, "", "NAME", "network (default: cnn for pictures, mlp for tables)", .names = mica_model_name,
+        .fixed = true),
+    ROW("epochs", INT, "10", "N", "passes over the training data", .low = 1, .high = 1e6),
+    ROW("batch", INT, "64", "N", "samples per step over all ranks; an incomplete last batch is dropped", .low = 1,
+        .high = 1 << 20, .fixed = true),
+    ROW("optimizer", CHOICE, "", "NAME", "optimizer (default: the model's)", .names = optimizer_at, .fixed = true),
+    ROW("lr", REAL, "", "RATE", "peak learning rate (default: the optimizer's)", .low = 1e-12, .high = 1e6),
+    ROW("find-lr", FLAG, "false", "", "find the learning rate by a short sweep before training", .fixed = true),
+    ROW("schedule", CHOICE, "", "NAME", "learning-rate schedule (default one_cycle)", .names = schedule_at),
+    ROW("warm-up", INT, "0", "STEPS", "steps of linear warm-up; implies --schedule cosine unless given", .low = 0,
+        .high = 1e9),
+    ROW("weight-decay", REAL, "", "W", "weight decay (default: the model's)", .low = 0, .high = 1e6),
+    ROW("clip-norm", REAL, "0", "NORM", "clip the gradient to this norm; 0: no clipping", .low = 0, .high = 1e9),
+    ROW("accumulate", INT, "1", "N", "update after N batches, from their mean gradient", .low = 1, .high = 65536,
+        .fixed = true),
+    ROW("ema", REAL, "0", "SHARE",
+        "validate and keep moving averages of the weights with this decay, as in 0.999; 0: off", .low = 0,
+        .high = 0.999999, .fixed = true),
+    ROW("augment", TEXT, "none", "LIST", "random changes of training samples, as in crop,rotate=15",
+        .names = mica_augment_name, .fixed = true),
+    ROW("label", TEXT, "", "COLUMN", "column of the answer, by name or number from 0 (default: found)", .fixed = true),
+    ROW("kinds", TEXT, "", "LIST", "kinds of columns of a table, as in zip=class,width=number", .names = mica__kind_at,
+        .fixed = true),
+    ROW("ignore", TEXT, "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true),
+    ROW("missing", CHOICE, "mean", "HOW", "value for missing numbers of a table, from the training part; refuse: stop",
+        .names = missing_at, .fixed = true),
+    ROW("validation", REAL, "0.1", "SHARE", "fraction held out for validation if the data have no validation part",
+        .low = 0, .high = 0.9, .fixed = true),
+    ROW("patience", INT, "0", "N", "stop after N epochs without improvement; 0: never", .low = 0, .high = 1e6),
+    ROW("checkpoint-steps", INT, "0", "N", "write a checkpoint every N steps too; 0: after each epoch only", .low = 0,
+        .high = INT32_MAX),
+    ROW("init", PATH, "", "FILE",
+        "initial weights: a safetensors file (matched by name and shape) or an ONNX model (outputs: logits, or values "
+        "in the target's units)",
+        .fixed = true),
+    ROW("stop-at", TEXT, "", "VALUE", "with --init MODEL.onnx: value after which to put a new last layer",
+        .fixed = true),
+    ROW("freeze", TEXT, "", "PATTERN", "do not train weights of these names, as in features.*", .fixed = true),
+    ROW("teacher", PATH, "", "RUN", "distil: also learn the answers of this run or ONNX model", .fixed = true),
+    ROW("temperature", REAL, "4", "T", "temperature of the teacher's logits", .low = 0.01, .high = 1000, .fixed = true,
+        .of = "teacher=*"),
+    ROW("alpha", REAL, "0.5", "SHARE", "share of the distillation loss", .low = 0, .high = 1, .fixed = true,
+        .of = "teacher=*"),
+    ROW("seed", INT, "0", "N", "seed of weights, sample order and augmentation", .low = 0, .high = 0x1p53,
+        .fixed = true),
+    ROW("precision", CHOICE, "f32", "TYPE", "type to compute in; f16 and bf16: mixed precision with f32 weights",
+        .names = precision_at, .fixed = true),
+    ROW("compress", CHOICE, "none", "HOW", "send gradients between ranks in 16 or 8 bits", .names = compression_at),
+    ROW("sync-norm", FLAG, "false", "", "compute batch norms over the samples of all ranks"),
+    ROW("quantize", CHOICE, "", "BITS", "train with weights rounded to BITS and layer inputs to 8 bits",
+        .names = quantize_at, .fixed = true),
+    ROW("threads", INT, "0", "N", "decoder threads; 0: cores - 1", .low = 0, .high = 1024),
+    {0},
+};
+
+const mica_setting_row *mica_task_settings(const char *name) {
+  static const mica_setting_row none[1];
+  if (!name) return common;
+  const mica__task_row *task = find_task(name);
+  return task ? task->settings ? task->settings : none : NULL;
+}
+
+const mica_setting *mica_task_defaults(const char *name) {
+  static const mica_setting none[1];
+  const mica__task_row *task = name ? find_task(name) : NULL;
+  return task ? task->defaults ? task->defaults : none : NULL;
+}
+
+static const mica_setting_row *find_row(const mica_setting_row *rows, const char *name) {
+  for (; rows && rows->name; rows++)
+    if (!strcmp(rows->name, name)) return rows;
+  return NULL;
+}
+
+/* --- checks --- */
+
+static mica_status wrong_choice(const mica_setting_row *row, const char *value) {
+  mica__text list = {0};
+  const char *meant = mica__suggest(row->names, value);
+  for (size_t i = 0; row->names(i); i++) mica__text_addf(&list, i ? ", %s" : "%s", row->names(i));
+  if (meant)
+    mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; did you mean %s?", row->name, value, meant);
+  else
+    mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; it is one of %s", row->name, value,
+               list.data ? list.data : "some");
+  mica__text_free(&list);
+  return MICA_E_INVALID;
+}
+
+static mica_status check_number(const mica_setting_row *row, const char *value) {
+  const bool whole = row->kind == MICA_SETTING_KIND_INT;
+  char *end = NULL;
+  const double number = mica__strtod(value, &end);
+  /* Neither blanks before it nor hexadecimal digits. */
+  const bool plain = !strpbrk(value, " \t\n\v\f\rxX");
+  if (end != value && !*end && plain && number >= row->low && number <= row->high &&
+      (!whole || number == floor(number)) && (!whole || !strpbrk(value, ".eExX")))
+    return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s wants a %snumber from %.15g to %.15g, not \"%s\"", row->name,
+                    whole ? "whole " : "", row->low, row->high, value);
+}
+
+static mica_status check_value(const mica_setting_row *row, const char *value) {
+  mica_augment_config augment;
+  switch (row->kind) {
+  case MICA_SETTING_KIND_FLAG:
+    if (!strcmp(value, "true") || !strcmp(value, "false")) return MICA_OK;
+    return mica__fail(MICA_E_INVALID, "%s is true or false, not \"%s\"", row->name, value);
+  case MICA_SETTING_KIND_INT:
+  case MICA_SETTING_KIND_REAL: return check_number(row, value);
+  case MICA_SETTING_KIND_CHOICE:
+    for (size_t i = 0; row->names(i); i++)
+      if (!strcmp(row->names(i), value)) return MICA_OK;
+    return wrong_choice(row, value);
+  case MICA_SETTING_KIND_PATH:
+    if (access(value, R_OK) == 0) return MICA_OK;
+    return mica__fail(MICA_E_INVALID, "%s: cannot read %s: %s", row->name, value, strerror(errno));
+  case MICA_SETTING_KIND_TEXT: break;
+  }
+  if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
+  if (row->names == mica__kind_at) return mica__kinds_check(value);
+  if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
+  if (row->names != mica_model_name || !strcmp(value, "onnx")) return MICA_OK;
+  for (size_t i = 0; mica_model_name(i); i++)
+    if (!strcmp(mica_model_name(i), value)) return MICA_OK;
+  return wrong_choice(row, value);
+}
+
+/* The value is right for the row of the one task, or of any task that has such a setting. */
+static mica_status check_setting(const mica__task_row *task, const mica_setting *setting) {
+  const mica_setting_row *row = find_row(common, setting->name);
+  mica_status status = MICA_E_INVALID;
+  bool found = row != NULL;
+  if (row && task && task->own_network && !strcmp(row->name, "model")) return MICA_OK;
+  if (row) return check_value(row, setting->value);
+  for (size_t i = 0; mica__tasks[i] && status != MICA_OK; i++) {
+    if (task && mica__tasks[i] != task) continue;
+    row = find_row(mica__tasks[i]->settings, setting->name);
+    found = found || row;
+    if (row) status = check_value(row, setting->value);
+  }
+  if (found) return status;
+  return mica__fail(MICA_E_INVALID, task ? "there is no setting %s of the task %s" : "there is no setting %s",
+                    setting->name, task ? task->name : "");
+}
+
+mica_status mica__settings_check(const char *name, const mica_setting *settings, size_t count) {
+  const mica__task_row *task = name ? mica__task_find(name) : NULL;
+  if (name && !task) return MICA_E_INVALID;
+  for (size_t i = 0; i < count; i++) {
+    if (!settings[i].name || !settings[i].value) return mica__fail(MICA_E_INVALID, "a setting is NULL");
+    MICA_TRY(check_setting(task, &settings[i]));
+  }
+  return MICA_OK;
+}
+
+/* --- values --- */
+
+void mica__run_take_rows(mica_run *run) {
+  run->row_count = 0;
+  for (const mica_setting_row *row = common; row->name && run->row_count < MICA__SETTINGS; row++)
+    run->rows[run->row_count++] = row;
+  if (!run->task || !run->task->settings) return;
+  for (const mica_setting_row *row = run->task->settings; row->name && run->row_count < MICA__SETTINGS; row++)
+    run->rows[run->row_count++] = row;
+}
+
+static size_t index_of(const mica_run *run, const char *name) {
+  size_t i = 0;
+  while (i < run->row_count && strcmp(run->rows[i]->name, name) != 0) i++;
+  return i;
+}
+
+mica_status mica__run_set(mica_run *run, const char *name, const char *value) {
+  const size_t i = index_of(run, name);
+  if (i == run->row_count)
+    return mica__fail(MICA_E_INVALID, "there is no setting %s of the task %s", name, run->task ? run->task->name : "?");
+  char *copy = mica__strdup(value);
+  if (!copy) return mica__fail_nomem("a setting");
+  free(run->values[i]);
+  run->values[i] = copy;
+  return MICA_OK;
+}
+
+mica_status mica__run_set_number(mica_run *run, const char *name, double value) {
+  mica__text text = {0};
+  mica__text_addf(&text, "%.15g", value);
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK) status = mica__run_set(run, name, text.data);
+  mica__text_free(&text);
+  return status;
+}
+
+bool mica__equal_values(const char *a, const char *b) {
+  char *end_a = NULL, *end_b = NULL;
+  const double x = mica__strtod(a, &end_a), y = mica__strtod(b, &end_b);
+  return !strcmp(a, b) || (*a && *b && !*end_a && !*end_b && x == y);
+}
+
+/* The settings of the configuration; those that a resumed run has for good may not change. */
+mica_status mica__run_take_settings(mica_run *run) {
+  run->epochs_before = mica_run_number(run, "epochs");
+  for (size_t i = 0; i < run->config.setting_count; i++) {
+    const mica_setting *s = &run->config.settings[i];
+    for (size_t k = 0; run->resumed && k < run->row_count; k++)
+      if (run->rows[k]->fixed && !strcmp(run->rows[k]->name, s->name) &&
+          !mica__equal_values(mica_run_setting(run, s->name), s->value))
+        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
+                          mica_run_setting(run, s->name), s->value);
+    if (run->resumed && !run->changed && strcmp(s->name, "epochs") != 0 &&
+        !mica__equal_values(mica_run_setting(run, s->name), s->value))
+      run->changed = s->name;
+    MICA_TRY(mica__run_set(run, s->name, s->value));
+  }
+  return MICA_OK;
+}
+
+mica_status mica__run_take_common(mica_run *run) {
+  for (size_t i = 0; i < run->config.setting_count; i++)
+    if (find_row(common, run->config.settings[i].name))
+      MICA_TRY(mica__run_set(run, run->config.settings[i].name, run->config.settings[i].value));
+  return MICA_OK;
+}
+
+const char *mica__run_given(const mica_run *run, const char *name) {
+  for (size_t i = run->config.setting_count; i-- > 0;)
+    if (!strcmp(run->config.settings[i].name, name) && *run->config.settings[i].value)
+      return run->config.settings[i].value;
+  return NULL;
+}
+
+/* True where a list as in "focal|huber" has the value. */
+static bool has_value(const char *list, const char *value) {
+  const size_t length = strlen(value);
+  for (const char *at = list; at; at = strchr(at, '|')) {
+    at += *at == '|';
+    if (!strncmp(at, value, length) && (!at[length] || at[length] == '|')) return true;
+  }
+  return false;
+}
+
+/* The setting of whose value a row depends, which has none for which the row does something; NULL: it does. */
+static const char *idle_for(const mica_run *run, const mica_setting_row *row, char other[32]) {
+  if (!row->of) return NULL;
+  const char *values = strchr(row->of, '=') + 1;
+  snprintf(other, 32, "%.*s", (int)(values - 1 - row->of), row->of);
+  const char *value = mica_run_setting(run, other);
+  if (!strcmp(values, "*")) return *value ? NULL : other;
+  return !*value || has_value(values, value) ? NULL : other;
+}
+
+bool mica__run_is_idle(const mica_run *run, size_t row) {
+  char other[32];
+  return idle_for(run, run->rows[row], other) != NULL;
+}
+
+mica_status mica__run_remark_idle(mica_run *run) {
+  for (size_t i = 0; i < run->row_count; i++) {
+    const mica_setting_row *row = run->rows[i];
+    const char *given = mica__run_given(run, row->name);
+    char text[32];
+    const char *other = given && !mica__equal_values(given, row->value) ? idle_for(run, row, text) : NULL;
+    if (!other) continue;
+    const char *value = mica_run_setting(run, other);
+    MICA_TRY(*value ? mica__run_remark(run, "%s does nothing: %s is %s", row->name, other, value)
+                    : mica__run_remark(run, "%s does nothing: there is no %s", row->name, other));
+  }
+  return MICA_OK;
+}
+
+bool mica__run_is_set(const mica_run *run, const char *name) {
+  const size_t i = index_of(run, name);
+  return i < run->row_count && run->values[i];
+}
+
+mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings) {
+  for (const mica_setting *s = settings; s && s->name; s++)
+    if (*s->value && !mica__run_is_set(run, s->name)) MICA_TRY(mica__run_set(run, s->name, s->value));
+  return MICA_OK;
+}
+
+mica_status mica__run_set_defaults(mica_run *run) { return mica__run_set_unset(run, run->task->defaults); }
+
+const char *mica_run_setting(const mica_run *run, const char *name) {
+  const size_t i = run && name ? index_of(run, name) : 0;
+  if (!run || !name || i == run->row_count) return "";
+  return run->values[i] ? run->values[i] : run->rows[i]->value;
+}
+
+double mica_run_number(const mica_run *run, const char *name) {
+  const char *text = mica_run_setting(run, name);
+  char *end = NULL;
+  const double number = mica__strtod(text, &end);
+  return *text && !*end ? number : (double)NAN;
+}
+
+bool mica__run_flag(const mica_run *run, const char *name) { return !strcmp(mica_run_setting(run, name), "true"); }

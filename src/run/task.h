@@ -1,0 +1,95 @@
+/* run/task.h: tasks as rows: what `mica train --task NAME` does with data. A task is a file, which defines its row as
+ * mica__task_NAME, and a line in tasks.def; trainer, run and command know none of them. */
+#ifndef MICA_RUN_TASK_H
+#define MICA_RUN_TASK_H
+
+#include "base/error.h"
+
+#include <mica/onnx.h>
+#include <mica/run.h>
+
+typedef struct mica__task_row {
+  const char *name, *text;
+  const mica_task_metric *metrics;  /* the first one is watched unless prepare says otherwise */
+  const mica_setting_row *settings; /* --help, config.json and completion come from it; may be NULL */
+  const mica_setting *defaults;     /* as mica_task_defaults gives them; NULL: those of all tasks */
+  /* The setting "size", N or HxW, is what pictures of folders are brought to (mica__run_size). */
+  bool sized;
+  /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such
+   * part. NULL: mica_dataset_open. */
+  mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
+  bool named_columns; /* what `open` opens has columns that the setting "label" may name */
+  bool classes;       /* whole numbers that are the answers of tables are classes, however many there are */
+  const char *kinds;  /* how tables are read, before the setting "kinds"; NULL: by their cells */
+  /* How data are opened for the task; NULL: as they are. */
+  void (*opens)(const mica_run *run, mica_dataset_config *config);
+  /* How a part's samples come to batches (crops, buckets, columns), after the settings of all tasks; NULL: by these. */
+  void (*loads)(const mica_run *run, mica_part part, mica_loader_config *config);
+  /* What tests see in place of a part of data: tiles of large pictures. NULL: the part. The caller's to destroy, before
+   * the data. */
+  mica_status (*shows)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
+  /* What training sees in place of its part; *shown stays NULL where it is the part. NULL: the part. */
+  mica_status (*trains)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
+  /* The setting "model" is the task's own: its names, its default and whether it takes such data. Others take networks
+   * of the zoo that give one answer a sample. */
+  bool own_network;
+  /* Samples are no pictures or rows of numbers, and the facts of those ("input", "mean") are none of the run's. */
+  bool own_input;
+  int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */
+  /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
+   * opened there is no data, and the facts are there already. */
+  mica_status (*prepare)(mica_run *run);
+  /* What the task makes of a part's data once it is prepared: tokens beside texts. *out may be the data. NULL: the
+   * data. */
+  mica_status (*derive)(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
+  /* MICA_E_FORMAT, naming both sides, where other data do not fit the run's facts. */
+  mica_status (*fits)(const mica_run *run, const mica_dataset *data);
+  /* Initial values beside the network's own, of a run that begins; NULL: none. */
+  mica_status (*begin)(mica_run *run);
+  /* Changes the trainer's configuration, as the settings of all tasks have it; NULL: nothing. */
+  void (*configures)(const mica_run *run, mica_trainer_config *config);
+  /* Columns of answers, which a prediction goes without, beside those of the facts "label_column" and "boxes_column";
+   * ends with NULL. */
+  const char *const *answer_columns;
+  mica_step_fn *step; /* its config is the const mica_run * */
+  /* What a teacher in ONNX is given of a batch where that is not the input's column: recordings (N, T) of as many
+   * samples as the last number of the fact "input". NULL: the column. */
+  mica_value (*hears)(mica_nn *nn, const mica_run *run, const mica_batch_values *batch);
+  /* MICA_E_FORMAT or MICA_E_UNSUPPORTED, saying why, where a run of the task cannot teach the run, although they have
+   * in common what those of all tasks must (run/verbs/distil.c). NULL: it can. */
+  mica_status (*teaches)(const mica_run *run, const mica_run *teacher);
+  /* Metrics that are no sums; NULL: sums suffice. */
+  mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
+  bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */
+  /* The part whose samples have what the network of tests takes, where the training part has not: a run that is
+   * quantised is calibrated with it. NULL: the training part. */
+  mica_part (*calibrates)(const mica_run *run);
+  /* Adds a section for each sample. */
+  mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
+  /* How texts are found in what is heard, from now on. NULL: none is. */
+  mica_status (*search)(mica_run *run, const mica_text_search *search);
+  /* Answers the first sample of the data that are judged, where an answer is more than what the step predicts: to be
+   * timed. NULL: it is not. */
+  mica_status (*answers)(mica_run *run);
+  mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
+  /* What an exported model computes, in place of what the step predicts, and from which columns (the last one has no
+   * name); NULL: the step, from the columns of tests without the answers. */
+  mica_step_fn *exports;
+  const mica_batch_column *export_columns;
+  /* What a model's inputs and outputs are, by name, those that some runs alone have too; the last has no key. NULL:
+   * nothing is said; of tasks of samples export.c says it. */
+  const mica_onnx_text *export_docs;
+  /* The share of what both runs answer alike to the first `most` samples that the first one has judged, where
+   * predictions do not hold it; *count is the number of samples. NaN and 0: their answers have nothing in common. NULL:
+   * predictions hold it. */
+  mica_status (*agree)(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
+  /* Continues texts; NULL: the task has none to continue. */
+  mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
+  /* Adds a section of items for each user and item that is asked for; NULL: the task has none. */
+  mica_status (*recommend)(mica_run *run, const mica_run_query *query, mica_report *prediction);
+} mica__task_row;
+
+/* All tasks in the order of help, then NULL (task/tasks.c). */
+extern const mica__task_row *const mica__tasks[];
+
+#endif

@@ -1,0 +1,242 @@
+#include "run/tokens.h"
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/utf8.h"
+#include "data/dataset.h"
+
+#include <mica/io.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the tokeniser --- */
+
+bool mica__tokens_are_bytes(const mica_run *run) { return !strcmp(mica_run_setting(run, "tokenizer"), "byte"); }
+
+static void hash_of(const mica_tokenizer *tokenizer, char text[MICA__HASH_TEXT]) {
+  size_t bytes = 0;
+  const char *json = mica_tokenizer_json(tokenizer, &bytes);
+  mica__hash_format(mica__hash_bytes((mica__hash){0}, json, bytes), text);
+}
+
+static mica_status note(mica_run *run, const char *kind) {
+  char hash[MICA__HASH_TEXT];
+  const double size = mica_tokenizer_size(run->tokenizer);
+  hash_of(run->tokenizer, hash);
+  MICA_TRY(mica__run_note(run, "tokenizer", (const char *const[]){kind, hash}, 2));
+  return mica__run_note_numbers(run, "vocabulary", &size, 1);
+}
+
+/* The file of the folder must be the one that the facts tell of. */
+static mica_status open_own(mica_run *run) {
+  char *path = mica__run_path(run, MICA__TOKENIZER_FILE), hash[MICA__HASH_TEXT];
+  size_t facts = 0;
+  const char *const *known = mica_run_fact(run, "tokenizer", &facts);
+  if (!path) return mica__fail_nomem("a run");
+  mica_status status = mica_tokenizer_open(path, &run->tokenizer);
+  free(path);
+  if (status != MICA_OK)
+    return mica__run_damaged(run, MICA__TOKENIZER_FILE, status == MICA_E_NOT_FOUND ? MICA_E_FORMAT : status);
+  const double size = mica_tokenizer_size(run->tokenizer), tokens = mica__run_fact_number(run, "vocabulary", 0);
+  hash_of(run->tokenizer, hash);
+  if (facts == 2 && !strcmp(known[1], hash) && size == tokens) return MICA_OK;
+  status = mica__fail(
+      MICA_E_FORMAT, MICA__TOKENIZER_FILE " (%g tokens) is not the tokeniser that the run was trained with (%g tokens)",
+      size, tokens);
+  return mica__run_damaged(run, MICA__TOKENIZER_FILE, status);
+}
+
+static mica_status train(mica_run *run, mica_tokenizer_kind kind, bool frames, mica_text_fn *next, void *user) {
+  static const char *const special[] = {"<unk>", "<pad>", "<s>", "</s>"};
+  const mica_tokenizer_config config = {.kind = kind,
+                                        .size = (int32_t)mica_run_number(run, "vocabulary"),
+                                        .lowercase = mica__run_flag(run, "lowercase"),
+                                        .special = frames ? special : NULL,
+                                        .special_count = frames ? 4 : 0};
+  MICA_TRY(mica_tokenizer_train(&config, next, user, &run->tokenizer));
+  return note(run, mica_tokenizer_kind_name(kind));
+}
+
+static mica_status make(mica_run *run, bool frames, mica_text_fn *next, void *user) {
+  const char *value = mica_run_setting(run, "tokenizer");
+  mica_tokenizer_kind kind;
+  if (run->tokenizer) return MICA_OK;
+  if (run->resumed || !run->whole) return open_own(run);
+  if (mica__tokenizer_find_kind(value, &kind)) return train(run, kind, frames, next, user);
+  MICA_TRY(mica_tokenizer_open(value, &run->tokenizer));
+  return note(run, mica_tokenizer_model(run->tokenizer));
+}
+
+mica_status mica__run_make_tokenizer(mica_run *run, mica_text_fn *next, void *user) {
+  return make(run, false, next, user);
+}
+
+mica_status mica__run_make_framing_tokenizer(mica_run *run, mica_text_fn *next, void *user) {
+  return make(run, true, next, user);
+}
+
+mica_status mica__run_write_tokenizer(const mica_run *run) {
+  if (!run->tokenizer) return MICA_OK;
+  char *path = mica__run_path(run, MICA__TOKENIZER_FILE);
+  mica_status status = path ? mica_tokenizer_save(run->tokenizer, path) : mica__fail_nomem("a run");
+  free(path);
+  return status;
+}
+
+/* --- texts --- */
+
+static mica_status grow(mica__texts *t, size_t bytes) {
+  if (bytes < t->capacity) return MICA_OK;
+  const size_t capacity = 2 * bytes + 256;
+  char *grown = realloc(t->text, capacity);
+  if (!grown) return mica__fail_nomem("a text");
+  t->text = grown;
+  t->capacity = capacity;
+  return MICA_OK;
+}
+
+/* The name of the sample's class; empty for none. */
+static mica_status read_class(mica__texts *t) {
+  int32_t class_index = -1;
+  MICA_TRY(mica_dataset_read(t->data, t->column, t->at, &class_index, sizeof class_index));
+  const char *name = mica_dataset_column_class(t->data, t->column, class_index);
+  t->bytes = name ? strlen(name) : 0;
+  MICA_TRY(grow(t, t->bytes));
+  memcpy(t->text, name ? name : "", t->bytes);
+  return MICA_OK;
+}
+
+mica_status mica__texts_read(mica__texts *t) {
+  int64_t length = 0;
+  if (mica_dataset_column(t->data, t->column)->kind == MICA_COLUMN_KIND_CLASS) {
+    MICA_TRY(read_class(t));
+  } else {
+    MICA_TRY(mica_dataset_length(t->data, t->column, t->at, &length));
+    t->bytes = (size_t)length;
+    MICA_TRY(grow(t, t->bytes));
+    if (length) MICA_TRY(mica_dataset_read(t->data, t->column, t->at, t->text, t->bytes));
+  }
+  t->text[t->bytes] = '\0';
+  t->at++;
+  return MICA_OK;
+}
+
+mica_status mica__texts_next(void *user, const char **text, size_t *bytes) {
+  mica__texts *t = user;
+  *text = NULL;
+  if (t->at == mica_dataset_count(t->data)) return MICA_OK;
+  MICA_TRY(mica__texts_read(t));
+  *text = t->text;
+  *bytes = t->bytes;
+  return MICA_OK;
+}
+
+void mica__texts_free(mica__texts *t) { free(t->text); }
+
+/* --- ids --- */
+
+static mica_status make_room(mica__ids *ids, size_t more) {
+  if (ids->count + more > ids->capacity) {
+    const size_t capacity = 2 * (ids->count + more) + 1024;
+    int32_t *grown = realloc(ids->ids, capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("tokens");
+    ids->ids = grown;
+    ids->capacity = capacity;
+  }
+  if (ids->texts + 1 >= ids->capacity_texts) {
+    const size_t capacity = 2 * ids->texts + 64;
+    int64_t *grown = realloc(ids->offsets, capacity * sizeof *grown);
+    if (!grown) return mica__fail_nomem("tokens");
+    ids->offsets = grown;
+    ids->capacity_texts = capacity;
+    if (!ids->texts) ids->offsets[0] = 0;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__ids_add(const mica_run *run, const char *name, const char *text, size_t bytes, bool special,
+                          int64_t most, bool filled, mica_encoding *work, mica__ids *ids) {
+  if (!mica_tokenizer_takes_bytes(run->tokenizer) && mica__utf8_prefix(text, bytes) != bytes)
+    return mica__fail(MICA_E_FORMAT, "%s is not UTF-8: byte %zu of it", name, mica__utf8_prefix(text, bytes) + 1);
+  mica_status status =
+      mica_tokenizer_encode(run->tokenizer, text, bytes, &(mica_encode_config){.special = special}, work);
+  if (status != MICA_OK) return mica__fail(status, "%s: %s", name, mica_error_message());
+  size_t count = work->count;
+  const bool long_one = most > 0 && count > (size_t)most, none = !bytes || !count;
+  if (long_one) count = (size_t)most;
+  MICA_TRY(make_room(ids, count + 1));
+  if (count) memcpy(ids->ids + ids->count, work->ids, count * sizeof *ids->ids);
+  if (!count && filled) ids->ids[ids->count + count++] = 0;
+  ids->count += count;
+  ids->cut += long_one;
+  ids->empty += none;
+  ids->offsets[++ids->texts] = (int64_t)ids->count;
+  return MICA_OK;
+}
+
+mica_status mica__run_remark_cut(mica_run *run, size_t cut, size_t texts, int64_t most) {
+  if (!cut) return MICA_OK;
+  return mica__run_remark(run, "%zu of %zu texts are longer than %lld tokens: the rest of them is not read", cut, texts,
+                          (long long)most);
+}
+
+void mica__ids_free(mica__ids *ids) {
+  free(ids->ids);
+  free(ids->offsets);
+  *ids = (mica__ids){0};
+}
+
+static mica_status encode_all(const mica_run *run, mica__texts *texts, int64_t most, mica__ids *ids) {
+  mica_encoding work = {0};
+  mica_status status = MICA_OK;
+  for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(texts->data); i++) {
+    mica__text name = {0};
+    status = mica__texts_read(texts);
+    mica__text_addf(&name, "%s: text %llu", mica_dataset_name(texts->data), (unsigned long long)i + 1);
+    if (status == MICA_OK) status = mica__text_status(&name);
+    if (status == MICA_OK)
+      status = mica__ids_add(run, name.data, texts->text, texts->bytes, true, most, true, &work, ids);
+    mica__text_free(&name);
+  }
+  mica_encoding_free(&work);
+  return status;
+}
+
+/* Ids and offsets become the dataset's. */
+static mica_status keep(mica_dataset *data, mica__ids *ids) {
+  int32_t *list = ids->ids;
+  int64_t *offsets = ids->offsets;
+  ids->ids = NULL;
+  ids->offsets = NULL;
+  mica_status status = mica__store_own(data->store, list, free);
+  if (status != MICA_OK) {
+    free(offsets);
+    return status;
+  }
+  return mica__store_own(data->store, offsets, free);
+}
+
+mica_status mica__tokens_derive(const mica_run *run, const mica_dataset *data, size_t column, const char *name,
+                                int64_t most, mica_dataset **out, mica__ids *about) {
+  mica__texts texts = {.data = data, .column = column};
+  mica__ids ids = {0};
+  mica_dataset *made = NULL;
+  mica_status status = encode_all(run, &texts, most, &ids);
+  const mica_column_data tokens = {.column = {.name = name,
+                                              .kind = MICA_COLUMN_KIND_TOKENS,
+                                              .dtype = MICA_I32,
+                                              .shape = {1, {MICA_DYNAMIC}},
+                                              .classes = mica_tokenizer_size(run->tokenizer)},
+                                   .data = ids.ids,
+                                   .offsets = ids.offsets};
+  if (status == MICA_OK) status = mica_dataset_derive(data, &tokens, 1, &made);
+  if (about) *about = (mica__ids){.cut = ids.cut, .empty = ids.empty, .texts = ids.texts};
+  if (status == MICA_OK) status = keep(made, &ids);
+  mica__texts_free(&texts);
+  mica__ids_free(&ids);
+  if (status == MICA_OK)
+    *out = made;
+  else
+    mica_dataset_destroy(made);
+  return status;
+}

@@ -1,0 +1,302 @@
+/* Distillation: a teacher's pass is part of the training step, in inference form and without a gradient. Its weights
+ * are parameters "teacher.NAME" of the session, which neither the optimiser nor a file of the run's network has. */
+#include "run/verbs/distil.h"
+
+#include "base/number.h"
+#include "ir/graph.h"
+#include "onnx/training.h"
+#include "run/run.h"
+#include "run/units.h"
+#include "train/distance.h"
+#include "train/train.h"
+
+#include <mica/nodes.h>
+#include <mica/onnx.h>
+#include <mica/safetensors.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX "teacher."
+#define MODEL "model.safetensors"
+
+/* --- what a teacher must have in common with the run --- */
+
+mica_status mica__distil_check_texts(const mica_run *run, const char *fact, const char *one, const char *many) {
+  const mica_run *teacher = run->teacher.run;
+  size_t count = 0, wanted = 0;
+  const char *const *is = mica_run_fact(teacher, fact, &count), *const *want = mica_run_fact(run, fact, &wanted);
+  if (count != wanted)
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s knows %zu %s, %s has %zu", teacher->folder, count,
+                      count == 1 ? one : many, run->data, wanted);
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(is[i], want[i]) != 0)
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s has '%s' as %s %zu, %s '%s'", teacher->folder, is[i], one, i,
+                        run->data, want[i]);
+  return MICA_OK;
+}
+
+mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
+  size_t count = 0, wanted = 0;
+  const double *is = mica_run_fact_numbers(run->teacher.run, fact, &count);
+  const double *want = mica_run_fact_numbers(run, fact, &wanted);
+  if (count != wanted)
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s has %zu numbers as its \"%s\", the data have %zu",
+                      run->teacher.run->folder, count, fact, wanted);
+  for (size_t k = 0; k < count; k++)
+    if (is[k] != want[k])
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on \"%s\" %g, the data have %g",
+                        run->teacher.run->folder, fact, is[k], want[k]);
+  return MICA_OK;
+}
+
+/* Facts by which both mean the same by their inputs and answers. */
+static mica_status check_facts(const mica_run *run) {
+  static const struct {
+    const char *fact, *one, *many;
+  } texts[] = {{"classes", "class", "classes"},
+               {"categories", "category", "categories"},
+               {"category_names", "value", "values"},
+               {"alphabet", "letter", "letters"},
+               {"series", "series", "series"},
+               {"from", "source", "sources"},
+               {"to", "target", "targets"}};
+  static const char *const numbers[] = {"input", "vocabulary", "several", "rate", "horizon", "window", "targets"};
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+    MICA_TRY(mica__distil_check_texts(run, texts[i].fact, texts[i].one, texts[i].many));
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) MICA_TRY(mica__distil_check_numbers(run, numbers[i]));
+  const char *lacking = mica__units_lacking(run, run->teacher.run);
+  if (!lacking) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on the column '%s', which %s has not",
+                    run->teacher.run->folder, lacking, run->data);
+}
+
+/* Settings by which answers are to other questions. */
+static mica_status check_settings(const mica_run *run) {
+  static const char *const names[] = {"reduction", "objective"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *is = mica_run_setting(run->teacher.run, names[i]), *want = mica_run_setting(run, names[i]);
+    if (strcmp(is, want) != 0)
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %s, the run with %s",
+                        run->teacher.run->folder, names[i], is, want);
+  }
+  return MICA_OK;
+}
+
+/* Ids of another tokenizer mean other words, and a teacher has no positions behind those that it read. */
+static mica_status check_tokens(const mica_run *run) {
+  static const char *const reach[] = {"length", "context"};
+  size_t count = 0, wanted = 0;
+  const char *const *is = mica_run_fact(run->teacher.run, "tokenizer", &count);
+  const char *const *want = mica_run_fact(run, "tokenizer", &wanted);
+  if (count == 2 && wanted == 2 && strcmp(is[1], want[1]) != 0)
+    return mica__fail(MICA_E_FORMAT,
+                      "the teacher in %s reads other tokens: train with its tokenizer.json as the setting tokenizer",
+                      run->teacher.run->folder);
+  for (size_t i = 0; mica__run_find_fact(run, "vocabulary") && i < sizeof reach / sizeof *reach; i++) {
+    const double own = mica_run_number(run, reach[i]), others = mica_run_number(run->teacher.run, reach[i]);
+    if (own > others)
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %g, the run would take %g tokens",
+                        run->teacher.run->folder, reach[i], others, own);
+  }
+  return MICA_OK;
+}
+
+/* A model of elsewhere: its shapes alone are to be compared, when it is built. */
+static bool is_foreign(const mica_run *teacher) { return teacher->model && !teacher->task; }
+
+/* One input of f32, as the samples are. */
+static mica_status check_model(const mica_run *run) {
+  const mica_run *teacher = run->teacher.run;
+  const mica_onnx_port port = mica_onnx_input(teacher->model, 0);
+  const bool sound = run->task->hears != NULL;
+  if (!mica__run_find_fact(run, "input") || (mica__run_find_fact(run, "rate") && !sound) || mica__run_categories(run))
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a teacher in ONNX takes pictures, numbers or recordings of words, and the task %s has other "
+                      "inputs here: it is taught by a run, --teacher RUN",
+                      run->task->name);
+  if (mica__onnx_is_quantized(teacher->model))
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is quantised; the model that it was made of can teach",
+                      teacher->folder);
+  if (mica_onnx_input_count(teacher->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s has not one input, of f32", teacher->folder);
+  if (mica__run_find_fact(run, "several") && mica__onnx_ends_in_softmax(teacher->model))
+    return mica__fail(MICA_E_FORMAT,
+                      "the teacher %s ends in a softmax, by which one class is there; several labels are each there or "
+                      "not, which a model that ends in a sigmoid or in logits teaches",
+                      teacher->folder);
+  size_t rank = 0, sides = 0;
+  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  /* Segmentation trains on windows of its pictures. */
+  const double *window = mica_run_fact_numbers(run, "window", &sides);
+  /* Recordings have one channel, and models no axis for it. */
+  if (sound) input += rank - 1, rank = 1;
+  mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
+  bool fits = !port.has_shape || port.shape.rank == sample.rank;
+  for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
+    const int64_t own = port.shape.dim[k + 1];
+    sample.dim[k + 1] = (int64_t)(rank == 3 && sides == 2 && k > 0 ? window[k - 1] : input[k]);
+    fits = fits && (!port.has_shape || own == MICA_DYNAMIC || own == sample.dim[k + 1]);
+  }
+  if (fits) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "the teacher %s takes %s, the samples are %s", teacher->folder,
+                    mica_shape_format(port.shape, is), mica_shape_format(sample, want));
+}
+
+static mica_status check(const mica_run *run) {
+  const mica_run *teacher = run->teacher.run;
+  if (is_foreign(teacher)) return check_model(run);
+  if (teacher->task != run->task)
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s learned the task %s, the run %s", teacher->folder,
+                      teacher->task->name, run->task->name);
+  if (mica__run_is_quantized(teacher))
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher in %s is quantised; the run that it was made of can teach",
+                      teacher->folder);
+  MICA_TRY(check_settings(run));
+  MICA_TRY(check_facts(run));
+  if (teacher->model) MICA_TRY(check_model(run));
+  MICA_TRY(check_tokens(run));
+  if (run->task->teaches) MICA_TRY(run->task->teaches(run, teacher));
+  if (!strcmp(mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"))) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "the teacher in %s takes the column '%s', the run '%s'", teacher->folder,
+                    mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"));
+}
+
+mica_status mica__distil_begin(mica_run *run) {
+  MICA_TRY(check(run));
+  if (run->teacher.run->model) return MICA_OK;
+  char *path = mica__run_path(run->teacher.run, MODEL);
+  if (!path) return mica__fail_nomem("a teacher");
+  mica_status status = mica_safetensors_open(path, &run->teacher.weights);
+  free(path);
+  return status;
+}
+
+void mica__distil_close(mica_run *run) {
+  mica_nn_destroy(run->teacher.nn);
+  mica_safetensors_close(run->teacher.weights);
+  run->teacher.nn = NULL;
+  run->teacher.weights = NULL;
+}
+
+/* --- the step --- */
+
+/* The batch without answers, so that the teacher's step does as if it predicted. */
+static mica_status blindfold(const mica_run *run, const mica_batch_values *batch, const mica_objective *own,
+                             mica_batch_values *blind) {
+  *blind = (mica_batch_values){.graph = batch->graph, .columns = calloc(batch->count + 1, sizeof *blind->columns)};
+  if (!blind->columns) return mica__fail_nomem("a teacher");
+  for (size_t i = 0; i < batch->count; i++) {
+    mica__batch_input column = batch->columns[i];
+    if (mica__run_is_answer(run, column.name)) continue;
+    if (own->seen.graph && !strcmp(column.name, own->seen_column)) column.value = own->seen;
+    column.value = mica__units_of_input(run, run->teacher.run, column.name, column.value);
+    blind->columns[blind->count++] = column;
+  }
+  return MICA_OK;
+}
+
+/* Columns that the teacher alone asked for are inputs of the graph as well. */
+static void note_inputs(const mica_batch_values *batch, const mica_batch_values *blind) {
+  for (size_t i = 0; i < batch->count; i++)
+    for (size_t k = 0; k < blind->count; k++)
+      if (!batch->columns[i].value.graph && batch->columns[i].name == blind->columns[k].name)
+        batch->columns[i].value = blind->columns[k].value;
+}
+
+/* What the teacher makes of a batch; of a model in ONNX the first answer's value alone. */
+static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *batch, const mica_objective *own,
+                         mica_objective *made) {
+  mica__teacher *teacher = &run->teacher;
+  mica_batch_values blind;
+  const mica_nn_config config = {.dtype = run->training.dtype, .name_prefix = PREFIX, .like = teacher->weights};
+  mica_nn_destroy(teacher->nn);
+  teacher->nn = NULL;
+  MICA_TRY(mica_nn_create(mica_nn_graph(nn), &config, &teacher->nn));
+  mica_status status = blindfold(run, batch, own, &blind);
+  if (status == MICA_OK && teacher->run->model) {
+    mica_value x = run->task->hears ? run->task->hears(teacher->nn, run, &blind)
+                                    : mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
+    if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
+    const mica__ending ending =
+        mica__imported_ending(teacher->run->model, teacher->run, own->answers[0].kind == MICA_ANSWER_KIND_NUMBERS);
+    if (x.graph) x = mica__imported_answer(teacher->run->model, ending.stop_at, teacher->nn, x);
+    teacher->plain = ending.plain;
+    made->answers[0] = (mica_answer){.kind = own->answers[0].kind, .value = x};
+  } else if (status == MICA_OK) {
+    run->task->step(teacher->nn, &blind, teacher->run, made);
+  }
+  if (status == MICA_OK) note_inputs(batch, &blind);
+  free(blind.columns);
+  return status;
+}
+
+/* The distance of answer k in the run's units. */
+static mica_status compare(const mica_run *run, const mica_answer *own, const mica_answer *taught, mica_value *out) {
+  char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  mica_answer answer = *taught;
+  if (!taught->value.graph)
+    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX does not teach the task %s: a run does", run->task->name);
+  const mica_shape shape = mica_value_shape(own->value), other = mica_value_shape(taught->value);
+  if (own->kind != taught->kind || !mica_shape_equal(shape, other))
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s answers by %s numbers, the network by %s",
+                      run->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
+  if (own->kind == MICA_ANSWER_KIND_NUMBERS)
+    answer.value = mica__units_of_answer(run->teacher.run, run->teacher.plain, run, answer.value);
+  answer.value = mica_stop_gradient(answer.value);
+  if (answer.weight.graph) answer.weight = mica_stop_gradient(answer.weight);
+  *out = mica__answer_distance(own, &answer, mica_run_number(run, "temperature"));
+  return MICA_OK;
+}
+
+/* What is no logit is divided by no temperature, so that one that is not the usual one would do nothing. */
+static mica_status check_temperature(const mica_run *run, const mica_objective *out) {
+  const mica_setting_row *row = mica_task_settings(NULL);
+  bool softens = false;
+  for (size_t i = 0; i < MICA_OBJECTIVE_ANSWERS && out->answers[i].value.graph; i++)
+    softens = softens || mica__answer_is_softened(out->answers[i].kind);
+  while (row->name && strcmp(row->name, "temperature") != 0) row++;
+  if (softens || !row->name || mica_run_number(run, row->name) == mica__strtod(row->value, NULL)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "temperature divides logits, and the task %s answers here by numbers, which are compared as they "
+                    "are: leave it out",
+                    run->task->name);
+}
+
+static mica_status add_distances(mica_run *run, mica_nn *nn, const mica_batch_values *batch, mica_objective *out) {
+  const double alpha = mica_run_number(run, "alpha");
+  mica_objective made = {0};
+  mica_value sum = {0};
+  if (!out->answers[0].value.graph)
+    return mica__fail(MICA_E_UNSUPPORTED, "the task %s learns from no teacher", run->task->name);
+  MICA_TRY(check_temperature(run, out));
+  MICA_TRY(teach(run, nn, batch, out, &made));
+  /* A graph that failed says why. */
+  if (!made.answers[0].value.graph) return MICA_OK;
+  for (size_t i = 0; i < MICA_OBJECTIVE_ANSWERS && out->answers[i].value.graph; i++) {
+    mica_value distance = {0};
+    MICA_TRY(compare(run, &out->answers[i], &made.answers[i], &distance));
+    sum = i ? mica_add(sum, distance) : distance;
+  }
+  out->loss = mica_add(mica_affine(out->loss, 1 - alpha, 0), mica_affine(sum, alpha, 0));
+  return MICA_OK;
+}
+
+void mica__distil_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica_run *run = (mica_run *)config;
+  run->task->step(nn, batch, run, out);
+  if (!run->teacher.run || !mica_nn_is_training(nn) || !out->loss.graph) return;
+  const mica_status status = add_distances(run, nn, batch, out);
+  if (status != MICA_OK) out->loss = mica__graph_fail_with(mica_nn_graph(nn), status);
+}
+
+mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer) {
+  if (!run->teacher.run) return MICA_OK;
+  if (run->teacher.run->model)
+    return mica__imported_fill(run->teacher.run->model, run->engine, run->teacher.nn, mica_trainer_session(trainer));
+  char *path = mica__run_path(run->teacher.run, MODEL);
+  if (!path) return mica__fail_nomem("a teacher");
+  mica_status status = mica_nn_load(run->teacher.nn, mica_trainer_session(trainer), path, NULL);
+  free(path);
+  return mica__run_damaged(run->teacher.run, MODEL, status);
+}

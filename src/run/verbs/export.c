@@ -1,0 +1,183 @@
+/* Runs as models in ONNX. */
+#include "nn/nn.h"
+#include "run/run.h"
+#include "train/train.h"
+
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Layers' results are called as the layers, so that others can find them. */
+static mica_status name_layers(const mica_nn *nn) {
+  for (size_t i = 0; i < nn->layer_count; i++) {
+    const mica__nn_layer *layer = &nn->layers[i];
+    if (layer->result.graph && !*mica_value_name(layer->result)) mica_named(layer->result, layer->name);
+  }
+  return mica_graph_status(nn->graph) == MICA_OK
+             ? MICA_OK
+             : mica__fail(mica_graph_status(nn->graph), "%s", mica_graph_message(nn->graph));
+}
+
+/* --- metadata --- */
+
+#define MOST_TEXTS 40
+typedef struct metadata {
+  mica__text texts[MOST_TEXTS];
+  mica_onnx_text list[MOST_TEXTS];
+  size_t count;
+} metadata;
+
+static void free_metadata(metadata *m) {
+  for (size_t i = 0; i < MOST_TEXTS; i++) mica__text_free(&m->texts[i]);
+}
+
+static mica__text *add_text(metadata *m, const char *key) {
+  m->list[m->count].key = key;
+  return &m->texts[m->count++];
+}
+
+/* "columns": the names of a table's numbers, in the order of the input. */
+static mica_status add_columns(const mica_run *run, metadata *m) {
+  static const char number[] = "number ";
+  mica__fact columns = {0};
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, "numbers", &columns.count);
+  const char *const *table = mica_run_fact(run, "table", &count);
+  if (!names && !(mica__run_fact_number(run, "header", 0) > 0)) return MICA_OK;
+  columns.texts = calloc(columns.count + count + 1, sizeof *columns.texts);
+  if (!columns.texts) return mica__fail_nomem("a run");
+  for (size_t i = 0; names && i < columns.count; i++) columns.texts[i] = (char *)(uintptr_t)names[i];
+  for (size_t i = 0; !names && i < count; i++)
+    if (!strncmp(table[i], number, strlen(number)))
+      columns.texts[columns.count++] = (char *)(uintptr_t)table[i] + strlen(number);
+  mica__fact_text(add_text(m, "columns"), &columns);
+  free(columns.texts);
+  return MICA_OK;
+}
+
+/* "bases": of names of columns, what is subtracted from each; "answer": the name among them, or which is none of them,
+ * of what is predicted, in a list of one. */
+static void add_bases(const mica_run *run, metadata *m) {
+  const mica__fact answer = {.texts = (char *[]){(char *)(uintptr_t)mica__run_label_name(run)}, .count = 1};
+  mica__run_bases_text(run, add_text(m, "bases"));
+  if (*answer.texts[0]) mica__fact_text(add_text(m, "answer"), &answer);
+}
+
+static mica_status make_metadata(const mica_run *run, metadata *m) {
+  static const char *const facts[] = {"classes",
+                                      "input",
+                                      "mean",
+                                      "deviation",
+                                      "fills",
+                                      "categories",
+                                      "category_classes",
+                                      "category_names",
+                                      /* sounds */ "rate",
+                                      "alphabet",
+                                      /* masks */ "mask_values",
+                                      "tile",
+                                      /* series */ "series",
+                                      "targets",
+                                      "window",
+                                      "horizon",
+                                      "season",
+                                      "scale",
+                                      "level_mean",
+                                      "level_deviation",
+                                      /* texts */ "from",
+                                      "to",
+                                      "vocabulary",
+                                      /* ratings */ "users",
+                                      "items",
+                                      "rating_mean",
+                                      "rating_range",
+                                      "features",
+                                      "feature_numbers",
+                                      "feature_values"};
+  mica__run_config_text(run, "", add_text(m, "mica.config"));
+  mica__text_add(add_text(m, "task"), run->task->name);
+  for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+    const mica__fact *fact = mica__run_find_fact(run, facts[i]);
+    if (fact) mica__fact_text(add_text(m, facts[i]), fact);
+  }
+  if (*mica__run_fact_text(run, "input_column")) MICA_TRY(add_columns(run, m));
+  if (run->bases) add_bases(run, m);
+  for (size_t i = 0; i < m->count; i++) {
+    MICA_TRY(mica__text_status(&m->texts[i]));
+    m->list[i].value = m->texts[i].data;
+  }
+  return MICA_OK;
+}
+
+/* --- the model --- */
+
+/* The columns of tests without the answers. */
+static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
+  size_t count = 0;
+  const mica_batch_column *own = run->task->export_columns;
+  for (; own && own->name; own++) columns[count++] = *own;
+  for (size_t i = 0; !run->task->export_columns && i < run->column_count; i++)
+    if (!mica__run_is_answer(run, run->columns[i].name)) columns[count++] = run->columns[i];
+  return count;
+}
+
+/* What tasks of samples read, and classes that they tell. */
+static const mica_onnx_text sample_docs[] = {
+    {"image", "a picture: (u8 / 255 - \"mean\") / \"deviation\" of the channel"},
+    {"x",
+     "numbers in the order of \"columns\": (number - \"mean\") / \"deviation\" of the column, less \"bases\" first; a "
+     "missing number is that of \"fills\""},
+    {"shares", "the probability of each of the \"classes\""},
+    {0}};
+
+static mica_status write_model(const mica_run *run, const mica__phase *phase, const char *path,
+                               const mica_run_export_config *config) {
+  metadata m = {0};
+  const mica_onnx_text *docs = run->task->by_samples ? sample_docs : run->task->export_docs;
+  size_t doc_count = 0;
+  while (docs && docs[doc_count].key) doc_count++;
+  mica_status status = make_metadata(run, &m);
+  const mica_onnx_write_config how = {.opset = config->opset,
+                                      .external_bytes = config->external_bytes,
+                                      .session = phase->session,
+                                      .output_names = (const char *const *)phase->outputs,
+                                      .input_prefix = "batch.",
+                                      .name = mica_run_setting(run, "model"),
+                                      .metadata = m.list,
+                                      .metadata_count = m.count,
+                                      .docs = docs,
+                                      .doc_count = doc_count};
+  if (status == MICA_OK && !phase->output_count)
+    status = mica__fail(
+        MICA_E_UNSUPPORTED,
+        "a run of the task %s cannot be exported: its answers come of a search, not of one pass of the network",
+        run->task->name);
+  if (status == MICA_OK) status = name_layers(phase->nn);
+  if (status == MICA_OK) status = mica_onnx_write(path, phase->output_values, phase->output_count, &how);
+  if (status == MICA_E_UNSUPPORTED && phase->output_count) {
+    char why[512];
+    snprintf(why, sizeof why, "%s", mica_error_message());
+    status = mica__fail(status, "a run of the task %s with the network %s cannot be exported: %s%s", run->task->name,
+                        mica_run_setting(run, "model"), why,
+                        mica__run_is_quantized(run) ? "; the run that it was quantised from can be" : "");
+  }
+  free_metadata(&m);
+  return status;
+}
+
+mica_status mica_run_export(mica_run *run, const char *path, const mica_run_export_config *config) {
+  static const mica_run_export_config standard;
+  mica__phase phase = {0};
+  mica_batch_column *columns = NULL;
+  if (!run || !path) return mica__fail(MICA_E_INVALID, "mica_run_export: a pointer is NULL");
+  if (!run->trainer) return mica__fail(MICA_E_STATE, "mica_run_export: the run is a model in ONNX already");
+  columns = calloc(run->column_count + 16, sizeof *columns);
+  if (!columns) return mica__fail_nomem("a run");
+  const size_t count = columns_of(run, columns);
+  mica_status status = mica__phase_build_outputs(run->trainer, run->task->exports, columns, count, &phase);
+  if (status == MICA_OK) status = write_model(run, &phase, path, config ? config : &standard);
+  mica__phase_free(&phase);
+  free(columns);
+  return status;
+}

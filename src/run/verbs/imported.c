@@ -1,0 +1,326 @@
+/* Networks that come as models in ONNX: built into the steps of a run, with a new last layer where one is wanted. */
+#include "base/file.h"
+#include "ir/graph.h"
+#include "nn/nn.h"
+#include "onnx/training.h"
+#include "run/run.h"
+#include "run/units.h"
+
+#include <mica/io.h>
+#include <mica/nodes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME MICA__NETWORK_FILE
+#define MODEL "onnx" /* the setting "model" of such a run */
+/* A fact: inputs and answers are converted to and from the model's. Runs without it learned before that was done, and
+ * stay as they were. */
+#define IN_UNITS "imported_units"
+/* Names that a sentence lists. */
+#define LISTED 5
+
+bool mica__is_model_file(const char *path) {
+  const size_t n = strlen(path);
+  return n > 5 && !strcmp(path + n - 5, ".onnx");
+}
+
+static const char *path_of(const mica_run *run) { return mica_run_setting(run, "init"); }
+
+/* --- what is to be found in it --- */
+
+/* How many letters must change to make one text of the other. */
+static size_t distance(const char *a, const char *b) {
+  size_t row[129], n = strlen(b);
+  if (n > 128) return SIZE_MAX;
+  for (size_t j = 0; j <= n; j++) row[j] = j;
+  for (size_t i = 1; a[i - 1]; i++) {
+    size_t corner = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= n; j++) {
+      const size_t changed = corner + (a[i - 1] != b[j - 1]), shorter = row[j] < row[j - 1] ? row[j] : row[j - 1];
+      corner = row[j];
+      row[j] = changed < shorter + 1 ? changed : shorter + 1;
+    }
+  }
+  return row[n];
+}
+
+/* The names nearest to a text; where that is "" those nearest to the end. */
+static void list_near(const mica_onnx *model, const char *text, mica__text *list) {
+  const char *names[LISTED] = {NULL}, *name = NULL;
+  size_t far[LISTED] = {0}, count = 0;
+  for (size_t i = 0; (name = mica_onnx_value_at(model, i)); i++) {
+    const size_t own = *text ? distance(text, name) : SIZE_MAX - i;
+    size_t at = count < LISTED ? count++ : LISTED - 1;
+    if (!*name || (at == LISTED - 1 && names[at] && far[at] <= own)) continue;
+    for (; at > 0 && far[at - 1] > own; at--) names[at] = names[at - 1], far[at] = far[at - 1];
+    names[at] = name;
+    far[at] = own;
+  }
+  for (size_t i = 0; i < count && names[i]; i++) mica__text_addf(list, "%s%.80s", i ? ", " : "", names[i]);
+}
+
+/* The sentence, and names behind it; returns the status. */
+static mica_status fail_listing(const mica_onnx *model, const char *near, mica_status status, const char *sentence) {
+  mica__text list = {0};
+  list_near(model, near, &list);
+  mica__fail(status, "%s%s", sentence, list.data ? list.data : "none");
+  mica__text_free(&list);
+  return status;
+}
+
+static mica_status check_stop(const mica_run *run) {
+  const char *stop = mica_run_setting(run, "stop-at"), *name = NULL;
+  char sentence[400];
+  if (!*stop) return MICA_OK;
+  for (size_t i = 0; (name = mica_onnx_value_at(run->network, i)); i++)
+    if (!strcmp(name, stop)) return MICA_OK;
+  snprintf(sentence, sizeof sentence, "stop-at: %.200s has no value \"%.80s\"; near it are ", path_of(run), stop);
+  return fail_listing(run->network, stop, MICA_E_NOT_FOUND, sentence);
+}
+
+/* One input of f32, f16 or bf16 that takes the run's samples. */
+static mica_status check_input(const mica_run *run) {
+  const mica_onnx_port port = mica_onnx_input(run->network, 0);
+  char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
+  if (mica_onnx_input_count(run->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s has not one input, a tensor: it cannot be trained", path_of(run));
+  if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s takes %s; models of f32, f16 and bf16 are trained", path_of(run),
+                      port.type);
+  if (mica__run_categories(run))
+    return mica__fail(MICA_E_UNSUPPORTED, "columns of classes are no input of a model in ONNX");
+  bool fits = !port.has_shape || port.shape.rank == sample.rank;
+  for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
+    sample.dim[k + 1] = (int64_t)input[k];
+    if (fits && port.has_shape)
+      fits = port.shape.dim[k + 1] == MICA_DYNAMIC || port.shape.dim[k + 1] == sample.dim[k + 1];
+  }
+  if (fits) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s takes %s, the samples are %s", path_of(run), mica_shape_format(port.shape, has),
+                    mica_shape_format(sample, want));
+}
+
+/* --- opening --- */
+
+static mica_status check_settings(const mica_run *run) {
+  const char *model = mica_run_setting(run, "model");
+  if (run->task->own_network)
+    return mica__fail(MICA_E_INVALID, "the task %s trains networks of its own; init takes a file of their weights",
+                      run->task->name);
+  if (*model && strcmp(model, MODEL) != 0)
+    return mica__fail(MICA_E_INVALID, "init: %s brings its network, and model asks for %s: one of the two",
+                      path_of(run), model);
+  if (strcmp(mica_run_setting(run, "precision"), "f32") != 0)
+    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained in f32, not in %s",
+                      mica_run_setting(run, "precision"));
+  return MICA_OK;
+}
+
+mica_status mica__imported_facts(mica_run *run, const char *path, const mica_onnx *model) {
+  const char *config = mica_onnx_metadata(model, "mica.config");
+  if (config) MICA_TRY(mica__run_parse_config(run, path, config));
+  return mica__run_take_bases(run);
+}
+
+/* Opens the model, and the facts of the run that it was exported from. */
+static mica_status open_model(mica_run *run, const char *path) {
+  mica_run *origin = calloc(1, sizeof *origin);
+  if (!origin) return mica__fail_nomem("a run");
+  origin->engine = run->engine;
+  origin->lock = -1;
+  run->origin = origin;
+  MICA_TRY(mica_onnx_open(path, &run->network));
+  return mica__imported_facts(origin, path, run->network);
+}
+
+static mica_status open_kept(mica_run *run) {
+  char *path = mica__run_path(run, FILE_NAME);
+  mica_status status = path ? open_model(run, path) : mica__fail_nomem("a run");
+  free(path);
+  return mica__run_damaged(run, FILE_NAME, status == MICA_E_NOT_FOUND ? MICA_E_FORMAT : status);
+}
+
+mica_status mica__imported_open(mica_run *run) {
+  const bool kept = !run->parts[MICA_PART_TRAIN].loader || run->resumed, given = mica__is_model_file(path_of(run));
+  const double one = 1;
+  if (run->network) return MICA_OK;
+  if (kept && !strcmp(mica_run_setting(run, "model"), MODEL)) return open_kept(run);
+  if (!given && !strcmp(mica_run_setting(run, "model"), MODEL))
+    return mica__fail(MICA_E_INVALID, "the network onnx is that of a file: --init MODEL.onnx");
+  if (!given && *mica_run_setting(run, "stop-at"))
+    return mica__fail(MICA_E_INVALID, "stop-at is for a model in ONNX: --init MODEL.onnx");
+  if (kept || !given) return MICA_OK;
+  MICA_TRY(check_settings(run));
+  MICA_TRY(open_model(run, path_of(run)));
+  if (mica__onnx_is_quantized(run->network))
+    return mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path_of(run));
+  MICA_TRY(check_input(run));
+  MICA_TRY(check_stop(run));
+  const char *lacking = mica__units_lacking(run, run->origin);
+  if (lacking)
+    MICA_TRY(mica__run_remark(run,
+                              "init: %s was trained on the column '%s', which %s has not: columns are taken as they "
+                              "come, by their own means",
+                              path_of(run), lacking, run->data));
+  MICA_TRY(mica__run_note_numbers(run, IN_UNITS, &one, 1));
+  return mica__run_set(run, "model", MODEL);
+}
+
+/* --- building --- */
+
+typedef struct making {
+  const mica_onnx *model;
+  mica_nn *nn;
+} making;
+
+static mica_value make(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape) {
+  const making *m = user;
+  /* The name in the file: that of the graph without the number behind it. */
+  char *own = malloc(strlen(name) + 1), *end = own ? strrchr(strcpy(own, name), '#') : NULL;
+  if (!own) return mica__graph_fail_with(graph, mica__fail_nomem("a network"));
+  if (end) *end = '\0';
+  const bool trained = dtype == MICA_F32 && !mica__onnx_is_statistic(m->model, own);
+  mica_value value = mica__nn_add(m->nn, own, dtype, shape, NULL, trained ? MICA_NN_ROLE_WEIGHT : MICA_NN_ROLE_STATE);
+  free(own);
+  return value;
+}
+
+/* A name for the new layer that the model has not: "head", "head2", ... */
+static void name_head(const mica_nn *nn, char name[24]) {
+  snprintf(name, 24, "head");
+  for (int n = 2; n < 100; n++) {
+    bool taken = false;
+    for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+      const char *own = mica_nn_parameter_at(nn, i)->own_name;
+      taken = taken || (!strncmp(own, name, strlen(name)) && own[strlen(name)] == '.');
+    }
+    if (!taken) return;
+    snprintf(name, 24, "head%d", n);
+  }
+}
+
+/* Features as answers: planes are averaged. */
+static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int64_t outputs) {
+  const mica_shape shape = mica_value_shape(y);
+  const bool stopped = *mica_run_setting(run, "stop-at") != '\0';
+  char has[MICA_SHAPE_TEXT], name[24];
+  if (!y.graph) return y;
+  if (stopped && shape.rank >= 3) y = mica_flatten(mica_global_average_pool(y), 1);
+  if (stopped && (shape.rank >= 3 || shape.rank == 2)) {
+    name_head(nn, name);
+    return mica_nn_dense(nn, name, y, outputs, NULL);
+  }
+  if (shape.rank == 2 && shape.dim[1] == outputs) return y;
+  mica__text list = {0};
+  list_near(run->network, "", &list);
+  y = mica__graph_fail(y.graph, MICA_E_FORMAT,
+                       "%s gives %s, and %lld answers a sample are learned: stop-at names the value that a new last "
+                       "layer follows; near the end are %s",
+                       path_of(run), mica_shape_format(shape, has), (long long)outputs, list.data ? list.data : "none");
+  mica__text_free(&list);
+  return y;
+}
+
+static bool says_numbers(const mica_run *run) { return mica__run_find_fact(run, "target_deviation") != NULL; }
+
+mica__ending mica__imported_ending(const mica_onnx *model, const mica_run *origin, bool numbers) {
+  if (!numbers) return (mica__ending){.stop_at = mica__onnx_before_shares(model)};
+  const char *scaled = says_numbers(origin)
+                           ? mica__onnx_before_affine(model, mica__run_fact_number(origin, "target_deviation", 1),
+                                                      mica__run_fact_number(origin, "target_mean", 0))
+                           : NULL;
+  return (mica__ending){.stop_at = scaled, .plain = !scaled};
+}
+
+mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
+  const char *stop = mica_run_setting(run, "stop-at");
+  const size_t count = mica_onnx_output_count(run->network);
+  mica_onnx_parameter *parameters = NULL;
+  size_t parameter_count = 0;
+  making m = {run->network, nn};
+  mica_onnx_build_config config = {.parameter = make, .user = &m, .stop_at = *stop ? stop : NULL};
+  config.small_weights = config.widen = true;
+  const bool converts = mica__run_find_fact(run, IN_UNITS) != NULL;
+  const mica__ending ending = mica__imported_ending(run->network, run->origin, says_numbers(run));
+  if (!*stop) config.stop_at = converts ? ending.stop_at : mica__onnx_before_softmax(run->network);
+  if (converts) x = mica__units_of_input(run, run->origin, mica__run_fact_text(run, "input_column"), x);
+  mica_value *values = calloc(count + 1, sizeof *values), y = {0};
+  if (!x.graph || !values) {
+    free(values);
+    return x.graph ? mica__graph_fail_with(x.graph, mica__fail_nomem("a network")) : x;
+  }
+  mica__nn_record(nn, "network", "onnx");
+  mica_status status =
+      mica_onnx_build(run->network, x.graph, &x, 1, values, count + 1, &config, &parameters, &parameter_count);
+  y = mica__nn_recorded(nn, status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status));
+  if (status == MICA_OK) y = answers_of(run, nn, y, outputs);
+  if (converts && !*stop && says_numbers(run)) y = mica__units_of_answer(run->origin, ending.plain, run, y);
+  mica_free(parameters);
+  free(values);
+  return y;
+}
+
+/* --- weights and the file --- */
+
+mica_value mica__imported_answer(const mica_onnx *model, const char *stop_at, mica_nn *nn, mica_value x) {
+  making m = {model, nn};
+  mica_onnx_build_config config = {.parameter = make, .user = &m, .small_weights = true, .stop_at = stop_at};
+  const size_t count = mica_onnx_output_count(model);
+  mica_onnx_parameter *parameters = NULL;
+  size_t parameter_count = 0;
+  mica_value *values = calloc(count + 1, sizeof *values);
+  mica_status status =
+      values ? mica_onnx_build(model, x.graph, &x, 1, values, count + 1, &config, &parameters, &parameter_count)
+             : mica__fail_nomem("a network");
+  mica_value y = status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status);
+  if (status == MICA_OK && mica_value_dtype(y) != MICA_F32) y = mica_cast(y, MICA_F32);
+  mica_free(parameters);
+  free(values);
+  return y;
+}
+
+mica_status mica__imported_load(mica_run *run) {
+  return mica__imported_fill(run->network, run->engine, mica_trainer_network(run->trainer),
+                             mica_trainer_session(run->trainer));
+}
+
+mica_status mica__imported_fill(const mica_onnx *model, mica_engine *engine, const mica_nn *nn, mica_session *session) {
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(session, info->name);
+    if (!tensor || info->role == MICA_NN_ROLE_OPTIMIZER) continue;
+    mica__attempt_begin();
+    mica_status status = mica_onnx_load(model, mica_engine_queue(engine), info->own_name, tensor);
+    if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
+    mica__attempt_end();
+  }
+  return MICA_OK;
+}
+
+static mica_status copy_file(const char *from, const mica_run *run) {
+  unsigned char *bytes = NULL;
+  size_t size = 0;
+  char *path = mica__run_path(run, FILE_NAME);
+  mica_status status = path ? mica__file_read(from, &bytes, &size) : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica_file_write(path, bytes, size);
+  free(bytes);
+  free(path);
+  return status;
+}
+
+mica_status mica__imported_keep(const mica_run *run) {
+  return run->network && !run->resumed ? copy_file(path_of(run), run) : MICA_OK;
+}
+
+mica_status mica__imported_copy(const mica_run *from, const mica_run *to) {
+  if (!from->network) return MICA_OK;
+  char *path = mica__run_path(from, FILE_NAME);
+  mica_status status = path ? copy_file(path, to) : mica__fail_nomem("a run");
+  free(path);
+  return status;
+}

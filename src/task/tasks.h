@@ -1,0 +1,11 @@
+/* task/tasks.h: the rows of all tasks, for what belongs to one of them. */
+#ifndef MICA_TASK_TASKS_H
+#define MICA_TASK_TASKS_H
+
+#include "run/task.h"
+
+#define TASK(name) extern const mica__task_row mica__task_##name;
+#include "task/tasks.def"
+#undef TASK
+
+#endif
