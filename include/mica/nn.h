@@ -1,19 +1,18 @@
-/* mica/nn.h: networks: layers with named parameters on top of graphs.
+/* mica/nn.h: networks: layers with named parameters, built on graphs.
  *
- * A mica_nn is a network under construction in a graph. Layers are functions of it, of a name and of a value, and read
- * like the formula:
+ * A mica_nn is a network under construction in a graph. A layer is a function of the network, a name and a value:
  *
  *   mica_value h = mica_relu(mica_nn_dense(nn, "fc1", mica_flatten(x, 1), 128, NULL));
  *   mica_value z = mica_nn_dense(nn, "fc2", h, 10, NULL);
  *
- * A layer named "fc1" inside the scope "head" makes the parameters "head.fc1.weight" and "head.fc1.bias", in the names
- * and layouts of PyTorch's modules, so that files of weights may be exchanged. Training and inference are two graphs
- * built by one function of yours, given two networks: their parameters have the same names, and mica_nn_share makes
- * the sessions use the same memory.
+ * The layer "fc1" in the scope "head" has the parameters "head.fc1.weight" and "head.fc1.bias". Names and layouts are
+ * those that PyTorch's modules use, so files of weights can be exchanged. For training and inference, one function of
+ * yours builds two graphs with two networks. Their parameters have equal names, and mica_nn_share makes their sessions
+ * use the same memory.
  *
- * Layers are sticky as all builders are: errors stand in the graph, and null values pass through.
+ * Layers are sticky like all builders: errors are recorded in the graph, and null values pass through.
  *
- * Threads: a network and its graph are used by one thread at a time. */
+ * Threads: use a network and its graph from one thread at a time. */
 #ifndef MICA_NN_H
 #define MICA_NN_H
 
@@ -26,10 +25,12 @@ typedef struct mica_nn mica_nn;
 struct mica_safetensors;
 struct mica_communicator;
 
-/* name, text. The points at which a layer hands a value to the network's hook. INPUT: what dense layers and
- * convolutions multiply by their weight, in the network's dtype. WEIGHT: the weight of these, in the network's
- * dtype, as it is about to be used; the table of an embedding, f32. RESULT: the layer's result, bias included,
- * before any activation; of dense layers, convolutions, embeddings and norms. */
+/* name, text. Points at which a layer passes a value to the network's hook:
+ *
+ *   INPUT    of dense layers and convolutions: the operand of the weight, in the network's dtype
+ *   WEIGHT   of dense layers and convolutions: the weight before its use, in the network's dtype; of embeddings: the
+ *            table, f32
+ *   RESULT   of dense layers, convolutions, embeddings and norms: the result, with bias, before an activation */
 #define MICA_NN_POINT_LIST(X)                                                                                          \
   X(INPUT, "input")                                                                                                    \
   X(WEIGHT, "weight")                                                                                                  \
@@ -41,73 +42,82 @@ typedef enum mica_nn_point {
 #undef MICA_NN_POINT_ENUM
 } mica_nn_point;
 
-/* "weight"; "?" for a value that is none. */
+/* "input", "weight", "result"; "?" for any other value. */
 MICA_API const char *mica_nn_point_name(mica_nn_point point);
 
-/* A hook returns what the layer goes on with: `value`, or another one of its shape and dtype. `layer` is the layer's
- * name with its scopes ("head.fc1") without name_prefix, and valid during the call. The layer's scope is open: what the
- * hook makes by mica_nn_state_of(nn, "scale", ...) is called "head.fc1.scale". The hook reports errors in the graph.
- * Quantisation, pruning, distillation and low-rank adapters are hooks: they need no surgery on a graph. */
+/* A hook returns the value that the layer uses: `value`, or another one of its shape and dtype. `layer` is the layer's
+ * name with its scopes ("head.fc1") without name_prefix, valid during the call. The layer's scope is open, so
+ * mica_nn_state_of(nn, "scale", ...) makes "head.fc1.scale". The hook records errors in the graph. Quantisation,
+ * pruning, distillation and low-rank adapters are hooks. */
 typedef mica_value mica_nn_hook(void *user, mica_nn *nn, mica_nn_point point, const char *layer, mica_value value);
 
 typedef struct mica_nn_config {
-  bool training;      /* dropout drops, batch norms take the batch's statistics and note them for inference */
-  mica_dtype dtype;   /* what layers compute in: f32, f16 or bf16. Parameters are f32 all the same (mixed precision), as
-                         are norms and the sums of transformers' and conformers' blocks */
-  bool allow_tf32;    /* of f32: mica_conv_config.allow_tf32 of every convolution */
-  uint64_t seed;      /* of initial values and of dropout */
-  mica_nn_hook *hook; /* called by every layer at its points, in the order in which the layers are built; may be NULL */
+  bool training; /* dropout is active; batch norms use the batch's statistics and update the running ones */
+  /* type that layers compute in: f32, f16 or bf16. Parameters, norms and the sums of transformer and conformer blocks
+   * stay f32 (mixed precision) */
+  mica_dtype dtype;
+  bool allow_tf32;    /* f32 only: mica_conv_config.allow_tf32 of every convolution */
+  uint64_t seed;      /* of initial values and dropout */
+  mica_nn_hook *hook; /* called by each layer at its points, in the order in which layers are built; may be NULL */
   void *hook_user;
-  /* The names of all parameters in graph and sessions begin with this text ("teacher."), so that two networks may stand
-   * in one graph; files, initial values and hooks know them without it. Copied; NULL for none. */
+  /* Prefix of all parameter names in graph and sessions ("teacher."), to put two networks into one graph. Files,
+   * initial values and hooks use names without it. Copied. NULL: none. */
   const char *name_prefix;
-  /* A file of weights from which layers take their widths, in place of those that are asked for: where it has the
-   * layer's weight, a dense layer has its first dimension as units, a convolution as filters (a transposed one its
-   * second), an embedding both. Of a convolution with several groups the channels of a group are the file's as well,
-   * and the number of groups follows from x. Attention has as many heads of the size that is asked for as there are
-   * columns, and a recurrent layer as many units as weight_hh has columns. So a network that was pruned is built by the
-   * function that built the whole one. Weights may be the integers of mica_quantize_weights. Outlives the network's
-   * layers; nothing is loaded. NULL for none. */
+  /* File of weights that determines the widths of layers, instead of the arguments. It serves to build a pruned network
+   * with the original function. If the file has a layer's weight, its dimensions give the units of a dense layer, the
+   * filters of a convolution (transposed: the second dimension), or both sizes of an embedding. For grouped
+   * convolutions, also the channels per group; the number of groups follows from x. Attention gets the number of heads
+   * that the columns allow at the requested head size; a recurrent layer gets weight_hh's number of columns as units.
+   * Weights may be integers of mica_quantize_weights. Nothing is loaded. The file must outlive the network's layers.
+   * NULL: none. */
   const struct mica_safetensors *like;
-  /* The dropouts before this network's, where it is a part of a whole one whose other parts are networks of their own
-   * (mica_nn_draws): it draws what the whole one would. */
+  /* Number of dropouts before this network, if it is a part of a larger network whose other parts are separate
+   * (mica_nn_draws). It then draws the same numbers as the whole network would. */
   uint64_t draws;
-  /* Batch norms of a training network take the statistics of all ranks' samples (mica_batch_norm_ranks), on channels
-   * from MICA_CHANNELS / 8 on. Outlives the graph. NULL: those of its own samples. */
+  /* Batch norms of a training network use the samples of all these ranks (mica_batch_norm_ranks), on channels from
+   * MICA_CHANNELS / 8 on. Must outlive the graph. NULL: own samples only. */
   struct mica_communicator *norm_ranks;
-  /* Ranks whose samples together are the batch, for a loss that is no mean of samples (mica_dice_config.ranks); what
-   * mica_nn_loss_ranks gives. Outlives the graph. NULL: the network's own samples are the batch. */
+  /* Ranks whose samples together form the batch, for losses that are not a mean over samples (mica_dice_config.ranks).
+   * See mica_nn_loss_ranks. Must outlive the graph. NULL: own samples only. */
   struct mica_communicator *loss_ranks;
-  /* Ranks that have the same samples and each a part of the layers (tensor parallelism, Shoeybi et al. 2019): of
-   * attention and transformers, which all networks of sequences are made of, and of the mlp. Columns of one layer, rows
-   * of the next and a sum over the ranks, on channels from 0 on; other layers all ranks have whole. Parameters are the
-   * rank's blocks; their initial values are those of a whole network, and mica_nn_load takes blocks of whole tensors.
-   * What is dropped within a part differs by rank. Not with `like` or a hook (MICA_E_UNSUPPORTED); MICA_E_INVALID in
-   * the graph where the ranks do not divide heads, their groups or units. Outlives the graph. NULL: layers whole. */
+  /* Tensor parallelism (Shoeybi et al. 2019): ranks with the same samples, each with a part of some layers: attention,
+   * transformer blocks (the basis of all networks of sequences) and the mlp. One layer is divided by columns, the next
+   * by rows, and a sum over ranks follows, on channels from 0 on. All ranks have other layers whole.
+   *
+   * Parameters are the rank's blocks. Initial values are the same as in the whole network, and mica_nn_load reads
+   * blocks of whole tensors. Dropout inside a part differs by rank. Must outlive the graph. MICA_E_UNSUPPORTED:
+   * combined with `like` or a hook. The graph fails with MICA_E_INVALID if the ranks do not divide heads, their groups
+   * or units. NULL: layers whole. */
   struct mica_communicator *tensor_ranks;
 } mica_nn_config;
 
-/* A network without layers in the graph, which must outlive it. config may be NULL. */
+/* Creates a network without layers in a graph, which must outlive it. config may be NULL. */
 MICA_API MICA_CHECKED mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica_nn **nn);
-/* The graph stays. NULL is a no-op. */
+/* Destroys a network; its graph stays. NULL is a no-op. */
 MICA_API void mica_nn_destroy(mica_nn *nn);
 
-/* The graph that the network was created beside, and mica_nn_config.training. */
+/* Graph of the network, and mica_nn_config.training. */
 MICA_API mica_graph *mica_nn_graph(const mica_nn *nn);
 MICA_API bool mica_nn_is_training(const mica_nn *nn);
 /* mica_nn_config.loss_ranks. */
 MICA_API struct mica_communicator *mica_nn_loss_ranks(const mica_nn *nn);
-/* The dropouts of a training network so far, those of attention too, and config's draws. */
+/* Number of dropouts so far in a training network, including attention, plus the config's draws. */
 MICA_API uint64_t mica_nn_draws(const mica_nn *nn);
 
 /* --- initial values --- */
 
-/* name, text. fan_in and fan_out are the inputs that an output of the layer sums and the outputs that an input goes to:
- * for a weight (K, C, R, S) C R S and K R S. g is the gain, 1 unless given.
- * default: what the layer's own contract says. truncated_normal: N(0, deviation) cut at two deviations, by drawing
- * again. kaiming: deviation g / sqrt(fan) (He et al. 2015, where g is sqrt(2)); xavier: g sqrt(2 / (fan_in + fan_out))
- * (Glorot and Bengio 2010); the uniform ones have that deviation too. orthogonal: rows (or columns, whichever are
- * fewer) of a matrix (dim[0], rest) are orthogonal and of length g (Saxe et al. 2013). */
+/* name, text. fan_in is the number of inputs that an output sums, fan_out the number of outputs that use an input: C R
+ * S and K R S for a weight (K, C, R, S). g is the gain (default 1).
+ *
+ *   default            as stated at the layer
+ *   constant           value
+ *   uniform            uniform in [-b, b)
+ *   normal             N(0, deviation)
+ *   truncated_normal   N(0, deviation), drawn again beyond two deviations
+ *   kaiming_...        deviation g / sqrt(fan) (He et al. 2015, with g = sqrt(2))
+ *   xavier_...         deviation g sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)
+ *   orthogonal         the rows or columns of the matrix (dim[0], rest), whichever are fewer, are orthogonal with
+ *                      length g (Saxe et al. 2013) */
 #define MICA_INIT_LIST(X)                                                                                              \
   X(DEFAULT, "default")                                                                                                \
   X(CONSTANT, "constant")                                                                                              \
@@ -126,133 +136,132 @@ typedef enum mica_init {
 #undef MICA_INIT_ENUM
 } mica_init;
 
-/* "kaiming_normal"; "?" for a value that is none. */
+/* "kaiming_normal", ...; "?" for any other value. */
 MICA_API const char *mica_init_name(mica_init kind);
 
 typedef struct mica_init_config {
   mica_init kind;
-  /* CONSTANT: the value; UNIFORM: the bound b of [-b, b); NORMAL and TRUNCATED_NORMAL: the deviation (for these, 0 is
-   * 0). Others: the gain g, 0: 1. */
+  /* CONSTANT: the value. UNIFORM: b. NORMAL, TRUNCATED_NORMAL: the deviation. For these, 0 means 0. Others: g; 0: 1. */
   double value;
-  bool fan_out;   /* KAIMING: by fan_out instead of fan_in */
-  int64_t fan_in; /* in place of the fan_in that the shape has; 0 for none */
+  bool fan_out;   /* KAIMING: use fan_out instead of fan_in */
+  int64_t fan_in; /* fan_in to use; 0: from the shape */
 } mica_init_config;
 
 /* --- parameters --- */
 
-/* Names begin with "name." from push to pop. Scopes nest. */
+/* Adds "name." to the names of everything made between push and pop. Scopes nest. */
 MICA_API void mica_nn_push(mica_nn *nn, const char *name);
 MICA_API void mica_nn_pop(mica_nn *nn);
 
-/* A parameter that is trained, f32, to be used as nn's dtype says (the value is a cast of it). Weight decay is for
- * those of rank 2 and more. init may be NULL: zeros. */
+/* Makes a trained parameter, f32, and returns it cast to the network's dtype. Weight decay applies if its rank is at
+ * least 2. init NULL: zeros. */
 MICA_API mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init);
-/* State that is not trained but saved with the network, such as running statistics: f32, begins as `value`. Changed by
- * mica_assign. */
+/* Makes state: f32, not trained, but saved with the network, such as running statistics. It starts as `value`;
+ * mica_assign changes it. */
 MICA_API mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value);
-/* mica_nn_state of any dtype: `value` is rounded to it as mica_full does. */
+/* mica_nn_state with any dtype; `value` is rounded as in mica_full. */
 MICA_API mica_value mica_nn_state_of(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, double value);
-/* A weight that was made before, to be used once more (tied): its name with all scopes ("embed.weight"), whichever are
- * open now, without name_prefix. As nn's dtype says, as mica_nn_parameter gives it, and as the hook made it for its
- * layer. The null value, with an error that says what is missing in the graph, for a name that no weight has. */
+/* Returns an existing weight for a further use (tied weights). `name` includes all scopes ("embed.weight") but not
+ * name_prefix. The value has the network's dtype, as from mica_nn_parameter, after the layer's hook. If the name is
+ * unknown: the null value, and an error in the graph. */
 MICA_API mica_value mica_nn_weight_of(mica_nn *nn, const char *name);
 
-/* WEIGHT: trained; STATE: made by mica_nn_state; OPTIMIZER: made by mica_optimize, no part of the network but of what a
- * training run saves. */
+/* WEIGHT: trained. STATE: made by mica_nn_state. OPTIMIZER: made by mica_optimize; saved with a training run, but not a
+ * part of the network. */
 typedef enum mica_nn_role { MICA_NN_ROLE_WEIGHT, MICA_NN_ROLE_STATE, MICA_NN_ROLE_OPTIMIZER } mica_nn_role;
 
 typedef struct mica_nn_parameter_info {
-  const char *name; /* with its scopes, in graph and sessions; valid as long as the network */
-  mica_value value; /* the graph's parameter */
+  const char *name; /* name with scopes in graph and sessions; valid as long as the network */
+  mica_value value; /* parameter of the graph */
   mica_init_config init;
   mica_nn_role role;
-  bool frozen;          /* a weight that is not trained */
-  bool decay;           /* weight decay is for it */
-  const char *own_name; /* name without name_prefix: what files and patterns know it by */
-  int32_t uses;         /* by mica_nn_weight_of, beside the layer's own */
+  bool frozen;          /* weight that is not trained */
+  bool decay;           /* weight decay applies */
+  const char *own_name; /* name without name_prefix, as used by files and patterns */
+  int32_t uses;         /* number of uses through mica_nn_weight_of */
 } mica_nn_parameter_info;
 
-/* The number of parameters so far. */
+/* Number of parameters so far. */
 MICA_API size_t mica_nn_parameter_count(const mica_nn *nn);
-/* The parameters in the order in which they were made; NULL when index is too large. The structure is valid until the
- * next one is made. */
+/* Parameter number `index`, in order of creation; NULL if index is too large. Valid until the next parameter is made.
+ */
 MICA_API const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, size_t index);
-/* Elements of all weights, or of those only that are not frozen. */
+/* Number of elements of all weights; with `trained`, only of weights that are not frozen. */
 MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
 
-/* Freezes (or thaws) the weights made so far whose names (without name_prefix) match the pattern, in which * stands
- * for any text and ? for any character: "features.*". *count (may be NULL) says how many there are. Before
- * mica_optimize. */
+/* Freezes or thaws existing weights whose names (without name_prefix) match the pattern: * is any text, ? any
+ * character, as in "features.*". *count (may be NULL) receives the number of matches. Call it before mica_optimize. */
 MICA_API MICA_CHECKED mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
-/* Sets whether weight decay is for those that match, likewise. */
+/* Sets whether weight decay applies to the weights that match; otherwise like mica_nn_freeze. */
 MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);
 
-/* Uploads initial values into the session's tensors, through the engine's queue; blocks until they are there, whatever
- * queue the session runs on. They depend on the seed and on a parameter's name (without name_prefix) alone. The session
- * was made from the network's graph. */
+/* Uploads initial values into a session made from the network's graph. Uses the engine's queue and blocks until they
+ * are there, whatever queue the session runs on. Values only depend on the seed and the parameter's name (without
+ * name_prefix). */
 MICA_API MICA_CHECKED mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
-/* Makes `session`, made from this network's graph, use `owner`'s tensors for all the network's parameters. owner
- * outlives session. MICA_E_NOT_FOUND names a parameter that owner lacks. */
+/* Makes `session`, made from this network's graph, use the tensors of `owner` for all parameters of the network. owner
+ * must outlive session. MICA_E_NOT_FOUND: owner lacks a parameter; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_nn_share(const mica_nn *nn, mica_session *session, mica_session *owner);
 
-/* The number of training steps so far, i64, which the graph itself holds as the parameter "step". It counts where
- * mica_optimize was called. Its name has name_prefix, but no scope. */
+/* Number of training steps so far, i64: the parameter "step" of the graph. mica_optimize makes it count. Its name has
+ * name_prefix, but no scope. */
 MICA_API mica_value mica_nn_step(mica_nn *nn);
 
 /* --- files --- */
 
-/* Writes the weights and state of a network to a safetensors file, and reads them, out of and into the tensors of a
- * session made from its graph, by name; state of the optimiser is left out. metadata as in mica_safetensors_write.
- * load: *missing (may be NULL: then a missing one is MICA_E_FORMAT) counts parameters that the file lacks and that stay
- * as they are; tensors of other names are passed over, so that a trainer's checkpoint serves too. A shape or a dtype
- * that differs is MICA_E_FORMAT, and nothing is loaded; but f16 and bf16 become f32. Both block. */
+/* Save writes weights and state from a session of the network's graph into a safetensors file, by name, without the
+ * optimiser's state; metadata as in mica_safetensors_write. Load reads them. Both block.
+ *
+ * load: *missing receives the number of parameters that the file lacks; they keep their values. missing NULL: a missing
+ * parameter is MICA_E_FORMAT. Tensors with other names are ignored, so checkpoints of trainers can be read. f16 and
+ * bf16 become f32. MICA_E_FORMAT: another difference of shape or dtype; nothing is loaded then. */
 struct mica_safetensors_pair;
 MICA_API MICA_CHECKED mica_status mica_nn_save(const mica_nn *nn, mica_session *session, const char *path,
                                                const struct mica_safetensors_pair *metadata, size_t metadata_count);
 MICA_API MICA_CHECKED mica_status mica_nn_load(const mica_nn *nn, mica_session *session, const char *path,
                                                size_t *missing);
-/* As mica_nn_load without `missing`, of each weight its moving average where the file has one (mica_nn_share_ema): from
- * a trainer's checkpoint what it tested. */
+/* mica_nn_load without `missing`; reads the moving average of each weight if the file has one (mica_nn_share_ema). From
+ * a trainer's checkpoint this gives the weights that the trainer tests. */
 MICA_API MICA_CHECKED mica_status mica_nn_load_ema(const mica_nn *nn, mica_session *session, const char *path);
 
 /* --- weights of published models --- */
 
-/* Says which tensor of a source becomes a parameter, and how. Zero: a tensor of the parameter's shape, as it is. */
+/* Assigns a tensor of a source to a parameter. All zeros: a tensor of the parameter's shape, unchanged. */
 typedef struct mica_name_row {
-  /* The parameter's name, without name_prefix. '#' stands for a number: "layers.#.norm1.weight". NULL: the tensors of
-   * that source are of no use, such as buffers of attention masks. */
+  /* Name of the parameter, without name_prefix. '#' is a number: "layers.#.norm1.weight". NULL: tensors named by
+   * `source` are not needed, such as buffers of attention masks. */
   const char *own;
-  /* The tensor's name; several, separated by '|', by preference: "lm_head.weight|model.embed_tokens.weight". A '#' here
-   * is the number of the '#' of `own` in the same position (any number if own is NULL). */
+  /* Name of the tensor, or several separated by '|' in order of preference: "lm_head.weight|model.embed_tokens.weight".
+   * '#' is the number of the '#' of `own` in the same position (any number if own is NULL). */
   const char *source;
-  bool transposed; /* the tensor is a matrix (columns, rows): its axes are swapped before anything else */
-  bool reshaped;   /* the tensor may have another shape of equally many elements; their order stays */
-  /* The parameter is the rows first, first + 1, ... of a tensor that has `of` rows (its first axis, after swapping) and
-   * otherwise the parameter's shape. of 0: all rows. */
+  bool transposed; /* the tensor is a matrix (columns, rows): its axes are swapped first */
+  bool reshaped;   /* the tensor may have another shape with the same number of elements, in the same order */
+  /* The parameter is rows first, first + 1, ... of a tensor with `of` rows (its first axis, after swapping). The other
+   * dimensions must agree. of 0: all rows. */
   int64_t first, of;
-  double add; /* added to every element, as 1 for norms of Gemma that multiply by 1 + weight */
+  double add; /* added to each element, such as 1 for Gemma's norms, which multiply by 1 + weight */
 } mica_name_row;
 
 typedef struct mica_name_map {
-  /* A parameter takes the first row whose `own` is its name and whose `source` is there. A parameter that no row names
-   * is read from the tensor of its own name. */
+  /* A parameter uses the first row whose `own` is its name and whose `source` exists. A parameter without a row uses
+   * the tensor of its own name. */
   const mica_name_row *rows;
   size_t count;
-  bool complete; /* every tensor of the source must be read, or be named by a row whose `own` is NULL */
-  bool finite;   /* numbers of all tensors that are read must be finite; otherwise only of rank 1 */
+  bool complete; /* every tensor of the source must be read, or be named by a row with own NULL */
+  bool finite;   /* all numbers read must be finite; false: only for tensors of rank 1 */
 } mica_name_map;
 
 struct mica_weights;
 
-/* Reads the parameters of a session made from nn's graph, but the optimiser's state, out of a source of weights
- * (mica/weights.h). map NULL: by equal names. f32, f64, f16, bf16 and blocks are read into parameters of any floating
- * type, rounded to nearest even if that holds less; parameters of other types take their own alone, without `add`.
+/* Reads the parameters of a session made from nn's graph from a source of weights (mica/weights.h), without the
+ * optimiser's state. map NULL: equal names. f32, f64, f16, bf16 and blocks can be read into any float type, rounded to
+ * nearest even. Parameters of other types need their own type and `add` 0. Blocks until everything is read.
+ * Experimental.
  *
- * *missing counts parameters that the source lacks and that stay as they are; NULL: a missing one is MICA_E_FORMAT, as
- * are another shape, a type that cannot be read, numbers that are not finite and what `complete` refuses: the message
- * has file, tensor and both sides, and nothing is changed. MICA_E_INVALID: a row that cannot be. MICA_E_UNSUPPORTED:
- * blocks that are to be transposed, or cut within a block. Blocks until all is read. Experimental: may change in the
- * next two minor versions. */
+ * *missing receives the number of parameters that the source lacks; they keep their values. NULL: a missing parameter
+ * is MICA_E_FORMAT. MICA_E_FORMAT also: another shape, an unreadable type, a number that is not finite, or what
+ * `complete` refuses; the message names file, tensor and both sides, and nothing changes. MICA_E_INVALID: a row is
+ * invalid. MICA_E_UNSUPPORTED: blocks would have to be transposed, or cut inside a block. */
 MICA_API MICA_CHECKED mica_status mica_nn_load_from(const mica_nn *nn, mica_session *session,
                                                     const struct mica_weights *weights, const mica_name_map *map,
                                                     size_t *missing);
@@ -263,52 +272,53 @@ typedef struct mica_dense_config {
   bool no_bias;
   mica_init_config weight, bias; /* default: Kaiming normal with gain sqrt(2), and zeros */
 } mica_dense_config;
-/* x W' + b over the last axis. x (..., C), weight W (units, C), bias (units). config may be NULL, here and below. */
+/* Dense layer: x W' + b over the last axis. x (..., C), weight W (units, C), bias (units). config may be NULL, here and
+ * below. */
 MICA_API mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t units,
                                   const mica_dense_config *config);
 
 typedef struct mica_nn_conv_config {
-  int64_t window[3];    /* of a filter, along each spatial axis; 0: as `size` says */
+  int64_t window[3];    /* extents of a filter per spatial axis; 0: `size` */
   mica_conv_config how; /* stride, padding, dilation, groups */
   bool no_bias;
   mica_init_config weight, bias; /* default: as dense */
 } mica_nn_conv_config;
-/* Convolution of x (N, C, 1 to 3 spatial axes) with `filters` filters of `size` elements along every spatial axis:
- * weight (filters, C / groups, size...), bias (filters). */
+/* Convolution of x (N, C, 1 to 3 spatial axes) with `filters` filters of extent `size` on each spatial axis. weight
+ * (filters, C / groups, size...), bias (filters). */
 MICA_API mica_value mica_nn_conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size,
                                  const mica_nn_conv_config *config);
-/* The transposed one, to `channels` channels: weight (C, channels / groups, size...), bias (channels). */
+/* Transposed convolution to `channels` channels. weight (C, channels / groups, size...), bias (channels). */
 MICA_API mica_value mica_nn_conv_transpose(mica_nn *nn, const char *name, mica_value x, int64_t channels, int64_t size,
                                            const mica_nn_conv_config *config);
 
 typedef struct mica_embedding_config {
-  mica_init_config weight; /* default: normal of deviation 1 */
+  mica_init_config weight; /* default: normal with deviation 1 */
 } mica_embedding_config;
-/* Rows of a table, weight (count, width), by i32 or i64 indices; the result has one axis more. Rows are gathered from
- * the f32 table and then cast to nn's dtype: a step touches the rows that it names, not the vocabulary. */
+/* Embedding: rows of a table, weight (count, width), selected by i32 or i64 indices; the result has one more axis. Rows
+ * are gathered from the f32 table and then cast to the network's dtype, so a step only touches the rows that it uses.
+ */
 MICA_API mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, int64_t count, int64_t width,
                                       const mica_embedding_config *config);
 
-/* Dropout: in training 0 with probability rate, else x / (1 - rate); otherwise x. Each call draws numbers of its own.
- * */
+/* Dropout. Training: 0 with probability `rate`, else x / (1 - rate). Inference: x. Each call draws its own numbers. */
 MICA_API mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate);
 
 typedef struct mica_norm_config {
   double epsilon;  /* 0: 1e-5; MICA_ZERO: 0 */
-  double momentum; /* batch norm: the batch's share in the running statistics; 0: 0.1, MICA_ZERO: they stay */
+  double momentum; /* batch norm: weight of the batch in running statistics; 0: 0.1; MICA_ZERO: no update */
   bool no_scale, no_bias;
-  double scale; /* what scales begin as; 0: 1, MICA_ZERO: 0 */
+  double scale; /* initial value of scales; 0: 1; MICA_ZERO: 0 */
 } mica_norm_config;
-/* Layer norm over the last axis: weight and bias (C). */
+/* Layer norm over the last axis. weight and bias (C). */
 MICA_API mica_value mica_nn_layer_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
-/* RMS norm over the last axis: weight (C). */
+/* RMS norm over the last axis. weight (C). */
 MICA_API mica_value mica_nn_rms_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
 
-/* Batch norm over all axes but 1: weight and bias (C), and state running_mean and running_var (C), which begin as 0 and
- * 1. In training with the batch's statistics, which move the running ones by `momentum` (the variance as the unbiased
- * one, which a single value a channel has not: then the running one stays); otherwise with the running ones. */
+/* Batch norm over all axes but 1. weight and bias (C); state running_mean (initially 0) and running_var (initially 1),
+ * (C). Training uses the batch's statistics and moves the running ones by `momentum`. The running variance is the
+ * unbiased one; with a single value per channel it does not change. Inference uses the running statistics. */
 MICA_API mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const mica_norm_config *config);
-/* Group norm: weight and bias (C). groups C is instance norm. */
+/* Group norm. weight and bias (C). groups C is instance norm. */
 MICA_API mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value x, int64_t groups,
                                        const mica_norm_config *config);
 
@@ -317,7 +327,7 @@ MICA_API mica_value mica_nn_group_norm(mica_nn *nn, const char *name, mica_value
 /* A part of a network. */
 typedef mica_value mica_nn_block(mica_nn *nn, mica_value x, const void *config);
 
-/* block(x) inside the scope `name`, and x + block(x); block keeps the shape there. */
+/* apply: block(x) in the scope `name`. residual: x + block(x); block must keep the shape. */
 MICA_API mica_value mica_nn_apply(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block,
                                   const void *config);
 MICA_API mica_value mica_nn_residual(mica_nn *nn, const char *name, mica_value x, mica_nn_block *block,
@@ -327,15 +337,15 @@ typedef struct mica_nn_stage {
   mica_nn_block *block;
   const void *config;
 } mica_nn_stage;
-/* One block after another, in the scopes "name.0", "name.1", ... */
+/* Applies blocks one after another, in the scopes "name.0", "name.1", ... */
 MICA_API mica_value mica_nn_sequential(mica_nn *nn, const char *name, mica_value x, const mica_nn_stage *stages,
                                        size_t count);
 
-/* --- what was built --- */
+/* --- inspection --- */
 
-/* A table, a line a layer: name, kind, shape of the result (? where open), parameters, of all tensor_ranks, and the
- * floating point operations of one sample forward, of this rank (open dimensions count as 1, rows that are flattened
- * keep their number); then totals. *text is the caller's to mica_free. */
+/* Writes a table with one line per layer: name, kind, shape of the result (? if dynamic), parameters (over all
+ * tensor_ranks), and forward operations per sample (on this rank); then totals. Dynamic dimensions count as 1;
+ * flattened rows keep their number. *text is the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_nn_summary(const mica_nn *nn, char **text);
 
 MICA_END_DECLS

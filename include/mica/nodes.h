@@ -1,10 +1,11 @@
-/* mica/nodes.h: the builders of a graph's values (see mica/graph.h).
+/* mica/nodes.h: builders of graph values (see mica/graph.h).
  *
- * Letters: x, a, b, c are values, y is the result. Shapes are inferred, dtypes of operands must agree unless said
- * otherwise, and operands broadcast where the op is pointwise. "float" stands for f32 f16 bf16 f64, "integer" for i8
- * i16 i32 i64 u8 u16 u32 u64, whose arithmetic wraps, "number" for both. Every op whose result is a float has gradients
- * of any order, unless said otherwise.
- * Builders are sticky: given a null value they return a null value. Threads: as mica/graph.h. */
+ * Conventions. x, a, b, c are values; y is the result. Shapes are inferred. Operands must have equal dtypes, unless an
+ * op says otherwise. Operands of pointwise ops broadcast. "float" means f32 f16 bf16 f64; "integer" means i8 i16 i32
+ * i64 u8 u16 u32 u64, with wrapping arithmetic; "number" means both. Ops with float results have gradients of any
+ * order, unless an op says otherwise. Builders are sticky: a null operand gives a null result.
+ *
+ * Threads: as in mica/graph.h. */
 #ifndef MICA_NODES_H
 #define MICA_NODES_H
 
@@ -15,7 +16,7 @@ MICA_BEGIN_DECLS
 
 /* --- pointwise: one operand --- */
 
-/* name, y[i] =. The result has x's type. NaN and infinities go as IEEE 754 has it. */
+/* name, y[i] =. The result has x's dtype. NaN and infinities follow IEEE 754. */
 #define MICA_UNARY_BUILDERS(X)                                                                                         \
   X(neg, "-x; number")                                                                                                 \
   X(abs, "|x|; number")                                                                                                \
@@ -71,25 +72,26 @@ MICA_UNARY_BUILDERS(MICA_UNARY_DECLARE)
 
 /* x scale + shift. Float. */
 MICA_API mica_value mica_affine(mica_value x, double scale, double shift);
-/* min(max(x, low), high); number. A NaN stays. low <= high, else MICA_E_INVALID; both may be infinite. */
+/* min(max(x, low), high). Number. NaN stays NaN. low <= high, else MICA_E_INVALID; both may be infinite. */
 MICA_API mica_value mica_clip(mica_value x, double low, double high);
 /* x < 0 ? slope x : x */
 MICA_API mica_value mica_leaky_relu(mica_value x, double slope);
 /* x < 0 ? alpha (e^x - 1) : x; Clevert et al. 2015 */
 MICA_API mica_value mica_elu(mica_value x, double alpha);
-/* x < 0 ? alpha (e^(x / alpha) - 1) : x; alpha is not 0. Barron 2017 */
+/* x < 0 ? alpha (e^(x / alpha) - 1) : x; alpha must not be 0. Barron 2017 */
 MICA_API mica_value mica_celu(mica_value x, double alpha);
 /* x > threshold ? x : 0; Konda et al. 2014 */
 MICA_API mica_value mica_thresholded_relu(mica_value x, double threshold);
-/* x + bias where x < -threshold, x - bias where x > threshold, 0 between and for NaN: with a bias of 0 the hard
- * shrinkage of Donoho and Johnstone 1994, with that of the threshold the soft one. */
+/* x + bias if x < -threshold, x - bias if x > threshold, else 0, also for NaN. bias 0 gives hard shrinkage, bias =
+ * threshold soft shrinkage (Donoho and Johnstone 1994). */
 MICA_API mica_value mica_shrink(mica_value x, double threshold, double bias);
-/* min(max(scale x + shift, 0), 1); PyTorch's has 1/6 and 1/2, ONNX's 0.2 and 0.5 */
+/* min(max(scale x + shift, 0), 1). PyTorch uses 1/6 and 1/2, ONNX 0.2 and 0.5. */
 MICA_API mica_value mica_hard_sigmoid(mica_value x, double scale, double shift);
-/* x as another type: floats to integers are cut towards zero and saturate, NaN gives 0; integers wrap; bool is x != 0.
- * The gradient is cast back. */
+/* Converts x to another dtype. Float to integer: truncates towards zero and saturates; NaN gives 0. Integer to integer:
+ * wraps. To bool: x != 0. The gradient is cast back. */
 MICA_API mica_value mica_cast(mica_value x, mica_dtype dtype);
-/* The bytes of x as another type of the same size, not bool: a byte may be neither 0 nor 1. No gradient. */
+/* Reinterprets the bytes of x as another dtype of equal size, except bool, because a byte may be neither 0 nor 1. No
+ * gradient. */
 MICA_API mica_value mica_bitcast(mica_value x, mica_dtype dtype);
 
 /* --- pointwise: two operands, broadcast --- */
@@ -124,12 +126,12 @@ MICA_API mica_value mica_bitcast(mica_value x, mica_dtype dtype);
 MICA_BINARY_BUILDERS(MICA_BINARY_DECLARE)
 #undef MICA_BINARY_DECLARE
 
-/* condition ? a : b; condition is bool, a and b have one type, all three broadcast. */
+/* condition ? a : b. condition is bool; a and b have one dtype; all three broadcast. */
 MICA_API mica_value mica_where(mica_value condition, mica_value a, mica_value b);
 
 /* --- reductions --- */
 
-/* Some axes of a value; negative ones count from the end. MICA_AXES(0, -1); no axes at all stand for every one. */
+/* A list of axes: MICA_AXES(0, -1). Negative axes count from the end. An empty list means all axes. */
 typedef struct mica_axes {
   int32_t count;
   int32_t axis[MICA_MAX_RANK];
@@ -143,8 +145,8 @@ typedef struct mica_axes {
 #define MICA_ALL_AXES ((mica_axes){.count = 0})
 #endif
 
-/* name, y = over the elements along the axes. keep leaves the axes with extent 1. Results have x's type; sums of
- * integers wrap. Over no elements sums are 0, products 1, and max and min fail with MICA_E_SHAPE. */
+/* name, y = over the elements along the axes. keep: the axes stay with extent 1. Results have x's dtype; integer sums
+ * wrap. Over 0 elements, sums are 0, products 1, and max and min are MICA_E_SHAPE. */
 #define MICA_REDUCE_BUILDERS(X)                                                                                        \
   X(sum, "the sum; number")                                                                                            \
   X(mean, "the sum divided by the count; float")                                                                       \
@@ -160,79 +162,81 @@ typedef struct mica_axes {
 MICA_REDUCE_BUILDERS(MICA_REDUCE_DECLARE)
 #undef MICA_REDUCE_DECLARE
 
-/* The index of the largest (smallest) element along one axis, the first of equals, a NaN being the largest (smallest),
- * as i64. number. */
+/* Index (i64) of the largest or smallest element along one axis; the first one of equals. NaN counts as the largest or
+ * smallest. Number. */
 MICA_API mica_value mica_argmax(mica_value x, int32_t axis, bool keep);
 MICA_API mica_value mica_argmin(mica_value x, int32_t axis, bool keep);
 
-/* y[j] = the sum (product) of x[0 .. j] along an axis; exclusive: without x[j]; reverse: of x[j ..]. number. The
- * gradient of the product divides by x. */
+/* y[j] = sum or product of x[0 .. j] along an axis. exclusive: without x[j]. reverse: of x[j ..]. Number. The gradient
+ * of the product divides by x. */
 MICA_API mica_value mica_cumsum(mica_value x, int32_t axis, bool exclusive, bool reverse);
 MICA_API mica_value mica_cumprod(mica_value x, int32_t axis, bool exclusive, bool reverse);
 
 /* --- layout --- */
 
-/* The elements of x, in row-major order, in another shape. One dimension may be MICA_DYNAMIC: it is what remains. */
+/* The elements of x, in row-major order, in another shape. One dimension may be MICA_DYNAMIC: it is computed. */
 MICA_API mica_value mica_reshape(mica_value x, mica_shape shape);
-/* y's axis k is x's axis axes[k]; MICA_ALL_AXES reverses them. */
+/* Axis k of y is axis axes[k] of x; MICA_ALL_AXES reverses the axes. */
 MICA_API mica_value mica_transpose(mica_value x, mica_axes axes);
-/* Broadcast to the broadcast of x's shape and this one, in which MICA_DYNAMIC stands for x's own extent. */
+/* Broadcasts x to the broadcast of its shape with this one. MICA_DYNAMIC means x's own extent. */
 MICA_API mica_value mica_expand(mica_value x, mica_shape shape);
 
-/* Elements start, start + step, ... before stop along one axis, as in Python: negative indices count from the end, what
- * lies outside is left out, step may be negative; MICA_END is the end that the step leads to. The axis is not open. */
+/* Elements start, start + step, ... before stop along one axis, as in Python: negative indices count from the end,
+ * indices outside are cut, and step may be negative. MICA_END is the end in step's direction. The axis must not be
+ * dynamic. */
 #define MICA_END INT64_MIN
 MICA_API mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, int64_t step);
-/* The axes backwards. */
+/* Reverses the order along axes. */
 MICA_API mica_value mica_flip(mica_value x, mica_axes axes);
-/* The values one after another along an axis; they agree in dtype and in the other axes. Of no values there is no graph
- * to hold the error: the null value, and a sentence in mica_error_message. */
+/* Concatenates values along an axis. Dtypes and other axes must agree. count 0 returns the null value and sets
+ * mica_error_message, because there is no graph to record the error. */
 MICA_API mica_value mica_concat(const mica_value *values, size_t count, int32_t axis);
-/* parts[i] takes the next sizes[i] elements of the axis; the sizes add up to its extent. */
+/* Splits an axis: parts[i] receives the next sizes[i] elements. The sizes must add up to the extent. */
 MICA_API void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, mica_value *parts);
 
-/* Padding beyond the edges of a b c d. CONSTANT: a value; REFLECT: d c b | a b c d | c b a; EDGE: a a a | a b c d |
- * d d d; WRAP: b c d | a b c d | a b c. */
+/* Padding of a b c d. CONSTANT: a value; REFLECT: d c b | a b c d | c b a; EDGE: a a a | a b c d | d d d; WRAP: b c d |
+ * a b c d | a b c. */
 typedef enum mica_pad_mode {
   MICA_PAD_MODE_CONSTANT,
   MICA_PAD_MODE_REFLECT,
   MICA_PAD_MODE_EDGE,
   MICA_PAD_MODE_WRAP
 } mica_pad_mode;
-/* before[k] and after[k] elements more along axis k; negative ones cut. REFLECT adds less than the extent, WRAP at most
- * the extent. Padded axes are not open. value is for CONSTANT. */
+/* Adds before[k] and after[k] elements along axis k; negative numbers remove elements. REFLECT adds fewer than the
+ * extent, WRAP at most the extent. Padded axes must not be dynamic. value is for CONSTANT. */
 MICA_API mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, mica_pad_mode mode,
                              double value);
-/* x repeats[k] times along axis k. */
+/* Repeats x repeats[k] times along axis k. */
 MICA_API mica_value mica_tile(mica_value x, const int64_t *repeats);
-/* Drops these axes, which have extent 1; MICA_ALL_AXES: without all such axes. */
+/* Removes axes of extent 1; MICA_ALL_AXES: all of them. */
 MICA_API mica_value mica_squeeze(mica_value x, mica_axes axes);
-/* Adds axes of extent 1, named by their positions in the result. */
+/* Adds axes of extent 1 at these positions of the result. */
 MICA_API mica_value mica_unsqueeze(mica_value x, mica_axes axes);
-/* A matrix: the axes before `axis` are its rows, the others its columns. axis may be the rank. */
+/* A matrix: axes before `axis` form the rows, the others the columns. axis may be the rank. */
 MICA_API mica_value mica_flatten(mica_value x, int32_t axis);
-/* (N, C b b, H, W) to (N, C, H b, W b): channel (i b + j) C + c goes to row i, column j of channel c's blocks;
- * columns_first: channel c b b + i b + j does (pixel shuffle). */
+/* (N, C b b, H, W) to (N, C, H b, W b). Channel (i b + j) C + c becomes row i, column j of the blocks of channel c.
+ * columns_first (pixel shuffle): channel c b b + i b + j does. */
 MICA_API mica_value mica_depth_to_space(mica_value x, int32_t block, bool columns_first);
-/* (N, C, H b, W b) to (N, b b C, H, W), the reverse of depth_to_space without columns_first. */
+/* (N, C, H b, W b) to (N, b b C, H, W): the inverse of mica_depth_to_space without columns_first. */
 MICA_API mica_value mica_space_to_depth(mica_value x, int32_t block);
 
-/* --- indexing: indices are i32 or i64; negative ones count from the end; outside an element reads as 0, and is not
- * written --- */
+/* --- indexing --- */
 
-/* 0, 1, ... count - 1. MICA_E_OVERFLOW unless the dtype holds each of them exactly. */
+/* Indices are i32 or i64. Negative ones count from the end. Elements outside read as 0 and are not written. */
+
+/* 0, 1, ... count - 1. MICA_E_OVERFLOW: the dtype cannot represent all of them exactly. */
 MICA_API mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count);
-/* y[o..., j..., i...] = x[o..., indices[j...], i...]: the axis is replaced by the indices' axes. */
+/* y[o..., j..., i...] = x[o..., indices[j...], i...]: the axes of indices replace the axis. */
 MICA_API mica_value mica_gather(mica_value x, mica_value indices, int32_t axis);
-/* mica_gather along axis 0: rows of a table. Its backward sums the rows of equal indices in a fixed order. */
+/* mica_gather along axis 0: rows of a table. The backward pass sums rows of equal indices in a fixed order. */
 MICA_API mica_value mica_embedding(mica_value table, mica_value indices);
-/* y[o, j, i] = x[o, indices[o, j, i], i]; shapes of x and indices are equal beside the axis. */
+/* y[o, j, i] = x[o, indices[o, j, i], i]. x and indices have equal shapes except for the axis. */
 MICA_API mica_value mica_gather_elements(mica_value x, mica_value indices, int32_t axis);
-/* indices (..., k): y[...] = x[indices[..., 0], ... indices[..., k - 1]], with x's further axes. */
+/* indices (..., k): y[...] = x[indices[..., 0], ... indices[..., k - 1]], with the remaining axes of x. */
 MICA_API mica_value mica_gather_nd(mica_value x, mica_value indices);
 
-/* The reduction of an update with the element that is there. SET: the last update stays, any type; the others: number.
- * Only SET and ADD have gradients (that of SET is right where no index occurs twice). */
+/* How updates combine with existing elements. SET: the last update wins; any dtype. The others: number. Only SET and
+ * ADD have gradients; the gradient of SET is correct if no index occurs twice. */
 typedef enum mica_scatter {
   MICA_SCATTER_SET,
   MICA_SCATTER_ADD,
@@ -240,22 +244,22 @@ typedef enum mica_scatter {
   MICA_SCATTER_MAX,
   MICA_SCATTER_MIN,
 } mica_scatter;
-/* x with updates[o, j, i] reduced into [o, indices[o, j, i], i], in rising j. Beside the axis the indices may be
- * smaller than x where that is not open. updates has the indices' shape. */
+/* x with updates[o, j, i] combined into [o, indices[o, j, i], i], in ascending j. updates has the shape of indices.
+ * Other axes of indices may be smaller than x's, unless x's are dynamic. */
 MICA_API mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis,
                                           mica_scatter how);
-/* indices (..., k): x with updates[...] reduced into x[indices[..., 0], ... indices[..., k - 1]]. */
+/* indices (..., k): x with updates[...] combined into x[indices[..., 0], ... indices[..., k - 1]]. */
 MICA_API mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates, mica_scatter how);
-/* x with values as its elements start, start + step, ... along one axis, as Python's x[:, start::step] = values. A
- * negative start counts from the end; the extent of values says how many, all inside x. The axis is open in neither;
- * beside it both have one shape. Like every scatter it writes only what changes where its result is assigned to the
- * parameter that it reads. */
+/* x with values at elements start, start + step, ... along one axis, like Python's x[:, start::step] = values. A
+ * negative start counts from the end. The extent of values gives the number of elements; all must be inside x. The axis
+ * must not be dynamic; other axes must be equal. Like every scatter, it writes only changed elements if its result is
+ * assigned to the parameter x. */
 MICA_API mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int64_t start, int64_t step);
-/* A new axis of `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both scalars of one type. Indices
- * of i32 or i64; negative ones count from the end, and those outside have no `on`. */
+/* Adds an axis of extent `depth` at `axis` of the result: `on` at the index, `off` elsewhere; both are scalars of one
+ * dtype. Indices are i32 or i64. Negative ones count from the end; indices outside give only `off`. */
 MICA_API mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_value off, mica_value on);
-/* The k largest (smallest) along an axis in order; of equals the first comes first, a NaN is the largest (smallest).
- * The indices are i64. */
+/* The k largest or smallest elements along an axis in order. Equal elements keep their order; NaN counts as the largest
+ * or smallest. The indices are i64. */
 typedef struct mica_top_k_results {
   mica_value values, indices;
 } mica_top_k_results;
@@ -263,79 +267,87 @@ MICA_API mica_top_k_results mica_top_k(mica_value x, int64_t k, int32_t axis, bo
 
 /* --- matrices --- */
 
-/* NumPy's matmul: (..., M, K) times (..., K, N) gives (..., M, N); leading axes broadcast; a vector on the left is a
- * row, one on the right a column, and that axis is dropped again. Number: floats are summed in f32 (f64 for f64),
- * integers wrap. */
+/* NumPy's matmul: (..., M, K) times (..., K, N) is (..., M, N); leading axes broadcast. A vector on the left is a row,
+ * on the right a column; its axis is then removed. Number: floats are summed in f32 (f64 for f64); integers wrap. */
 MICA_API mica_value mica_matmul(mica_value a, mica_value b);
-/* The determinant of each matrix of (..., n, n), by elimination with partial pivoting, in f32 (f64 for f64); 1 of
- * none. Float; no gradient. */
+/* Determinant of each matrix of (..., n, n), by elimination with partial pivoting, in f32 (f64 for f64); 1 for n = 0.
+ * Float; no gradient. */
 MICA_API mica_value mica_determinant(mica_value x);
-/* alpha a b + beta c; c broadcasts, and may be null: then alpha a b. Transposed operands are mica_transpose. */
+/* alpha a b + beta c. c broadcasts; null: alpha a b. Transpose operands with mica_transpose. */
 MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta);
-/* Einstein's summation: "ij,jk->ik": a letter names an axis of each term that has it; letters that the output lacks are
- * summed over. Without an arrow the output has the letters that occur once, in alphabetical order. "..." stands for the
- * axes that have no letter, which broadcast; without an arrow they come first. No letter twice in a term. Float. */
+/* Einstein summation, such as "ij,jk->ik". A letter names an axis; letters missing from the output are summed over.
+ * Without an arrow, the output has the letters that occur once, in alphabetical order. "..." stands for axes without
+ * letters, which broadcast; without an arrow they come first. A letter must not occur twice in a term. Float. */
 MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
 
-/* --- rows; statistics in f32 for 16-bit types; an epsilon is finite and at least 0, else MICA_E_INVALID --- */
+/* --- normalisation of rows --- */
+
+/* Statistics are f32 for 16-bit types. An epsilon must be finite and not negative, else MICA_E_INVALID. */
 
 /* e^x / sum e^x along an axis, without overflow. */
 MICA_API mica_value mica_softmax(mica_value x, int32_t axis);
-/* log of that. */
+/* Logarithm of mica_softmax. */
 MICA_API mica_value mica_log_softmax(mica_value x, int32_t axis);
-/* (x - mean) / sqrt(variance + epsilon) scale + bias over the axes from `axis` on; scale and bias have their shape and
- * may be null. Ba et al. 2016. */
+/* (x - mean) / sqrt(variance + epsilon) scale + bias over the axes from `axis` on. scale and bias have the shape of
+ * these axes and may be null. Ba et al. 2016. */
 MICA_API mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_value bias, double epsilon);
-/* x / sqrt(mean of x x + epsilon) scale, likewise. Zhang and Sennrich 2019. */
+/* x / sqrt(mean of x x + epsilon) scale over the axes from `axis` on; scale may be null. Zhang and Sennrich 2019. */
 MICA_API mica_value mica_rms_norm(mica_value x, int32_t axis, mica_value scale, double epsilon);
 
-/* --- channels: x is (N, C, ...), one number a channel in (C); in f32 for 16-bit types, where these numbers may be of
- * either type --- */
+/* --- normalisation of channels --- */
 
-/* (x - mean) / sqrt(variance + epsilon) scale + bias with given statistics, all (C); scale and bias may be null. */
+/* x is (N, C, ...). Parameters per channel are (C). For 16-bit types, statistics are f32, and parameters may be f32 or
+ * x's dtype. */
+
+/* (x - mean) / sqrt(variance + epsilon) scale + bias with given statistics. All are (C); scale and bias may be null. */
 MICA_API mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica_value mean,
                                     mica_value variance, double epsilon);
-/* Batch norm with the statistics of this batch, over all axes but 1; *mean and *variance (may be NULL) get them, (C),
- * f32 for 16-bit types. The variance is the biased one, divided by the count n = N H W; the unbiased one that is usual
- * for running statistics is n / (n - 1) times it. Running statistics are parameters that are assigned:
+/* Batch norm with the statistics of this batch, over all axes but 1. *mean and *variance (may be NULL) receive them:
+ * (C), f32 for 16-bit types. The variance is biased: divided by the count n = N H W. For running statistics, the
+ * unbiased variance is usual: n / (n - 1) times as large. Running statistics are parameters that the graph assigns:
  *
  *   mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(mean, momentum, 0)));
  *
  * Ioffe and Szegedy 2015. */
 MICA_API mica_value mica_batch_norm_train(mica_value x, mica_value scale, mica_value bias, double epsilon,
                                           mica_value *mean, mica_value *variance);
-/* Instance norm: with the statistics of each channel of each image. Ulyanov et al. 2016. */
+/* Instance norm: statistics per channel and image. Ulyanov et al. 2016. */
 MICA_API mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, double epsilon);
-/* Group norm: with the statistics of each group of C / groups channels of an image. Wu and He 2018. */
+/* Group norm: statistics per image and group of C / groups channels. Wu and He 2018. */
 MICA_API mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int64_t groups, double epsilon);
-/* x / (k + alpha / size sum x x)^beta, the sum being over the `size` channels from c - floor((size - 1) / 2) on, as far
- * as there are such. Krizhevsky et al. 2012. */
+/* x / (k + alpha / size sum x x)^beta. The sum is over `size` channels starting at c - floor((size - 1) / 2); missing
+ * ones count as 0. Krizhevsky et al. 2012. */
 MICA_API mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k);
 
-/* --- windows: x is (N, C, spatial...) with one to three spatial axes --- */
+/* --- windows --- */
 
-/* y, plus b (K) for each channel unless b is null. */
+/* x is (N, C, spatial...) with one to three spatial axes. See mica/window.h for the configurations. */
+
+/* Convolution by the formula of mica/conv.h, plus b (K) per channel unless b is null. */
 MICA_API mica_value mica_conv(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
-/* The transposed convolution: x (N, K, ...), w (K, C / groups, ...) and y (N, C, ...) with extents
- * (X - 1) stride - 2 pad - pad_more + (S - 1) dilation + 1 + output_pad: what mica_conv with this config makes x's
- * shape of. b (C) may be null. */
+/* Transposed convolution: x (N, K, ...), w (K, C / groups, ...), b (C) or null, y (N, C, ...) with extents
+ *
+ *   (X - 1) stride - 2 pad - pad_more + (S - 1) dilation + 1 + output_pad
+ *
+ * which mica_conv with this config maps to x's shape. */
 MICA_API mica_value mica_conv_transpose(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
-/* The largest; NaN where there is one; number. A window without elements gives the type's lowest value. The gradient
- * goes to the first of equals. */
+/* Maximum per window; NaN if it contains one; the dtype's lowest value for a window without elements. Number. The
+ * gradient goes to the first maximum. */
 MICA_API mica_value mica_max_pool(mica_value x, const mica_pool_config *config);
-/* The index of the largest in its plane (D, H, W), the first of equals, row-major without padding, as i64; D H W for a
- * window without elements. (ONNX adds the plane's own first element.) */
+/* Index (i64) of the first maximum in its plane (D, H, W), row-major without padding; D H W for a window without
+ * elements. (ONNX's indices also count the planes before.) */
 MICA_API mica_value mica_max_pool_indices(mica_value x, const mica_pool_config *config);
-/* The mean, 0 of a window without elements. Float. */
+/* Mean per window; 0 for a window without elements. Float. */
 MICA_API mica_value mica_average_pool(mica_value x, const mica_pool_config *config);
-/* (sum |x|^p)^(1/p). Float. Its gradient at 0 is that of the root: not finite. */
+/* (sum |x|^p)^(1/p) per window. Float. The gradient at 0 is not finite. */
 MICA_API mica_value mica_lp_pool(mica_value x, const mica_pool_config *config);
-/* Over all spatial axes, which stay with extent 1. p of 0 stands for 2. */
+/* Over all spatial axes, which stay with extent 1. p 0: 2. */
 MICA_API mica_value mica_global_average_pool(mica_value x);
 MICA_API mica_value mica_global_max_pool(mica_value x);
 MICA_API mica_value mica_global_lp_pool(mica_value x, double p);
-/* So many outputs along each spatial axis: output o of m looks at elements floor(o n / m) to ceil((o + 1) n / m). */
+/* sizes[i] outputs along spatial axis i: output o of m covers elements floor(o n / m) to ceil((o + 1) n / m), end
+ * excluded. */
 MICA_API mica_value mica_adaptive_average_pool(mica_value x, const int64_t *sizes);
 MICA_API mica_value mica_adaptive_max_pool(mica_value x, const int64_t *sizes);
 
@@ -346,12 +358,12 @@ typedef enum mica_resize_mode {
   MICA_RESIZE_MODE_LINEAR,
   MICA_RESIZE_MODE_CUBIC
 } mica_resize_mode;
-/* Coordinates of output o of m on an axis of n elements, s being the scale: as ONNX defines them. */
+/* Source coordinate of output o of m on an axis of n elements, as in ONNX; s is the scale. */
 typedef enum mica_resize_coordinates {
   MICA_RESIZE_COORDINATES_HALF_PIXEL,           /* (o + 1/2) / s - 1/2 */
-  MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC, /* half_pixel about the middle, where m is not n s */
-  MICA_RESIZE_COORDINATES_PYTORCH_HALF_PIXEL,   /* half_pixel, but 0 where m is 1 */
-  MICA_RESIZE_COORDINATES_ALIGN_CORNERS,        /* o (n - 1) / (m - 1), 0 where m is 1 */
+  MICA_RESIZE_COORDINATES_HALF_PIXEL_SYMMETRIC, /* HALF_PIXEL centred, if m differs from n s */
+  MICA_RESIZE_COORDINATES_PYTORCH_HALF_PIXEL,   /* HALF_PIXEL, but 0 if m is 1 */
+  MICA_RESIZE_COORDINATES_ALIGN_CORNERS,        /* o (n - 1) / (m - 1), 0 if m is 1 */
   MICA_RESIZE_COORDINATES_ASYMMETRIC,           /* o / s */
   MICA_RESIZE_COORDINATES_TF_HALF_PIXEL,        /* (o + 1/2) / s */
   MICA_RESIZE_COORDINATES_TF_CROP,              /* from crop_start (n - 1) to crop_end (n - 1), corners aligned */
@@ -363,38 +375,41 @@ typedef enum mica_resize_nearest {
   MICA_RESIZE_NEAREST_CEIL,
 } mica_resize_nearest;
 
-/* Element k of the arrays is for axis k. An axis of neither scale nor size stays as it is. */
+/* Element k of the arrays is for axis k. An axis without scale and size does not change. */
 typedef struct mica_resize_config {
   mica_resize_mode mode;
   mica_resize_coordinates coordinates;
-  mica_resize_nearest nearest;      /* of NEAREST */
+  mica_resize_nearest nearest;      /* NEAREST */
   int64_t size[MICA_MAX_RANK];      /* 0: floor(n scale) */
   double scale[MICA_MAX_RANK];      /* 0: size / n */
-  double cubic_a;                   /* of CUBIC; 0: -0.75. Keys 1981 has -0.5 */
-  bool exclude_outside;             /* elements beyond the edges weigh nothing; else the edge is repeated */
-  bool antialias;                   /* shrinking widens the filter of LINEAR and CUBIC by 1 / s */
-  double crop_start[MICA_MAX_RANK]; /* of TF_CROP */
+  double cubic_a;                   /* CUBIC; 0: -0.75. Keys 1981 has -0.5 */
+  bool exclude_outside;             /* ignore elements beyond the edges; false: repeat the edge */
+  bool antialias;                   /* LINEAR, CUBIC: widen the filter by 1 / s if the axis shrinks */
+  double crop_start[MICA_MAX_RANK]; /* TF_CROP */
   double crop_end[MICA_MAX_RANK];
-  double extrapolation; /* of TF_CROP: the value outside of the elements */
+  double extrapolation; /* TF_CROP: value outside the elements */
 } mica_resize_config;
 
-/* x in other sizes, each axis by itself. NEAREST takes any type, the others floating ones. */
+/* Resizes each axis of x independently. NEAREST: any dtype; others: float. */
 MICA_API mica_value mica_resize(mica_value x, const mica_resize_config *config);
 
-/* --- random numbers: Philox4x32-10; a function of seed, position in the graph, step and element alone, so that a run
- * can be repeated. step is one i32 or i64: an input, or a parameter that counts. Results have like's shape; no gradient
- * --- */
+/* --- random numbers --- */
 
-/* Uniform in [low, high), of like's type. */
+/* Philox4x32-10. Numbers depend only on seed, position in the graph, step and element, so runs are repeatable. step is
+ * one i32 or i64: an input, or a parameter that counts. Results have like's shape. No gradient. */
+
+/* Uniform in [low, high), of like's dtype. */
 MICA_API mica_value mica_random_uniform(mica_value step, mica_value like, uint64_t seed, double low, double high);
-/* Normally distributed, of like's type. */
+/* Normal distribution, of like's dtype. */
 MICA_API mica_value mica_random_normal(mica_value step, mica_value like, uint64_t seed, double mean, double deviation);
-/* bool, true with that probability. */
+/* bool, true with this probability. */
 MICA_API mica_value mica_random_bernoulli(mica_value step, mica_value like, uint64_t seed, double probability);
 /* 0 with probability `rate`, else x / (1 - rate); 0 <= rate < 1. Srivastava et al. 2014. */
 MICA_API mica_value mica_dropout(mica_value x, mica_value step, uint64_t seed, double rate);
 
-/* --- losses; in f32 for 16-bit types --- */
+/* --- losses --- */
+
+/* Computed in f32 for 16-bit types. */
 
 typedef enum mica_loss_reduction {
   MICA_LOSS_REDUCTION_MEAN,
@@ -403,39 +418,39 @@ typedef enum mica_loss_reduction {
 } mica_loss_reduction;
 
 typedef struct mica_cross_entropy_config {
-  mica_loss_reduction reduction; /* MEAN divides by the weights of the samples that are not ignored */
-  double label_smoothing; /* e: the target is (1 - e) of itself and e of all classes alike; Szegedy et al. 2016 */
-  mica_value weights;     /* (C), a weight a class; null for 1 */
-  bool ignore;            /* samples of class `ignored` count for nothing */
+  mica_loss_reduction reduction; /* MEAN divides by the sum of the weights of samples that are not ignored */
+  double label_smoothing; /* e: mixes the target with the uniform distribution, (1 - e) to e; Szegedy et al. 2016 */
+  mica_value weights;     /* (C), one weight per class; null: 1 */
+  bool ignore;            /* ignore samples of class `ignored` */
   int64_t ignored;
 } mica_cross_entropy_config;
 
-/* -log softmax(logits)[target]. logits (N, C, ...), classes along axis 1. target: i32 or i64 indices (N, ...), or
- * probabilities of logits' shape and a floating type. An index outside 0 to C - 1 that is not `ignored`, such as the -1
- * of a CLASS column without a class, is a sample without a target: its loss is 0 (but for label_smoothing), and MEAN
- * counts it. config may be NULL. */
+/* -log softmax(logits)[target]. logits (N, C, ...) with classes on axis 1. target: i32 or i64 indices (N, ...), or
+ * float probabilities of logits' shape. An index outside 0 to C - 1 that is not `ignored`, such as the -1 of a CLASS
+ * column, is a sample without a target: its loss is 0 (except for label_smoothing), and MEAN counts it. config may be
+ * NULL. */
 MICA_API mica_value mica_cross_entropy(mica_value logits, mica_value target, const mica_cross_entropy_config *config);
-/* The cross entropy of log probabilities. */
+/* Cross entropy of log probabilities. */
 MICA_API mica_value mica_nll(mica_value log_probabilities, mica_value target, const mica_cross_entropy_config *config);
-/* (a - b)^2 and |a - b| */
+/* (a - b)^2; and |a - b|. */
 MICA_API mica_value mica_mse(mica_value a, mica_value b, mica_loss_reduction reduction);
 MICA_API mica_value mica_mae(mica_value a, mica_value b, mica_loss_reduction reduction);
-/* The Huber loss: with d = a - b, d d / 2 where |d| <= delta, else delta (|d| - delta / 2). delta is
- * finite and above 0. */
+/* Huber loss: with d = a - b, d d / 2 if |d| <= delta, else delta (|d| - delta / 2). delta must be finite and positive.
+ */
 MICA_API mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduction reduction);
-/* -(w t log s + (1 - t) log(1 - s)), s = sigmoid(logits), t the target in [0, 1], w the positive weight, finite and
- * at least 0. */
+/* -(w t log s + (1 - t) log(1 - s)) with s = sigmoid(logits), t the target in [0, 1], w positive_weight, finite and not
+ * negative. */
 MICA_API mica_value mica_bce_with_logits(mica_value logits, mica_value target, double positive_weight,
                                          mica_loss_reduction reduction);
-/* sum(a b) / max(|a| |b|, epsilon) along an axis, which is dropped. epsilon is finite and at least 0. */
+/* sum(a b) / max(|a| |b|, epsilon) along an axis, which is removed. epsilon must be finite and not negative. */
 MICA_API mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t axis, double epsilon);
-/* p (log p - log_q), 0 where p is 0. */
+/* p (log p - log_q); 0 if p is 0. */
 MICA_API mica_value mica_kl_divergence(mica_value log_q, mica_value p, mica_loss_reduction reduction);
 
 MICA_END_DECLS
 
 #ifdef __cplusplus
-/* What MICA_AXES is in C++; more axes than MICA_MAX_RANK are refused by the builder. */
+/* MICA_AXES in C++. Builders refuse more than MICA_MAX_RANK axes. */
 static inline mica_axes mica_axes_of(std::initializer_list<int32_t> axes) {
   mica_axes of{};
   for (int32_t axis : axes) {

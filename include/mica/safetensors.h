@@ -1,10 +1,12 @@
 /* mica/safetensors.h: named tensors in a file: weights and checkpoints.
  *
- * The format: 8 bytes with the header's size N (little-endian), N bytes of JSON {"name": {"dtype": "F32", "shape": [2,
- * 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key": "text"}}, and the elements, row-major and little-endian,
- * tensor after tensor without gaps. Nothing in it can run code. Files that Mica writes have a hash of their content as
- * the first text, "mica.hash": a damaged one is not opened. The functions below neither take nor give it. Without cJSON
- * in the build every function that reads or writes fails with MICA_E_UNSUPPORTED. */
+ * The format: 8 bytes with the header's size N (little-endian); N bytes of JSON {"name": {"dtype": "F32", "shape": [2,
+ * 3], "data_offsets": [0, 24]}, ..., "__metadata__": {"key": "text"}}; and the elements, row-major and little-endian,
+ * tensor after tensor without gaps. Such a file cannot contain code. Files written by Mica store a hash of their
+ * content as first text, "mica.hash"; damaged files are refused. The functions below hide this text.
+ * MICA_E_UNSUPPORTED: the build lacks cJSON.
+ *
+ * Threads: an open file does not change; several threads may read it at once. */
 #ifndef MICA_SAFETENSORS_H
 #define MICA_SAFETENSORS_H
 
@@ -13,14 +15,13 @@
 
 MICA_BEGIN_DECLS
 
-/* One tensor of a file. When writing, type may be NULL (the type is dtype's then), and bytes must be what type and
- * shape ask for. */
+/* One tensor of a file. For writing, type may be NULL (dtype decides then), and bytes must match type and shape. */
 typedef struct mica_safetensors_entry {
   const char *name;
-  const char *type; /* as the file spells it: "F32", "U32", "F8_E4M3" */
-  mica_dtype dtype; /* MICA_DTYPE_COUNT where Mica has no such type */
+  const char *type; /* as spelled in the file: "F32", "U32", "F8_E4M3" */
+  mica_dtype dtype; /* MICA_DTYPE_COUNT for types that Mica lacks */
   mica_shape shape;
-  const void *data; /* aligned to 8 bytes where the file's writer was, not for vectors */
+  const void *data; /* aligned to 8 bytes if the file's writer aligned it, not to vectors */
   size_t bytes;
 } mica_safetensors_entry;
 
@@ -28,41 +29,46 @@ typedef struct mica_safetensors_pair {
   const char *key, *value;
 } mica_safetensors_pair;
 
-/* A file that is open for reading. It does not change: several threads may read it at once. */
+/* A file opened for reading. */
 typedef struct mica_safetensors mica_safetensors;
 
-/* Maps the file and checks all of its header: MICA_E_FORMAT, naming file and reason, for whatever is not as the
- * format demands (a header above 100 MB, gaps, overlaps, sizes that do not fit, a name or key used twice, a header
- * that is no UTF-8 or has U+0000 in a text, more than MICA_MAX_RANK dimensions), for a BOOL that is neither 0 nor 1,
- * and for a file that Mica wrote whose hash is another now. MICA_E_NOT_FOUND, MICA_E_IO. A file that is replaced by
- * renaming, as mica_safetensors_write does, stays readable here; it must not be cut short in place while it is open. */
+/* Maps a file and checks its whole header. A file that is replaced by renaming, as mica_safetensors_write does, stays
+ * readable. It must not be truncated in place while it is open. MICA_E_NOT_FOUND, MICA_E_IO. MICA_E_FORMAT names file
+ * and reason:
+ *
+ *   - a header above 100 MB, invalid UTF-8, or U+0000 in a text
+ *   - gaps, overlaps, wrong sizes, or more than MICA_MAX_RANK dimensions
+ *   - a name or key that occurs twice
+ *   - a BOOL other than 0 and 1
+ *   - a file of Mica's with a wrong hash */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open(const char *path, mica_safetensors **file);
 
-/* Opens a file's content in memory, which must outlive what is opened. name stands in messages. */
+/* Opens a file's content in memory, which must stay valid until it is closed. name is for messages. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes,
                                                                mica_safetensors **file);
 
-/* Entries and texts die with it. NULL is a no-op. */
+/* Closes a file. Its entries and texts become invalid. NULL is a no-op. */
 MICA_API void mica_safetensors_close(mica_safetensors *file);
 
-/* Entries in the order of their data. */
+/* Number of entries, and entry number `index` in the order of data. */
 MICA_API size_t mica_safetensors_count(const mica_safetensors *file);
 MICA_API const mica_safetensors_entry *mica_safetensors_at(const mica_safetensors *file, size_t index);
-/* NULL when there is no such name. */
+/* Entry of this name; NULL if there is no such entry. */
 MICA_API const mica_safetensors_entry *mica_safetensors_find(const mica_safetensors *file, const char *name);
 
-/* The texts under "__metadata__", in the file's order. */
+/* Texts under "__metadata__", in the file's order. */
 MICA_API size_t mica_safetensors_metadata_count(const mica_safetensors *file);
 MICA_API mica_safetensors_pair mica_safetensors_metadata_at(const mica_safetensors *file, size_t index);
-/* NULL when there is no such key. */
+/* Text with this key; NULL if there is no such key. */
 MICA_API const char *mica_safetensors_metadata(const mica_safetensors *file, const char *key);
 
-/* Makes path a file of these tensors and texts (metadata may be NULL when metadata_count is 0). At any moment, also
- * after a kill or a loss of power, path is the old file or the new one, whole: it is written beside its place, synced,
- * renamed. What killed writers left beside it goes. Equal input gives equal bytes. Wider types come first, so that each
- * tensor is aligned to its elements; otherwise the order is the caller's. Missing directories are made. MICA_E_IO says
- * what was in the way (a full disk, a directory that cannot be written); then the old file stays. MICA_E_INVALID: a
- * name or key given twice, a name "__metadata__", bytes that do not match, a type that the format lacks. */
+/* Writes tensors and texts into a file atomically: a temporary file beside it is synced and renamed. At any moment,
+ * even after a kill or a power failure, path is the complete old or new file. Leftovers of killed writers are deleted.
+ * Missing directories are created. metadata may be NULL if metadata_count is 0. Equal input gives equal bytes. Wider
+ * types come first, so that tensors are aligned; otherwise the order is the caller's.
+ *
+ * MICA_E_IO: the message names the obstacle, such as a full disk; the old file stays. MICA_E_INVALID: a name or key
+ * occurs twice, a name is "__metadata__", bytes do not match, or the format lacks a type. */
 MICA_API MICA_CHECKED mica_status mica_safetensors_write(const char *path, const mica_safetensors_entry *entries,
                                                          size_t count, const mica_safetensors_pair *metadata,
                                                          size_t metadata_count);

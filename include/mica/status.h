@@ -1,11 +1,12 @@
-/* mica/status.h: what can go wrong, and the sentence that says what did.
+/* mica/status.h: status codes and error messages.
  *
- * Every function that can fail returns a mica_status: MICA_OK is 0, errors are negative. The library never aborts,
- * exits or prints. Beside the status stands a sentence that names the shapes, the op or the file concerned:
+ * Functions that can fail return a mica_status. MICA_OK is 0, errors are negative. The library never aborts, exits or
+ * prints. The message of an error names the shapes, op or file concerned:
  *
  *   if (mica_tensor_create(engine, MICA_F32, shape, &t) != MICA_OK)
  *     fprintf(stderr, "%s\n", mica_error_message());
- */
+ *
+ * Threads: any thread may call these functions. Messages are per thread; the log is per process. */
 #ifndef MICA_STATUS_H
 #define MICA_STATUS_H
 
@@ -39,19 +40,19 @@ typedef enum mica_status {
 #undef MICA_STATUS_ENUM
 } mica_status;
 
-/* "MICA_E_SHAPE". A constant string; "MICA_E_UNKNOWN" for a value that is no status. */
+/* "MICA_E_SHAPE", ...; "MICA_E_UNKNOWN" for any other value. A constant string. */
 MICA_API const char *mica_status_name(mica_status status);
 
-/* The general meaning of a status, as in the list above. A constant string. */
+/* General meaning of a status, as in the list above. A constant string. */
 MICA_API const char *mica_status_text(mica_status status);
 
-/* The sentence of the last call that failed in this thread; "" when none has. It belongs to the library and is valid
- * until the next failing call in the same thread. Successful calls leave it as it was. */
+/* Message of the last failed call in this thread; "" if there was no failure. The library owns it; it is valid until
+ * the next failing call in this thread. Successful calls do not change it. */
 MICA_API const char *mica_error_message(void);
-/* What that call returned; MICA_OK when none has failed. */
+/* Status of that call; MICA_OK if there was no failure. */
 MICA_API MICA_CHECKED mica_status mica_error_status(void);
 
-/* Levels of the log, most severe first. */
+/* Log levels, most severe first. */
 #define MICA_LOG_LEVEL_LIST(X)                                                                                         \
   X(ERROR, 0)                                                                                                          \
   X(WARNING, 1)                                                                                                        \
@@ -64,13 +65,13 @@ typedef enum mica_log_level {
 #undef MICA_LOG_ENUM
 } mica_log_level;
 
-/* message is one line without its newline, valid during the call only. Called from any thread that uses the library,
- * never from two at once. It must not call the library. */
+/* Receives one line without a newline; message is valid during the call only. Any thread that uses the library may call
+ * it, but never two at once. It must not call the library. */
 typedef void mica_log_fn(void *user, mica_log_level level, const char *message);
 
-/* Sends log lines of `level` and more severe ones to fn; NULL (the initial state) silences them. There is one log for
- * the process: lines of all engines and threads go to the fn that was set last. The call returns when no other thread
- * is inside the previous fn. The library reads no variable for it; MICA_VERBOSE is the command's (README). */
+/* Sends log lines of `level` and more severe ones to fn. NULL (initially): no log. There is one log per process: lines
+ * of all engines and threads go to the last fn. Returns when no thread is inside the previous fn. The library reads no
+ * environment variable for it; MICA_VERBOSE belongs to the command `mica`. */
 MICA_API void mica_log_set(mica_log_level level, mica_log_fn *fn, void *user);
 
 MICA_END_DECLS

@@ -1,11 +1,10 @@
-/* mica/tune.h: finding the fastest implementation of an op for the shapes in use, on this device.
+/* mica/tune.h: find the fastest implementation of an op for given shapes on this device.
  *
- * A tuner holds one problem, its operands filled with random numbers and its reference. Candidates are measured one by
- * one; each is compared with the reference first, and a wrong one is never timed. The library neither forks nor kills:
- * a driver that hangs or crashes on a candidate takes the process down, so that a careful tuner measures in a child
- * process, as the command `mica tune` does.
+ * A tuner holds one problem with random operands and a reference result. Candidates are measured one by one. A
+ * candidate with a wrong result is not timed. The library neither forks nor kills: if a driver hangs or crashes, so
+ * does the process. Measure in a child process to be safe, as the command `mica tune` does.
  *
- * Threads: a tuner is used by one thread at a time, and its measurements want the device for themselves. */
+ * Threads: use a tuner from one thread at a time. For valid measurements, nothing else should use the device. */
 #ifndef MICA_TUNE_H
 #define MICA_TUNE_H
 
@@ -15,53 +14,53 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_tuner mica_tuner;
 
-/* An op that can be tuned: its name, what it is, how a problem of it is written, and common problems, which end in
- * NULL. The texts are static. */
+/* An op that can be tuned: name, summary, syntax of a problem, and common problems, ending in NULL. The texts are
+ * static. */
 typedef struct mica_tunable {
   const char *op, *summary, *syntax;
   const char *const *problems;
 } mica_tunable;
 
-/* The op of number `index`, from 0; false after the last one. */
+/* Gets op number `index`, from 0. False after the last one. */
 MICA_API bool mica_tunable_get(size_t index, mica_tunable *tunable);
 
-/* problem is the op and what describes a problem of it.
+/* Creates a tuner for a problem: the op and its description.
  *
- * "gemm 1024,1024,1024" (M,N,K), optionally followed by ,nn ,nt ,tn or ,tt (transposes of A and B), by a type of the
- * operands (,f16) and by a number of batches (,x8).
+ * "gemm 1024,1024,1024" is M,N,K. Optional: ,nn ,nt ,tn or ,tt (transposes of A and B), a type (,f16), and a number of
+ * batches (,x8).
  *
- * "conv fwd,n16,c64,h56,k64,r3,p1": the pass (fwd, bwd_data, bwd_filter), images, channels, height and width, filters,
- * their height and width, padding; further s (stride), d (dilation), g (groups), o (output size, where zeros beyond the
- * padding make it larger) and a type (f16). h, r, s, p, d and o are one number for height and width, or HxW, or DxHxW;
- * what is left out is 1, the padding 0.
+ * "conv fwd,n16,c64,h56,k64,r3,p1" is the pass (fwd, bwd_data, bwd_filter), images, channels, height and width,
+ * filters, their height and width, and padding. Optional: s (stride), d (dilation), g (groups), a type (f16), and o
+ * (output size, if further zeros after the padding enlarge it). h, r, s, p, d and o are one number for height and
+ * width, HxW, or DxHxW. The default of padding is 0, of the others 1.
  *
- * MICA_E_FORMAT if the text is not a problem description. */
+ * MICA_E_FORMAT: the text is not a problem. */
 MICA_API MICA_CHECKED mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tuner **tuner);
 /* NULL is a no-op. */
 MICA_API void mica_tuner_destroy(mica_tuner *tuner);
 
-/* The problem as the results are filed under, and what one run of it computes. */
+/* Key under which results are stored, and the operations of one run. */
 MICA_API const char *mica_tuner_key(const mica_tuner *tuner);
 MICA_API double mica_tuner_flops(const mica_tuner *tuner);
 
-/* Candidates: at first every implementation that takes the problem with each of its shipped parameter sets, the default
- * choice foremost. widen adds those that differ from candidate `index` in one parameter and are not listed yet. */
+/* Number of candidates, and the text of one. At first, these are all implementations that accept the problem, with each
+ * of their parameter sets; the default choice comes first. */
 MICA_API size_t mica_tuner_count(const mica_tuner *tuner);
 MICA_API const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index);
-/* Adds one by its text, unless it is listed, and gives its index. MICA_E_NOT_FOUND when the text is no candidate
- * for the problem on this device. */
+/* mica_tuner_add adds a candidate by its text, unless it is listed, and returns its index. MICA_E_NOT_FOUND: the text
+ * is not a candidate for this problem on this device. mica_tuner_widen adds all that differ from candidate `index` in
+ * one parameter. */
 MICA_API MICA_CHECKED mica_status mica_tuner_add(mica_tuner *tuner, const char *candidate, size_t *index);
 MICA_API MICA_CHECKED mica_status mica_tuner_widen(mica_tuner *tuner, size_t index);
 
-/* Compares the candidate with the reference and then times it: the median of runs that take at least `budget` seconds
- * together (0 for a twentieth of a second). Blocks. MICA_E_NUMERIC for a wrong result, and whatever a launch can fail
- * with; *seconds is for one run. */
+/* Compares a candidate with the reference, then times it. *seconds is the median of runs that take at least `budget`
+ * seconds in total (0: 0.05). Blocks. MICA_E_NUMERIC: the result is wrong. Otherwise the errors of a launch. */
 MICA_API MICA_CHECKED mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, double *seconds);
 
-/* Files the candidate as the best for this problem: ops of this engine use it from now on, and those of other processes
+/* Stores a candidate as the best one for this problem. Ops of this engine use it from now on; other processes get it
  * through the cache directory. */
 MICA_API MICA_CHECKED mica_status mica_tuner_keep(mica_tuner *tuner, size_t index, double seconds);
-/* Files it as wrong on this device: no op uses it any more. */
+/* Stores a candidate as wrong on this device; ops stop using it. */
 MICA_API MICA_CHECKED mica_status mica_tuner_quarantine(mica_tuner *tuner, size_t index, const char *reason);
 
 MICA_END_DECLS
