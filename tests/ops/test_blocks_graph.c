@@ -4,6 +4,7 @@
 #include "ops/blocks_data.h"
 #include "support/graph_run.h"
 
+#include <math.h>
 #include <string.h>
 
 static mica_tensor *table_of(const struct golden *g, int64_t rows, mica_shape *shape) {
@@ -92,12 +93,151 @@ START_TEST(rows_are_those_that_ids_name) {
 }
 END_TEST
 
+/* --- products of few rows --- */
+
+enum { MOST_ROWS = 8, COLUMNS = 21, DEPTH = 768 };
+
+/* The weights of all product tests: the first of the random blocks. */
+static uint8_t *weights_of(const struct golden *g) {
+  uint8_t *blocks = malloc(GOLDEN_BLOCKS * mica_block_bytes(g->type));
+  random_blocks(g, blocks);
+  const size_t used = COLUMNS * DEPTH / (size_t)mica_block_elements(g->type) * mica_block_bytes(g->type);
+  if (g->type == MICA_BLOCK_MXFP4) /* scales around 1 */
+    for (size_t b = 0; b < used; b += 17) blocks[b] = (uint8_t)(120 + blocks[b] % 8);
+  return blocks;
+}
+
+static mica_shape shape_of(const struct golden *g) {
+  return MICA_SHAPE(COLUMNS, DEPTH / mica_block_elements(g->type) * (int64_t)mica_block_bytes(g->type));
+}
+
+static void fill_rows(float *x) {
+  uint32_t state = 99;
+  for (int i = 0; i < MOST_ROWS * DEPTH; i++) x[i] = (float)(next(&state) >> 8) * 0x1p-23f - 1;
+}
+
+/* Products of the first `rows` rows of x; gives the launches of a run. */
+static size_t multiply(const struct golden *g, const uint8_t *blocks, const float *x, int64_t rows, float *y) {
+  graph_anew();
+  mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(rows, DEPTH));
+  mica_value w = mica_constant(graph, MICA_U8, shape_of(g), blocks);
+  mica_value product = mica_matmul(in, mica_transpose(mica_unblock(w, g->type, DEPTH, MICA_F32), MICA_AXES(1, 0)));
+  return graph_launches(&product, 1, NULL, MICA_SHAPE(rows, DEPTH), x, y);
+}
+
+/* Higham and Mary's bound, of a sum of DEPTH products in f32. */
+static double bound_of(double magnitude) { return (4 + 2 * sqrt(DEPTH)) * 0x1p-24 * magnitude; }
+
+START_TEST(few_rows_are_multiplied_without_numbers_in_memory) {
+  const struct golden *g = &goldens[_i];
+  static float x[MOST_ROWS * DEPTH], values[COLUMNS * DEPTH], y[MOST_ROWS * COLUMNS];
+  uint8_t *blocks = weights_of(g);
+  fill_rows(x);
+  ck_ok(mica_block_dequantize(g->type, blocks, COLUMNS * DEPTH, values));
+  for (int64_t rows = 1; rows <= MOST_ROWS; rows++) {
+    ck_assert_uint_eq(multiply(g, blocks, x, rows, y), 1);
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t j = 0; j < COLUMNS; j++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t k = 0; k < DEPTH; k++) {
+          const double term = (double)x[i * DEPTH + k] * (double)values[j * DEPTH + k];
+          sum += term;
+          magnitude += fabs(term);
+        }
+        const double got = (double)y[i * COLUMNS + j];
+        ck_assert_msg(fabs(got - sum) <= bound_of(magnitude), "%s, %d rows, (%d, %d): %.9g, not %.9g",
+                      mica_block_name(g->type), (int)rows, (int)i, (int)j, got, sum);
+      }
+  }
+  free(blocks);
+}
+END_TEST
+
+/* A model then answers with the same text whatever else it answers at the time. */
+START_TEST(a_row_has_the_same_bits_beside_any_others) {
+  const struct golden *g = &goldens[_i];
+  static float x[MOST_ROWS * DEPTH], alone[MOST_ROWS * COLUMNS], y[MOST_ROWS * COLUMNS];
+  uint8_t *blocks = weights_of(g);
+  fill_rows(x);
+  for (int64_t i = 0; i < MOST_ROWS; i++) multiply(g, blocks, x + i * DEPTH, 1, alone + i * COLUMNS);
+  for (int64_t rows = 2; rows <= MOST_ROWS; rows++) {
+    multiply(g, blocks, x, rows, y);
+    ck_assert_mem_eq(y, alone, (size_t)(rows * COLUMNS) * sizeof *y);
+  }
+  free(blocks);
+}
+END_TEST
+
+/* Weights as a mapped file has them, after 1 to 3 bytes of something else, with all that may follow a product. */
+START_TEST(weights_may_lie_at_any_address) {
+  const struct golden *g = &goldens[_i];
+  const int64_t rows = 3;
+  const mica_shape shape = shape_of(g);
+  const int64_t bytes = shape.dim[0] * shape.dim[1];
+  static float x[MOST_ROWS * DEPTH], want[MOST_ROWS * COLUMNS], y[MOST_ROWS * COLUMNS], bias[COLUMNS];
+  uint8_t *blocks = weights_of(g), *moved = malloc((size_t)bytes + 3);
+  fill_rows(x);
+  for (int j = 0; j < COLUMNS; j++) bias[j] = (float)(j % 5) - 2;
+  multiply(g, blocks, x, rows, want);
+  for (int64_t at = 1; at <= 3; at++) {
+    mica_tensor *file = NULL, *table = NULL, *rows_of_x = NULL;
+    mica_session_report report;
+    memset(moved, 0xff, (size_t)bytes + 3);
+    memcpy(moved + at, blocks, (size_t)bytes);
+    graph_anew();
+    mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(rows, DEPTH));
+    mica_value w = mica_input(graph, "w", MICA_U8, shape);
+    mica_value product = mica_matmul(in, mica_transpose(mica_unblock(w, g->type, DEPTH, MICA_F32), MICA_AXES(1, 0)));
+    mica_value sum = mica_add(product, mica_constant(graph, MICA_F32, MICA_SHAPE(COLUMNS), bias));
+    sum = mica_relu(mica_add(sum, mica_slice(in, 1, 0, COLUMNS, 1)));
+    ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_U8, MICA_SHAPE(bytes + 3), moved, &file));
+    ck_ok(mica_tensor_view(file, shape, NULL, at, &table));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(rows, DEPTH), x, &rows_of_x));
+    ck_ok(mica_session_create(test_engine(), graph, &sum, 1, NULL, &graph_session));
+    ck_ok(mica_session_run(graph_session, test_queue(), (mica_feed[]){{"x", rows_of_x}, {"w", table}}, 2));
+    ck_ok(mica_session_describe(graph_session, &report));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(graph_session, 0), y,
+                               (size_t)(rows * COLUMNS) * sizeof *y));
+    for (int i = 0; i < rows * COLUMNS; i++) {
+      const float added = want[i] + bias[i % COLUMNS] + x[i / COLUMNS * DEPTH + i % COLUMNS];
+      ck_assert_float_eq_tol(y[i], fmaxf(added, 0), 1e-5F * fmaxf(1, fabsf(want[i])));
+    }
+    mica_tensor_destroy(rows_of_x);
+    mica_tensor_destroy(table);
+    mica_tensor_destroy(file);
+  }
+  free(moved);
+  free(blocks);
+}
+END_TEST
+
+START_TEST(more_rows_are_products_of_numbers) {
+  enum { ROWS = MOST_ROWS + 1 };
+  const struct golden *g = &goldens[_i];
+  static float x[ROWS * DEPTH], y[ROWS * COLUMNS], few[MOST_ROWS * COLUMNS];
+  uint8_t *blocks = weights_of(g);
+  fill_rows(x);
+  ck_assert_uint_gt(multiply(g, blocks, x, ROWS, y), 0);
+  multiply(g, blocks, x, MOST_ROWS, few);
+  for (int i = 0; i < MOST_ROWS * COLUMNS; i++) ck_assert_float_eq_tol(y[i], few[i], 1e-4F * fmaxf(1, fabsf(few[i])));
+  free(blocks);
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("blocks in graphs");
   TCase *tcase = tcase_create("values");
   tcase_add_checked_fixture(tcase, graph_setup, graph_teardown);
   tcase_add_loop_test(tcase, a_table_becomes_numbers, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, rows_are_those_that_ids_name, 0, sizeof goldens / sizeof *goldens);
+  suite_add_tcase(suite, tcase);
+  tcase = tcase_create("products");
+  tcase_add_checked_fixture(tcase, graph_setup, graph_teardown);
+  tcase_add_loop_test(tcase, few_rows_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, a_row_has_the_same_bits_beside_any_others, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, weights_may_lie_at_any_address, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, more_rows_are_products_of_numbers, 0, sizeof goldens / sizeof *goldens);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -55,6 +55,8 @@ MICA__ATTR_STRUCT(unblock, MICA__UNBLOCK_ATTRS);
 
 /* unblock (blocks): all rows as numbers; block_rows (blocks, ids): rows by ids, zeros for ids outside. */
 extern const mica__op mica__op_unblock, mica__op_block_rows;
+/* A product of few rows with a matrix in blocks; no builder makes it (product.c). */
+extern const mica__op mica__op_block_product;
 
 /* Checks attributes against the type of a table, of any rank above 0. */
 mica_status mica__unblock_check(const mica__unblock_attrs *attrs, const mica__type *table);

@@ -1,0 +1,73 @@
+/* blocks/cpu/row.cl: products of few rows with weights in blocks on CPUs; blocks/row.clh has the contract.
+ *
+ * A work-item makes `span` columns of y, in strips of 16, for XR rows: the weights it reads follow each other in
+ * memory. A sum has 16 lanes: lane l adds up elements l, l + 16 .. of a row, and the lanes are added in halves.
+ *
+ *   WR   rows of w that are read at once, for which x is loaded once; divides 16
+ *
+ * Groups of one work-item, ceil(n / span) x ceil(m / XR); span is a multiple of 16. */
+#define BLOCK_WIDTH 16
+#include "blocks/row.clh"
+
+#ifndef WR
+#define WR 4
+#endif
+
+/* Sums of rows j .. j + WR - 1 of w with rows i0 .. i0 + XR - 1 of x. */
+BLOCK_FN void dot_rows(__global const float *x, __global const uchar *w, const int i0, const int j, const int m,
+                       const int n, const int blocks, __private float *sums) {
+  __global const uchar *p[WR];
+  __global const float *q[XR];
+  block_floats acc[WR][XR];
+  UNROLL for (int r = 0; r < WR; r++) p[r] = row_of_w(w, j + r, n, blocks);
+  UNROLL for (int i = 0; i < XR; i++) q[i] = row_of_x(x, i0 + i, m, blocks);
+  UNROLL for (int r = 0; r < WR; r++) UNROLL for (int i = 0; i < XR; i++) acc[r][i] = 0;
+  for (int b = 0; b < blocks; b++) {
+    UNROLL for (int e = 0; e < BLOCK_FIELD(elements); e += 16) {
+      block_floats xs[XR];
+      UNROLL for (int i = 0; i < XR; i++) xs[i] = vload16(0, q[i] + e);
+      UNROLL for (int r = 0; r < WR; r++) {
+        const block_floats value = block_values(block_scale_at(p[r], e), block_numbers(p[r], e));
+        UNROLL for (int i = 0; i < XR; i++) acc[r][i] = MAC(value, xs[i], acc[r][i]);
+      }
+    }
+    UNROLL for (int r = 0; r < WR; r++) p[r] += BLOCK_FIELD(bytes);
+    UNROLL for (int i = 0; i < XR; i++) q[i] += BLOCK_FIELD(elements);
+  }
+  UNROLL for (int r = 0; r < WR; r++) UNROLL for (int i = 0; i < XR; i++) {
+    const float8 eight = acc[r][i].lo + acc[r][i].hi;
+    const float4 four = eight.lo + eight.hi;
+    sums[i * 16 + j % 16 + r] = (four.x + four.z) + (four.y + four.w);
+  }
+}
+
+/* `lanes` elements of a row from `at` on, then zeros. */
+BLOCK_FN float16 some_of(__global const float *row, const long at, const int lanes) {
+  if (lanes == 16) return vload16(0, row + at);
+  float each[16] = {0};
+  for (int l = 0; l < lanes; l++) each[l] = row[at + l];
+  return vload16(0, each);
+}
+
+CPU_KERNEL block_row_cpu(ROW_ARGUMENTS) {
+  const int begin = get_global_id(0) * span, end = min(begin + span, n), i0 = get_global_id(1) * XR;
+  for (int j0 = begin; j0 < end; j0 += 16) {
+    const int lanes = min(16, n - j0);
+    float sums[XR * 16];
+    for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, w + w_at, i0, j0 + r, m, n, blocks, sums);
+    for (int i = 0; i < XR && i0 + i < m; i++) {
+      const long at = (long)(i0 + i) * n + j0;
+      float16 v = vload16(i, sums);
+      if (has_bias) v += some_of(bias, bias_at + j0, lanes);
+      if (has_addend) v += some_of(addend, addend_at + at, lanes);
+      v = ACTIVATION(16, v, act_arg);
+      if (lanes == 16) {
+        vstore16(v, 0, y + y_at + at);
+        continue;
+      }
+      float each[16];
+      vstore16(v, 0, each);
+      for (int l = 0; l < lanes; l++) y[y_at + at + l] = each[l];
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/* blocks/gpu/row.cl: products of few rows with weights in blocks on GPUs; blocks/row.clh has the contract.
+ *
+ * LANES work-items share a row of w, 8 elements each in their turn, and their sums are added by a tree in local memory.
+ *
+ *   LANES   work-items of a row
+ *   ROWS    rows of w of a group
+ *
+ * Groups of LANES x ROWS work-items, ceil(n / ROWS) x ceil(m / XR) of them; span is not used. */
+#define BLOCK_WIDTH 8
+#include "blocks/row.clh"
+
+#ifndef LANES
+#define LANES 16
+#endif
+#ifndef ROWS
+#define ROWS 4
+#endif
+
+__kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void block_row_gpu(ROW_ARGUMENTS) {
+  __local float parts[ROWS][LANES];
+  const int lane = get_local_id(0), row = get_local_id(1);
+  const int j = get_group_id(0) * ROWS + row, i0 = get_group_id(1) * XR;
+  const int pieces = blocks * (BLOCK_FIELD(elements) / 8);
+  __global const uchar *p = row_of_w(w + w_at, j, n, blocks);
+  block_floats acc[XR];
+  UNROLL for (int i = 0; i < XR; i++) acc[i] = 0;
+  for (int piece = lane; piece < pieces; piece += LANES) {
+    const int e = piece * 8 % BLOCK_FIELD(elements);
+    __global const uchar *block = p + (long)(piece * 8 / BLOCK_FIELD(elements)) * BLOCK_FIELD(bytes);
+    const block_floats value = block_values(block_scale_at(block, e / 16 * 16), block_numbers(block, e));
+    UNROLL for (int i = 0; i < XR; i++)
+      acc[i] = MAC(value, vload8(piece, row_of_x(x + x_at, i0 + i, m, blocks)), acc[i]);
+  }
+  UNROLL for (int i = 0; i < XR; i++) {
+    const float4 four = acc[i].lo + acc[i].hi;
+    parts[row][lane] = (four.x + four.z) + (four.y + four.w);
+    for (int half_of = LANES / 2; half_of > 0; half_of /= 2) {
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (lane < half_of) parts[row][lane] += parts[row][lane + half_of];
+    }
+    if (lane == 0 && j < n && i0 + i < m) {
+      const long at = (long)(i0 + i) * n + j;
+      float v = parts[row][0];
+      if (has_bias) v += bias[bias_at + j];
+      if (has_addend) v += addend[addend_at + at];
+      v = ACTIVATION(1, v, act_arg);
+      y[y_at + at] = v;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+  }
+}

@@ -1,0 +1,235 @@
+/* Products of few rows with weights in blocks, which are never written as numbers (cl/blocks/row.clh). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "ir/pattern.h"
+#include "ops/blocks/blocks.h"
+#include "ops/common/build.h"
+#include "ops/matmul/linear.h"
+#include "ops/select/registry.h"
+#include "runtime/launch.h"
+
+/* block_product (x, blocks): x (.., m, k) f32, blocks (n, bytes) U8 -> (.., m, n). Then come a bias and an addend, as
+ * in ops/matmul/linear.h. */
+enum { X, W, OPERANDS };
+
+#define BLOCK_PRODUCT_ATTRS(X, S)                                                                                      \
+  X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
+  MICA__LINEAR_ATTRS(X, S)
+MICA__ATTR_STRUCT(block_product, BLOCK_PRODUCT_ATTRS);
+static MICA__ATTR_TABLE(block_product, BLOCK_PRODUCT_ATTRS);
+
+/* With more rows a matrix that is made numbers once costs less. */
+#define MOST_ROWS 8
+
+/* A problem by its types. */
+typedef struct sizes {
+  int64_t m, n, k;
+} sizes;
+
+static sizes sizes_of(mica_shape x, mica_shape w) {
+  sizes s = {.m = 1, .n = w.dim[0], .k = x.dim[x.rank - 1]};
+  for (int32_t i = 0; i + 1 < x.rank; i++) s.m *= x.dim[i];
+  return s;
+}
+
+static mica_status infer_product(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
+  const mica__block_product_attrs *attrs = attributes;
+  const mica_shape x = inputs[X].shape, w = inputs[W].shape;
+  (void)input_count;
+  if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
+  if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || !mica__shape_is_known(w))
+    return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
+  MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[W]));
+  *out = inputs[X];
+  out->shape.dim[x.rank - 1] = w.dim[0];
+  return MICA_OK;
+}
+
+/* The sums alone: no builder makes what follows them. */
+static mica_status evaluate_product(const mica__eval *eval) {
+  const mica__block_product_attrs *attrs = eval->attrs;
+  const mica_block type = (mica_block)attrs->block;
+  const mica__block_layout *layout = mica__block_layout_of(type);
+  const sizes s = sizes_of(eval->types[X].shape, eval->types[W].shape);
+  const double *w = eval->inputs[W];
+  for (int64_t i = 0; i < s.m * s.n; i++) eval->output[i] = 0;
+  for (int64_t j = 0; j < s.n; j++)
+    for (int64_t k = 0; k < s.k; k += layout->elements, w += layout->bytes) {
+      uint8_t block[MICA__BLOCK_MOST];
+      float values[MICA__BLOCK_MOST];
+      for (int32_t b = 0; b < layout->bytes; b++) block[b] = (uint8_t)w[b];
+      mica__block_values(type, block, values);
+      for (int64_t i = 0; i < s.m; i++)
+        for (int32_t e = 0; e < layout->elements; e++)
+          eval->output[i * s.n + j] += eval->inputs[X][i * s.k + k + e] * values[e];
+    }
+  return MICA_OK;
+}
+
+/* --- the launch --- */
+
+#define STRIP 16 /* columns that cpu/row.cl makes at once */
+#define GROUPS_A_CORE 4
+
+static const mica__kernel_param cpu_params[] = {
+    MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
+    MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4),
+    MICA__INT("WR", "rows of w that are read at once", 4, 1, 2, 8),
+};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, 1, 4)};
+static const mica__kernel_desc cpu_kernel = {
+    MICA__KERNEL("block_row_cpu", "blocks/cpu/row.cl", cpu_params, cpu_variants)};
+
+static const mica__kernel_param gpu_params[] = {
+    MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
+    MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4),
+    MICA__INT("LANES", "work-items of a row", 16, 8, 32),
+    MICA__INT("ROWS", "rows of w of a group", 4, 2, 8),
+};
+static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BLOCK_Q4_0, 1, 16, 4)};
+static const mica__kernel_desc gpu_kernel = {
+    MICA__KERNEL("block_row_gpu", "blocks/gpu/row.cl", gpu_params, gpu_variants)};
+
+static void push_epilogue(const mica__exec *exec, const mica__block_product_attrs *attrs, mica__launch *launch) {
+  const int64_t at[] = {attrs->bias, attrs->addend};
+  for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+    mica__launch_optional(launch, at[i] ? exec->inputs[at[i]] : NULL);
+    mica__launch_int(launch, at[i] != 0);
+  }
+  const float argument = (float)attrs->activation_argument;
+  mica__launch_float(launch, mica__activation_argument((mica_activation)attrs->activation, argument));
+}
+
+/* Columns of a work-item: a few for each core, so that none waits long for the last one. */
+static int64_t span_of(const mica__exec *exec, const sizes *s, int64_t walks) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
+  const int64_t wanted = mica__max(1, GROUPS_A_CORE * (int64_t)device->compute_units / walks);
+  return mica__ceil_div(mica__ceil_div(s->n, STRIP), wanted) * STRIP;
+}
+
+static mica_status launch_product(const mica__exec *exec) {
+  const mica__block_product_attrs *attrs = exec->attrs;
+  const sizes s = sizes_of(mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[W]));
+  const bool cpu = mica__exec_takes(exec, &cpu_kernel);
+  const mica__kernel_desc *desc = cpu ? &cpu_kernel : &gpu_kernel;
+  const int32_t rows = s.m == 1 ? 1 : s.m == 2 ? 2 : 4;
+  const int64_t walks = mica__ceil_div(s.m, rows);
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  MICA_TRY(mica__exec_values(exec, desc, values));
+  mica__kernel_set(desc, values, "BLOCK", attrs->block);
+  mica__kernel_set(desc, values, "XR", rows);
+  if (cpu) mica__kernel_set(desc, values, "WR", rows == 1 ? 4 : rows == 2 ? 2 : 1);
+  const char *prelude = mica__activation_prelude((mica_activation)attrs->activation, MICA_F32);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, prelude, &kernel));
+  const int64_t span = span_of(exec, &s, walks);
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, exec->inputs[X]);
+  mica__launch_tensor(&launch, exec->inputs[W]);
+  mica__launch_tensor(&launch, exec->output);
+  mica__launch_size(&launch, s.m);
+  mica__launch_size(&launch, s.n);
+  mica__launch_size(&launch, s.k / mica_block_elements((mica_block)attrs->block));
+  mica__launch_size(&launch, span);
+  push_epilogue(exec, attrs, &launch);
+  if (cpu) {
+    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(s.n, span), walks, 1}, (size_t[]){1, 1, 1});
+  } else {
+    const int64_t lanes = mica__kernel_value(desc, values, "LANES"), high = mica__kernel_value(desc, values, "ROWS");
+    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(s.n, high) * lanes, walks * high, 1},
+                        (size_t[]){(size_t)lanes, (size_t)high, 1});
+  }
+  mica__launch_cost(&launch, 2 * (double)s.m * (double)s.n * (double)s.k, (double)mica_tensor_bytes(exec->inputs[W]));
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+/* --- the check --- */
+
+static void fill_weights(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
+  (void)input;
+  mica__block_fill(check, (mica_block)((const mica__block_product_attrs *)c->attrs)->block, values, count);
+}
+
+static mica_status check_product(mica__check *check) {
+  static const int64_t rows[] = {1, 2, 3, 4, 5, 8, 7, 6, 1}, columns[] = {35, 16, 17, 1, 48, 33, 7, 130, 0};
+  mica__block_product_attrs attrs[MICA_BLOCK_COUNT];
+  mica__launch_case list[MICA_BLOCK_COUNT] = {{0}};
+  size_t count = 0;
+  for (int type = MICA_BLOCK_NONE + 1; type < MICA_BLOCK_COUNT; type++) {
+    const int64_t elements = mica_block_elements((mica_block)type), blocks = elements == 32 ? 18 : 3;
+    mica__attrs_set_defaults(&mica__block_product_attr_list, &attrs[count]);
+    attrs[count].block = type;
+    list[count] = (mica__launch_case){
+        .attrs = &attrs[count],
+        .inputs = {{MICA_F32, MICA_SHAPE(rows[count], blocks * elements)},
+                   {MICA_U8, MICA_SHAPE(columns[count], blocks * (int64_t)mica_block_bytes((mica_block)type))}},
+        .input_count = 2,
+        .bound = {1},
+        .terms = (double)(blocks * elements),
+        .normwise = true,
+        .filled = 1u << W,
+        .fill = fill_weights};
+    count++;
+  }
+  return mica__check_launches(check, &mica__op_block_product, "block_product", list, count);
+}
+
+/* --- in graphs --- */
+
+static bool match_product(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
+  const mica_graph *graph = match->graph;
+  mica__block_product_attrs *attrs = attributes;
+  int32_t in[4], of[4], blocks[4];
+  if (!mica__pattern_op(graph, root, &mica__op_matmul, in)) return false;
+  if (!mica__pattern_op(graph, in[1], &mica__op_transpose, of)) return false;
+  if (!mica__pattern_op(graph, of[0], &mica__op_unblock, blocks)) return false;
+  const mica_shape x = mica__graph_node(graph, in[0])->type.shape, w = mica__graph_node(graph, of[0])->type.shape;
+  if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || mica__graph_node(graph, of[0])->type.dtype != MICA_F32)
+    return false;
+  const mica__transpose_attrs *axes = mica__graph_node(graph, in[1])->attrs;
+  if (axes->axes[0] != 1 || axes->axes[1] != 0) return false;
+  if (sizes_of(x, w).m > MOST_ROWS) return false;
+  attrs->block = ((const mica__unblock_attrs *)mica__graph_node(graph, of[0])->attrs)->block;
+  inputs[X] = in[0];
+  inputs[W] = blocks[0];
+  *count = OPERANDS;
+  return true;
+}
+
+#define TAKE(S, kind, field, ...) to.field = from->field;
+#define GIVE(S, kind, field, ...) given->field = to.field;
+static bool fuse_product(mica__epilogue_fusion *fusion) {
+  const mica__block_product_attrs *from = fusion->node->attrs;
+  mica__block_product_attrs *given = fusion->attrs;
+  mica__linear_attrs to;
+  MICA__LINEAR_ATTRS(TAKE, )
+  if (!mica__linear_takes(fusion, &to)) return false;
+  *given = *from;
+  MICA__LINEAR_ATTRS(GIVE, )
+  fusion->op = &mica__op_block_product;
+  return true;
+}
+#undef TAKE
+#undef GIVE
+
+static double flops(const mica__node *node, const mica__type *inputs) {
+  (void)node;
+  const sizes s = sizes_of(inputs[X].shape, inputs[W].shape);
+  return 2 * (double)s.m * (double)s.n * (double)s.k;
+}
+
+static const mica__kernel_desc *const kernels[] = {&cpu_kernel, &gpu_kernel, NULL};
+const mica__op mica__op_block_product = {.name = "block_product",
+                                         .kernels = kernels,
+                                         .check = check_product,
+                                         .kind = MICA__OP_LAUNCH,
+                                         .min_inputs = OPERANDS,
+                                         .max_inputs = OPERANDS + 2,
+                                         .attrs = &mica__block_product_attr_list,
+                                         .infer = infer_product,
+                                         .evaluate = evaluate_product,
+                                         .launch = launch_product,
+                                         .fuse_epilogue = fuse_product,
+                                         .match = match_product,
+                                         .flops = flops};
