@@ -90,7 +90,7 @@ struct mica_run {
   mica_dataset *judged_own; /* opened for the evaluation */
   int32_t *labels;          /* and other classes, in the run's numbers, where the data's are others */
   float *numbers;           /* and its inputs, where their columns lie in another order */
-  double *label_scores;     /* of several labels a sample, what the test said of each (task/labels.h) */
+  double *label_scores;     /* of several labels a sample, what the test said of each (task/head/labels.h) */
   char *bases;              /* of a table's numbers, as mica_dataset_config takes them; NULL: there are none */
   char *kinds;              /* of columns that are inputs, as mica_dataset_config takes them; NULL: nothing to say */
   mica_metrics metrics;

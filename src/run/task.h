@@ -1,5 +1,5 @@
-/* run/task.h: tasks as rows: what `mica train --task NAME` does with data. A task is a file, which defines its row as
- * mica__task_NAME, and a line in tasks.def; trainer, run and command know none of them. */
+/* run/task.h: tasks as rows: what `mica train --task NAME` does with data. A task is a file or a folder of src/task,
+ * which defines its row as mica__task_NAME, and a line in tasks.def; trainer, run and command know none of them. */
 #ifndef MICA_RUN_TASK_H
 #define MICA_RUN_TASK_H
 

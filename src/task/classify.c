@@ -1,5 +1,5 @@
 /* classify: which class a sample belongs to, or which of several. */
-#include "task/labels.h"
+#include "task/head/labels.h"
 
 #include <math.h>
 #include <mica/loss.h>

@@ -1,6 +1,6 @@
 /* Lists of recordings and their texts. */
 #include "fuzz/fuzz.h"
-#include "task/speech.h"
+#include "task/speech/speech.h"
 
 #include <stdlib.h>
 #include <string.h>

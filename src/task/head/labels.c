@@ -1,0 +1,148 @@
+/* Several labels a sample: what a test says of each, and what a prediction decides. */
+#include "task/head/labels.h"
+
+#include "base/arith.h"
+
+#include <math.h>
+#include <mica/metric.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES, PRECISION, RECALL, F1, AP, SCORES };
+
+static size_t count_of(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "classes", &count);
+  return count;
+}
+
+/* --- tests --- */
+
+/* Shares and truths of all samples of a source, row-major. */
+typedef struct ranking {
+  float *shares, *truths, *ranked; /* ranked: the shares of one label */
+  uint8_t *column;                 /* its truths */
+  size_t rows, labels;
+} ranking;
+
+static mica_status take_batch(mica_run *run, mica_queue *queue, const mica_batch *batch, ranking *r, uint64_t most) {
+  mica_feed feeds[64];
+  const char *label = mica__run_fact_text(run, "label_column");
+  const size_t bytes = (size_t)batch->count * r->labels * sizeof(float), at = r->rows * r->labels;
+  mica_batch blind = {.count = batch->count, .tensors = feeds};
+  if (r->rows + (size_t)batch->count > most) return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
+  for (size_t i = 0; i < batch->tensor_count; i++)
+    if (!strcmp(batch->tensors[i].name, label))
+      MICA_TRY(mica_tensor_download(queue, batch->tensors[i].tensor, r->truths + at, bytes));
+    else if (blind.tensor_count < 64)
+      feeds[blind.tensor_count++] = batch->tensors[i];
+  MICA_TRY(mica_trainer_predict(run->trainer, &blind));
+  MICA_TRY(mica_tensor_download(queue, mica_trainer_output(run->trainer, "shares"), r->shares + at, bytes));
+  r->rows += (size_t)batch->count;
+  return MICA_OK;
+}
+
+static mica_status take_all(mica_run *run, const mica_batch_source *source, ranking *r) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  MICA_TRY(source->seek(source->user, 0, 0));
+  for (mica_batch batch = {0};;) {
+    MICA_TRY(source->next(source->user, queue, &batch));
+    if (!batch.count) return MICA_OK;
+    MICA_TRY(take_batch(run, queue, &batch, r, source->samples));
+  }
+}
+
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+static mica_status score_label(ranking *r, size_t label, double scores[SCORES]) {
+  double hits = 0, said = 0, there = 0;
+  for (size_t i = 0; i < r->rows; i++) {
+    const float share = r->shares[i * r->labels + label];
+    const bool is = r->truths[i * r->labels + label] > 0.5f, says = (double)share > MICA__LABEL_THRESHOLD;
+    r->column[i] = is;
+    r->ranked[i] = share;
+    hits += is && says;
+    said += says;
+    there += is;
+  }
+  scores[SAMPLES] = there;
+  scores[PRECISION] = ratio(hits, said);
+  scores[RECALL] = ratio(hits, there);
+  scores[F1] = ratio(2 * hits, said + there);
+  return mica_average_precision(r->ranked, r->column, r->rows, &scores[AP]);
+}
+
+/* Means over the labels that occur; NaN where none does. */
+static mica_status add_means(const double *scores, size_t labels, mica_metrics *m) {
+  static const struct {
+    const char *name;
+    size_t score;
+  } means[] = {{"map", AP}, {"f1", F1}, {"precision", PRECISION}, {"recall", RECALL}};
+  for (size_t i = 0; i < sizeof means / sizeof *means; i++) {
+    double sum = 0, there = 0;
+    for (size_t k = 0; k < labels; k++)
+      if (scores[k * SCORES + SAMPLES] > 0) sum += scores[k * SCORES + means[i].score], there++;
+    MICA_TRY(mica_metrics_add(m, means[i].name, there > 0 ? sum / there : (double)NAN));
+  }
+  return MICA_OK;
+}
+
+mica_status mica__labels_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  const size_t labels = count_of(run), rows = (size_t)source->samples;
+  ranking r = {.shares = malloc((rows * labels + 1) * sizeof(float)),
+               .truths = malloc((rows * labels + 1) * sizeof(float)),
+               .ranked = malloc((rows + 1) * sizeof(float)),
+               .column = malloc(rows + 1),
+               .labels = labels};
+  double *scores = calloc(labels + 1, SCORES * sizeof *scores);
+  mica_status status =
+      r.shares && r.truths && r.ranked && r.column && scores ? MICA_OK : mica__fail_nomem("scores of labels");
+  if (status == MICA_OK) status = take_all(run, source, &r);
+  for (size_t k = 0; status == MICA_OK && k < labels; k++) status = score_label(&r, k, scores + k * SCORES);
+  if (status == MICA_OK) status = add_means(scores, labels, m);
+  free(run->label_scores);
+  run->label_scores = scores;
+  free(r.shares);
+  free(r.truths);
+  free(r.ranked);
+  free(r.column);
+  return status;
+}
+
+mica_status mica__labels_report(const mica_run *run, mica_report *report) {
+  static const char *const columns[SCORES] = {"samples", "precision", "recall", "f1", "ap"};
+  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
+                           .name = "labels",
+                           .rows = count_of(run),
+                           .columns = SCORES,
+                           .row_names = mica_run_fact(run, "classes", NULL),
+                           .column_names = columns,
+                           .numbers = run->label_scores};
+  if (!run->label_scores) return MICA_OK;
+  MICA_TRY(mica_report_begin(report, "Labels"));
+  return mica_report_add(report, &table);
+}
+
+/* --- predictions --- */
+
+mica_status mica__labels_add(const mica_run *run, mica_report *report, const float *shares, const uint8_t *truths,
+                             double threshold) {
+  const size_t labels = count_of(run);
+  const double least = mica__or_default(threshold, MICA__LABEL_THRESHOLD);
+  double *numbers = calloc(3 * labels + 1, sizeof *numbers);
+  if (!numbers) return mica__fail_nomem("predictions");
+  for (size_t k = 0; k < labels; k++) {
+    numbers[3 * k] = (double)shares[k];
+    numbers[3 * k + 1] = (double)shares[k] > least;
+    numbers[3 * k + 2] = truths ? truths[k] != 0 : (double)NAN;
+  }
+  const mica_item item = {.kind = MICA_ITEM_KIND_LABELS,
+                          .name = "labels",
+                          .rows = labels,
+                          .columns = 3,
+                          .row_names = mica_run_fact(run, "classes", NULL),
+                          .numbers = numbers};
+  mica_status status = mica_report_add(report, &item);
+  free(numbers);
+  return status;
+}

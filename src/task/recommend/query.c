@@ -1,0 +1,468 @@
+/* Items for users that are known, for new ones by their ratings, and items like another. */
+#include "task/recommend/recommend.h"
+
+#include "base/number.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A user who is asked for: an id, or 0 with items and ratings of a new one. */
+typedef struct asked {
+  int32_t user;
+  int32_t *items;
+  float *ratings;
+  int64_t count;
+} asked;
+
+/* Items in falling order of scores. */
+typedef struct answer {
+  int32_t items[256];
+  float scores[256];
+  int64_t count;
+} answer;
+#define MOST_ANSWERS ((int64_t)(sizeof((answer *)0)->items / sizeof(int32_t)))
+
+/* --- ids --- */
+
+static int32_t find_id(const mica_run *run, const char *fact, const char *name) {
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, fact, &count);
+  for (size_t i = 0; i < count; i++)
+    if (!strcmp(names[i], name)) return (int32_t)i + 1;
+  return 0;
+}
+
+static mica_status find_item(const mica_run *run, const char *name, int32_t *item) {
+  size_t count = 0;
+  mica_run_fact(run, "items", &count);
+  *item = find_id(run, "items", name);
+  if (*item) return MICA_OK;
+  return mica__fail(MICA_E_NOT_FOUND, "item '%s' is none of the %zu items that the run was trained on", name, count);
+}
+
+/* The history of a user of the training. */
+static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
+  size_t users = 0, items = 0;
+  const char *const *texts = mica_run_fact(run, "histories", &users);
+  mica_run_fact(run, "items", &items);
+  if (!texts || (size_t)user > users) return mica__fail(MICA_E_FORMAT, "the run has no history of user %d", (int)user);
+  const char *at = texts[user - 1];
+  a->user = user;
+  a->items = malloc((strlen(at) / 2 + 2) * sizeof *a->items);
+  if (!a->items) return mica__fail_nomem("a user");
+  for (char *next = NULL; *at; at = next) {
+    const long item = strtol(at, &next, 10);
+    if (next == at || item < 1 || (size_t)item > items)
+      return mica__fail(MICA_E_FORMAT, "the run is damaged: the history of user %d is \"%.40s\"", (int)user,
+                        texts[user - 1]);
+    a->items[a->count++] = (int32_t)item;
+  }
+  return MICA_OK;
+}
+
+/* --- scores by the network --- */
+
+static void put_answer(answer *out, int32_t item, float score) {
+  int64_t at = out->count;
+  if (at == MOST_ANSWERS && !(score > out->scores[at - 1])) return;
+  if (at == MOST_ANSWERS) at--;
+  for (; at > 0 && out->scores[at - 1] < score; at--)
+    out->items[at] = out->items[at - 1], out->scores[at] = out->scores[at - 1];
+  out->items[at] = item;
+  out->scores[at] = score;
+  if (out->count < MOST_ANSWERS) out->count++;
+}
+
+static bool has_item(const asked *a, int32_t item) {
+  for (int64_t i = 0; i < a->count; i++)
+    if (a->items[i] == item) return true;
+  return false;
+}
+
+/* The best of the scores of all items. */
+static mica_status choose(mica_run *run, const mica_tensor *all, const asked *a, bool excludes, answer *out) {
+  float *scores = malloc(mica_tensor_bytes(all) + 1);
+  if (!scores) return mica__fail_nomem("a user");
+  mica_status status = mica_tensor_download(mica_engine_queue(run->engine), all, scores, mica_tensor_bytes(all));
+  for (int32_t i = 1; status == MICA_OK && i < (int32_t)mica_tensor_shape(all).dim[1]; i++)
+    if (!excludes || !has_item(a, i)) put_answer(out, i, scores[i]);
+  free(scores);
+  return status;
+}
+
+static mica_status make_tensor(mica_run *run, mica_shape shape, const int32_t *ids, mica_tensor **tensor) {
+  MICA_TRY(mica_tensor_create(run->engine, MICA_I32, shape, tensor));
+  return mica_tensor_upload(mica_engine_queue(run->engine), *tensor, ids, mica_tensor_bytes(*tensor));
+}
+
+/* The columns that a prediction is made from: user, seen, and the window of the history for networks that see one. */
+static mica_status feed(mica_run *run, const asked *a, bool excludes, mica_tensor *tensors[4], mica_feed feeds[4],
+                        size_t *count) {
+  const mica__recommender network = mica__recommend_network(run);
+  const int64_t context = mica__recommender_context(&network);
+  int64_t known = 1; /* rounded up, so that users share plans; what is left over is 0 */
+  while (excludes && known < a->count) known *= 2;
+  const int64_t from = a->count > context ? a->count - context : 0;
+  const int32_t length = (int32_t)(a->count - from);
+  int32_t *ids = calloc((size_t)(known + context) + 1, sizeof *ids);
+  mica_status status = ids ? MICA_OK : mica__fail_nomem("a user");
+  /* The first id that is seen is 0: no item without a name is recommended. */
+  if (ids && excludes) memcpy(ids + 1, a->items, (size_t)a->count * sizeof *ids);
+  if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1), &a->user, &tensors[0]);
+  if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1, known + 1), ids, &tensors[1]);
+  if (status == MICA_OK && context) {
+    memset(ids, 0, (size_t)context * sizeof *ids);
+    memcpy(ids, a->items + from, (size_t)length * sizeof *ids);
+    status = make_tensor(run, MICA_SHAPE(1, context), ids, &tensors[2]);
+    if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1), &length, &tensors[3]);
+  }
+  free(ids);
+  static const char *const names[] = {"user", "seen", "history", "history_length"};
+  for (*count = 0; *count < (context ? 4u : 2u); ++*count) feeds[*count] = (mica_feed){names[*count], tensors[*count]};
+  return status;
+}
+
+static mica_status rank_by_network(mica_run *run, const asked *a, bool excludes, answer *out) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  mica_tensor *tensors[4] = {NULL};
+  mica_feed feeds[4];
+  size_t count = 0;
+  mica_status status = feed(run, a, excludes, tensors, feeds, &count);
+  if (status == MICA_OK)
+    status = mica_trainer_predict(run->trainer, &(mica_batch){.count = 1, .tensors = feeds, .tensor_count = count});
+  const mica_tensor *all = status == MICA_OK ? mica_trainer_output(run->trainer, "all") : NULL;
+  if (all) {
+    status = choose(run, all, a, excludes, out);
+    for (int i = 0; i < 4; i++) mica_tensor_destroy(tensors[i]);
+    return status;
+  }
+  const mica_tensor *ranked = status == MICA_OK ? mica_trainer_output(run->trainer, "ranked") : NULL;
+  const mica_tensor *scores = status == MICA_OK ? mica_trainer_output(run->trainer, "scores") : NULL;
+  if (status == MICA_OK && (!ranked || !scores)) status = mica__fail(MICA_E_STATE, "the network ranks no items");
+  if (status == MICA_OK) {
+    out->count = mica_tensor_shape(ranked).dim[1];
+    status = mica_tensor_download(queue, ranked, out->items, mica_tensor_bytes(ranked));
+  }
+  if (status == MICA_OK) status = mica_tensor_download(queue, scores, out->scores, mica_tensor_bytes(scores));
+  for (int i = 0; i < 4; i++) mica_tensor_destroy(tensors[i]);
+  /* What is not to be recommended comes last. */
+  while (out->count > 0 && (out->scores[out->count - 1] < -1e29f || !out->items[out->count - 1])) out->count--;
+  return status;
+}
+
+/* What is known of the pair beside user and item, as the query says. */
+static mica_status read_context(const mica_run *run, const mica_run_query *q, mica__features *f) {
+  mica__text text = {0}, names = {0};
+  bool any = false;
+  for (size_t k = 0; k < f->count; k++)
+    if (f->list[k].side == MICA__SIDE_PAIR) mica__text_addf(&names, any ? ", %s" : "%s", f->list[k].name), any = true;
+  for (size_t i = 0; i < q->context_count; i++) {
+    size_t k = 0;
+    while (k < f->count && (f->list[k].side != MICA__SIDE_PAIR || strcmp(f->list[k].name, q->context[i].name) != 0))
+      k++;
+    if (k < f->count) continue;
+    mica_status status = mica__fail(MICA_E_NOT_FOUND, "context: '%s' is no column of pairs; these are: %s",
+                                    q->context[i].name, any ? names.data : "none");
+    mica__text_free(&names);
+    return status;
+  }
+  mica__text_free(&names);
+  if (!any) return MICA_OK;
+  /* A table of one row, whose cells stand in quotes. */
+  for (int line = 0; line < 2; line++, mica__text_add(&text, "\n"))
+    for (size_t k = 0, n = 0; k < f->count; k++) {
+      const char *cell = line ? "" : f->list[k].name;
+      if (f->list[k].side != MICA__SIDE_PAIR) continue;
+      for (size_t i = 0; line && i < q->context_count; i++)
+        if (!strcmp(q->context[i].name, f->list[k].name)) cell = q->context[i].value;
+      mica__text_add(&text, n++ ? ",\"" : "\"");
+      for (; *cell; cell++) mica__text_addf(&text, *cell == '"' ? "\"\"" : "%c", *cell);
+      mica__text_add(&text, "\"");
+    }
+  MICA_TRY(mica__text_status(&text));
+  mica__records records = mica__records_in("context", text.data, strlen(text.data));
+  const mica__feature_config config = {.separator = *mica_run_setting(run, "separator"),
+                                       .key = SIZE_MAX,
+                                       .title = SIZE_MAX,
+                                       .header = true,
+                                       .known = true};
+  mica_status status = mica__features_read(&records, MICA__SIDE_PAIR, &config, f);
+  mica__records_free(&records);
+  mica__text_free(&text);
+  return status;
+}
+
+/* All items in pairs with a user that is known. */
+static mica_status rank_pairs(mica_run *run, const mica__features *f, const asked *a, bool excludes, answer *out) {
+  const mica__recommender network = mica__recommend_network(run);
+  const int32_t pair = f->rows[MICA__SIDE_PAIR] ? 0 : -1, user = f->rows[MICA__SIDE_USER] ? a->user - 1 : -1;
+  mica__interaction pairs[MICA__PAIRS];
+  float values[MICA__PAIRS];
+  for (int32_t from = 1; from < network.items; from += MICA__PAIRS) {
+    /* The last ones are filled up, for a further size would be a further plan. */
+    for (int32_t i = 0; i < MICA__PAIRS; i++) {
+      const int32_t item = from + i < network.items ? from + i : from;
+      const int32_t row = f->rows[MICA__SIDE_ITEM] ? item - 1 : -1;
+      pairs[i] = (mica__interaction){.user = a->user, .item = item, .rows = {{pair, user, row}}};
+    }
+    MICA_TRY(mica__recommend_values(run, f, pairs, MICA__PAIRS, values));
+    for (int32_t i = 0; i < MICA__PAIRS && from + i < network.items; i++)
+      if (!excludes || !has_item(a, from + i)) put_answer(out, from + i, values[i]);
+  }
+  return MICA_OK;
+}
+
+static mica_status rank_by_pairs(mica_run *run, const asked *a, const mica_run_query *q, bool excludes, answer *out) {
+  mica__features f = {0};
+  mica_status status = mica__features_recall(run, &f);
+  if (status == MICA_OK) status = read_context(run, q, &f);
+  if (status == MICA_OK) status = rank_pairs(run, &f, a, excludes, out);
+  mica__features_free(&f);
+  return status;
+}
+
+/* --- scores on the host: new users of mf, and items like another --- */
+
+typedef struct weights {
+  float *rows, *bias; /* (V, D), (V, 1) or NULL */
+  size_t items, width;
+} weights;
+
+static mica_status read_weights(mica_run *run, bool biased, weights *w) {
+  mica_shape shape, other;
+  MICA_TRY(mica__recommend_table(run, "items", &w->rows, &shape));
+  w->items = (size_t)shape.dim[0];
+  w->width = (size_t)shape.dim[1];
+  return biased ? mica__recommend_table(run, "item_bias", &w->bias, &other) : MICA_OK;
+}
+
+static void free_weights(weights *w) {
+  free(w->rows);
+  free(w->bias);
+}
+
+/* Solves A x = b of n numbers, A symmetric and positive, in entry, by Cholesky's factors; x is in b. */
+static void solve(double *a, double *b, size_t n) {
+  for (size_t k = 0; k < n; k++) {
+    for (size_t j = 0; j < k; j++) a[k * n + k] -= a[k * n + j] * a[k * n + j];
+    a[k * n + k] = sqrt(a[k * n + k] > 1e-12 ? a[k * n + k] : 1e-12);
+    for (size_t i = k + 1; i < n; i++) {
+      for (size_t j = 0; j < k; j++) a[i * n + k] -= a[i * n + j] * a[k * n + j];
+      a[i * n + k] /= a[k * n + k];
+    }
+    for (size_t j = 0; j < k; j++) b[k] -= a[k * n + j] * b[j];
+    b[k] /= a[k * n + k];
+  }
+  for (size_t k = n; k-- > 0;) {
+    for (size_t i = k + 1; i < n; i++) b[k] -= a[i * n + k] * b[i];
+    b[k] /= a[k * n + k];
+  }
+}
+
+/* The user that fits the ratings best by least squares, with the loss's weight of squares: features, behind them the
+ * bias. */
+static mica_status fit_user(const mica_run *run, const asked *a, const weights *w, double *user) {
+  const size_t n = w->width + 1;
+  const double mean = mica__run_fact_number(run, "rating_mean", 0), l2 = fmax(mica_run_number(run, "l2"), 1e-3);
+  double *matrix = calloc(n * n, sizeof *matrix), *row = calloc(n, sizeof *row);
+  if (!matrix || !row) {
+    free(matrix);
+    free(row);
+    return mica__fail_nomem("a user");
+  }
+  for (size_t i = 0; i < n; i++) user[i] = 0, matrix[i * n + i] = l2 * (double)(a->count > 0 ? a->count : 1);
+  for (int64_t k = 0; k < a->count; k++) {
+    const size_t item = (size_t)a->items[k];
+    for (size_t i = 0; i < w->width; i++) row[i] = (double)w->rows[item * w->width + i];
+    row[w->width] = 1;
+    for (size_t i = 0; i < n; i++) {
+      for (size_t j = 0; j < n; j++) matrix[i * n + j] += row[i] * row[j];
+      user[i] += row[i] * ((double)a->ratings[k] - mean - (double)w->bias[item]);
+    }
+  }
+  solve(matrix, user, n);
+  free(matrix);
+  free(row);
+  return MICA_OK;
+}
+
+static mica_status rank_by_fit(mica_run *run, const asked *a, bool excludes, answer *out) {
+  weights w = {0};
+  const double mean = mica__run_fact_number(run, "rating_mean", 0);
+  mica_status status = read_weights(run, true, &w);
+  double *user = status == MICA_OK ? calloc(w.width + 1, sizeof *user) : NULL;
+  if (status == MICA_OK) status = user ? fit_user(run, a, &w, user) : mica__fail_nomem("a user");
+  for (size_t i = 1; status == MICA_OK && i < w.items; i++) {
+    double score = mean + user[w.width] + (double)w.bias[i];
+    for (size_t d = 0; d < w.width; d++) score += user[d] * (double)w.rows[i * w.width + d];
+    if (!excludes || !has_item(a, (int32_t)i)) put_answer(out, (int32_t)i, (float)score);
+  }
+  free(user);
+  free_weights(&w);
+  return status;
+}
+
+/* Cosines of an item's features with all others'. */
+static mica_status rank_like(mica_run *run, int32_t item, answer *out) {
+  weights w = {0};
+  mica_status status = read_weights(run, false, &w);
+  const float *own = status == MICA_OK ? w.rows + (size_t)item * w.width : NULL;
+  for (size_t i = 1; status == MICA_OK && i < w.items; i++) {
+    double product = 0, square = 0, other = 0;
+    for (size_t d = 0; d < w.width; d++) {
+      const double x = (double)own[d], y = (double)w.rows[i * w.width + d];
+      product += x * y;
+      square += x * x;
+      other += y * y;
+    }
+    if ((int32_t)i != item) put_answer(out, (int32_t)i, (float)(product / fmax(sqrt(square * other), 1e-12)));
+  }
+  free_weights(&w);
+  return status;
+}
+
+/* --- answers --- */
+
+static mica_status add_answer(const mica_run *run, const char *title, const answer *a, int64_t top, mica_report *p) {
+  static const char *const columns[] = {"item", "title", "score"};
+  static const bool number_columns[] = {false, false, true};
+  const char *const *items = mica_run_fact(run, "items", NULL), *const *titles = mica_run_fact(run, "titles", NULL);
+  const char *cells[3 * (sizeof a->items / sizeof *a->items)];
+  double numbers[3 * (sizeof a->items / sizeof *a->items)] = {0};
+  char scores[sizeof a->items / sizeof *a->items][16];
+  const size_t rows = (size_t)(a->count < top ? a->count : top);
+  for (size_t i = 0; i < rows; i++) {
+    const size_t at = (size_t)a->items[i] - 1;
+    mica__snprintf(scores[i], sizeof scores[i], "%.4g", (double)a->scores[i]);
+    cells[3 * i] = items[at];
+    cells[3 * i + 1] = titles ? titles[at] : "";
+    cells[3 * i + 2] = scores[i];
+    numbers[3 * i + 2] = (double)a->scores[i];
+  }
+  MICA_TRY(mica_report_begin(p, title));
+  return mica_report_add(p, &(mica_item){.kind = MICA_ITEM_KIND_TABLE,
+                                         .name = "items",
+                                         .rows = rows,
+                                         .columns = 3,
+                                         .column_names = columns,
+                                         .numbers = numbers,
+                                         .texts = cells,
+                                         .number_columns = number_columns});
+}
+
+static mica_status rank_user(mica_run *run, const asked *a, const mica_run_query *q, bool excludes, answer *out) {
+  const mica__recommender network = mica__recommend_network(run);
+  const bool features = mica__recommender_has_features(&network);
+  if (q->context_count && !features)
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s sees users and items alone: there is no context",
+                      network.name);
+  if (features && a->user) return rank_by_pairs(run, a, q, excludes, out);
+  if (a->user || mica__recommender_context(&network)) return rank_by_network(run, a, excludes, out);
+  if (!strcmp(network.name, "mf")) return rank_by_fit(run, a, excludes, out);
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "the network %s knows the users of its training alone; mf, towers and sasrec take new ones",
+                    network.name);
+}
+
+mica_status mica__recommend_items(mica_run *run, int32_t user, int64_t top, int32_t *items, int64_t *count) {
+  asked a = {0};
+  answer found = {.count = 0};
+  mica_status status = read_history(run, user, &a);
+  if (status == MICA_OK) status = rank_user(run, &a, &(mica_run_query){0}, true, &found);
+  *count = found.count < top ? found.count : top;
+  memcpy(items, found.items, (size_t)*count * sizeof *items);
+  free(a.items);
+  return status;
+}
+
+static mica_status answer_user(mica_run *run, const char *title, const asked *a, const mica_run_query *q,
+                               mica_report *p) {
+  answer found = {.count = 0};
+  MICA_TRY(rank_user(run, a, q, q->exclude_seen || !a->user, &found));
+  return add_answer(run, title, &found, q->top, p);
+}
+
+static mica_status answer_known(mica_run *run, const char *name, const mica_run_query *q, mica_report *p) {
+  size_t count = 0;
+  asked a = {0};
+  const int32_t user = find_id(run, "users", name);
+  mica_run_fact(run, "users", &count);
+  if (!user)
+    return mica__fail(MICA_E_NOT_FOUND,
+                      "user '%s' is none of the %zu users that the run was trained on; ratings make a new one", name,
+                      count);
+  mica_status status = read_history(run, user, &a);
+  if (status == MICA_OK) status = answer_user(run, name, &a, q, p);
+  free(a.items);
+  return status;
+}
+
+/* A new user rates each item once, within the range of the training's ratings; rankings use no ratings. */
+static mica_status check_rated(const mica_run *run, const mica_run_rating *rated, int32_t item, bool *seen) {
+  size_t count = 0;
+  const double *range = mica_run_fact_numbers(run, "rating_range", &count);
+  if (seen[item]) return mica__fail(MICA_E_INVALID, "item '%s' is rated twice", rated->item);
+  seen[item] = true;
+  if (!range || count != 2 || mica__recommend_ranks(run)) return MICA_OK;
+  const float rating = (float)rated->rating; /* as training reads them */
+  if (rating >= (float)range[0] && rating <= (float)range[1]) return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "the rating %.6g of item '%s' is out of range: the run was trained on ratings of %g to %g",
+                    rated->rating, rated->item, range[0], range[1]);
+}
+
+static mica_status answer_new(mica_run *run, const mica_run_query *q, mica_report *p) {
+  size_t items = 0;
+  mica_run_fact(run, "items", &items);
+  bool *seen = calloc(items + 1, sizeof *seen);
+  asked a = {.items = calloc(q->rated_count, sizeof *a.items), .ratings = calloc(q->rated_count, sizeof *a.ratings)};
+  mica_status status = seen && a.items && a.ratings ? MICA_OK : mica__fail_nomem("a user");
+  for (size_t i = 0; status == MICA_OK && i < q->rated_count; i++) {
+    status = find_item(run, q->rated[i].item, &a.items[i]);
+    if (status == MICA_OK) status = check_rated(run, &q->rated[i], a.items[i], seen);
+    a.ratings[i] = (float)q->rated[i].rating;
+    a.count++;
+  }
+  if (status == MICA_OK) status = answer_user(run, "new user", &a, q, p);
+  free(seen);
+  free(a.items);
+  free(a.ratings);
+  return status;
+}
+
+/* A new user whose ratings are in a file. */
+static mica_status answer_file(mica_run *run, const mica_run_query *q, mica_report *p) {
+  mica__rated rated = {0};
+  mica_run_query own = *q;
+  mica_status status = mica__rated_open(q->rated_file, &rated);
+  mica_run_rating *list = status == MICA_OK ? calloc(rated.count, sizeof *list) : NULL;
+  if (status == MICA_OK && !list) status = mica__fail_nomem("a user");
+  for (size_t i = 0; list && i < rated.count; i++) list[i] = (mica_run_rating){rated.items[i], rated.ratings[i]};
+  own.rated = list;
+  own.rated_count = rated.count;
+  if (status == MICA_OK) status = answer_new(run, &own, p);
+  free(list);
+  mica__rated_free(&rated);
+  return status;
+}
+
+mica_status mica__recommend_query(mica_run *run, const mica_run_query *given, mica_report *p) {
+  mica_run_query q = *given;
+  if (q.top < 0 || q.top > MOST_ANSWERS)
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: top is 1 to %lld", (long long)MOST_ANSWERS);
+  if (!q.top) q.top = 10;
+  for (size_t i = 0; i < q.user_count; i++) MICA_TRY(answer_known(run, q.users[i], &q, p));
+  if (q.rated_file)
+    MICA_TRY(answer_file(run, &q, p));
+  else if (q.rated_count)
+    MICA_TRY(answer_new(run, &q, p));
+  for (size_t i = 0; i < q.like_count; i++) {
+    answer found = {.count = 0};
+    int32_t item = 0;
+    MICA_TRY(find_item(run, q.like[i], &item));
+    MICA_TRY(rank_like(run, item, &found));
+    MICA_TRY(add_answer(run, q.like[i], &found, q.top, p));
+  }
+  return MICA_OK;
+}

@@ -1,0 +1,362 @@
+/* recommend: how users rate items, or which items they choose next. Tables of interactions; ids become rows of tables
+ * that are updated by the rows that a step reads. */
+#include "task/recommend/recommend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *objective_at(size_t i) {
+  static const char *const names[] = {"rating", "ranking", "click", NULL};
+  return names[i];
+}
+
+static const char *split_at(size_t i) {
+  static const char *const names[] = {"random", "time", "leave-one-out", NULL};
+  return names[i];
+}
+
+static const char *duplicates_at(size_t i) {
+  static const char *const names[] = {"error", "last", "keep", NULL};
+  return names[i];
+}
+
+static const char *sampling_at(size_t i) {
+  static const char *const names[] = {"popular", "even", NULL};
+  return names[i];
+}
+
+/* name, kind, default, how help calls a value, help and further fields */
+#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
+  {                                                                                                                    \
+    .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__,       \
+    .fixed = true                                                                                                      \
+  }
+
+static const mica_setting_row settings[] = {
+    ROW("objective", CHOICE, "rating", "NAME", "what to learn: ratings, an order of all items, or clicks",
+        .names = objective_at),
+    ROW("split", CHOICE, "", "NAME", "how the test part is split off (default: random; leave-one-out for ranking)",
+        .names = split_at),
+    ROW("test", REAL, "0.1", "SHARE", "test fraction of random and time splits", .low = 0, .high = 0.9,
+        .of = "split=random|time"),
+    ROW("least", INT, "1", "N", "ids that occur less than N times are treated as unknown", .low = 1, .high = 1e6),
+    ROW("duplicates", CHOICE, "", "NAME", "what to do with repeated pairs (default: keep for clicks, else error)",
+        .names = duplicates_at),
+    ROW("user-column", TEXT, "", "NAME", "column of users (default: found, as for the next three)"),
+    ROW("item-column", TEXT, "", "NAME", "column of items"),
+    ROW("rating-column", TEXT, "", "NAME", "column of ratings"),
+    ROW("time-column", TEXT, "", "NAME", "column of times, numbers or dates (default: the order of the lines)"),
+    ROW("clicks-from", REAL, "", "RATING", "click: ratings of at least RATING are clicks", .low = -1e9, .high = 1e9,
+        .of = "objective=click"),
+    ROW("titles", PATH, "", "FILE",
+        "table of items and titles (default: movies.csv, items.csv, u.item or movies.dat in DATA or beside it)"),
+    ROW("item-features", PATH, "", "FILE", "dlrm: table of items (default: movies.csv or items.csv in DATA)",
+        .of = "model=dlrm"),
+    ROW("user-features", PATH, "", "FILE", "dlrm: table of users (default: users.csv in DATA)", .of = "model=dlrm"),
+    ROW("categorical", TEXT, "", "LIST", "dlrm: columns whose numbers are categories, as in zip,device",
+        .of = "model=dlrm"),
+    ROW("separator", TEXT, "|", "CHARACTER", "dlrm: separator of values in a cell", .of = "model=dlrm"),
+    ROW("width", INT, "", "N", "features per user and per item", .low = 1, .high = 4096),
+    ROW("layers", INT, "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec"),
+    ROW("heads", INT, "1", "N", "sasrec: attention heads", .low = 1, .high = 64, .of = "model=sasrec"),
+    ROW("context", INT, "50", "N", "sasrec, towers: earlier items that the network sees", .low = 1, .high = 4096,
+        .of = "model=sasrec|towers"),
+    ROW("dropout", REAL, "", "P", "dropout of features", .low = 0, .high = 0.99,
+        .of = "model=neumf|dlrm|towers|sasrec"),
+    ROW("negatives", INT, "", "N", "negative items drawn per positive one", .low = 1, .high = 1 << 16,
+        .of = "objective=ranking"),
+    ROW("sampling", CHOICE, "popular", "NAME", "how negative items are drawn", .names = sampling_at,
+        .of = "objective=ranking"),
+    ROW("l2", REAL, "", "W", "weight of the L2 penalty on rows read", .low = 0, .high = 1e6, .of = "model=mf|dlrm"),
+    ROW("whole-tables", FLAG, "false", "", "update whole tables instead of the rows read"),
+    ROW("top", INT, "10", "K", "rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,
+        .of = "objective=ranking"),
+    {0},
+};
+
+static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", true},      {"ndcg", false},
+                                                  {"hit_rate", false}, {"recall", false},  {"coverage", false},
+                                                  {"auc", false},      {"log_loss", true}, {NULL, false}};
+
+static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
+
+static size_t count_of(const mica_run *run, const char *fact) {
+  size_t count = 0;
+  mica_run_fact(run, fact, &count);
+  return count;
+}
+
+static int32_t suits(const mica_dataset *data) {
+  (void)data;
+  return 0; /* a table of interactions may be any table: the task is asked for */
+}
+
+/* --- facts --- */
+
+static mica_status note_ids(mica_run *run, const char *fact, const mica__id_names *ids, const char *path) {
+  if (!ids->count) return mica__fail(MICA_E_FORMAT, "%s: no %s is left to train on", path, fact);
+  return mica__run_note(run, fact, (const char *const *)ids->names, (size_t)ids->count);
+}
+
+/* A text for each user: the numbers of the items there, in order of time. */
+static mica_status note_histories(mica_run *run, const mica__interactions *x) {
+  mica__histories h = {0};
+  const size_t users = (size_t)x->users.count;
+  MICA_TRY(mica__histories_make(x, MICA_PART_TEST, &h));
+  mica__text *texts = calloc(users + 1, sizeof *texts);
+  const char **list = calloc(users + 1, sizeof *list);
+  mica_status status = texts && list ? MICA_OK : mica__fail_nomem("histories");
+  for (size_t u = 0; status == MICA_OK && u < users; u++) {
+    mica__text_add(&texts[u], "");
+    for (int64_t i = h.offsets[u + 1]; i < h.offsets[u + 2]; i++)
+      mica__text_addf(&texts[u], i > h.offsets[u + 1] ? " %d" : "%d", (int)h.items[i]);
+    status = mica__text_status(&texts[u]);
+    list[u] = texts[u].data ? texts[u].data : "";
+  }
+  if (status == MICA_OK) status = mica__run_note(run, "histories", list, users);
+  for (size_t u = 0; texts && u < users; u++) mica__text_free(&texts[u]);
+  free(texts);
+  free(list);
+  mica__histories_free(&h);
+  return status;
+}
+
+static mica_status note_titles(mica_run *run, const mica__id_names *items) {
+  char **titles = NULL;
+  MICA_TRY(mica__titles_open(run, items, &titles));
+  if (!titles) return MICA_OK;
+  mica_status status = mica__run_note(run, "titles", (const char *const *)titles, (size_t)items->count);
+  for (int32_t i = 0; i < items->count; i++) free(titles[i]);
+  free(titles);
+  return status;
+}
+
+/* How often each id of an item is trained on, and the mean and range of ratings. */
+static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
+  const size_t items = (size_t)x->items.count + 1;
+  double *counts = calloc(items, sizeof *counts), mean = 0, n = 0, range[2] = {INFINITY, -INFINITY};
+  if (!counts) return mica__fail_nomem("a run");
+  for (size_t i = 0; i < x->count; i++) {
+    const mica__interaction *one = &x->list[i];
+    if (one->part != MICA_PART_TRAIN) continue;
+    counts[one->item]++;
+    mean += ((double)one->rating - mean) / ++n;
+    range[0] = fmin(range[0], (double)one->rating);
+    range[1] = fmax(range[1], (double)one->rating);
+  }
+  mica_status status = mica__run_note_numbers(run, "popularity", counts, items);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_mean", &mean, 1);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_range", range, 2);
+  free(counts);
+  return status;
+}
+
+/* --- defaults --- */
+
+/* Settings that were left out, measured on MovieLens of 100,000 ratings (2026-11-25); those of dlrm and of clicks are
+ * what is usual, for no such data were at hand. */
+typedef struct usual {
+  const char *model, *objective, *epochs, *batch, *optimizer, *lr, *schedule, *width, *dropout, *negatives, *l2;
+} usual;
+static const usual usuals[] = {
+    {"mf", "rating", "12", "256", "adam", "0.005", "one_cycle", "32", "0", "1", "0.1"},
+    {"neumf", "rating", "10", "256", "adam", "0.002", "one_cycle", "16", "0.2", "1", "0.02"},
+    {"dlrm", "rating", "10", "256", "adam", "0.003", "one_cycle", "16", "0.1", "1", "0.05"},
+    {"dlrm", "click", "3", "256", "adam", "0.002", "one_cycle", "16", "0", "1", "0.001"},
+    {"mf", "click", "5", "256", "adam", "0.003", "one_cycle", "16", "0", "1", "0.01"},
+    {"neumf", "click", "5", "256", "adam", "0.002", "one_cycle", "16", "0.2", "1", "0.001"},
+    {"mf", "ranking", "20", "256", "adam", "0.003", "one_cycle", "64", "0", "1", "0.01"},
+    {"neumf", "ranking", "10", "256", "adam", "0.002", "one_cycle", "32", "0.2", "4", "0"},
+    {"towers", "ranking", "15", "256", "adam", "0.002", "one_cycle", "64", "0.2", "512", "0"},
+    {"sasrec", "ranking", "20", "64", "adam", "0.003", "one_cycle", "64", "0.2", "256", "0"},
+};
+
+static mica_status set_usual(mica_run *run, const char *name, const char *value) {
+  return mica__run_is_set(run, name) ? MICA_OK : mica__run_set(run, name, value);
+}
+
+static mica_status set_defaults(mica_run *run) {
+  const char *model = mica__recommend_network(run).name;
+  const usual *u = usuals, *end = usuals + sizeof usuals / sizeof *usuals;
+  const char *objective = mica_run_setting(run, "objective");
+  while (u < end && (strcmp(u->objective, objective) != 0 || strcmp(u->model, model) != 0)) u++;
+  if (u == end)
+    return mica__fail(MICA_E_INVALID, "the task recommend with the objective %s trains %s, not %s", objective,
+                      mica__recommend_ranks(run)    ? "sasrec, towers, neumf or mf"
+                      : mica__recommend_clicks(run) ? "dlrm, mf or neumf"
+                                                    : "mf, neumf or dlrm",
+                      model);
+  MICA_TRY(set_usual(run, "model", model));
+  /* A run that is resumed parts its data as this one did. */
+  if (!strcmp(objective, "rating")) MICA_TRY(set_usual(run, "validation", "0"));
+  MICA_TRY(set_usual(run, "epochs", u->epochs));
+  MICA_TRY(set_usual(run, "batch", u->batch));
+  if (!mica__run_is_set(run, "optimizer")) MICA_TRY(set_usual(run, "lr", u->lr));
+  MICA_TRY(set_usual(run, "optimizer", u->optimizer));
+  MICA_TRY(set_usual(run, "schedule", u->schedule));
+  MICA_TRY(set_usual(run, "weight-decay", "0"));
+  MICA_TRY(set_usual(run, "width", u->width));
+  MICA_TRY(set_usual(run, "dropout", u->dropout));
+  MICA_TRY(set_usual(run, "negatives", u->negatives));
+  return set_usual(run, "l2", u->l2);
+}
+
+static mica_status check_share(const mica_run *run) {
+  const double share = mica__run_fact_number(run, "rating_mean", 0);
+  if (!mica__recommend_clicks(run) || (share > 0 && share < 1)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: all that is trained on is %s", run->data, share > 0 ? "a click" : "no click");
+}
+
+static mica_status check(const mica_run *run) {
+  const long long width = whole(run, "width"), heads = whole(run, "heads");
+  if (!strcmp(mica_run_setting(run, "model"), "sasrec") && width % heads)
+    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
+                      width, heads);
+  if (count_of(run, "items") < 2)
+    return mica__fail(MICA_E_FORMAT, "%s: there is one item, and nothing to choose from", run->data);
+  if ((double)count_of(run, "items") < mica_run_number(run, "top"))
+    return mica__fail(MICA_E_INVALID, "top is %s, and there are %zu items", mica_run_setting(run, "top"),
+                      count_of(run, "items"));
+  return check_share(run);
+}
+
+/* The facts about features of a run that was opened. */
+static mica_status check_features(const mica_run *run) {
+  mica__features f = {0};
+  mica_status status = mica__features_recall(run, &f);
+  mica__features_free(&f);
+  return status;
+}
+
+static mica_status prepare(mica_run *run) {
+  if (!run->whole) return check_features(run);
+  const mica__interactions *x = mica__interactions_of(run->whole);
+  if (!x)
+    return mica__fail(MICA_E_UNSUPPORTED, "the task recommend reads its data itself, from a table of interactions");
+  MICA_TRY(set_defaults(run));
+  MICA_TRY(note_ids(run, "users", &x->users, run->data));
+  MICA_TRY(note_ids(run, "items", &x->items, run->data));
+  MICA_TRY(note_titles(run, &x->items));
+  MICA_TRY(note_histories(run, x));
+  MICA_TRY(note_numbers(run, x));
+  if (mica__recommend_clicks(run)) MICA_TRY(mica__recommend_note_biases(run, x));
+  MICA_TRY(mica__features_note(run, &x->features, &x->users, &x->items));
+  MICA_TRY(check(run));
+  MICA_TRY(mica__run_remark_passed(run, run->data, x->passed));
+  if (!mica__recommend_ranks(run) || x->timed) return MICA_OK;
+  return mica__run_remark(run, "there are no times: the order of the lines stands for them");
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  (void)run;
+  return mica__interactions_of(data)
+             ? MICA_OK
+             : mica__fail(MICA_E_FORMAT, "%s is no table of interactions", mica_dataset_name(data));
+}
+
+/* Ids are numbered as they come in the training part, which a seed may have drawn. */
+static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
+  const char *own = mica_run_setting(run, "seed"), *other = mica_run_setting(teacher, "seed");
+  mica_status status = mica__distil_check_texts(run, "users", "user", "users");
+  if (status == MICA_OK) status = mica__distil_check_texts(run, "items", "item", "items");
+  if (status == MICA_OK || !strcmp(own, other)) return status;
+  return mica__fail(status,
+                    "the teacher in %s was trained with seed %s, the run with %s: it has seen other parts of the data, "
+                    "and has other numbers for users and items",
+                    teacher->folder, other, own);
+}
+
+/* What networks read of a batch, and of what numbers stand for features. */
+static mica_status teaches(const mica_run *run, const mica_run *teacher) {
+  const mica__recommender own = mica__recommend_network(run), other = mica__recommend_network(teacher);
+  const int64_t sees = mica__recommender_context(&other), given = mica__recommender_context(&own);
+  const bool ranks = mica__recommend_ranks(run);
+  MICA_TRY(check_ids(run, teacher));
+  if (ranks && mica__recommender_is_sequential(&own) != mica__recommender_is_sequential(&other))
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s does not teach %s: one of them learns from windows of items",
+                      other.name, own.name);
+  if (ranks && sees && sees != given)
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s sees the %lld items before, the run %lld", teacher->folder,
+                      (long long)sees, (long long)given);
+  if (!mica__recommender_has_features(&other)) return MICA_OK;
+  if (!mica__recommender_has_features(&own))
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s does not teach %s, which reads no features", other.name,
+                      own.name);
+  MICA_TRY(mica__distil_check_texts(run, "features", "feature", "features"));
+  MICA_TRY(mica__distil_check_texts(run, "feature_values", "value", "values"));
+  return mica__distil_check_numbers(run, "feature_numbers");
+}
+
+/* A table of users or items, biases among them. */
+static bool is_table(const mica_nn_parameter_info *info) {
+  static const char *const names[] = {"users.weight",     "items.weight",     "deep_users.weight", "deep_items.weight",
+                                      "user_bias.weight", "item_bias.weight", "values.weight"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcmp(info->own_name, names[i])) return true;
+  return false;
+}
+
+/* Row 0 of the tables stands for those whom nobody knows: it begins as 0, and stays so where no sample names it. */
+static mica_status begin(mica_run *run) {
+  static const float zeros[4096]; /* the widest row */
+  mica_nn *nn = mica_trainer_network(run->trainer);
+  mica_session *session = mica_trainer_session(run->trainer);
+  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *table = mica_session_parameter(session, info->name), *row = NULL;
+    if (!table || !is_table(info)) continue;
+    MICA_TRY(mica_tensor_view(table, MICA_SHAPE(1, mica_tensor_shape(table).dim[1]), NULL, 0, &row));
+    mica_status status = mica_tensor_upload(mica_engine_queue(run->engine), row, zeros, mica_tensor_bytes(row));
+    mica_tensor_destroy(row);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+/* Tables by rows; and the metric that chooses the epoch. */
+static void configures(const mica_run *run, mica_trainer_config *c) {
+  const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
+  /* Scores of all items give each row a gradient. */
+  const bool taught = *mica_run_setting(run, "teacher") && mica__recommend_ranks(run);
+  const bool by_rows =
+      alone && !taught && !mica__run_flag(run, "whole-tables") && c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
+  c->watch = mica__recommend_ranks(run) ? "ndcg" : mica__recommend_clicks(run) ? "auc" : "rmse";
+  c->falling = !strcmp(c->watch, "rmse");
+  if (by_rows) c->optimizer.rows = "*.weight";
+}
+
+static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
+  if (part != MICA_PART_TRAIN && mica__recommend_ranks(run)) config->batch = 64;
+}
+
+/* Rankings are trained on pairs or windows and tested on users with their histories. */
+static mica_part calibrates(const mica_run *run) {
+  return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
+}
+
+const mica__task_row mica__task_recommend = {
+    .name = "recommend",
+    .text = "ratings of items by users, or the items that they choose next",
+    .metrics = rating_metrics,
+    .settings = settings,
+    .open = mica__recommend_open,
+    .loads = loads,
+    .own_network = true,
+    .own_input = true,
+    .suits = suits,
+    .prepare = prepare,
+    .fits = fits,
+    .begin = begin,
+    .configures = configures,
+    .answer_columns = (const char *const[]){"label", "held", NULL},
+    .step = mica__recommend_step,
+    .exports = mica__recommend_exports,
+    .export_docs = mica__recommend_docs,
+    .teaches = teaches,
+    .evaluate = mica__recommend_evaluate,
+    .calibrates = calibrates,
+    .predict = mica__recommend_predict,
+    .report = mica__recommend_report,
+    .recommend = mica__recommend_query,
+};

@@ -1,0 +1,271 @@
+/* What the task segment predicts and reports: masks, and classes as colours over their pictures. */
+#include "base/number.h"
+#include "data/annotation/masks.h"
+#include "data/dataset.h"
+#include "task/segment/segment.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pictures of a report, and the side that larger ones are thinned to. */
+#define SHOWN 6
+#define LARGEST_SHOWN 1024
+
+/* A picture with what the network makes of it. */
+typedef struct scene {
+  uint8_t *planes, *classes, *truth; /* (C, H, W), (H, W), (H, W) or NULL: 255 for none */
+  mica_shape shape;
+} scene;
+
+static void free_scene(scene *s) {
+  free(s->planes);
+  free(s->classes);
+  free(s->truth);
+  *s = (scene){0};
+}
+
+static size_t pixels_of(const scene *s) { return (size_t)(s->shape.dim[1] * s->shape.dim[2]); }
+
+/* --- pictures of classes --- */
+
+/* The colour of a class; the first one is left clear in overlays. */
+static void colour_of(int32_t class_index, uint8_t colour[3]) {
+  static const uint8_t colours[8][3] = {{0, 0, 0},     {255, 176, 0},  {30, 136, 229}, {216, 27, 96},
+                                        {0, 168, 120}, {126, 87, 194}, {240, 228, 66}, {0, 188, 212}};
+  const uint32_t mixed = (uint32_t)class_index * UINT32_C(2654435761);
+  for (int k = 0; k < 3; k++)
+    colour[k] = class_index < 8 ? colours[class_index][k] : (uint8_t)(64 + (mixed >> (8 * k + 4)) % 192);
+}
+
+/* (3, H, W): the picture with its classes tinted; of marked (may be NULL) pixels that are another class than `classes`,
+ * in red, nothing else. */
+static uint8_t *make_overlay(const scene *s, const uint8_t *classes, const uint8_t *marked) {
+  const size_t pixels = pixels_of(s);
+  uint8_t *out = malloc(3 * pixels);
+  for (size_t i = 0; out && i < pixels; i++) {
+    uint8_t colour[3] = {230, 0, 0};
+    const bool wrong = marked && marked[i] != 255 && marked[i] != classes[i];
+    const bool tinted = marked ? wrong : classes[i] != 0 && classes[i] != 255;
+    if (!marked && tinted) colour_of(classes[i], colour);
+    for (size_t k = 0; k < 3; k++) {
+      const unsigned grey = s->planes[(s->shape.dim[0] == 3 ? k * pixels : 0) + i];
+      out[k * pixels + i] =
+          (uint8_t)(tinted ? (grey * (wrong ? 1 : 3) + colour[k] * (wrong ? 3u : 2u)) / (wrong ? 4 : 5) : grey);
+    }
+  }
+  return out;
+}
+
+/* The mask as the training's are: (1, H, W) of their values, (3, H, W) where these are colours. */
+static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out, int64_t *channels) {
+  const char *text = mica__run_fact_text(run, "mask_values");
+  const size_t pixels = pixels_of(s);
+  mica__mask_table table = {0};
+  bool coloured = false;
+  if (*text) MICA_TRY(mica__mask_table_parse(text, &table));
+  for (int32_t c = 0; c < table.classes; c++) coloured = coloured || table.values[c] & MICA__MASK_COLOUR;
+  *channels = coloured ? 3 : 1;
+  *out = malloc(pixels * (size_t)*channels);
+  for (size_t i = 0; *out && i < pixels; i++) {
+    const uint32_t value = s->classes[i] < table.classes ? table.values[s->classes[i]] : s->classes[i];
+    for (size_t k = 0; k < (size_t)*channels; k++)
+      (*out)[k * pixels + i] = (uint8_t)(value & MICA__MASK_COLOUR ? value >> (16 - 8 * k) : value);
+  }
+  mica__mask_table_free(&table);
+  return *out ? MICA_OK : mica__fail_nomem("a mask");
+}
+
+/* Adds planes, of which every k-th pixel is taken where the picture is larger than `most`. */
+static mica_status add_picture(mica_report *report, const char *name, const char *text, uint8_t *planes,
+                               mica_shape shape, int64_t most) {
+  const int64_t side = shape.dim[1] > shape.dim[2] ? shape.dim[1] : shape.dim[2], step = (side + most - 1) / most;
+  const mica_shape thin = MICA_SHAPE(shape.dim[0], (shape.dim[1] + step - 1) / step, (shape.dim[2] + step - 1) / step);
+  uint8_t *to = planes;
+  for (int64_t c = 0; c < shape.dim[0] && step > 1; c++)
+    for (int64_t r = 0; r < shape.dim[1]; r += step)
+      for (int64_t q = 0; q < shape.dim[2]; q += step) *to++ = planes[(c * shape.dim[1] + r) * shape.dim[2] + q];
+  const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE, .name = name, .text = text, .planes = planes, .shape = thin};
+  return mica_report_add(report, &item);
+}
+
+static mica_status add_overlay(mica_report *report, const char *name, const char *text, const scene *s,
+                               const uint8_t *classes, const uint8_t *marked, int64_t most) {
+  uint8_t *planes = make_overlay(s, classes, marked);
+  if (!planes) return mica__fail_nomem("a picture");
+  mica_status status = add_picture(report, name, text, planes, MICA_SHAPE(3, s->shape.dim[1], s->shape.dim[2]), most);
+  free(planes);
+  return status;
+}
+
+/* --- predictions --- */
+
+/* The classes by their share of the pixels, the largest first. */
+static mica_status add_shares(const mica_run *run, mica_report *p, const scene *s) {
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const int64_t classes = mica__segment_classes(run);
+  const char *rows[MICA__MASK_CLASSES];
+  double shares[MICA__MASK_CLASSES] = {0}, sorted[MICA__MASK_CLASSES];
+  size_t count = 0;
+  for (size_t i = 0; i < pixels_of(s); i++) shares[s->classes[i]] += 1 / (double)pixels_of(s);
+  for (; count < (size_t)classes && count < MICA__MASK_CLASSES; count++) {
+    int64_t best = 0;
+    for (int64_t c = 1; c < classes; c++)
+      if (shares[c] > shares[best]) best = c;
+    rows[count] = names[best];
+    sorted[count] = shares[best];
+    shares[best] = -1;
+  }
+  const mica_item item = {.kind = MICA_ITEM_KIND_CHOICES,
+                          .name = "shares",
+                          .rows = count,
+                          .columns = 1,
+                          .row_names = rows,
+                          .numbers = sorted};
+  return mica_report_add(p, &item);
+}
+
+/* The share of pixels of which the class is known that are right. */
+static double accuracy_of(const scene *s) {
+  size_t right = 0, known = 0;
+  for (size_t i = 0; i < pixels_of(s); i++) {
+    known += s->truth[i] != 255;
+    right += s->truth[i] != 255 && s->truth[i] == s->classes[i];
+  }
+  return known ? (double)right / (double)known : (double)NAN;
+}
+
+static mica_status infer(mica_run *run, scene *s) {
+  s->classes = malloc(pixels_of(s));
+  if (!s->classes) return mica__fail_nomem("a mask");
+  return mica__segment_infer(run, s->planes, s->shape.dim[1], s->shape.dim[2], s->classes);
+}
+
+static mica_status add_scene(mica_run *run, mica_report *p, const char *name, scene *s) {
+  uint8_t *mask = NULL;
+  int64_t channels = 1;
+  MICA_TRY(infer(run, s));
+  MICA_TRY(mica_report_begin(p, name));
+  MICA_TRY(mica_report_add_number(p, "height", (double)s->shape.dim[1]));
+  MICA_TRY(mica_report_add_number(p, "width", (double)s->shape.dim[2]));
+  if (s->truth) MICA_TRY(mica_report_add_number(p, "accuracy", accuracy_of(s)));
+  MICA_TRY(add_shares(run, p, s));
+  MICA_TRY(make_mask(run, s, &mask, &channels));
+  mica_status status = add_picture(p, "mask", "the class of each pixel, as masks have it", mask,
+                                   MICA_SHAPE(channels, s->shape.dim[1], s->shape.dim[2]), INT32_MAX);
+  free(mask);
+  MICA_TRY(status);
+  return add_overlay(p, "overlay", "classes over the picture", s, s->classes, NULL, INT32_MAX);
+}
+
+static mica_status predict_files(mica_run *run, const mica__paths *paths, mica_report *p) {
+  const int64_t channels = (int64_t)mica__run_fact_number(run, "input", 1);
+  for (size_t i = 0; i < paths->count; i++) {
+    scene s = {0};
+    mica_status status = mica_image_read(paths->list[i], MICA_SHAPE(channels, 0, 0), &s.planes, &s.shape);
+    if (status == MICA_OK) status = add_scene(run, p, paths->list[i], &s);
+    free_scene(&s);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+/* A sample of a dataset with its mask, in its own size. */
+static mica_status read_scene(const mica_dataset *data, uint64_t sample, scene *s) {
+  s->shape = mica_dataset_shape(data);
+  mica__dataset_sides(data, sample, &s->shape.dim[1], &s->shape.dim[2]);
+  for (size_t k = 0; k < mica_dataset_column_count(data); k++) {
+    const bool mask = mica_dataset_column(data, k)->kind == MICA_COLUMN_KIND_MASK;
+    uint8_t **to = mask ? &s->truth : &s->planes;
+    const size_t bytes = pixels_of(s) * (mask ? 1 : (size_t)s->shape.dim[0]);
+    if (*to || (!mask && mica_dataset_column(data, k)->kind != MICA_COLUMN_KIND_IMAGE)) continue;
+    *to = malloc(bytes);
+    if (!*to) return mica__fail_nomem("a picture");
+    MICA_TRY(mica__dataset_read_own(data, k, sample, *to, bytes));
+  }
+  return MICA_OK;
+}
+
+static mica_status predict_data(mica_run *run, const mica_run_input *input, mica_report *p) {
+  mica_dataset *data = NULL;
+  bool whole = false;
+  MICA_TRY(mica__run_open_given(run, input->data, input->part, &whole, &data));
+  const uint64_t all = mica_dataset_count(data);
+  const uint64_t count = input->count > 0 && (uint64_t)input->count < all ? (uint64_t)input->count : all;
+  mica_status status = run->task->fits(run, data);
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+    char *name = mica__sample_name(data, i);
+    scene s = {0};
+    status = name ? read_scene(data, i, &s) : mica__fail_nomem("a picture");
+    if (status == MICA_OK) status = add_scene(run, p, name, &s);
+    free_scene(&s);
+    free(name);
+  }
+  mica_dataset_destroy(data);
+  return status;
+}
+
+mica_status mica__segment_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
+  mica__paths paths = {0};
+  if (input->data) return predict_data(run, input, p);
+  if (!input->file_count) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
+  mica_status status = mica__paths_find(run, input, &paths);
+  if (status == MICA_OK) status = predict_files(run, &paths, p);
+  mica__paths_free(&paths);
+  return status;
+}
+
+/* --- the report --- */
+
+static mica_status add_classes(const mica_run *run, mica_report *report) {
+  static const char *const columns[] = {"dice", "iou"};
+  const size_t classes = (size_t)mica__segment_classes(run);
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  double *numbers = malloc((2 * classes + 1) * sizeof *numbers);
+  if (!numbers) return mica__fail_nomem("a report");
+  for (size_t i = 0; i < 2 * classes; i++) {
+    char name[MICA_METRIC_NAME];
+    snprintf(name, sizeof name, "%s_%s", columns[i % 2], names[i / 2]);
+    numbers[i] = mica_metrics_get(&run->metrics, name);
+  }
+  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
+                           .name = "classes",
+                           .rows = classes,
+                           .columns = 2,
+                           .row_names = names,
+                           .column_names = columns,
+                           .numbers = numbers};
+  mica_status status = mica_report_begin(report, "Classes");
+  if (status == MICA_OK) status = mica_report_add(report, &table);
+  free(numbers);
+  return status;
+}
+
+static mica_status show(mica_run *run, mica_report *report, uint64_t sample, scene *s) {
+  char name[64], text[96];
+  MICA_TRY(read_scene(run->judged, sample, s));
+  MICA_TRY(infer(run, s));
+  snprintf(name, sizeof name, "%llu predicted", (unsigned long long)sample);
+  MICA_TRY(add_overlay(report, name, name, s, s->classes, NULL, LARGEST_SHOWN));
+  if (!s->truth) return MICA_OK;
+  snprintf(name, sizeof name, "%llu meant", (unsigned long long)sample);
+  MICA_TRY(add_overlay(report, name, name, s, s->truth, NULL, LARGEST_SHOWN));
+  snprintf(name, sizeof name, "%llu wrong", (unsigned long long)sample);
+  mica__snprintf(text, sizeof text, "%llu: wrong pixels, %.1f %%", (unsigned long long)sample,
+                 100 * (1 - accuracy_of(s)));
+  return add_overlay(report, name, text, s, s->classes, s->truth, LARGEST_SHOWN);
+}
+
+mica_status mica__segment_report(mica_run *run, mica_report *report) {
+  const uint64_t count = mica_dataset_count(run->judged);
+  MICA_TRY(add_classes(run, report));
+  MICA_TRY(mica_report_begin(report, "Pictures"));
+  for (uint64_t i = 0; i < count && i < SHOWN; i++) {
+    scene s = {0};
+    mica_status status = show(run, report, i, &s);
+    free_scene(&s);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}

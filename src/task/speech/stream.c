@@ -1,0 +1,265 @@
+/* Sound to text as it comes: a session of one chunk, in which states of layers stay, and the samples that the
+ * next chunk sees again. */
+#include "data/sound/sound.h"
+#include "task/speech/speech.h"
+#include "task/tasks.h"
+
+#include <math.h>
+#include <mica/nodes.h>
+#include <mica/speech.h>
+#include <mica/transcribe.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHUNK 0.48
+#define LONGEST_CHUNK 60.0
+/* Samples that are resampled at a time. */
+#define PIECE 4096
+
+struct mica_transcriber {
+  mica_run *run;
+  mica_queue *queue;
+  mica__speech_time time;
+  mica__resampler *resampler; /* NULL: the run's rate */
+  int32_t given_rate;
+  int64_t steps, window; /* of a chunk: steps, and samples that they see */
+  float *samples;        /* of the next chunk, the first `held` of them so far */
+  int64_t held;
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session;
+  mica_tensor *sound;
+  mica__speech_state states[MICA__SPEECH_STATES];
+  int64_t state_count;
+  int32_t *best;  /* class of each step */
+  int32_t before; /* class of the step before them */
+  /* With a beam: */
+  mica_ctc_search *search; /* NULL: the likeliest class of each step */
+  mica_text_model *model;
+  float *scores;   /* (steps, classes) */
+  int32_t *labels; /* of the text */
+  int64_t label_room, written;
+  int32_t *letters;
+  mica__text text;
+  int64_t taken; /* samples of the recording, as they were given */
+  bool finished;
+};
+
+/* The network on a chunk, and the states behind it. */
+static mica_status build(mica_transcriber *t) {
+  mica_value states[MICA__SPEECH_STATES], old[MICA__SPEECH_STATES];
+  const mica_nn_config config = mica__run_building(t->run);
+  t->state_count = mica__speech_states(t->run, t->states);
+  MICA_TRY(mica_graph_create(&t->graph));
+  MICA_TRY(mica_nn_create(t->graph, &config, &t->nn));
+  mica_value x = mica_input(t->graph, "sound", MICA_F32, MICA_SHAPE(1, t->window));
+  for (int64_t k = 0; k < t->state_count; k++) {
+    const mica__speech_state *s = &t->states[k];
+    old[k] = mica_parameter(t->graph, s->name, s->counts ? MICA_I32 : config.dtype, s->shape);
+    states[k] = old[k];
+  }
+  mica_value z = mica__speech_network(t->nn, t->run, x, states);
+  mica_value best = t->search ? mica_cast(z, MICA_F32) : mica_cast(mica_argmax(z, 2, false), MICA_I32);
+  for (int64_t k = 0; k < t->state_count; k++) mica_assign(old[k], states[k]);
+  if (mica_graph_status(t->graph) != MICA_OK)
+    return mica__fail(mica_graph_status(t->graph), "%s", mica_graph_message(t->graph));
+  const mica_session_config own = {.share = mica_trainer_test_session(t->run->trainer)};
+  MICA_TRY(mica_session_create(t->run->engine, t->graph, &best, 1, &own, &t->session));
+  return mica_tensor_create(t->run->engine, MICA_F32, MICA_SHAPE(1, t->window), &t->sound);
+}
+
+/* The states of the beginning: zeros. */
+static mica_status reset(mica_transcriber *t) {
+  t->held = t->taken = t->written = 0;
+  if (t->search) mica_ctc_search_reset(t->search);
+  t->before = 0;
+  t->finished = false;
+  t->text.length = 0;
+  mica__text_add(&t->text, "");
+  MICA_TRY(mica__text_status(&t->text));
+  t->text.data[0] = '\0';
+  for (int64_t k = 0; k < t->state_count; k++) {
+    mica_tensor *state = mica_session_parameter(t->session, t->states[k].name);
+    if (!state) continue;
+    void *zeros = calloc(1, mica_tensor_bytes(state));
+    mica_status status = zeros ? mica_tensor_upload(t->queue, state, zeros, mica_tensor_bytes(state))
+                               : mica__fail_nomem("a transcriber");
+    free(zeros);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+/* The search, where there is one: by the caller's beam, or the run's. */
+static mica_status make_search(mica_transcriber *t, const mica_transcriber_config *c) {
+  const int64_t classes = mica__speech_classes(t->run);
+  mica_ctc_beam_config beam;
+  bool wanted = false;
+  MICA_TRY(mica__speech_search(t->run, &c->search, &beam, &t->model, &wanted));
+  if (!wanted) return MICA_OK;
+  t->scores = calloc((size_t)(t->steps * classes), sizeof *t->scores);
+  return t->scores ? mica_ctc_search_create(classes, &beam, &t->search) : mica__fail_nomem("a transcriber");
+}
+
+static mica_status start(mica_transcriber *t, const mica_transcriber_config *c) {
+  const int32_t rate = (int32_t)mica__run_fact_number(t->run, "rate", 0);
+  const double chunk = c->chunk > 0 ? c->chunk : CHUNK;
+  t->queue = mica_engine_queue(t->run->engine);
+  t->time = mica__speech_time_of(t->run);
+  t->given_rate = c->rate ? c->rate : rate;
+  t->steps = (int64_t)(chunk * rate / (double)t->time.stride + 0.5);
+  if (t->steps < 1) t->steps = 1;
+  t->window = (t->steps - 1) * t->time.stride + t->time.reach;
+  t->samples = calloc((size_t)t->window, sizeof *t->samples);
+  t->best = calloc((size_t)t->steps, sizeof *t->best);
+  if (!t->samples || !t->best) return mica__fail_nomem("a transcriber");
+  MICA_TRY(mica__speech_alphabet(t->run, &t->letters));
+  MICA_TRY(make_search(t, c));
+  MICA_TRY(build(t));
+  return reset(t);
+}
+
+mica_status mica_transcriber_create(mica_run *run, const mica_transcriber_config *config, mica_transcriber **out) {
+  const mica_transcriber_config c = config ? *config : (mica_transcriber_config){0};
+  if (!run || !out) return mica__fail(MICA_E_INVALID, "mica_transcriber_create: a pointer is NULL");
+  if (run->task != &mica__task_speech)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which writes down no sound", run->folder,
+                      run->task->name);
+  if (c.rate < 0 || c.rate > MICA__SOUND_RATE || !(c.chunk >= 0 && c.chunk <= LONGEST_CHUNK))
+    return mica__fail(MICA_E_INVALID, "mica_transcriber_create: %d samples a second in chunks of %g s; up to %d, %g s",
+                      (int)c.rate, c.chunk, MICA__SOUND_RATE, LONGEST_CHUNK);
+  mica_transcriber *t = calloc(1, sizeof *t);
+  if (!t) return mica__fail_nomem("a transcriber");
+  t->run = run;
+  mica_status status = start(t, &c);
+  if (status == MICA_OK)
+    *out = t;
+  else
+    mica_transcriber_destroy(t);
+  return status;
+}
+
+void mica_transcriber_destroy(mica_transcriber *t) {
+  if (!t) return;
+  mica_session_destroy(t->session);
+  mica_tensor_destroy(t->sound);
+  mica_nn_destroy(t->nn);
+  mica_graph_destroy(t->graph);
+  mica__resampler_destroy(t->resampler);
+  mica__text_free(&t->text);
+  mica_ctc_search_destroy(t->search);
+  mica_text_model_destroy(t->model);
+  free(t->scores);
+  free(t->labels);
+  free(t->samples);
+  free(t->best);
+  free(t->letters);
+  free(t);
+}
+
+/* Writes the labels from those that are written on: what is stable, or in the end what is best. */
+static mica_status write_found(mica_transcriber *t, bool last) {
+  const int64_t most = mica_ctc_search_frames(t->search);
+  if (most > t->label_room) {
+    int32_t *more = realloc(t->labels, 2 * (size_t)most * sizeof *more);
+    if (!more) return mica__fail_nomem("a text");
+    t->labels = more;
+    t->label_room = 2 * most;
+  }
+  if (!most) return MICA_OK;
+  const int64_t count =
+      last ? mica_ctc_search_best(t->search, t->labels, NULL) : mica_ctc_search_stable(t->search, t->labels);
+  for (; t->written < count; t->written++) mica__speech_add_letter(&t->text, t->letters[t->labels[t->written] - 1]);
+  return mica__text_status(&t->text);
+}
+
+/* The letters of the first steps of a chunk that was computed. */
+static mica_status take_steps(mica_transcriber *t, int64_t steps) {
+  const mica_tensor *output = mica_session_output(t->session, 0);
+  if (t->search) {
+    MICA_TRY(mica_tensor_download(t->queue, output, t->scores, mica_tensor_bytes(output)));
+    MICA_TRY(mica_ctc_search_push(t->search, t->scores, steps));
+    return write_found(t, false);
+  }
+  MICA_TRY(mica_tensor_download(t->queue, output, t->best, (size_t)t->steps * sizeof *t->best));
+  for (int64_t i = 0; i < steps; i++) {
+    if (t->best[i] > 0 && t->best[i] != t->before) mica__speech_add_letter(&t->text, t->letters[t->best[i] - 1]);
+    t->before = t->best[i];
+  }
+  return mica__text_status(&t->text);
+}
+
+/* Computes the chunk, of which the first `steps` count, and moves on behind these. */
+static mica_status compute(mica_transcriber *t, int64_t steps) {
+  const mica_feed feed = {"sound", t->sound};
+  MICA_TRY(mica_tensor_upload(t->queue, t->sound, t->samples, (size_t)t->window * sizeof *t->samples));
+  MICA_TRY(mica_session_run(t->session, t->queue, &feed, 1));
+  MICA_TRY(take_steps(t, steps));
+  const int64_t gone = steps * t->time.stride < t->held ? steps * t->time.stride : t->held;
+  t->held -= gone;
+  memmove(t->samples, t->samples + gone, (size_t)t->held * sizeof *t->samples);
+  return MICA_OK;
+}
+
+/* Takes samples at the run's rate; NULL stands for zeros. */
+static mica_status take(mica_transcriber *t, const float *samples, int64_t count) {
+  for (int64_t at = 0; at < count;) {
+    const int64_t room = t->window - t->held, n = count - at < room ? count - at : room;
+    if (samples)
+      memcpy(t->samples + t->held, samples + at, (size_t)n * sizeof *samples);
+    else
+      memset(t->samples + t->held, 0, (size_t)n * sizeof *samples);
+    t->held += n;
+    at += n;
+    if (t->held == t->window) MICA_TRY(compute(t, t->steps));
+  }
+  return MICA_OK;
+}
+
+/* Takes samples at the rate that was given; last: they are the last ones. */
+static mica_status resample(mica_transcriber *t, const float *samples, int64_t count, bool last) {
+  const int32_t rate = (int32_t)mica__run_fact_number(t->run, "rate", 0);
+  float piece[PIECE];
+  if (t->given_rate == rate) return take(t, samples, count);
+  if (!t->resampler) MICA_TRY(mica__resampler_create(t->given_rate, rate, &t->resampler));
+  for (int64_t at = 0, made = 0;;) {
+    const int64_t n = count - at < PIECE ? count - at : PIECE;
+    MICA_TRY(
+        mica__resampler_push(t->resampler, n ? samples + at : NULL, n, last && at + n == count, piece, PIECE, &made));
+    MICA_TRY(take(t, piece, made));
+    at += n;
+    if (at == count && made < PIECE) return MICA_OK;
+  }
+}
+
+mica_status mica_transcriber_push(mica_transcriber *t, const float *samples, int64_t count) {
+  if (!t || count < 0 || (count && !samples))
+    return mica__fail(MICA_E_INVALID, "mica_transcriber_push: a NULL, or %lld samples", (long long)count);
+  if (t->finished) MICA_TRY(reset(t));
+  for (int64_t i = 0; i < count; i++)
+    if (!isfinite(samples[i]))
+      return mica__fail(MICA_E_FORMAT, "sample %lld is not a number", (long long)(t->taken + i));
+  MICA_TRY(resample(t, samples, count, false));
+  t->taken += count;
+  return MICA_OK;
+}
+
+mica_status mica_transcriber_finish(mica_transcriber *t) {
+  if (!t) return mica__fail(MICA_E_INVALID, "mica_transcriber_finish: a pointer is NULL");
+  if (t->finished) MICA_TRY(reset(t));
+  MICA_TRY(resample(t, NULL, 0, true));
+  MICA_TRY(take(t, NULL, t->time.tail));
+  const int64_t steps = mica__speech_steps(&t->time, t->held);
+  memset(t->samples + t->held, 0, (size_t)(t->window - t->held) * sizeof *t->samples);
+  if (steps > 0) MICA_TRY(compute(t, steps));
+  if (t->search) MICA_TRY(write_found(t, true));
+  if (t->text.length && t->text.data[t->text.length - 1] == ' ') t->text.data[--t->text.length] = '\0';
+  mica__resampler_destroy(t->resampler);
+  t->resampler = NULL;
+  t->finished = true;
+  return MICA_OK;
+}
+
+const char *mica_transcriber_text(const mica_transcriber *t) { return t && t->text.data ? t->text.data : ""; }
+double mica_transcriber_seconds(const mica_transcriber *t) { return t ? (double)t->taken / (double)t->given_rate : 0; }

@@ -1,0 +1,166 @@
+/* Texts translated by a trained network: greedily or by beams, in batches of like length. */
+#include "task/translate/translate.h"
+
+#include "base/arith.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Hypotheses that are made at once, of all sources together. */
+#define AT_A_TIME 64
+/* A translation has at most this many times the source's tokens, and so many more. */
+#define TIMES 2
+#define MORE 10
+
+static mica_value block(mica_nn *nn, const mica_beam_values *v, const mica_kv_cache *cache, const void *user) {
+  mica_model_config network = *(const mica_model_config *)user;
+  mica_value memory = {0};
+  network.sequence.lengths = v->source_lengths;
+  if (!mica_value_is_null(v->source)) memory = mica_translator_encode(nn, v->source, &network);
+  network.sequence.lengths = (mica_value){0};
+  network.sequence.cache = cache;
+  network.sequence.last = true;
+  return mica_translator_decode(nn, v->ids, memory, v->source_lengths, &network);
+}
+
+/* A source by its number, to be sorted by length. */
+typedef struct source {
+  size_t number;
+  int32_t length;
+} source;
+
+static int compare(const void *a, const void *b) {
+  const source *x = a, *y = b;
+  if (x->length != y->length) return x->length < y->length ? -1 : 1;
+  return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Rows of a batch, and what is found of each. */
+typedef struct rows {
+  int64_t batch, beams, context;
+  int32_t *ids, *lengths, *limits;
+  mica_beam_found found;
+} rows;
+
+static mica_status make_rows(rows *r) {
+  const size_t batch = (size_t)r->batch, context = (size_t)r->context, all = batch * (size_t)r->beams;
+  r->ids = calloc(batch * context, sizeof *r->ids);
+  r->lengths = calloc(batch, sizeof *r->lengths);
+  r->limits = calloc(batch, sizeof *r->limits);
+  r->found = (mica_beam_found){.ids = calloc(all * context, sizeof *r->ids),
+                               .lengths = calloc(all, sizeof *r->lengths),
+                               .scores = calloc(all, sizeof(double))};
+  return r->ids && r->lengths && r->limits && r->found.ids && r->found.lengths && r->found.scores
+             ? MICA_OK
+             : mica__fail_nomem("translations");
+}
+
+static void free_rows(rows *r) {
+  free(r->ids);
+  free(r->lengths);
+  free(r->limits);
+  free(r->found.ids);
+  free(r->found.lengths);
+  free(r->found.scores);
+}
+
+/* The text of ids. A network that knows little may choose bytes that are no UTF-8: those become U+FFFD. */
+static mica_status text_of(const mica_run *run, const int32_t *ids, size_t count, char **text) {
+  char *found = NULL;
+  size_t bytes = 0;
+  mica__text valid = {0};
+  MICA_TRY(mica_tokenizer_decode(run->tokenizer, ids, count, true, &found, &bytes));
+  mica__text_add(&valid, "");
+  mica__utf8_add_any(&valid, found, bytes);
+  mica_free(found);
+  if (mica__text_status(&valid) != MICA_OK) return mica__fail_nomem("translations");
+  *text = valid.data;
+  return MICA_OK;
+}
+
+/* Translates `count` sources. */
+static mica_status translate_batch(mica_run *run, mica_beam_search *search, rows *r, const mica__ids *ids,
+                                   const source *sources, int64_t count, mica__translations *out) {
+  for (int64_t b = 0; b < count; b++) {
+    const int64_t length = sources[b].length;
+    memcpy(r->ids + b * r->context, ids->ids + ids->offsets[sources[b].number], (size_t)length * sizeof *r->ids);
+    r->lengths[b] = (int32_t)length;
+    r->limits[b] = (int32_t)mica__min(TIMES * length + MORE, r->context);
+  }
+  MICA_TRY(mica_beam_search_run(search, r->ids, r->lengths, r->context, r->limits, count, &r->found));
+  for (int64_t b = 0; b < count; b++) {
+    const int64_t best = b * r->beams;
+    MICA_TRY(
+        text_of(run, r->found.ids + best * r->context, (size_t)r->found.lengths[best], &out->texts[sources[b].number]));
+    out->scores[sources[b].number] = r->found.scores[best];
+  }
+  return MICA_OK;
+}
+
+/* Sources with tokens before their end, in order of their lengths; *count of them. */
+static source *sort_sources(const mica__ids *ids, size_t *count) {
+  source *sources = malloc((ids->texts + 1) * sizeof *sources);
+  *count = 0;
+  for (size_t i = 0; sources && i < ids->texts; i++) {
+    const int64_t length = ids->offsets[i + 1] - ids->offsets[i];
+    if (length > 1) sources[(*count)++] = (source){i, (int32_t)length};
+  }
+  if (sources) qsort(sources, *count, sizeof *sources, compare);
+  return sources;
+}
+
+static mica_status translate_sorted(mica_run *run, const mica__ids *ids, const source *sources, size_t count,
+                                    const mica_beam_config *config, mica__translations *out) {
+  rows r = {.batch = config->batch, .beams = config->beams, .context = config->context};
+  mica_beam_search *search = NULL;
+  mica_status status = make_rows(&r);
+  if (status == MICA_OK) status = mica_beam_search_create(run->engine, config, &search);
+  for (size_t from = 0; status == MICA_OK && from < count; from += (size_t)r.batch) {
+    const int64_t some = mica__min(r.batch, (int64_t)(count - from));
+    status = translate_batch(run, search, &r, ids, sources + from, some, out);
+  }
+  mica_beam_search_destroy(search);
+  free_rows(&r);
+  return status;
+}
+
+/* What has no translation yet has an empty one. */
+static mica_status fill_empty(mica__translations *t) {
+  for (size_t i = 0; i < t->count; i++)
+    if (!t->texts[i] && !(t->texts[i] = calloc(1, 1))) return mica__fail_nomem("translations");
+  return MICA_OK;
+}
+
+mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
+                            mica__translations *out) {
+  const mica_model_config network = mica__translate_network(run);
+  size_t count = 0;
+  *out = (mica__translations){.texts = calloc(ids->texts + 1, sizeof *out->texts),
+                              .scores = calloc(ids->texts + 1, sizeof *out->scores),
+                              .count = ids->texts};
+  source *sources = sort_sources(ids, &count);
+  mica_status status = out->texts && out->scores && sources ? MICA_OK : mica__fail_nomem("translations");
+  const mica_beam_config config = {.block = block,
+                                   .block_config = &network,
+                                   .share = mica_trainer_test_session(run->trainer),
+                                   .nn = mica__run_building(run),
+                                   .batch = mica__max(1, mica__min(AT_A_TIME / beams, (int64_t)count)),
+                                   .beams = beams,
+                                   .context = network.sequence.context,
+                                   .begin = mica__translate_begin(run),
+                                   .end = mica__translate_end(run),
+                                   .length_penalty = length_penalty};
+  if (status == MICA_OK && count) status = translate_sorted(run, ids, sources, count, &config, out);
+  if (status == MICA_OK) status = fill_empty(out);
+  free(sources);
+  if (status != MICA_OK) mica__translations_free(out);
+  return status;
+}
+
+void mica__translations_free(mica__translations *t) {
+  for (size_t i = 0; t->texts && i < t->count; i++) mica_free(t->texts[i]);
+  free(t->texts);
+  free(t->scores);
+  *t = (mica__translations){0};
+}
