@@ -16,6 +16,7 @@
 #ifndef MICA_NN_H
 #define MICA_NN_H
 
+#include <mica/blocks.h>
 #include <mica/session.h>
 #include <mica/window.h>
 
@@ -29,7 +30,7 @@ struct mica_communicator;
  *
  *   INPUT    of dense layers and convolutions: the operand of the weight, in the network's dtype
  *   WEIGHT   of dense layers and convolutions: the weight before its use, in the network's dtype; of embeddings: the
- *            table, f32
+ *            table, f32 or as it is held
  *   RESULT   of dense layers, convolutions, embeddings and norms: the result, with bias, before an activation */
 #define MICA_NN_POINT_LIST(X)                                                                                          \
   X(INPUT, "input")                                                                                                    \
@@ -51,6 +52,18 @@ MICA_API const char *mica_nn_point_name(mica_nn_point point);
  * pruning, distillation and low-rank adapters are hooks. */
 typedef mica_value mica_nn_hook(void *user, mica_nn *nn, mica_nn_point point, const char *layer, mica_value value);
 
+/* Form of a weight in memory. All zeros: f32, trained. block MICA_BLOCK_NONE: dtype f32, f16 or bf16; otherwise blocks
+ * along the last axis, and dtype is ignored. Kernels widen what they read of a weight that is not f32; sessions keep no
+ * copy of it. Such a weight is frozen. Experimental. */
+typedef struct mica_nn_held {
+  mica_dtype dtype;
+  mica_block block;
+  bool frozen;
+} mica_nn_held;
+
+/* Sets the form of the weight `name`, without name_prefix. Returns false for all zeros. */
+typedef bool mica_nn_hold_fn(void *user, const char *name, mica_shape shape, mica_nn_held *held);
+
 typedef struct mica_nn_config {
   bool training; /* dropout is active; batch norms use the batch's statistics and update the running ones */
   /* type that layers compute in: f32, f16 or bf16. Parameters, norms and the sums of transformer and conformer blocks
@@ -63,6 +76,10 @@ typedef struct mica_nn_config {
   /* Prefix of all parameter names in graph and sessions ("teacher."), to put two networks into one graph. Files,
    * initial values and hooks use names without it. Copied. NULL: none. */
   const char *name_prefix;
+  /* Called for each weight of rank 2 and more as it is made: of dense layers, embeddings and convolutions. Weights of
+   * rank 1 are f32. NULL: all weights are f32 and trained. A block is MICA_E_UNSUPPORTED in the graph. */
+  mica_nn_hold_fn *hold;
+  void *hold_user;
   /* File of weights that determines the widths of layers, instead of the arguments. It serves to build a pruned network
    * with the original function. If the file has a layer's weight, its dimensions give the units of a dense layer, the
    * filters of a convolution (transposed: the second dimension), or both sizes of an embedding. For grouped
@@ -153,8 +170,8 @@ typedef struct mica_init_config {
 MICA_API void mica_nn_push(mica_nn *nn, const char *name);
 MICA_API void mica_nn_pop(mica_nn *nn);
 
-/* Makes a trained parameter, f32, and returns it cast to the network's dtype. Weight decay applies if its rank is at
- * least 2. init NULL: zeros. */
+/* Makes a trained parameter, f32, and returns it cast to the network's dtype. mica_nn_config.hold may give it another
+ * form. Weight decay applies if its rank is at least 2. init NULL: zeros. */
 MICA_API mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init);
 /* Makes state: f32, not trained, but saved with the network, such as running statistics. It starts as `value`;
  * mica_assign changes it. */
@@ -179,6 +196,7 @@ typedef struct mica_nn_parameter_info {
   bool decay;           /* weight decay applies */
   const char *own_name; /* name without name_prefix, as used by files and patterns */
   int32_t uses;         /* number of uses through mica_nn_weight_of */
+  mica_nn_held held;    /* form in memory, as mica_nn_config.hold set it */
 } mica_nn_parameter_info;
 
 /* Number of parameters so far. */
@@ -190,7 +208,8 @@ MICA_API const mica_nn_parameter_info *mica_nn_parameter_at(const mica_nn *nn, s
 MICA_API int64_t mica_nn_element_count(const mica_nn *nn, bool trained);
 
 /* Freezes or thaws existing weights whose names (without name_prefix) match the pattern: * is any text, ? any
- * character, as in "features.*". *count (may be NULL) receives the number of matches. Call it before mica_optimize. */
+ * character, as in "features.*". Held weights stay frozen. *count (may be NULL) receives the number of matches. Call it
+ * before mica_optimize. */
 MICA_API MICA_CHECKED mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count);
 /* Sets whether weight decay applies to the weights that match; otherwise like mica_nn_freeze. */
 MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pattern, bool decay, size_t *count);

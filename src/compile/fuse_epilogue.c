@@ -1,5 +1,5 @@
 /* Pointwise ops that a launch does as it stores its result (bias, activation, residual of a matrix product), and casts
- * that it does as it reads its operands. */
+ * that it does as it reads its operands, which may be views of what is cast. */
 #include "compile/template.h"
 
 #include <stdlib.h>
@@ -10,6 +10,7 @@ typedef struct fusing {
   bool *needed, *wanted;
   void *attrs;   /* room for what is fused */
   int32_t *uses; /* by id - 1: how often needed nodes name it, views not counted but seen through */
+  bool *narrow;  /* by id - 1: see find_narrow */
 } fusing;
 
 static mica__node *node_at(const fusing *a, int32_t id) { return mica__graph_node(a->graph, id); }
@@ -70,14 +71,45 @@ static mica_status take_over(fusing *a, mica__node *user, mica__node *node, int3
   return MICA_OK;
 }
 
-/* Half precision that was only widened for the launch is read as it is. */
-static void take_halves(fusing *a, mica__node *node) {
-  for (int32_t k = 0; k < node->input_count && k < 32; k++) {
-    const mica__node *cast = node_at(a, node->inputs[k]);
-    if (!(node->op->takes_halves >> k & 1) || cast->op->kind != MICA__OP_POINTWISE || !cast->op->identity) continue;
-    mica_dtype from = node_at(a, cast->inputs[0])->type.dtype;
-    bool widens = cast->type.dtype == MICA_F32 && (from == MICA_F16 || from == MICA_BF16);
-    if (widens && cast->pass == node->pass) node->inputs[k] = cast->inputs[0];
+/* --- half precision that is only widened for launches --- */
+
+static bool takes_halves(const mica__node *node, int32_t k) { return k < 32 && node->op->takes_halves >> k & 1; }
+
+/* narrow[id - 1]: a view that nothing but such operands of launches reads, directly or by further views. */
+static void find_narrow(const fusing *a) {
+  for (int32_t id = 1; id <= a->graph->count; id++)
+    a->narrow[id - 1] = a->needed[id - 1] && !a->wanted[id - 1] && node_at(a, id)->op->kind == MICA__OP_VIEW;
+  for (int32_t id = a->graph->count; id >= 1; id--) {
+    const mica__node *user = node_at(a, id);
+    for (int32_t k = 0; a->needed[id - 1] && k < user->input_count; k++)
+      if (!takes_halves(user, k) && !a->narrow[id - 1]) a->narrow[user->inputs[k] - 1] = false;
+  }
+}
+
+/* What the value widens, for a user that is computed in a pass of its own; 0: it is no such cast. A weight may be read
+ * in every pass. */
+static int32_t widened(const fusing *a, int32_t id, int32_t pass) {
+  const mica__node *cast = node_at(a, id);
+  if (cast->op->kind != MICA__OP_POINTWISE || !cast->op->identity || cast->type.dtype != MICA_F32) return 0;
+  const mica__node *from = node_at(a, cast->inputs[0]);
+  if (from->type.dtype != MICA_F16 && from->type.dtype != MICA_BF16) return 0;
+  return cast->pass == pass || from->op->kind == MICA__OP_SOURCE ? cast->inputs[0] : 0;
+}
+
+/* A view of a widened value becomes one of the halves. */
+static void look_at_halves(const fusing *a, int32_t id) {
+  mica__node *view = node_at(a, id);
+  if (!a->narrow[id - 1] || view->type.dtype != MICA_F32) return;
+  const int32_t halves = widened(a, view->inputs[0], view->pass);
+  if (halves) view->inputs[0] = halves;
+  view->type.dtype = node_at(a, view->inputs[0])->type.dtype;
+}
+
+/* A launch reads the halves themselves. */
+static void take_halves(const fusing *a, mica__node *node) {
+  for (int32_t k = 0; k < node->input_count; k++) {
+    const int32_t halves = takes_halves(node, k) ? widened(a, node->inputs[k], node->pass) : 0;
+    if (halves) node->inputs[k] = halves;
   }
 }
 
@@ -91,6 +123,7 @@ static bool is_stored_for_it(const fusing *a, const mica__node *user, int32_t ot
 }
 
 static mica_status visit(fusing *a, mica__node *user) {
+  look_at_halves(a, (int32_t)(user - a->graph->nodes) + 1);
   take_halves(a, user);
   if (user->op->kind != MICA__OP_POINTWISE || user->input_count > 2) return MICA_OK;
   for (int32_t k = 0; k < user->input_count; k++) {
@@ -113,14 +146,18 @@ mica_status mica__template_fuse_epilogues(mica__template *template) {
   a.needed = calloc(nodes, sizeof *a.needed);
   a.wanted = calloc(nodes, sizeof *a.wanted);
   a.uses = calloc(nodes, sizeof *a.uses);
+  a.narrow = calloc(nodes, sizeof *a.narrow);
   a.attrs = malloc(MICA__ATTRS_MOST);
-  mica_status status = a.needed && a.wanted && a.uses && a.attrs ? MICA_OK : mica__fail_nomem("a session");
-  if (status == MICA_OK) count_uses(&a, template);
+  const bool room = a.needed && a.wanted && a.uses && a.narrow && a.attrs;
+  mica_status status = room ? MICA_OK : mica__fail_nomem("a session");
+  if (room) count_uses(&a, template);
+  if (room) find_narrow(&a);
   for (int32_t id = 1; status == MICA_OK && id <= a.graph->count; id++)
     if (a.needed[id - 1]) status = visit(&a, node_at(&a, id));
   free(a.needed);
   free(a.wanted);
   free(a.uses);
+  free(a.narrow);
   free(a.attrs);
   return status;
 }

@@ -169,8 +169,8 @@ static mica_status make_operands(recorder *r, const mica__node *node, mica_tenso
   return MICA_OK;
 }
 
-/* The inputs that no run changes. */
-static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
+/* The inputs that no run changes; held ones go to *held. */
+static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint32_t *held) {
   uint32_t constant = 0;
   for (int32_t k = 0; k < node->input_count && k < 32; k++) {
     int32_t base = 0;
@@ -178,7 +178,10 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node) {
     const mica__location *location = &r->v->memory.locations[base - 1];
     bool invariant = location->home == MICA__HOME_PARAMETER &&
                      !r->session->parameters[r->v->parameters[location->node - 1]].assigned;
-    if (location->home == MICA__HOME_CONSTANT || location->home == MICA__HOME_DERIVED || invariant) constant |= 1u << k;
+    if (invariant && mica__is_held(mica__graph_node(r->v->template.graph, location->node)))
+      *held |= 1u << k;
+    else if (location->home == MICA__HOME_CONSTANT || location->home == MICA__HOME_DERIVED || invariant)
+      constant |= 1u << k;
   }
   return constant;
 }
@@ -219,7 +222,7 @@ static mica_status record_op(recorder *r, const mica__step *step) {
   mica__exec exec = {.queue = queue_of(r, step), .attrs = node->attrs, .input_count = node->input_count};
   if (!operands) return mica__fail_nomem("a session");
   exec.inputs = (const mica_tensor *const *)operands;
-  exec.constant = constant_inputs(r, node);
+  exec.constant = constant_inputs(r, node, &exec.held);
   if (exec.constant) exec.prologue = r->prologue;
   exec.lends = lent_inputs(r, step, node);
   mica_status status = make_operands(r, node, operands);

@@ -34,7 +34,8 @@ mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_
 
 /* invariant[id - 1]: whether the node is made of constants and parameters alone, so that it stays as it is from run to
  * run. But those with written[id - 1] are not, nor is what is made of them: each run writes outputs anew, and the
- * parameters that something is assigned to. */
+ * parameters that something is assigned to. What is made of held parameters (mica__is_held) or by transient ops is not
+ * either: it would be kept. */
 void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant);
 
 /* Finds the products of launches that the launch itself can give, where what it takes for that stays as it is.

@@ -125,6 +125,16 @@ mica_value mica__graph_add_source(mica_graph *graph, const mica__op *op, const v
 #define MICA__FULL_ATTRS(X, S) X(S, REAL, value, 0, "what every element is")
 MICA__ATTR_STRUCT(full, MICA__FULL_ATTRS);
 
+/* The attributes of a parameter. */
+#define MICA__PARAMETER_ATTRS(X, S)                                                                                    \
+  X(S, BOOL, held, false, "it is a weight as a file has it: nothing of its size that is made of it stays in memory")
+MICA__ATTR_STRUCT(parameter, MICA__PARAMETER_ATTRS);
+
+/* Makes a parameter a held one; the null value stays. */
+void mica__graph_hold(mica_value parameter);
+/* True if the node is a parameter that is held. */
+bool mica__is_held(const mica__node *node);
+
 /* The sources, which the compiler knows by address. full is a constant of one value everywhere: it takes no memory.
  * full_like is the same in its input's shape, which may be open. stop_gradient passes its input on. result is a further
  * result of its input. */

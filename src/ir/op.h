@@ -89,6 +89,9 @@ typedef struct mica__exec {
    * what is queued there runs before the first run, and again when an input has changed. NULL where constant is 0. */
   uint32_t constant;
   mica_queue *prologue;
+  /* bit k: input k is a held weight (mica__is_held). It stays as it is, but no copy of it may be kept: what is made of
+   * it belongs to the launch. Such an input is not `constant`. */
+  uint32_t held;
   /* bit k: input k stays as it is until a launch after this one, of an op that could use the same of it, is recorded:
    * what is made of it may be lent (runtime/loans.h). */
   uint32_t lends;
@@ -247,7 +250,8 @@ typedef struct mica__op {
   /* LAUNCH with `window`: the result has its operands' elements and no others. A launch copies those operands alone
    * that do not lie there already. */
   bool composes;
-  bool kept; /* not folded where its operands are constants: other ops look for it (mica__op.match) */
+  bool transient; /* made again by every run, even of parameters alone: it takes more memory than its operands */
+  bool kept;      /* not folded where its operands are constants: other ops look for it (mica__op.match) */
   uint32_t units;
   double unit;
   /* POINTWISE: rough time an element in additions; 0 stands for 1. A value of several uses is computed again instead of

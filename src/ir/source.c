@@ -31,7 +31,8 @@ static mica_status grad_none(const mica__grad *grad) {
 }
 
 const mica__op mica__op_input = {.name = "input", .kind = MICA__OP_SOURCE};
-const mica__op mica__op_parameter = {.name = "parameter", .kind = MICA__OP_SOURCE};
+static MICA__ATTR_TABLE(parameter, MICA__PARAMETER_ATTRS);
+const mica__op mica__op_parameter = {.name = "parameter", .kind = MICA__OP_SOURCE, .attrs = &mica__parameter_attr_list};
 const mica__op mica__op_constant = {.name = "constant", .kind = MICA__OP_SOURCE};
 static MICA__ATTR_TABLE(full, MICA__FULL_ATTRS);
 const mica__op mica__op_full = {.name = "full", .kind = MICA__OP_SOURCE, .attrs = &mica__full_attr_list};
@@ -57,6 +58,15 @@ const mica__op mica__op_stop_gradient = {.name = "stop_gradient",
                                          .identity = true};
 
 double mica__full_value(const mica__node *node) { return ((const mica__full_attrs *)node->attrs)->value; }
+
+void mica__graph_hold(mica_value parameter) {
+  if (!parameter.graph) return;
+  ((mica__parameter_attrs *)mica__graph_node(parameter.graph, parameter.id)->attrs)->held = true;
+}
+
+bool mica__is_held(const mica__node *node) {
+  return node->op == &mica__op_parameter && ((const mica__parameter_attrs *)node->attrs)->held;
+}
 
 /* True if a source may be of that type; otherwise the error is recorded. */
 static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {

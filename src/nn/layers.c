@@ -130,7 +130,7 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
   mica_shape shape = MICA_SHAPE(count, width);
   mica__nn_enter(nn, name, "embedding");
   mica__nn_like(nn, 2, 1, &shape);
-  mica_value table = mica__nn_add(nn, "weight", MICA_F32, shape, &weight, MICA_NN_ROLE_WEIGHT);
+  mica_value table = mica__nn_add_weight(nn, "weight", shape, &weight);
   table = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, table);
   return leave(nn, mica__nn_narrow(nn, mica_embedding(table, indices)));
 }

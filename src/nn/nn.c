@@ -3,6 +3,7 @@
 #include "base/element.h"
 #include "base/hash.h"
 #include "ir/graph.h"
+#include "nn/held.h"
 #include "nn/init.h"
 #include "ops/common/build.h"
 
@@ -294,9 +295,24 @@ mica_value mica__nn_narrow(const mica_nn *nn, mica_value x) {
   return mica_value_dtype(x) == nn->config.dtype ? x : mica_cast(x, nn->config.dtype);
 }
 
+mica_value mica__nn_add_weight(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init) {
+  mica_nn_held held;
+  char *own = mica__nn_name(nn, name);
+  const bool asked = own && mica__nn_ask_held(nn->graph, &nn->config, own, shape, &held);
+  free(own);
+  if (!asked) return (mica_value){0};
+  mica_value value = mica__nn_add(nn, name, held.dtype, shape, init, MICA_NN_ROLE_WEIGHT);
+  if (mica_value_is_null(value)) return value;
+  mica_nn_parameter_info *info = &nn->parameters[nn->parameter_count - 1].info;
+  info->held = held;
+  info->frozen = held.frozen || mica__nn_is_held(&held);
+  if (mica__nn_is_held(&held)) mica__graph_hold(value);
+  return value;
+}
+
 mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init) {
   if (!nn) return (mica_value){0};
-  return mica__nn_narrow(nn, mica__nn_add(nn, name, MICA_F32, shape, init, MICA_NN_ROLE_WEIGHT));
+  return mica__nn_narrow(nn, mica__nn_add_weight(nn, name, shape, init));
 }
 
 mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value) {
@@ -371,7 +387,9 @@ static mica_status for_matching(mica_nn *nn, const char *call, const char *patte
   return MICA_OK;
 }
 
-static void set_frozen(mica_nn_parameter_info *info, bool frozen) { info->frozen = frozen; }
+static void set_frozen(mica_nn_parameter_info *info, bool frozen) {
+  info->frozen = frozen || mica__nn_is_held(&info->held);
+}
 static void set_decay(mica_nn_parameter_info *info, bool decay) { info->decay = decay; }
 
 mica_status mica_nn_freeze(mica_nn *nn, const char *pattern, bool frozen, size_t *count) {
@@ -402,6 +420,19 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 
 /* --- sessions --- */
 
+/* Initial values in any dtype: those of weights are rounded, of state one for all. */
+static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dtype, mica_shape shape, uint64_t seed,
+                               char *data, int64_t count) {
+  if (dtype == MICA_F32) return mica__init_fill(&info->init, shape, seed, (float *)(void *)data, (size_t)count);
+  float *wide = info->role == MICA_NN_ROLE_WEIGHT ? malloc((size_t)count * sizeof *wide + 1) : NULL;
+  if (!wide && info->role == MICA_NN_ROLE_WEIGHT) return mica__fail_nomem("initial values");
+  mica_status status = wide ? mica__init_fill(&info->init, shape, seed, wide, (size_t)count) : MICA_OK;
+  for (int64_t i = 0; status == MICA_OK && i < count; i++)
+    mica__element_set(dtype, data, i, wide ? (double)wide[i] : info->init.value);
+  free(wide);
+  return status;
+}
+
 /* A session has only the parameters that its outputs need. */
 static mica_status initialise_one(const mica_nn *nn, mica_tensor *tensor, const mica__nn_parameter *p) {
   const mica_nn_parameter_info *info = &p->info;
@@ -419,12 +450,8 @@ static mica_status initialise_one(const mica_nn *nn, mica_tensor *tensor, const 
   char *data = calloc(all + (divided ? bytes : 1), 1), *part = divided ? data + all : data;
   if (!data) return mica__fail_nomem("initial values");
   mica__hash own = mica__hash_text((mica__hash){.low = nn->config.seed}, info->own_name);
-  mica_status status = MICA_OK;
   mica_dtype dtype = mica_tensor_dtype(tensor);
-  if (dtype != MICA_F32)
-    for (int64_t i = 0; i < count; i++) mica__element_set(dtype, data, i, info->init.value);
-  else
-    status = mica__init_fill(&info->init, shape, own.low, (float *)data, (size_t)count);
+  mica_status status = fill_values(info, dtype, shape, own.low, data, count);
   if (divided)
     mica__division_copy(&p->division, mica_tensor_shape(tensor), mica_dtype_size(dtype), nn->config.tensor_ranks->ranks,
                         nn->config.tensor_ranks->rank, data, part, false);

@@ -77,6 +77,9 @@ static inline mica_init_config mica__init_or(mica_init_config init, mica_init_co
 mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
                         mica_nn_role role);
 
+/* Adds a weight of the form that mica_nn_config.hold says. The value is the parameter itself. */
+mica_value mica__nn_add_weight(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init);
+
 /* mica_nn_weight_of before it is cast; null, without an error, for a name that no weight has. */
 mica_value mica__nn_weight(mica_nn *nn, const char *name);
 

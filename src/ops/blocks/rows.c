@@ -233,6 +233,7 @@ const mica__op mica__op_unblock = {.name = "unblock",
                                    .infer = infer_unblock,
                                    .evaluate = evaluate_unblock,
                                    .launch = launch_unblock,
+                                   .transient = true,
                                    .kept = true};
 const mica__op mica__op_block_rows = {.name = "block_rows",
                                       .kernels = kernels,

@@ -200,6 +200,7 @@ mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *confi
   MICA_TRY(mica__gemm_problem(exec->queue, config, a, b, c, bias, d, &gemm));
   if (gemm.m == 0 || gemm.n == 0 || gemm.batches == 0) return MICA_OK;
   gemm.constant = worth_packing(exec, &gemm);
+  gemm.held = exec->held;
   gemm.prologue = exec->prologue;
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__gemm_key(&gemm, key);

@@ -21,7 +21,7 @@ typedef struct mica__gemm {
   mica__epilogue epilogue; /* with c and d */
   bool allow_tf32;         /* as mica_gemm_config says */
   bool recorded;           /* it goes to a recorder */
-  uint32_t constant;       /* bit 0: a, bit 1: b; as mica__exec says */
+  uint32_t constant, held; /* bit 0: a, bit 1: b; as mica__exec says */
   mica_queue *prologue;    /* likewise; NULL where there is none */
 } mica__gemm;
 

@@ -190,7 +190,8 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* One tile of rows reads a panel once, in long runs. */
-  if (p->b_form == PREPACKED && gemm->m <= p->mr && gemm->epilogue.acc != MICA_I32) p->kc = LONG_K;
+  const bool held = p->b_form == PACKED_HERE && gemm->held & 2;
+  if ((p->b_form == PREPACKED || held) && gemm->m <= p->mr && gemm->epilogue.acc != MICA_I32) p->kc = LONG_K;
   int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : block_m(core));
   if (gemm->batches == 1 && rows % 2 && gemm->m > UNCUT_M) rows++;
   int64_t taken = in_place && gemm->k <= core->short_depth ? core->short_depth_rows : mica__ceil_div(gemm->m, rows);

@@ -1,0 +1,176 @@
+/* labels: device single
+ *
+ * Weights held as 16 bits: the numbers of the same weights widened, bit for bit, in half of the memory. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define VOCABULARY 1021
+#define WIDTH 320
+#define HIDDEN 704
+#define MOST_ROWS 300
+
+/* How a network's weights are held. */
+typedef struct form {
+  mica_dtype dtype;    /* of weights */
+  mica_dtype computes; /* mica_nn_config.dtype */
+} form;
+
+typedef struct network {
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session;
+  mica_value logits;
+} network;
+
+static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
+  ck_assert_int_ge(shape.rank, 2);
+  ck_assert_ptr_null(strstr(name, "net."));
+  held->dtype = *(const mica_dtype *)user;
+  held->frozen = true;
+  return true;
+}
+
+/* Logits of a table that is used twice, between them dense layers, a residual and norms. */
+static mica_value build(mica_nn *nn, int64_t rows) {
+  mica_value ids = mica_input(mica_nn_graph(nn), "ids", MICA_I32, MICA_SHAPE(rows));
+  mica_value x = mica_nn_embedding(nn, "embed", ids, VOCABULARY, WIDTH, NULL);
+  mica_value h = mica_nn_rms_norm(nn, "norm", x, NULL);
+  h = mica_gelu(mica_nn_dense(nn, "up", h, HIDDEN, NULL));
+  x = mica_add(x, mica_nn_dense(nn, "down", h, WIDTH, &(mica_dense_config){.no_bias = true}));
+  x = mica_nn_layer_norm(nn, "norm2", x, NULL);
+  return mica_cast(mica_matmul(x, mica_transpose(mica_nn_weight_of(nn, "embed.weight"), MICA_AXES(1, 0))), MICA_F32);
+}
+
+static network make(const form *f, int64_t rows) {
+  network n = {0};
+  ck_ok(mica_graph_create(&n.graph));
+  ck_ok(mica_nn_create(n.graph,
+                       &(mica_nn_config){.seed = 3,
+                                         .name_prefix = "net.",
+                                         .dtype = f->computes,
+                                         .hold = hold,
+                                         .hold_user = (void *)(uintptr_t)&f->dtype},
+                       &n.nn));
+  n.logits = build(n.nn, rows);
+  ck_assert_msg(mica_graph_status(n.graph) == MICA_OK, "%s", mica_graph_message(n.graph));
+  ck_ok(mica_session_create(test_engine(), n.graph, &n.logits, 1, NULL, &n.session));
+  ck_ok(mica_nn_initialise(n.nn, n.session));
+  return n;
+}
+
+static void destroy(network *n) {
+  mica_session_destroy(n->session);
+  mica_nn_destroy(n->nn);
+  mica_graph_destroy(n->graph);
+}
+
+/* Widens the network's weights into its twin's. */
+static void widen(const network *from, const network *to) {
+  for (size_t i = 0; i < mica_nn_parameter_count(from->nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(from->nn, i);
+    mica_tensor *a = mica_session_parameter(from->session, info->name),
+                *b = mica_session_parameter(to->session, info->name);
+    const size_t count = (size_t)mica_tensor_count(a);
+    float *wide = calloc(count, sizeof *wide);
+    if (mica_tensor_dtype(a) == MICA_F32) {
+      ck_ok(mica_tensor_download(test_queue(), a, wide, count * sizeof *wide));
+    } else {
+      mica_tensor *of = NULL;
+      ck_ok(mica_tensor_create(test_engine(), MICA_F32, mica_tensor_shape(a), &of));
+      ck_ok(mica_op_cast(test_queue(), a, of));
+      ck_ok(mica_tensor_download(test_queue(), of, wide, count * sizeof *wide));
+      mica_tensor_destroy(of);
+    }
+    ck_ok(mica_tensor_upload(test_queue(), b, wide, count * sizeof *wide));
+    free(wide);
+  }
+}
+
+static float *logits_of(const network *n, int64_t rows) {
+  static int32_t ids[MOST_ROWS];
+  mica_tensor *fed = NULL;
+  float *logits = malloc((size_t)rows * VOCABULARY * sizeof *logits);
+  for (int64_t i = 0; i < rows; i++) ids[i] = (int32_t)(i * 37 % VOCABULARY);
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(rows), ids, &fed));
+  ck_ok(mica_session_run(n->session, test_queue(), &(mica_feed){"ids", fed}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(n->session, 0), logits,
+                             (size_t)rows * VOCABULARY * sizeof *logits));
+  mica_tensor_destroy(fed);
+  return logits;
+}
+
+static const int64_t row_counts[] = {1, 2, 7, 33, MOST_ROWS};
+#define ROW_COUNTS ((int)(sizeof row_counts / sizeof *row_counts))
+static const form forms[] = {{MICA_BF16, MICA_F32}, {MICA_F16, MICA_F32}, {MICA_BF16, MICA_BF16}};
+#define FORMS ((int)(sizeof forms / sizeof *forms))
+
+START_TEST(the_numbers_are_those_of_widened_weights) {
+  const form *held = &forms[_i / ROW_COUNTS];
+  const int64_t rows = row_counts[_i % ROW_COUNTS];
+  const form plain = {MICA_F32, held->computes};
+  network a = make(held, rows), b = make(&plain, rows);
+  widen(&a, &b);
+  float *x = logits_of(&a, rows), *y = logits_of(&b, rows);
+  /* On GPUs the kernels of halves add in another order: each number is a sum of WIDTH products of sums of HIDDEN
+   * products, and each of these rounds once more at most. */
+  const bool cpu = mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
+  size_t differ = 0;
+  float largest = 0;
+  for (size_t i = 0; i < (size_t)rows * VOCABULARY; i++) largest = fmaxf(largest, fabsf(y[i]));
+  const float most = cpu ? 0 : (held->computes == MICA_F32 ? 0x1p-24F : 0x1p-8F) * (WIDTH + HIDDEN) * largest;
+  for (size_t i = 0; i < (size_t)rows * VOCABULARY; i++)
+    differ += cpu ? memcmp(&x[i], &y[i], sizeof *x) != 0 : !(fabsf(x[i] - y[i]) <= most);
+  ck_assert_msg(!differ, "%s in %s, %lld rows: %zu logits differ, first %g and %g", mica_dtype_name(held->dtype),
+                mica_dtype_name(held->computes), (long long)rows, differ, x[0], y[0]);
+  free(x);
+  free(y);
+  destroy(&a);
+  destroy(&b);
+}
+END_TEST
+
+/* What a file of the network has. */
+static uint64_t file_bytes(const network *n) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < mica_nn_parameter_count(n->nn); i++)
+    bytes += mica_tensor_bytes(mica_session_parameter(n->session, mica_nn_parameter_at(n->nn, i)->name));
+  return bytes;
+}
+
+START_TEST(nothing_of_a_weight_is_kept_twice) {
+  const form *held = &forms[_i / ROW_COUNTS];
+  const int64_t rows = row_counts[_i % ROW_COUNTS];
+  network a = make(held, rows);
+  mica_session_report report;
+  free(logits_of(&a, rows));
+  ck_ok(mica_session_describe(a.session, &report));
+  const double all = (double)(report.parameter_bytes + report.workspace_bytes), file = (double)file_bytes(&a);
+  char *text = NULL;
+  ck_ok(mica_session_dump(a.session, &text));
+  /* Partial sums of a product are workspace too: at most one per result. */
+  const double sums = rows > 2 ? 4.0 * (double)rows * (VOCABULARY + HIDDEN + WIDTH) : 0;
+  ck_assert_msg(all <= 1.03 * file + sums, "%lld rows: %g bytes of %g\n%s", (long long)rows, all, file, text);
+  /* The widest values beside the weights: logits are an output, the hidden layer is in the arena. */
+  const double arena = (double)report.planned_bytes, hidden = 4.0 * (double)rows * (HIDDEN + 4 * WIDTH) + 65536;
+  ck_assert_msg(arena <= hidden, "%lld rows: %g bytes, above %g\n%s", (long long)rows, arena, hidden, text);
+  mica_free(text);
+  destroy(&a);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("held");
+  TCase *cases = tcase_create("held");
+  tcase_set_timeout(cases, 300);
+  tcase_add_loop_test(cases, the_numbers_are_those_of_widened_weights, 0, FORMS * ROW_COUNTS);
+  tcase_add_loop_test(cases, nothing_of_a_weight_is_kept_twice, 0, FORMS * ROW_COUNTS);
+  suite_add_tcase(suite, cases);
+  return suite;
+}
