@@ -39,19 +39,19 @@ MICA_BEGIN_DECLS
 /* An ordered list of messages. A message is a JSON object; most have a "role" and a "content". */
 typedef struct mica_messages mica_messages;
 
-/* An empty list. */
+/* Creates an empty list. */
 MICA_API MICA_CHECKED mica_status mica_messages_create(mica_messages **messages);
-/* Appends {"role": role, "content": content}. Both are copied. MICA_E_INVALID if one is not UTF-8. */
+/* Appends {"role": role, "content": content}; copies both. MICA_E_INVALID: one is not UTF-8. */
 MICA_API MICA_CHECKED mica_status mica_messages_add(mica_messages *messages, const char *role, const char *content);
-/* Appends a message (a JSON object) or several (a list of objects), with any members: tool calls, parts of content.
- * The text is copied. MICA_E_FORMAT if it is not JSON or nested deeper than 64 levels, with the byte; nothing is
- * appended then. */
+/* Appends a message (a JSON object) or several (a list of objects) with any members: tool calls, parts of content.
+ * Copies the text. MICA_E_FORMAT: not JSON, or nested more than 64 deep; the message gives the byte, and nothing is
+ * appended. */
 MICA_API MICA_CHECKED mica_status mica_messages_add_json(mica_messages *messages, const char *json, size_t bytes);
 MICA_API size_t mica_messages_count(const mica_messages *messages);
-/* Message `index` as a JSON object on one line that ends in a NUL; NULL past the end. Lives until that
- * message is cut or the list is destroyed. */
+/* Message number `index` as a JSON object on one line, ending in a NUL; NULL if index is too large. Valid until the
+ * message is removed or the list is destroyed. */
 MICA_API const char *mica_messages_at(const mica_messages *messages, size_t index, size_t *bytes);
-/* Keeps the first `count` messages. */
+/* Removes all messages but the first `count`. */
 MICA_API void mica_messages_cut(mica_messages *messages, size_t count);
 MICA_API void mica_messages_destroy(mica_messages *messages);
 
@@ -59,17 +59,17 @@ MICA_API void mica_messages_destroy(mica_messages *messages);
 
 typedef struct mica_chat_template mica_chat_template;
 
-/* Parses a template, UTF-8 of at most 1 MiB, which is copied. `name` stands in error messages. MICA_E_FORMAT for a
- * syntax error, MICA_E_UNSUPPORTED for a tag, filter or test that Mica does not have; both name line and column. */
+/* Parses a template: UTF-8 of at most 1 MiB, which is copied. `name` is for messages. MICA_E_FORMAT: a syntax error.
+ * MICA_E_UNSUPPORTED: a tag, filter or test that Mica lacks. Both messages give line and column. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_create(const char *name, const char *text, size_t bytes,
                                                             mica_chat_template **chat_template);
-/* The template's source, which ends in a NUL. Lives as long as the template. */
+/* Source of the template, ending in a NUL. The template owns it. */
 MICA_API const char *mica_chat_template_source(const mica_chat_template *chat_template, size_t *bytes);
-/* True if it has {% generation %} blocks, so that mica_chat_template_apply_spans finds what the model wrote. */
+/* True if the template has {% generation %} blocks: mica_chat_template_apply_spans then finds the model's text. */
 MICA_API bool mica_chat_template_has_spans(const mica_chat_template *chat_template);
 MICA_API void mica_chat_template_destroy(mica_chat_template *chat_template);
 
-/* A name that the template may ask for. The value is `text`, or, if that is NULL, the JSON in `json`. */
+/* A name that the template may use. Its value is `text` or, if text is NULL, the JSON in `json`. */
 typedef struct mica_chat_variable {
   const char *name;
   const char *text;
@@ -77,15 +77,15 @@ typedef struct mica_chat_variable {
 } mica_chat_variable;
 
 typedef struct mica_chat_options {
-  size_t count;               /* the first messages that are used; 0: all */
-  const char *tools;          /* a JSON list of tools, {"type": "function", "function": {...}}; NULL: none */
-  const char *documents;      /* a JSON list of documents; NULL: none */
-  bool add_generation_prompt; /* the text ends where the model's answer begins */
-  /* Further names: special tokens ("bos_token", "eos_token"), switches of the model ("enable_thinking"). They replace
-   * those above if they have the same name. */
+  size_t count;               /* number of messages to use, from the first; 0: all */
+  const char *tools;          /* JSON list of tools, {"type": "function", "function": {...}}; NULL: none */
+  const char *documents;      /* JSON list of documents; NULL: none */
+  bool add_generation_prompt; /* end the text where the model's answer begins */
+  /* Further names: special tokens ("bos_token", "eos_token") and switches of the model ("enable_thinking"). They take
+   * precedence over the fields above. */
   const mica_chat_variable *variables;
   size_t variable_count;
-  int64_t time; /* what strftime_now shows: seconds since 1970, UTC; 0: the clock, in local time */
+  int64_t time; /* time for strftime_now: seconds since 1970, UTC; 0: the clock, in local time */
 } mica_chat_options;
 
 /* A part of a text, in bytes: [begin, end). */
@@ -93,17 +93,19 @@ typedef struct mica_text_span {
   size_t begin, end;
 } mica_text_span;
 
-/* The text of a conversation, *text the caller's to mica_free; a NUL follows its bytes. options may be NULL, bytes too.
- * A message with one of "reasoning_content", "thinking" and "reasoning" gets the first two of them.
+/* Writes the text of a conversation. *text is the caller's to mica_free; a NUL follows its bytes. options and bytes may
+ * be NULL. If a message has one of "reasoning_content", "thinking" and "reasoning", the template finds it under the
+ * first two.
  *
- * MICA_E_INVALID if the template calls raise_exception, with its message (roles that must alternate, say), and for
- * options that are not JSON. MICA_E_FORMAT if the template fails or exceeds a limit, MICA_E_UNSUPPORTED if it calls
- * what Mica does not have; both name line and column of the template. */
+ * MICA_E_INVALID: the template called raise_exception (the message is the template's, for example that roles must
+ * alternate), or options are not JSON. MICA_E_FORMAT: the template failed or exceeded a limit. MICA_E_UNSUPPORTED: it
+ * used something that Mica lacks. The last two messages give line and column of the template. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_apply(const mica_chat_template *chat_template,
                                                            const mica_messages *messages,
                                                            const mica_chat_options *options, char **text,
                                                            size_t *bytes);
-/* Also gives what lies inside of {% generation %} blocks, in order; *spans is the caller's to mica_free. */
+/* mica_chat_template_apply, which also returns the parts inside {% generation %} blocks, in order. *spans is the
+ * caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_apply_spans(const mica_chat_template *chat_template,
                                                                  const mica_messages *messages,
                                                                  const mica_chat_options *options, char **text,

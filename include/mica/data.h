@@ -148,7 +148,7 @@ typedef struct mica_dataset_config {
  *                              image, img or picture, and mask, label or segmentation, each with or without an s; parts
  *                              as above; a part must have masks
  *   folder of recordings       WAV, FLAC or OGG below ten minutes, one folder per class; parts as above. Or one folder
- *                              of files LABEL_SPEAKER_N, of which N below 5 is the test part
+ *                              of files LABEL_SPEAKER_N; those with N below 5 are the test part
  *   NAME.txt                   one sample per line, without its end; column "text"
  *   train.en beside train.de   parallel texts, line by line; columns "en" and "de"; val* and test* likewise. A single
  *                              file with such an ending is a text

@@ -127,7 +127,7 @@ static inline mica_status mica_device_find(const char *selector, mica_device_inf
  * Variables that are already set stay. Figures are in tests/bench/RESULTS.md.
  *
  *   POCL_AFFINITY=1                    binds each PoCL thread to a core. On few cores, the system may otherwise queue a
- *                                      thread behind the one that wakes it; a kernel of half a millisecond ends before
+ *                                      thread after the one that wakes it; a kernel of half a millisecond ends before
  *                                      the second core joins. Not set if the process may use only some of the cores,
  *                                      because PoCL does not know which
  *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, not once per launch shape and again for the binary
@@ -251,7 +251,7 @@ static inline mica_stats mica_engine_stats(const mica_engine *engine) {
 /* Returns all pooled memory to the driver. */
 MICA_API void mica_engine_trim(mica_engine *engine);
 
-/* Directory of the disk cache; "" if there is none. Valid as long as the engine. */
+/* Directory of the disk cache; "" if the engine has no cache. Valid as long as the engine. */
 MICA_API const char *mica_engine_cache_dir(const mica_engine *engine);
 
 MICA_END_DECLS

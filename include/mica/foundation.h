@@ -1,4 +1,4 @@
-/* mica/foundation.h: published language models: what a folder or a GGUF file says of its network.
+/* mica/foundation.h: published language models: description, tokenizer, network and weights of a folder or a GGUF file.
  *
  *   mica_foundation *model;
  *   if (mica_foundation_open("SmolLM2-135M-Instruct.Q4_1.gguf", NULL, &model) != MICA_OK) ...
@@ -8,9 +8,10 @@
  *   mica_session_create(engine, graph, &logits, 1, NULL, &session);
  *   mica_foundation_load(model, nn, session);
  *
- * A folder has config.json and safetensors files, as transformers saves them; a GGUF file has both in one. Files are
- * mapped: opening reads no weights. A model does not change once it is open: any number of threads may use it.
- * Experimental: may change in the next two minor versions. */
+ * A folder has config.json and safetensors files, as transformers saves them. A GGUF file has both in one. Files are
+ * mapped; opening reads no weights.
+ *
+ * Threads: an open model does not change; any number of threads may use it. */
 #ifndef MICA_FOUNDATION_H
 #define MICA_FOUNDATION_H
 
@@ -23,7 +24,7 @@ MICA_BEGIN_DECLS
 struct mica_tokenizer;
 struct mica_chat_template;
 
-/* name, text. What a model is for. GENERATE: the next token of a text; EMBED: vectors of texts; CLASSIFY: classes. */
+/* name, text. Purpose of a model. GENERATE: the next token of a text; EMBED: vectors of texts; CLASSIFY: classes. */
 #define MICA_FOUNDATION_TASK_LIST(X)                                                                                   \
   X(GENERATE, "generate")                                                                                              \
   X(EMBED, "embed")                                                                                                    \
@@ -43,7 +44,7 @@ typedef enum mica_foundation_norms {
   MICA_FOUNDATION_NORMS_AROUND,
 } mica_foundation_norms;
 
-/* name, text. f of the feed-forward layers: down(f(gate(x)) up(x)) if it is gated, else down(f(up(x))). SWIGLU: silu;
+/* name, text. Function f in feed-forward layers: down(f(gate(x)) up(x)) if gated, else down(f(up(x))). SWIGLU: silu;
  * GEGLU, GEGLU_TANH: GELU, exact and by tanh; RELU2: relu(x)^2. */
 #define MICA_FOUNDATION_FUNCTION_LIST(X)                                                                               \
   X(SWIGLU, "swiglu")                                                                                                  \
@@ -62,8 +63,8 @@ typedef enum mica_foundation_function {
       MICA_FOUNDATION_FUNCTION_COUNT
 } mica_foundation_function;
 
-/* name, text. How the angles of rotary positions are stretched to longer texts, as transformers names it. FACTORS: by
- * the tensors rope_freqs or rope_factors_long and _short of a GGUF file. */
+/* name, text. How angles of rotary positions are adapted to longer texts; names as in transformers. FACTORS: by the
+ * tensors rope_freqs, or rope_factors_long and _short, of a GGUF file. */
 #define MICA_FOUNDATION_SCALING_LIST(X)                                                                                \
   X(NONE, "default")                                                                                                   \
   X(LINEAR, "linear")                                                                                                  \
@@ -80,71 +81,72 @@ typedef enum mica_foundation_scaling {
       MICA_FOUNDATION_SCALING_COUNT
 } mica_foundation_scaling;
 
-/* "generate", "swiglu", "yarn"; "?" for other values. */
+/* "generate", "swiglu", "yarn", ...; "?" for any other value. */
 MICA_API const char *mica_foundation_task_name(mica_foundation_task task);
 MICA_API const char *mica_foundation_function_name(mica_foundation_function function);
 MICA_API const char *mica_foundation_scaling_name(mica_foundation_scaling scaling);
 
-/* Rotary positions. Fields that the scaling does not have are 0. */
+/* Rotary positions. Fields that the scaling does not use are 0. */
 typedef struct mica_foundation_rotary {
   double base;
   mica_foundation_scaling scaling;
-  double factor;           /* the longer context over the original one */
-  double original;         /* positions of the original context; 0: the model does not say */
-  double attention_factor; /* of YARN and LONGROPE: multiplies cosine and sine; 0: computed from factor */
-  double beta_fast, beta_slow, mscale, mscale_all; /* of YARN */
-  double low_factor, high_factor;                  /* of LLAMA3 */
-  const double *short_factors, *long_factors;      /* of LONGROPE: count numbers, each divides a frequency */
+  double factor;           /* longer context divided by the original one */
+  double original;         /* positions of the original context; 0: unknown */
+  double attention_factor; /* YARN, LONGROPE: multiplies cosine and sine; 0: computed from factor */
+  double beta_fast, beta_slow, mscale, mscale_all; /* YARN */
+  double low_factor, high_factor;                  /* LLAMA3 */
+  const double *short_factors, *long_factors;      /* LONGROPE: `count` numbers; each divides a frequency */
   size_t count;
 } mica_foundation_rotary;
 
 typedef struct mica_foundation_info {
   const char *family;  /* "llama" */
-  const char *name;    /* what the model calls itself; NULL: nothing */
-  const char *licence; /* likewise */
+  const char *name;    /* name given in the file; NULL: none */
+  const char *licence; /* licence given in the file; NULL: none */
   mica_foundation_task task;
 
   /* Sizes. */
   int64_t width, layers, vocabulary;
-  int64_t heads, groups, head_size; /* heads of queries; of keys and values; features of one */
-  int64_t hidden;                   /* features between the feed-forward layers */
-  int64_t context;                  /* positions that the model was trained for */
-  int64_t types;                    /* kinds of tokens with vectors of their own (BERT); 0: none */
-  int64_t classes;                  /* of CLASSIFY */
+  int64_t heads, groups, head_size; /* heads of queries; heads of keys and values; features per head */
+  int64_t hidden;                   /* features between feed-forward layers */
+  int64_t context;                  /* positions used in training */
+  int64_t types;                    /* number of token types with embeddings (BERT); 0: none */
+  int64_t classes;                  /* CLASSIFY */
 
   /* Blocks. */
   bool rms_norm; /* else layer norms */
   double epsilon;
   mica_foundation_norms norms;
   mica_foundation_function function;
-  bool attention_bias, out_bias, feed_bias; /* of queries, keys, values; of the layer behind; of feed-forward layers */
-  bool qk_norm;                             /* each head's queries and keys have an RMS norm */
-  bool norm_plus_one;                       /* stored norms lack 1: y = x / rms(x) (1 + w) */
-  bool tied;                                /* the head is the table of embeddings */
-  bool embed_norm;                          /* a norm follows the embeddings */
-  double embed_scale;                       /* multiplies embeddings; 1: nothing */
-  double score_scale;                       /* multiplies q k^T */
-  double score_cap, logit_cap;              /* c of c tanh(z / c); 0: none */
+  /* of queries, keys, values; of the output layer of attention; of feed-forward layers */
+  bool attention_bias, out_bias, feed_bias;
+  bool qk_norm;                /* RMS norm on each head's queries and keys */
+  bool norm_plus_one;          /* stored norms lack 1: y = x / rms(x) (1 + w) */
+  bool tied;                   /* the output layer uses the embeddings */
+  bool embed_norm;             /* a norm follows the embeddings */
+  double embed_scale;          /* multiplies embeddings; 1: off */
+  double score_scale;          /* multiplies q k^T */
+  double score_cap, logit_cap; /* c of c tanh(z / c); 0: none */
 
   /* Positions. */
   mica_positions_kind positions;               /* ROTARY or LEARNED */
-  int64_t first_position;                      /* of LEARNED: the row of the first token */
-  int64_t rotated;                             /* features of a head that are rotated, the first ones */
+  int64_t first_position;                      /* LEARNED: row of the first token */
+  int64_t rotated;                             /* number of leading features per head that are rotated */
   bool interleaved;                            /* rows of q and k are stored as pairs (2 i, 2 i + 1), not as halves */
-  mica_foundation_rotary rotary, rotary_local; /* of layers that see all, and of those with a window */
-  int64_t window;                              /* keys that a query sees there, its own included; 0: no layer has one */
-  const bool *local;                           /* layers flags: this layer has the window */
+  mica_foundation_rotary rotary, rotary_local; /* for layers with full attention; for layers with a window */
+  int64_t window;    /* keys that a query sees in such layers, including its own; 0: no layer has a window */
+  const bool *local; /* one flag per layer: it has the window */
 
   /* Special tokens; -1: none. */
   int32_t begin, pad;
-  const int32_t *ends; /* any of them ends a text */
+  const int32_t *ends; /* each of them ends a text */
   size_t end_count;
 
   /* Files. */
   uint64_t bytes;   /* of all tensors */
   int64_t elements; /* of all tensors */
 
-  /* Keys of config.json that Mica does not know. They are taken to change nothing. */
+  /* Keys of config.json that Mica does not know and ignores. */
   const char *const *unknown;
   size_t unknown_count;
 } mica_foundation_info;
@@ -155,45 +157,44 @@ typedef struct mica_foundation_config {
   int64_t context; /* positions to use; 0: the model's, at most 8,192 */
 } mica_foundation_config;
 
-/* Opens a folder or a GGUF file (or its first shard); config may be NULL. Fails as mica_weights_open does, and with
- * MICA_E_FORMAT, naming the key, both sides and what is known, for:
+/* Opens a folder, a GGUF file, or the first shard of one. config may be NULL. Errors as in mica_weights_open.
+ * MICA_E_INVALID: context is above the model's. MICA_E_UNSUPPORTED: a folder in a build without cJSON. MICA_E_FORMAT;
+ * the message names the key, both sides and what is supported:
  *
- *   - a config.json that is no JSON object, is above 16 MiB, or is nested more than 64 deep
- *   - a family that Mica does not know, and models that need code of their author's
- *   - a size that is missing, is no number, or is out of range; heads that groups do not divide; odd rotary sizes
- *   - an unknown activation, kind of layer or scaling of positions
- *   - a key that changes the arithmetic and that Mica does not compute
- *
- * MICA_E_INVALID for a context above the model's. MICA_E_UNSUPPORTED for folders in a build without cJSON. */
+ *   - config.json is not a JSON object, is above 16 MiB, or is nested more than 64 deep
+ *   - the family is unknown, or the model needs its author's code
+ *   - a size is missing, not a number, or out of range; groups do not divide heads; an odd rotary size
+ *   - an activation, kind of layer or scaling of positions is unknown
+ *   - a key changes the arithmetic in a way that Mica does not support */
 MICA_API MICA_CHECKED mica_status mica_foundation_open(const char *path, const mica_foundation_config *config,
                                                        mica_foundation **model);
-/* What it describes dies with it. NULL is a no-op. */
+/* Closes a model. Everything that it describes becomes invalid. NULL is a no-op. */
 MICA_API void mica_foundation_close(mica_foundation *model);
 
-/* True if the path is a GGUF file, or a folder whose config.json names a model_type: a look, without a check. Never
+/* True if path is a GGUF file, or a folder whose config.json names a model_type. A quick look without checks; never
  * fails. */
 MICA_API bool mica_foundation_is(const char *path);
 
-/* Compares the names and shapes of all tensors with the description. MICA_E_FORMAT names the first tensor that is
- * missing, has another shape (both are said) or belongs to no network of the family. */
+/* Compares names and shapes of all tensors with the description. MICA_E_FORMAT: a tensor is missing, has another shape
+ * (the message gives both), or does not belong to the family's network; the message names the first one. */
 MICA_API MICA_CHECKED mica_status mica_foundation_check(const mica_foundation *model);
 
-/* What the model says of itself. */
+/* Description of the model. The model owns it. */
 MICA_API const mica_foundation_info *mica_foundation_describe(const mica_foundation *model);
 /* Positions to use: mica_foundation_config.context, or its default. */
 MICA_API int64_t mica_foundation_context(const mica_foundation *model);
-/* Its files. They belong to model; mica_weights_retain keeps them longer. */
+/* Weights of the model. The model owns them; mica_weights_retain keeps them longer. */
 MICA_API mica_weights *mica_foundation_weights(const mica_foundation *model);
 
 /* --- texts --- */
 
-/* Opens the model's tokenizer, from tokenizer.json of a folder or from the keys of a GGUF file; the caller destroys it.
- * MICA_E_NOT_FOUND if it has none; fails as mica_tokenizer_open does. */
+/* Opens the model's tokenizer: tokenizer.json of a folder, or keys of a GGUF file. The caller destroys it.
+ * MICA_E_NOT_FOUND: the model has no tokenizer. Otherwise the errors of mica_tokenizer_open. */
 MICA_API MICA_CHECKED mica_status mica_foundation_tokenizer(const mica_foundation *model,
                                                             struct mica_tokenizer **tokenizer);
-/* Opens the model's chat template, from chat_template.jinja or tokenizer_config.json of a folder or from the key
- * tokenizer.chat_template of a GGUF file; the caller destroys it. MICA_E_NOT_FOUND if it has none; fails as
- * mica_chat_template_create does. */
+/* Opens the model's chat template: chat_template.jinja or tokenizer_config.json of a folder, or the key
+ * tokenizer.chat_template of a GGUF file. The caller destroys it. MICA_E_NOT_FOUND: the model has no template.
+ * Otherwise the errors of mica_chat_template_create. */
 MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation *model,
                                                            struct mica_chat_template **chat_template);
 
@@ -201,22 +202,22 @@ MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation
 
 typedef struct mica_foundation_build {
   mica_value ids;             /* (B, T) i32 or i64 */
-  mica_value lengths;         /* (B) i32: positions of each sequence that count, the first ones; null: all */
-  const mica_kv_cache *cache; /* NULL: each sequence begins with ids, and nothing is kept */
-  int64_t layers;             /* blocks to build, the first ones; 0: all */
-  bool logits_of_last;        /* (B, V) of the last position that counts, else (B, T, V) of all */
-  bool hidden;                /* features (..., C) after the last norm, else logits */
+  mica_value lengths;         /* (B) i32: number of valid leading positions per sequence; null: all */
+  const mica_kv_cache *cache; /* NULL: each sequence starts with ids, and nothing is kept */
+  int64_t layers;             /* number of blocks to build, from the first; 0: all */
+  bool logits_of_last;        /* (B, V) of the last valid position only, else (B, T, V) */
+  bool hidden;                /* features (..., C) after the last norm instead of logits */
 } mica_foundation_build;
 
-/* The model's network in the graph of nn: logits, f32, or features. Its parameters are named as PyTorch would name them
- * ("layers.3.self_attn.q_proj.weight"), whatever the files' names are. Sticky as all builders are: errors stand in the
- * graph, MICA_E_UNSUPPORTED for a model that does not write texts. */
+/* Builds the model's network in nn's graph: f32 logits, or features. Parameters have PyTorch-style names
+ * ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like all builders. MICA_E_UNSUPPORTED in
+ * the graph: the model does not generate text. */
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,
                                             const mica_foundation_build *build);
 
-/* Reads the model's weights into a session that was made from nn's graph, after mica_foundation_network built it there.
- * Weights in blocks or in 16 bits become what the parameters are. Fails as mica_foundation_check and mica_nn_load_from
- * do. Blocks. */
+/* Reads the model's weights into a session made from nn's graph, after mica_foundation_network. Blocks and 16-bit
+ * weights are converted to the parameters' types. Blocks the caller. Errors as in mica_foundation_check and
+ * mica_nn_load_from. */
 MICA_API MICA_CHECKED mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn,
                                                        mica_session *session);
 

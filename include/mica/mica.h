@@ -1,64 +1,65 @@
-/* mica/mica.h: all of Mica's public API but mica/opencl.h, which alone needs the OpenCL headers.
+/* mica/mica.h: all public headers, except mica/opencl.h, which needs the OpenCL headers.
  *
- * Levels, each made of those above it; a program includes the lowest of the table that it uses.
+ * Levels: each header builds on those above it. A program includes the lowest ones that it uses. (E): experimental, see
+ * MICA_EXPERIMENTAL in mica/api.h.
  *
- *   status dtype shape            statuses and their sentences, element types, shapes
- *   device buffer tensor          an engine owns a device; queues order its work; tensors lie in its memory
+ *   status dtype shape            status codes and messages, element types, shapes
+ *   device buffer tensor          engines own a device; queues order work; tensors are views of device memory
  *   ops conv pool norm            operations on tensors, forward and backward: mica_op_gemm, mica_op_conv_fwd, ...
- *   kernel opencl                 kernels of your own; an engine on OpenCL objects of your own
+ *   kernel opencl                 your own kernels; engines on your own OpenCL objects
  *   graph nodes attention rnn     computations as graphs: builders, gradients
- *   index loss vision quant       indices; losses; boxes and pictures; integers that stand for real numbers
- *   sparse                        large tables, few rows of them read; sampled classes
- *   signal speech                 sound: spectra, mel features; from scores to text, and its errors
- *   session                       a graph compiled for a device, to be run again and again
- *   nn optim model                layers with named parameters, optimisers, networks known by name
- *   sequence generate             attention and recurrent layers; texts continued token by token
- *   onnx                          models in ONNX files: read, described, run
+ *   index loss vision quant       indices; losses; boxes and pictures; quantised values
+ *   sparse                        (E) large tables with few rows read per step; sampled classes
+ *   signal speech                 sound: spectra, mel features; decoding to text, and its errors
+ *   session                       a graph compiled for a device, to run repeatedly
+ *   nn optim model                layers with named parameters, optimisers, networks by name
+ *   sequence generate             attention and recurrent layers; text generation, beam search
+ *   onnx                          ONNX models: read, inspect, run, write
  *   batch data                    batches, datasets on disk, loaders
  *   train metric                  epochs, validation, metrics, checkpoints
- *   dist parallel                 several devices or machines that train one network
- *   tokenizer                     texts as token ids and back, tokenizer.json
- *   chat_template                 conversations as the text that a chat model reads
- *   sampler                       tokens drawn from logits
- *   run task report compare       tasks: data and settings become a folder with a trained network; runs side by side
- *   run_text run_recommend        texts and recommendations from runs
- *   run_convert                   exported, pruned and masked networks of runs
- *   transcribe                    sound to text as it comes
- *   compress                      smaller networks: weights and inputs of layers as integers
- *   blocks weights gguf           block types; published models' weights by name, whatever their files
- *   foundation                    published language models
- *   safetensors history io        weights, tables and pictures as files
- *   profile doctor tune cache     what a device's time goes to, whether it computes right, its fastest kernels
+ *   dist parallel                 one network trained on several devices or machines; parallel: (E)
+ *   tokenizer                     text to token ids and back, tokenizer.json
+ *   chat_template                 (E) conversations as text for chat models
+ *   sampler                       (E) tokens drawn from logits
+ *   run task report               tasks: data and settings become a folder with a trained network
+ *   run_text run_recommend        text and recommendations from runs
+ *   run_convert                   ONNX export, pruning and masking of runs
+ *   compare transcribe            (E) comparison of runs; streaming speech recognition
+ *   compress                      (E) quantisation and pruning
+ *   blocks weights gguf           (E) block types; weights of published models by name
+ *   foundation                    (E) published language models
+ *   safetensors history io        files of weights, tables and pictures
+ *   profile doctor tune cache     kernel times, correctness of a device, fastest kernels, disk cache
  *
- * Who only infers includes mica/model.h (mica/nn.h and mica/nodes.h for a network of its own): mica_engine_create,
- * mica_model_create, mica_nn_load, mica_tensor_upload, mica_session_run, mica_tensor_download. Who wants a portable
- * BLAS and cuDNN includes mica/ops.h, mica/conv.h, mica/pool.h and mica/norm.h. Who has a training loop of his own
- * includes mica/optim.h.
+ * For inference, include mica/model.h, and mica/nn.h with mica/nodes.h for a network of your own: mica_engine_create,
+ * mica_model_create, mica_nn_load, mica_tensor_upload, mica_session_run, mica_tensor_download. For a portable BLAS and
+ * cuDNN, include mica/ops.h, mica/conv.h, mica/pool.h and mica/norm.h. For a training loop of your own, include
+ * mica/optim.h.
  *
- * Names are mica_<noun>_<verb>; builders of a graph's values are mica_<op> (mica_relu), operations on tensors
- * mica_op_<op>, or mica_op_<op>_<pass> where an op has a backward pass. An enumerator of the type mica_<noun> is
- * MICA_<NOUN>_<NAME>, and MICA_<NOUN>_LIST is the X-macro that lists them; only statuses (MICA_OK, MICA_E_<NAME>) and
- * dtypes (MICA_F32) are shorter.
+ * Names. Functions are mica_<noun>_<verb>. Builders of graph values are mica_<op> (mica_relu). Operations on tensors
+ * are mica_op_<op>, or mica_op_<op>_<pass> if the op has a backward pass. Enumerators of a type mica_<noun> are
+ * MICA_<NOUN>_<NAME>, listed by the X-macro MICA_<NOUN>_LIST. Only statuses (MICA_OK, MICA_E_<NAME>) and dtypes
+ * (MICA_F32) are shorter.
  *
- * Ownership. What create (or open) makes, destroy (or close) releases, and destroy(NULL) does nothing. Pointers that
- * other functions return belong to the object asked and are valid as long as it is, unless they say otherwise; texts
- * and arrays "the caller's to mica_free" are the caller's. Arguments are read during the call, and kept only where the
- * function says so. NULL is MICA_E_INVALID to what returns a status, and gives a null value where a value is returned;
- * functions that look at an object want one. What is made from an engine is destroyed before it. Pointers that results
- * are stored through are written on success alone.
+ * Ownership. Destroy (or close) what you create (or open). destroy(NULL) does nothing. Pointers returned by other
+ * functions belong to the object and are valid as long as it is, unless the contract differs. "The caller's to
+ * mica_free" means that the caller must free the text or array. Arguments are read during the call; a function that
+ * keeps one says so. A NULL argument gives MICA_E_INVALID, or a null value from functions that return values. Functions
+ * that only query an object require one. Destroy everything created from an engine before the engine. Results are
+ * written through pointers on success only.
  *
  * Threads. Each header says which calls may run at the same time on one object. Different objects are independent:
- * several threads may work on one engine, each with queues, graphs, sessions and networks of its own.
+ * several threads may use one engine, each with its own queues, graphs, sessions and networks.
  *
- * Zeros. Structures named ..._config are zero-initialised, or filled by ..._config_default() where there is one: a zero
- * field always means the default, so that fields added later never break a caller, and NULL means all defaults.
- * MICA_ZERO is a real zero where 0 stands for something else. What has no default says so where it stands.
+ * Zeros. Zero-initialise structures named ..._config, or use ..._config_default() if it exists. A zero field always
+ * means the default, so new fields never break a caller. NULL means all defaults. "0: 64" in a comment says that 0
+ * means 64. MICA_ZERO is a real zero if 0 stands for something else. Fields without a default say so.
  *
- * Binary compatibility. Within a minor version (0.5.x), which the shared library's name carries, no structure,
- * enumerator or signature changes, and functions may be added. A new minor version may add fields and enumerators, and
- * programs are compiled anew for it; source code goes on compiling where it initialises structures by name. Counters
- * and descriptions of devices grow within a minor version too: the functions that fill mica_stats and mica_device_info
- * take the size that the program was compiled with. */
+ * Binary compatibility. Within a minor version (0.5.x), which is part of the shared library's name, structures,
+ * enumerators and signatures do not change; functions may be added. A new minor version may add fields and enumerators;
+ * recompile programs for it. Source code continues to compile if it initialises structures by name. mica_stats and
+ * mica_device_info may grow within a minor version: the functions that fill them take the size that the program was
+ * compiled with. */
 #ifndef MICA_H
 #define MICA_H
 

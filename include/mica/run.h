@@ -37,9 +37,10 @@ typedef struct mica_run_config {
   const char *folder;          /* folder to fill; NULL: the run writes nothing */
   const mica_setting *settings;
   size_t setting_count;
-  /* Continues the run in the folder. data, task and settings may be left out. Only the setting "epochs" may change: if
-   * the run has already trained for that number of epochs or more, it ends with the epochs that it has. MICA_E_STATE:
-   * the data were left out and have changed since, or another process trains in the folder. */
+  /* Continues the run in the folder. data, task and settings may be left out. Settings may change, except fixed ones
+   * (mica_setting_row.fixed). If the run has already trained for the new number of epochs or more, it ends with the
+   * epochs that it has. MICA_E_STATE: the data were left out and have changed since, or another process trains in the
+   * folder. */
   bool resume;
   mica_train_fn *report;
   void *user;

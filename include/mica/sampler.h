@@ -48,11 +48,11 @@ typedef struct mica_logit_bias {
   float bias;
 } mica_logit_bias;
 
-/* The defaults are llama.cpp's, except that DRY looks at the last 4,096 tokens and knows no breakers. */
+/* Configuration. Defaults are llama.cpp's, except that DRY looks at the last 4,096 tokens and has no breakers. */
 typedef struct mica_sampler_config {
   uint64_t seed;
-  double temperature;          /* 0: 0.8; MICA_ZERO: the best token, nothing is drawn */
-  double temperature_range;    /* 0: the temperature does not change with the entropy */
+  double temperature;          /* 0: 0.8; MICA_ZERO: take the best token */
+  double temperature_range;    /* 0: the temperature does not depend on the entropy */
   double temperature_exponent; /* 0: 1 */
   double top_p;                /* 0: 0.95; 1: off */
   double min_p;                /* 0: 0.05; MICA_ZERO: off */
@@ -71,14 +71,14 @@ typedef struct mica_sampler_config {
   int64_t dry_allowed_length;  /* tokens; 0: 2 */
   const int32_t *dry_breakers; /* tokens that end a repetition (newlines, quotes) and are never penalised */
   size_t dry_breaker_count;
-  const mica_logit_bias *logit_bias; /* several entries of one token are summed */
+  const mica_logit_bias *logit_bias; /* several entries for a token are summed */
   size_t logit_bias_count;
-  /* Names of steps with commas between, for another order: "top_k,temperature". Steps that it does not name are off.
-   * NULL: penalties,dry,top_n_sigma,top_k,typical,top_p,min_p,xtc,temperature */
+  /* Order of steps, comma-separated: "top_k,temperature". Steps that are not named are off. NULL:
+   * penalties,dry,top_n_sigma,top_k,typical,top_p,min_p,xtc,temperature */
   const char *order;
 } mica_sampler_config;
 
-/* A token that was left, and the log of its probability among those left. */
+/* A remaining token, and the log of its probability among the remaining ones. */
 typedef struct mica_candidate {
   int32_t token;
   double logprob;
@@ -86,30 +86,29 @@ typedef struct mica_candidate {
 
 typedef struct mica_sampler mica_sampler;
 
-/* Copies the config; NULL means all defaults. MICA_E_INVALID names a field that is out of range, or a name in `order`
- * that is unknown or stands twice. */
+/* Creates a sampler. Copies the config; NULL: all defaults. MICA_E_INVALID: a field is out of range, or a name in
+ * `order` is unknown or occurs twice; the message names it. */
 MICA_API MICA_CHECKED mica_status mica_sampler_create(const mica_sampler_config *config, mica_sampler **sampler);
 /* NULL is a no-op. */
 MICA_API void mica_sampler_destroy(mica_sampler *sampler);
 
-/* Draws a token for the present position; does not accept it, so a second call with the same logits gives the same
- * token. `mask` has a bit per token, token t in bit t % 32 of word t / 32; tokens with 0 are left out. NULL allows all.
- * `logprob`, if not NULL, gets log softmax(logits) of the token as the model has it: of the whole vocabulary, before
- * mask and steps. Allocates on the first call, and when a vocabulary is larger than those before.
+/* Draws a token for the current position without accepting it: a second call with the same logits gives the same token.
+ * `mask` has one bit per token (token t is bit t % 32 of word t / 32); tokens with 0 are excluded. NULL allows all.
+ * *logprob (logprob may be NULL) receives log softmax(logits) of the token over the whole vocabulary, before mask and
+ * steps. Allocates at the first call, and when the vocabulary grows. *token and *logprob are written on success only.
  *
- * MICA_E_NUMERIC if a logit is not finite, with its token and the position. MICA_E_INVALID if mask and logit_bias leave
- * no token, or if an id of logit_bias or an accepted token in a window is outside of the vocabulary. *token and
- * *logprob are written on success alone. */
+ * MICA_E_NUMERIC: a logit is not finite; the message names token and position. MICA_E_INVALID: mask and logit_bias
+ * exclude all tokens, or an id in logit_bias or an accepted token in a window is outside the vocabulary. */
 MICA_API MICA_CHECKED mica_status mica_sampler_draw(mica_sampler *sampler, const float *logits, int64_t vocabulary,
                                                     const uint32_t *mask, int32_t *token, float *logprob);
-/* What the last successful draw chose from, *count entries; NULL and 0 before the first. Lives until the next draw.
- * Best first if top_k, top_p or xtc is on, by id otherwise. */
+/* Tokens that the last successful draw chose from, *count of them; NULL and 0 before the first draw. Valid until the
+ * next draw. Best first if top_k, top_p or xtc is on, else by id. */
 MICA_API const mica_candidate *mica_sampler_candidates(const mica_sampler *sampler, size_t *count);
 
-/* Appends a token, of the prompt or drawn, to the history that penalties and DRY look at; advances the position. Any
- * id is taken; draw refuses those outside of the vocabulary. NULL is a no-op. */
+/* Accepts a token of the prompt or a drawn one: appends it to the history of penalties and DRY, and advances the
+ * position. Any id is accepted; draw refuses ids outside the vocabulary. NULL is a no-op. */
 MICA_API void mica_sampler_accept(mica_sampler *sampler, int32_t token);
-/* Forgets the history: the sampler is as it was created. NULL is a no-op. */
+/* Clears the history; the sampler is as new. NULL is a no-op. */
 MICA_API void mica_sampler_reset(mica_sampler *sampler);
 
 MICA_END_DECLS

@@ -1,5 +1,5 @@
-/* mica/sparse.h: large tables of which a step reads few rows: bags of embeddings, products of pairs, and losses over
- * many classes that use a sample of them. The gradient of a table covers only the rows that were read;
+/* mica/sparse.h: large tables with few rows read per step: bags of embeddings, products of pairs, and losses over many
+ * classes that use a sample of them. The gradient of a table covers only the rows that were read;
  * mica_optimizer_config.rows updates only these.
  *
  * Letters for shapes, and sticky errors, as in mica/nodes.h. Threads: as in mica/graph.h. */
