@@ -196,10 +196,10 @@ static mica_status read_task(const mica__config_source *f, const mica__family *f
   i->task = family->task;
   if (first.kind != MICA__CONFIG_TEXT || first.text.length < n) return MICA_OK;
   if (memcmp(first.text.bytes + first.text.length - n, ending, n) != 0) return MICA_OK;
-  const mica__config_value labels = mica__config_find(f, "id2label", "");
   i->task = MICA_FOUNDATION_TASK_CLASSIFY;
   i->classes = 2;
 #if MICA_WITH_CJSON
+  const mica__config_value labels = mica__config_find(f, "id2label", "");
   if (labels.kind == MICA__CONFIG_OBJECT) i->classes = cJSON_GetArraySize(labels.item);
 #endif
   return MICA_OK;
