@@ -1,4 +1,4 @@
-/* Beam search: two sessions, one that reads sources and one that makes a token of each hypothesis, on the same caches.
+/* Beam search: two sessions on the same caches, one that reads sources and one that makes a token of each hypothesis.
  * Letters: B sources, K hypotheses of each, N = B K, V tokens. */
 #include "nn/generate.h"
 
@@ -11,14 +11,14 @@
 
 /* State of the hypotheses, shared by both sessions. */
 #define TOKEN "beam.token"       /* (N) i32: the last token, which is not in the caches yet */
-#define PARENT "beam.parent"     /* (N) i32: the hypothesis whose caches it goes on from */
-#define POSITION "beam.position" /* (N) i32: how many positions the caches hold */
-#define LENGTH "beam.length"     /* (B, K) i32: its tokens, the end too */
-#define SCORE "beam.score"       /* (B, K) f32: its log probability */
+#define PARENT "beam.parent"     /* (N) i32: the hypothesis whose caches it continues */
+#define POSITION "beam.position" /* (N) i32: number of positions in the caches */
+#define LENGTH "beam.length"     /* (B, K) i32: number of its tokens, including the end */
+#define SCORE "beam.score"       /* (B, K) f32: log probability */
 #define LIMIT "beam.limit"       /* (B) i32 */
-#define SOURCE "beam.source"     /* (B) i32: tokens of the source */
+#define SOURCE "beam.source"     /* (B) i32: number of tokens of the source */
 
-/* The log probability of what cannot be: sums of it stay finite, and below all others. */
+/* Log probability of an impossible continuation. Sums of it stay finite and below all others. */
 #define NEVER (-1e30)
 
 struct mica_beam_search {
@@ -27,27 +27,27 @@ struct mica_beam_search {
   mica_beam_config config;
   mica__generation step, reading;
   int64_t hypotheses, vocabulary;                 /* N, V */
-  mica_tensor *ids[MICA__GENERATE_BUCKETS];       /* feeds of sources, of 2^i positions */
+  mica_tensor *ids[MICA__GENERATE_BUCKETS];       /* feeds of sources with 2^i positions */
   mica_tensor *lengths, *limits;                  /* (B) i32 */
   int32_t *padded, *short_lengths, *short_limits; /* (B, context), (B), (B) on the host */
-  int32_t *choices;         /* of each step the tokens (N), and whose continuations they are (N) */
-  float *log_probabilities; /* (B, K) */
-  mica_event *events[2];    /* of the choices under way, by parity of the step */
+  int32_t *choices;                               /* per step: tokens (N), then the parents that they continue (N) */
+  float *log_probabilities;                       /* (B, K) */
+  mica_event *events[2];                          /* downloads in flight, by parity of the step */
 };
 
 /* --- graphs --- */
 
-/* The hypotheses of a step, before they are parted. */
+/* Hypotheses of a step. */
 typedef struct beams {
-  mica_value token;         /* (B, K, 1) i32; null: nothing is written yet */
+  mica_value token;         /* (B, K, 1) i32; null: there are no tokens yet */
   mica_value length, score; /* (B, K, 1): i32, f32 */
   mica_value limit;         /* (B, 1, 1) i32 */
 } beams;
 
 static mica_value number_of(mica_graph *graph, double value) { return mica_scalar(graph, MICA_I32, value); }
 
-/* Log probabilities (B, K, V) of continuations: an end is followed by the end alone, at no cost; the last token that
- * the limit allows is the end. */
+/* Log probabilities (B, K, V) of continuations. After an end only the end follows, at no cost. The last token within
+ * the limit must be the end. */
 static mica_value continue_beams(const mica_beam_search *s, mica_value logits, const beams *b) {
   mica_graph *graph = logits.graph;
   const mica_beam_config *c = &s->config;
@@ -62,7 +62,7 @@ static mica_value continue_beams(const mica_beam_search *s, mica_value logits, c
   return mica_where(mica_equal(b->token, end), still, p);
 }
 
-/* The indices (B, K) of the best of (B, K V). */
+/* Indices (B, K) of the best continuations of (B, K V). */
 static mica_value choose(const mica_beam_search *s, mica_value scores) {
   const mica_beam_config *c = &s->config;
   scores = mica_reshape(scores, MICA_SHAPE(c->batch, c->beams * s->vocabulary));
@@ -87,7 +87,7 @@ static states make_states(const mica_beam_search *s, mica_graph *graph) {
                   .source = mica_parameter(graph, SOURCE, MICA_I32, sources)};
 }
 
-/* Keeps the best continuations. The result is what the host learns of them: tokens, then parents, (2, N). */
+/* Keeps the best continuations. Returns what the host needs: tokens, then parents, (2, N). */
 static mica_value keep_best(const mica_beam_search *s, mica_value logits, const beams *b, const states *to) {
   const mica_beam_config *c = &s->config;
   mica_graph *graph = logits.graph;
@@ -112,7 +112,7 @@ static mica_value keep_best(const mica_beam_search *s, mica_value logits, const 
   return mica_concat(rows, 2, 0);
 }
 
-/* The vocabulary by the logits' shape; false, having said so, where they have another one. */
+/* Takes the vocabulary from the logits' shape. False, with an error, if the shape is wrong. */
 static bool take_logits(mica_beam_search *s, mica_value logits) {
   const mica_shape shape = mica_value_shape(logits);
   if (mica_value_is_null(logits)) return false;
@@ -130,7 +130,8 @@ static bool take_logits(mica_beam_search *s, mica_value logits) {
   return mica_graph_status(logits.graph) == MICA_OK;
 }
 
-/* A source is read, and the first token of its targets found: all but the first hypothesis are none yet. */
+/* Builds the graph that reads sources and finds the first token of targets. Only the first hypothesis is possible at
+ * first. */
 static mica_value build_reading(mica_beam_search *s, mica_graph *graph, mica_nn *nn, const states *to) {
   const mica_beam_config *c = &s->config;
   const mica_kv_cache cache = {.batch = s->hypotheses, .length = c->context, .beams = c->beams};
@@ -209,7 +210,7 @@ static mica_status make(mica_beam_search *s, mica__generation *g, bool reading, 
 
 static mica_status start(mica_beam_search *s) {
   MICA_TRY(allocate(s));
-  /* A step lacks the encoder. */
+  /* The step does not contain the encoder. */
   MICA_TRY(make(s, &s->reading, true, s->config.share));
   return make(s, &s->step, false, s->reading.session);
 }
@@ -238,7 +239,7 @@ mica_status mica_beam_search_create(mica_engine *engine, const mica_beam_config 
   return status;
 }
 
-/* Waits for choices under way, whose memory is the search's. */
+/* Waits for downloads in flight into the search's memory. */
 static mica_status forget_pending(mica_beam_search *s) {
   mica_status status = MICA_OK;
   for (int i = 0; i < 2; i++) {
@@ -286,7 +287,7 @@ static mica_status check_source(const mica_beam_search *s, const int32_t *ids, i
   return MICA_OK;
 }
 
-/* Queues the download of the choices that the session just made, those of step t. */
+/* Queues the download of the choices of step t. */
 static mica_status fetch(mica_beam_search *s, const mica__generation *g, int64_t t) {
   const size_t each = 2 * (size_t)s->hypotheses;
   MICA_TRY(mica_tensor_download_async(s->queue, mica_session_output(g->session, 0), s->choices + (size_t)t * each,
@@ -294,7 +295,7 @@ static mica_status fetch(mica_beam_search *s, const mica__generation *g, int64_t
   return mica_queue_flush(s->queue);
 }
 
-/* Queues the run that reads the sources; what the batch has more of is a token each, and ends at once. */
+/* Queues the run that reads the sources. Unused rows of the batch hold one token and end at once. */
 static mica_status read_sources(mica_beam_search *s, const int32_t *ids, const int32_t *lengths, int64_t row,
                                 const int32_t *limits, int64_t count) {
   const int64_t batch = s->config.batch;
@@ -326,7 +327,8 @@ static bool have_ended(const mica_beam_search *s, int64_t t) {
   return true;
 }
 
-/* Steps until all have ended, each queued before the one before it is known; *last is the last one that counts. */
+/* Runs steps until all hypotheses have ended. Each step is queued before the previous one is known. *last is the last
+ * valid step. */
 static mica_status search(mica_beam_search *s, int64_t *last) {
   int64_t most = 1;
   for (int64_t b = 0; b < s->config.batch; b++) most = mica__max(most, s->short_limits[b]);

@@ -6,7 +6,7 @@
 #include <mica/parallel.h>
 #include <string.h>
 
-/* Ranks draw apart by a number that replicas, whose draws begin at multiples of 2^32, do not reach. */
+/* Ranks draw different numbers by adding this; draws of replicas begin at multiples of 2^32 and do not reach it. */
 #define RANK_DRAWS 48
 
 static mica_communicator *ranks_of(const mica_nn *nn) { return nn->config.tensor_ranks; }
@@ -29,7 +29,7 @@ mica_value mica__nn_fan_out(mica_nn *nn, mica_value x) {
   return mica_parallel_enter(x, ranks_of(nn), nn->sums++);
 }
 
-/* Parameters from `first` on are parts along their axis. */
+/* Marks parameters from `first` on as parts along their axis. */
 static void divide(mica_nn *nn, size_t first, int32_t axis, const int64_t sections[MICA__DIVISION_SECTIONS]) {
   mica__division d = {.axis = axis};
   for (int32_t s = 0; s < MICA__DIVISION_SECTIONS && sections[s] > 0; s++) d.sections[d.count++] = sections[s];
@@ -52,7 +52,7 @@ mica_value mica__nn_rows(mica_nn *nn, const char *name, mica_value x, int64_t in
   mica_dense_config how = config ? *config : (mica_dense_config){0};
   const bool biased = !how.no_bias;
   const size_t first = nn->parameter_count;
-  how.no_bias = true; /* it is added once, to the sum */
+  how.no_bias = true; /* added once, to the sum */
   mica_value y = mica_nn_dense(nn, name, x, units, &how);
   if (mica_value_is_null(y)) return y;
   divide(nn, first, 1, (int64_t[MICA__DIVISION_SECTIONS]){inner});

@@ -31,12 +31,12 @@ static mica_status save(const mica_nn *nn, mica_session *session, const char *pa
   return status;
 }
 
-/* True if the file's tensor is one of 16 bits that an f32 one holds exactly. */
+/* True if the file's tensor has 16 bits and an f32 tensor holds it exactly. */
 static bool widens(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
   return (entry->dtype == MICA_BF16 || entry->dtype == MICA_F16) && mica_tensor_dtype(tensor) == MICA_F32;
 }
 
-/* MICA_E_FORMAT, saying how the file's tensor differs from this one; MICA_OK if it does not. */
+/* MICA_E_FORMAT, with the difference between the file's tensor and this one, or MICA_OK. */
 static mica_status compare(const char *path, const char *name, const mica_safetensors_entry *entry,
                            const mica_tensor *tensor, const mica__division *d) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -65,7 +65,7 @@ static mica_status fill(mica_tensor *tensor, const mica_safetensors_entry *entry
   return status;
 }
 
-/* Fills a tensor from the file's, or from this rank's part of it. */
+/* Fills a tensor from the file's tensor, or from this rank's part of it. */
 static mica_status fill_part(const mica_nn *nn, size_t index, mica_tensor *tensor,
                              const mica_safetensors_entry *entry) {
   const mica__division *d = mica__nn_division(nn, index);
@@ -101,7 +101,7 @@ static bool reads(mica__nn_extent which, const mica_nn_parameter_info *info) {
   return which == MICA__NN_WHOLE || (info->role == MICA_NN_ROLE_OPTIMIZER) == (which == MICA__NN_OPTIMISER);
 }
 
-/* Compares the tensors, or changes them. *missing: the number that the file lacks; NULL: none may be missing. */
+/* Compares or fills the tensors. *missing: number of tensors that the file lacks; NULL: none may be missing. */
 static mica_status take(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                         const mica_safetensors *file, bool changes, size_t *missing) {
   size_t lacking = 0;

@@ -1,4 +1,4 @@
-/* nn/file.h: the weights and the state of networks in safetensors files. */
+/* nn/file.h: weights and state of networks in safetensors files. */
 #ifndef MICA_NN_FILE_H
 #define MICA_NN_FILE_H
 
@@ -6,8 +6,8 @@
 
 #include <mica/nn.h>
 
-/* What a file is read for: a network without the optimiser's state; with it; without it, but with moving averages in
- * place of the weights that have one; the optimiser's state alone. */
+/* What to read from a file: the network without the optimiser's state; everything; the network, with moving averages
+ * instead of weights that have one; the optimiser's state only. */
 typedef enum mica__nn_extent {
   MICA__NN_WEIGHTS,
   MICA__NN_WHOLE,
@@ -15,7 +15,7 @@ typedef enum mica__nn_extent {
   MICA__NN_OPTIMISER
 } mica__nn_extent;
 
-/* Adds the parameters of a network that the session has: weights and state if `network`, the optimiser's state if
+/* Adds a network's parameters that the session has: weights and state if `network`, the optimiser's state if
  * `optimiser`. Blocks. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
                              mica__weights *parts);

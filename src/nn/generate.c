@@ -1,4 +1,4 @@
-/* Generators: two sessions, one that reads prompts and one that makes a token, on the same caches. */
+/* Generators: two sessions on the same caches, one that reads prompts and one that makes a token. */
 #include "nn/generate.h"
 
 #include "base/arith.h"
@@ -12,8 +12,8 @@
 
 /* State of the sequences, shared by both sessions. */
 #define TOKEN "generate.token"       /* (B) i32: the last token, which is not in the caches yet */
-#define POSITION "generate.position" /* (B) i32: how many positions the caches hold */
-#define STEP "generate.step"         /* i64: of random numbers */
+#define POSITION "generate.position" /* (B) i32: number of positions in the caches */
+#define STEP "generate.step"         /* i64: step of random numbers */
 #define HELD "generate.held"         /* (B, V) f32 */
 
 #define BUCKETS MICA__GENERATE_BUCKETS
@@ -26,19 +26,19 @@ struct mica_generator {
   mica_generator_config config;
   phase step, prompt;
   int64_t vocabulary;
-  mica_tensor *ids[BUCKETS], *lengths; /* feeds of prompts, of 2^i positions */
+  mica_tensor *ids[BUCKETS], *lengths; /* feeds of prompts with 2^i positions */
   int32_t *padded;                     /* (batch, context) */
-  int32_t *history;                    /* (batch, context + 1): the tokens of each sequence */
-  int64_t *counts;                     /* how many of these there are */
+  int32_t *history;                    /* (batch, context + 1): tokens of each sequence */
+  int64_t *counts;                     /* number of tokens in history */
   int32_t *shorts;                     /* counts as i32 */
-  int32_t *tokens[2];                  /* the host's memory for tokens under way */
+  int32_t *tokens[2];                  /* host memory for tokens in flight */
   mica_event *events[2];
-  int now;      /* which of these is the next one */
-  bool pending; /* it is under way */
+  int now;      /* index of the next one */
+  bool pending; /* a download is in flight */
   bool prompted;
 };
 
-/* --- what generators and searches share --- */
+/* --- shared by generators and beam searches --- */
 
 mica_status mica__generation_begin(mica__generation *p, const mica_nn_config *config) {
   MICA_TRY(mica_graph_create(&p->graph));
@@ -71,13 +71,13 @@ int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions) {
 
 static bool is_penalised(const mica_sampling *s) { return s->repetition != 0 && s->repetition != 1; }
 
-/* held with the tokens (B, n) noted. */
+/* held, with the tokens (B, n) marked. */
 static mica_value note_tokens(mica_value held, mica_value tokens) {
   mica_value ones = mica_cast(mica_full_like(tokens, 1), MICA_F32);
   return mica_scatter_elements(held, tokens, ones, 1, MICA_SCATTER_MAX);
 }
 
-/* Tokens held after this run: of a prompt those of ids below its lengths, else the last one too. */
+/* Tokens held after this run: a prompt's valid ids, else also the last token. */
 static mica_value held_tokens(const mica_generator *g, mica_graph *graph, mica_value ids, mica_value lengths,
                               int64_t vocabulary) {
   mica_shape shape = MICA_SHAPE(g->config.batch, vocabulary);
@@ -93,7 +93,7 @@ static mica_value held_tokens(const mica_generator *g, mica_graph *graph, mica_v
   return now;
 }
 
-/* The network on ids, a token of its logits, and the state that follows. Returns the token, (B). */
+/* Builds the network on ids, the draw of a token from its logits, and the next state. Returns the token, (B). */
 static mica_value build(mica_generator *g, phase *p, mica_value ids, mica_value position, mica_value lengths) {
   const mica_generator_config *c = &g->config;
   const mica_kv_cache cache = {.batch = c->batch,
@@ -153,18 +153,18 @@ static mica_status upload(mica_generator *g, const char *name, const void *data,
   return tensor ? mica_tensor_upload(g->queue, tensor, data, bytes) : MICA_OK;
 }
 
-/* Options between these have a reciprocal in f32, and do not take logits below 1e8 out of its range. */
+/* Options in this range have a reciprocal in f32 and keep logits below 1e8 finite. */
 #define LEAST_OPTION 1e-30
 #define MOST_OPTION 1e30
 
-/* An option as the graphs take it; 0 stands for 1. */
+/* An option as a parameter of the graphs; 0 means 1. */
 static float option(double value) { return value == 0 ? 1 : (float)fmin(fmax(value, LEAST_OPTION), MOST_OPTION); }
 
-/* Options that the graphs have. */
+/* Uploads the options. */
 static mica_status upload_options(mica_generator *g) {
   const mica_sampling *s = &g->config.sampling;
   const float temperature = option(s->temperature), repetition = option(s->repetition);
-  /* Shares that add up to 1 end below or above it by rounding. */
+  /* Probabilities that sum to 1 may sum to slightly less or more after rounding. */
   const float top_p = s->top_p == 0 || s->top_p == 1 ? 2 : option(s->top_p);
   const int32_t top_k = (int32_t)(s->top_k == 0 ? INT32_MAX : mica__min(s->top_k, INT32_MAX));
   MICA_TRY(upload(g, MICA__GENERATE_TEMPERATURE, &temperature, sizeof temperature));
@@ -214,7 +214,7 @@ mica_status mica_generator_create(mica_engine *engine, const mica_generator_conf
   return status;
 }
 
-/* Waits for tokens under way, whose memory is the generator's. */
+/* Waits for downloads in flight into the generator's memory. */
 static void forget_pending(mica_generator *g) {
   for (int i = 0; i < 2; i++) {
     mica__attempt_begin();
@@ -244,14 +244,14 @@ void mica_generator_destroy(mica_generator *g) {
 
 /* --- runs --- */
 
-/* Queues the download of what the session just made, as number `which`. */
+/* Queues the download of the session's tokens into buffer `which`. */
 static mica_status fetch(mica_generator *g, const phase *p, int which) {
   const size_t bytes = (size_t)g->config.batch * sizeof **g->tokens;
   return mica_tensor_download_async(g->queue, mica_session_output(p->session, 0), g->tokens[which], bytes,
                                     &g->events[which]);
 }
 
-/* Queues the run that reads the histories, and the download of the tokens behind them. */
+/* Queues the run that reads the histories, and the download of the next tokens. */
 static mica_status read_histories(mica_generator *g) {
   const int64_t batch = g->config.batch, row = g->config.context + 1;
   int64_t longest = 0, positions = 0;
@@ -275,7 +275,7 @@ static mica_status read_histories(mica_generator *g) {
   return MICA_OK;
 }
 
-/* Leaves the last `window` tokens of the histories that are longer than the context. */
+/* Cuts histories that are longer than the context to their last `window` tokens. */
 static void cut_histories(mica_generator *g) {
   const int64_t row = g->config.context + 1, window = g->config.window;
   for (int64_t b = 0; b < g->config.batch; b++) {
@@ -314,7 +314,7 @@ mica_status mica_generator_prompt(mica_generator *g, const int32_t *ids, const i
     memcpy(g->history + b * own, ids + b * row + lengths[b] - kept, (size_t)kept * sizeof *ids);
     g->counts[b] = kept;
   }
-  /* Seeds that differ by one are far apart. */
+  /* Makes seeds that differ by one give unrelated numbers. */
   const int64_t first =
       (int64_t)(mica__hash_bytes((mica__hash){0, 0}, &g->config.sampling.seed, sizeof g->config.sampling.seed).low >>
                 2);
@@ -324,14 +324,14 @@ mica_status mica_generator_prompt(mica_generator *g, const int32_t *ids, const i
   return MICA_OK;
 }
 
-/* True if the sequences have room for the token under way and for the one behind it. */
+/* True if sequences have room for the token in flight and the next one. */
 static bool has_room(const mica_generator *g) {
   for (int64_t b = 0; b < g->config.batch; b++)
     if (g->counts[b] + 1 > g->config.context) return false;
   return true;
 }
 
-/* The tokens under way to ids and the histories, having queued the run behind them. */
+/* Queues the next run, then appends the tokens in flight to ids and the histories. */
 static mica_status advance(mica_generator *g, int32_t *ids) {
   const int now = g->now;
   const bool ahead = has_room(g);
@@ -359,7 +359,7 @@ mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
   if (!g->prompted) return mica__fail(MICA_E_STATE, "mica_generator_next: no prompt was given");
   if (!g->pending) return mica__fail(MICA_E_STATE, "the context of %lld tokens is full", (long long)g->config.context);
   const mica_status status = advance(g, ids);
-  /* The caches hold what the histories do not, or less: only a prompt begins anew. */
+  /* Caches and histories differ now; only a prompt can restart. */
   if (status != MICA_OK) {
     forget_pending(g);
     g->prompted = false;

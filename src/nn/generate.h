@@ -1,4 +1,4 @@
-/* nn/generate.h: what a generator's graphs have in common. */
+/* nn/generate.h: shared by generators and beam searches. */
 #ifndef MICA_NN_GENERATE_H
 #define MICA_NN_GENERATE_H
 
@@ -13,19 +13,20 @@ typedef struct mica__generation {
   mica_nn *nn;
   mica_session *session;
 } mica__generation;
-/* Makes graph and network, to be built in; and the session of `outputs` of them, on weights and states of `share`. */
+/* begin creates graph and network to build in. end creates the session of `outputs`, which uses weights and states of
+ * `share`. */
 mica_status mica__generation_begin(mica__generation *generation, const mica_nn_config *config);
 mica_status mica__generation_end(mica__generation *generation, mica_engine *engine, const mica_value *outputs,
                                  size_t count, mica_session *share);
 void mica__generation_drop(mica__generation *generation);
 
-/* What is read first is padded to 16 positions, 32, ... or the whole context. Returns the number of the bucket. */
+/* Pads a prompt to 16 positions, 32, ... or the whole context. Returns the number of the bucket. */
 #define MICA__GENERATE_SHORTEST 16
 #define MICA__GENERATE_BUCKETS 32
 int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions);
 
-/* Parameters of the graphs beside the network's. What is chosen at a prompt is no constant, so that kernels do not
- * depend on it. */
+/* Parameters of the graphs that do not belong to the network. Options of a prompt are parameters, not constants, so
+ * that kernels do not depend on them. */
 #define MICA__GENERATE_TEMPERATURE "generate.temperature"
 #define MICA__GENERATE_TOP_K "generate.top_k"
 #define MICA__GENERATE_TOP_P "generate.top_p"
@@ -34,15 +35,15 @@ int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions);
 typedef struct mica__sampler {
   const mica_sampling *sampling;
   int64_t batch;
-  mica_value step; /* i64, counts */
-  mica_value held; /* (B, V) f32, above 0 for tokens that a sequence holds; null where repetition does nothing */
+  mica_value step; /* i64, counts steps */
+  mica_value held; /* (B, V) f32, positive for tokens that a sequence holds; null without a repetition penalty */
 } mica__sampler;
 
 static inline bool mica__is_greedy(const mica_sampling *s) {
   return (s->temperature == 0 && signbit(s->temperature)) || s->top_k == 1;
 }
 
-/* A token of each row of logits (B, V): (B), i32. */
+/* Draws a token per row of logits (B, V): (B), i32. */
 mica_value mica__sample(mica_value logits, const mica__sampler *sampler);
 
 #endif

@@ -1,4 +1,4 @@
-/* A token drawn from logits, in a graph. */
+/* Draws a token from logits, in a graph. */
 #include "nn/generate.h"
 
 #include "ir/graph.h"
@@ -7,14 +7,14 @@
 #include <mica/index.h>
 #include <mica/nodes.h>
 
-/* Below 1 by so much that a sum times it is below the sum. */
+/* Just below 1, so that a sum times it is smaller than the sum. */
 #define JUST_BELOW_ONE 0.9999998
 
 static mica_value option(mica_graph *graph, const char *name, mica_dtype dtype) {
   return mica_parameter(graph, name, dtype, MICA_SCALAR);
 }
 
-/* Logits of tokens that are held come nearer to none. */
+/* Reduces the logits of tokens that are held. */
 static mica_value penalise(mica_value logits, mica_value held) {
   mica_value by = option(logits.graph, MICA__GENERATE_REPETITION, MICA_F32);
   mica_value zero = mica_scalar(logits.graph, MICA_F32, 0);
@@ -22,14 +22,15 @@ static mica_value penalise(mica_value logits, mica_value held) {
   return mica_where(mica_greater(held, zero), lower, logits);
 }
 
-/* A seed by which mica_random_uniform draws the same numbers in all graphs: its key is the seed and, times this factor,
- * the number of values that the graph has. A text may go on in the graph of prompts or in that of tokens. */
+/* A seed with which mica_random_uniform draws the same numbers in all graphs. Its key combines the seed with this
+ * factor times the number of values in the graph. A text may continue in the graph of prompts or in the graph of
+ * tokens. */
 #define KEY_FACTOR UINT64_C(0x9E3779B97F4A7C15)
 static uint64_t same_everywhere(const mica_graph *graph) {
   return UINT64_C(0) - KEY_FACTOR * (uint64_t)(uint32_t)graph->count;
 }
 
-/* The first index at which the sums of p along a row exceed a uniform share of the whole: (B, 1), i32. */
+/* First index where the running sum of p along a row exceeds a uniform share of the total: (B, 1), i32. */
 static mica_value draw(mica_value p, const mica__sampler *s) {
   mica_graph *graph = p.graph;
   const int64_t columns = mica_value_shape(p).dim[1];
@@ -51,7 +52,7 @@ mica_value mica__sample(mica_value logits, const mica__sampler *s) {
   if (mica__is_greedy(how)) return mica_cast(mica_argmax(logits, 1, false), MICA_I32);
   logits = mica_div(logits, option(graph, MICA__GENERATE_TEMPERATURE, MICA_F32));
   if (how->top_k == 0 && how->top_p == 0) return mica_squeeze(draw(mica_softmax(logits, 1), s), MICA_AXES(1));
-  /* In falling order the tokens that are drawn from come first: k of them, and of these as many as reach p. */
+  /* In descending order, the tokens to draw from come first: at most k, and no more than needed to reach p. */
   mica_top_k_results sorted = mica_sort(logits, 1, true);
   mica_value among = mica_less(mica_range(graph, MICA_I32, columns), option(graph, MICA__GENERATE_TOP_K, MICA_I32));
   mica_value p = mica_softmax(mica_where(among, sorted.values, mica_scalar(graph, MICA_F32, -INFINITY)), 1);

@@ -10,8 +10,8 @@
 
 static const mica_init_config he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
 
-/* Gets the extent of an axis that a layer's parameters depend on. false if it is open or nn is NULL, with the error in
- * the graph, or x is null. */
+/* Gets an extent that a layer's parameters depend on. False if it is dynamic or nn is NULL, with an error in the graph,
+ * or if x is null. */
 static bool find_extent(const mica_nn *nn, const char *kind, mica_value x, int32_t axis, int64_t *extent) {
   mica_shape shape = mica_value_shape(x);
   char text[MICA_SHAPE_TEXT];
@@ -28,7 +28,7 @@ static bool find_extent(const mica_nn *nn, const char *kind, mica_value x, int32
 
 static const mica_value null_value = {0};
 
-/* Leaves a layer whose result the hook sees. */
+/* Leaves a layer and passes its result to the hook. */
 static mica_value leave(mica_nn *nn, mica_value result) {
   return mica__nn_leave(nn, mica__nn_hooked(nn, MICA_NN_POINT_RESULT, result));
 }
@@ -50,12 +50,12 @@ mica_value mica_nn_dense(mica_nn *nn, const char *name, mica_value x, int64_t un
   return leave(nn, mica__graph_mark(y, "dense", (mica_value[]){x, w, b}, 3, NULL, 0));
 }
 
-/* Adds the weight (first, second, window...) of the layer that is entered. */
+/* Adds the weight (first, second, window...) of the current layer. */
 static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t first, int64_t second, int64_t size,
                              int32_t spatial, bool transposed) {
   mica_init_config weight = mica__init_or(c->weight, he);
   mica_shape shape = {.rank = spatial + 2, .dim = {first, second}};
-  /* The number of terms of an output of a transposed convolution is the weight's fan-out. */
+  /* An output of a transposed convolution sums fan-out terms. */
   if (transposed && c->weight.kind == MICA_INIT_DEFAULT) weight.fan_out = true;
   for (int32_t i = 0; i < spatial; i++) shape.dim[i + 2] = c->window[i] ? c->window[i] : size;
   return mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, mica_nn_parameter(nn, "weight", shape, &weight));
@@ -72,7 +72,7 @@ static bool find_channels(const mica_nn *nn, const char *kind, mica_value x, int
 
 typedef mica_value conv_builder(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
-/* Elements of a window; 0 where they are no count. */
+/* Elements of a window; 0 if an extent is not positive. */
 static int64_t window_of(const mica_nn_conv_config *c, int64_t size, int32_t spatial) {
   int64_t elements = 1;
   for (int32_t i = 0; i < spatial; i++)
@@ -80,8 +80,8 @@ static int64_t window_of(const mica_nn_conv_config *c, int64_t size, int32_t spa
   return elements;
 }
 
-/* The outputs and groups of the layer that is entered as mica_nn_config.like has them: its weight is
- * (outputs, channels / groups, ...), of a transposed one (channels, outputs / groups, ...). */
+/* Takes outputs and groups of the current layer from mica_nn_config.like. Its weight is (outputs, channels / groups,
+ * ...), transposed (channels, outputs / groups, ...). */
 static void take_widths(mica_nn *nn, int32_t rank, int64_t window, bool transposed, int64_t channels, int64_t *outputs,
                         int64_t *groups) {
   mica_shape like;
@@ -144,7 +144,7 @@ mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate) {
 }
 
 typedef struct affine {
-  mica_value scale, bias; /* null where the layer has none */
+  mica_value scale, bias; /* null if the layer lacks it */
 } affine;
 
 static affine norm_parameters(mica_nn *nn, const mica_norm_config *c, int64_t channels) {
@@ -186,7 +186,7 @@ static void follow(mica_value running, mica_value batch, double momentum) {
   mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(batch, momentum, 0)));
 }
 
-/* By the statistics of the batch, or of the batches of all ranks. */
+/* Batch norm with the statistics of the batch, or of the batches of all ranks. */
 static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double epsilon, mica_batch_statistics *s) {
   if (nn->config.norm_ranks) {
     const int32_t channel = MICA__CHANNEL_NORMS + 2 * nn->norms++;
@@ -203,8 +203,8 @@ static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double 
   return y;
 }
 
-/* The variance that running statistics follow, the unbiased one. One value has none: then the old one stays. Where the
- * extents behind the samples say that there are more, nothing is asked. */
+/* The unbiased variance, for running statistics. A single value has no such variance; the old one stays then. No check
+ * is built if the extents after the samples already give several values. */
 static mica_value unbiased(mica_value x, const mica_batch_statistics *s, mica_value running) {
   const mica_shape shape = mica_value_shape(x);
   bool several = shape.dim[0] > 1;

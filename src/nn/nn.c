@@ -63,7 +63,7 @@ uint64_t mica_nn_draws(const mica_nn *nn) { return nn->draws; }
 
 static void fail_nomem(mica_nn *nn) { mica__graph_fail_with(nn->graph, mica__fail_nomem("a network")); }
 
-/* Makes room for one more element; NULL, with the error in the graph, when memory is short. */
+/* Makes room for one more element. NULL, with an error in the graph, if memory is short. */
 static void *grow(mica_nn *nn, void *array, size_t count, size_t *capacity, size_t size) {
   if (count < *capacity) return array;
   size_t wider = *capacity ? *capacity * 2 : 32;
@@ -183,7 +183,7 @@ const char *mica_nn_point_name(mica_nn_point point) {
   return (unsigned)point < sizeof texts / sizeof *texts ? texts[point] : "?";
 }
 
-/* The parameter "layer.weight"; NULL: there is none. */
+/* The parameter "layer.weight"; NULL if it does not exist. */
 static mica__nn_parameter *weight_of_layer(const mica_nn *nn, const char *layer) {
   const size_t length = strlen(layer);
   for (size_t i = nn->parameter_count; i-- > 0;) {
@@ -217,7 +217,7 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
   return value;
 }
 
-/* The file's weight of the layer that is entered; NULL: it has none. *name is the caller's to free. */
+/* The file's weight of the current layer; NULL if the file lacks it. *name is the caller's to free. */
 static const mica_safetensors_entry *find_weight(mica_nn *nn, char **name) {
   static const char *const names[] = {"weight", "weight_q"};
   const mica_safetensors_entry *entry = NULL;
@@ -241,7 +241,7 @@ bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape)
   char *name = NULL;
   const mica_safetensors_entry *entry = find_weight(nn, &name);
   mica_shape found = entry ? entry->shape : MICA_SCALAR;
-  /* Two weights of 4 bits share a byte: rows of all that belongs to an index of the first dimension. */
+  /* With 4 bits, two elements share a byte: a row holds everything that belongs to an index of the first dimension. */
   const bool packed = entry && entry->dtype == MICA_U8;
   bool fits = entry && found.rank == (packed ? 2 : rank) && (!packed || (window > 0 && 2 * found.dim[1] % window == 0));
   if (entry && !fits) fail_rank(nn, name, found, rank);
@@ -346,7 +346,7 @@ mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
 mica_value mica_nn_step(mica_nn *nn) {
   if (!nn) return (mica_value){0};
   if (!mica_value_is_null(nn->step)) return nn->step;
-  /* The step stands outside of all scopes. */
+  /* The step has no scope. */
   char *prefix = nn->prefix, none[] = "";
   nn->prefix = none;
   nn->step = mica__nn_add(nn, "step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_ROLE_OPTIMIZER);
@@ -420,7 +420,7 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 
 /* --- sessions --- */
 
-/* Initial values in any dtype: those of weights are rounded, of state one for all. */
+/* Initial values in any dtype: weights are rounded; state has one value. */
 static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dtype, mica_shape shape, uint64_t seed,
                                char *data, int64_t count) {
   if (dtype == MICA_F32) return mica__init_fill(&info->init, shape, seed, (float *)(void *)data, (size_t)count);

@@ -17,54 +17,54 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs with finite gradients in a row after which the loss scale doubles. */
+/* Number of consecutive runs with finite gradients after which the loss scale doubles. */
 #define GOOD_RUNS 2000
 
-/* A weight that is trained. */
+/* A weight to train. */
 typedef struct weight {
   mica_nn_parameter_info info;
   mica_value grad;
-  mica_value rows; /* null: the gradient is that of all rows */
+  mica_value rows; /* null: the gradient covers all rows */
   bool elsewhere;  /* another part of the network counts it in the norm */
-  bool divided;    /* it is this rank's part of a weight */
+  bool divided;    /* this rank has a part of the weight */
 } weight;
 
-/* The state shared by the rules of one graph. */
+/* State shared by the rules of one graph. */
 typedef struct optimiser {
   mica_nn *nn;
   mica_optimizer_config c;
-  mica_value rate, step;        /* the learning rate (an input), and the number of steps before this one */
+  mica_value rate, step;        /* learning rate (an input), and number of previous steps */
   mica_value first, second;     /* 1 - beta1^t and 1 - beta2^t */
   mica_value good;              /* true if the gradients are finite; null without loss scale */
   mica_value apply;             /* true if weights change in this run; null: always */
-  const mica__gradients *given; /* NULL: there is a loss */
+  const mica__gradients *given; /* NULL: the gradients come from a loss */
   weight *weights;
   size_t count;
-  /* With shard: all weights, which rank each is of, and a number that the graph has to use; weights are then the rank's
-   * own. */
+  /* With shard: all weights, the owner of each, and a value that the graph must use. `weights` are then the rank's own
+   * ones. */
   weight *all;
   size_t all_count;
-  int32_t *owners, norms; /* norms: that were summed over ranks so far */
+  int32_t *owners, norms; /* norms: number of sums over ranks for norms so far */
   mica_value sent;
-  mica_value behind; /* the last norm; null: there is none */
+  mica_value behind; /* the last norm; null: no norm */
 } optimiser;
 
-/* One weight, or those of its rows that a step reads: p, its gradient, and the names of its state. */
+/* A weight, or the rows of it that a step reads: p, its gradient, and the name of its state. */
 typedef struct rule {
   const optimiser *o;
   const char *name;
   mica_value p, grad;
-  mica_value whole, rows; /* the graph's parameter; which rows of it p is, null: it is p */
+  mica_value whole, rows; /* parameter of the graph; rows: which rows p is, null: p is the whole parameter */
 } rule;
 
-/* State of a weight: the graph's parameter, and what of it belongs to p. */
+/* State of a weight: the parameter of the graph, and the part of it for p. */
 typedef struct state {
   mica_value whole, value;
 } state;
 
 /* --- state --- */
 
-/* Adds a parameter of that shape, initially zero, named "<before>.<weight><after>". */
+/* Adds a zero parameter of this shape, named "<before>.<weight><after>". */
 static mica_value add_state(const rule *r, const char *before, const char *after, mica_shape shape) {
   mica__text text = {0};
   mica_value value = {0};
@@ -78,7 +78,7 @@ static mica_value add_state(const rule *r, const char *before, const char *after
   return value;
 }
 
-/* What a rule sees of a parameter of the weight's rows. */
+/* The part of a parameter that belongs to the rule's rows. */
 static mica_value seen(const rule *r, mica_value whole) {
   return mica_value_is_null(r->rows) ? whole : mica_gather(whole, r->rows, 0);
 }
@@ -90,7 +90,7 @@ static state state_shaped(const rule *r, const char *after, mica_shape shape) {
 
 static state state_of(const rule *r, const char *after) { return state_shaped(r, after, mica_value_shape(r->whole)); }
 
-/* Assigns, in runs that change weights. */
+/* Assigns in runs that change weights. */
 static void assign_when(mica_value apply, mica_value parameter, mica_value value) {
   mica_assign(parameter, mica_value_is_null(apply) ? value : mica_where(apply, value, parameter));
 }
@@ -104,7 +104,7 @@ static mica_value keep(const rule *r, state s, mica_value value) {
   return value;
 }
 
-/* --- rules: each returns what is subtracted from p --- */
+/* --- rules: each returns the value to subtract from p --- */
 
 /* b := beta b + (1 - beta) x */
 static mica_value running_mean(const rule *r, const char *what, double beta, mica_value x) {
@@ -134,7 +134,7 @@ static mica_value step_adam(const rule *r) {
   const optimiser *o = r->o;
   mica_value m = running_mean(r, ".m", o->c.beta1, r->grad);
   mica_value v = running_mean(r, ".v", o->c.beta2, mica_square(r->grad));
-  /* SparseAdam's epsilon is added before the bias is corrected. */
+  /* SparseAdam adds epsilon before it corrects the bias. */
   if (!mica_value_is_null(r->rows))
     return mica_mul(mica_div(mica_mul(o->rate, mica_sqrt(o->second)), o->first), over_root(r, m, v));
   mica_value scaled = mica_mul(mica_sqrt(v), mica_rsqrt(o->second));
@@ -169,7 +169,7 @@ static mica_value step_lion(const rule *r) {
 
 typedef struct kind {
   mica_value (*step)(const rule *r);
-  bool decoupled; /* weight decay is not added to the gradient */
+  bool decoupled; /* weight decay is separate from the gradient */
   double beta1, beta2, epsilon;
 } kind;
 
@@ -221,7 +221,7 @@ static mica_status find_weights(optimiser *o) {
   return o->count ? MICA_OK : mica__fail(MICA_E_STATE, "mica_optimize: the network has no weight to train");
 }
 
-/* Weights become the rank's own ones, and grads the gradients of these. */
+/* Reduces the weights to the rank's own ones, and grads to their gradients. */
 static mica_status share_out(optimiser *o, const mica_value *values, mica_value *grads) {
   const int32_t rank = o->c.communicator->rank;
   o->all = o->weights;
@@ -240,7 +240,7 @@ static mica_status share_out(optimiser *o, const mica_value *values, mica_value 
   return MICA_OK;
 }
 
-/* All ranks take the new values of all weights. */
+/* Sends the new values of all weights to all ranks. */
 static mica_status broadcast(optimiser *o) {
   mica_graph *graph = o->nn->graph;
   mica_value *values = calloc(o->all_count + 1, sizeof *values);
@@ -250,7 +250,7 @@ static mica_status broadcast(optimiser *o) {
     const int32_t assigned = mica__graph_node(graph, p.id)->assigned;
     values[i] = assigned ? (mica_value){graph, assigned} : p;
   }
-  /* Whoever waits for values has sent its part of the norms that they depend on. */
+  /* Waiting for values also means that this rank has sent its part of the norms. */
   const mica_value when = mica_value_is_null(o->behind) ? o->rate : o->behind;
   mica_status status = mica__shard_broadcast(&o->c, o->owners, when, values, o->all_count, &o->sent);
   for (size_t i = 0; status == MICA_OK && i < o->all_count; i++)
@@ -259,8 +259,8 @@ static mica_status broadcast(optimiser *o) {
   return status;
 }
 
-/* The loss as the rank's share in the sum of all ranks' losses by their weights, times their number, by which the sum
- * of the gradients is divided then. */
+/* The rank's share of the sum of all ranks' weighted losses, times the number of ranks, by which the sum of gradients
+ * is divided later. */
 static mica_value join_loss(optimiser *o, mica_value loss) {
   mica_value share, all;
   if (mica_value_is_null(o->c.weight)) return loss;
@@ -296,18 +296,18 @@ static void scale_gradients(optimiser *o, mica_value factor) {
 
 static mica_value number(const optimiser *o, double value) { return mica_scalar(o->nn->graph, MICA_F32, value); }
 
-/* The squared norm of all gradients together. */
+/* Squared norm of all gradients together. */
 static mica_value square_of_all(optimiser *o) {
   mica_communicator *const parts = o->nn->config.tensor_ranks;
   mica_communicator *const among[] = {o->c.shard ? o->c.communicator : NULL, o->given ? o->given->parts : NULL, parts};
   mica_value total = {0};
   for (size_t i = 0; i < o->count; i++) {
-    /* What all ranks have whole the first of them counts. */
+    /* The first rank counts weights that all ranks have whole. */
     if (o->weights[i].elsewhere || (parts && parts->rank && !o->weights[i].divided)) continue;
     mica_value own = mica_sum_square(o->weights[i].grad, MICA_ALL_AXES, false);
     total = total.graph ? mica_add(total, own) : own;
   }
-  /* A sum over ranks is made in every run: it is of no constant. */
+  /* A sum over ranks must run every time, so its operand must not be constant. */
   if (!total.graph) total = mica_minimum(mica_square(o->rate), number(o, 0));
   for (size_t k = 0; k < sizeof among / sizeof *among; k++)
     if (among[k])
@@ -322,7 +322,7 @@ static mica_value state_scalar(optimiser *o, const char *name, double value) {
   return mica__nn_add(o->nn, name, MICA_F32, MICA_SCALAR, &init, MICA_NN_ROLE_OPTIMIZER);
 }
 
-/* Divides the gradients by the loss scale and assigns the scale of the next run. */
+/* Divides gradients by the loss scale and assigns the next scale. */
 static void unscale(optimiser *o, mica_value scale) {
   mica_value runs = state_scalar(o, "optimizer.good_runs", 0), more = mica_affine(runs, 1, 1);
   o->good = mica_isfinite(square_of_all(o));
@@ -333,7 +333,7 @@ static void unscale(optimiser *o, mica_value scale) {
   mica_assign(scale, mica_where(o->good, grown, mica_affine(scale, 0.5, 0)));
 }
 
-/* Replaces gradients by their mean over the runs of a step; this is run number `run` of it. */
+/* Replaces gradients by their mean over the runs of a step; `run` is the number of this run. */
 static void accumulate(optimiser *o, mica_value run) {
   double share = 1.0 / o->c.accumulate;
   mica_value last = mica_equal(run, number(o, o->c.accumulate - 1));
@@ -342,7 +342,7 @@ static void accumulate(optimiser *o, mica_value run) {
     rule r = {.o = o, .name = o->weights[i].info.own_name, .p = p, .whole = p};
     mica_value sum = state_of(&r, ".gradient").whole;
     mica_value next = mica_add(sum, mica_affine(o->weights[i].grad, share, 0));
-    /* A run with gradients that are not finite counts as one of zeros. */
+    /* A run with gradients that are not finite counts as zeros. */
     if (!mica_value_is_null(o->good)) next = mica_where(o->good, next, sum);
     mica_assign(sum, mica_where(last, mica_full_like(sum, 0), next));
     o->weights[i].grad = next;
@@ -367,7 +367,7 @@ static mica_value remainder_of(double beta, mica_value t) {
   return beta > 0 ? mica_neg(mica_expm1(mica_affine(t, log(beta), 0))) : mica_full_like(t, 1);
 }
 
-/* a := ema a + (1 - ema) p, from the first p on. */
+/* a := ema a + (1 - ema) p, starting from the first p. */
 static void average(const rule *r, mica_value next) {
   const optimiser *o = r->o;
   mica_value ema = add_state(r, "ema", "", mica_value_shape(r->whole));
@@ -390,7 +390,7 @@ static void update(optimiser *o, const weight *w) {
   if (o->c.ema != 0) average(&r, next);
 }
 
-/* Weights that the pattern names are updated by rows, where their gradients are ones of rows. */
+/* Finds weights that match the pattern and whose gradients are by rows. */
 static void find_rows(optimiser *o) {
   for (size_t i = 0; o->c.rows && i < o->count; i++) {
     weight *w = &o->weights[i];
@@ -452,7 +452,7 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   return mica_graph_status(nn->graph);
 }
 
-/* Counts steps: *t is the number of this one, from 1. The counter is the network's own if every run takes a step. */
+/* Counts steps: *t is this step, from 1. If every run is a step, the network's own counter serves. */
 static void count_step(optimiser *o, mica_value *t) {
   mica_value runs = mica_nn_step(o->nn), one = mica_scalar(o->nn->graph, MICA_I64, 1), next = mica_add(runs, one);
   o->step = runs;
@@ -487,7 +487,7 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
   for (size_t i = 0; i < o->count; i++) update(o, &o->weights[i]);
   if (o->c.shard) {
     MICA_TRY(broadcast(o));
-    /* No state of the network: files do not have it. */
+    /* Not state of the network, so files omit it. */
     mica_value held = mica_parameter(o->nn->graph, "optimizer.sent", MICA_F32, MICA_SCALAR);
     if (!mica_value_is_null(o->sent)) mica_assign(held, o->sent);
   }

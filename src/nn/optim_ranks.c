@@ -6,8 +6,8 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Large enough that messages cost little beside what they carry, small enough that the last bucket, which nothing
- * hides, is soon over. */
+/* Large enough that messages have little overhead, small enough that the last bucket, which nothing hides, ends soon.
+ */
 #define STANDARD_BUCKET ((int64_t)4 << 20)
 
 static int64_t bytes_of(mica_value value) {
@@ -25,7 +25,7 @@ mica_value mica__ranks_counted(mica_value weight, double least) {
   return least > 0 ? mica_maximum(weight, mica_full_like(weight, least)) : weight;
 }
 
-/* Where nothing counts, gradients are 0, as those of every part are. */
+/* If nothing counts, gradients are 0, because each part's are. */
 mica_value mica__ranks_divisor(mica_value weights, double least) {
   return mica__ranks_counted(weights, least > 0 ? least : 1e-30);
 }

@@ -7,16 +7,16 @@
 #include <mica/index.h>
 #include <mica/nodes.h>
 
-/* Terms of a gradient at most: a table with more gathers has a dense one. */
+/* Maximum number of terms of a gradient: a table with more gathers gets a dense gradient. */
 #define MOST_TERMS 16
 
-/* The gathers' gradients whose sum a gradient is. */
+/* Gradients of gathers whose sum is the table's gradient. */
 typedef struct terms {
   mica_value indices[MOST_TERMS], updates[MOST_TERMS];
   size_t count;
 } terms;
 
-/* A gradient that is zeros adds nothing. */
+/* A gradient of zeros adds nothing. */
 static bool is_zero(const mica__node *node) {
   return (node->op == &mica__op_full || node->op == &mica__op_full_like) && mica__full_value(node) == 0;
 }
@@ -36,7 +36,7 @@ static bool find_terms(mica_value gradient, terms *t) {
   return true;
 }
 
-/* All terms one behind the other: indices (M), none of them negative, and updates (M, ...). */
+/* Concatenates all terms: indices (M), not negative, and updates (M, ...). */
 static void join_terms(mica_value table, terms *t, mica_value *indices, mica_value *updates) {
   mica_shape flat = mica_value_shape(table);
   const int64_t rows = flat.dim[0];
@@ -61,7 +61,7 @@ bool mica__table_gradient(mica_value table, mica_value gradient, mica__table_row
   join_terms(table, &t, &indices, &updates);
   const mica_unique_results found = mica_unique(indices, (double)shape.dim[0]);
   const mica__index_attrs sum = {.join = MICA_SCATTER_ADD};
-  /* What was read outside of the table has no gradient. */
+  /* Reads outside the table have no gradient. */
   mica_value outside = mica_greater_equal(indices, mica_scalar(table.graph, MICA_I64, (double)shape.dim[0]));
   mica_value slots = mica_where(outside, mica_full_like(found.inverse, INT32_MAX), found.inverse);
   out->rows = found.values;

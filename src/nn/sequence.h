@@ -1,4 +1,4 @@
-/* nn/sequence.h: what layers of sequences share. */
+/* nn/sequence.h: shared by layers of sequences. */
 #ifndef MICA_NN_SEQUENCE_H
 #define MICA_NN_SEQUENCE_H
 
@@ -8,23 +8,23 @@
 #include <mica/nodes.h>
 #include <mica/sequence.h>
 
-/* What ALiBi adds to scores, f32 (H, Tq, Tk), or (B, H, Tq, Tk) where queries have positions of each sequence: query
- * positions (Tq) or (B, Tq), key positions (Tk). */
+/* ALiBi: values to add to scores, f32 (H, Tq, Tk), or (B, H, Tq, Tk) if queries have positions per sequence. Query
+ * positions are (Tq) or (B, Tq), key positions (Tk). */
 mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 
 /* x (B, T, n size) as (B, T, n, size), and back. */
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
 mica_value mica__join_heads(mica_value x, int64_t width);
 
-/* x + y in f32, rounded to x's type but for norms and further sums (mica__widen): in 16 bits a stream of blocks would
- * lose what is small beside it. */
+/* x + y in f32, rounded to x's dtype except for norms and further sums (mica__widen). In 16 bits, a stream of blocks
+ * would lose small summands. */
 static inline mica_value mica__residual_sum(mica_value x, mica_value y) {
   const mica_value wide = mica__widen(x), other = mica__widen(y);
   const mica_dtype dtype = mica_value_dtype(wide);
   return mica__stream(mica_add(wide, mica_value_dtype(other) == dtype ? other : mica_cast(other, dtype)), x);
 }
 
-/* Indices [from, from + count) of an axis of what a layer computes in parts: heads of one kind, gates. */
+/* Indices [from, from + count) of an axis that a layer computes in sections, such as heads of one kind or gates. */
 mica_value mica__section(mica_value x, int32_t axis, int64_t from, int64_t count);
 
 #endif

@@ -30,7 +30,7 @@ static bool lacks_bias(const mica_nn_attention_config *c, uint32_t layers) {
   return c->no_bias || (c->without_bias & layers) != 0;
 }
 
-/* A layer of so many heads of up to three kinds, of x behind mica__nn_fan_out. */
+/* A layer for the heads of up to three kinds, of x from mica__nn_fan_out. */
 static mica_value project(mica_nn *nn, const char *name, uint32_t layers, mica_value x,
                           const mica_nn_attention_config *c, int64_t first, int64_t second, int64_t third) {
   const mica_dense_config config = {.no_bias = lacks_bias(c, layers), .weight = mica__init_or(c->weight, xavier)};
@@ -44,9 +44,9 @@ typedef struct projected {
   mica_value q, k, v;
 } projected;
 
-/* The columns (B, T, n D) of `of_q` projections to queries and `of_kv` to keys or values as heads (B, T, n, D). A
- * network that was pruned has columns for fewer groups, each of a head of keys and values and all queries that share
- * it: c takes their number. */
+/* Splits columns (B, T, n D) for `of_q` projections to queries and `of_kv` to keys or values into heads (B, T, n, D). A
+ * pruned network has columns for fewer groups, each with one head of keys and values and the queries that share it; c
+ * gets their number. */
 static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, mica_nn_attention_config *c) {
   if (mica_value_is_null(y)) return y;
   const int64_t shared = c->heads / c->groups, heads = of_q * shared + of_kv;
@@ -95,7 +95,7 @@ static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_
   return p;
 }
 
-/* The RMS norm of each head of x (B, T, heads, D). All ranks have the scale, and each the gradient of its own heads. */
+/* RMS norm of each head of x (B, T, heads, D). All ranks have the scale; each has the gradient of its own heads. */
 static mica_value norm_heads(mica_nn *nn, const char *name, mica_value x, const mica_nn_attention_config *c) {
   const mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = 1};
   if (mica_value_is_null(x)) return x;
@@ -108,13 +108,13 @@ static mica_value norm_heads(mica_nn *nn, const char *name, mica_value x, const 
 
 /* --- the cache --- */
 
-/* Sequences of x that share one of the memory, where x attends to that. */
+/* Number of sequences of x that share one of the memory, if x attends to it. */
 static int64_t sharers(const mica_kv_cache *cache, bool alone) {
   return !alone && cache && cache->beams > 1 ? cache->beams : 1;
 }
 
-/* Rows of the cache of `batch` sequences for positions (T) or (B, T); one behind all for a position that it has not: a
- * scatter passes it over. */
+/* Rows of the cache of `batch` sequences for positions (T) or (B, T). Positions beyond the cache get a row after the
+ * last one, which a scatter skips. */
 static mica_value cache_rows(const mica_kv_cache *cache, int64_t batch, mica_value positions) {
   mica_graph *graph = positions.graph;
   mica_value slots = mica_value_is_null(cache->slots) ? mica_range(graph, MICA_I32, batch) : cache->slots;
@@ -124,14 +124,14 @@ static mica_value cache_rows(const mica_kv_cache *cache, int64_t batch, mica_val
   return mica_where(inside, row, mica_scalar(graph, MICA_I32, (double)(batch * cache->length)));
 }
 
-/* What is written of a run: x (B, T, G, D) at rows (B, T), behind copies of the sequences that it goes on from; null:
- * nothing, and the caches' own sequences. */
+/* Update of a cache in one run: x (B, T, G, D) at rows (B, T), after copying the parent sequences. null: no rows; own
+ * sequences. */
 typedef struct update {
   int64_t batch;
   mica_value rows, parents;
 } update;
 
-/* The state behind the update, (batch, length, G, D), or of the slots that x has alone. */
+/* State after the update, (batch, length, G, D), or only the slots of x. */
 static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_config *c, mica_value x,
                        const update *by) {
   const int64_t width = c->groups * c->head_size, length = c->cache->length;
@@ -151,7 +151,7 @@ static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_co
   return mica_reshape(all, MICA_SHAPE(MICA__COPY_DIM(0), length, c->groups, c->head_size));
 }
 
-/* Writes p's keys and values to the caches, and takes all that are there where x goes on. */
+/* Writes p's keys and values into the caches, and takes all cached ones if x continues. */
 static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value positions, bool alone, bool goes_on,
                       projected *p) {
   update by = {.batch = c->cache->batch / sharers(c->cache, alone)};
@@ -163,15 +163,15 @@ static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value
 
 /* --- a stream --- */
 
-/* The last positions of all that there are replace those that were kept. */
+/* Replaces the kept positions by the last ones of kept and new positions together. */
 static mica_value go_on(mica_value *past, mica_value x, int64_t kept) {
   x = mica_concat((mica_value[]){mica_cast(*past, mica_value_dtype(x)), x}, 2, 1);
   *past = mica_cast(mica_slice(x, 1, -kept, MICA_END, 1), mica_value_dtype(*past));
   return x;
 }
 
-/* Keys and values behind those of the stream so far. Queries stand behind the window - 1 positions that are kept; those
- * of them that the stream has not had yet are seen by none. */
+/* Puts the stream's past keys and values before the new ones. Queries follow window - 1 past positions; positions that
+ * the stream has not had yet are hidden. */
 static void use_past(mica_nn *nn, mica_nn_attention_config *c, projected *p, mica_value *offset) {
   const int64_t kept = c->window - 1;
   p->k = go_on(&c->past->k, p->k, kept);
@@ -184,7 +184,7 @@ static void use_past(mica_nn *nn, mica_nn_attention_config *c, projected *p, mic
 
 /* --- the layer --- */
 
-/* What is added to the scores of this rank's heads, of all heads' (..., H, Tq, Tk). */
+/* This rank's heads of a mask for all heads, (..., H, Tq, Tk). */
 static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
   if (mica__nn_ranks(nn) == 1) return mask;
   const int64_t from = own * nn->config.tensor_ranks->rank;
@@ -239,7 +239,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
   if (!check(nn, x, memory, &c)) return null_value;
   const int64_t width = mica_value_shape(x).dim[2];
   const bool alone = mica_value_is_null(memory) && !c.recall;
-  /* Sequences that begin see their own keys alone, whatever the cache holds. */
+  /* Sequences that start see only their own keys, whatever the cache holds. */
   const bool goes_on = alone && c.cache && !mica_value_is_null(c.cache->offset);
   mica_value offset = goes_on ? c.cache->offset : null_value;
   mica_value positions = mica_positions(x, offset);
@@ -283,7 +283,7 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
     how.step = mica_nn_step(nn);
   }
   const int64_t shared = sharers(c.cache, alone);
-  /* Sequences of one memory are positions of one sequence to it, which has no order. */
+  /* To a shared memory, its sequences are positions of one sequence; the order does not matter. */
   if (shared > 1) p.q = mica_reshape(p.q, MICA_SHAPE(c.cache->batch / shared, MICA_DYNAMIC, c.heads, c.head_size));
   mica__nn_record(nn, "attention", "attention");
   mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);

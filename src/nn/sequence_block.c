@@ -38,7 +38,7 @@ static mica_value activate(mica_value x, mica_feed_forward kind) {
   return x.graph ? mica__graph_fail(x.graph, MICA_E_INVALID, "transformer: no function %d", (int)kind) : null_value;
 }
 
-/* What the first layers make of x, before the last one; *last is the name of that. */
+/* Computes the first dense layers of x; *last is the name of the last layer. */
 static mica_value hidden_of(mica_nn *nn, mica_value x, const mica_transformer_config *c, const mica_dense_config *how,
                             const char **last) {
   const bool gated = is_gated(c->feed_forward);
@@ -52,7 +52,7 @@ static mica_value hidden_of(mica_nn *nn, mica_value x, const mica_transformer_co
   }
   mica_value both = mica__nn_columns(nn, "linear1", x, two, how);
   if (mica_value_is_null(both)) return both;
-  /* A network that was pruned has fewer. */
+  /* A pruned network has fewer. */
   const int64_t hidden = mica_value_shape(both).dim[2] / 2;
   mica_value gate = activate(mica__section(both, -1, 0, hidden), c->feed_forward);
   return mica_mul(gate, mica__section(both, -1, hidden, hidden));
@@ -69,7 +69,7 @@ static mica_value feed_forward(mica_nn *nn, mica_value x, const mica_transformer
 
 /* --- the block --- */
 
-/* A part of the block: what it computes of x, between norm and sum. */
+/* A part of the block: the function between norm and sum. */
 typedef enum part { SELF, CROSS, FEED_FORWARD } part;
 
 static mica_value compute(mica_nn *nn, part which, mica_value x, mica_value memory, const mica_transformer_config *c,
@@ -82,7 +82,7 @@ static mica_value compute(mica_nn *nn, part which, mica_value x, mica_value memo
   return feed_forward(nn, x, c, width);
 }
 
-/* Parts one after another, each with its norms. */
+/* Parts in sequence, each with its norms. */
 static mica_value in_sequence(mica_nn *nn, mica_value x, mica_value memory, bool crosses,
                               const mica_transformer_config *c, int64_t width) {
   static const char *const names[] = {"norm1", "norm2", "norm3"};
@@ -109,7 +109,7 @@ static mica_value in_parallel(mica_nn *nn, mica_value x, const mica_transformer_
   return mica__residual_sum(mica__residual_sum(x, attention), fed);
 }
 
-/* False, with the error in the graph, for what a block cannot be. */
+/* False, with an error in the graph, if the configuration is invalid. */
 static bool check(mica_value x, bool crosses, const mica_transformer_config *c) {
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank != 3 || shape.dim[2] < 1)

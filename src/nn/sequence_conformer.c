@@ -6,7 +6,7 @@
 static const mica_value null_value = {0};
 static const mica_dense_config dense = {.weight = {.kind = MICA_INIT_XAVIER_UNIFORM}};
 
-/* A dense pair, of which the block adds a half: x + 1/2 f(norm(x)). */
+/* Two dense layers, added with weight one half: x + 1/2 f(norm(x)). */
 static mica_value half_step(mica_nn *nn, const char *name, mica_value x, const mica_conformer_config *c) {
   const int64_t width = mica_value_shape(x).dim[2];
   mica_nn_push(nn, name);
@@ -19,8 +19,8 @@ static mica_value half_step(mica_nn *nn, const char *name, mica_value x, const m
   return mica__residual_sum(x, mica_affine(y, 0.5, 0));
 }
 
-/* The filter of each channel of x (B, C, T). What it sees before x are zeros, or of a stream the positions there were,
- * which those at x's end replace. */
+/* Depthwise filters of x (B, C, T). Positions before x are zeros or, in a stream, the past positions, which the last
+ * positions of x replace. */
 static mica_value depthwise(mica_nn *nn, mica_value x, const mica_conformer_config *c) {
   const int64_t channels = mica_value_shape(x).dim[1], before = c->self.causal ? c->kernel - 1 : c->kernel / 2;
   mica_nn_conv_config how = {.how = {.pad = {before}, .pad_more = {c->self.causal ? -before : 0}, .groups = channels},
@@ -39,7 +39,7 @@ static mica_value convolution(mica_nn *nn, mica_value x, const mica_conformer_co
   mica_value y = mica_nn_layer_norm(nn, "layer_norm", x, NULL);
   mica_nn_push(nn, "sequential");
   y = mica_nn_dense(nn, "0", y, 2 * width, &dense);
-  /* A network that was pruned has fewer channels. */
+  /* A pruned network has fewer channels. */
   const int64_t half = mica_value_is_null(y) ? width : mica_value_shape(y).dim[2] / 2;
   y = mica_mul(mica__section(y, 2, 0, half), mica_sigmoid(mica__section(y, 2, half, half)));
   y = depthwise(nn, mica_transpose(y, MICA_AXES(0, 2, 1)), c);

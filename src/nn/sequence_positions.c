@@ -1,4 +1,4 @@
-/* Positions of sequences: counted, learned, as sines, as rotations, as distances. */
+/* Positions of sequences: counted, learned, sinusoidal, rotary, and ALiBi. */
 #include "base/arith.h"
 #include "nn/sequence.h"
 
@@ -16,7 +16,7 @@ const char *mica_positions_name(mica_positions_kind kind) {
 static mica_value count_along(mica_value x) {
   mica_shape shape = mica_value_shape(x);
   if (shape.dim[1] != MICA_DYNAMIC) return mica_range(x.graph, MICA_I32, shape.dim[1]);
-  /* The shape of the sum is wanted, and nothing else of it is computed. */
+  /* Only the shape of the sum is used. */
   mica_axes others = {.count = 0};
   for (int32_t i = 0; i < shape.rank; i++)
     if (i != 1) others.axis[others.count++] = i;
@@ -46,8 +46,8 @@ static mica_value frequencies(mica_graph *graph, double base, int64_t width, int
 
 /* --- rotary --- */
 
-/* Pairs of features lie along the axes (2, pairs), interleaved ones along (pairs, 2): each is multiplied by the cosine,
- * and its partner, signed, by the sine. */
+/* Pairs of features are on axes (2, pairs), interleaved ones on (pairs, 2). Each feature is multiplied by the cosine,
+ * its partner, with a sign, by the sine. */
 static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_config *c, int64_t heads) {
   const int64_t pairs = c->rotated / 2;
   const int32_t pair_axis = c->interleave ? 4 : 3;
@@ -55,7 +55,7 @@ static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_c
   mica_value sign = mica_constant(x.graph, MICA_F32, c->interleave ? MICA_SHAPE(2) : MICA_SHAPE(2, 1), signs);
   mica_value angle = mica_mul(mica_unsqueeze(mica_cast(positions, MICA_F32), MICA_AXES(-1)),
                               frequencies(x.graph, c->base, c->rotated, pairs, c->factors));
-  /* (T, pairs) or (B, T, pairs) beside heads and the two of a pair. */
+  /* (T, pairs) or (B, T, pairs), with axes for heads and the two features of a pair. */
   angle = mica_unsqueeze(angle, c->interleave ? MICA_AXES(-3, -1) : MICA_AXES(-3, -2));
   mica_shape split =
       MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->interleave ? pairs : 2, c->interleave ? 2 : pairs);
@@ -92,8 +92,8 @@ mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_con
 
 /* --- ALiBi --- */
 
-/* 2^(-8 (h + 1) / H) where H is a power of two; else those of the next smaller power, then every other one of the next
- * larger one. */
+/* 2^(-8 (h + 1) / H) if H is a power of two; else the slopes of the next smaller power, then every other slope of the
+ * next larger one. */
 static double slope(int64_t head, int64_t heads) {
   int64_t power = 1;
   while (2 * power <= heads) power *= 2;
@@ -113,7 +113,7 @@ mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads) {
   return mica_mul(each, mica_cast(mica_unsqueeze(distance, MICA_AXES(-3)), MICA_F32));
 }
 
-/* --- vectors that are added --- */
+/* --- added vectors --- */
 
 /* sin(p f_i) at 2 i, cos(p f_i) at 2 i + 1, (..., C). */
 static mica_value sinusoids(mica_value positions, int64_t width) {
@@ -149,7 +149,7 @@ mica_value mica_last_rows(mica_value x, mica_value lengths) {
   if (mica_value_is_null(x)) return x;
   if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences are (B, T, C)");
   if (mica_value_is_null(lengths)) return mica_squeeze(mica_slice(x, 1, -1, MICA_END, 1), MICA_AXES(1));
-  /* The index stands for all of a row's features. */
+  /* One index per row serves all its features. */
   mica_value last = mica_unsqueeze(mica_sub(lengths, mica__number(lengths, 1)), MICA_AXES(-1, -2));
   last = mica_expand(last, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, shape.dim[2]));
   return mica_squeeze(mica_gather_elements(x, last, 1), MICA_AXES(1));

@@ -1,4 +1,4 @@
-/* nn/weights.h: a list of named tensors, whole or divided between ranks: what a file of weights is made of. */
+/* nn/weights.h: a list of named tensors, whole or divided among ranks, such as the content of a file of weights. */
 #ifndef MICA_NN_WEIGHTS_H
 #define MICA_NN_WEIGHTS_H
 
@@ -6,13 +6,13 @@
 
 #include <mica/safetensors.h>
 
-/* What is sent before a tensor's elements. One without a name ends a list. */
+/* Sent before a tensor's elements. A head without a name ends a list. */
 typedef struct mica__weight_head {
   char name[256];
   int64_t bytes;
   mica_shape shape;
   int32_t dtype;
-  mica__division division; /* of what it is a part */
+  mica__division division; /* whole tensor that it is a part of */
 } mica__weight_head;
 
 typedef struct mica__weight_part {
@@ -20,24 +20,24 @@ typedef struct mica__weight_part {
   char *data;
 } mica__weight_part;
 
-/* Zeros at first. */
+/* Zero-initialise it. */
 typedef struct mica__weights {
   mica__weight_part *list;
   size_t count;
 } mica__weights;
 
 void mica__weights_free(mica__weights *parts);
-/* Adds a tensor with room for its elements; *part is valid until the next one. */
+/* Adds a tensor with room for its elements. *part is valid until the next call. */
 mica_status mica__weights_add(mica__weights *parts, const mica__weight_head *head, mica__weight_part **part);
-/* Adds one of a name, dtype and shape. MICA_E_UNSUPPORTED: the name is too long. */
+/* Adds a tensor with this name, dtype and shape. MICA_E_UNSUPPORTED: the name is too long. */
 mica_status mica__weights_put(mica__weights *parts, const char *name, mica_dtype dtype, mica_shape shape,
                               mica__weight_part **part);
-/* Moves those of `from` to `to` that it has not. What is rank `rank`'s part of a tensor that `ranks` ranks have is put
- * where it belongs in the whole. */
+/* Moves tensors from `from` to `to`, unless `to` has them. Parts of rank `rank` of `ranks` are copied to their position
+ * in the whole tensor. */
 mica_status mica__weights_join(mica__weights *to, mica__weights *from, int32_t ranks, int32_t rank);
-/* NULL where there is none of the name. */
+/* NULL if the name is unknown. */
 const mica__weight_part *mica__weights_find(const mica__weights *parts, const char *name);
-/* As a safetensors file with metadata. */
+/* Writes a safetensors file with metadata. */
 mica_status mica__weights_write(const mica__weights *parts, const char *path, const mica_safetensors_pair *metadata,
                                 size_t metadata_count);
 

@@ -21,7 +21,7 @@ static mica_value conv_norm(mica_nn *nn, const char *conv, const char *norm, mic
   return mica_nn_batch_norm(nn, norm, mica__zoo_conv(nn, conv, x, filters, size, stride, 1, false), NULL);
 }
 
-/* A residual block of two 3x3 convolutions. inputs: channels of x in a network of which none was removed. */
+/* A residual block of two 3x3 convolutions. inputs: channels of x in the unpruned network. */
 static mica_value block(mica_nn *nn, const char *name, mica_value x, int64_t inputs, int64_t filters, int64_t stride) {
   mica_nn_push(nn, name);
   mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, filters, 3, stride)), same = x;

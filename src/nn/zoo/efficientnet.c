@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Blocks in all, and the rate at which the last of them is left out; that of the others rises to it. */
+/* Number of blocks, and the drop rate of the last one; the rates of earlier blocks rise to it linearly. */
 #define BLOCKS 16
 #define LEFT_OUT 0.2
 

@@ -1,4 +1,4 @@
-/* neumf: products of features, and dense layers over those of user and item. */
+/* neumf: products of features, and dense layers over the features of user and item. */
 #include "nn/zoo/recommender.h"
 
 #define DEVIATION 0.1

@@ -16,7 +16,7 @@ mica_model_config mica__sequence_config(const mica_model_config *config, mica__s
   return c;
 }
 
-/* The table "embed.weight" of the open scopes, as it was made before; null where there is none. */
+/* The existing table "embed.weight" of the open scopes; null if it does not exist. */
 static mica_value find_table(mica_nn *nn) {
   char *name = mica__nn_name(nn, "embed.weight");
   mica_value table = mica__nn_weight(nn, name);

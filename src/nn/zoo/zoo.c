@@ -40,7 +40,7 @@ const char *mica_model_family_name(mica_model_family family) {
   return (unsigned)family < sizeof texts / sizeof *texts ? texts[family] : "?";
 }
 
-/* False, with the error in the graph, if x is no input of the network's family. */
+/* False, with an error in the graph, if x does not suit the network's family. */
 static bool takes(const entry *network, mica_value x) {
   mica_shape shape = mica_value_shape(x);
   mica_dtype dtype = mica_value_dtype(x);
