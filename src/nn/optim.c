@@ -431,8 +431,7 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads all of a table: not where tables are updated by rows",
                       c->ema != 0 ? "a moving average" : "a gradient that is accumulated");
   if (c->rows && c->communicator)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_optimize: tables are not updated by rows where there are several ranks");
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: tables cannot be updated by rows on several ranks");
   if (c->shard && (!c->communicator || c->ema != 0 || c->compress != MICA_COMPRESSION_NONE))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "mica_optimize: state is divided among ranks of a communicator, without ema and compress");

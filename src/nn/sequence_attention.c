@@ -203,7 +203,7 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
   else if (c->heads < 1 || c->groups < 1 || c->heads % c->groups != 0)
     wrong = "heads are a multiple of groups";
   else if (c->head_size == 0 && shape.dim[2] % c->heads != 0)
-    wrong = "C is no multiple of the heads";
+    wrong = "C is not a multiple of the heads";
   else if (c->positions < MICA_POSITIONS_KIND_LEARNED || c->positions > MICA_POSITIONS_KIND_NONE)
     wrong = "no such positions";
   else if (c->recall && (!c->cache || !mica_value_is_null(memory)))
