@@ -18,6 +18,16 @@ MICA_API MICA_CHECKED mica_status mica_buffer_create(mica_engine *engine, size_t
 /* Destroys this handle. The memory returns to the pool when no tensor uses it. NULL is a no-op. */
 MICA_API void mica_buffer_destroy(mica_buffer *buffer);
 
+/* Makes a read-only buffer of the caller's memory, such as a mapped file. A CPU device reads the memory in place if
+ * it begins at a multiple of 64 bytes; any other device gets a copy. Transfers, ops and runs that would write to the
+ * buffer are MICA_E_INVALID. `release` (may be NULL) is called once with `owner`, from any thread, when the memory
+ * is no longer needed: before this call returns if it was copied, otherwise after the last tensor is gone and the
+ * device is done. The memory must stay readable and unchanged until then. If this call fails, `release` is not
+ * called. MICA_E_DEVICE_MEMORY: more bytes than the device's largest buffer. Experimental. */
+MICA_API MICA_CHECKED mica_status mica_buffer_wrap_memory(mica_engine *engine, const void *memory, size_t bytes,
+                                                          void (*release)(void *owner), void *owner,
+                                                          mica_buffer **buffer);
+
 /* Requested size. */
 MICA_API size_t mica_buffer_bytes(const mica_buffer *buffer);
 

@@ -122,6 +122,7 @@ mica_status mica_session_bind_output(mica_session *session, size_t index, mica_t
     return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu belongs to another engine", call, index);
   if (tensor && !mica_tensor_is_contiguous(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu is not contiguous", call, index);
+  if (tensor) MICA_TRY(mica__tensor_check_writable(tensor, call, "the output"));
   if (tensor) MICA_TRY(check_type(session, call, index, tensor));
   if (tensor) MICA_TRY(check_overlaps(session, call, index, tensor));
   if (tensor) MICA_TRY(mica_tensor_view(tensor, mica_tensor_shape(tensor), NULL, 0, &handle));

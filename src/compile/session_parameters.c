@@ -16,6 +16,7 @@ static mica_status check_tensor(const mica_session *session, const char *call, i
     return mica__fail(type.dtype != slot->type.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
                       "%s: the tensor for '%s' is %s, the parameter %s", call, slot->name, mica__type_format(type, is),
                       mica__type_format(slot->type, want));
+  if (slot->assigned) MICA_TRY(mica__tensor_check_writable(tensor, call, slot->name));
   if (!mica_tensor_is_contiguous(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' is not contiguous", call, slot->name);
   if (!mica__tensor_is_aligned(tensor))

@@ -5,6 +5,7 @@
 #include "base/large.h"
 #include "runtime/lost.h"
 #include "runtime/queue.h"
+#include "runtime/tensor.h"
 
 #include <mica/opencl.h>
 #include <stdlib.h>
@@ -163,6 +164,7 @@ mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **
   }
   buffer->bytes = bytes;
   atomic_store(&buffer->foreign, false);
+  buffer->read_only = false;
   atomic_store(&buffer->references, 1);
   count_in_use(engine, buffer->capacity);
   *out = buffer;
@@ -228,6 +230,80 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
   buffer->bytes = bytes;
   atomic_store(&buffer->foreign, true);
   atomic_store(&buffer->references, 1);
+  *out = buffer;
+  return MICA_OK;
+}
+
+/* --- memory of the caller's --- */
+
+/* What is called when the driver is done with the memory. */
+typedef struct lent {
+  void (*release)(void *owner);
+  void *owner;
+} lent;
+
+static void CL_CALLBACK give_back(cl_mem memory, void *user) {
+  lent *l = user;
+  (void)memory;
+  if (l->release) l->release(l->owner);
+  free(l);
+}
+
+/* The memory where it lies; NULL when the driver does not take it. */
+static cl_mem wrap_in_place(mica_engine *engine, const void *memory, size_t bytes, lent of) {
+  const mica__cl_api *api = engine->api;
+  cl_int error = CL_SUCCESS;
+  lent *l = malloc(sizeof *l);
+  if (!l) return NULL;
+  *l = of;
+  cl_mem made = api->CreateBuffer(engine->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, bytes,
+                                  (void *)(uintptr_t)memory, &error);
+  if (made && api->SetMemObjectDestructorCallback(made, give_back, l) == CL_SUCCESS) return made;
+  if (made) api->ReleaseMemObject(made);
+  free(l);
+  return NULL;
+}
+
+static mica_status wrap_copy(mica_engine *engine, const void *memory, size_t bytes, mica_buffer **out) {
+  mica_buffer *buffer = NULL;
+  mica_tensor *all = NULL;
+  MICA_TRY(mica_buffer_create(engine, bytes, &buffer));
+  mica_status status = mica_tensor_wrap(buffer, 0, MICA_U8, MICA_SHAPE((int64_t)bytes), &all);
+  if (status == MICA_OK) status = mica_tensor_upload(engine->queue, all, memory, bytes);
+  if (status == MICA_OK) status = mica_queue_finish(engine->queue);
+  mica_tensor_destroy(all);
+  if (status == MICA_OK)
+    *out = buffer;
+  else
+    mica_buffer_destroy(buffer);
+  return status;
+}
+
+mica_status mica_buffer_wrap_memory(mica_engine *engine, const void *memory, size_t bytes, void (*release)(void *),
+                                    void *owner, mica_buffer **out) {
+  if (!engine || !out || (!memory && bytes))
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_memory: a pointer is NULL");
+  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer of %zu bytes cannot be", bytes);
+  MICA_TRY(mica__engine_alive(engine));
+  const mica_device_info *device = &engine->device.info;
+  if (bytes > device->max_buffer_bytes)
+    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes is above the %llu that %s allows in one piece",
+                      bytes, (unsigned long long)device->max_buffer_bytes, device->name);
+  const bool here =
+      bytes && device->device_class == MICA_DEVICE_CLASS_CPU && (uintptr_t)memory % MICA__TENSOR_ALIGNMENT == 0;
+  mica_buffer *buffer = here ? calloc(1, sizeof *buffer) : NULL;
+  if (here && !buffer) return mica__fail_nomem("a buffer");
+  if (here) buffer->memory = wrap_in_place(engine, memory, bytes, (lent){release, owner});
+  if (here && buffer->memory) {
+    buffer->engine = engine;
+    buffer->bytes = bytes;
+    atomic_store(&buffer->references, 1);
+  } else {
+    free(buffer);
+    MICA_TRY(wrap_copy(engine, memory, bytes, &buffer));
+    if (release) release(owner);
+  }
+  buffer->read_only = true;
   *out = buffer;
   return MICA_OK;
 }

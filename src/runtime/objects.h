@@ -63,6 +63,7 @@ struct mica_buffer {
   atomic_bool shared;
   _Atomic uint64_t changes; /* see mica__tensor_changes */
   atomic_bool foreign;      /* the caller has the memory in hand and may change it unseen */
+  bool read_only;           /* nothing may write to it */
   bool placeholder;         /* has no memory: see mica__placeholder_create */
   mica_buffer *next_idle;
 };

@@ -145,6 +145,13 @@ uint64_t mica__buffer_changes(mica_buffer *buffer) {
 
 uint64_t mica__tensor_changes(const mica_tensor *tensor) { return mica__buffer_changes(tensor->buffer); }
 
+mica_status mica__tensor_check_writable(const mica_tensor *tensor, const char *call, const char *name) {
+  char text[MICA_SHAPE_TEXT];
+  if (!tensor->buffer->read_only) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s: %s %s lies in memory that is only read", call, name,
+                    mica_shape_format(tensor->shape, text));
+}
+
 mica_buffer *mica__tensor_buffer(const mica_tensor *tensor) { return tensor->buffer; }
 
 mica_engine *mica_tensor_engine(const mica_tensor *tensor) { return tensor->buffer->engine; }

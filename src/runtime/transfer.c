@@ -128,6 +128,7 @@ static mica_status upload_truths(mica_queue *queue, mica_tensor *tensor, const v
 
 mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload"));
+  MICA_TRY(mica__tensor_check_writable(tensor, "mica_tensor_upload", "the tensor"));
   if (bytes == 0) return MICA_OK;
   pthread_mutex_lock(&queue->lock);
   bool truths = tensor->dtype != MICA_BOOL || mica__bools_are(data, bytes);
@@ -139,6 +140,7 @@ mica_status mica_tensor_upload(mica_queue *queue, mica_tensor *tensor, const voi
 mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element) {
   size_t bytes = mica_tensor_bytes(tensor);
   MICA_TRY(check_transfer(queue, tensor, element, bytes, "filling"));
+  MICA_TRY(mica__tensor_check_writable(tensor, "filling", "the tensor"));
   if (bytes == 0) return MICA_OK;
   pthread_mutex_lock(&queue->lock);
   count_writing(queue, tensor);
@@ -249,6 +251,7 @@ mica_status mica_tensor_download_async(mica_queue *queue, const mica_tensor *ten
 mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes,
                                      mica_event **out) {
   MICA_TRY(check_transfer(queue, tensor, data, bytes, "mica_tensor_upload_async"));
+  MICA_TRY(mica__tensor_check_writable(tensor, "mica_tensor_upload_async", "the tensor"));
   if (!out) return mica__fail(MICA_E_INVALID, "mica_tensor_upload_async: event is NULL");
   mica_event *event = NULL;
   MICA_TRY(event_create(queue, &event));
@@ -319,6 +322,7 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
   if (mode < MICA_MAP_MODE_READ || mode > MICA_MAP_MODE_READ_WRITE)
     return mica__fail(MICA_E_INVALID, "mica_tensor_map: mode %d is none of 0 to %d", (int)mode,
                       (int)MICA_MAP_MODE_READ_WRITE);
+  if (mode != MICA_MAP_MODE_READ) MICA_TRY(mica__tensor_check_writable(tensor, "mica_tensor_map", "the tensor"));
   cl_map_flags flags = mode == MICA_MAP_MODE_READ    ? CL_MAP_READ
                        : mode == MICA_MAP_MODE_WRITE ? CL_MAP_WRITE_INVALIDATE_REGION
                                                      : CL_MAP_READ | CL_MAP_WRITE;

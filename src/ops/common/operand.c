@@ -20,12 +20,14 @@ mica_status mica__operand_check(const mica_queue *queue, const char *op, const c
 
 mica_status mica__operand_apart(const char *op, const char *result_name, const mica_tensor *result, const char *name,
                                 const mica_tensor *operand) {
+  MICA_TRY(mica__tensor_check_writable(result, op, result_name));
   if (!operand || !mica__tensor_overlaps(result, operand)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "%s: %s overlaps %s", op, result_name, name);
 }
 
 mica_status mica__operand_apart_or_same(const char *op, const char *result_name, const mica_tensor *result,
                                         const char *name, const mica_tensor *operand) {
+  MICA_TRY(mica__tensor_check_writable(result, op, result_name));
   if (!operand || mica__tensor_is_same(result, operand)) return MICA_OK;
   return mica__operand_apart(op, result_name, result, name, operand);
 }

@@ -11,8 +11,9 @@ mica_status mica__operand_check(const mica_queue *queue, const char *op, const c
 /* mica__operand_check for operands that need not be contiguous. */
 mica_status mica__operand_check_strided(const mica_queue *queue, const char *op, const char *name,
                                         const mica_tensor *tensor);
-/* MICA_E_INVALID, naming both, where a result shares memory with an operand, which may be NULL: "gemm: d overlaps a".
- * mica__operand_apart_or_same allows a result that is the operand itself, element for element. */
+/* MICA_E_INVALID, naming both, if a result shares memory with an operand, which may be NULL: "gemm: d overlaps a"; also
+ * if nothing may write to the result. mica__operand_apart_or_same allows a result that is the operand itself, element
+ * for element. */
 mica_status mica__operand_apart(const char *op, const char *result_name, const mica_tensor *result, const char *name,
                                 const mica_tensor *operand);
 mica_status mica__operand_apart_or_same(const char *op, const char *result_name, const mica_tensor *result,

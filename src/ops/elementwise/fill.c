@@ -46,6 +46,7 @@ static mica_status launch_fill(mica_queue *queue, const mica__variant *variant, 
 
 mica_status mica_op_fill(mica_queue *queue, double value, mica_tensor *y) {
   MICA_TRY(mica__operand_check(queue, "fill", "y", y));
+  MICA_TRY(mica__operand_apart("fill", "y", y, NULL, NULL));
   if (mica__queue_records(queue)) return launch_fill(queue, NULL, value, y);
   uint64_t element = 0;
   mica__element_wrap(mica_tensor_dtype(y), &element, 0, value);
