@@ -1,4 +1,4 @@
-/* Calibration: the hook that learns of a network's layers, and the runs whose inputs are measured. */
+/* Calibration: the hook that records a network's layers, and the runs whose inputs are measured. */
 #include "base/text.h"
 #include "compress/calibration.h"
 #include "ir/pattern.h"
@@ -110,9 +110,9 @@ mica_value mica_calibration_hook(void *user, mica_nn *nn, mica_nn_point point, c
   return value;
 }
 
-/* --- what the finished graph says --- */
+/* --- analysis of the finished graph --- */
 
-/* A value is never negative by what makes it: looked for through so many ops. */
+/* Maximum number of ops to search for proof that a value is never negative. */
 #define MOST_OPS 12
 
 static bool never_negative(const mica_graph *graph, int32_t id) {
@@ -156,8 +156,7 @@ static mica_value parameter_of(const mica_nn *nn, const char *layer, const char 
   return info ? info->value : (mica_value){0};
 }
 
-/* True if others use a layer's weight than the layer and, of a table, which has the same rows for all that ask for it,
- * those that asked. */
+/* True if a layer's weight has further users. A table counts as tied only if others than its own lookups use it. */
 static bool is_tied(const mica_calibration *c, const mica__layer *layer, const int32_t *users) {
   const mica_nn_parameter_info *info = layer->kind == MICA__LAYER_TABLE ? info_of(c->nn, layer->name, "weight") : NULL;
   if (!layer->weight || users[layer->weight] == 1) return false;
@@ -175,14 +174,14 @@ static bool find_epsilon(const mica_graph *graph, int32_t variance, int32_t resu
   return false;
 }
 
-/* The layer whose result stands under the id, of those with a weight. */
+/* The layer with a weight whose result has this id. */
 static mica__layer *maker_of(mica_calibration *c, int32_t id) {
   for (size_t i = 0; i < c->layer_count; i++)
     if (c->layers[i].kind != MICA__LAYER_NORM && c->layers[i].result == id) return &c->layers[i];
   return NULL;
 }
 
-/* Gives the layer that a batch norm stands behind its name. What the norm is given was made before its parameters. */
+/* Stores the name of a batch norm in the layer before it. A norm's operand was made before its parameters. */
 static mica_status follow_norm(mica_calibration *c, const mica__layer *norm, const int32_t *users) {
   const mica_value mean = parameter_of(c->nn, norm->name, "running_mean"),
                    variance = parameter_of(c->nn, norm->name, "running_var");
@@ -196,7 +195,7 @@ static mica_status follow_norm(mica_calibration *c, const mica__layer *norm, con
   }
   mica__layer *layer = maker_of(c, x);
   if (!layer || users[x] != 1 || layer->norm) return MICA_OK;
-  /* A norm's channels are those of axis 1. */
+  /* Channels of a norm are on axis 1. */
   const bool fits = layer->kind == MICA__LAYER_CONV || mica__graph_node(c->graph, x)->type.shape.rank == 2;
   if (!fits || !find_epsilon(c->graph, variance.id, norm->result, &epsilon)) return MICA_OK;
   layer->norm = mica__strdup(norm->name);
@@ -204,14 +203,14 @@ static mica_status follow_norm(mica_calibration *c, const mica__layer *norm, con
   return layer->norm ? MICA_OK : mica__fail_nomem("a calibration");
 }
 
-/* What stands behind a layer's result: its norm's, where it has one. */
+/* The value after a layer: the result of its norm if it has one. */
 static int32_t end_of(const mica_calibration *c, const mica__layer *layer) {
   for (size_t i = 0; layer->norm && i < c->layer_count; i++)
     if (!strcmp(c->layers[i].name, layer->norm)) return c->layers[i].result;
   return layer->result;
 }
 
-/* Finds the layer whose result, rectified or as it is, `layer` is given and nothing else. */
+/* Finds the layer whose result, with or without a ReLU, is the only operand of `layer`. */
 static void find_previous(mica_calibration *c, int32_t index, const int32_t *users) {
   const mica__layer *layer = &c->layers[index];
   if (layer->source < 0) return;
@@ -226,7 +225,7 @@ static void find_previous(mica_calibration *c, int32_t index, const int32_t *use
   }
 }
 
-/* What a layer's result is made of behind its weight: a convolution, or else a transposed one. */
+/* Kind of a layer by the op that uses its weight: a convolution, or else a transposed one. */
 static mica__layer_kind kind_of(const mica_graph *graph, const mica__layer *layer) {
   if (layer->kind != MICA__LAYER_DENSE || layer->shown.weight.rank < 3) return layer->kind;
   for (int32_t id = layer->result; id > layer->weight;) {
@@ -321,7 +320,7 @@ static mica_status note(mica__calibration_source *source, const mica_tensor *ten
   return status;
 }
 
-/* What was seen, as layers show it. */
+/* Copies the measurements into the public layers. */
 static void show_inputs(mica_calibration *c) {
   for (size_t i = 0; i < c->layer_count; i++) {
     mica__layer *layer = &c->layers[i];
@@ -396,7 +395,7 @@ mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_
   return MICA_OK;
 }
 
-/* --- what was seen --- */
+/* --- results --- */
 
 const mica__layer *mica__calibration_layer(const mica_calibration *c, size_t index) {
   for (size_t i = 0; i < c->layer_count; i++)

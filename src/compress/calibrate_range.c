@@ -1,4 +1,4 @@
-/* Histograms, and the ranges that are chosen from them. */
+/* Histograms, and the choice of ranges from them. */
 #include "base/arith.h"
 #include "compress/calibration.h"
 
@@ -9,7 +9,7 @@
 
 /* --- counting --- */
 
-/* Twice the limit: two bins become one, on either side of zero. */
+/* Doubles the limit: two bins become one, on either side of zero. */
 static void double_limit(mica__histogram *h) {
   double merged[BINS] = {0};
   for (int i = 0; i < BINS; i++) merged[HALF / 2 + i / 2] += h->counts[i];
@@ -57,12 +57,12 @@ void mica__histogram_add(mica__histogram *h, const float *x, size_t count) {
 static double width_of(const mica__histogram *h) { return (double)h->limit / HALF; }
 static double centre_of(const mica__histogram *h, int bin) { return (bin - HALF + 0.5) * width_of(h); }
 
-/* The numbers in a bin that are not zero itself. */
+/* Numbers in a bin, without exact zeros. */
 static double count_of(const mica__histogram *h, int bin) {
   return bin == HALF ? h->counts[bin] - h->zeros : h->counts[bin];
 }
 
-/* The sum of squared errors of rounding to `levels` even steps from low to high, and cutting off. */
+/* Sum of squared errors from rounding to `levels` even steps from low to high, and from clipping. */
 static double error_of(const mica__histogram *h, double low, double high, double levels) {
   const double step = (high - low) / levels, rounding = step * step / 12;
   double sum = 0;
@@ -81,11 +81,11 @@ static double energy_of(const mica__histogram *h) {
   return sum;
 }
 
-/* A share of the range is tried in such steps, down to the least. */
+/* Shares of the range to try, in even steps. */
 #define SHARES 64
 #define LEAST_SHARE 0.1
 
-/* Both ends shrink alike, then each by itself. */
+/* Shrinks both ends together, then each one alone. */
 static void choose_mse(const mica__histogram *h, double levels, double *low, double *high) {
   const double from[2] = {*low, *high};
   double best = error_of(h, *low, *high, levels);
@@ -102,7 +102,7 @@ static void choose_mse(const mica__histogram *h, double levels, double *low, dou
   }
 }
 
-/* All but (1 - share) of the numbers at each end. */
+/* All numbers but a share of (1 - share) at each end. */
 static void choose_percentile(const mica__histogram *h, double share, double *low, double *high) {
   const double most = h->total * (1 - share);
   double below = 0, above = 0;
@@ -122,7 +122,8 @@ static void choose_percentile(const mica__histogram *h, double share, double *lo
   if (*high <= 0 && *low >= 0) *high = (double)h->high, *low = (double)h->low;
 }
 
-/* The divergence of magnitudes cut at `edge` bins, which become `levels` groups with the mean of what is not empty. */
+/* Divergence of magnitudes clipped at `edge` bins from their quantisation to `levels` groups, which hold the mean of
+ * their non-empty bins. */
 static double divergence(const double *magnitudes, int edge, int levels, double total) {
   double beyond = 0, sum = 0;
   for (int i = edge; i < HALF; i++) beyond += magnitudes[i];
@@ -133,7 +134,7 @@ static double divergence(const double *magnitudes, int edge, int levels, double 
     for (int i = first; i < last; i++) mass += magnitudes[i], filled += magnitudes[i] > 0;
     for (int i = first; i < last; i++) {
       const double p = magnitudes[i] + (i == edge - 1 ? beyond : 0);
-      /* What lies beyond the edge is the last bin's, of which the quantised one knows nothing. */
+      /* Magnitudes beyond the edge are in the last bin; the quantised distribution has no such mass. */
       const double q = magnitudes[i] > 0 ? mass / filled : 1e-9 * total;
       if (p > 0) sum += p / total * log(p / q);
     }

@@ -1,4 +1,4 @@
-/* compress/calibration.h: what a calibration knows of a network's layers and of what they are given. */
+/* compress/calibration.h: a calibration's records of a network's layers and their inputs. */
 #ifndef MICA_COMPRESS_CALIBRATION_H
 #define MICA_COMPRESS_CALIBRATION_H
 
@@ -6,24 +6,24 @@
 
 #include <mica/compress.h>
 
-/* Bins of a histogram, of which half are below zero: 8 or more for each of 256 steps of a range that is half used. */
+/* Bins of a histogram, half of them below zero: at least 8 for each of 256 steps if half the range is used. */
 #define MICA__BINS 4096
 
-/* Counts of values by size in bins of equal width from -limit to limit. A value beyond doubles the limit. */
+/* Counts of values in bins of equal width from -limit to limit. A value outside doubles the limit. */
 typedef struct mica__histogram {
   double counts[MICA__BINS];
-  double total, zeros; /* zeros are exact whatever the scale, and counted beside the bins */
+  double total, zeros; /* zeros are exact at any scale and are counted separately */
   float limit, low, high;
   bool finite;
 } mica__histogram;
 
-/* A value that layers are given; several layers may be given the same. */
+/* A value that is the input of layers; several layers may share it. */
 typedef struct mica__calibration_source {
-  mica_value value; /* as the layer has it */
+  mica_value value; /* as the layer receives it */
   mica__histogram *histogram;
-  double *sums; /* of each channel; */
+  double *sums; /* per channel */
   int64_t channels;
-  double samples; /* elements of a channel */
+  double samples; /* elements per channel */
   int32_t axis;   /* of channels, counted from the last */
 } mica__calibration_source;
 
@@ -31,20 +31,20 @@ typedef enum mica__layer_kind {
   MICA__LAYER_DENSE,
   MICA__LAYER_CONV,
   MICA__LAYER_TRANSPOSED, /* a transposed convolution */
-  MICA__LAYER_TABLE,      /* an embedding's */
-  MICA__LAYER_NORM,       /* without a weight of its own; not shown */
+  MICA__LAYER_TABLE,      /* an embedding */
+  MICA__LAYER_NORM,       /* has no weight to quantise; not listed */
 } mica__layer_kind;
 
 typedef struct mica__layer {
   mica_calibration_layer shown;
   char *name, *norm;
   mica__layer_kind kind;
-  bool tied;              /* its weight is used elsewhere too */
-  bool plain;             /* it takes no bias */
-  const char *stays;      /* it stays float: the reason; NULL: it need not */
+  bool tied;              /* the weight has further uses */
+  bool plain;             /* cannot take a bias */
+  const char *stays;      /* reason to stay float; NULL: none */
   int32_t weight, result; /* ids */
   int32_t source;         /* -1: none */
-  int32_t next;           /* the layer that is given its rectified result, alone; -1: none */
+  int32_t next;           /* the layer whose only input is this result after a ReLU; -1: none */
   double epsilon;         /* of the norm */
 } mica__layer;
 
@@ -61,17 +61,17 @@ struct mica_calibration {
 
 /* Adds numbers to a histogram. */
 void mica__histogram_add(mica__histogram *histogram, const float *x, size_t count);
-/* What mica_calibration_range says, of a histogram. */
+/* mica_calibration_range for a histogram. */
 mica_status mica__histogram_range(const mica__histogram *histogram, mica_calibration_method method, double percentile,
                                   int32_t bits, double *low, double *high, double *decibel);
 
-/* A calibration of layers that no hook told of, which are taken over with their names and norms. Each layer's `source`
- * is one of so many; a source's value stays null. */
+/* Creates a calibration without a hook, from a list of layers, which it takes over with their names and norms. Each
+ * layer's `source` is below `sources`; values of sources stay null. */
 mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources, mica_calibration **calibration);
-/* Adds a tensor of f32 to what a source was seen to give. Layers' rank tells where its channels are. */
+/* Adds an f32 tensor to the measurements of a source. The rank of its layers gives the channel axis. */
 mica_status mica__calibration_add(mica_calibration *calibration, size_t source, const mica_tensor *tensor);
 
-/* Layers without the norms, in order; NULL behind the last. */
+/* Layers without norms, in order; NULL after the last one. */
 const mica__layer *mica__calibration_layer(const mica_calibration *calibration, size_t index);
 
 #endif

@@ -1,5 +1,5 @@
-/* Ranges of channels between two layers made alike (Nagel et al. 2019, section 4.1): a ReLU passes positive factors on,
- * so what channel c of a layer is divided by its reader multiplies. */
+/* Equalises ranges of channels between two layers (Nagel et al. 2019, section 4.1). A ReLU passes positive factors, so
+ * channel c of the first layer is divided by a factor and multiplied by it in the second. */
 #include "base/text.h"
 #include "compress/quantize.h"
 
@@ -24,7 +24,7 @@ static void drop(pair *p) {
   free(p->term);
 }
 
-/* A tensor among those to be written; NULL for none. */
+/* A tensor of the list; NULL if it does not exist. */
 static float *floats_of(const mica__tensors *t, const char *layer, const char *what) {
   char *name = mica__part_of(layer, what);
   float *data = NULL;
@@ -34,7 +34,7 @@ static float *floats_of(const mica__tensors *t, const char *layer, const char *w
   return data;
 }
 
-/* All tensors as f32 of their own, which may be changed. */
+/* Copies all tensors as f32, so that they can be changed. */
 static mica_status copy_all(const mica_safetensors *file, mica__tensors *t) {
   for (size_t i = 0; i < mica_safetensors_count(file); i++) {
     const mica_safetensors_entry *e = mica_safetensors_at(file, i);
@@ -49,7 +49,7 @@ static mica_status copy_all(const mica_safetensors *file, mica__tensors *t) {
   return MICA_OK;
 }
 
-/* Convolutions and dense layers that are channels to channels. */
+/* Convolutions and dense layers that map channels to channels. */
 static bool is_pair(const mica__layer *a, const mica__layer *b) {
   if (a->tied || b->tied || a->kind != b->kind) return false;
   if (a->kind != MICA__LAYER_CONV && a->kind != MICA__LAYER_DENSE) return false;
@@ -57,7 +57,7 @@ static bool is_pair(const mica__layer *a, const mica__layer *b) {
   return b->shown.weight.dim[1] == channels || (b->shown.weight.dim[1] == 1 && b->shown.weight.dim[0] == channels);
 }
 
-/* The largest magnitude of channel c that enters the second layer. */
+/* Largest magnitude of channel c in the second layer's weight. */
 static double range_in(const pair *p, const float *w2, int64_t c) {
   const mica_shape shape = p->second->shown.weight;
   const int64_t row = mica__row_of(shape), inputs = shape.dim[1], window = row / inputs;
@@ -78,7 +78,7 @@ static double range_out(const pair *p, const float *w1, int64_t c) {
   return p->factor1 ? most * fabs(p->factor1[c]) : most;
 }
 
-/* Divides what leaves the first layer: its norm's factor and term, else its weight and bias. */
+/* Divides the first layer's output: factor and term of its norm, else its weight and bias. */
 static void divide(const mica__tensors *t, const pair *p, float *w1, int64_t c, double s) {
   const int64_t row = mica__row_of(p->first->shown.weight);
   float *scale = p->first->norm ? floats_of(t, p->first->norm, "weight") : NULL;
@@ -104,7 +104,7 @@ static void multiply(const pair *p, float *w2, int64_t c, double s) {
 static mica_status equalize(const mica_safetensors *file, const mica__tensors *t, pair *p) {
   double *unused = NULL;
   float *w1 = floats_of(t, p->first->name, "weight"), *w2 = floats_of(t, p->second->name, "weight");
-  /* A norm without a factor of its own could not be divided. */
+  /* A norm without a factor cannot be divided. */
   if (p->first->norm && !floats_of(t, p->first->norm, "weight")) return MICA_OK;
   if (!w1 || !w2) return mica__fail(MICA_E_FORMAT, "the file lacks f32 weights of '%s'", p->first->name);
   if (p->first->norm) MICA_TRY(mica__read_norm(&(mica__float_weights){.file = file}, p->first, &p->factor1, &p->term));

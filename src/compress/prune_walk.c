@@ -1,5 +1,5 @@
-/* The walk through a graph that finds which channels go together (DepGraph, Fang et al. 2023): each op says how the
- * axes of its result come from those of its operands. What no rule knows stays as it is. */
+/* Walks through a graph and finds which channels go together (DepGraph, Fang et al. 2023). Each op states how the axes
+ * of its result come from its operands. Axes without a rule stay. */
 #include "compress/prune.h"
 #include "ops/attention/attention.h"
 #include "ops/common/build.h"
@@ -16,7 +16,7 @@ int32_t mica__prune_root(const mica_pruning *p, int32_t atom) {
 static void join(mica_pruning *p, int32_t a, int32_t b) {
   a = mica__prune_root(p, a);
   b = mica__prune_root(p, b);
-  /* The lesser one leads, so that atom 0 draws all that it is joined to. Halving keeps paths short. */
+  /* The smaller atom leads, so that atom 0 leads everything joined to it. Halving keeps paths short. */
   if (a < b)
     p->parent[b] = a;
   else
@@ -27,7 +27,7 @@ static void fix(mica_pruning *p, const int32_t *labels, int64_t count) {
   for (int64_t i = 0; labels && i < count; i++) join(p, 0, labels[i]);
 }
 
-/* Two axes of one extent that must agree; an axis without labels cannot be cut, and so cannot the other. */
+/* Makes two axes of one extent agree. If one has no labels it cannot be cut, and neither can the other. */
 static void agree(mica_pruning *p, const int32_t *a, const int32_t *b, int64_t count) {
   if (!a || !b) {
     fix(p, a ? a : b, count);
@@ -36,7 +36,7 @@ static void agree(mica_pruning *p, const int32_t *a, const int32_t *b, int64_t c
   for (int64_t i = 0; i < count; i++) join(p, a[i], b[i]);
 }
 
-/* Room for labels, the pruning's; NULL when memory is short. */
+/* Allocates labels, which the pruning owns. NULL if memory is short. */
 static int32_t *block(mica_pruning *p, int64_t count) {
   if (p->block_count == p->block_capacity) {
     const size_t wider = p->block_capacity ? 2 * p->block_capacity : 64;
@@ -86,7 +86,7 @@ static void fix_all(visit *v) {
 
 /* --- rules --- */
 
-/* One value everywhere, whatever its shape. */
+/* One value everywhere, whatever the shape. */
 static bool is_uniform(const mica__node *node) { return node->op == &mica__op_full || node->op == &mica__op_full_like; }
 
 static void visit_pointwise(visit *v) {
@@ -100,7 +100,7 @@ static void visit_pointwise(visit *v) {
         const int32_t at = a - (out.rank - shape_of(in).rank);
         if (at < 0) continue;
         int32_t *labels = v->p->labels[v->node->inputs[k] - 1].axis[at];
-        /* One index that stands for all is none of them. */
+        /* A single index that represents all channels is not one of them. */
         if (shape_of(in).dim[at] != out.dim[a]) fix_axis(v, in, &v->p->labels[v->node->inputs[k] - 1], at);
         if (shape_of(in).dim[at] != out.dim[a] || (out.dim[a] == 1 && !labels)) continue;
         if (!labels && is_uniform(in)) continue;
@@ -113,7 +113,7 @@ static void visit_pointwise(visit *v) {
   }
 }
 
-/* A sum over channels would change with those that are left. */
+/* A sum over channels would change with the remaining ones. */
 static void visit_reduce(visit *v) {
   const mica__reduce_attrs *attrs = v->node->attrs;
   int32_t to = 0;
@@ -130,7 +130,7 @@ static void visit_transpose(visit *v) {
   for (int32_t a = 0; a < shape_of(v->node).rank; a++) v->out->axis[a] = v->of[0]->axis[axes[a]];
 }
 
-/* Axes [from, to) of the operand become one axis of the result. Channels among them stand for all that lies behind. */
+/* Merges axes [from, to) of the operand into one axis of the result. A channel covers everything after it. */
 static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   int32_t labelled = -1, count = 0;
@@ -151,7 +151,7 @@ static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   v->out->axis[axis] = labels;
 }
 
-/* Columns of heads, (B, T, n size) as (B, T, n, size): what one of them has goes at once. */
+/* Splits columns of heads, (B, T, n size), into (B, T, n, size): a head is removed whole. */
 static void split_heads(visit *v) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   const int64_t n = out.dim[2], size = out.dim[3];
@@ -171,13 +171,14 @@ static void split_heads(visit *v) {
   v->out->axis[2] = labels;
 }
 
-/* What the function that builds the network counts anew: heads, and parts of a layer's columns. */
+/* Marks that the function which builds the network counts again: heads, and sections of a layer's columns. */
 static bool is_marked(const mica__node *node, const char *name) {
   return node->mark && !strcmp(node->mark->name, name);
 }
 
-/* Axes [from, to) of the operand and [first, last) of the result have as many elements, in their order. Those of one
- * index are left out: one to one the axis stays itself, many to one they are merged, and one to many is cut nowhere. */
+/* Matches axes [from, to) of the operand with [first, last) of the result; they have equal numbers of elements in the
+ * same order. Axes of extent 1 are omitted. One to one: the axis stays; many to one: merged; one to many: cannot be
+ * cut. */
 static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t last) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   const mica_shape in_single = v->p->types[v->node->inputs[0] - 1].shape;
@@ -194,8 +195,8 @@ static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t las
     for (int32_t a = from; a < to; a++) fix_axis(v, v->in[0], v->of[0], a);
 }
 
-/* Runs of axes with as many elements are matched, counted from the left for one sample: extents that happen to be equal
- * are told apart by what stands before them. */
+/* Matches runs of axes with equal numbers of elements, counted from the left for one sample. Extents that are equal by
+ * chance are distinguished by the axes before them. */
 static void visit_reshape(visit *v) {
   if (is_marked(v->node, MICA__MARK_HEADS)) {
     split_heads(v);
@@ -231,7 +232,7 @@ static void visit_slice(visit *v) {
     v->short_of_memory = v->short_of_memory || !labels;
     for (int64_t i = 0; labels && i < out.dim[a]; i++) labels[i] = from[begin + i * step[a]];
     v->out->axis[a] = labels;
-    /* Positions are in the network's function: a width that is cut would move them. */
+    /* Positions are fixed in the network's function, so cutting this axis would shift them. */
     if (out.dim[a] != in.dim[a] && !is_marked(v->node, MICA__MARK_SECTION)) fix(v->p, from, in.dim[a]);
   }
 }
@@ -257,8 +258,8 @@ static void visit_concat(visit *v) {
   v->out->axis[axis] = some ? labels : NULL;
 }
 
-/* So large a share of the node's FLOPs is for these. A product without a weight (counts of a metric) is none of the
- * network's. */
+/* Adds a share of the node's FLOPs for these channels. Products without a weight (counts of a metric) do not belong to
+ * the network. */
 static void add_share(visit *v, double share, const int32_t *out, int64_t outs, const int32_t *in, int64_t ins) {
   mica__type types[4];
   if (!out && !in) return;
@@ -283,7 +284,7 @@ static void fix_window(visit *v) {
   fix_spatial(v, 1);
 }
 
-/* Channel j of every group is the weight's channel j; filters of groups go together likewise. */
+/* Channel j of every group is the weight's channel j. Filters of groups go together in the same way. */
 static void visit_conv(visit *v) {
   const int64_t groups = attribute(v->node, "groups");
   const mica_shape w = shape_of(v->in[1]);
@@ -326,15 +327,15 @@ static void visit_matmul(visit *v) {
   add_cost(v, v->of[1]->axis[1], b.dim[1], v->of[1]->axis[0], sum);
 }
 
-/* Queries' heads go with the head of keys and values that they share; features of heads stay, and so do heads that a
- * mask tells apart, and the last one. */
+/* Heads of queries go with the head of keys and values that they share. Features of heads stay, and so do heads that a
+ * mask distinguishes, and the last head. */
 static void visit_attention(visit *v) {
   const mica_shape q = shape_of(v->in[0]), k = shape_of(v->in[1]);
   const int64_t heads = q.dim[1], groups = k.dim[1];
   int32_t *of_q = v->of[0]->axis[1];
   const int32_t *of_k = v->of[1]->axis[1], *of_v = v->of[2]->axis[1];
   const int32_t mask = mica__attention_input(v->node->attrs, false, MICA__ATTENTION_OF_MASK);
-  /* All axes stay but the heads of queries, keys and values. */
+  /* All axes stay except the heads of queries, keys and values. */
   for (int32_t i = 0; i < v->node->input_count; i++) {
     const mica__node *in = mica__graph_node(v->p->graph, v->node->inputs[i]);
     for (int32_t a = 0; a < shape_of(in).rank; a++)
@@ -351,14 +352,14 @@ static void visit_attention(visit *v) {
   add_cost(v, of_q, heads, NULL, 0);
 }
 
-/* Rows of a weight, gate after gate, go with the units, which stay where rows do. */
+/* Joins rows of a weight, gate after gate, with the units; if rows stay, so do units. */
 static void join_gates(visit *v, const int32_t *rows, int64_t count, const int32_t *units, int64_t hidden) {
   if (!rows) fix(v->p, units, hidden);
   for (int64_t i = 0; rows && i < count; i++) join(v->p, rows[i], units[i % hidden]);
 }
 
-/* A unit of a recurrent layer has rows of each gate, a column of the weight that states are multiplied by, and all
- * directions' states. First states and peepholes stay. */
+/* A unit of a recurrent layer has rows of each gate, a column of the recurrent weight, and the states of all
+ * directions. Initial states and peepholes stay. */
 static void visit_rnn(visit *v) {
   const int64_t present = attribute(v->node, "present");
   const mica_shape w = shape_of(v->in[MICA__RNN_W]);
@@ -380,7 +381,7 @@ static void visit_rnn(visit *v) {
   add_share(v, (double)hidden / (double)(inputs + hidden), units, hidden, units, hidden);
 }
 
-/* Windows along spatial axes: channels pass. */
+/* Windows along spatial axes do not mix channels. */
 static void visit_windows(visit *v) {
   fix_spatial(v, 0);
   v->out->axis[1] = shape_of(v->node).rank >= 3 ? v->of[0]->axis[1] : NULL;
@@ -388,7 +389,7 @@ static void visit_windows(visit *v) {
 
 static void visit_copy(visit *v) { *v->out = *v->of[0]; }
 
-/* Rows of a table: the rows stay, their elements are channels. */
+/* Rows of a table stay; their elements are channels. */
 static void visit_gather(visit *v) {
   if (attribute(v->node, "axis") != 0 || shape_of(v->in[0]).rank != 2 || shape_of(v->node).rank < 2) {
     fix_all(v);
@@ -409,13 +410,13 @@ static const struct {
 
 static void visit_node(visit *v) {
   const mica__op *op = v->node->op;
-  /* What depends on shapes alone is made anew by the function that builds the network. */
+  /* The function that builds the network recomputes values that depend on shapes only. */
   if (op->kind == MICA__OP_SOURCE && op != &mica__op_full_like) return;
   if (op == &mica__op_full_like) {
     visit_copy(v);
     return;
   }
-  /* The node has said it of all its results. */
+  /* The node already covered all its results. */
   if (op->kind == MICA__OP_SHAPE || op == &mica__op_result) return;
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (!strcmp(op->name, rules[i].op)) {
@@ -430,14 +431,14 @@ static void visit_node(visit *v) {
     fix_all(v);
 }
 
-/* Labels parameters, and nothing else that has no operands. */
+/* Labels parameters, but no other values without operands. */
 static mica_status label_parameters(mica_pruning *p) {
   for (size_t i = 0; i < p->parameter_count; i++) {
     const mica__prune_parameter *parameter = &p->parameters[i];
     for (int32_t a = 0; a < parameter->shape.rank; a++) {
       int32_t *labels = parameter->shape.dim[a] > 1 ? block(p, parameter->shape.dim[a]) : NULL;
       if (parameter->shape.dim[a] > 1 && !labels) return mica__fail_nomem("pruning groups");
-      /* An axis of one index is broadcast, or a depthwise filter's, or the last channel there is. */
+      /* An axis of extent 1 is broadcast, a depthwise filter's, or the last remaining channel. */
       if (parameter->shape.dim[a] == 1) join(p, 0, parameter->first[a]);
       for (int64_t k = 0; labels && k < parameter->shape.dim[a]; k++) labels[k] = parameter->first[a] + (int32_t)k;
       p->labels[parameter->id - 1].axis[a] = labels;
@@ -451,8 +452,8 @@ static void fix_value(mica_pruning *p, int32_t id) {
   for (int32_t a = 0; a < shape.rank; a++) fix(p, p->labels[id - 1].axis[a], shape.dim[a]);
 }
 
-/* What nobody reads is what the network says, as long as nobody has said it; but of an op with several results those
- * beside one that is read are what nobody wants. */
+/* If outputs are unknown, unused values count as outputs. Exception: unused results of an op with another result in
+ * use. */
 static mica_status fix_unread(mica_pruning *p) {
   bool *read = calloc((size_t)p->graph->count + 1, sizeof *read);
   if (!read) return mica__fail_nomem("pruning groups");

@@ -1,4 +1,4 @@
-/* Choices of layers to be quantised, steps of weights, and tensors of files. */
+/* Choice of layers to quantise, steps of weights, and tensors of files. */
 #include "compress/quantize.h"
 #include "base/element.h"
 #include "base/text.h"
@@ -54,7 +54,7 @@ bool mica__layer_is_idle(const mica_calibration_layer *layer) {
   return layer->count > 0 && layer->finite && layer->low == 0 && layer->high == 0;
 }
 
-/* At 4 bits the first layer and the last keep 8. */
+/* With 4 bits, the first layer and the last one keep 8. */
 static void keep_ends(mica__quantize_choices *all) {
   mica__quantize_choice *first = NULL, *last = NULL;
   size_t count = 0;
@@ -124,7 +124,7 @@ static double error_of(const float *w, int64_t count, double step, int32_t bits)
   return sum;
 }
 
-/* Shares of the range of 4 bits that are tried. */
+/* Smallest share of the range to try for 4 bits. */
 #define LEAST_SHARE 0.5
 #define SHARES 20
 

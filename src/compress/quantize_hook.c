@@ -1,4 +1,4 @@
-/* Quantised layers in a network: integers of a file, or weights and inputs that are rounded while they are trained. */
+/* Quantised layers in a network: integers from a file, or weights and inputs rounded during training. */
 #include "base/text.h"
 #include "compress/quantize.h"
 #include "ir/pattern.h"
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a quantizer knows of a layer. */
+/* A quantizer's record of a layer. */
 typedef struct entry {
   char *name;
-  mica_dtype dtype; /* of a file's weight_q, I8 or U8 */
+  mica_dtype dtype; /* of the file's weight_q, I8 or U8 */
   mica_shape shape, scale;
   bool input, zero, bias; /* the file has input_scale, input_zero, bias */
-  char *same;             /* the layer whose quantised input this one takes; NULL: none */
-  int32_t bits;           /* while training */
+  char *same;             /* layer whose quantised input this one uses; NULL: none */
+  int32_t bits;           /* in training */
   bool never_negative;
 } entry;
 
@@ -24,7 +24,7 @@ struct mica_quantizer {
   bool training;
   entry *entries;
   size_t count;
-  char **statistics; /* batch norms that the file has */
+  char **statistics; /* batch norms in the file */
   size_t statistics_count;
 };
 
@@ -53,7 +53,7 @@ static mica_status make(size_t entries, mica_quantizer **out) {
   return mica__fail_nomem("a quantizer");
 }
 
-/* The layer of "layer.what"; NULL for another name. The caller's to free. */
+/* The layer in "layer.what"; NULL for another name. The caller frees it. */
 static char *layer_of(const char *name, const char *what) {
   const size_t length = strlen(name), end = strlen(what);
   if (length <= end + 1 || strcmp(name + length - end, what) != 0 || name[length - end - 1] != '.') return NULL;
@@ -124,7 +124,7 @@ mica_status mica_quantizer_create(const mica_calibration *c, const mica_quantize
   for (size_t i = 0; status == MICA_OK && i < all.count; i++) {
     const mica__quantize_choice *choice = &all.list[i];
     const mica__layer_kind kind = choice->layer->kind;
-    /* The rest is rounded when training is over. */
+    /* Other layers are rounded after training. */
     if (!choice->bits || (kind != MICA__LAYER_CONV && kind != MICA__LAYER_DENSE)) continue;
     entry *e = &q->entries[q->count++];
     *e = (entry){.name = mica__strdup(choice->layer->name),
@@ -154,7 +154,7 @@ static mica_value as(mica_value x, mica_dtype dtype) {
   return mica_value_is_null(x) || mica_value_dtype(x) == dtype ? x : mica_cast(x, dtype);
 }
 
-/* --- integers of a file --- */
+/* --- integers from a file --- */
 
 static mica_value parameter_of(const mica_nn *nn, const char *layer, const char *what) {
   char *name = mica__part_of(layer, what);
@@ -165,7 +165,7 @@ static mica_value parameter_of(const mica_nn *nn, const char *layer, const char 
   return value;
 }
 
-/* The value as another layer of the network has quantised it; null where none has. */
+/* The value as already quantised for another layer; null if it is not. */
 static mica_value quantized_before(mica_value x) {
   const mica_graph *graph = x.graph;
   const int32_t behind = mica__pattern_behind(graph, x.id);
@@ -215,7 +215,7 @@ static mica_value integer_weight(const entry *e, mica_nn *nn, mica_value w) {
   return as(mica_dequantize(q, scale, (mica_value){0}, &how), mica_value_dtype(w));
 }
 
-/* True if the network has the statistics of a batch norm which the file lacks: they went into the layer before it. */
+/* True if the file lacks the statistics of the network's batch norm: the norm was folded into the layer before it. */
 static bool is_folded(const mica_quantizer *q, const mica_nn *nn, const char *norm, mica_value *mean) {
   for (size_t i = 0; i < q->statistics_count; i++)
     if (!strcmp(q->statistics[i], norm)) return false;
@@ -223,7 +223,7 @@ static bool is_folded(const mica_quantizer *q, const mica_nn *nn, const char *no
   return !mica_value_is_null(*mean);
 }
 
-/* What a folded norm was given: it was made before the norm's statistics. */
+/* Operand of a folded norm; it was made before the norm's statistics. */
 static mica_value behind_norm(mica_value y, mica_value mean) {
   int32_t id = y.id;
   while (id > mean.id) {
@@ -241,7 +241,7 @@ static mica_value integer_result(const mica_quantizer *q, const entry *e, mica_n
   if (!e->bias || !mica_value_is_null(parameter_of(nn, layer, "bias"))) return y;
   mica_shape shape = mica_value_shape(y), along = MICA_SHAPE(e->shape.dim[0]);
   mica_value bias = as(mica_nn_state_of(nn, "bias", MICA_F32, along, 0), mica_value_dtype(y));
-  /* A convolution's filters are axis 1; a packed weight does not tell it from a dense layer. */
+  /* Filters of a convolution are on axis 1. A packed weight alone does not distinguish it from a dense layer. */
   const mica_shape weight = mica_value_shape(parameter_of(nn, layer, "weight"));
   if (weight.rank > 2)
     for (along.rank = shape.rank - 1; shape.rank > 2; shape.rank--) along.dim[shape.rank - 2] = 1;
@@ -280,7 +280,7 @@ mica_value mica_quantize_hook(void *user, mica_nn *nn, mica_nn_point point, cons
   return point == MICA_NN_POINT_INPUT ? integer_input(e, nn, value) : integer_weight(e, nn, value);
 }
 
-/* --- first steps --- */
+/* --- initial steps --- */
 
 static mica_status upload(mica_session *session, const char *layer, const char *what, const float *x, size_t count) {
   char *name = mica__part_of(layer, what);
@@ -323,7 +323,7 @@ mica_status mica_quantizer_begin(const mica_quantizer *q, const mica_calibration
     double low = 0, high = 0;
     if (!e) continue;
     MICA_TRY(begin_weight(e, session));
-    /* The step of an input of zeros stays as it was made. */
+    /* The step of an input of zeros keeps its initial value. */
     if (!e->input || mica__layer_is_idle(mica_calibration_layer_at(c, i))) continue;
     MICA_TRY(mica_calibration_range(c, i, MICA_CALIBRATION_METHOD_MSE, 0, 8, &low, &high, NULL));
     const double step = e->never_negative ? high / 255 : fmax(-low, high) / 127;

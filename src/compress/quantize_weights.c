@@ -1,4 +1,4 @@
-/* Weights of a float file as integers: norms folded, steps chosen or taken over, biases corrected. */
+/* Converts float weights to integers: folds norms, chooses or reuses steps, corrects biases. */
 #include "base/text.h"
 #include "compress/quantize.h"
 
@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A layer on its way. */
+/* A layer in progress. */
 typedef struct work {
   const mica__quantize_choice *choice;
   int64_t outputs, row, groups;
   float *w, *bias; /* bias NULL: none so far */
   float *steps;    /* (outputs, groups) */
   bool learned;
-  double noise, energy;      /* sums of squares of what rounding changes, and of weights */
+  double noise, energy;      /* sums of squares of rounding errors, and of weights */
   double low, high, decibel; /* of the input */
 } work;
 
@@ -41,12 +41,12 @@ static mica_status read_layer(const mica__float_weights *file, work *k) {
   MICA_TRY(mica__read_floats(file, layer->name, "weight", layer->shown.weight, &k->w));
   if (!k->w)
     return mica__fail(MICA_E_FORMAT, "the file is of another network: there is no tensor '%s.weight'", layer->name);
-  /* The bias of a transposed convolution is one an output, not one a row: it is copied. */
+  /* The bias of a transposed convolution is per output, not per row; it is copied. */
   if (layer->kind == MICA__LAYER_TRANSPOSED || layer->kind == MICA__LAYER_TABLE) return MICA_OK;
   return mica__read_floats(file, layer->name, "bias", outputs_of(k), &k->bias);
 }
 
-/* The next number of bf16 from a step on: a file of them is smaller, and the largest weight is not cut off. */
+/* Rounds a step up to bf16: files are smaller, and the largest weight is not clipped. */
 static float short_step(float step) {
   uint32_t bits;
   memcpy(&bits, &step, sizeof bits);
@@ -56,7 +56,7 @@ static float short_step(float step) {
   return isfinite(up) ? up : step;
 }
 
-/* Steps: those that were learned, else those that suit the weights. */
+/* Steps: learned ones, else ones chosen for the weights. */
 static mica_status choose_steps(const mica__float_weights *file, work *k, const double *factor) {
   const mica__layer *layer = k->choice->layer;
   float *learned = NULL;
@@ -67,7 +67,7 @@ static mica_status choose_steps(const mica__float_weights *file, work *k, const 
   for (int64_t o = 0; k->steps && o < k->outputs; o++)
     for (int64_t g = 0; g < k->groups; g++) {
       float *step = &k->steps[o * k->groups + g];
-      /* A factor below zero turns the step around, and integers stay. */
+      /* A negative factor inverts the step; integers stay. */
       *step = learned ? (float)(exp((double)learned[o]) * (factor ? factor[o] : 1))
                       : (float)mica__weight_step(k->w + o * k->row + g * length, length, k->choice->bits);
       if (*step == 0) *step = 1;
@@ -101,7 +101,7 @@ static mica_status check_finite(const work *k) {
 
 static float step_of(const work *k, int64_t o, int64_t i) { return k->steps[o * k->groups + i / (k->row / k->groups)]; }
 
-/* Integers into tensors; what rounding changes in an output's mean leaves its bias. */
+/* Writes integers into tensors, and subtracts the mean rounding error of each output from its bias. */
 static mica_status round_weights(mica__tensors *t, work *k, const mica__calibration_source *means,
                                  int64_t channels_a_group) {
   const int32_t bits = k->choice->bits;
@@ -138,7 +138,7 @@ static mica_status round_weights(mica__tensors *t, work *k, const mica__calibrat
 
 /* --- inputs --- */
 
-/* The first layer of the list that is given the same and quantises it. */
+/* The first layer of the list with the same input that quantises it. */
 static const mica__quantize_choice *owner_of(const mica__quantize_choices *all, const mica__quantize_choice *choice) {
   for (size_t i = 0; i < all->count; i++)
     if (all->list[i].bits && all->list[i].input && all->list[i].layer->source == choice->layer->source)
@@ -160,7 +160,7 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
   return mica__tensors_add(t, mica__part_of(name, "input_zero"), MICA_U8, MICA_SCALAR, data, 1);
 }
 
-/* The range of the input, of 256 steps. */
+/* Range of the input for 256 steps. */
 static mica_status choose_input(const mica_calibration *c, const mica__quantize_choices *all,
                                 const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
@@ -252,7 +252,7 @@ static void free_table(table *out) {
 
 /* --- the file --- */
 
-/* The means by which biases are corrected; NULL: they are not. */
+/* Means that correct biases; NULL: no correction. */
 static const mica__calibration_source *means_of(const mica_calibration *c, const mica__quantize_choices *all,
                                                 const work *k) {
   if (all->settings.no_correction || k->choice->layer->plain || !k->choice->input || k->learned ||
@@ -291,7 +291,7 @@ static mica_status convert_layer(const mica_calibration *c, const mica__quantize
                            (size_t)k->outputs * sizeof *bias);
 }
 
-/* True if the tensor is one of a layer that is quantised, or of a norm that was folded. */
+/* True if the tensor belongs to a quantised layer or a folded norm. */
 static bool is_replaced(const mica__quantize_choices *all, const char *name) {
   static const char *const steps[] = {"weight", "weight_step", "input_step"};
   for (size_t i = 0; i < all->count; i++) {
@@ -316,7 +316,7 @@ static mica_status copy_others(const mica__quantize_choices *all, const mica_saf
   return MICA_OK;
 }
 
-/* Texts of the file: its own, the bits, and which layers share an input. */
+/* Writes the file with its metadata: existing texts, the bits, and which layers share an input. */
 static mica_status write_file(const mica__quantize_choices *all, const mica_safetensors *file, const char *path,
                               const mica__tensors *t) {
   const size_t own = mica_safetensors_metadata_count(file);
@@ -362,7 +362,7 @@ mica_status mica__quantize_tensors(const mica_calibration *c, const mica__quanti
   return status;
 }
 
-/* Steps that bf16 holds become bf16. */
+/* Converts steps to bf16 if bf16 represents them exactly. */
 static void narrow_steps(mica__tensors *t) {
   static const char what[] = ".weight_scale";
   for (size_t i = 0; i < t->count; i++) {

@@ -1,4 +1,4 @@
-/* Weights to predict by, out of a checkpoint: a file becomes another one, and no device takes part. */
+/* Writes the weights for prediction from a checkpoint into a file of their own; needs no device. */
 #include "base/text.h"
 #include "train/train.h"
 

@@ -1,4 +1,4 @@
-/* A training run: epochs, validation, reports, and the conditions to stop. */
+/* A training run: epochs, validation, reports, and conditions to stop. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -9,10 +9,10 @@
 typedef struct run {
   mica_trainer *t;
   const mica_batch_source *training, *validation;
-  const char *reason;   /* why it stops; NULL: it goes on */
+  const char *reason;   /* why it stops; NULL: it continues */
   int64_t every;        /* steps between readbacks */
-  bool ends;            /* all ranks stop with this step */
-  bool notified;        /* of a loss, at least once */
+  bool ends;            /* all ranks stop after this step */
+  bool notified;        /* a loss has been reported */
   double last_readback; /* time at which the last readback arrived */
 } run;
 
@@ -35,8 +35,8 @@ static void notify(run *r, const mica_train_progress *event) {
   if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "stopped by the caller";
 }
 
-/* The host runs ahead of the device by a few readbacks, and stopping a run waits for all that is queued: hence the time
- * between readbacks is kept from SOON to LATE seconds, by doubling and halving the steps between them. */
+/* The host runs a few readbacks ahead of the device, and a stop waits for all queued work. The time between readbacks
+ * is therefore kept between SOON and LATE seconds by doubling or halving the steps between them. */
 #define SOON 0.25
 #define LATE 1.0
 
@@ -65,7 +65,7 @@ static mica_status drain(run *r) {
   return MICA_OK;
 }
 
-/* Queues a readback. The first one is drained at once, to show a loss early; later ones when the next is due. */
+/* Queues a readback. The first one is drained at once, to report a loss early; later ones when the next is due. */
 static mica_status read(run *r) {
   bool first = !r->notified;
   r->notified = true;
@@ -82,7 +82,7 @@ static mica_status drain_all(run *r) {
 
 /* --- files --- */
 
-/* Makes the epoch's sums those of all ranks, which rank 0 keeps. */
+/* Sums the epoch over all ranks; rank 0 keeps the result. */
 static mica_status join_epoch(mica_trainer *t) {
   MICA_TRY(mica__ranks_add(t, t->epoch.sums, t->training.sum_count, &t->epoch.samples));
   if (!mica__ranks_speaks(t)) mica__totals_clear(&t->epoch, &t->training);
@@ -112,7 +112,7 @@ static mica_status write_once(run *r, const char *name, bool best) {
 static mica_status write_to(run *r, const char *name, bool best) {
   mica_trainer *t = r->t;
   MICA_TRY(join_epoch(t));
-  /* Rank 0 says whether there is a folder, for all that have a part of the checkpoint. */
+  /* Rank 0 decides for all ranks with a part of the checkpoint whether there is a folder. */
   bool writes = t->config.folder != NULL;
   const bool divided = mica__ranks_divided(t);
   if (divided)
@@ -122,14 +122,14 @@ static mica_status write_to(run *r, const char *name, bool best) {
   if (!writes) return MICA_OK;
   mica_status status = write_once(r, name, best);
   for (int tries = 0; status == MICA_E_IO && !divided && tries < MICA__KEEP_TRIES; tries++) {
-    /* Whoever deletes a folder deletes its files one by one: it may not look lost yet. */
+    /* A folder is deleted file by file, so it may not look deleted yet. */
     if (!t->keeper.is_lost || (tries >= 3 && !t->keeper.is_lost(t->keeper.user))) break;
     status = write_once(r, name, best);
   }
   return status;
 }
 
-/* A checkpoint within an epoch: what it holds of running statistics is of all ranks, as at an epoch's end. */
+/* A checkpoint inside an epoch. Its running statistics are over all ranks, as at the end of an epoch. */
 static mica_status write_within(run *r) {
   MICA_TRY(mica__ranks_join_state(r->t));
   return write_to(r, "last.safetensors", false);
@@ -137,7 +137,7 @@ static mica_status write_within(run *r) {
 
 /* --- an epoch --- */
 
-/* Fetches a batch and takes a step; *more is false at the epoch's end. */
+/* Fetches a batch and takes a step; *more is false at the end of the epoch. */
 static mica_status step(run *r, bool *more) {
   mica_trainer *t = r->t;
   mica_batch batch = {0};
@@ -159,7 +159,7 @@ static void note_stop(run *r) {
   if (!r->reason) r->reason = is_told_to_stop(&r->t->config) ? "stopped from outside" : "stopped by another rank";
 }
 
-/* All ranks stop, if one wants to. */
+/* All ranks stop if one wants to. */
 static mica_status agree_now(run *r) {
   double wishes = r->reason || is_told_to_stop(&r->t->config);
   if (!r->t->config.communicator) return MICA_OK;
@@ -195,15 +195,15 @@ static mica_status run_steps(run *r) {
   return agree_now(r);
 }
 
-/* The measure by which epochs are compared; lower is better. The loss takes the place of a metric that is not there,
- * as without validation one of tests is not. */
+/* Measure that compares epochs; lower is better. The loss replaces a metric that does not exist, such as a test's
+ * metric without validation. */
 static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   const double watched = mica_metrics_get(m, c->watch);
   return isnan(watched) ? m->loss : c->falling ? watched : -watched;
 }
 
-/* Compares the epoch with the best one; true if it is better. Small validation sets make many epochs of one measure,
- * all answers right, say, of which the first is hardly trained: their losses decide. */
+/* Compares the epoch with the best one; true if it is better. With small validation sets, many epochs have equal
+ * measures, for example all answers correct. The loss decides then, because the first such epoch is hardly trained. */
 static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
@@ -225,7 +225,7 @@ bool mica__train_patience_over(const mica_trainer *t) {
   return t->config.patience && t->progress.worse >= t->config.patience;
 }
 
-/* Before the epoch is recorded in the folder and compared with the best one, which may be gone. */
+/* Before the epoch is recorded and compared with the best one, whose checkpoint may be gone. */
 static mica_status prepare(mica_trainer *t) {
   if (mica__ranks_speaks(t) && t->keeper.prepare) MICA_TRY(t->keeper.prepare(t->keeper.user));
   MICA_TRY(mica__ranks_broadcast(t, &t->best_lost, sizeof t->best_lost));
@@ -265,7 +265,7 @@ static mica_status stop(run *r) {
   return MICA_OK;
 }
 
-/* The source whose batches the test network takes: not that of training where its columns are others. */
+/* The source for the test network; not the training source if its columns differ. */
 static const mica_batch_source *source_of_tests(const run *r) {
   const mica_trainer_config *c = &r->t->config;
   bool alike = !c->test_columns || c->test_column_count == c->column_count;
@@ -275,8 +275,8 @@ static const mica_batch_source *source_of_tests(const run *r) {
   return alike ? r->training : r->validation;
 }
 
-/* Reports the loss of the test network first: it needs the kernels of the forward pass only, so that with empty caches
- * it is known long before the loss of the first step. */
+/* Reports the loss of the test network first. It only needs kernels of the forward pass, so with empty caches it is
+ * known long before the loss of the first step. */
 static mica_status begin(run *r) {
   mica_train_progress event;
   const mica_batch_source *source = source_of_tests(r);
@@ -287,7 +287,8 @@ static mica_status begin(run *r) {
   return MICA_OK;
 }
 
-/* A folder that cannot be written is told before the first step, not behind the first epoch; nothing is left there. */
+/* A folder that cannot be written is reported before the first step, not after the first epoch. Leaves nothing there.
+ */
 static mica_status check_folder(const mica_trainer *t) {
   const char *folder = t->config.folder;
   return folder && mica__ranks_speaks(t) ? mica__folder_check(folder) : MICA_OK;
@@ -310,7 +311,7 @@ static mica_status fit(run *r) {
   while (p->epoch < t->config.epochs && !r->reason) {
     MICA_TRY(mica__train_seek(r->training, (uint64_t)p->epoch, (uint64_t)p->batch));
     MICA_TRY(run_steps(r));
-    /* A run stopped right after the last batch of an epoch leaves ending it to the run that resumes. */
+    /* If a run stops after the last batch of an epoch, the resumed run ends the epoch. */
     if (!r->reason) MICA_TRY(end_epoch(r));
     MICA_TRY(agree_now(r));
   }

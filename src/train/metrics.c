@@ -1,4 +1,4 @@
-/* Metrics as plain values, made from sums on the host. */
+/* Metrics as plain values, computed from sums on the host. */
 #include "train/train.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ double mica_metrics_get(const mica_metrics *m, const char *name) {
 
 static double quotient(double sum, double weight) { return weight > 0 ? sum / weight : NAN; }
 
-/* NAME, the mean of the parts that were there, before NAME_PART; parts that find no room are left out. */
+/* Adds NAME, the mean over existing parts, and NAME_PART. Parts without room are omitted. */
 static mica_status add_parts(const mica__metric_slot *slot, const double *sums, mica_metrics *m) {
   double mean = 0;
   size_t there = 0;

@@ -1,4 +1,4 @@
-/* A phase: the step built for training, testing or predicting, its sums, and the session that runs it. */
+/* A phase: the step built for training, testing or predicting, its sums, and its session. */
 #include "base/text.h"
 #include "nn/nn.h"
 #include "nn/optim_ranks.h"
@@ -81,7 +81,7 @@ static mica_status wrong(const char *name, const char *what) {
   return mica__fail(MICA_E_INVALID, "the step's metric '%.64s' %s", name, what);
 }
 
-/* Checks what the step made; the graph is good. */
+/* Checks the metrics of the step; the graph is valid. */
 static mica_status check_metric(const mica_objective *made, size_t k) {
   const mica_metric *m = &made->metrics[k];
   size_t parts = 0;
@@ -137,8 +137,8 @@ static mica_value weight_of(const mica__phase *phase, const mica_objective *made
 
 static double least_of(const mica_objective *made) { return made->weight.graph ? made->least : 0; }
 
-/* [sums] of this run behind `next`: scalars are chosen by their index, which one generated kernel does; vectors follow
- * them. Sums without a weight go to parameters of their own. */
+/* [sums] of this run after `next`. One generated kernel selects scalars by index; vectors follow them. Sums without a
+ * weight go to parameters of their own. */
 static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_value next) {
   mica_graph *graph = phase->graph;
   mica_value loss = as_f32(made->loss), weight = mica__ranks_counted(weight_of(phase, made), least_of(made));
@@ -172,7 +172,7 @@ static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_va
   return next;
 }
 
-/* The run's sums: a row that training puts out; added to "metrics" by a test. */
+/* Outputs the run's sums: in training as a row; in tests added to "metrics". */
 static void put_out(mica__phase *phase, const mica_objective *made, bool training, mica_value *outputs) {
   if (training) {
     outputs[phase->output_count++] = add_up(phase, made, (mica_value){0});
@@ -196,10 +196,10 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
 }
 
 static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_value *outputs, size_t count) {
-  /* All phases share the weights; each that tests has sums of its own. */
+  /* All phases share the weights; each phase that tests has its own sums. */
   const bool adds_up = phase->sum_count && phase != &t->training;
   mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
-  /* A hook may give the network of tests other weights than the one that trains. */
+  /* A hook may give the test network other weights than the training network. */
   const bool apart = mica__ranks_apart(t) && phase != &t->training;
   const bool tested = t->testing.session && (phase->observer || t->config.hook || apart);
   mica_session_config config = {.share = tested  ? t->testing.session
@@ -232,7 +232,7 @@ static mica_status fail_freeze(const mica_nn *nn, const char *pattern) {
   return status;
 }
 
-/* The graph, the network and the sums. draws: dropouts so far; outputs: room for an objective's. */
+/* Builds graph, network and sums. draws: number of dropouts so far; outputs: room for an objective's outputs. */
 static mica_status build_graph(const mica_trainer *t, const mica_trainer_config *c, uint64_t draws, mica__phase *phase,
                                mica__phase_kind kind, const mica_batch_column *columns, size_t count,
                                mica_objective *made, mica_value *outputs) {

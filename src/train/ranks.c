@@ -1,5 +1,5 @@
-/* Training on several ranks: what they agree on beside gradients. All of it is host memory and small but for the
- * parameters, which go from rank 0 to the others when a run begins. */
+/* Training on several ranks: communication other than gradients. It uses host memory and is small, except for the
+ * parameters, which rank 0 sends to the others when a run begins. */
 #include "ops/collective/channels.h"
 #include "train/stages.h"
 
@@ -65,9 +65,9 @@ static mica_status run(const mica_trainer *t, mica_collective kind, int32_t chan
   return run_among(link_of(t), kind, channel, dtype, data, count);
 }
 
-/* --- at the beginning --- */
+/* --- start --- */
 
-/* A parameter of a communicator's rank 0 on all its ranks. */
+/* Sends a parameter from the communicator's rank 0 to its other ranks. */
 static mica_status broadcast_parameter(const mica_trainer *t, mica_communicator *c, mica_tensor *tensor) {
   const size_t bytes = mica_tensor_bytes(tensor);
   char *data = malloc(bytes ? bytes : 1);
@@ -80,7 +80,7 @@ static mica_status broadcast_parameter(const mica_trainer *t, mica_communicator 
   return status;
 }
 
-/* The state of an optimiser that is divided is not that of rank 0; each rank has read its own. */
+/* Divided optimiser state differs from rank 0's; each rank has read its own. */
 static mica_status broadcast_network(const mica_trainer *t, mica_communicator *c, const mica__phase *phase,
                                      bool optimiser) {
   for (size_t i = 0; i < mica_nn_parameter_count(phase->nn); i++) {
@@ -100,7 +100,7 @@ mica_status mica__ranks_begin(mica_trainer *t) {
   if (!link_of(t)) return MICA_OK;
   if (replicas) MICA_TRY(broadcast_network(t, replicas, &t->training, !mica__ranks_divided(t)));
   MICA_TRY(run(t, MICA_COLLECTIVE_BROADCAST, MICA__CHANNEL_SHARE, MICA_U8, &t->progress, sizeof t->progress));
-  /* What a checkpoint has of the epoch is of all ranks: one goes on from it. */
+  /* A checkpoint's sums of the epoch are over all ranks; one rank continues with them. */
   if (link_of(t)->rank != 0) {
     memset(t->epoch.sums, 0, t->training.sum_count * sizeof *t->epoch.sums);
     t->epoch.samples = 0;
@@ -109,9 +109,9 @@ mica_status mica__ranks_begin(mica_trainer *t) {
   return MICA_OK;
 }
 
-/* --- while it goes on --- */
+/* --- steps --- */
 
-/* The answer comes a step later, so that nobody waits for it. */
+/* The answer arrives one step later, so that no rank waits for it. */
 mica_status mica__ranks_agree(mica_trainer *t, bool stops, bool *all_stop) {
   *all_stop = stops;
   if (!link_of(t)) return MICA_OK;
@@ -135,7 +135,7 @@ mica_status mica__ranks_end_steps(mica_trainer *t) {
   return request ? mica_communicator_wait(link_of(t), request) : MICA_OK;
 }
 
-/* The running statistics of batch norms are means over what a rank has seen; those of all ranks are their mean. */
+/* Running statistics of batch norms are means over a rank's samples; their mean over ranks is used. */
 mica_status mica__ranks_join_state(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;
   mica_communicator *replicas = mica__ranks_replicas(t);
@@ -178,7 +178,7 @@ mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_secon
   double *own = times + 3 * c->rank;
   own[1] = now.waited - t->link_then.waited;
   own[2] = now.moving - t->link_then.moving;
-  own[0] = fmax(0, seconds - data_seconds - own[1]); /* it may have waited before the first step */
+  own[0] = fmax(0, seconds - data_seconds - own[1]); /* the rank may have waited before the first step */
   t->link_then = now;
   mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__CHANNEL_SUMS, MICA_F64, times, 3 * (size_t)c->ranks);
   event->ranks = c->ranks;

@@ -1,4 +1,4 @@
-/* Steps of a stage, and the weights of all ranks where a test wants them. */
+/* Steps of a stage, and the exchange of weights before tests. */
 #include "base/text.h"
 #include "nn/divided.h"
 #include "ops/collective/channels.h"
@@ -103,9 +103,9 @@ mica_status mica__stages_step(mica_trainer *t, const mica_batch *batch, mica_ten
   return mica_session_run(s->update, t->queue, &(mica_feed){MICA_LEARNING_RATE, rate}, 1);
 }
 
-/* --- weights of tests --- */
+/* --- weights for tests --- */
 
-/* The tensor that is tested for a parameter: its moving average, where there is one. NULL: not of this stage. */
+/* The tensor that is tested for a parameter: its moving average if it has one. NULL: not in this stage. */
 static mica_status tested(mica_trainer *t, const mica_nn_parameter_info *info, mica_tensor **tensor) {
   mica__text name = {0};
   mica__text_addf(&name, "ema.%s", info->own_name);
@@ -117,7 +117,7 @@ static mica_status tested(mica_trainer *t, const mica_nn_parameter_info *info, m
   return status;
 }
 
-/* This rank's bytes of a parameter, from the first stage that has it, which is the pipe's last rank of those. */
+/* This rank's bytes of a parameter, from the first stage that has it: the last such rank of the pipe. */
 static mica_status fetch(mica_trainer *t, size_t index, char *data, size_t bytes) {
   const mica__stages *s = t->stages;
   const mica_nn_parameter_info *info = mica_nn_parameter_at(t->training.nn, index);
@@ -138,7 +138,7 @@ static mica_status fetch(mica_trainer *t, size_t index, char *data, size_t bytes
   return s ? mica_communicator_run(s->pipe, &all) : MICA_OK;
 }
 
-/* The whole of what every rank has a part of; parts has room for all of them. */
+/* Assembles a tensor from the parts of all ranks. parts has room for all of them. */
 static mica_status join_parts(const mica_trainer *t, size_t index, char *parts, char *whole, size_t bytes) {
   mica_communicator *c = t->tensor;
   const mica__division *d = mica__nn_division(t->training.nn, index);

@@ -1,4 +1,4 @@
-/* Cutting a step into stages, and their sessions. */
+/* Cuts a step into stages and creates their sessions. */
 #include "train/stages.h"
 
 #include "base/text.h"
@@ -12,17 +12,17 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Names of what a stage's graphs have beside the network's own. */
+/* Names in a stage's graphs that do not belong to the network. */
 #define X "pipe.x"
 #define DY "pipe.dy"
 #define ROW "pipe.row"
 #define WEIGHT "pipe.weight"
 #define GRADIENT "pipe.gradient."
 
-/* --- which stage has what --- */
+/* --- division into stages --- */
 
-/* The ranks of one stage's replicas, and those of one replica's stages. Rank 0, which reports, has the last stage and
- * its losses. */
+/* Groups: the replicas of one stage, and the stages of one replica. Rank 0, which reports, has the last stage and its
+ * losses. */
 static mica_status make_groups(mica_trainer *t, mica__stages *s) {
   mica_communicator *c = t->config.communicator;
   const int32_t parts = mica__ranks_parts(t), part = c->rank % parts;
@@ -39,9 +39,9 @@ static mica_status make_groups(mica_trainer *t, mica__stages *s) {
   return status;
 }
 
-/* Ids that a stage has: behind `first`'s point, up to `last`. */
+/* Ids of a stage: after `first`'s point, up to `last`. */
 typedef struct range {
-  int32_t x, first, y, last; /* x, y: ids of what comes and goes; 0: none */
+  int32_t x, first, y, last; /* x, y: ids of the received and the sent value; 0: none */
 } range;
 
 static mica_status choose(const mica_trainer *t, const mica__cut_points *p, int32_t stages, range *list) {
@@ -89,7 +89,7 @@ static mica_status note_holders(mica_trainer *t, mica__stages *s, const mica__cu
 static bool holds(const mica__stages *s, size_t i) { return s->holders[i] >> s->stage & 1; }
 static bool is_last(const mica__stages *s) { return s->stage == s->count - 1; }
 
-/* Trained here. */
+/* True if this stage trains weight i. */
 static bool trains(const mica_trainer *t, const mica__stages *s, size_t i) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(t->training.nn, i);
   return info->role == MICA_NN_ROLE_WEIGHT && !info->frozen && holds(s, i);
@@ -97,7 +97,7 @@ static bool trains(const mica_trainer *t, const mica__stages *s, size_t i) {
 
 static bool is_shared(const mica__stages *s, size_t i) { return (s->holders[i] & (s->holders[i] - 1)) != 0; }
 
-/* Groups of the stages that have a trained weight in common with this one. */
+/* Groups of stages that share a trained weight with this one. */
 static mica_status make_shared(mica_trainer *t, mica__stages *s) {
   mica_communicator *c = t->config.communicator;
   const int32_t part = c->rank % mica__ranks_parts(t);
@@ -123,7 +123,7 @@ static mica_status status_of(const mica_graph *graph) {
   return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
 }
 
-/* Takes all assignments out of the graph, or puts those back that this stage makes. */
+/* Removes all assignments from the graph, or restores those that this stage makes. */
 static void keep_assignments(mica_trainer *t, const mica__stages *s, int32_t *assigned, bool back) {
   for (size_t i = 0; i < s->parameters; i++) {
     mica__node *node = mica__graph_node(t->training.graph, mica_nn_parameter_at(t->training.nn, i)->value.id);
@@ -139,7 +139,7 @@ static mica_status make_forward(mica_trainer *t, mica__stages *s, const range *o
   return mica_session_create(t->engine, t->training.graph, &y, 1, NULL, &s->forward);
 }
 
-/* Adds x to a parameter of the name. */
+/* Adds x to the parameter of this name. */
 static mica_status add_to(mica_graph *graph, const char *before, const char *name, mica_value x) {
   mica__text text = {0};
   mica__text_addf(&text, "%s%s", before, name);
@@ -153,7 +153,7 @@ static mica_status add_to(mica_graph *graph, const char *before, const char *nam
   return status;
 }
 
-/* Gradients of the stage's weights, times what the loss is a mean of, and of x. */
+/* Gradients of the stage's weights, times the loss's divisor, and of x. */
 static mica_status differentiate(mica_trainer *t, mica__stages *s, mica_value loss, mica_value weight, mica_value x,
                                  mica_value *dx) {
   mica_graph *graph = t->training.graph;
@@ -196,7 +196,7 @@ static mica_status make_backward(mica_trainer *t, mica__stages *s, const range *
 
 /* --- the update --- */
 
-/* A sum of the passes, which is zero again behind the step. */
+/* A sum over the passes, reset to zero after the step. */
 static mica_value take_sum(mica_graph *graph, const char *before, const char *name, mica_shape shape) {
   mica__text text = {0};
   mica_value sum = {0};
@@ -216,7 +216,7 @@ static mica_communicator *sharers(const mica__stages *s, size_t i) {
   return NULL;
 }
 
-/* The stage's weights as a network of their own, and the optimiser of their gradients. */
+/* The stage's weights as a network of its own, with the optimiser of their gradients. */
 static mica_status add_optimiser(mica_trainer *t, mica__stages *s, mica_value *grads, bool *elsewhere) {
   mica_optimizer_config how = t->config.optimizer;
   size_t count = 0;
@@ -257,7 +257,7 @@ static mica_status make_update(mica_trainer *t, mica__stages *s) {
   if (status == MICA_OK) status = add_optimiser(t, s, grads, elsewhere);
   if (status == MICA_OK) {
     const mica_value row = is_last(s) ? take_sum(s->graph, ROW, "", sums) : mica_full(s->graph, MICA_F32, sums, 0);
-    const mica_binding own = {"step", NULL}; /* that of passes is another */
+    const mica_binding own = {"step", NULL}; /* the passes have another step */
     const mica_session_config config = {
         .share = t->training.session, .parameters = &own, .parameter_count = s->steps ? 1 : 0};
     status = status_of(s->graph);

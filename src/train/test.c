@@ -1,4 +1,4 @@
-/* Testing and predicting: runs of the network on the weights as they are. */
+/* Testing and predicting: runs of the network on the current weights. */
 #include "base/text.h"
 #include "train/stages.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds a tensor of the device to totals and sets it to zero. */
+/* Adds a device tensor to totals and sets it to zero. */
 static mica_status collect(mica_trainer *t, mica_tensor *tensor, size_t count, double *totals) {
   float *sums = malloc(count * sizeof *sums);
   if (!sums) return mica__fail_nomem("a test's sums");
@@ -55,7 +55,7 @@ mica_status mica__train_check_source(const mica_batch_source *source, const char
   return mica__fail(MICA_E_INVALID, "%s: the source has no %s", who, source->next ? "seek" : "next");
 }
 
-/* A source of the caller's may fail without a sentence: then an older failure's must not stand for it. */
+/* A source may fail without a message; an older message must not appear instead. */
 static void begin_call(void) {
   mica__attempt_begin();
   (void)mica__fail(MICA_OK, "%s", "");
@@ -78,7 +78,7 @@ mica_status mica__train_seek(const mica_batch_source *source, uint64_t epoch, ui
   return end_call(source->seek(source->user, epoch, batch), "seek");
 }
 
-/* Moving averages begin with the first step, and are zeros before it; what is tested then is the weights. */
+/* Moving averages are zeros before the first step. Until then, tests use the weights. */
 static mica_status begin_averages(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;
   mica_session *averages = t->stages ? t->stages->update : t->training.session;
@@ -149,7 +149,7 @@ static bool has_tensor(const mica_batch *batch, const char *name) {
   return false;
 }
 
-/* The test's columns that the batch has. */
+/* The test columns that the batch has. */
 static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
   const mica_trainer_config *c = &t->config;
   const mica_batch_column *columns = c->test_columns ? c->test_columns : c->columns;
@@ -177,7 +177,7 @@ mica_status mica__phase_build_outputs(mica_trainer *t, mica_step_fn *step, const
              : MICA_OK;
 }
 
-/* True where the phase was built from the test's columns that the batch has, and no others. */
+/* True if the phase was built for exactly the test columns that the batch has. */
 static bool is_built_for(const mica_trainer *t, const mica_batch *batch) {
   const mica_trainer_config *c = &t->config;
   const mica_batch_column *columns = c->test_columns ? c->test_columns : c->columns;

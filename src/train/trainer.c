@@ -1,4 +1,4 @@
-/* Creation of a trainer, its steps, and the readbacks of their sums. */
+/* Creation of a trainer, its steps, and readbacks of their sums. */
 #include "base/text.h"
 #include "nn/divided.h"
 #include "train/stages.h"
@@ -58,7 +58,7 @@ static mica_status make_sums(mica_trainer *t) {
   return make_totals(&t->tested, &t->testing);
 }
 
-/* The averaged weights, where the optimiser has them, are those that are tested and predict. */
+/* Tests and predictions use averaged weights if the optimiser has them. */
 static mica_status share_averages(mica_trainer *t, mica__phase *phase) {
   return t->config.optimizer.ema > 0 && !mica__ranks_apart(t)
              ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
@@ -82,7 +82,7 @@ static mica_status build(mica_trainer *t) {
   return share_averages(t, &t->testing);
 }
 
-/* The watched metric is one of a test, unless something adds others to it. */
+/* The watched metric must be a test's, unless a callback adds metrics. */
 static mica_status check_watch(const mica_trainer *t) {
   const mica_trainer_config *c = &t->config;
   mica__text names = {0};
@@ -214,7 +214,7 @@ mica_status mica__train_read(mica_trainer *t) {
   return mica_queue_flush(t->queue);
 }
 
-/* Adds the sums of a step to those of its epoch, and to those since the last event. */
+/* Adds the sums of a step to its epoch's sums and to the sums since the last event. */
 static mica_status add_row(mica_trainer *t, int64_t step, const float *row) {
   if (!isfinite(row[MICA__SUM_LOSS]))
     return mica__fail(MICA_E_NUMERIC, "the loss is %s at step %lld (learning rate %g); a lower rate may help",
