@@ -43,7 +43,8 @@ RANGE_KERNEL block_rows(__global const uchar *table, const long table_at, __glob
   block_floats value = 0;
   if (k < n) {
     __global const uchar *p = table + table_at + (k * blocks + c / BLOCK_FIELD(elements)) * BLOCK_FIELD(bytes);
-    value = block_values(block_scale_at(p, e / 16 * 16), block_numbers(p, e));
+    const float2 scale = block_scale_at(p, e);
+    value = block_values(scale.x, scale.y, block_numbers(p, e));
   }
   STOREV(Y_T, VW, value, y, c);
 }

@@ -8,9 +8,18 @@
  * Groups of one work-item, ceil(n / span) x ceil(m / XR); span is a multiple of 16. */
 #define BLOCK_WIDTH 16
 #include "blocks/row.clh"
+#include "common/prefetch.clh"
 
 #ifndef WR
 #define WR 4
+#endif
+#define AHEAD 1024 /* bytes after the next rows */
+#if WR == 1
+#define PAIRS 2
+#elif WR == 2
+#define PAIRS 4
+#else
+#define PAIRS 8
 #endif
 
 /* Sums of rows j .. j + WR - 1 of w with rows i0 .. i0 + XR - 1 of x. */
@@ -22,12 +31,23 @@ BLOCK_FN void dot_rows(__global const float *x, __global const uchar *w, const i
   UNROLL for (int r = 0; r < WR; r++) p[r] = row_of_w(w, j + r, n, blocks);
   UNROLL for (int i = 0; i < XR; i++) q[i] = row_of_x(x, i0 + i, m, blocks);
   UNROLL for (int r = 0; r < WR; r++) UNROLL for (int i = 0; i < XR; i++) acc[r][i] = 0;
+  /* Prefetchers stop where a page ends, and rows are short: those after these are asked for in the order of memory. */
+  __global const uchar *ahead = w + ((long)(j + WR) * blocks * BLOCK_FIELD(bytes) + AHEAD);
   for (int b = 0; b < blocks; b++) {
+    UNROLL for (int line = 0; line < WR * BLOCK_FIELD(bytes); line += 64) PREFETCH_READ(ahead + line);
+    ahead += WR * BLOCK_FIELD(bytes);
+    float scale[WR][BLOCK_GROUPS], minimum[WR][BLOCK_GROUPS], halves[2 * WR];
+    uint bits[2 * WR];
+    UNROLL for (int r = 0; r < WR; r++) vstore2(block_halves(p[r]), r, bits);
+    MICA_VSTORE(PAIRS, block_float(PAIRS, MICA_VLOAD(PAIRS, bits, 0)), halves, 0);
+    UNROLL for (int r = 0; r < WR; r++)
+      block_scales(p[r], halves[2 * r], halves[2 * r + 1], scale[r], minimum[r]);
     UNROLL for (int e = 0; e < BLOCK_FIELD(elements); e += 16) {
       block_floats xs[XR];
       UNROLL for (int i = 0; i < XR; i++) xs[i] = vload16(0, q[i] + e);
       UNROLL for (int r = 0; r < WR; r++) {
-        const block_floats value = block_values(block_scale_at(p[r], e), block_numbers(p[r], e));
+        const int g = e / (BLOCK_FIELD(elements) / BLOCK_GROUPS);
+        const block_floats value = block_values(scale[r][g], minimum[r][g], block_numbers(p[r], e));
         UNROLL for (int i = 0; i < XR; i++) acc[r][i] = MAC(value, xs[i], acc[r][i]);
       }
     }

@@ -74,7 +74,7 @@ static mica_status evaluate_product(const mica__eval *eval) {
 static const mica__kernel_param cpu_params[] = {
     MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
     MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4),
-    MICA__INT("WR", "rows of w that are read at once", 4, 1, 2, 8),
+    MICA__INT("WR", "rows of w that are read at once", 4, 1, 2),
 };
 static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, 1, 4)};
 static const mica__kernel_desc cpu_kernel = {

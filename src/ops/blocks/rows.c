@@ -114,7 +114,7 @@ static const mica__kernel_param params[] = {
     MICA__DTYPE("Y_T", "type of y", MICA_F32, MICA_F16, MICA_BF16),
     MICA__DTYPE("I_T", "type of the ids", MICA_I64, MICA_I32),
     MICA__CASE("INDEXED", "rows by ids", 0, 1),
-    MICA__INT("VW", "elements a work-item makes", 16, 8, 4, 1),
+    MICA__INT("VW", "elements a work-item makes", 16, 8, 4),
 };
 static const mica__variant variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, MICA_F32, MICA_I64, 0, 16),
