@@ -6,7 +6,7 @@
 
 /* A string in quotes; bytes that are no UTF-8 become U+FFFD, control characters escapes. */
 void mica__json_string(mica__text *json, const char *s);
-/* Nine digits, or null for what is not finite; a whole number below 2^53 without a point. */
+/* Nine digits, or null if it is not finite; whole numbers below 2^53 have no point. */
 void mica__json_number(mica__text *json, double number);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* From so many bytes on a block is large: a huge page fits into it. */
+/* Blocks from this size on are large: a huge page fits into them. */
 #define MICA__LARGE_BYTES ((size_t)2 << 20)
 
 /* Uninitialised memory, aligned for OpenCL's longest vector, that is soon written from end to end; to be freed with

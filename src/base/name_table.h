@@ -21,7 +21,7 @@ typedef struct mica__name_table {
 /* Files number (0 or above) under the name, which must not be filed yet. The text is borrowed: it must stay where it is
  * as long as the table. */
 mica_status mica__name_table_add(mica__name_table *names, const char *name, int32_t number);
-/* The number filed under the name; -1 when there is none. */
+/* The number stored for the name; -1 if the name is unknown. */
 int32_t mica__name_table_find(const mica__name_table *names, const char *name);
 void mica__name_table_free(mica__name_table *names);
 

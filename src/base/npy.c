@@ -11,7 +11,7 @@
 #define MAX_HEADER 65536
 
 static const struct {
-  const char *name; /* behind the byte order: <, > or, of single bytes, | */
+  const char *name; /* after the byte order: <, >, or | for single bytes */
   mica_dtype dtype;
 } types[] = {{"f4", MICA_F32}, {"f8", MICA_F64}, {"f2", MICA_F16}, {"u1", MICA_U8},
              {"i1", MICA_I8},  {"i2", MICA_I16}, {"i4", MICA_I32}, {"i8", MICA_I64},
@@ -64,7 +64,7 @@ static const char *parse_shape(const char *at, mica_shape *shape) {
 enum { DESCR, ORDER, SHAPE, KEYS };
 static const char *const keys[KEYS] = {"descr", "fortran_order", "shape"};
 
-/* The value of a key; *at moves behind it. */
+/* Parses the value of a key; *at moves past it. */
 static mica_status parse_value(const char *name, int key, const char **at, mica__npy *npy) {
   char descr[16] = "";
   if (key == SHAPE) {

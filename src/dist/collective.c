@@ -1,5 +1,6 @@
-/* Sums go in two rounds: each rank gets its own part of everybody and adds it up along the tree, then hands the sum to
- * everybody. An element is summed in one order wherever parts are cut. Every rank sends 2 (n - 1) / n of the data. */
+/* Sums take two rounds: each rank receives its own part from all ranks and adds it along the tree; then it sends the
+ * sum to all ranks. The order of additions per element does not depend on the division into parts. Every rank sends 2
+ * (n - 1) / n of the data. */
 #include "dist/collective.h"
 
 #include "base/checked.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts begin at multiples of so many elements. */
+/* Parts begin at multiples of this number of elements. */
 #define PART_UNIT 64
 
 static int64_t lesser(int64_t x, int64_t y) { return x < y ? x : y; }
@@ -82,7 +83,7 @@ mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *t
   const size_t piece = mica__round_up((size_t)c->length * mica_dtype_size(t->dtype), PART_UNIT);
   const size_t own = mica__round_up(mica__wire_bytes(t->compression, t->dtype, c->length), PART_UNIT);
   const size_t all = mica__wire_bytes(t->compression, t->dtype, t->count) + n * (PART_UNIT + sizeof(float));
-  /* As they arrive: of everybody's own part, or of all parts. */
+  /* Received data: all ranks' versions of the own part, or all parts. */
   const size_t inward = mica__round_up(n * own > all ? n * own : all, PART_UNIT);
   const bool compressed = sums(t) && t->compression;
   const size_t bytes = (sums(t) ? n * piece : 0) + (compressed ? 2 * inward : 0);
@@ -128,7 +129,7 @@ static void *element(const mica_transfer *t, const void *data, int64_t i) {
   return (char *)data + (size_t)i * mica_dtype_size(t->dtype);
 }
 
-/* Where compressed part k begins: parts lie behind each other at multiples of 64 bytes. */
+/* Offset of compressed part k: parts follow each other at multiples of 64 bytes. */
 static size_t wire_offset(const mica__collective *c, int32_t ranks, int32_t part) {
   size_t offset = 0;
   for (int32_t i = 0; i < part; i++) {
@@ -139,7 +140,7 @@ static size_t wire_offset(const mica__collective *c, int32_t ranks, int32_t part
   return offset;
 }
 
-/* Everybody's elements of each part go to the part's rank. */
+/* Sends the elements of each part to the part's rank. */
 static mica_status scatter(mica__collective *c, const mica_transport *transport) {
   const mica_transfer *t = &c->transfer;
   const size_t own = mica__wire_bytes(t->compression, t->dtype, c->length);
@@ -172,7 +173,7 @@ static void add_up(mica__collective *c, const mica_transport *transport) {
   if (c->length) memcpy(element(t, t->data, c->first), c->pieces[0], (size_t)c->length * mica_dtype_size(t->dtype));
 }
 
-/* Each rank's own part of `data` goes to everybody. A compressed sum is what was sent of it, here too. */
+/* Sends each rank's own part of `data` to all ranks. For compressed sums, the sender too keeps the compressed value. */
 static mica_status gather(mica__collective *c, const mica_transport *transport) {
   const mica_transfer *t = &c->transfer;
   void *own = element(t, t->data, c->first);
@@ -207,7 +208,8 @@ static void decode_all(const mica__collective *c, const mica_transport *transpor
   }
 }
 
-/* A binomial tree: rank k, counted from the root, hears from k less its lowest bit, and tells k plus lower ones. */
+/* Binomial tree: rank k, counted from the root, receives from k minus its lowest bit, and sends to k plus lower bits.
+ */
 static mica_status broadcast(mica__collective *c, const mica_transport *transport) {
   const mica_transfer *t = &c->transfer;
   const int32_t n = transport->ranks, own = (int32_t)(((int64_t)transport->rank - t->peer + n) % n);
@@ -248,7 +250,7 @@ static void end_round(mica__collective *c, const mica_transport *transport) {
     decode_all(c, transport);
 }
 
-/* *moved: a message is done; *open: one is not. */
+/* *moved: a message completed; *open: a message is pending. */
 static mica_status test_messages(mica__collective *c, const mica_transport *transport, bool *moved, bool *open) {
   for (int32_t i = 0; i < c->message_count; i++) {
     mica__message *m = &c->messages[i];

@@ -1,5 +1,5 @@
-/* A communicator over messages: requests, and the thread that drives them. The thread polls, since transports such as
- * MPI move nothing between calls; it sleeps in between, and waits while there is nothing to do. */
+/* A communicator over messages: requests, and the thread that drives them. The thread polls, because transports such as
+ * MPI make no progress between calls. It sleeps in between, and waits if there are no requests. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -12,28 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds of sleep between two looks: few while something moves, more the longer nothing does. */
+/* Seconds of sleep between polls: short while there is progress, longer without. */
 #define SLEEP_LEAST 20e-6
 #define SLEEP_MOST 500e-6
 #define STANDARD_TIMEOUT 300.0
 #define STOP_PATIENCE 0.5
-/* A process whose cores are taken by others answers late. */
+/* A process that shares its cores with others answers late. */
 #define SILENCE 2.0
-/* Between two looks of a thread that has nothing to do but to answer. */
+/* Seconds between polls of a thread that only has to answer. */
 #define ANSWER_EVERY 0.2
 
 typedef struct job {
   struct job *next;
   mica__collective collective;
-  const mica_transport *among; /* the members' own, or a group's view of it */
+  const mica_transport *among; /* members' transport, or a group's view of it */
   const int32_t *ranks;        /* of the group's members; NULL: all */
-  double ready;                /* when the rank's own elements were there; 0: they are not */
-  double since;                /* when something of it moved last; 0: not started */
+  double ready;                /* time when the rank's own input was ready; 0: not yet */
+  double since;                /* time of its last progress; 0: not started */
   bool done;
   mica_status status;
 } job;
 
-/* What compressed sums of a channel have lost. */
+/* Accumulated rounding errors of a channel's compressed sums. */
 typedef struct residual {
   struct residual *next;
   const mica_transport *among;
@@ -46,18 +46,18 @@ typedef struct members {
   mica_transport transport;
   double timeout;
   const volatile int *stop;
-  double asked; /* when the thread saw that it is to stop; 0: it is not */
+  double asked; /* time when the thread saw the stop flag; 0: not set */
   bool warned;
-  int32_t ask_whom; /* the rank that was asked last for a sign of life, and when the next one is */
+  int32_t ask_whom; /* rank that was last asked for a sign of life; ask_at: time of the next question */
   double ask_at;
-  int64_t step;        /* the last one that a transfer named */
-  residual *residuals; /* of the thread that begins */
+  int64_t step;        /* last step named by a transfer */
+  residual *residuals; /* used by the thread that begins collectives */
   pthread_t thread;
-  pthread_mutex_t lock; /* guards what follows */
+  pthread_mutex_t lock; /* guards the fields below */
   pthread_cond_t changed;
-  job *first, *last; /* in flight, in the order of the begins */
+  job *first, *last; /* in flight, in the order of begins */
   bool ends;
-  char *broken; /* the sentence that ended it */
+  char *broken; /* message that ended the communicator */
   mica_communicator_stats stats;
 } members;
 
@@ -93,7 +93,7 @@ static bool is_single(const mica_transfer *t) {
   return t->kind == MICA_COLLECTIVE_SEND || t->kind == MICA_COLLECTIVE_RECEIVE;
 }
 
-/* True if b must wait for a: collectives of one channel until a is done, sends and receives until it has started. */
+/* True if b must wait for a: collectives of one channel until a is done, sends and receives until a has started. */
 static bool follows(const job *a, const job *b) {
   const mica_transfer *x = &a->collective.transfer, *y = &b->collective.transfer;
   if (a->among != b->among || x->channel != y->channel || is_single(x) != is_single(y)) return false;
@@ -101,7 +101,7 @@ static bool follows(const job *a, const job *b) {
   return x->kind == y->kind && x->peer == y->peer && a->since == 0;
 }
 
-/* The lock is held; the thread alone takes requests out, so that what it saw once stays. */
+/* Needs the lock. Only the thread removes requests, so a request it has seen stays. */
 static bool may_start(const members *m, const job *r) {
   for (const job *a = m->first; a != r; a = a->next)
     if (follows(a, r)) return false;
@@ -113,10 +113,10 @@ static mica_status is_ready(const job *r, bool *ready) {
   return r->collective.transfer.after ? mica_event_is_done(r->collective.transfer.after, ready) : MICA_OK;
 }
 
-/* Rank `member` of the request's group as the whole communicator counts; -1 stays. */
+/* Rank `member` of the request's group, as a rank of the whole communicator; -1 stays. */
 static int32_t rank_of(const job *r, int32_t member) { return member < 0 || !r->ranks ? member : r->ranks[member]; }
 
-/* Asks the other ranks for signs of life, one after the other. */
+/* Asks the other ranks for signs of life in turn. */
 static mica_status ask(members *m, double now) {
   double silent = 0;
   if (!m->transport.calls->ask || now < m->ask_at) return MICA_OK;
@@ -129,8 +129,8 @@ static mica_status ask(members *m, double now) {
                     (int)m->transport.rank, (long long)m->step, (int)m->ask_whom);
 }
 
-/* A rank that is asked to stop tells for whom it waits while it can. It does not end the communicator as long as all
- * live: one rank alone may have been asked, and goes on to the step at which all of them stop. */
+/* Warns which rank is missing if this rank was asked to stop. Does not end the communicator while all ranks live:
+ * perhaps only this rank was asked, and it continues to the step at which all stop. */
 static mica_status warn(members *m, const job *r, double now) {
   const double since = r->since > m->asked ? r->since : m->asked;
   if (!(m->asked > 0) || now - since < STOP_PATIENCE) return MICA_OK;
@@ -143,7 +143,7 @@ static mica_status warn(members *m, const job *r, double now) {
   return ask(m, now);
 }
 
-/* One look at a request; *moved: something went on. */
+/* Polls a request; *moved: there was progress. */
 static mica_status drive(members *m, job *r, bool *moved) {
   bool ready = true, done = false, own = false;
   if (r->since == 0) {
@@ -167,14 +167,14 @@ static mica_status drive(members *m, job *r, bool *moved) {
                     mica_collective_name(r->collective.transfer.kind));
 }
 
-/* The lock is held. The first sentence stays. */
+/* Needs the lock. The first message stays. */
 static void break_off(members *m, const char *sentence) {
   if (m->broken) return;
   m->broken = mica__strdup(sentence);
   if (!m->broken) m->broken = mica__strdup("");
 }
 
-/* Takes the requests out that are done, or all of them, and tells who waits. The lock is held. */
+/* Removes finished requests, or all of them, and wakes waiting threads. Needs the lock. */
 static void take_out(members *m) {
   job **at = &m->first;
   m->last = NULL;
@@ -197,7 +197,7 @@ static void take_out(members *m) {
   pthread_cond_broadcast(&m->changed);
 }
 
-/* One look at all of them. The lock is not held. */
+/* Polls all requests. Must not hold the lock. */
 static bool look(members *m) {
   bool moved = false, out = false;
   mica__attempt_begin();
@@ -228,7 +228,7 @@ static void rest(double seconds) {
   nanosleep(&t, NULL);
 }
 
-/* Waits for something to do. True: for so long that it is time for a look, since others may have asked. */
+/* Waits for requests. True after a timeout: time to poll, because other ranks may have asked. */
 static bool wait_idle(members *m) {
   struct timespec until;
   if (!m->transport.calls->ask || m->broken) {
@@ -268,7 +268,7 @@ static mica_status fail_broken(members *m) {
   return status;
 }
 
-/* The residual of the channel: zeros where it has none of that many elements. */
+/* The channel's residual; zeros if it has none with this number of elements. */
 static mica_status take_residual(members *m, job *r) {
   const mica_transfer *t = &r->collective.transfer;
   residual **at = &m->residuals;
@@ -327,14 +327,14 @@ static mica_status wait(void *user, void *which) {
   job *r = which;
   const double start = mica__clock();
   pthread_mutex_lock(&m->lock);
-  /* `done` is written by the thread before it takes the request out; only then nothing of it is in flight. */
+  /* The thread writes `done` before it removes the request; only then nothing of it is in flight. */
   for (;;) {
     const job *in = m->first;
     while (in && in != r) in = in->next;
     if (!in) break;
     pthread_cond_wait(&m->changed, &m->lock);
   }
-  /* The rank's own work is no waiting for others. */
+  /* The rank's own work does not count as waiting. */
   m->stats.waited += r->ready > 0 ? mica__clock() - (r->ready > start ? r->ready : start) : 0;
   pthread_mutex_unlock(&m->lock);
   const mica_status status = r->status;
@@ -359,7 +359,7 @@ static void stats_of(void *user, mica_communicator_stats *stats) {
   pthread_mutex_unlock(&m->lock);
 }
 
-/* Frees the residuals of sums among those; NULL: all. */
+/* Frees residuals of sums in this group; NULL: all. */
 static void free_residuals(members *m, const mica_transport *among) {
   residual **at = &m->residuals;
   while (*at) {
@@ -447,7 +447,7 @@ mica_status mica_communicator_create(const mica_transport *transport, const mica
   return MICA_OK;
 }
 
-/* --- for every communicator --- */
+/* --- for all communicators --- */
 
 mica_status mica_communicator_begin(mica_communicator *c, const mica_transfer *transfer, void **request) {
   if (!c || !transfer || !request) return mica__fail(MICA_E_INVALID, "mica_communicator_begin: a pointer is NULL");

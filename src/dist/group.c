@@ -1,5 +1,5 @@
-/* A group is a view of its communicator's transport, in which ranks have other numbers; requests are driven by the
- * communicator's thread. */
+/* A group is a view of its communicator's transport with other rank numbers. The communicator's thread drives its
+ * requests. */
 #include "dist/group.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@ typedef struct group {
   mica_communicator *whole;
   const mica_transport *inner;
   mica_transport view;
-  int32_t ranks[]; /* of the whole, by the group's */
+  int32_t ranks[]; /* rank of the whole for each rank of the group */
 } group;
 
 /* --- the view --- */
@@ -35,7 +35,7 @@ static void cancel(void *user, void *request) {
   g->inner->calls->cancel(g->inner->user, request);
 }
 
-/* Polls and aborts are the whole communicator's. */
+/* Polls and aborts go to the whole communicator. */
 static const mica_transport_calls view_calls = {.send = send, .receive = receive, .test = test, .cancel = cancel};
 
 /* --- the communicator --- */

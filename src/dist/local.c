@@ -1,5 +1,5 @@
-/* The transport between threads of one process: each pair of ranks has a list of sends and one of receives that have
- * not met, and whoever comes second copies. */
+/* Transport between threads of a process. Each pair of ranks has lists of unmatched sends and receives; whichever side
+ * comes second copies. */
 #include "base/error.h"
 #include "base/text.h"
 
@@ -19,9 +19,9 @@ typedef struct letter {
 /* Shared by all ranks. */
 typedef struct hub {
   pthread_mutex_t lock;
-  int32_t alive;   /* ranks that have not left */
-  bool *left;      /* of each */
-  letter *waiting; /* in the order in which they came */
+  int32_t alive;   /* number of ranks that have not left */
+  bool *left;      /* per rank */
+  letter *waiting; /* in order of arrival */
   char *broken;
 } hub;
 
@@ -37,7 +37,7 @@ static letter **find(hub *h, bool sends, int32_t from, int32_t to, int32_t tag) 
   return at;
 }
 
-/* The lock is held. */
+/* Needs the lock. */
 static mica_status meet(hub *h, letter *own) {
   letter **at = find(h, !own->sends, own->from, own->to, own->tag), *other = *at;
   if (!other) {
@@ -127,7 +127,7 @@ static void free_hub(hub *h) {
   free(h);
 }
 
-/* The lock is held. Whoever still waits for a rank that goes would wait forever. */
+/* Needs the lock. Ranks that still wait for a leaving rank would wait forever. */
 static void leave(hub *h, int32_t rank) {
   for (const letter *l = h->waiting; l && !h->broken; l = l->next) {
     mica__text text = {0};

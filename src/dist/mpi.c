@@ -1,5 +1,5 @@
-/* The transport over MPI. Its calls are serialised by a lock: the communicator's thread makes most, an abort may come
- * from any. */
+/* Transport over MPI. A lock serialises its calls: most come from the communicator's thread, an abort from any thread.
+ */
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -13,11 +13,11 @@
 #include <pthread.h>
 
 #define SENTENCE 512
-/* Above the tags of messages, up to the least bound that MPI promises. */
+/* Above the tags of messages, and within the smallest upper bound that MPI guarantees. */
 #define TAG_LIFE 32766
 #define TAG_ABORT 32767
 
-/* Seconds in which what a rank sent before it ended has come. */
+/* Seconds after which everything that an ended rank sent has arrived. */
 #define ENDED_PATIENCE 5.0
 
 static const char question = '?', answer = '!', farewell = '.';
@@ -26,15 +26,17 @@ typedef struct link {
   pthread_mutex_t lock;
   MPI_Comm comm;
   int rank, ranks;
-  MPI_Request heard; /* the sentence of whoever aborts */
-  MPI_Request life;  /* a question for a sign of life, an answer to one, or a farewell */
+  MPI_Request heard; /* receives the message of a rank that aborts */
+  MPI_Request life;  /* question for a sign of life, answer, or farewell */
   char sign;
-  double *asked; /* by rank: since when a question is open, 0: none is, below 0: it has ended well and answers none */
-  double *went;  /* by rank: when a message from it or to it began or ended, or its farewell came */
-  int *open;     /* by rank: its messages in flight */
+  /* per rank: time since a question is open; 0: no question; negative: the rank has ended normally and does not answer
+   */
+  double *asked;
+  double *went; /* per rank: time of the last start or end of a message, or of its farewell */
+  int *open;    /* per rank: messages in flight */
   char told[SENTENCE], own[SENTENCE];
   bool broken, told_others;
-  bool starts; /* MPI was begun here, and is ended here */
+  bool starts; /* MPI was initialised here and is finalised here */
 } link;
 
 /* A message in flight. */
@@ -56,13 +58,13 @@ static mica_status check_bytes(size_t bytes) {
                           : mica__fail(MICA_E_OVERFLOW, "MPI: a message of %zu bytes; 2 GiB is the most", bytes);
 }
 
-/* The lock is held. */
+/* Needs the lock. */
 static void note(link *l, int peer, int more) {
   l->open[peer] += more;
   l->went[peer] = mica__clock();
 }
 
-/* A message that is begun becomes the request; else it is freed. The lock is held, and given back. */
+/* Makes a started message the request, or frees it. Needs the lock and releases it. */
 static mica_status begun(link *l, message *made, int code, const char *what, void **out) {
   mica_status status = failed(code, what);
   if (status == MICA_OK) note(l, made->peer, 1);
@@ -110,7 +112,7 @@ static mica_status mpi_test(void *user, void *request, bool *done) {
   return status;
 }
 
-/* Sends cannot be taken back: they are forgotten, and the process is about to end. */
+/* Sends cannot be cancelled: they are forgotten, because the process will end soon. */
 static void mpi_cancel(void *user, void *request) {
   link *l = user;
   message *m = request;
@@ -135,7 +137,7 @@ static mica_status listen_for_signs(link *l) {
   return failed(MPI_Irecv(&l->sign, 1, MPI_BYTE, MPI_ANY_SOURCE, TAG_LIFE, l->comm, &l->life), "listening");
 }
 
-/* The lock is held. */
+/* Needs the lock. */
 static mica_status hear_signs(link *l) {
   MPI_Status about;
   int flag = 0;
@@ -151,7 +153,7 @@ static mica_status hear_signs(link *l) {
   return listen_for_signs(l);
 }
 
-/* A rank that has ended sends nothing more, and takes nothing. The lock is held. */
+/* A rank that has ended neither sends nor receives. Needs the lock. */
 static mica_status miss_the_ended(const link *l) {
   for (int i = 0; i < l->ranks; i++)
     if (l->asked[i] < 0 && l->open[i] > 0 && mica__clock() - l->went[i] > ENDED_PATIENCE)
@@ -207,7 +209,7 @@ static void mpi_abort(void *user, int32_t rank, const char *sentence) {
   pthread_mutex_unlock(&l->lock);
 }
 
-/* No message may arrive in what is freed. */
+/* No message may arrive in freed memory. */
 static void stop_listening(link *l) {
   MPI_Request *const open[] = {&l->heard, &l->life};
   for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
@@ -225,7 +227,7 @@ static void free_link(link *l) {
   free(l);
 }
 
-/* Others may go on for long, and would take this rank's silence for its death. One that does not hear the farewell asks
+/* Other ranks may run for long and would take this rank's silence for its death. A rank that misses the farewell asks
  * in vain, as without it. */
 static void take_leave(link *l) {
   mica__attempt_begin();
@@ -235,7 +237,7 @@ static void take_leave(link *l) {
   mica__attempt_end();
 }
 
-/* A link that is broken is left as it is: ending MPI would wait for ranks that are gone. */
+/* A broken link is left alone: finalising MPI would wait for lost ranks. */
 static void mpi_destroy(void *user) {
   link *l = user;
   if (l->broken) return;
@@ -249,7 +251,7 @@ static void mpi_destroy(void *user) {
 static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,    mpi_cancel,
                                                mpi_poll, mpi_abort,   mpi_destroy, mpi_ask};
 
-/* MPI ends a process whose calls fail unless it is told to return; what the caller told it stays. */
+/* MPI ends a process whose calls fail, unless told to return. The caller's own setting stays. */
 static mica_status copy_world(link *l) {
   MPI_Errhandler own = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &own);
@@ -262,7 +264,7 @@ static mica_status copy_world(link *l) {
 }
 
 static mica_status start(link *l) {
-  /* MPI begins once in a process: what begins it may fail behind that, and the next communicator ends it. */
+  /* MPI can be initialised once per process. If creation fails after that, the next communicator finalises it. */
   static bool began;
   int runs = 0, ended = 0, level = MPI_THREAD_SINGLE;
   MPI_Finalized(&ended);
@@ -318,7 +320,7 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
 
 #endif
 
-/* The launchers whose ranks this may be, by a variable that holds the number of ranks. */
+/* Launchers that may have started this rank, by the variable with the number of ranks. */
 bool mica_communicator_mpi_asked(void) {
   static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -1,6 +1,6 @@
 /* A stage of a pipeline. Its forward session computes what goes to the next stage. Its backward session computes the
  * layers again, from the input that was kept: the loss of an inner stage is sum(y dy), whose gradient is what dy says,
- * so that gradients and optimiser are those of any network. */
+ * so that gradients and optimiser work as in any network. */
 #include "dist/pipeline.h"
 
 #include "base/clock.h"

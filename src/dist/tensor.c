@@ -1,4 +1,4 @@
-/* Layers of which every rank has a part. The parts of a weight are blocks along one of its axes. */
+/* Layers divided among ranks. The parts of a weight are blocks along one of its axes. */
 #include "base/error.h"
 #include "base/text.h"
 #include "dist/parts.h"

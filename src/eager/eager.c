@@ -88,7 +88,7 @@ static bool is_entry_of(const entry *e, const key *k, const mica__eager_call *ca
          mica__attrs_equal(call->attr_list, e->attrs, call->attrs);
 }
 
-/* The entry of a call, moved to the front; NULL when there is none. */
+/* The entry of a call, moved to the front; NULL if it does not exist. */
 static entry *find(cache *c, const key *k, const mica__eager_call *call, mica__hash hash) {
   for (entry **at = &c->first; *at; at = &(*at)->next) {
     entry *e = *at;

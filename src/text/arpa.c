@@ -12,12 +12,12 @@
 #define ROOM 1024
 #define LN10 2.302585092994046
 #define LONGEST_NUMBER 63
-/* An unknown word, where the file has none, is a tenth as likely as its rarest one. */
+/* If the file has no unknown word, it is a tenth as likely as the rarest word. */
 #define RARER 1.0
-/* Likelier than this are words; <s>, which never comes, has about 1e-99. */
+/* Words have higher log probabilities; <s>, which never occurs, has about 1e-99. */
 #define NEVER (-90.0)
 
-/* log10 of a sequence's last word behind the others, and of what is lost behind the sequence. */
+/* log10 probability of the last word after the others, and the back-off of the whole sequence. */
 typedef struct entry {
   uint64_t key; /* 0: none */
   float p, backoff;
@@ -25,9 +25,9 @@ typedef struct entry {
 
 struct mica__arpa {
   int32_t order;
-  entry *entries; /* open addressing, `room` of them, a power of two */
+  entry *entries; /* open addressing with `room` slots, a power of two */
   size_t count, room;
-  uint64_t unknown; /* the word <unk>; 0: there is none */
+  uint64_t unknown; /* the word <unk>; 0: none */
   double rarest;
 };
 
@@ -37,7 +37,7 @@ typedef struct reader {
   mica__arpa *a;
   mica__arpa_word *each;
   void *user;
-  uint64_t told[MICA__ARPA_ORDER]; /* n-grams of each length by the head */
+  uint64_t told[MICA__ARPA_ORDER]; /* number of n-grams per length, from the header */
 } reader;
 
 /* A part of a line. */
@@ -112,7 +112,7 @@ static bool is(span line, const char *text) {
   return line.bytes == strlen(text) && !memcmp(line.text, text, line.bytes);
 }
 
-/* The next part of a line, between spaces and tabs; empty at its end. */
+/* The next part of a line, between spaces and tabs; empty at the end. */
 static span next_part(span *line) {
   while (line->bytes && (*line->text == ' ' || *line->text == '\t')) line->text++, line->bytes--;
   span part = {line->text, 0};
@@ -143,7 +143,7 @@ bool mica__arpa_is(const char *content, size_t size) {
 
 /* --- the parts of a file --- */
 
-/* Lines "ngram N=COUNT"; *line is the first one behind them. */
+/* Reads the lines "ngram N=COUNT"; *line becomes the first line after them. */
 static mica_status read_head(reader *r, span *line) {
   do
     if (!next_full(r, line)) return wrong(r, "there is no line \\data\\, with which an ARPA model begins");
@@ -166,14 +166,14 @@ static mica_status read_head(reader *r, span *line) {
   return r->a->order ? MICA_OK : wrong(r, "the head counts no n-grams");
 }
 
-/* A word of a line: *out is its hash. */
+/* Reads a word of a line: *out is its hash. */
 static mica_status read_word(const reader *r, span word, uint64_t *out) {
   if (mica__utf8_prefix(word.text, word.bytes) < word.bytes) return wrong(r, "a word is not UTF-8");
   *out = hash_word(word.text, word.bytes);
   return MICA_OK;
 }
 
-/* A line "P WORD... [BACKOFF]" of n words. */
+/* Reads a line "P WORD... [BACKOFF]" of n words. */
 static mica_status read_entry(reader *r, span line, int32_t n) {
   mica__arpa *a = r->a;
   double p = 0, backoff = 0;
@@ -201,7 +201,7 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   return MICA_OK;
 }
 
-/* The n-grams of n words; *line is their title, and then the first line behind them. */
+/* Reads the n-grams of n words. *line is their title, and then the first line after them. */
 static mica_status read_section(reader *r, span *line, int32_t n) {
   char title[24] = {0};
   uint64_t count = 0;
@@ -209,7 +209,7 @@ static mica_status read_section(reader *r, span *line, int32_t n) {
   if (!is(*line, title)) return mica__fail(MICA_E_FORMAT, "%s:%zu: not the line %s", r->name, r->line, title);
   for (;; count++) {
     if (!next_full(r, line)) return wrong(r, "the model ends without the line \\end\\");
-    /* Numbers begin no line with a backslash. */
+    /* A line of numbers never begins with a backslash. */
     if (*line->text == '\\') break;
     MICA_TRY(read_entry(r, *line, n));
   }

@@ -1,5 +1,5 @@
-/* text/arpa.h: n-gram models of words in the format ARPA, as KenLM and SRILM write it: log10 probabilities of sequences
- * of words, and how much is lost where only a shorter one is known. */
+/* text/arpa.h: n-gram models of words in ARPA format, as written by KenLM and SRILM: log10 probabilities of sequences
+ * of words, and back-off weights for sequences known only in part. */
 #ifndef MICA_TEXT_ARPA_H
 #define MICA_TEXT_ARPA_H
 
@@ -11,32 +11,32 @@
 
 #define MICA__ARPA_ORDER 12
 
-/* Words are known by the hash of their characters alone, sequences by that of their words: two of one hash are as good
- * as none among millions. */
+/* Words are identified by the hash of their characters, sequences by the hash of their words. Collisions are negligible
+ * among millions. */
 static inline uint64_t mica__arpa_mix(uint64_t key, uint64_t next) {
   uint64_t z = key ^ (next + 2) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
   return (z ^ z >> 31) | 1;
 }
-/* The hash of a word is this, mixed with one character after another. */
+/* Hash of an empty word; mix in one character after another. */
 #define MICA__ARPA_WORD 1
 
 typedef struct mica__arpa mica__arpa;
-/* Called with each word of one, as the file spells it: UTF-8. */
+/* Called with each unigram as spelled in the file: UTF-8. */
 typedef void mica__arpa_word(void *user, const char *word, size_t bytes);
 
-/* True if a line of the content begins such a model. */
+/* True if the content starts such a model. */
 bool mica__arpa_is(const char *content, size_t size);
-/* name is for sentences. MICA_E_FORMAT names the line; MICA_E_NOMEM. */
+/* name is for messages. MICA_E_FORMAT: the message names the line. MICA_E_NOMEM. */
 mica_status mica__arpa_read(const char *name, const char *content, size_t size, mica__arpa_word *each, void *user,
                             mica__arpa **out);
 void mica__arpa_free(mica__arpa *a);
 int32_t mica__arpa_order(const mica__arpa *a);
-/* The hash of <s> and of </s>. */
+/* Hash of <s>, and of </s>. */
 uint64_t mica__arpa_begin(void);
 uint64_t mica__arpa_end(void);
-/* The natural log probability of a word behind `count` words, which are fewer than the order. */
+/* Natural log probability of a word after `count` words; count must be below the order. */
 double mica__arpa_score(const mica__arpa *a, const uint64_t *words, int32_t count, uint64_t word);
 
 #endif

@@ -1,4 +1,4 @@
-/* Decoding of CTC: the best path, and a search over prefixes, which takes frames as they come. */
+/* CTC decoding: the best path, and an incremental search over prefixes. */
 #include "base/arith.h"
 #include "base/error.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MOST_BEAM 4096
-/* Prefixes that are made before those that no kept one begins with are dropped, at least. */
+/* Least number of prefixes in the tree before unused ones are dropped. */
 #define LEAST_NODES 4096
 
 int64_t mica_ctc_greedy(const float *scores, int64_t frames, int64_t classes, int32_t blank, int32_t *labels,
@@ -31,12 +31,12 @@ int64_t mica_ctc_greedy(const float *scores, int64_t frames, int64_t classes, in
 
 /* --- prefixes --- */
 
-/* A prefix is a node of a tree: the labels on the way from its root, which is none. */
+/* A prefix is a node of a tree: the labels on the path from the root, which is the empty prefix. */
 typedef struct node {
   int32_t parent, label, depth;
-  int32_t child, sibling; /* the first longer prefix, the next one of the same length and parent; -1: none */
-  int32_t slot;           /* among the candidates of the frame that is looked at; -1: none */
-  double text;            /* of text model and bonus */
+  int32_t child, sibling; /* first longer prefix; next prefix of the same parent; -1: none */
+  int32_t slot;           /* index among the candidates of the current frame; -1: none */
+  double text;            /* score of text model and bonus */
 } node;
 
 /* A prefix in a frame: log probabilities of the alignments that end in a blank, and in its last label. */
@@ -49,8 +49,8 @@ struct mica_ctc_search {
   mica_ctc_beam_config config;
   int64_t classes, frames;
   node *nodes;
-  int64_t node_count, node_room, sweep; /* sweep: how many there may be before the tree is swept */
-  candidate *list;                      /* those kept first, then what comes of them */
+  int64_t node_count, node_room, sweep; /* sweep: number of nodes at which unused ones are dropped */
+  candidate *list;                      /* kept prefixes first, then their successors */
   int64_t kept, count, room;
   int32_t *prefix; /* for the text model */
   int64_t prefix_room;
@@ -62,7 +62,7 @@ static double log_add(double a, double b) {
   return top == -INFINITY ? top : top + log1p(exp(low - top));
 }
 
-/* Room for the labels that the text model sees of a prefix of this depth. */
+/* Makes room for the labels that the text model sees of a prefix of this depth. */
 static bool grow_prefix(search *s, int64_t depth) {
   int32_t *more = depth < s->prefix_room ? s->prefix : realloc(s->prefix, (size_t)depth * 2 * sizeof *more);
   if (!more) return false;
@@ -81,7 +81,7 @@ static double text_of(search *s, int32_t prefix, int32_t label) {
   return score + c->weight * c->text(c->user, s->prefix, count, label);
 }
 
-/* The prefix with a label more, made where there is none yet; -1 where memory is short. */
+/* The prefix with one more label, created if necessary; -1 if memory is short. */
 static int32_t extended(search *s, int32_t prefix, int32_t label) {
   for (int32_t at = s->nodes[prefix].child; at >= 0; at = s->nodes[at].sibling)
     if (s->nodes[at].label == label) return at;
@@ -105,7 +105,7 @@ static int32_t extended(search *s, int32_t prefix, int32_t label) {
   return made;
 }
 
-/* The candidate of a prefix in the next frame; NULL where memory is short. */
+/* The candidate of a prefix in the next frame; NULL if memory is short. */
 static candidate *next_of(search *s, int32_t prefix) {
   if (prefix < 0) return NULL;
   if (s->nodes[prefix].slot < 0) {
@@ -121,14 +121,14 @@ static candidate *next_of(search *s, int32_t prefix) {
   return &s->list[s->nodes[prefix].slot];
 }
 
-/* Falling totals; of equals the prefix that was found first. */
+/* Descending totals; among equals the prefix that was found first. */
 static int compare(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   if (x->total != y->total) return x->total < y->total ? 1 : -1;
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Puts the best candidates behind the kept ones in their place. */
+/* Replaces the kept prefixes by the best candidates after them. */
 static void select_best(search *s) {
   candidate *next = s->list + s->kept;
   int64_t count = s->count - s->kept;
@@ -174,14 +174,15 @@ static mica_status take_frame(search *s, const float *row) {
   return MICA_OK;
 }
 
-/* Drops prefixes that no kept one begins with. Those that stay keep their order, which decides between equals. */
+/* Drops prefixes that are not the beginning of a kept one. The others keep their order, which decides between equals.
+ */
 static mica_status sweep(search *s) {
   int32_t *index = malloc((size_t)s->node_count * sizeof *index), count = 0;
   if (!index) return short_of_memory();
   for (int64_t i = 0; i < s->node_count; i++) index[i] = -1;
   for (int64_t k = 0; k < s->kept; k++)
     for (int32_t at = s->list[k].node; at >= 0 && index[at] < 0; at = s->nodes[at].parent) index[at] = 0;
-  /* A parent stands before its children. */
+  /* A parent comes before its children. */
   for (int64_t i = 0; i < s->node_count; i++) {
     if (index[i] < 0) continue;
     node n = s->nodes[i];
@@ -276,7 +277,7 @@ int64_t mica_ctc_search_stable(const mica_ctc_search *s, int32_t *labels) {
   int32_t common = s->list[0].node;
   for (int64_t k = 1; k < s->kept; k++)
     for (int32_t at = s->list[k].node; at != common;) {
-      /* A longer prefix has a larger number than its parents: it is the one that is cut. */
+      /* A longer prefix has a larger number than its parents, so it is the one to shorten. */
       if (at > common)
         at = s->nodes[at].parent;
       else

@@ -1,4 +1,4 @@
-/* Text models of n labels: how often a label stood behind those before it. */
+/* n-gram models of labels: counts of labels after the labels before them. */
 #include "base/error.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #define MOST_ORDER 12
 #define ROOM 1024
 
-/* How often a sequence of labels occurred, and how many different labels stood behind it, how often in all. */
+/* Count of a sequence of labels; number of different labels after it; number of all labels after it. */
 typedef struct entry {
   uint64_t key; /* 0: none */
   uint32_t count, kinds, behind;
@@ -16,7 +16,7 @@ typedef struct entry {
 
 struct mica_ngram {
   int32_t order, labels;
-  entry *entries; /* open addressing, `room` of them, a power of two */
+  entry *entries; /* open addressing with `room` slots, a power of two */
   size_t count, room;
 };
 
@@ -40,8 +40,7 @@ void mica_ngram_destroy(mica_ngram *n) {
   free(n);
 }
 
-/* The key of a sequence and one label more; sequences begin with key 1. Two sequences of one key are as good as none
- * among millions. */
+/* Key of a sequence extended by one label; the empty sequence has key 1. Collisions are negligible among millions. */
 static uint64_t extended(uint64_t key, int32_t label) {
   uint64_t z = key ^ ((uint64_t)(uint32_t)label + 2) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -49,7 +48,7 @@ static uint64_t extended(uint64_t key, int32_t label) {
   return (z ^ z >> 31) | 1;
 }
 
-/* Where a key is, or would be. */
+/* Slot of a key, or the free slot for it. */
 static entry *slot_of(const mica_ngram *n, uint64_t key) {
   size_t at = (size_t)(key >> 20) & (n->room - 1);
   while (n->entries[at].key && n->entries[at].key != key) at = (at + 1) & (n->room - 1);
@@ -67,7 +66,7 @@ static mica_status grow(mica_ngram *n) {
   return MICA_OK;
 }
 
-/* The entry of a key, made where there is none; NULL where memory is short. */
+/* Entry of a key, created if necessary; NULL if memory is short. */
 static entry *entry_of(mica_ngram *n, uint64_t key) {
   if (2 * n->count >= n->room && grow(n) != MICA_OK) return NULL;
   entry *e = slot_of(n, key);
@@ -78,7 +77,7 @@ static entry *entry_of(mica_ngram *n, uint64_t key) {
   return e;
 }
 
-/* Counts a label behind the last `length` labels of a text. */
+/* Counts a label after the last `length` labels of a text. */
 static mica_status note(mica_ngram *n, const int32_t *labels, int64_t count, int32_t label, int32_t length) {
   uint64_t context = 1;
   for (int64_t i = count - length; i < count; i++) context = extended(context, labels[i]);

@@ -1,4 +1,4 @@
-/* Text models of files: letters become words, or stay letters. */
+/* Text models from files: letters are combined to words, or stay letters. */
 #include "base/file.h"
 #include "base/utf8.h"
 #include "text/arpa.h"
@@ -9,16 +9,16 @@
 #include <string.h>
 
 #define LETTERS_OF_PLAIN_TEXT 6
-/* Letters that are looked at for a word of the context. */
+/* Maximum number of letters to look at per word of the context. */
 #define LETTERS_OF_WORD 40
 
 struct mica_text_model {
-  int32_t *letters; /* rising; label k stands for letter k - 1 */
+  int32_t *letters; /* ascending; label k is letters[k - 1] */
   int64_t count;
-  int32_t space;     /* the label of the space; -1: none */
-  mica__arpa *arpa;  /* NULL: counts */
-  bool by_words;     /* of arpa */
-  uint64_t spelling; /* the hash of the word that stands for the space in a model of letters */
+  int32_t space;     /* label of the space; -1: none */
+  mica__arpa *arpa;  /* NULL: counts of an n-gram model */
+  bool by_words;     /* arpa has words, not letters */
+  uint64_t spelling; /* hash of the word for the space in a model of letters */
   mica_ngram *ngram;
   int64_t context;
 };
@@ -28,7 +28,7 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The label of a character; 0: none. */
+/* Label of a character; 0: none. */
 static int32_t label_of(const mica_text_model *m, uint32_t character) {
   const int32_t letter = (int32_t)character;
   const int32_t *found = bsearch(&letter, m->letters, (size_t)m->count, sizeof *m->letters, ascending);
@@ -37,10 +37,10 @@ static int32_t label_of(const mica_text_model *m, uint32_t character) {
 
 /* --- reading --- */
 
-/* What the words of a model are like. */
+/* Statistics of a model's words. */
 typedef struct vocabulary {
   mica_text_model *m;
-  size_t count, spelled, longer; /* spelled: in known letters; longer: than one */
+  size_t count, spelled, longer; /* spelled: in known letters; longer: of several letters */
 } vocabulary;
 
 static void note_word(void *user, const char *word, size_t bytes) {
@@ -76,12 +76,13 @@ static mica_status read_arpa(mica_text_model *m, const char *name, const char *c
   m->by_words = w.longer > 0 || (m->space > 0 && !m->spelling);
   const int64_t order = mica__arpa_order(m->arpa);
   m->context = m->by_words ? LETTERS_OF_WORD * order : order - 1;
-  /* 0 would be all. */
+  /* 0 would mean all. */
   if (!m->context) m->context = 1;
   return MICA_OK;
 }
 
-/* Counts the labels of a line. Other characters part words as spaces do; spaces are neither doubled nor at the ends. */
+/* Counts the labels of a line. Unknown characters separate words like spaces. Spaces are neither repeated nor at the
+ * ends. */
 static mica_status count_line(mica_text_model *m, const char *line, size_t bytes, int32_t *labels, uint64_t *known) {
   int64_t count = 0;
   for (size_t i = 0, n = 1; i < bytes; i += n) {
@@ -165,8 +166,8 @@ int64_t mica_text_model_context(const mica_text_model *m) { return m ? m->contex
 
 /* --- scores --- */
 
-/* The last words of labels, up to `most` of them, and <s> before the first one of all; their number. Labels that may
- * go on before their first one begin with a part of a word, which is left out. */
+/* The last words of labels, at most `most`, with <s> before the first one; returns their number. If labels may start in
+ * the middle of a text, a partial first word is omitted. */
 static int32_t last_words(const mica_text_model *m, const int32_t *labels, int64_t count, int32_t most, uint64_t *out) {
   const bool whole = count < m->context;
   int32_t found = 0;
@@ -213,7 +214,7 @@ static double score_letters(const mica_text_model *m, const int32_t *labels, int
 
 double mica_text_model_score(void *user, const int32_t *labels, int64_t count, int32_t label) {
   mica_text_model *m = user;
-  /* A space at the beginning, or behind another, is none. */
+  /* A space at the beginning, or after another space, does not count. */
   if (label == m->space && (!count || labels[count - 1] == m->space)) return 0;
   if (m->ngram) return mica_ngram_score(m->ngram, labels, count, label);
   return m->by_words ? score_words(m, labels, count, label) : score_letters(m, labels, count, label);

@@ -1,4 +1,4 @@
-/* What Unicode says of characters. */
+/* Properties of characters from Unicode. */
 #include "text/unicode.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static bool is_ascii_punctuation(uint32_t c) {
 #if MICA_WITH_UTF8PROC
 #include <utf8proc.h>
 
-/* Marks in a row: they are ordered by a sort whose time grows with the square of their number. */
+/* Maximum number of consecutive marks: sorting them takes time that grows with the square of their number. */
 #define MOST_MARKS 4096
 
 mica_status mica__unicode_need(const char *what) { return (void)what, MICA_OK; }
@@ -31,7 +31,7 @@ static bool is_among(uint32_t c, unsigned categories) {
 #define BIT(category) (1u << UTF8PROC_CATEGORY_##category)
 #define MARKS (BIT(MN) | BIT(MC) | BIT(ME))
 
-/* Ranges of characters, rising. */
+/* Ranges of characters, ascending. */
 typedef struct range {
   uint32_t first, last;
 } range;
@@ -77,13 +77,13 @@ bool mica__is_mark(uint32_t c, bool all) {
   if (c < 0x80) return false;
   return all ? is_among(c, MARKS) != IS_IN(c, other_marks) : is_among(c, BIT(MN)) != IS_IN(c, other_nonspacing);
 }
-/* The package has the table of Unicode 8, before these formats. */
+/* The package uses the table of Unicode 8, which lacks these formats. */
 bool mica__is_other(uint32_t c) {
   if (c == 0x890 || c == 0x891 || c == 0x8e2 || c == 0x110cd || (c >= 0x13430 && c <= 0x13438)) return false;
   return is_among(c, BIT(CC) | BIT(CF) | BIT(CO));
 }
 
-/* Letters in circles and squares are letters by the property Other_Alphabetic alone. */
+/* Letters in circles and squares are letters only by the property Other_Alphabetic. */
 bool mica__is_word(uint32_t c) {
   if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
   if (c == 0x200c || c == 0x200d || (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149) ||
@@ -112,7 +112,7 @@ size_t mica__grapheme(const char *text, size_t bytes) {
 }
 
 void mica__add_upper(mica__text *out, uint32_t c) {
-  if (c == 0xdf) { /* U+00DF is two letters in upper case */
+  if (c == 0xdf) { /* U+00DF has two letters in upper case */
     mica__text_add(out, "SS");
     return;
   }
@@ -120,7 +120,7 @@ void mica__add_upper(mica__text *out, uint32_t c) {
 }
 
 void mica__add_lower(mica__text *out, uint32_t c) {
-  if (c == 0x130) { /* the one character that becomes two */
+  if (c == 0x130) { /* the only character that becomes two */
     mica__text_add(out, "i\xcc\x87");
     return;
   }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A character of UTF-8, its bytes in *count; a byte that belongs to none is one, with a code of its own. */
+/* Decodes a UTF-8 character; *count receives its bytes. An invalid byte counts as one character with its own code. */
 static int32_t character(const char *text, size_t *count) {
   if (mica__utf8_first(text, strnlen(text, 4))) return (int32_t)mica__utf8_at(text, count);
   *count = 1;

@@ -1,4 +1,4 @@
-/* text/words.h: the words of a text, and its characters. */
+/* text/words.h: split a text into words or characters. */
 #ifndef MICA_TEXT_WORDS_H
 #define MICA_TEXT_WORDS_H
 
@@ -12,9 +12,8 @@ typedef struct mica__word {
   size_t count;
 } mica__word;
 
-/* The words of a text, parted by Unicode's white space, or its characters without white space at the ends; *parts of
- * them, the caller's to free. A byte that belongs to no character of UTF-8 is one of its own. NULL when memory is
- * short. */
+/* Splits a text into words at Unicode white space, or into characters without white space at the ends. *parts receives
+ * their number; the caller frees the result. An invalid byte counts as one character. NULL if memory is short. */
 mica__word *mica__text_parts(const char *text, bool words, int64_t *parts);
 
 #endif

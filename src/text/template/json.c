@@ -80,7 +80,7 @@ static mica_status read_escape(reader *r, mica__text *out) {
   return MICA_OK;
 }
 
-/* Behind the opening quote. A text without escapes is a slice of the source. */
+/* After the opening quote. A text without escapes is a slice of the source. */
 static mica_status read_text(reader *r, mica__object *value) {
   const size_t from = r->at;
   mica__text made = {0};

@@ -110,7 +110,7 @@ static int hexadecimal(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Bytes in a row are a text where they are UTF-8, else as many U+FFFD. */
+/* Consecutive bytes form text if they are UTF-8; else each becomes U+FFFD. */
 static mica_status close_bytes(mica__pieces *out, size_t at) {
   const size_t count = out->text.length - at;
   if (count == 0) return MICA_OK;
@@ -139,7 +139,7 @@ static mica_status run_byte_fallback(const mica__pieces *in, mica__pieces *out) 
   return close_bytes(out, at);
 }
 
-/* Up to so many of the character at either end go. */
+/* Removes up to this number of the character at either end. */
 static void run_strip(const mica__decode_step *step, const char *text, size_t bytes, mica__text *out) {
   const size_t length = strlen(step->text);
   for (int64_t i = 0; i < step->start && bytes >= length && !memcmp(text, step->text, length); i++) {

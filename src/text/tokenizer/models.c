@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Characters of a word of WordPiece, at most: each may begin as many tokens. */
+/* Maximum number of characters of a WordPiece word: each may begin tokens of all lengths up to the end. */
 #define MOST_CHARACTERS 1000
 #define MOST_AFFIX 64
 

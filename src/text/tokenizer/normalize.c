@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- bytes as characters (GPT-2): printable ones stand for themselves, others for U+0100 and those behind it --- */
+/* --- bytes as characters (GPT-2): printable ones stay, others become U+0100 and following --- */
 
 static bool stands_for_itself(int byte) {
   return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
@@ -222,7 +222,7 @@ static const struct row {
   const char *type;
   mica__normal_kind kind;
   int form;
-  bool tables; /* it needs those of Unicode */
+  bool tables; /* it needs Unicode tables */
   mica_status (*parse)(const cJSON *object, mica__normal *step);
 } rows[] = {
     {"NFC", MICA__NORMAL_FORM, MICA__NFC, true, NULL},

@@ -74,7 +74,7 @@ mica_status mica__cut_pattern(mica__cutter *c, const mica__pattern *pattern, mic
     if (begin > done) MICA_TRY(mica__cut(c, done, begin, invert));
     MICA_TRY(mica__cut(c, begin, end, !invert));
     done = from = end;
-    if (begin == end && end < bytes) { /* an empty match: the search goes on behind the next character */
+    if (begin == end && end < bytes) { /* an empty match: continue after the next character */
       size_t n;
       mica__utf8_at(c->text + end, &n);
       from += n;

@@ -44,7 +44,7 @@ mica_status mica__pieces_close(mica__pieces *pieces, size_t begin, int32_t id);
 
 /* What is looked for: a literal, or a regular expression (PCRE2) in Oniguruma's spelling. */
 typedef struct mica__pattern mica__pattern;
-/* MICA_E_FORMAT for a pattern that is none, MICA_E_UNSUPPORTED in a build without PCRE2. An empty literal is none. */
+/* MICA_E_FORMAT: the pattern is invalid, or an empty literal. MICA_E_UNSUPPORTED: the build lacks PCRE2. */
 mica_status mica__pattern_create(const char *text, bool literal, mica__pattern **pattern);
 void mica__pattern_free(mica__pattern *pattern);
 
@@ -71,7 +71,7 @@ typedef enum mica__behaviour {
   MICA__MERGED_WITH_NEXT,
 } mica__behaviour;
 
-/* Cuts one piece of a text: it is told in order what matches and what lies between. */
+/* Cuts one piece of a text: receives in order the matches and the text between them. */
 typedef struct mica__cutter {
   mica__pieces *out;
   const char *text;
@@ -85,7 +85,7 @@ mica_status mica__cut_end(mica__cutter *cutter);
 /* Cuts the whole text by the matches of a pattern; `invert`: what lies between is the match. */
 mica_status mica__cut_pattern(mica__cutter *cutter, const mica__pattern *pattern, mica__search *search, size_t bytes,
                               bool invert);
-/* Cuts it by each character of which `is` holds. */
+/* Cuts it at each character for which `is` returns true. */
 mica_status mica__cut_characters(mica__cutter *cutter, size_t bytes, bool (*is)(uint32_t character));
 
 #endif

@@ -42,7 +42,7 @@ void mica__normals_free(mica__normal *steps, size_t count);
 /* A text through all steps; *out is one of the two buffers, the other is spare. The text is neither of them. */
 mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__search *search, const char *text,
                               size_t bytes, mica__text buffers[2], const mica__text **out);
-/* Appends the characters that stand for bytes in byte-level vocabularies; and a character's byte, -1: it is none. */
+/* Appends the characters that represent bytes in byte-level vocabularies; the byte of a character, or -1. */
 void mica__add_byte_characters(mica__text *out, const char *bytes, size_t count);
 int mica__byte_of_character(uint32_t character);
 

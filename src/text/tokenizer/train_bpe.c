@@ -131,7 +131,7 @@ static mica_status add_letters(state *s) {
   if (status == MICA_OK) {
     mica__counts_sort(&letters, true);
     if (letters.size > MOST_LETTERS) letters.size = letters.count = MOST_LETTERS;
-    mica__counts_sort(&letters, false); /* the order of UTF-8's bytes is that of the characters */
+    mica__counts_sort(&letters, false); /* UTF-8 bytes sort like the characters */
   }
   for (size_t i = 0; i < letters.size && status == MICA_OK; i++)
     status = mica__training_add(s->training, letters.entries[i].text, letters.entries[i].length, NULL);

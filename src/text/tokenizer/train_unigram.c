@@ -183,7 +183,7 @@ static mica_status estimate(model *m) {
 
 /* --- pruning --- */
 
-/* The best path through a text without one of the tokens (-1: with all); false where there is none. */
+/* The best path through a text without one of the tokens (-1: with all); false if there is no path. */
 static bool best_path(model *m, const char *text, size_t length, int32_t without) {
   for (size_t i = 0; i <= length; i++) m->forward[i] = -INFINITY;
   m->forward[0] = 0;

@@ -38,7 +38,7 @@ void mica__vocab_free(mica__vocab *vocab);
 /* Gives an id its token, of the model or added; the bytes are copied. A text that the table has already gets the new
  * id. MICA_E_FORMAT for an id or a length out of range. */
 mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, size_t length, bool added);
-/* The id of the bytes; -1: there is none. */
+/* The id of the bytes; -1 if they are not a token. */
 int32_t mica__vocab_find(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length);
 /* The token of an id, NULL where it has none. */
 static inline const mica__token *mica__vocab_at(const mica__vocab *vocab, int32_t id) {
@@ -61,7 +61,7 @@ typedef struct mica__trie {
 /* Zero-initialise; value (0 or above) ends where the bytes do. The first value of equal bytes stays where `keep`. */
 mica_status mica__trie_add(mica__trie *trie, const char *text, size_t length, int32_t value, bool keep);
 void mica__trie_free(mica__trie *trie);
-/* The child of a node (the root is 0); 0: there is none. */
+/* The child of a node (the root is 0); 0 if it does not exist. */
 uint32_t mica__trie_next(const mica__trie *trie, uint32_t node, uint8_t byte);
 
 #endif
