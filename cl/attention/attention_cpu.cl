@@ -20,15 +20,15 @@ CPU_KERNEL attention_cpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, 
   const int i0 = ((int)get_num_groups(0) - 1 - (int)get_group_id(0)) * TILE, i1 = min(i0 + TILE, Tq);
   const int h = get_group_id(1), b = get_group_id(2), g = (int)((long)h * G / H), keys = KEYS_OF(b);
   const long offset = OFFSET_OF(b);
-  const int begin = first_seen(i0 + offset, before, keys), end = end_seen(i1 - 1 + offset, after, keys);
+  const int begin = LEAST_SEEN(i0, i1), end = end_seen(i1 - 1 + offset, after, keys);
   /* Keys that all lanes see. */
-  const int from_all = first_seen(i1 - 1 + offset, before, keys), to_all = end_seen(i0 + offset, after, keys);
+  const int from_all = MOST_SEEN(i0, i1), to_all = end_seen(i0 + offset, after, keys);
   elements k = K + K_at + b * K_b + g * K_h, v = V + V_at + b * V_b + g * V_h;
   vec most[NV], sum[NV];
   veci low[NV], high[NV];
   transpose_in(q_tile, D_PAD, Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, Q_t, Q_c, i1 - i0, D, product_scale);
-  lanes_see(low, high, i0, i1, offset, before, after, keys);
-  UNROLL for (int u = 0; u < NV; u++) most[u] = (vec)(-INFINITY), sum[u] = (vec)(0.0f);
+  LANES_SEE(low, high);
+  UNROLL for (int u = 0; u < NV; u++) most[u] = (vec)(SINK_OF(h)), sum[u] = (vec)(SINK_SHARE);
   clear(y_tile, E_PAD * TILE);
 
   for (int j0 = begin; j0 < end; j0 += BLOCK) {

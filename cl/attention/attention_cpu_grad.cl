@@ -78,6 +78,7 @@ CPU_KERNEL attention_cpu_grad(ATTENTION_BUFFERS, elements Q, elements K, element
     for (int h = g * heads; h < (g + 1) * heads; h++)
       for (int i0 = begin; i0 < end && j0 < keys; i0 += BLOCK) {
         const int n = min(BLOCK, end - i0), rows = WHOLE_TILES(n);
+        if (STARTS && LEAST_SEEN(i0, i0 + n) >= j1) continue; /* none of them sees a key of the tile */
         const long of_row = ((long)b * H + h) * Tq + i0;
         copy_rows(q_block, D_PAD, Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, Q_t, Q_c, n, D, rows);
         copy_rows(dy_block, E_PAD, DY + DY_at + b * DY_b + h * DY_h + i0 * DY_t, DY_t, DY_c, n, E, rows);
@@ -85,7 +86,7 @@ CPU_KERNEL attention_cpu_grad(ATTENTION_BUFFERS, elements Q, elements K, element
           const float own = i < n ? L[L_at + of_row + i] : 0.0f;
           logsum[i] = own == -INFINITY ? 0.0f : own;
           delta[i] = i < n ? Delta[Delta_at + of_row + i] : 0.0f;
-          low[i] = i < n ? first_seen(i0 + i + offset, before, keys) : 0;
+          low[i] = i < n ? FIRST_SEEN(i0 + i) : 0;
           high[i] = i < n ? end_seen(i0 + i + offset, after, keys) : 0;
         }
 

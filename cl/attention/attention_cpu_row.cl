@@ -91,11 +91,11 @@ CPU_KERNEL attention_cpu_row(ATTENTION_BUFFERS, elements Q, elements K, elements
   const int i = get_group_id(0), h = get_group_id(1), b = get_group_id(2), g = (int)((long)h * G / H);
   const int keys = KEYS_OF(b);
   const long offset = OFFSET_OF(b);
-  const int begin = first_seen(i + offset, before, keys), end = end_seen(i + offset, after, keys);
+  const int begin = FIRST_SEEN(i), end = end_seen(i + offset, after, keys);
   elements q = Q + Q_at + b * Q_b + h * Q_h + i * Q_t, k = K + K_at + b * K_b + g * K_h,
            v = V + V_at + b * V_b + g * V_h;
-  float most = -INFINITY;
-  vec sum = (vec)(0.0f);
+  float most = SINK_OF(h);
+  vec sum = select((vec)(0.0f), (vec)(SINK_SHARE), LANES == 0);
   for (int c = 0; c < D_PAD; c += VW) STOREV(f32, VW, read_row(q, Q_c, c, D) * product_scale, q_row, c);
   clear(y_row, E_PAD);
 

@@ -25,7 +25,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 3);
 #define SCORES_OF(i)                                                                                                   \
   {                                                                                                                    \
     const int row = min(i0 + 4 * m_item + i, Tq - 1);                                                                  \
-    const int low = first_seen(row + offset, before, keys), high = end_seen(row + offset, after, keys);                \
+    const int low = FIRST_SEEN(row), high = end_seen(row + offset, after, keys);                                       \
     now[i] = -INFINITY;                                                                                                \
     EACH_OF(SCORE_OF, i)                                                                                               \
   }
@@ -76,13 +76,13 @@ GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, 
   const int i0 = ((Tq + SIDE_M - 1) / SIDE_M - 1 - (int)get_group_id(0)) * SIDE_M, i1 = min(i0 + SIDE_M, Tq);
   const int g = (int)((long)h * G / H), keys = KEYS_OF(b);
   const long offset = OFFSET_OF(b);
-  const int begin = first_seen(i0 + offset, before, keys), end = end_seen(i1 - 1 + offset, after, keys);
+  const int begin = LEAST_SEEN(i0, i1), end = end_seen(i1 - 1 + offset, after, keys);
   elements q = Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, k = K + K_at + b * K_b + g * K_h,
            v = V + V_at + b * V_b + g * V_h;
   real y[CHUNKS][4][4], most[4], sum[4];
   CLEAR_CHUNKS(y);
-  most[0] = most[1] = most[2] = most[3] = -INFINITY;
-  sum[0] = sum[1] = sum[2] = sum[3] = 0;
+  most[0] = most[1] = most[2] = most[3] = SINK_OF(h);
+  sum[0] = sum[1] = sum[2] = sum[3] = n_item == 0 ? SINK_SHARE : (real)0;
 
   for (int j0 = begin; j0 < end; j0 += SIDE_N) {
     real s[4][4], now[4];

@@ -45,7 +45,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 5);
 #define WEIGHTS_OF_QUERY(x)                                                                                            \
   {                                                                                                                    \
     const int query = SIDES(x0 + 4 * n_item, r0 + 4 * m_item) + x, there = min(query, Tq - 1);                         \
-    const int low = first_seen(there + offset, before, keys), high = end_seen(there + offset, after, keys);            \
+    const int low = FIRST_SEEN(there), high = end_seen(there + offset, after, keys);                                   \
     const real logsum = L[L_at + of_row + there], delta = Delta[Delta_at + of_row + there];                            \
     EACH_OF(WEIGHT_OF_KEY, x)                                                                                          \
   }
@@ -81,7 +81,7 @@ GPU_KERNEL attention_gpu_grad(ATTENTION_BUFFERS, elements Q, elements K, element
   const int g = SIDES((int)get_group_id(1), (int)((long)get_group_id(1) * G / H)), keys = KEYS_OF(b);
   const int first_head = SIDES(g * (H / G), (int)get_group_id(1)), heads = SIDES(H / G, 1);
   const long offset = OFFSET_OF(b);
-  const int begin = SIDES(first_seeing(r0, offset, after, Tq), first_seen(r0 + offset, before, keys));
+  const int begin = SIDES(first_seeing(r0, offset, after, Tq), LEAST_SEEN(r0, r1));
   const int end = SIDES(end_seeing(r1 - 1, offset, before, Tq), end_seen(r1 - 1 + offset, after, keys));
   elements k_rows = K + K_at + b * K_b + g * K_h, v_rows = V + V_at + b * V_b + g * V_h;
   real dx[CHUNKS][4][4], dv[CHUNKS][4][4];

@@ -16,8 +16,8 @@ RANGE_KERNEL attention_naive(ATTENTION_BUFFERS, elements Q, elements K, elements
   if (row >= count) return;
   const long b = row / ((long)H * Tq), offset = OFFSET_OF(b);
   const int h = (int)(row / Tq % H), i = (int)(row % Tq), g = (int)((long)h * G / H), keys = KEYS_OF(b);
-  const int begin = first_seen(i + offset, before, keys), end = end_seen(i + offset, after, keys);
-  real most = -INFINITY, sum = 0;
+  const int begin = FIRST_SEEN(i), end = end_seen(i + offset, after, keys);
+  real most = SINK_OF(h), sum = SINK_SHARE;
   for (int j = begin; j < end; j++) {
     SCORE_OF(s, chain, i, j);
     const real next = fmax(most, s);

@@ -50,7 +50,7 @@ RANGE_KERNEL attention_naive_grad(ATTENTION_BUFFERS, elements Q, elements K, ele
   }
 #else
   const int h = own_head, g = (int)((long)h * G / H);
-  const int begin = first_seen(own + offset, before, keys), end = end_seen(own + offset, after, keys);
+  const int begin = FIRST_SEEN(own), end = end_seen(own + offset, after, keys);
   for (int column = 0; column < D; column += 4) {
     real dx[4] = {0, 0, 0, 0};
     for (int j = begin; j < end; j++) {

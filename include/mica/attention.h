@@ -12,7 +12,10 @@
  *   causal         j <= i + offset
  *   window w       |i + offset - j| < w
  *   key_lengths    j < key_lengths[b]
+ *   starts         j >= starts[b, i]; several documents in one sequence each start at their own key
  *   mask           a boolean mask is true; an additive mask is not -infinity
+ *
+ * With sinks, the softmax of head h has one more term, e^sinks[h], which has no value (gpt-oss).
  *
  * A query that sees no key gives 0 and has no gradient (PyTorch gives NaN). offset 0 aligns a causal mask top left, as
  * in PyTorch and ONNX. Tk - Tq aligns it bottom right, as in FlashAttention. With a cache of keys, offset is the number
@@ -21,7 +24,7 @@
  * Threads: as in mica/graph.h.
  *
  * Papers: Vaswani et al. 2017; Shazeer 2019 (multi-query); Ainslie et al. 2023 (grouped-query); Milakov and Gimelshein
- * 2018 (online softmax); Rabe and Staats 2021, Dao et al. 2022, Dao 2023 (tiles). */
+ * 2018 (online softmax); Xiao et al. 2024 (sinks); Rabe and Staats 2021, Dao et al. 2022, Dao 2023 (tiles). */
 #ifndef MICA_ATTENTION_H
 #define MICA_ATTENTION_H
 
@@ -39,6 +42,8 @@ typedef struct mica_attention_config {
   uint64_t seed;          /* of dropout; its numbers depend only on seed, builder call, `step` and element */
   mica_value mask;        /* null, b8, or additive: q's dtype or f32; broadcasts to (B, H, Tq, Tk) from the right */
   mica_value key_lengths; /* null, or i32 (B): number of valid keys per sequence */
+  mica_value starts;      /* null: 0; or i32 (B, Tq): first key visible to each query; negative: 0 */
+  mica_value sinks;       /* null, or floats (H): an additional score in the softmax of each row */
   mica_value offset;      /* null: 0; or i32, a scalar or (B): position of query 0 */
   mica_value step;        /* needed with dropout: one i32 or i64; see mica_dropout */
 } mica_attention_config;
@@ -50,9 +55,9 @@ typedef struct mica_attention_config {
  * returned as a view: a transpose to (B, Tq, H, E) and a reshape to (B, Tq, H E) need no copy. The same holds for
  * gradients.
  *
- * Differentiable once, in q, k, v and an additive mask; a second gradient is an error that names attention_grad. The
- * backward pass recomputes the scores from one number kept per query. A mask with a gradient needs B H Tq Tk further
- * elements; all other memory is linear in Tq and Tk. The same seed gives the same bits. */
+ * Differentiable once, in q, k, v, sinks and an additive mask; a second gradient is an error that names attention_grad.
+ * The backward pass recomputes the scores from one number kept per query. A mask with a gradient needs B H Tq Tk
+ * further elements; all other memory is linear in Tq and Tk. The same seed gives the same bits. */
 MICA_API mica_value mica_attention(mica_value q, mica_value k, mica_value v, const mica_attention_config *config);
 
 MICA_END_DECLS

@@ -107,6 +107,8 @@ typedef struct mica_nn_attention_config {
   double dropout;         /* of attention weights, in training */
   mica_value mask;        /* b8 or additive, broadcast to (B, H, Tq, Tk); not with ALIBI */
   mica_value key_lengths; /* (B) i32; not with a cache for self-attention */
+  mica_value starts;      /* (B, T) i32: first key visible to each query; not with a memory or past */
+  bool sinks;             /* adds a score per head to its softmax; starts at 0 */
   bool no_bias;           /* no layer has a bias */
   /* MICA_ATTENTION_... bits: these layers have no bias. Unless `apart` is set, Q, K and V must be set together. */
   uint32_t without_bias;
@@ -135,6 +137,7 @@ typedef struct mica_nn_attention_config {
  *   q_proj, k_proj,  (H D, C), (G D, C or C'), (G D, C or C'), if `apart`
  *   v_proj
  *   q_norm, k_norm   (D), with qk_norm
+ *   sinks            (H), a parameter, with sinks
  *   out_proj         (C, H D) */
 MICA_API mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                                       const mica_nn_attention_config *config);

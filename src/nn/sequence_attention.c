@@ -191,6 +191,13 @@ static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
   return mica_slice(mask, -3, from, from + own, 1);
 }
 
+/* Sinks of this rank's own of all heads. */
+static mica_value add_sinks(mica_nn *nn, int64_t own, int64_t all) {
+  mica_value sinks = mica_nn_parameter(nn, "sinks", MICA_SHAPE(own), NULL);
+  if (mica__nn_ranks(nn) > 1) mica__nn_divide_as(nn, &(mica__division){.count = 1, .sections = {all}});
+  return sinks;
+}
+
 static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
   const uint32_t in_proj = MICA_ATTENTION_Q | MICA_ATTENTION_K | MICA_ATTENTION_V;
   const char *wrong = NULL;
@@ -223,6 +230,8 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
     wrong = "a stream takes no mask, and no ALiBi";
   else if (!c->apart && (c->without_bias & in_proj) != 0 && (c->without_bias & in_proj) != in_proj)
     wrong = "one layer of queries, keys and values has one bias";
+  else if ((c->past || c->recall || !mica_value_is_null(memory)) && !mica_value_is_null(c->starts))
+    wrong = "starts are for x itself, without a stream";
   else if (c->past && !mica_value_is_null(c->position_ids))
     wrong = "a stream counts its own positions";
   if (wrong)
@@ -276,7 +285,9 @@ mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_v
                                .soft_cap = c.soft_cap,
                                .mask = c.mask,
                                .key_lengths = c.key_lengths,
+                               .starts = c.starts,
                                .offset = offset};
+  if (c.sinks) how.sinks = add_sinks(nn, c.heads, heads);
   if (nn->config.training && c.dropout > 0) {
     how.dropout = c.dropout;
     how.seed = mica__nn_draw_own(nn);

@@ -25,6 +25,7 @@ static const mica_transformer_config gemma = {
              .no_bias = true,
              .apart = true,
              .qk_norm = true,
+             .sinks = true,
              .positions = MICA_POSITIONS_KIND_ROTARY},
     .hidden = 20,
     .feed_forward = MICA_FEED_FORWARD_GEGLU_TANH,

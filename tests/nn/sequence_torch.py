@@ -60,7 +60,7 @@ def rotate(t, base, rotated, interleave):
     return torch.cat([t, rest], -1)
 
 
-def attend(name, t, heads, groups=None, turn=None, bias=None, unseen=causal):
+def attend(name, t, heads, groups=None, turn=None, bias=None, unseen=causal, sinks=None):
     groups = groups or heads
     size = t.shape[2] // heads
     y = F.linear(t, weights[name + ".in_proj.weight"], weights.get(name + ".in_proj.bias"))
@@ -72,9 +72,22 @@ def attend(name, t, heads, groups=None, turn=None, bias=None, unseen=causal):
     scores = q @ k.transpose(2, 3) / math.sqrt(size)
     if bias is not None:
         scores = scores + bias
-    y = scores.masked_fill(unseen, -math.inf).softmax(-1) @ v
+    scores = scores.masked_fill(unseen, -math.inf)
+    if sinks is not None:
+        scores = torch.cat([scores, sinks[:, None, None].expand(*scores.shape[:3], 1)], -1)
+    y = scores.softmax(-1)[..., : t.shape[1]] @ v
     y = y.transpose(1, 2).flatten(2)
     return F.linear(y, weights[name + ".out_proj.weight"], weights.get(name + ".out_proj.bias"))
+
+
+def documents():
+    """Attention within documents, by PyTorch's own."""
+    number = torch.tensor([[0, 0, 0, 1, 1, 2, 2], [0] * 7, [0, 1, 2, 3, 4, 5, 6]])
+    seen = (number[:, :, None] == number[:, None, :]) & ~causal
+    y = F.linear(x, weights["layer.in_proj.weight"], weights["layer.in_proj.bias"])
+    q, k, v = y.view(*x.shape[:2], 12, 4).transpose(1, 2).split(4, 1)
+    y = F.scaled_dot_product_attention(q, k, v, attn_mask=seen[:, None]).transpose(1, 2).flatten(2)
+    return F.linear(y, weights["layer.out_proj.weight"], weights["layer.out_proj.bias"])
 
 
 def sines(t):
@@ -185,6 +198,8 @@ cases = {
     "grouped": lambda: attend("layer", x, 4, 2),
     "rotary": lambda: attend("layer", x, 4, turn=lambda t: rotate(t, 10000, 4, False)),
     "rotary_in_part": lambda: attend("layer", x, 2, turn=lambda t: rotate(t, 100, 4, True)),
+    "documents": documents,
+    "sinks": lambda: attend("layer", x, 4, 2, unseen=causal | (distance > 2), sinks=weights["layer.sinks"]),
     "alibi": lambda: attend("layer", x, 4, bias=-slopes[:, None, None] * distance),
     "cross": lambda: call(torch.nn.MultiheadAttention(16, 4, batch_first=True), "layer.", x, memory, memory,
                           key_padding_mask=behind(memory_lengths, memory.shape[1]))[0],

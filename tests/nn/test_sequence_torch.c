@@ -50,6 +50,19 @@ static mica_value rotary_in_part(mica_nn *nn, const operands *o) {
   return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
 }
 
+/* The documents of documents() in sequence_torch.py. */
+static mica_value documents(mica_nn *nn, const operands *o) {
+  static const int32_t starts[B * T] = {0, 0, 0, 3, 3, 5, 5, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6};
+  const mica_nn_attention_config c = {
+      .heads = 4, .causal = true, .starts = mica_constant(mica_nn_graph(nn), MICA_I32, MICA_SHAPE(B, T), starts)};
+  return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
+static mica_value sinks(mica_nn *nn, const operands *o) {
+  const mica_nn_attention_config c = {.heads = 4, .groups = 2, .causal = true, .window = 3, .sinks = true};
+  return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
+}
+
 static mica_value alibi(mica_nn *nn, const operands *o) {
   const mica_nn_attention_config c = {.heads = 4, .causal = true, .positions = MICA_POSITIONS_KIND_ALIBI};
   return mica_nn_attention(nn, "layer", o->x, (mica_value){0}, &c);
@@ -149,6 +162,8 @@ static const struct {
     {"grouped", grouped},
     {"rotary", rotary},
     {"rotary_in_part", rotary_in_part},
+    {"documents", documents},
+    {"sinks", sinks},
     {"alibi", alibi},
     {"cross", cross},
     {"encoder_layer", encoder_layer},

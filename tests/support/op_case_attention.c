@@ -14,7 +14,10 @@ const test_attention_kind test_attention_plain = {.with = ""}, test_attention_ca
                           test_attention_mask_of_lengths = {.causal = true, .with = "ml"},
                           test_attention_capped = {.soft_cap = 0.75, .scale = 0.5, .with = "m"},
                           test_attention_cached = {.causal = true, .window = 9, .with = "lo"},
-                          test_attention_dropped = {.dropout = 0.3, .with = "s"};
+                          test_attention_dropped = {.dropout = 0.3, .with = "s"},
+                          test_attention_documents = {.causal = true, .with = "t"},
+                          test_attention_with_sinks = {.scale = 0.7, .with = "lk"},
+                          test_attention_started = {.causal = true, .soft_cap = 0.75, .with = "mtok"};
 
 /* The operand of that letter; null where the kind is without. */
 static mica_value with(const test_attention_kind *kind, const mica_value *x, char letter) {
@@ -32,6 +35,8 @@ mica_value test_attention(const test_attention_kind *kind, const mica_value *x) 
                                         .mask = with(kind, x, 'm'),
                                         .key_lengths = with(kind, x, 'l'),
                                         .offset = with(kind, x, 'o'),
+                                        .starts = with(kind, x, 't'),
+                                        .sinks = with(kind, x, 'k'),
                                         .step = with(kind, x, 's')};
   return mica_attention(x[0], x[1], x[2], &config);
 }
@@ -54,15 +59,17 @@ static mica_value seen_keys(const test_attention_kind *kind, const mica_value *x
   mica_graph *graph = x[0].graph;
   int64_t tq = mica_value_shape(x[0]).dim[2], tk = mica_value_shape(x[1]).dim[2];
   mica_value seen = {0}, offset = with(kind, x, 'o'), lengths = with(kind, x, 'l'), mask = with(kind, x, 'm');
+  mica_value starts = with(kind, x, 't');
   mica_value i = mica_reshape(mica_range(graph, MICA_I32, tq), MICA_SHAPE(1, 1, tq, 1));
-  mica_value j = mica_reshape(mica_range(graph, MICA_I32, tk), MICA_SHAPE(1, 1, 1, tk)), parts[4] = {{0}};
+  mica_value j = mica_reshape(mica_range(graph, MICA_I32, tk), MICA_SHAPE(1, 1, 1, tk)), parts[5] = {{0}};
   if (offset.graph) i = mica_add(i, per_sequence(offset));
   mica_value ahead = mica_sub(j, i);
   if (kind->causal) parts[0] = mica_less_equal(ahead, mica_scalar(graph, MICA_I32, 0));
   if (kind->window) parts[1] = mica_less(mica_abs(ahead), mica_scalar(graph, MICA_I32, (double)kind->window));
   if (lengths.graph) parts[2] = mica_less(j, per_sequence(lengths));
   if (mask.graph && mica_value_dtype(mask) == MICA_BOOL) parts[3] = mask;
-  for (int k = 0; k < 4; k++)
+  if (starts.graph) parts[4] = mica_less_equal(mica_reshape(starts, MICA_SHAPE(MICA__COPY_DIM(0), 1, tq, 1)), j);
+  for (int k = 0; k < 5; k++)
     if (parts[k].graph) seen = seen.graph ? mica_logical_and(seen, parts[k]) : parts[k];
   return seen;
 }
@@ -84,6 +91,15 @@ static mica_value kept_by_dropout(double rate, mica_value step, mica_value weigh
   return mica__graph_add(&mica__op_random, (mica_value[]){step, weights}, 2, attrs);
 }
 
+/* Softmax over keys, and over the sink of each head if there are sinks. */
+static mica_value softmax_of(mica_value s, mica_value sinks) {
+  if (!sinks.graph) return mica_softmax(s, -1);
+  const int64_t *n = mica_value_shape(s).dim;
+  mica_value each = mica_reshape(mica_cast(sinks, mica_value_dtype(s)), MICA_SHAPE(1, n[1], 1, 1));
+  s = mica_concat((mica_value[]){s, mica_expand(each, MICA_SHAPE(n[0], n[1], n[2], 1))}, 2, -1);
+  return mica_slice(mica_softmax(s, -1), -1, 0, n[3], 1);
+}
+
 mica_value test_attention_written(const test_attention_kind *kind, const mica_value *x) {
   int64_t heads = mica_value_shape(x[0]).dim[1], d = mica_value_shape(x[0]).dim[3];
   mica_value k = share_heads(x[1], heads), v = share_heads(x[2], heads), mask = with(kind, x, 'm');
@@ -93,7 +109,7 @@ mica_value test_attention_written(const test_attention_kind *kind, const mica_va
   if (mask.graph && mica_value_dtype(mask) != MICA_BOOL) s = mica_add(s, mask);
   mica_value seen = seen_keys(kind, x), none = mica_scalar(s.graph, mica_value_dtype(s), 0);
   if (seen.graph) s = mica_where(seen, s, mica_scalar(s.graph, mica_value_dtype(s), -3e4));
-  mica_value weights = mica_softmax(s, -1);
+  mica_value weights = softmax_of(s, with(kind, x, 'k'));
   if (seen.graph) weights = mica_where(seen, weights, none); /* rows that see nothing */
   if (kind->dropout > 0)
     weights = mica_where(kept_by_dropout(kind->dropout, with(kind, x, 's'), weights),

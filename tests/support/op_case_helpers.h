@@ -18,7 +18,7 @@ mica_value test_focal(mica_value logits, mica_value target, double gamma);
 mica_value test_rnn(const mica_value *x, const char *text, bool written);
 
 /* Attention of x[0], x[1] and x[2], with these settings (support/op_case_attention.c); operands from x[3] on are mask,
- * key lengths, offset and step, as far as `with` has their letters: "mlos". */
+ * key lengths, offset, step, starts and sinks, as far as `with` has their letters, in its order: "mlostk". */
 typedef struct test_attention_kind {
   bool causal;
   int64_t window;
@@ -27,7 +27,7 @@ typedef struct test_attention_kind {
 } test_attention_kind;
 extern const test_attention_kind test_attention_plain, test_attention_causal, test_attention_window,
     test_attention_masked, test_attention_mask_of_lengths, test_attention_capped, test_attention_cached,
-    test_attention_dropped;
+    test_attention_dropped, test_attention_documents, test_attention_with_sinks, test_attention_started;
 mica_value test_attention(const test_attention_kind *kind, const mica_value *x);
 /* Scores are made as a whole, in small ops; to be built after test_attention in the same graph, whose
  * random numbers it draws. */

@@ -12,6 +12,8 @@
 
 /* --- types --- */
 
+static mica_dtype wide_of(mica_dtype dtype) { return dtype == MICA_F64 ? MICA_F64 : MICA_F32; }
+
 static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
 
 static mica_status check_heads(const mica__type *in) {
@@ -64,6 +66,23 @@ static mica_status check_positions(const char *what, const mica__type *in, mica_
   return MICA_OK;
 }
 
+/* A first key for each query; a score for each head. */
+static mica_status check_starts_and_sinks(const mica__type *in, const mica__type *starts, const mica__type *sinks) {
+  char text[MICA__TYPE_TEXT];
+  const int64_t *q = in[0].shape.dim;
+  if (starts && (starts->shape.rank != 2 || !agree(starts->shape.dim[0], q[0]) || !agree(starts->shape.dim[1], q[2])))
+    return mica__fail(MICA_E_SHAPE, "starts are %s; it takes one for each query, (B, Tq)",
+                      mica__type_format(*starts, text));
+  if (starts && starts->dtype != MICA_I32)
+    return mica__fail(MICA_E_DTYPE, "starts are %s; it takes i32", mica_dtype_name(starts->dtype));
+  if (sinks && (sinks->shape.rank != 1 || !agree(sinks->shape.dim[0], q[1])))
+    return mica__fail(MICA_E_SHAPE, "sinks are %s; it takes one for each head of q", mica__type_format(*sinks, text));
+  if (sinks && sinks->dtype != wide_of(in[0].dtype))
+    return mica__fail(MICA_E_DTYPE, "sinks are %s; it takes %s", mica_dtype_name(sinks->dtype),
+                      mica_dtype_name(wide_of(in[0].dtype)));
+  return MICA_OK;
+}
+
 static mica_status check_numbers(const mica__attention_attrs *attrs, const mica__type *step) {
   char text[MICA__TYPE_TEXT];
   if (attrs->window < 0) return mica__fail(MICA_E_INVALID, "a window of %lld positions", (long long)attrs->window);
@@ -75,6 +94,8 @@ static mica_status check_numbers(const mica__attention_attrs *attrs, const mica_
   if (attrs->dropout > 0 && !step) return mica__fail(MICA_E_INVALID, "dropout needs a step");
   if (step && !is_single(step->shape))
     return mica__fail(MICA_E_SHAPE, "the step is %s, not one number", mica__type_format(*step, text));
+  if (step && step->dtype != MICA_I32 && step->dtype != MICA_I64)
+    return mica__fail(MICA_E_DTYPE, "the step is %s; it takes i32 or i64", mica_dtype_name(step->dtype));
   return MICA_OK;
 }
 
@@ -82,15 +103,16 @@ static mica_status check_common(const mica__type *in, const mica__attention_attr
   int32_t mask = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_MASK);
   int32_t lengths = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_LENGTHS);
   int32_t offset = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_OFFSET);
+  int32_t starts = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_STARTS);
+  int32_t sinks = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_SINKS);
   int32_t step = mica__attention_input(attrs, of_gradient, MICA__ATTENTION_OF_STEP);
   MICA_TRY(check_heads(in));
   MICA_TRY(check_numbers(attrs, step >= 0 ? &in[step] : NULL));
   if (mask >= 0) MICA_TRY(check_mask(in, in[mask]));
   if (lengths >= 0) MICA_TRY(check_positions("key lengths", in, in[lengths], false));
+  MICA_TRY(check_starts_and_sinks(in, starts >= 0 ? &in[starts] : NULL, sinks >= 0 ? &in[sinks] : NULL));
   return offset >= 0 ? check_positions("offsets", in, in[offset], true) : MICA_OK;
 }
-
-static mica_dtype wide_of(mica_dtype dtype) { return dtype == MICA_F64 ? MICA_F64 : MICA_F32; }
 
 static mica_status infer_attention(const mica__type *in, int32_t count, void *attrs, mica__type *out) {
   (void)count;
@@ -147,6 +169,17 @@ static mica_value sum_to_mask(mica_value d, mica_value mask) {
   return mica_value_dtype(d) == mica_value_dtype(mask) ? d : mica_cast(d, mica_value_dtype(mask));
 }
 
+/* No value gets a sink's weight, so that its gradient is -(sum over rows of weight (dy . y)). */
+static mica_value grad_of_sinks(const mica__grad *grad, mica_value sinks) {
+  const mica_dtype wide = mica_value_dtype(sinks);
+  mica_value y = mica_cast(swap_positions_and_heads(grad->y), wide); /* (B, H, Tq, E) */
+  mica_value dy = mica_cast(swap_positions_and_heads(grad->dy), wide);
+  mica_value delta = mica_sum(mica_mul(dy, y), MICA_AXES(3), false);
+  mica_value score = mica__insert_axis(mica_affine(sinks, 1.4426950408889634, 0), 1);
+  mica_value weight = mica_exp2(mica_sub(score, grad->results[MICA__ATTENTION_LOGSUM]));
+  return mica_neg(mica_sum(mica_mul(weight, delta), MICA_AXES(0, 2), false));
+}
+
 static mica_status grad_attention(const mica__grad *grad) {
   mica__attention_attrs attrs = *(const mica__attention_attrs *)mica__attrs_of(grad->y);
   mica_value operands[MICA__ATTENTION_OPERANDS] = {{0}};
@@ -156,6 +189,9 @@ static mica_status grad_attention(const mica__grad *grad) {
     if (input >= 0) operands[k] = grad->inputs[input];
   }
   int32_t mask = mica__attention_input(&attrs, false, MICA__ATTENTION_OF_MASK);
+  int32_t sinks = mica__attention_input(&attrs, false, MICA__ATTENTION_OF_SINKS);
+  if (sinks >= 0) grad->dinputs[sinks] = grad_of_sinks(grad, operands[MICA__ATTENTION_OF_SINKS]);
+  operands[MICA__ATTENTION_OF_SINKS] = (mica_value){0};
   operands[MICA__ATTENTION_OF_DY] = swap_positions_and_heads(grad->dy);
   operands[MICA__ATTENTION_OF_Y] = grad->y;
   operands[MICA__ATTENTION_OF_LOGSUM] = grad->results[MICA__ATTENTION_LOGSUM];
@@ -190,10 +226,11 @@ static mica_status prove(const mica__attention *a, const mica__attention_way *wa
 /* What a way's kernels are made for, by which an engine knows what could not be built: "attention mma f16 64 64". */
 static void name_of(const mica__attention *a, const mica__attention_way *way, char text[MICA__TUNING_TEXT]) {
   const mica_tensor *mask = a->in[MICA__ATTENTION_OF_MASK], *step = a->in[MICA__ATTENTION_OF_STEP];
-  snprintf(text, MICA__TUNING_TEXT, "attention%s %s %s %lld %lld%s%s%s%s%s", a->of_gradient ? "_grad" : "", way->name,
+  snprintf(text, MICA__TUNING_TEXT, "attention%s %s %s %lld %lld%s%s%s%s%s%s", a->of_gradient ? "_grad" : "", way->name,
            mica_dtype_name(a->dtype), (long long)a->size.d, (long long)a->size.e, mask ? " mask " : "",
            mask ? mica_dtype_name(mica_tensor_dtype(mask)) : "", a->attrs->soft_cap > 0 ? " soft cap" : "",
-           step ? " dropout " : "", step ? mica_dtype_name(mica_tensor_dtype(step)) : "");
+           step ? " dropout " : "", step ? mica_dtype_name(mica_tensor_dtype(step)) : "",
+           a->in[MICA__ATTENTION_OF_STARTS] ? " starts" : "");
 }
 
 static mica_status try_way(const mica__attention *a, const mica__attention_way *way) {
@@ -282,10 +319,10 @@ const mica__op mica__op_attention = {.name = "attention",
                                      .check = check_attention,
                                      .kind = MICA__OP_LAUNCH,
                                      .min_inputs = 3,
-                                     .max_inputs = 7,
+                                     .max_inputs = 9,
                                      .results = MICA__ATTENTION_RESULTS,
                                      .attrs = &mica__attention_attr_list,
-                                     .dtypes = "f00*xxx",
+                                     .dtypes = "f00*",
                                      .infer = infer_attention,
                                      .grad = grad_attention,
                                      .evaluate = mica__attention_evaluate,
@@ -297,10 +334,10 @@ const mica__op mica__op_attention_grad = {.name = "attention_grad",
                                           .check = check_grad,
                                           .kind = MICA__OP_LAUNCH,
                                           .min_inputs = 6,
-                                          .max_inputs = 10,
+                                          .max_inputs = 12,
                                           .results = MICA__ATTENTION_GRAD_RESULTS,
                                           .attrs = &mica__attention_attr_list,
-                                          .dtypes = "f0000f*xxx>012",
+                                          .dtypes = "f0000f*>012",
                                           .infer = infer_grad,
                                           .evaluate = mica__attention_grad_evaluate,
                                           .launch = launch_grad,
@@ -311,9 +348,9 @@ const mica__op mica__op_attention_mask_grad = {.name = "attention_mask_grad",
                                                .check = check_mask_grad,
                                                .kind = MICA__OP_LAUNCH,
                                                .min_inputs = 6,
-                                               .max_inputs = 10,
+                                               .max_inputs = 12,
                                                .attrs = &mica__attention_attr_list,
-                                               .dtypes = "f0000f*xxx",
+                                               .dtypes = "f0000f*",
                                                .infer = infer_mask_grad,
                                                .evaluate = mica__attention_mask_grad_evaluate,
                                                .launch = mica__attention_mask_grad_launch,
@@ -326,6 +363,12 @@ const mica__op mica__op_attention_mask_grad = {.name = "attention_mask_grad",
 static mica_value with_four_axes(mica_value mask) {
   while (mask.graph && mica_value_shape(mask).rank < 4) mask = mica__insert_axis(mask, 0);
   return mask;
+}
+
+/* Sinks as sums of scores are. */
+static mica_value of_sums(mica_value sinks, mica_value q) {
+  if (!sinks.graph || !q.graph || mica_value_dtype(sinks) == wide_of(mica_value_dtype(q))) return sinks;
+  return mica_cast(sinks, wide_of(mica_value_dtype(q)));
 }
 
 mica_value mica_attention(mica_value q, mica_value k, mica_value v, const mica_attention_config *config) {
@@ -345,7 +388,9 @@ mica_value mica_attention(mica_value q, mica_value k, mica_value v, const mica_a
                                  with_four_axes(config->mask),
                                  config->key_lengths,
                                  config->offset,
-                                 drops ? config->step : (mica_value){0}};
-  mica_value y = mica__graph_add_present(&mica__op_attention, operands, 7, &attrs);
+                                 drops ? config->step : (mica_value){0},
+                                 config->starts,
+                                 of_sums(config->sinks, q)};
+  mica_value y = mica__graph_add_present(&mica__op_attention, operands, 9, &attrs);
   return y.graph ? swap_positions_and_heads(y) : y;
 }

@@ -19,7 +19,7 @@ MICA__ATTR_STRUCT(attention, MICA__ATTENTION_ATTRS);
 extern const mica__attr_list mica__attention_attr_list;
 
 /* attention: q k v, then what may be absent. Results: y as it is stored, (B, Tq, H, E), and the logarithm to base 2 of
- * each row's sum of e^score, (B, H, Tq), -infinity where nothing is seen; in f32, of f64 in f64.
+ * each row's sum of e^score, (B, H, Tq), the sink's too, -infinity where nothing is seen; in f32, of f64 in f64.
  * attention_grad: q k v dy y logsum, then the same; dy is (B, H, Tq, E), y and logsum are the results above. Results:
  * dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
  * attention_mask_grad: the same operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of
@@ -39,6 +39,8 @@ typedef enum mica__attention_operand {
   MICA__ATTENTION_OF_LENGTHS,
   MICA__ATTENTION_OF_OFFSET,
   MICA__ATTENTION_OF_STEP,
+  MICA__ATTENTION_OF_STARTS,
+  MICA__ATTENTION_OF_SINKS, /* forward alone: gradients have them in logsum */
   MICA__ATTENTION_OPERANDS
 } mica__attention_operand;
 
@@ -96,8 +98,9 @@ typedef struct mica__attention {
       MICA__CASE("MASK", "1: a boolean mask, 2: one that is added", 0, 1, 2),                                          \
       MICA__DTYPE("M_T", "type of the mask", MICA__FLOATS, MICA_BOOL),                                                 \
       MICA__CASE("SOFT_CAP", "1: scores are capped", 0, 1), MICA__CASE("DROPOUT", "1: with dropout", 0, 1),            \
-      MICA__DTYPE("S_T", "type of dropout's step", MICA_I32, MICA_I64)
-#define MICA__ATTENTION_VALUES MICA_F32, 0, MICA_F32, 0, 0, MICA_I32
+      MICA__DTYPE("S_T", "type of dropout's step", MICA_I32, MICA_I64),                                                \
+      MICA__CASE("STARTS", "1: each query has a first key that it sees", 0, 1)
+#define MICA__ATTENTION_VALUES MICA_F32, 0, MICA_F32, 0, 0, MICA_I32, 0
 
 mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient);
 /* Sets the parameters above for the problem. */

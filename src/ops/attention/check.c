@@ -16,11 +16,12 @@ typedef struct attention_case {
   mica__attention_attrs attrs; /* but for `present` */
   mica_shape mask;             /* of rank 0: none */
   mica_dtype mask_type;
-  bool lengths, offset;
-  int mixed;    /* what GPU kernels run on CPUs, whose drivers compile one of them for ten seconds: 1 always, 2 in full
+  bool lengths, offset, sinks;
+  int documents; /* queries of a document, by which starts are made; 0: no starts */
+  int mixed;     /* what GPU kernels run on CPUs, whose drivers compile one of them for ten seconds: 1 always, 2 in full
                    checks; 0 not there */
-  bool units;   /* for matrix units, whose emulations take seconds too; the others of its kind are for full checks */
-  double bound; /* of q and k; 0 stands for 1 */
+  bool units;    /* for matrix units, whose emulations take seconds too; the others of its kind are for full checks */
+  double bound;  /* of q and k; 0 stands for 1 */
 } attention_case;
 
 #define SIZES(...) .s = {__VA_ARGS__}
@@ -45,6 +46,18 @@ static const attention_case cases[] = {
     {"two queries, whole rows, lengths", MICA_BF16, SIZES(2, 2, 1, 2, 75, 32, 160), .lengths = true},
     {"three queries, whole rows, mask", MICA_F16, SIZES(1, 2, 1, 3, 66, 160, 64), .mask = {4, {1, 1, 1, 66}},
      .mask_type = MICA_F32},
+    {"documents", MICA_F32, SIZES(2, 4, 2, 90, 90, 20, 24), .attrs = {.causal = true}, .documents = 13},
+    {"documents, window, offset, sinks", MICA_F32, SIZES(2, 2, 1, 66, 100, 40, 40),
+     .attrs = {.causal = true, .window = 20}, .offset = true, .documents = 17, .sinks = true},
+    {"documents, soft cap, added mask, both ways", MICA_BF16, SIZES(1, 2, 2, 40, 75, 33, 16), .attrs = {.soft_cap = 2},
+     .mask = {4, {1, 2, 40, 75}}, .mask_type = MICA_F32, .documents = 9},
+    {"sinks, no lengths", MICA_F16, SIZES(4, 3, 3, 37, 41, 24, 24), .lengths = true, .sinks = true},
+    {"one query, start, sinks", MICA_F32, SIZES(2, 4, 2, 1, 130, 40, 40), .documents = 1, .sinks = true,
+     .lengths = true},
+    {"documents, sinks, f64", MICA_F64, SIZES(1, 2, 1, 21, 19, 9, 11), .attrs = {.causal = true}, .documents = 5,
+     .sinks = true},
+    {"documents, shared heads, sinks", MICA_F32, SIZES(1, 4, 2, 70, 70, 20, 24), .attrs = {.causal = true},
+     .documents = 11, .sinks = true, .mixed = 2},
     {"one key", MICA_F32, SIZES(1, 1, 1, 5, 1, 1, 1)},
     {"large heads", MICA_F32, SIZES(1, 1, 1, 5, 18, 150, 200), .attrs = {.causal = true}},
     {"large scores", MICA_F32, SIZES(1, 2, 2, 40, 40, 32, 32), .bound = 20},
@@ -98,18 +111,39 @@ static mica_status add_input(mica__check *check, run *r, mica_dtype dtype, mica_
                 : mica__check_input(check, dtype, shape, bound, &r->in[k]);
 }
 
-/* What both passes end in: mask, lengths, offset and step, where the case has them; positions is their operands' number
- * of the first. */
+/* Queries in documents: each sees keys from its document's first one on. A few see nothing, and the start of a few is
+ * below 0. */
+static mica_status add_starts(mica__check *check, run *r) {
+  const attention_case *c = r->c;
+  const int64_t count = c->s.b * c->s.tq;
+  double *starts = malloc(((size_t)count + 1) * sizeof *starts);
+  if (!starts) return mica__fail_nomem("starts");
+  for (int64_t n = 0; n < count; n++) {
+    const int64_t i = n % c->s.tq, document = i / c->documents;
+    starts[n] = (double)(document * c->documents + n / c->s.tq * 5);
+    if (i % 31 == 30) starts[n] = (double)c->s.tk + 3;
+    if (i % 29 == 28) starts[n] = -4;
+  }
+  const mica_status status = add_input(check, r, MICA_I32, MICA_SHAPE(c->s.b, c->s.tq), 0, starts);
+  free(starts);
+  return status;
+}
+
+/* What both passes end in: mask, lengths, offset, step, starts and sinks, if the case has them. positions is the number
+ * of the first one among the operands. */
 static mica_status add_rest(mica__check *check, run *r, int positions) {
   const attention_case *c = r->c;
-  const bool there[] = {c->mask.rank > 0, c->lengths, c->offset, c->attrs.dropout > 0};
+  const bool there[] = {c->mask.rank > 0, c->lengths, c->offset, c->attrs.dropout > 0, c->documents > 0, c->sinks};
   const double tk = (double)c->s.tk, lengths[] = {3, tk, tk / 2, 0}, offset = 30, step = 7;
   r->attrs.present = ((int64_t)1 << positions) - 1;
-  for (int k = 0; k < 4; k++) r->attrs.present |= (int64_t)there[k] << (positions + k);
+  for (int k = 0; k < 6; k++) r->attrs.present |= (int64_t)there[k] << (positions + k);
   if (there[0]) MICA_TRY(add_input(check, r, c->mask_type, c->mask, 2, NULL));
   if (there[1]) MICA_TRY(add_input(check, r, MICA_I32, MICA_SHAPE(c->s.b), 0, lengths));
   if (there[2]) MICA_TRY(add_input(check, r, MICA_I32, MICA_SCALAR, 0, &offset));
-  return there[3] ? add_input(check, r, MICA_I64, MICA_SCALAR, 0, &step) : MICA_OK;
+  if (there[3]) MICA_TRY(add_input(check, r, MICA_I64, MICA_SCALAR, 0, &step));
+  if (there[4]) MICA_TRY(add_starts(check, r));
+  return there[5] ? add_input(check, r, c->dtype == MICA_F64 ? MICA_F64 : MICA_F32, MICA_SHAPE(c->s.h), 2, NULL)
+                  : MICA_OK;
 }
 
 static mica_status add_heads(mica__check *check, run *r) {

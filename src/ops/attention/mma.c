@@ -24,7 +24,7 @@ static const mica__kernel_param grad_params[] = {
 
 /* From the largest tiles of a unit to the smallest; at the end the emulations. On NVIDIA's 32 queries a warp would read
  * half as much of k and v from local memory, but spill (ptxas 13.0, heads of 64, a mask). */
-#define HEADS_OF MICA_F16, 0, MICA_F16, 0, 0, MICA_I32
+#define HEADS_OF MICA_F16, 0, MICA_F16, 0, 0, MICA_I32, 0
 #define VARIANT(label, predicate, ...) MICA__MMA_VARIANT(label, predicate, HEADS_OF, __VA_ARGS__)
 #define EMULATION(label, ...) MICA__MMA_EMULATION(label, HEADS_OF, __VA_ARGS__)
 static const mica__variant variants[] = {
@@ -134,6 +134,7 @@ static bool are_aligned(const mica__attention *a) {
 static const char *unsuited(const mica__attention *a) {
   const mica__attention_sizes s = a->size;
   if (a->dtype != MICA_F16 && a->dtype != MICA_BF16) return "matrix units take heads of 16 bits";
+  if (a->in[MICA__ATTENTION_OF_STARTS] || a->in[MICA__ATTENTION_OF_SINKS]) return "it knows no starts and no sinks";
   if (s.d > MOST_HEAD || s.e > MOST_HEAD) return "the heads are larger than 128";
   if (s.d == 0 || s.e == 0 || s.tq == 0 || s.tk == 0) return "there is nothing to multiply";
   if (!(mica__attention_scale(a->attrs, s.d) > 0)) return "the scale is not positive";

@@ -60,6 +60,7 @@ void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const m
   mica__kernel_set(desc, values, "SOFT_CAP", a->attrs->soft_cap > 0);
   mica__kernel_set(desc, values, "DROPOUT", drops);
   mica__kernel_set(desc, values, "S_T", drops ? (int32_t)mica_tensor_dtype(step) : MICA_I32);
+  mica__kernel_set(desc, values, "STARTS", a->in[MICA__ATTENTION_OF_STARTS] != NULL);
 }
 
 void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor) {
@@ -74,6 +75,14 @@ static void add_positions(mica__launch *launch, const mica_tensor *tensor) {
   bool each = tensor && mica_tensor_shape(tensor).rank == 1 && mica_tensor_count(tensor) > 1;
   mica__launch_optional(launch, tensor);
   mica__launch_long(launch, each ? mica_tensor_strides(tensor)[0] : 0);
+}
+
+/* A number each query of each sequence; one each head. */
+static void add_starts_and_sinks(mica__launch *launch, const mica_tensor *starts, const mica_tensor *sinks) {
+  mica__launch_optional(launch, starts);
+  for (int k = 0; k < 2; k++) mica__launch_long(launch, starts ? mica_tensor_strides(starts)[k] : 0);
+  mica__launch_optional(launch, sinks);
+  mica__launch_long(launch, sinks ? mica_tensor_strides(sinks)[0] : 0);
 }
 
 static void add_numbers(mica__launch *launch, const mica__attention *a) {
@@ -107,6 +116,7 @@ mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_d
   add_positions(launch, a->in[MICA__ATTENTION_OF_LENGTHS]);
   add_positions(launch, a->in[MICA__ATTENTION_OF_OFFSET]);
   mica__launch_optional(launch, a->in[MICA__ATTENTION_OF_STEP]);
+  add_starts_and_sinks(launch, a->in[MICA__ATTENTION_OF_STARTS], a->in[MICA__ATTENTION_OF_SINKS]);
   add_numbers(launch, a);
   return MICA_OK;
 }

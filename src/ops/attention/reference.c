@@ -50,6 +50,8 @@ static row row_of(const problem *p, int64_t b, int64_t h, int64_t i) {
   if (p->range.before < MICA__ATTENTION_FAR && position - p->range.before > 0) r.low = position - p->range.before;
   if (p->range.after < MICA__ATTENTION_FAR && position + p->range.after + 1 < end)
     r.high = position + p->range.after + 1;
+  const double *starts = p->in[MICA__ATTENTION_OF_STARTS];
+  if (starts) r.low = (int64_t)fmax((double)r.low, starts[b * p->s.tq + i]);
   r.q = p->in[MICA__ATTENTION_OF_Q] + ((b * p->s.h + h) * p->s.tq + i) * p->s.d;
   return r;
 }
@@ -107,18 +109,22 @@ static double score_magnitude(const problem *p, const row *r, int64_t j) {
 }
 
 static void find_growth(const problem *p, row *r) {
+  const double *sinks = p->in[MICA__ATTENTION_OF_SINKS];
+  if (p->magnitudes && sinks) r->growth += fabs(sinks[r->h]) / log(2);
   for (int64_t j = 0; p->magnitudes && j < p->s.tk; j++)
     if (score(p, r, j, NULL) != -(double)INFINITY) r->growth = fmax(r->growth, 1 + score_magnitude(p, r, j));
 }
 
 /* The weights of a row of softmax, and the logarithm of their sum to base 2; -infinity where all are 0. */
 static double softmax_of(const problem *p, const row *r, double *w) {
-  double most = -(double)INFINITY, sum = 0;
+  const double *sinks = p->in[MICA__ATTENTION_OF_SINKS], sink = sinks ? sinks[r->h] : -(double)INFINITY;
+  double most = sink, sum = 0;
   for (int64_t j = 0; j < p->s.tk; j++) {
     w[j] = score(p, r, j, NULL);
     most = w[j] > most || isnan(w[j]) ? w[j] : most;
   }
   for (int64_t j = 0; j < p->s.tk; j++) sum += w[j] = w[j] == -(double)INFINITY ? 0 : exp(w[j] - most);
+  if (sinks) sum += exp(sink - most);
   for (int64_t j = 0; j < p->s.tk; j++) w[j] = sum != 0 ? w[j] / sum : 0;
   return sum != 0 ? (most + log(sum)) / log(2) : -(double)INFINITY;
 }
