@@ -34,16 +34,22 @@ function check_statuses(text,   name) {
   }
 }
 
-# Writes prose; indented lines are code, as in the examples of the opening comments.
-function put_prose(text,   lines, n, i, code) {
+# Writes prose. Indented lines after an empty one are a block: code if a line of it ends like C, else a listing.
+function put_prose(text,   lines, n, i, block, kind) {
   check_statuses(text)
   n = split(text, lines, "\n")
   for (i = 1; i <= n; i++) {
-    if (lines[i] ~ /^  / && !code && (i == 1 || lines[i - 1] == "")) { put("```c"); code = 1 }
-    else if (code && lines[i] !~ /^  / && lines[i] != "") { put("```\n"); code = 0 }
-    put(code ? lines[i] : lines[i])
+    if (lines[i] ~ /^  [^ -]/ && (i == 1 || lines[i - 1] == "")) {
+      block = ""
+      kind = "text"
+      for (; i <= n && (lines[i] ~ /^  / || (lines[i] == "" && lines[i + 1] ~ /^  /)); i++) {
+        block = block substr(lines[i], 3) "\n"
+        if (lines[i] ~ /mica_[a-z0-9_]*\(.*\);/ || lines[i] ~ /[{}]$/) kind = "c"
+      }
+      put("```" kind "\n" block "```")
+    }
+    if (i <= n) put(lines[i])
   }
-  if (code) put("```")
   put("")
 }
 
