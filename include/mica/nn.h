@@ -77,7 +77,8 @@ typedef struct mica_nn_config {
    * initial values and hooks use names without it. Copied. NULL: none. */
   const char *name_prefix;
   /* Called for each weight of rank 2 and more as it is made: of dense layers, embeddings and convolutions. Weights of
-   * rank 1 are f32. NULL: all weights are f32 and trained. A block is MICA_E_UNSUPPORTED in the graph. */
+   * rank 1 are f32. NULL: all weights are f32 and trained. In the graph: MICA_E_SHAPE if a row is not a whole
+   * number of blocks, MICA_E_UNSUPPORTED for blocks with tensor_ranks. */
   mica_nn_hold_fn *hold;
   void *hold_user;
   /* File of weights that determines the widths of layers, instead of the arguments. It serves to build a pruned network

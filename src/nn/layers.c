@@ -1,3 +1,4 @@
+#include "nn/held.h"
 #include "nn/nn.h"
 
 #include "base/arith.h"
@@ -131,8 +132,15 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
   mica__nn_enter(nn, name, "embedding");
   mica__nn_like(nn, 2, 1, &shape);
   mica_value table = mica__nn_add_weight(nn, "weight", shape, &weight);
+  if (mica_value_is_null(table)) return mica__nn_leave(nn, table);
+  mica_nn_held held = nn->parameters[nn->parameter_count - 1].info.held;
+  if (nn->config.hook && held.block != MICA_BLOCK_NONE) {
+    /* The hook takes numbers. */
+    table = mica__nn_held_value(&held, table, nn->config.dtype);
+    held = (mica_nn_held){.dtype = nn->config.dtype};
+  }
   table = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, table);
-  return leave(nn, mica__nn_narrow(nn, mica_embedding(table, indices)));
+  return leave(nn, mica__nn_narrow(nn, mica__nn_held_rows(&held, table, indices, nn->config.dtype)));
 }
 
 mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate) {

@@ -1,6 +1,7 @@
 /* Reads a network's parameters out of a source of weights, by a map of names. */
 #include "base/element.h"
 #include "nn/divided.h"
+#include "nn/held.h"
 #include "nn/name_map.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@ typedef struct reading {
   const char *name, *path;
   mica_tensor *tensor;
   const mica__division *division;
+  const mica_nn_held *held;
   mica_shape shape; /* of the parameter on all ranks */
   int64_t count;    /* its elements */
   mica__named_tensor from;
@@ -27,6 +29,7 @@ static bool is_floating(mica_dtype dtype) {
 
 /* True if elements are copied as they are. */
 static bool is_plain(const reading *r) {
+  if (r->held->block != MICA_BLOCK_NONE) return r->from.entry->block == r->held->block;
   return r->from.entry->dtype == mica_tensor_dtype(r->tensor) &&
          !(r->from.row.add != 0 && is_floating(r->from.entry->dtype));
 }
@@ -82,7 +85,11 @@ static mica_status check_blocks(const reading *r) {
 static mica_status check_type(const reading *r) {
   const mica_weight_entry *entry = r->from.entry;
   const mica_dtype dtype = mica_tensor_dtype(r->tensor);
-  if (entry->block != MICA_BLOCK_NONE && is_floating(dtype)) return check_blocks(r);
+  if (r->held->block != MICA_BLOCK_NONE && (!is_plain(r) || r->from.row.add != 0))
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, to which nothing is added",
+                      r->path, entry->name, entry->type ? entry->type : "of an unknown type", r->name,
+                      mica_block_name(r->held->block));
+  if (entry->block != MICA_BLOCK_NONE && (is_plain(r) || is_floating(dtype))) return check_blocks(r);
   if (is_plain(r) || (is_floating(entry->dtype) && is_floating(dtype))) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, which '%s' (%s) cannot hold; convert the file", r->path,
                     entry->name, entry->type ? entry->type : "of an unknown type", r->name, mica_dtype_name(dtype));
@@ -183,6 +190,12 @@ static mica_status check(const reading *r, const mica_name_map *map, chunk *c) {
 static mica_status upload(const reading *r, int64_t first, int64_t count, const void *data) {
   mica_queue *queue = mica_engine_queue(mica_tensor_engine(r->tensor));
   mica_tensor *part = NULL;
+  const mica_block block = r->held->block;
+  if (block != MICA_BLOCK_NONE) {
+    const int64_t elements = mica_block_elements(block), bytes = (int64_t)mica_block_bytes(block);
+    first = first / elements * bytes;
+    count = count / elements * bytes;
+  }
   MICA_TRY(mica_tensor_view(r->tensor, MICA_SHAPE(count), NULL, first, &part));
   mica_status status = mica_tensor_upload(queue, part, data, mica_tensor_bytes(part));
   mica_tensor_destroy(part);
@@ -235,13 +248,13 @@ typedef struct loading {
 /* Parameter i; r->tensor is NULL if it is not to be read. */
 static mica_status look(const loading *l, size_t i, reading *r) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
-  *r = (reading){.nn = l->nn, .name = info->own_name, .division = mica__nn_division(l->nn, i)};
+  *r = (reading){.nn = l->nn, .name = info->own_name, .division = mica__nn_division(l->nn, i), .held = &info->held};
   if (info->role == MICA_NN_ROLE_OPTIMIZER) return MICA_OK;
   MICA_TRY(mica__name_map_find(l->map, l->weights, info->own_name, &r->from));
   r->path = path_of(l->weights, r->from.entry);
   r->tensor = mica_session_parameter(l->session, info->name);
   if (!r->tensor) return MICA_OK;
-  r->shape = mica__division_whole(r->division, mica_tensor_shape(r->tensor));
+  r->shape = mica__nn_held_shape(r->held, mica__division_whole(r->division, mica_tensor_shape(r->tensor)));
   return mica_shape_count(r->shape, &r->count);
 }
 

@@ -301,7 +301,8 @@ mica_value mica__nn_add_weight(mica_nn *nn, const char *name, mica_shape shape, 
   const bool asked = own && mica__nn_ask_held(nn->graph, &nn->config, own, shape, &held);
   free(own);
   if (!asked) return (mica_value){0};
-  mica_value value = mica__nn_add(nn, name, held.dtype, shape, init, MICA_NN_ROLE_WEIGHT);
+  const mica__type type = mica__nn_held_type(&held, shape);
+  mica_value value = mica__nn_add(nn, name, type.dtype, type.shape, init, MICA_NN_ROLE_WEIGHT);
   if (mica_value_is_null(value)) return value;
   mica_nn_parameter_info *info = &nn->parameters[nn->parameter_count - 1].info;
   info->held = held;
@@ -312,7 +313,9 @@ mica_value mica__nn_add_weight(mica_nn *nn, const char *name, mica_shape shape, 
 
 mica_value mica_nn_parameter(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init) {
   if (!nn) return (mica_value){0};
-  return mica__nn_narrow(nn, mica__nn_add_weight(nn, name, shape, init));
+  mica_value value = mica__nn_add_weight(nn, name, shape, init);
+  if (mica_value_is_null(value)) return value;
+  return mica__nn_held_value(&nn->parameters[nn->parameter_count - 1].info.held, value, nn->config.dtype);
 }
 
 mica_value mica_nn_state(mica_nn *nn, const char *name, mica_shape shape, double value) {
@@ -330,7 +333,10 @@ mica_value mica__nn_weight(mica_nn *nn, const char *name) {
     mica__nn_parameter *parameter = &nn->parameters[i];
     if (parameter->info.role != MICA_NN_ROLE_WEIGHT || strcmp(parameter->info.own_name, name) != 0) continue;
     parameter->info.uses++;
-    return mica_value_is_null(parameter->hooked) ? parameter->info.value : parameter->hooked;
+    if (!mica_value_is_null(parameter->hooked)) return parameter->hooked;
+    const bool blocks = parameter->info.held.block != MICA_BLOCK_NONE;
+    return blocks ? mica__nn_held_value(&parameter->info.held, parameter->info.value, nn->config.dtype)
+                  : parameter->info.value;
   }
   return (mica_value){0};
 }
@@ -366,7 +372,7 @@ int64_t mica_nn_element_count(const mica_nn *nn, bool trained) {
     int64_t count = 0;
     const mica_nn_parameter_info *info = &nn->parameters[i].info;
     if (info->role == MICA_NN_ROLE_WEIGHT && !(trained && info->frozen) &&
-        mica_shape_count(mica_value_shape(info->value), &count) == MICA_OK)
+        mica_shape_count(mica__nn_held_shape(&info->held, mica_value_shape(info->value)), &count) == MICA_OK)
       total += count;
   }
   return total;
@@ -423,6 +429,7 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 /* Initial values in any dtype: weights are rounded; state has one value. */
 static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dtype, mica_shape shape, uint64_t seed,
                                char *data, int64_t count) {
+  if (info->held.block != MICA_BLOCK_NONE) return MICA_OK; /* zeros are zeros in all types of blocks */
   if (dtype == MICA_F32) return mica__init_fill(&info->init, shape, seed, (float *)(void *)data, (size_t)count);
   float *wide = info->role == MICA_NN_ROLE_WEIGHT ? malloc((size_t)count * sizeof *wide + 1) : NULL;
   if (!wide && info->role == MICA_NN_ROLE_WEIGHT) return mica__fail_nomem("initial values");

@@ -1,3 +1,4 @@
+#include "nn/held.h"
 #include "nn/nn.h"
 
 #include "base/text.h"
@@ -25,7 +26,8 @@ static int64_t whole_elements(const mica_nn *nn, size_t first, size_t last, bool
   for (size_t i = first; i < last; i++) {
     int64_t count = 0;
     const mica__nn_parameter *p = &nn->parameters[i];
-    const mica_shape whole = mica__division_whole(&p->division, mica_value_shape(p->info.value));
+    const mica_shape whole =
+        mica__nn_held_shape(&p->info.held, mica__division_whole(&p->division, mica_value_shape(p->info.value)));
     if (p->info.role == MICA_NN_ROLE_WEIGHT && !(trained && p->info.frozen) &&
         mica_shape_count(whole, &count) == MICA_OK)
       total += count;

@@ -1,6 +1,6 @@
 /* labels: device single
  *
- * Weights held as 16 bits: the numbers of the same weights widened, bit for bit, in half of the memory. */
+ * Weights held as 16 bits or in blocks: the numbers of the same weights widened, in the memory that a file takes. */
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -19,6 +19,7 @@
 typedef struct form {
   mica_dtype dtype;    /* of weights */
   mica_dtype computes; /* mica_nn_config.dtype */
+  mica_block block;
 } form;
 
 typedef struct network {
@@ -31,7 +32,8 @@ typedef struct network {
 static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
   ck_assert_int_ge(shape.rank, 2);
   ck_assert_ptr_null(strstr(name, "net."));
-  held->dtype = *(const mica_dtype *)user;
+  held->dtype = ((const form *)user)->dtype;
+  held->block = ((const form *)user)->block;
   held->frozen = true;
   return true;
 }
@@ -47,20 +49,42 @@ static mica_value build(mica_nn *nn, int64_t rows) {
   return mica_cast(mica_matmul(x, mica_transpose(mica_nn_weight_of(nn, "embed.weight"), MICA_AXES(1, 0))), MICA_F32);
 }
 
+/* Random weights in blocks. */
+static void fill_blocks(const network *n) {
+  uint32_t random = 1;
+  for (size_t i = 0; i < mica_nn_parameter_count(n->nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(n->nn, i);
+    const mica_block block = info->held.block;
+    mica_tensor *tensor = mica_session_parameter(n->session, info->name);
+    if (block == MICA_BLOCK_NONE) continue;
+    const size_t bytes = mica_tensor_bytes(tensor);
+    const int64_t count = (int64_t)(bytes / mica_block_bytes(block)) * mica_block_elements(block);
+    float *values = malloc((size_t)count * sizeof *values);
+    unsigned char *blocks = malloc(bytes);
+    for (int64_t k = 0; k < count; k++) {
+      random = random * 1664525 + 1013904223;
+      values[k] = (float)(random >> 8) * 0x1p-26F - 0.125F;
+    }
+    ck_ok(mica_block_quantize(block, values, count, NULL, blocks));
+    ck_ok(mica_tensor_upload(test_queue(), tensor, blocks, bytes));
+    free(values);
+    free(blocks);
+  }
+}
+
 static network make(const form *f, int64_t rows) {
   network n = {0};
   ck_ok(mica_graph_create(&n.graph));
-  ck_ok(mica_nn_create(n.graph,
-                       &(mica_nn_config){.seed = 3,
-                                         .name_prefix = "net.",
-                                         .dtype = f->computes,
-                                         .hold = hold,
-                                         .hold_user = (void *)(uintptr_t)&f->dtype},
-                       &n.nn));
+  ck_ok(mica_nn_create(
+      n.graph,
+      &(mica_nn_config){
+          .seed = 3, .name_prefix = "net.", .dtype = f->computes, .hold = hold, .hold_user = (void *)(uintptr_t)f},
+      &n.nn));
   n.logits = build(n.nn, rows);
   ck_assert_msg(mica_graph_status(n.graph) == MICA_OK, "%s", mica_graph_message(n.graph));
   ck_ok(mica_session_create(test_engine(), n.graph, &n.logits, 1, NULL, &n.session));
   ck_ok(mica_nn_initialise(n.nn, n.session));
+  fill_blocks(&n);
   return n;
 }
 
@@ -76,10 +100,15 @@ static void widen(const network *from, const network *to) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(from->nn, i);
     mica_tensor *a = mica_session_parameter(from->session, info->name),
                 *b = mica_session_parameter(to->session, info->name);
-    const size_t count = (size_t)mica_tensor_count(a);
+    const size_t count = (size_t)mica_tensor_count(b);
     float *wide = calloc(count, sizeof *wide);
     if (mica_tensor_dtype(a) == MICA_F32) {
       ck_ok(mica_tensor_download(test_queue(), a, wide, count * sizeof *wide));
+    } else if (info->held.block != MICA_BLOCK_NONE) {
+      unsigned char *blocks = malloc(mica_tensor_bytes(a));
+      ck_ok(mica_tensor_download(test_queue(), a, blocks, mica_tensor_bytes(a)));
+      ck_ok(mica_block_dequantize(info->held.block, blocks, (int64_t)count, wide));
+      free(blocks);
     } else {
       mica_tensor *of = NULL;
       ck_ok(mica_tensor_create(test_engine(), MICA_F32, mica_tensor_shape(a), &of));
@@ -107,19 +136,24 @@ static float *logits_of(const network *n, int64_t rows) {
 
 static const int64_t row_counts[] = {1, 2, 7, 33, MOST_ROWS};
 #define ROW_COUNTS ((int)(sizeof row_counts / sizeof *row_counts))
-static const form forms[] = {{MICA_BF16, MICA_F32}, {MICA_F16, MICA_F32}, {MICA_BF16, MICA_BF16}};
+static const form forms[] = {{MICA_BF16, MICA_F32, MICA_BLOCK_NONE},
+                             {MICA_F16, MICA_F32, MICA_BLOCK_NONE},
+                             {MICA_BF16, MICA_BF16, MICA_BLOCK_NONE},
+                             {MICA_F32, MICA_F32, MICA_BLOCK_Q8_0},
+                             {MICA_F32, MICA_F32, MICA_BLOCK_Q4_1}};
 #define FORMS ((int)(sizeof forms / sizeof *forms))
 
 START_TEST(the_numbers_are_those_of_widened_weights) {
   const form *held = &forms[_i / ROW_COUNTS];
   const int64_t rows = row_counts[_i % ROW_COUNTS];
-  const form plain = {MICA_F32, held->computes};
+  const form plain = {MICA_F32, held->computes, MICA_BLOCK_NONE};
   network a = make(held, rows), b = make(&plain, rows);
   widen(&a, &b);
   float *x = logits_of(&a, rows), *y = logits_of(&b, rows);
-  /* On GPUs the kernels of halves add in another order: each number is a sum of WIDTH products of sums of HIDDEN
-   * products, and each of these rounds once more at most. */
-  const bool cpu = mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
+  /* Kernels of blocks, and on GPUs kernels of halves, add in another order. Each number is a sum of WIDTH products of
+   * sums of HIDDEN products, and each of these rounds once more at most. */
+  const bool cpu =
+      held->block == MICA_BLOCK_NONE && mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
   size_t differ = 0;
   float largest = 0;
   for (size_t i = 0; i < (size_t)rows * VOCABULARY; i++) largest = fmaxf(largest, fabsf(y[i]));
@@ -143,9 +177,58 @@ static uint64_t file_bytes(const network *n) {
   return bytes;
 }
 
+static bool hold_all(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
+  (void)name, (void)shape;
+  *held = *(const mica_nn_held *)user;
+  return true;
+}
+
+/* The status and sentence of a dense layer of 3 x 48 that is held so. */
+static void refused(mica_nn_held held, mica_status status, const char *reason) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.hold = hold_all, .hold_user = &held}, &nn));
+  mica_nn_dense(nn, "a", mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 48)), 3, NULL);
+  ck_assert_msg(mica_graph_status(graph) == status && strstr(mica_graph_message(graph), reason), "%s",
+                mica_graph_message(graph));
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+START_TEST(forms_that_cannot_be_are_refused) {
+  refused((mica_nn_held){.dtype = MICA_I8}, MICA_E_DTYPE, "a.weight: a weight is held as f32, f16, bf16 or in blocks");
+  refused((mica_nn_held){.dtype = (mica_dtype)99}, MICA_E_DTYPE, "a.weight");
+  refused((mica_nn_held){.block = MICA_BLOCK_Q4_0}, MICA_E_SHAPE, "rows of 48 are not whole q4_0 blocks of 32");
+  refused((mica_nn_held){.block = (mica_block)77}, MICA_E_INVALID, "77 is no block type");
+}
+END_TEST
+
+/* A held weight is never trained, and its elements are counted as numbers. */
+START_TEST(held_weights_stay_frozen) {
+  const form *held = &forms[_i];
+  network n = make(held, 1);
+  size_t count = 0;
+  ck_ok(mica_nn_freeze(n.nn, "*", false, &count));
+  ck_assert_uint_eq(count, 7);
+  const int64_t matrices = VOCABULARY * WIDTH + 2 * WIDTH * HIDDEN, vectors = HIDDEN + 3 * WIDTH;
+  ck_assert_int_eq(mica_nn_element_count(n.nn, false), matrices + vectors);
+  ck_assert_int_eq(mica_nn_element_count(n.nn, true), vectors);
+  for (size_t i = 0; i < mica_nn_parameter_count(n.nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(n.nn, i);
+    const bool matrix = mica_value_shape(info->value).rank == 2;
+    ck_assert_int_eq(info->frozen, matrix);
+    ck_assert_int_eq(info->held.block, matrix ? held->block : MICA_BLOCK_NONE);
+  }
+  destroy(&n);
+}
+END_TEST
+
 START_TEST(nothing_of_a_weight_is_kept_twice) {
   const form *held = &forms[_i / ROW_COUNTS];
   const int64_t rows = row_counts[_i % ROW_COUNTS];
+  /* Products of blocks with many rows widen one weight at a time. */
+  const int64_t widened = held->block != MICA_BLOCK_NONE && rows > 8 ? 4 * VOCABULARY * WIDTH : 0;
   network a = make(held, rows);
   mica_session_report report;
   free(logits_of(&a, rows));
@@ -157,7 +240,8 @@ START_TEST(nothing_of_a_weight_is_kept_twice) {
   const double sums = rows > 2 ? 4.0 * (double)rows * (VOCABULARY + HIDDEN + WIDTH) : 0;
   ck_assert_msg(all <= 1.03 * file + sums, "%lld rows: %g bytes of %g\n%s", (long long)rows, all, file, text);
   /* The widest values beside the weights: logits are an output, the hidden layer is in the arena. */
-  const double arena = (double)report.planned_bytes, hidden = 4.0 * (double)rows * (HIDDEN + 4 * WIDTH) + 65536;
+  const double arena = (double)report.planned_bytes,
+               hidden = 4.0 * (double)rows * (HIDDEN + 4 * WIDTH) + 65536 + (double)widened;
   ck_assert_msg(arena <= hidden, "%lld rows: %g bytes, above %g\n%s", (long long)rows, arena, hidden, text);
   mica_free(text);
   destroy(&a);
@@ -171,6 +255,8 @@ Suite *test_suite(void) {
   tcase_set_timeout(cases, 300);
   tcase_add_loop_test(cases, the_numbers_are_those_of_widened_weights, 0, FORMS * ROW_COUNTS);
   tcase_add_loop_test(cases, nothing_of_a_weight_is_kept_twice, 0, FORMS * ROW_COUNTS);
+  tcase_add_loop_test(cases, held_weights_stay_frozen, 0, FORMS);
+  tcase_add_test(cases, forms_that_cannot_be_are_refused);
   suite_add_tcase(suite, cases);
   return suite;
 }
