@@ -277,7 +277,8 @@ MICA_API mica_value mica_determinant(mica_value x);
 MICA_API mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, double beta);
 /* Einstein summation, such as "ij,jk->ik". A letter names an axis; letters missing from the output are summed over.
  * Without an arrow, the output has the letters that occur once, in alphabetical order. "..." stands for axes without
- * letters, which broadcast; without an arrow they come first. A letter must not occur twice in a term. Float. */
+ * letters, which broadcast; without an arrow they come first. A letter twice in a term takes the
+ * diagonal of axes that are not open. Float. */
 MICA_API mica_value mica_einsum(const char *equation, const mica_value *values, size_t count);
 
 /* --- normalisation of rows --- */

@@ -3,108 +3,12 @@
  * Operators whose versions or attributes change the answer, each beside loops in double or beside what undoes it. */
 #include "support/check_main.h"
 #include "support/engine.h"
-#include "support/wire.h"
+#include "support/onnx_node.h"
 
 #include <math.h>
 #include <mica/mica.h>
-#include <mica/onnx.h>
 #include <stdio.h>
 #include <string.h>
-
-/* An operand: its name, its type as ONNX numbers it, its dimensions (ended by -1), its elements. */
-typedef struct operand {
-  const char *name;
-  int type;
-  int64_t dims[6];
-  const void *data;
-} operand;
-
-typedef struct attribute {
-  const char *name;
-  int64_t number;
-  const char *text; /* NULL: the number */
-  int64_t list[9];  /* ended by INT64_MIN; the first is 0 and no list for the number */
-} attribute;
-#define NUMBER(name, number)                                                                                           \
-  {                                                                                                                    \
-    name, number, NULL, { INT64_MIN }                                                                                  \
-  }
-#define TEXT(name, text)                                                                                               \
-  {                                                                                                                    \
-    name, 0, text, { INT64_MIN }                                                                                       \
-  }
-#define LIST(name, ...)                                                                                                \
-  {                                                                                                                    \
-    name, 0, NULL, { __VA_ARGS__, INT64_MIN }                                                                          \
-  }
-
-#define FLOAT 1
-#define INT32 6
-#define INT64 7
-#define BOOL 9
-
-static mica_shape shape_of(const operand *o) {
-  mica_shape shape = {0};
-  while (o->dims[shape.rank] >= 0) shape.dim[shape.rank] = o->dims[shape.rank], shape.rank++;
-  return shape;
-}
-
-static mica_dtype dtype_of(int type) {
-  return type == FLOAT ? MICA_F32 : type == INT32 ? MICA_I32 : type == INT64 ? MICA_I64 : MICA_BOOL;
-}
-
-static void add_attribute(mica__text *node, const attribute *a) {
-  mica__text message = {0};
-  wire_text(&message, 1, a->name);
-  if (a->text) wire_text(&message, 4, a->text);
-  for (int i = 0; !a->text && a->list[i] != INT64_MIN; i++) wire_int(&message, 8, a->list[i]);
-  if (!a->text && a->list[0] == INT64_MIN) wire_int(&message, 3, a->number);
-  wire_int(&message, 20, a->text ? 3 : a->list[0] == INT64_MIN ? 2 : 7);
-  wire_inside(node, WIRE_NODE_ATTRIBUTE, &message);
-}
-
-static mica__text node_with(const char *text, const attribute *attributes) {
-  mica__text node = wire_node(text);
-  for (; attributes && attributes->name; attributes++) add_attribute(&node, attributes);
-  return node;
-}
-
-/* Runs the graph and downloads its first output, which must have `count` elements. */
-static void run_graph(mica__text *graph, int version, const operand *operands, int64_t count, size_t size, void *out) {
-  mica_onnx_feed feeds[8];
-  size_t n = 0;
-  for (; operands[n].name; n++) {
-    mica__text port = wire_port(operands[n].name, operands[n].type, operands[n].dims);
-    wire_inside(graph, WIRE_GRAPH_INPUT, &port);
-    feeds[n] = (mica_onnx_feed){.name = operands[n].name,
-                                .dtype = dtype_of(operands[n].type),
-                                .shape = shape_of(&operands[n]),
-                                .data = operands[n].data};
-  }
-  mica__text y = wire_port("y", FLOAT, (int64_t[]){-1});
-  wire_inside(graph, WIRE_GRAPH_OUTPUT, &y);
-  mica__text file = wire_model_of(graph, version);
-  mica_onnx *model = NULL;
-  mica_onnx_runner *runner = NULL;
-  ck_ok(mica_onnx_open_memory("model", file.data, file.length, &model));
-  mica__text_free(&file);
-  ck_ok(mica_onnx_runner_create(test_engine(), model, NULL, &runner));
-  ck_ok(mica_onnx_run(runner, test_queue(), feeds, n));
-  const mica_tensor *result = mica_onnx_output(runner, 0);
-  ck_assert_uint_eq(mica_tensor_bytes(result), (size_t)count * size);
-  ck_ok(mica_tensor_download(test_queue(), result, out, (size_t)count * size));
-  mica_onnx_runner_destroy(runner);
-  mica_onnx_close(model);
-}
-
-static void run_node(const char *text, int version, const attribute *attributes, const operand *operands, int64_t count,
-                     size_t size, void *out) {
-  mica__text graph = {0}, node = node_with(text, attributes);
-  wire_inside(&graph, WIRE_GRAPH_NODE, &node);
-  run_graph(&graph, version, operands, count, size, out);
-}
-
-static float noise(int i) { return sinf((float)i * 12.9898F) * 1.5F; }
 
 /* --- attention --- */
 

@@ -53,6 +53,44 @@ static void sum_unneeded(term *t, const char *needed) {
   *t = left;
 }
 
+/* Two axes of one letter as one, their diagonal, which becomes the last axis. Elements (i, i) of (n, n) are every
+ * (n + 1)th element of n^2. */
+static const char *take_diagonal(term *t, int32_t first, int32_t second) {
+  mica_shape shape = mica_value_shape(t->value), merged = {0};
+  const int64_t n = shape.dim[first];
+  const int32_t rank = shape.rank;
+  const char letter = t->letters[first];
+  mica_axes axes = {0};
+  int64_t square = 0;
+  term left = {0};
+  if (n == MICA_DYNAMIC || shape.dim[second] == MICA_DYNAMIC) return "takes the diagonal of an open axis";
+  if (!mica__mul_i64(n, n, &square)) return "takes a diagonal that is too large";
+  for (int32_t i = 0; i < rank; i++) {
+    if (i == first || i == second) continue;
+    append(left.letters, t->letters[i]);
+    axes.axis[axes.count++] = i;
+    merged.dim[merged.rank++] = shape.dim[i];
+  }
+  append(left.letters, letter);
+  axes.axis[axes.count++] = first;
+  axes.axis[axes.count++] = second;
+  merged.dim[merged.rank++] = square;
+  left.value = mica_slice(mica_reshape(mica_transpose(t->value, axes), merged), rank - 2, 0, square, n + 1);
+  *t = left;
+  return NULL;
+}
+
+/* Letters that stand twice in a term take diagonals; why that cannot be done, or NULL. */
+static const char *take_diagonals(term *t) {
+  for (int32_t i = 0; t->letters[i];) {
+    const char *again = strchr(t->letters + i + 1, t->letters[i]);
+    const char *fault = again ? take_diagonal(t, i, (int32_t)(again - t->letters)) : NULL;
+    if (fault) return fault;
+    i = again ? 0 : i + 1;
+  }
+  return NULL;
+}
+
 /* The product of the extents of some letters; MICA_DYNAMIC when one is. */
 static int64_t extent_of(const term *t, const char *letters) {
   int64_t product = 1;
@@ -108,7 +146,8 @@ static bool implicit_output(char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t cou
     if (has(terms[t], '.') && !has(output, '.')) append(output, '.');
   for (int letter = 'A'; letter <= 'z'; letter++) {
     int seen = 0;
-    for (size_t t = 0; t < count; t++) seen += has(terms[t], (char)letter);
+    for (size_t t = 0; t < count; t++)
+      for (const char *c = terms[t]; *c; c++) seen += *c == letter;
     if (seen != 1) continue;
     if (strlen(output) == MICA_MAX_RANK) return false;
     append(output, (char)letter);
@@ -133,8 +172,8 @@ static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RA
       c++;
     } else if (!isalpha((unsigned char)*c) && strncmp(c, "...", 3) != 0) {
       return "holds something other than letters, ellipses, commas and one arrow";
-    } else if (has(into, *c)) {
-      return "repeats a letter within a term";
+    } else if (has(into, *c) && (into == output || *c == '.')) {
+      return into == output ? "repeats a letter of the output" : "has two ellipses in a term";
     } else if (strlen(into) == MICA_MAX_RANK) {
       return "has a term of too many axes";
     } else {
@@ -228,6 +267,7 @@ mica_value mica_einsum(const char *equation, const mica_value *values, size_t co
       return mica__graph_fail(graph, MICA_E_INVALID, "einsum '%s': operand %zu is the null value", equation, t);
   if (!fault) fault = name_axes(letters, values, count, terms, output);
   if (!fault) fault = misfit(terms, count, output);
+  for (size_t t = 0; !fault && t < count; t++) fault = take_diagonals(&terms[t]);
   if (fault) return mica__graph_fail(values[0].graph, MICA_E_SHAPE, "einsum '%s' %s", equation, fault);
   for (size_t t = 1; t < count; t++) {
     char needed[NEEDED];
