@@ -158,6 +158,9 @@ typedef struct mica_onnx_runner_config {
   uint32_t most_unrolled;
   bool no_fusion, no_simplify; /* see mica_session_config */
   mica_dtype dtype;            /* f16 or bf16 for inference in 16 bits; see mica_session_config */
+  /* Seed of the operators that draw at random (RandomNormalLike, Multinomial and their family) and have no seed of
+   * their own. Runs of one runner differ; the n-th runs of two runners with equal seeds and feeds agree. */
+  uint64_t seed;
 } mica_onnx_runner_config;
 
 /* Prepares a model to run on an engine. The first run that needs a weight uploads it, once for all shapes. config may

@@ -26,7 +26,8 @@ static const cli_option options[] = {
             .help = "elements of an input, .npy or .pb; may be repeated (default: random)"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "shape of a random input; several are separated by commas, as in a=1x3,b=1x5"),
-    CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of random inputs (default 0)"),
+    CLI_ROW("seed", struct values, seed, .value = "N",
+            .help = "seed of random inputs and of operators that draw at random (default 0)"),
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "write outputs to DIR/<number>_<name>.npy, texts to .txt; never overwrites"),
     CLI_ROW("check", struct values, check, .value = "DIR",
@@ -228,15 +229,24 @@ static int warn_of_weights(const cli_command *self, const mica_onnx *model) {
   return CLI_OK;
 }
 
+static bool draws_at_random(const mica_onnx *model) {
+  static const char *const names[] = {"RandomNormal",      "RandomNormalLike", "RandomUniform",
+                                      "RandomUniformLike", "Bernoulli",        "Multinomial"};
+  for (size_t i = 0; i < mica_onnx_operator_count(model); i++)
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+      if (strcmp(mica_onnx_operator_at(model, i).name, names[k]) == 0) return true;
+  return false;
+}
+
 static int run_model(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx *model,
                      int64_t seed, int64_t repeat) {
-  mica_onnx_runner_config config = {.dtype = MICA_F32};
+  mica_onnx_runner_config config = {.dtype = MICA_F32, .seed = (uint64_t)seed};
   if (!precision_of(v->precision, &config.dtype)) {
     cli_fail(self, "--precision %s: f32, f16 and bf16 are known", v->precision);
     return CLI_USAGE;
   }
-  if (v->seed && v->input.count >= mica_onnx_input_count(model)) {
-    cli_fail(self, "--seed is of random inputs; all are given");
+  if (v->seed && v->input.count >= mica_onnx_input_count(model) && !draws_at_random(model)) {
+    cli_fail(self, "--seed: all inputs are given, and no operator draws at random");
     return CLI_USAGE;
   }
   cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);

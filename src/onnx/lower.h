@@ -41,6 +41,11 @@ mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, 
 const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* The dtype that an element type's number in ONNX stands for in this lowering; false for those that Mica has not. */
 bool mica__lower_dtype(const mica__lowering *l, int64_t type, mica_dtype *dtype);
+/* The step of the run, i64, for numbers at random: another in each run and in each trip of a loop. Null, with an error
+ * recorded, if the model is built into a graph instead of being run. */
+mica_value mica__lower_step(mica__lowering *l, const mica__onnx_node *node);
+/* The runner's seed. */
+uint64_t mica__lower_seed(const mica__lowering *l);
 /* A scalar constant of a value's dtype. */
 mica_value mica__lower_number(mica_value like, double number);
 /* The range of x, with 0 in it, in 255 steps: the scale, and the zero point as u8. Where all of x is 0 the scale is

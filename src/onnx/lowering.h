@@ -86,7 +86,9 @@ struct mica__lowering {
   size_t input_count;
   bool may_bind;
   const bool *free; /* by input: not to be bound */
-  bool *demanded;   /* by input: to be bound; then the lowering begins again */
+  mica_value step;  /* null until an operator draws at random */
+  uint64_t seed;
+  bool *demanded; /* by input: to be bound; then the lowering begins again */
   bool demands;
   const Onnx__TensorProto *const *known; /* initial values that have to be constants */
   size_t known_count;

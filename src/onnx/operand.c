@@ -17,6 +17,17 @@ mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, i
   return (mica_value){0};
 }
 
+mica_value mica__lower_step(mica__lowering *l, const mica__onnx_node *node) {
+  if (l->status != MICA_OK || l->demands) return (mica_value){0};
+  if (!l->trace)
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it draws at random, for which a model has to be run by itself");
+  else if (!l->step.graph)
+    l->step = mica_input(l->graph, "random step #", MICA_I64, MICA_SCALAR);
+  return l->step;
+}
+
+uint64_t mica__lower_seed(const mica__lowering *l) { return l->seed; }
+
 const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   const mica__lower_value *found =
       k < node->input_count && *node->inputs[k] ? mica__scope_find(l, node->inputs[k]) : NULL;

@@ -54,6 +54,7 @@ void mica_onnx_runner_destroy(mica_onnx_runner *r) {
   for (size_t i = 0; i < r->weight_count; i++) mica_tensor_destroy(r->weights[i].memory);
   for (size_t i = 0; r->wanted && i < r->output_count; i++) mica_tensor_destroy(r->wanted[i]);
   for (size_t i = 0; i < r->cut_count; i++) free((void *)r->cuts[i].why);
+  mica_tensor_destroy(r->step);
   mica__external_close(&r->external);
   free(r->weights);
   free(r->cuts);

@@ -26,7 +26,9 @@ static bool is_known_name(const knowing *k, const char *name) {
 
 static bool is_known_node(const knowing *k, const mica__onnx_node *node) {
   if (!strcmp(node->op, "Shape") || !strcmp(node->op, "Size")) return true;
-  if (node->body_count || node->function || !strncmp(node->op, "Random", 6)) return false;
+  if (node->body_count || node->function || !strncmp(node->op, "Random", 6) || !strcmp(node->op, "Bernoulli") ||
+      !strcmp(node->op, "Multinomial"))
+    return false;
   for (int32_t i = 0; i < node->input_count; i++)
     if (!is_known_name(k, node->inputs[i])) return false;
   return true;

@@ -235,6 +235,7 @@ static mica_status lower(mica__flow_program *p, mica__run *run) {
                              .demanded = demanded,
                              .free = f->free,
                              .may_bind = f->is_model,
+                             .seed = f->runner->config.seed,
                              .most_unrolled = f->runner->config.most_unrolled,
                              .known = f->known,
                              .known_count = f->known_count,

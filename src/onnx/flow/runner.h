@@ -23,6 +23,8 @@ typedef struct mica__flow_source {
   int32_t stage, index;
 } mica__flow_source;
 #define MICA__NO_SOURCE ((mica__flow_source){-2, 0})
+/* The runner's step, for numbers at random. */
+#define MICA__STEP_SOURCE ((mica__flow_source){-3, 0})
 
 typedef enum mica__stage_end { MICA__STAGE_OUTPUTS, MICA__STAGE_VALUE, MICA__STAGE_CALL } mica__stage_end;
 
@@ -128,6 +130,8 @@ struct mica_onnx_runner {
   mica__function *function;
   mica__weight *weights;
   size_t weight_count, weight_capacity;
+  mica_tensor *step; /* how many sessions have drawn at random; NULL until one does */
+  int64_t steps;
   uint64_t clock, bytes; /* bytes: that all stages' plans hold */
   size_t lowered, kept;  /* stages that were ever made, and that there are */
   mica_onnx_cut *cuts;   /* where they end, each once */

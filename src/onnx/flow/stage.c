@@ -31,6 +31,7 @@ mica_shape mica__flow_shape(const mica__flow_type *type) {
 
 mica__flow_source mica__trace_source(const mica__trace *t, int32_t id) {
   if (id <= t->source_capacity && t->sources[id - 1].stage != -2) return t->sources[id - 1];
+  if (id == t->l.step.id) return MICA__STEP_SOURCE;
   if (mica__graph_node(t->l.graph, id)->op == &mica__op_input)
     for (size_t i = 0; i < t->l.input_count; i++)
       if (t->l.input_values[i].id == id) return (mica__flow_source){-1, (int32_t)i};
@@ -279,9 +280,20 @@ const mica_tensor *mica__stage_tensor(const mica__flow_program *p, const mica__r
                                  : stage->call->results[index - stage->id_count];
 }
 
+/* The next step. */
+static mica_status advance(mica_onnx_runner *r, mica_queue *queue, const mica_tensor **step) {
+  if (!r->step) MICA_TRY(mica_tensor_create(r->engine, MICA_I64, MICA_SCALAR, &r->step));
+  *step = r->step;
+  return mica_tensor_upload(queue, r->step, &(int64_t){r->steps++}, sizeof(int64_t));
+}
+
 static mica_status run_session(const mica__flow_program *p, const mica__run *run, mica__stage *stage) {
   if (!stage->session) return MICA_OK;
-  for (size_t i = 0; i < stage->feed_count; i++) stage->feeds[i].tensor = mica__stage_tensor(p, run, stage->fed[i]);
+  for (size_t i = 0; i < stage->feed_count; i++)
+    if (stage->fed[i].stage == MICA__STEP_SOURCE.stage)
+      MICA_TRY(advance(p->function->runner, run->queue, &stage->feeds[i].tensor));
+    else
+      stage->feeds[i].tensor = mica__stage_tensor(p, run, stage->fed[i]);
   MICA_TRY(mica_session_run(stage->session, run->queue, stage->feeds, stage->feed_count));
   if (stage->bytes) return MICA_OK;
   mica_session_report report;
