@@ -59,6 +59,101 @@ START_TEST(a_letter_twice_takes_the_diagonal) {
 }
 END_TEST
 
+/* --- gated units --- */
+
+START_TEST(the_gate_is_multiplied_by_its_sigmoid) {
+  const double alphas[] = {1, 1.702, -0.5};
+  float a[12], b[12], got[12];
+  for (int i = 0; i < 12; i++) a[i] = 3 * noise(i), b[i] = noise(i + 31);
+  const operand operands[] = {{"a", FLOAT, {3, 4, -1}, a}, {"b", FLOAT, {3, 4, -1}, b}, {0}};
+  for (int c = 0; c < 3; c++) {
+    run_node("SwiGLU a b > y", 28, (const attribute[]){REAL("alpha", alphas[c]), {0}}, operands, 12, sizeof *got, got);
+    for (int i = 0; i < 12; i++) {
+      const double x = (double)a[i], want = x / (1 + exp(-(double)(float)alphas[c] * x)) * (double)b[i];
+      ck_assert_double_eq_tol((double)got[i], want, 2e-6);
+    }
+  }
+}
+END_TEST
+
+/* --- LSTMs with weights of integers --- */
+
+#define STEPS 3
+#define BATCH 2
+#define IN 5
+#define HIDDEN 4
+#define GATES (4 * HIDDEN)
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+/* One direction: h (BATCH, HIDDEN) of every step, by weights (inputs, gates i o f c of hidden) and (hidden, gates). */
+static void lstm(const float *x, const double *w, const double *r, const float *bias, bool back, double *y) {
+  double h[BATCH][HIDDEN] = {{0}}, c[BATCH][HIDDEN] = {{0}};
+  for (int s = 0; s < STEPS; s++) {
+    const int t = back ? STEPS - 1 - s : s;
+    double now[BATCH][HIDDEN];
+    for (int b = 0; b < BATCH; b++)
+      for (int k = 0; k < HIDDEN; k++) {
+        double gate[4];
+        for (int g = 0; g < 4; g++) {
+          const int column = g * HIDDEN + k;
+          gate[g] = (double)bias[column] + (double)bias[GATES + column];
+          for (int i = 0; i < IN; i++) gate[g] += (double)x[(t * BATCH + b) * IN + i] * w[i * GATES + column];
+          for (int i = 0; i < HIDDEN; i++) gate[g] += h[b][i] * r[i * GATES + column];
+        }
+        c[b][k] = sigmoid(gate[2]) * c[b][k] + sigmoid(gate[0]) * tanh(gate[3]);
+        now[b][k] = sigmoid(gate[1]) * tanh(c[b][k]);
+      }
+    memcpy(h, now, sizeof h);
+    for (int b = 0; b < BATCH; b++)
+      for (int k = 0; k < HIDDEN; k++) y[(t * 2 * BATCH + b) * HIDDEN + k] = h[b][k];
+  }
+}
+
+/* Both directions, with a scale and zero point per direction or per column, of bytes with and without a sign. */
+START_TEST(weights_of_integers_stand_for_numbers) {
+  float x[STEPS * BATCH * IN], bias[2 * 2 * GATES], scale[2][2 * GATES], got[STEPS * 2 * BATCH * HIDDEN];
+  unsigned char w[2][2 * IN * GATES], zero[2][2 * GATES];
+  double real[2][2 * IN * GATES], want[STEPS * 2 * BATCH * HIDDEN];
+  for (int i = 0; i < STEPS * BATCH * IN; i++) x[i] = noise(i);
+  for (int i = 0; i < 4 * GATES; i++) bias[i] = 0.2F * noise(i + 7);
+  for (int c = 0; c < 4; c++) {
+    const bool columns = c & 1, with_sign = c & 2;
+    const int type = with_sign ? INT8 : UINT8, parts = columns ? GATES : 1;
+    const int64_t rank_one[6] = {2, -1}, rank_two[6] = {2, GATES, -1};
+    for (int m = 0; m < 2; m++) {
+      const int rows = m ? HIDDEN : IN;
+      for (int i = 0; i < 2 * parts; i++) scale[m][i] = 0.01F + 0.002F * fabsf(noise(i + m));
+      for (int i = 0; i < 2 * parts; i++) zero[m][i] = (unsigned char)(with_sign ? i % 5 : 120 + i % 7);
+      for (int i = 0; i < 2 * rows * GATES; i++) {
+        const int part = i / (rows * GATES) * parts + (columns ? i % GATES : 0);
+        w[m][i] = (unsigned char)(i * 37 + m);
+        real[m][i] = ((with_sign ? (signed char)w[m][i] : w[m][i]) - zero[m][part]) * (double)scale[m][part];
+      }
+    }
+    for (int d = 0; d < 2; d++)
+      lstm(x, real[0] + d * IN * GATES, real[1] + d * HIDDEN * GATES, bias + d * 2 * GATES, d,
+           want + d * BATCH * HIDDEN);
+    operand operands[] = {{"x", FLOAT, {STEPS, BATCH, IN, -1}, x},
+                          {"w", type, {2, IN, GATES, -1}, w[0]},
+                          {"r", type, {2, HIDDEN, GATES, -1}, w[1]},
+                          {"b", FLOAT, {2, 2 * GATES, -1}, bias},
+                          {"ws", FLOAT, {0}, scale[0]},
+                          {"wz", type, {0}, zero[0]},
+                          {"rs", FLOAT, {0}, scale[1]},
+                          {"rz", type, {0}, zero[1]},
+                          {0}};
+    for (int k = 4; k < 8; k++) memcpy(operands[k].dims, columns ? rank_two : rank_one, sizeof rank_one);
+    run_node_of("com.microsoft", "DynamicQuantizeLSTM x w r b - - - - ws wz rs rz > y", 1,
+                (const attribute[]){NUMBER("hidden_size", HIDDEN), TEXT("direction", "bidirectional"), {0}}, operands,
+                STEPS * 2 * BATCH * HIDDEN, sizeof *got, got);
+    for (int i = 0; i < STEPS * 2 * BATCH * HIDDEN; i++)
+      ck_assert_msg(fabs((double)got[i] - want[i]) <= 5e-6, "case %d: element %d is %g, not %g", c, i, (double)got[i],
+                    want[i]);
+  }
+}
+END_TEST
+
 Suite *test_suite(void) {
 #if !MICA_WITH_ONNX
   return test_skip("this build has no protobuf-c");
@@ -68,6 +163,8 @@ Suite *test_suite(void) {
   TCase *tests = tcase_create("onnx composed");
   tcase_set_timeout(tests, 300);
   tcase_add_test(tests, a_letter_twice_takes_the_diagonal);
+  tcase_add_test(tests, the_gate_is_multiplied_by_its_sigmoid);
+  tcase_add_test(tests, weights_of_integers_stand_for_numbers);
   suite_add_tcase(suite, tests);
   return suite;
 }

@@ -36,7 +36,8 @@ mica__text node_with(const char *text, const attribute *attributes) {
   return node;
 }
 
-void run_graph(mica__text *graph, int version, const operand *operands, int64_t count, size_t size, void *out) {
+static void run_graph_of(const char *domain, mica__text *graph, int version, const operand *operands, int64_t count,
+                         size_t size, void *out) {
   mica_onnx_feed feeds[8];
   size_t n = 0;
   for (; operands[n].name; n++) {
@@ -49,7 +50,13 @@ void run_graph(mica__text *graph, int version, const operand *operands, int64_t 
   }
   mica__text y = wire_port("y", FLOAT, (int64_t[]){-1});
   wire_inside(graph, WIRE_GRAPH_OUTPUT, &y);
-  mica__text file = wire_model_of(graph, version);
+  mica__text file = wire_model_of(graph, domain ? 17 : version);
+  if (domain) {
+    mica__text set = {0};
+    wire_text(&set, 1, domain);
+    wire_int(&set, 2, version);
+    wire_inside(&file, 8, &set);
+  }
   mica_onnx *model = NULL;
   mica_onnx_runner *runner = NULL;
   ck_ok(mica_onnx_open_memory("model", file.data, file.length, &model));
@@ -63,11 +70,21 @@ void run_graph(mica__text *graph, int version, const operand *operands, int64_t 
   mica_onnx_close(model);
 }
 
+void run_graph(mica__text *graph, int version, const operand *operands, int64_t count, size_t size, void *out) {
+  run_graph_of(NULL, graph, version, operands, count, size, out);
+}
+
+void run_node_of(const char *domain, const char *text, int version, const attribute *attributes,
+                 const operand *operands, int64_t count, size_t size, void *out) {
+  mica__text graph = {0}, node = node_with(text, attributes);
+  if (domain) wire_text(&node, 7, domain);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  run_graph_of(domain, &graph, version, operands, count, size, out);
+}
+
 void run_node(const char *text, int version, const attribute *attributes, const operand *operands, int64_t count,
               size_t size, void *out) {
-  mica__text graph = {0}, node = node_with(text, attributes);
-  wire_inside(&graph, WIRE_GRAPH_NODE, &node);
-  run_graph(&graph, version, operands, count, size, out);
+  run_node_of(NULL, text, version, attributes, operands, count, size, out);
 }
 
 float noise(int i) { return sinf((float)i * 12.9898F) * 1.5F; }

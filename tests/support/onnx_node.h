@@ -43,6 +43,9 @@ void run_graph(mica__text *graph, int version, const operand *operands, int64_t 
 /* Runs a graph of one node likewise. */
 void run_node(const char *text, int version, const attribute *attributes, const operand *operands, int64_t count,
               size_t size, void *out);
+/* Runs a graph of one node of another domain. */
+void run_node_of(const char *domain, const char *text, int version, const attribute *attributes,
+                 const operand *operands, int64_t count, size_t size, void *out);
 /* A number from -1.5 to 1.5 that i decides. */
 float noise(int i);
 

@@ -104,10 +104,20 @@ MICA__LOWER(gelu) {
   return give(l, node, how ? mica_gelu_tanh(x_of(l, node)) : mica_gelu(x_of(l, node)));
 }
 
-MICA__LOWER(swish) {
+static mica_value swish(const mica__onnx_node *node, mica_value x) {
   double alpha = mica__onnx_real(node, "alpha", 1);
-  mica_value x = x_of(l, node);
-  return give(l, node, alpha == 1 ? mica_silu(x) : mica_mul(x, mica_sigmoid(mica_affine(x, alpha, 0))));
+  return alpha == 1 ? mica_silu(x) : mica_mul(x, mica_sigmoid(mica_affine(x, alpha, 0)));
+}
+
+MICA__LOWER(swish) { return give(l, node, swish(node, x_of(l, node))); }
+
+/* The operands do not broadcast. */
+MICA__LOWER(swiglu) {
+  mica_value gate = x_of(l, node), x = mica__lower_operand(l, node, 1);
+  if (!gate.graph || !x.graph) return MICA_OK;
+  if (!mica_shape_equal(mica_value_shape(gate), mica_value_shape(x)))
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the operands are of different shapes");
+  return give(l, node, mica_mul(swish(node, gate), x));
 }
 
 MICA__LOWER(is_inf) {

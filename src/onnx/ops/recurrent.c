@@ -91,9 +91,9 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-MICA__LOWER(recurrent) {
-  const form *f = forms;
-  while (strcmp(f->op, node->op)) f++;
+/* w and r: the weights (directions, gates of hidden, inputs). */
+static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_value w,
+                              mica_value r) {
   static const mica_rnn_direction directions[] = {MICA_RNN_DIRECTION_FORWARD, MICA_RNN_DIRECTION_REVERSE,
                                                   MICA_RNN_DIRECTION_BOTH};
   bool first = mica__onnx_int(node, "layout", 0);
@@ -106,8 +106,7 @@ MICA__LOWER(recurrent) {
       .input_forget = mica__onnx_int(node, "input_forget", 0)};
   if (f->kind != MICA_RNN_KIND_GRU) config.reset_before = false;
   if (f->kind != MICA_RNN_KIND_LSTM) config.input_forget = false;
-  mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), r = mica__lower_operand(l, node, 2);
-  mica_value b = optional(l, node, 3);
+  mica_value x = x_of(l, node), b = optional(l, node, 3);
   config.lengths = optional(l, node, 4);
   config.h0 = state(optional(l, node, 5), first);
   if (f->kind == MICA_RNN_KIND_LSTM) {
@@ -123,4 +122,39 @@ MICA__LOWER(recurrent) {
   mica__lower_result(l, node, 1, state(y.h, first));
   if (f->kind == MICA_RNN_KIND_LSTM) mica__lower_result(l, node, 2, state(y.c, first));
   return MICA_OK;
+}
+
+MICA__LOWER(recurrent) {
+  const form *f = forms;
+  while (strcmp(f->op, node->op)) f++;
+  mica_value w = mica__lower_operand(l, node, 1), r = mica__lower_operand(l, node, 2);
+  return lower_form(l, node, f, w, r);
+}
+
+/* Operand k, integers (directions, inputs, gates of hidden) with the scale and zero point of operands k_scale and
+ * k_scale + 1, one a direction or one a column, as the weights that lower_form takes. */
+static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, int32_t k, int32_t k_scale) {
+  mica_value w = mica__lower_operand(l, node, k),
+             parts[] = {mica__lower_operand(l, node, k_scale), optional(l, node, k_scale + 1)};
+  mica_shape shape = mica_value_shape(w);
+  if (!w.graph || !parts[0].graph) return (mica_value){0};
+  for (int i = 0; i < 2 && parts[i].graph; i++) {
+    mica_shape own = mica_value_shape(parts[i]);
+    const bool columns = own.rank == 2 && own.dim[0] == shape.dim[0] && own.dim[1] == shape.dim[2];
+    if (shape.rank != 3 || (!columns && (own.rank != 1 || own.dim[0] != shape.dim[0]))) {
+      mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d is (directions) or (directions, columns of operand %d)",
+                       (int)k_scale + i, (int)k);
+      return (mica_value){0};
+    }
+    parts[i] = mica_reshape(mica_cast(parts[i], MICA_F32), MICA_SHAPE(own.dim[0], 1, columns ? own.dim[1] : 1));
+  }
+  mica_value steps = mica_cast(w, MICA_F32);
+  if (parts[1].graph) steps = mica_sub(steps, parts[1]);
+  return mica_transpose(mica_mul(steps, parts[0]), MICA_AXES(0, 2, 1));
+}
+
+/* Weights of integers; x and the states are not rounded to any, as onnxruntime rounds them by their ranges. */
+MICA__LOWER(dynamic_quantize_lstm) {
+  mica_value w = real_weights(l, node, 1, 8), r = real_weights(l, node, 2, 10);
+  return w.graph && r.graph ? lower_form(l, node, &forms[1], w, r) : MICA_OK;
 }
