@@ -62,7 +62,7 @@ typedef struct mica__lower_input {
 /* Values that an operator holds while its body is lowered, so that a cut inside keeps them. */
 typedef struct mica__lower_held {
   const struct mica__lower_held *before;
-  const mica_value *values;
+  const mica__lower_value *values;
   size_t count;
 } mica__lower_held;
 

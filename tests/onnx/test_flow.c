@@ -163,6 +163,111 @@ START_TEST(a_loop_of_ten_thousand_trips_takes_bounded_memory) {
 }
 END_TEST
 
+static mica__text with_number(const char *text, const char *name, int64_t number) {
+  mica__text node = wire_node(text), attribute = {0};
+  wire_text(&attribute, 1, name);
+  wire_int(&attribute, 3, number);
+  wire_int(&attribute, 20, 2);
+  wire_inside(&node, WIRE_NODE_ATTRIBUTE, &attribute);
+  return node;
+}
+
+/* A list grows by x + 1, x + 2, ... for max(x) trips, or for `most` if that is not 0; y is its rows. Where `late`, the
+ * condition of a further trip comes from data as well. */
+static program list_program(int64_t most, bool late) {
+  mica__text graph = graph_of((const char *[]){"ReduceMax x - > m", "Reshape m none > s", "SequenceEmpty > e", NULL});
+  mica__text cast = with_number("Cast s > t", "to", 7),
+             loop = wire_node(most ? "Loop most yes x e > z l" : "Loop t yes x e > z l");
+  mica__text concat = with_number("ConcatFromSequence l > y", "axis", 0);
+  mica__text body =
+      wire_body("body", (const char *[]){"i", "on", "v", "q", NULL}, (const char *[]){"go", "w", "q2", NULL},
+                late ? (const char *[]){"Add v one > w", "ReduceMax w - > wm", "Reshape wm none > ws",
+                                        "Less ws limit > go", "SequenceInsert q w > q2", NULL}
+                     : (const char *[]){"Identity on > go", "Add v one > w", "SequenceInsert q w > q2", NULL});
+  bool yes = true;
+  mica__text on = wire_tensor("yes", 9, scalar, &yes, 1), trips = wire_tensor("most", 7, scalar, &most, 8);
+  mica__text none = wire_tensor("none", 7, (int64_t[]){0, -1}, "", 0);
+  wire_inside(&loop, WIRE_NODE_ATTRIBUTE, &body);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &cast);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &loop);
+  wire_inside(&graph, WIRE_GRAPH_NODE, &concat);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &on);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &trips);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &none);
+  add_scalar(&graph, "one", 1);
+  add_scalar(&graph, "limit", 6);
+  return start(&graph, NULL);
+}
+
+START_TEST(a_list_grows_in_a_loop) {
+  static const struct {
+    int64_t most;
+    bool late;
+  } cases[] = {{3, false}, {0, false}, {9, true}, {0, true}};
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    program p = list_program(cases[c].most, cases[c].late);
+    for (int top = 2; top < 5; top++) {
+      const float x[8] = {(float)top, -4, 0.5F, -1, 0, 0, -7, 1};
+      float y[8 * 9];
+      int64_t trips = cases[c].most ? cases[c].most : top;
+      if (cases[c].late && trips > 6 - top) trips = 6 - top;
+      ck_ok(run(&p, x, 2));
+      ck_assert_int_eq(fetch(&p, y), 8 * trips);
+      for (int i = 0; i < 8 * trips; i++) ck_assert_float_eq(y[i], x[i % 8] + (float)(i / 8 + 1));
+    }
+    end(&p);
+  }
+}
+END_TEST
+
+/* A branch whose one output is a sequence of f32. */
+static mica__text list_body(const char *name, const char *out, const char *const *nodes) {
+  mica__text body = wire_graph(nodes), attribute = {0}, tensor = {0}, element = {0}, list = {0}, type = {0}, port = {0};
+  wire_int(&tensor, 1, 1);
+  wire_inside(&element, 1, &tensor);
+  wire_inside(&list, 1, &element);
+  wire_inside(&type, 4, &list);
+  wire_text(&port, 1, out);
+  wire_inside(&port, 2, &type);
+  wire_inside(&body, WIRE_GRAPH_OUTPUT, &port);
+  wire_text(&attribute, 1, name);
+  wire_inside(&attribute, WIRE_ATTRIBUTE_GRAPH, &body);
+  return attribute;
+}
+
+/* y is what a branch put into a list, by a condition that is known or that comes from data. */
+START_TEST(a_branch_gives_a_list) {
+  for (int from_data = 0; from_data < 2; from_data++) {
+    mica__text graph =
+        graph_of((const char *[]){"ReduceMax x - > m", "Reshape m none > s", "Greater s zero > c", NULL});
+    mica__text branch = wire_node(from_data ? "If c > l" : "If yes > l"), at = wire_node("SequenceAt l one > y");
+    mica__text then = list_body("then_branch", "p", (const char *[]){"Neg x > n", "SequenceConstruct x n > p", NULL});
+    mica__text other =
+        list_body("else_branch", "q", (const char *[]){"Add x x > d", "SequenceConstruct x d > q", NULL});
+    mica__text none = wire_tensor("none", 7, (int64_t[]){0, -1}, "", 0);
+    mica__text one = wire_tensor("one", 7, scalar, &(int64_t){1}, 8),
+               on = wire_tensor("yes", 9, scalar, &(bool){true}, 1);
+    wire_inside(&branch, WIRE_NODE_ATTRIBUTE, &then);
+    wire_inside(&branch, WIRE_NODE_ATTRIBUTE, &other);
+    wire_inside(&graph, WIRE_GRAPH_NODE, &branch);
+    wire_inside(&graph, WIRE_GRAPH_NODE, &at);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &none);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &one);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &on);
+    add_scalar(&graph, "zero", 0);
+    program p = start(&graph, NULL);
+    for (int k = 0; k < 2; k++) {
+      const float x[4] = {k ? -3.0F : 3.0F, -1, -2, -0.5F};
+      float y[4];
+      ck_ok(run(&p, x, 1));
+      ck_assert_int_eq(fetch(&p, y), 4);
+      for (int i = 0; i < 4; i++) ck_assert_float_eq(y[i], from_data && k ? 2 * x[i] : -x[i]);
+    }
+    end(&p);
+  }
+}
+END_TEST
+
 /* The node finds the rows of x whose sum is above 0. */
 static mica__text compress_graph(const char *node) {
   mica__text graph = graph_of((const char *[]){"ReduceSum x last > s", "Greater s zero > m", NULL});
@@ -466,6 +571,8 @@ Suite *test_suite(void) {
   TCase *tests = tcase_create("onnx flow");
   tcase_add_test(tests, a_branch_is_lowered_when_it_is_first_taken);
   tcase_add_test(tests, a_loop_ends_by_data);
+  tcase_add_test(tests, a_list_grows_in_a_loop);
+  tcase_add_test(tests, a_branch_gives_a_list);
   tcase_add_test(tests, a_loop_of_ten_thousand_trips_takes_bounded_memory);
   tcase_add_test(tests, memory_is_steady_over_many_shapes);
   tcase_add_test(tests, large_integers_are_different);

@@ -18,21 +18,24 @@ const mica__onnx_graph *mica__flow_body(mica__lowering *l, const mica__onnx_node
 }
 
 static mica_status lower_in_scope(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
-                                  const mica_value *inputs, mica_value *outputs) {
+                                  const mica__lower_value *inputs, mica__lower_value *outputs) {
   const Onnx__GraphProto *graph = body->proto;
   for (size_t i = 0; i < graph->n_input; i++)
-    MICA_TRY(mica__scope_put(l, mica__onnx_text(graph->input[i]->name), (mica__lower_value){.value = inputs[i]}));
+    MICA_TRY(mica__scope_put(l, mica__onnx_text(graph->input[i]->name), inputs[i]));
   MICA_TRY(mica__scope_put_initials(l, graph));
   MICA_TRY(l->lower_nodes(l, body));
   for (size_t i = 0; !l->demands && i < graph->n_output; i++) {
-    outputs[i] = mica__scope_value(l, node, mica__onnx_text(graph->output[i]->name));
+    const char *name = mica__onnx_text(graph->output[i]->name);
+    const mica__lower_value *found = mica__scope_find(l, name);
+    outputs[i] = (mica__lower_value){.list = found ? found->list : NULL};
+    if (!outputs[i].list) outputs[i].value = mica__scope_value(l, node, name);
     MICA_TRY(l->status);
   }
   return MICA_OK;
 }
 
-mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
-                             const mica_value *inputs, size_t input_count, mica_value *outputs) {
+mica_status mica__flow_lower_any(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
+                                 const mica__lower_value *inputs, size_t input_count, mica__lower_value *outputs) {
   if (body->proto->n_input != input_count)
     return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs, and gets %zu values",
                             body->proto->n_input, input_count);
@@ -47,6 +50,28 @@ mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, con
   l->scope = outer;
   l->before = l->graph->count;
   return status;
+}
+
+mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
+                             const mica_value *inputs, size_t input_count, mica_value *outputs) {
+  const size_t count = body->proto->n_output;
+  mica__lower_value *in = mica__lower_room(l, input_count, sizeof *in), *out = mica__lower_room(l, count, sizeof *out);
+  if (!in || !out) return l->status;
+  for (size_t i = 0; i < input_count; i++) in[i].value = inputs[i];
+  MICA_TRY(mica__flow_lower_any(l, node, body, in, input_count, out));
+  for (size_t i = 0; !l->demands && i < count; i++) {
+    if (out[i].list) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output %zu of its body is a sequence", i);
+    outputs[i] = out[i].value;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__flow_give(mica__lowering *l, const mica__onnx_node *node, int32_t k, const mica__lower_value *value) {
+  if (!value->list)
+    mica__lower_result(l, node, k, value->value);
+  else if (mica__lower_wants(node, k))
+    MICA_TRY(mica__scope_put(l, node->outputs[k], (mica__lower_value){.list = value->list}));
+  return l->status;
 }
 
 static int64_t most_unrolled(const mica__lowering *l) {

@@ -133,10 +133,10 @@ MICA__LOWER(branch) {
   const mica__onnx_graph *body = mica__flow_body(l, node, on ? "then_branch" : "else_branch");
   if (!body) return MICA_OK;
   size_t count = body->proto->n_output;
-  mica_value *outputs = mica__lower_room(l, count, sizeof *outputs);
+  mica__lower_value *outputs = mica__lower_room(l, count, sizeof *outputs);
   if (!outputs) return MICA_E_NOMEM;
-  MICA_TRY(mica__flow_lower(l, node, body, NULL, 0, outputs));
+  MICA_TRY(mica__flow_lower_any(l, node, body, NULL, 0, outputs));
   for (int32_t k = 0; !l->demands && k < node->output_count && (size_t)k < count; k++)
-    mica__lower_result(l, node, k, outputs[k]);
+    MICA_TRY(mica__flow_give(l, node, k, &outputs[k]));
   return MICA_OK;
 }

@@ -62,8 +62,8 @@ static bool find_known(knowing *k, size_t index, size_t carried_count) {
   return is_known_name(k, mica__onnx_text(k->body->proto->output[index]->name));
 }
 
-bool mica__flow_is_known(mica__lowering *l, const mica__onnx_graph *body, size_t index, const mica_value *carried,
-                         size_t carried_count) {
+bool mica__flow_is_known(mica__lowering *l, const mica__onnx_graph *body, size_t index,
+                         const mica__lower_value *carried, size_t carried_count) {
   knowing k = {.l = l,
                .body = body,
                .nodes = calloc((size_t)body->count + 1, sizeof *k.nodes),
@@ -74,7 +74,7 @@ bool mica__flow_is_known(mica__lowering *l, const mica__onnx_graph *body, size_t
   if (status == MICA_OK) {
     k.carried[0] = k.carried[1] = true;
     for (size_t i = 0; i < carried_count; i++)
-      k.carried[2 + i] = carried[i].graph && mica__lower_is_known(l->graph, carried[i].id);
+      k.carried[2 + i] = carried[i].value.graph && mica__lower_is_known(l->graph, carried[i].value.id);
     known = find_known(&k, index, carried_count);
   }
   mica__name_table_free(&k.makers);

@@ -37,15 +37,20 @@ static mica_status add_live(const mica__trace *t, mica_value value, int32_t **id
   return MICA_OK;
 }
 
+/* A tensor, or what a sequence holds. */
+static mica_status add_any(const mica__trace *t, const mica__lower_value *value, int32_t **ids, size_t *count) {
+  MICA_TRY(add_live(t, value->value, ids, count));
+  for (int64_t i = 0; value->list && i < value->list->count; i++)
+    MICA_TRY(add_live(t, value->list->values[i], ids, count));
+  return MICA_OK;
+}
+
 static mica_status add_scope(const mica__trace *t, const mica__lower_scope *scope, const mica__name_table *reads,
                              int32_t **ids, size_t *count) {
   for (size_t e = 0; e < scope->names.size; e++) {
     const mica__name_entry *entry = &scope->names.entries[e];
     if (!entry->name || mica__name_table_find(reads, entry->name) < 0) continue;
-    const mica__lower_value *value = &scope->values[entry->number];
-    MICA_TRY(add_live(t, value->value, ids, count));
-    for (int64_t i = 0; value->list && i < value->list->count; i++)
-      MICA_TRY(add_live(t, value->list->values[i], ids, count));
+    MICA_TRY(add_any(t, &scope->values[entry->number], ids, count));
   }
   return MICA_OK;
 }
@@ -71,7 +76,7 @@ mica_status mica__trace_live(mica__trace *t, int32_t **ids, size_t *count) {
     if (status == MICA_OK) status = add_scope(t, scope, &reads, ids, count);
   }
   for (const mica__lower_held *held = t->l.held; status == MICA_OK && held; held = held->before)
-    for (size_t i = 0; status == MICA_OK && i < held->count; i++) status = add_live(t, held->values[i], ids, count);
+    for (size_t i = 0; status == MICA_OK && i < held->count; i++) status = add_any(t, &held->values[i], ids, count);
   mica__name_table_free(&reads);
   if (status == MICA_OK) return MICA_OK;
   free(*ids);

@@ -8,12 +8,26 @@
 typedef struct loop {
   const mica__onnx_graph *body;
   size_t carried, scans; /* values that go from trip to trip, and results that are collected */
-  mica_value *inputs, *outputs;
+  mica__lower_value *inputs, *outputs;
   mica_value **kept; /* by collected result, a value for each trip */
   size_t trips, capacity;
 } loop;
 
-static mica_status keep(mica__lowering *l, loop *s) {
+static bool is_list(const mica__lower_value *value) { return value->list != NULL; }
+
+static bool carries_list(const loop *s) {
+  for (size_t k = 0; k < s->carried; k++)
+    if (is_list(&s->inputs[2 + k])) return true;
+  return false;
+}
+
+static mica_status keep(mica__lowering *l, const mica__onnx_node *node, loop *s) {
+  for (size_t k = 0; k < s->carried; k++)
+    if (is_list(&s->inputs[2 + k]) != is_list(&s->outputs[1 + k]))
+      return mica__lower_fail(l, node, MICA_E_FORMAT, "value %zu is a sequence before a trip or after it alone", k);
+  for (size_t k = 0; k < s->scans; k++)
+    if (is_list(&s->outputs[1 + s->carried + k]))
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it collects sequences");
   if (s->trips == s->capacity) {
     size_t capacity = s->capacity ? 2 * s->capacity : 16;
     for (size_t k = 0; k < s->scans; k++) {
@@ -24,7 +38,7 @@ static mica_status keep(mica__lowering *l, loop *s) {
     }
     s->capacity = capacity;
   }
-  for (size_t k = 0; k < s->scans; k++) s->kept[k][s->trips] = s->outputs[1 + s->carried + k];
+  for (size_t k = 0; k < s->scans; k++) s->kept[k][s->trips] = s->outputs[1 + s->carried + k].value;
   s->trips++;
   return MICA_OK;
 }
@@ -43,8 +57,12 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, loop *s
   s->kept = mica__lower_room(l, s->scans, sizeof(mica_value *));
   if (!s->inputs || !s->outputs || !s->kept) return l->status;
   for (size_t k = 0; k < s->carried; k++) {
-    s->inputs[2 + k] = mica__lower_operand(l, node, 2 + (int32_t)k);
-    if (!s->inputs[2 + k].graph) return l->status;
+    mica__lower_value *value = &s->inputs[2 + k];
+    const char *name = node->inputs[2 + k];
+    const mica__lower_value *found = *name ? mica__scope_find(l, name) : NULL;
+    value->list = found ? found->list : NULL;
+    if (!value->list) value->value = mica__lower_operand(l, node, 2 + (int32_t)k);
+    if (!value->list && !value->value.graph) return l->status;
   }
   return MICA_OK;
 }
@@ -55,13 +73,14 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *
   for (int64_t trip = 0; on && (most < 0 || trip < most); trip++) {
     *whole = mica__flow_may_unroll(l, s->body, trip + 1);
     if (!*whole) return MICA_OK;
-    s->inputs[0] = mica__lower_integer_constant(l, &trip, 1, 0);
-    s->inputs[1] = mica_full(l->graph, MICA_BOOL, MICA_SCALAR, 1);
-    MICA_TRY(mica__flow_lower(l, node, s->body, s->inputs, 2 + s->carried, s->outputs));
+    s->inputs[0].value = mica__lower_integer_constant(l, &trip, 1, 0);
+    s->inputs[1].value = mica_full(l->graph, MICA_BOOL, MICA_SCALAR, 1);
+    MICA_TRY(mica__flow_lower_any(l, node, s->body, s->inputs, 2 + s->carried, s->outputs));
     if (l->demands) return MICA_OK;
-    MICA_TRY(keep(l, s));
+    MICA_TRY(keep(l, node, s));
     memcpy(&s->inputs[2], &s->outputs[1], s->carried * sizeof *s->inputs);
-    MICA_TRY(mica__lower_condition(l, node, s->outputs[0], "the condition of a further trip", &on));
+    if (is_list(&s->outputs[0])) return mica__lower_fail(l, node, MICA_E_FORMAT, "its condition is a sequence");
+    MICA_TRY(mica__lower_condition(l, node, s->outputs[0].value, "the condition of a further trip", &on));
     if (l->demands) return MICA_OK;
   }
   return MICA_OK;
@@ -80,7 +99,7 @@ static mica_status unroll_held(mica__lowering *l, const mica__onnx_node *node, l
 
 static mica_status give_unrolled(mica__lowering *l, const mica__onnx_node *node, const loop *s) {
   l->before = l->graph->count;
-  for (size_t k = 0; k < s->carried; k++) mica__lower_result(l, node, (int32_t)k, s->inputs[2 + k]);
+  for (size_t k = 0; k < s->carried; k++) MICA_TRY(mica__flow_give(l, node, (int32_t)k, &s->inputs[2 + k]));
   for (size_t k = 0; k < s->scans; k++)
     if (mica__lower_wants(node, (int32_t)(s->carried + k)))
       mica__lower_result(
@@ -89,9 +108,10 @@ static mica_status give_unrolled(mica__lowering *l, const mica__onnx_node *node,
   return l->status;
 }
 
-/* The host counts the trips. */
+/* The host counts the trips; not of a loop that carries a sequence, whose trips stand in the graph. */
 static mica_status call(mica__lowering *l, const mica__onnx_node *node, const loop *s, mica_value trips,
                         mica_value first, bool *done) {
+  if (carries_list(s)) return MICA_OK;
   const mica__loop_form form = {.body = s->body,
                                 .why = "the host counts its trips",
                                 .conditional = true,
@@ -100,8 +120,10 @@ static mica_status call(mica__lowering *l, const mica__onnx_node *node, const lo
                                 .most = -1,
                                 .trips = trips,
                                 .first = first};
-  mica_value results[MICA__LOOP_VALUES];
-  MICA_TRY(mica__loop_call(l, node, &form, &s->inputs[2], results, done));
+  mica_value results[MICA__LOOP_VALUES], *values = mica__lower_room(l, s->carried, sizeof *values);
+  if (!values) return l->status;
+  for (size_t k = 0; k < s->carried; k++) values[k] = s->inputs[2 + k].value;
+  MICA_TRY(mica__loop_call(l, node, &form, values, results, done));
   for (size_t k = 0; *done && k < s->carried + s->scans; k++) mica__lower_result(l, node, (int32_t)k, results[k]);
   return l->status;
 }
@@ -123,7 +145,7 @@ MICA__LOWER(loop) {
   if (!trips.graph && !condition.graph) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a loop without an end");
   bool known = is_absent_or_known(l, trips) && is_absent_or_known(l, condition) &&
                mica__flow_is_known(l, s.body, 0, &s.inputs[2], s.carried);
-  mica_value *begin_with = mica__lower_room(l, s.carried, sizeof *begin_with);
+  mica__lower_value *begin_with = mica__lower_room(l, s.carried, sizeof *begin_with);
   if (!begin_with) return l->status;
   memcpy(begin_with, &s.inputs[2], s.carried * sizeof *begin_with);
   if (l->trace && !known) MICA_TRY(call(l, node, &s, trips, condition, &done));

@@ -98,19 +98,21 @@ static mica_status call(mica__lowering *l, const mica__onnx_node *node, const sc
 static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
                           mica_value *results) {
   mica_value inputs[MOST_VALUES], outputs[MOST_VALUES];
+  mica__lower_value states[MOST_VALUES] = {0};
   MICA_TRY(count_trips(l, node, s, values));
   if (!mica__flow_may_unroll(l, s->body, s->trips)) {
     bool done = false;
     if (l->trace) MICA_TRY(call(l, node, s, values, results, &done));
     return done ? MICA_OK : mica__flow_too_long(l, node, s->body);
   }
-  mica__lower_held held = {l->held, inputs, s->states};
+  mica__lower_held held = {l->held, states, s->states};
   mica_value *kept = mica__lower_room(l, (size_t)s->trips * s->outputs, sizeof *kept);
   if (!kept) return l->status;
   memcpy(inputs, values, s->states * sizeof *inputs);
   for (int64_t t = 0; t < s->trips; t++) {
     for (size_t k = 0; k < s->inputs; k++)
       inputs[s->states + k] = slice_at(values[s->states + k], s->axis_in[k], s->back_in[k] ? s->trips - 1 - t : t);
+    for (size_t k = 0; k < s->states; k++) states[k].value = inputs[k];
     l->held = &held;
     mica_status status = mica__flow_lower(l, node, s->body, inputs, s->states + s->inputs, outputs);
     l->held = held.before;
