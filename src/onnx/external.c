@@ -11,50 +11,106 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Opens the component of a path of n bytes inside of a folder, and closes that. */
-static mica_status open_component(int *folder, const char *component, size_t n, bool last, const char *who,
-                                  const char *location) {
+#define MOST_FOLDERS 32
+#define MOST_LINKS 16
+
+/* A walk from the model's folder along a location and the links in it. The folders on the way stay open: ".." of a
+ * link goes back to one of these, and never above the first. */
+typedef struct walk {
+  const char *who, *location;
+  int at[MOST_FOLDERS + 1]; /* the model's folder, and those below it */
+  int depth, links;
+  char rest[4096]; /* what is still to be opened */
+  size_t plain;    /* how many of its last bytes are the location's own; those before are of links */
+} walk;
+
+static mica_status leaves(const walk *w) {
+  return mica__fail(MICA_E_FORMAT,
+                    "tensor '%s': external data in '%s', which is no name of a file inside of the model's folder",
+                    w->who, w->location);
+}
+
+/* Puts what the link `name` of the present folder stands for before the rest. */
+static mica_status follow(walk *w, const char *name) {
+  char target[sizeof w->rest];
+  const ssize_t n = readlinkat(w->at[w->depth], name, target, sizeof target - 1);
+  const size_t rest = strlen(w->rest);
+  if (n <= 0) return mica__fail(MICA_E_IO, "tensor '%s': external data in '%s': a link", w->who, w->location);
+  if (++w->links > MOST_LINKS || (size_t)n + 1 + rest >= sizeof w->rest)
+    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': too many links, or too long ones", w->who,
+                      w->location);
+  if (target[0] == '/')
+    return mica__fail(MICA_E_FORMAT,
+                      "tensor '%s': external data in '%s': '%s' is a link that leaves the model's folder", w->who,
+                      w->location, name);
+  memmove(w->rest + n + (rest > 0), w->rest, rest + 1);
+  memcpy(w->rest, target, (size_t)n);
+  if (rest) w->rest[n] = '/';
+  return MICA_OK;
+}
+
+/* Opens a folder or, as the last component, the file, which is then *file. */
+static mica_status enter(walk *w, const char *name, bool last, int *file) {
+  const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY);
+  const int opened = openat(w->at[w->depth], name, flags), failed = errno;
+  struct stat about;
+  if (opened < 0 && !fstatat(w->at[w->depth], name, &about, AT_SYMLINK_NOFOLLOW) && S_ISLNK(about.st_mode))
+    return follow(w, name);
+  if (opened < 0)
+    return mica__fail(failed == ENOENT    ? MICA_E_NOT_FOUND
+                      : failed == ENOTDIR ? MICA_E_FORMAT
+                                          : MICA_E_IO,
+                      "tensor '%s': external data in '%s': %s", w->who, w->location, strerror(failed));
+  if (last) {
+    *file = opened;
+  } else if (w->depth == MOST_FOLDERS) {
+    close(opened);
+    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': more than %d folders", w->who, w->location,
+                      MOST_FOLDERS);
+  } else {
+    w->at[++w->depth] = opened;
+  }
+  return MICA_OK;
+}
+
+/* The next component. "." and ".." are names in links alone. */
+static mica_status step(walk *w, int *file) {
   char name[256];
-  if (n == 0 || n >= sizeof name || (component[0] == '.' && (n == 1 || (n == 2 && component[1] == '.'))))
-    return mica__fail(MICA_E_FORMAT,
-                      "tensor '%s': external data in '%s', which is no name of a file inside of the model's folder",
-                      who, location);
-  memcpy(name, component, n);
+  const size_t rest = strlen(w->rest), n = strcspn(w->rest, "/");
+  const bool of_link = rest > w->plain, last = n == rest, here = n == 1 && w->rest[0] == '.';
+  const bool up = n == 2 && w->rest[0] == '.' && w->rest[1] == '.';
+  if (n >= sizeof name || (!of_link && (n == 0 || here || up)) || (last && (n == 0 || here || up))) return leaves(w);
+  memcpy(name, w->rest, n);
   name[n] = '\0';
-  int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY),
-      opened = openat(*folder, name, flags);
-  int failed = errno;
-  close(*folder);
-  *folder = opened;
-  if (opened >= 0) return MICA_OK;
-  if (failed == ELOOP || failed == EMLINK || (failed == ENOTDIR && !last))
-    return mica__fail(MICA_E_FORMAT,
-                      "tensor '%s': external data in '%s': '%s' is a link or no folder, and is not followed", who,
-                      location, name);
-  return mica__fail(failed == ENOENT ? MICA_E_NOT_FOUND : MICA_E_IO, "tensor '%s': external data in '%s': %s", who,
-                    location, strerror(failed));
+  memmove(w->rest, w->rest + n + !last, rest - n + last);
+  if (rest - n - !last < w->plain) w->plain = rest - n - !last;
+  if (up && w->depth == 0)
+    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': a link that leaves the model's folder",
+                      w->who, w->location);
+  if (up) close(w->at[w->depth--]);
+  return n == 0 || here || up ? MICA_OK : enter(w, name, last, file);
 }
 
 /* Opens a regular file of one name; *file is the caller's to close. */
 static mica_status open_inside(const char *folder, const char *who, const char *location, int *file) {
-  int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (at < 0) return mica__fail(MICA_E_IO, "the model's folder '%s': %s", folder, strerror(errno));
-  mica_status status = MICA_OK;
+  walk w = {.who = who, .location = location, .at = {open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)}};
+  struct stat about;
+  int opened = -1;
+  if (w.at[0] < 0) return mica__fail(MICA_E_IO, "the model's folder '%s': %s", folder, strerror(errno));
   const char *rest = location;
   while (!strncmp(rest, "./", 2)) rest += 2; /* the folder itself */
-  while (rest && status == MICA_OK) {
-    const char *slash = strchr(rest, '/');
-    status = open_component(&at, rest, slash ? (size_t)(slash - rest) : strlen(rest), !slash, who, location);
-    rest = slash ? slash + 1 : NULL;
-  }
-  struct stat about;
-  if (status == MICA_OK && (fstat(at, &about) || !S_ISREG(about.st_mode) || about.st_nlink != 1))
+  w.plain = strlen(rest);
+  mica_status status = w.plain < sizeof w.rest ? MICA_OK : leaves(&w);
+  if (status == MICA_OK) memcpy(w.rest, rest, w.plain + 1);
+  while (status == MICA_OK && opened < 0) status = step(&w, &opened);
+  while (w.depth >= 0) close(w.at[w.depth--]);
+  if (status == MICA_OK && (fstat(opened, &about) || !S_ISREG(about.st_mode) || about.st_nlink != 1))
     status = mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s', which is no regular file of one name", who,
                         location);
   if (status == MICA_OK)
-    *file = at;
-  else if (at >= 0)
-    close(at);
+    *file = opened;
+  else if (opened >= 0)
+    close(opened);
   return status;
 }
 

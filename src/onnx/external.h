@@ -1,5 +1,6 @@
 /* onnx/external.h: tensors that lie in files beside the model. A file's name is taken from the model, which nobody
- * trusts: only regular files inside of the model's folder are opened, component by component, and no links. */
+ * trusts: only regular files inside of the model's folder are opened, component by component. Links are followed as
+ * long as they stay inside; one that leaves is refused. */
 #ifndef MICA_ONNX_EXTERNAL_H
 #define MICA_ONNX_EXTERNAL_H
 

@@ -179,10 +179,14 @@ inside=$work/inside
 mkdir "$inside" "$inside/folder"
 head -c 32 /dev/zero >"$inside/w.bin"
 cp "$inside/w.bin" "$work/outside.bin"
-ln -s w.bin "$inside/link.bin"
+ln -s ../outside.bin "$inside/link.bin"
+ln -s w.bin "$inside/stays.bin"
 ln -s .. "$inside/up"
 mkfifo "$inside/fifo.bin"
 external w.bin 16 16 >"$inside/model.onnx"
+run run "$inside/model.onnx"
+ends 0 'y *' ''
+external stays.bin 16 16 >"$inside/model.onnx"
 run run "$inside/model.onnx"
 ends 0 'y *' ''
 while IFS='|' read -r location offset length reason; do
@@ -193,8 +197,8 @@ done <<'END'
 folder/../../outside.bin|0|16|, which is no name of a file inside of the model's folder
 /etc/passwd|0|16|, which is no name of a file inside of the model's folder
 none.bin|0|16|: No such file or directory
-link.bin|0|16|: 'link.bin' is a link or no folder, and is not followed
-up/outside.bin|0|16|: 'up' is a link or no folder, and is not followed
+link.bin|0|16|: a link that leaves the model's folder
+up/outside.bin|0|16|: a link that leaves the model's folder
 fifo.bin|0|16|, which is no regular file of one name
 folder|0|16|, which is no regular file of one name
 w.bin|20|16|, 16 bytes from 20 on, and the file has 32

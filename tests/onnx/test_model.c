@@ -7,6 +7,7 @@
 #include "support/wire.h"
 
 #include <mica/onnx.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -235,11 +236,49 @@ START_TEST(external_data_stay_inside) {
   ck_refused(run_external("w.bin", "0", "100"), MICA_E_FORMAT, "has 100 bytes of external data in 'w.bin'");
   ck_refused(run_external("deeper", NULL, NULL), MICA_E_FORMAT, "no regular file");
   (void)!symlink("../outside.bin", files_path("inside/link.bin"));
-  ck_refused(run_external("link.bin", NULL, NULL), MICA_E_FORMAT, "a link");
+  ck_refused(run_external("link.bin", NULL, NULL), MICA_E_FORMAT, "a link that leaves the model's folder");
   (void)!symlink("..", files_path("inside/up"));
-  ck_refused(run_external("up/outside.bin", NULL, NULL), MICA_E_FORMAT, "a link");
+  ck_refused(run_external("up/outside.bin", NULL, NULL), MICA_E_FORMAT, "a link that leaves the model's folder");
   (void)!link(files_path("outside.bin"), files_path("inside/hard.bin"));
   ck_refused(run_external("hard.bin", NULL, NULL), MICA_E_FORMAT, "no regular file of one name");
+}
+END_TEST
+
+/* Links, by what they stand for; their names are the location that is opened, or stand at its beginning. */
+START_TEST(links_that_stay_inside_are_followed) {
+  static const float weights[128] = {1};
+  static const struct {
+    const char *name, *target, *location, *why; /* NULL: it is opened */
+  } links[] = {
+      {"same.bin", "w.bin", "same.bin", NULL},
+      {"again.bin", "same.bin", "again.bin", NULL},
+      {"down.bin", "./deeper//w.bin", "./down.bin", NULL},
+      {"deeper/up.bin", "../w.bin", "deeper/up.bin", NULL},
+      {"folder", "deeper/", "folder/w.bin", NULL},
+      {"here", ".", "here/w.bin", NULL},
+      {"back", "deeper/..", "back/w.bin", NULL},
+      {"back", "deeper/..", "back", "no name of a file"},
+      {"deeper/away.bin", "../../outside.bin", "deeper/away.bin", "leaves the model's folder"},
+      {"root.bin", "/etc/passwd", "root.bin", "leaves the model's folder"},
+      {"loop.bin", "loop.bin", "loop.bin", "too many links"},
+      {"around.bin", "deeper/../../inside/w.bin", "around.bin", "leaves the model's folder"},
+      {"gone.bin", "nothing.bin", "gone.bin", "No such file"},
+      {"folder.bin", "deeper", "folder.bin", "no regular file"},
+  };
+  files_write("inside/w.bin", weights, sizeof weights);
+  files_write("inside/deeper/w.bin", weights, sizeof weights);
+  files_write("outside.bin", weights, sizeof weights);
+  for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+    char path[64];
+    snprintf(path, sizeof path, "inside/%s", links[i].name);
+    (void)unlink(files_path(path));
+    ck_assert_int_eq(symlink(links[i].target, files_path(path)), 0);
+    mica_status status = run_external(links[i].location, NULL, NULL);
+    ck_assert_msg((status == MICA_OK) == !links[i].why, "%s: %s", links[i].name, mica_error_message());
+    if (links[i].why) ck_assert_ptr_nonnull(strstr(mica_error_message(), links[i].why));
+  }
+  ck_refused(run_external("deeper/../w.bin", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
+  ck_refused(run_external("folder/../w.bin", NULL, NULL), MICA_E_FORMAT, "no name of a file inside");
 }
 END_TEST
 
@@ -285,6 +324,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, functions_that_call_themselves_are_refused);
   tcase_add_test(tests, tensors_that_cannot_be_are_refused);
   tcase_add_test(tests, external_data_stay_inside);
+  tcase_add_test(tests, links_that_stay_inside_are_followed);
   tcase_add_test(tests, the_first_error_is_told);
   suite_add_tcase(suite, tests);
   return suite;
