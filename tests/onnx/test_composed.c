@@ -59,6 +59,40 @@ START_TEST(a_letter_twice_takes_the_diagonal) {
 }
 END_TEST
 
+/* --- frames of a signal --- */
+
+/* A signal with and without an axis of one part. */
+START_TEST(frames_are_transformed) {
+  enum { ROWS = 2, LENGTH = 11, WIDTH = 5, STEP = 3, FRAMES = 3, HALF = 3 };
+  float x[ROWS * LENGTH], window[WIDTH], got[ROWS * FRAMES * HALF * 2];
+  const int64_t step = STEP, width = WIDTH;
+  for (int i = 0; i < ROWS * LENGTH; i++) x[i] = noise(i);
+  for (int i = 0; i < WIDTH; i++) window[i] = noise(i + 90);
+  for (int rank = 2; rank <= 3; rank++) {
+    mica__text graph = {0}, node = wire_node("STFT x s w l > y");
+    mica__text s = wire_tensor("s", INT64, (int64_t[]){-1}, &step, 8),
+               l = wire_tensor("l", INT64, (int64_t[]){-1}, &width, 8);
+    operand operands[] = {{"x", FLOAT, {ROWS, LENGTH, 1, -1}, x}, {"w", FLOAT, {WIDTH, -1}, window}, {0}};
+    operands[0].dims[rank] = -1;
+    wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &s);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &l);
+    run_graph(&graph, 17, operands, ROWS * FRAMES * HALF * 2, sizeof *got, got);
+    for (int i = 0; i < ROWS * FRAMES * HALF; i++) {
+      const int row = i / (FRAMES * HALF), frame = i / HALF % FRAMES, k = i % HALF;
+      double real = 0, imaginary = 0;
+      for (int t = 0; t < WIDTH; t++) {
+        const double value = (double)x[row * LENGTH + frame * STEP + t] * (double)window[t];
+        real += value * cos(2 * acos(-1) * k * t / WIDTH);
+        imaginary -= value * sin(2 * acos(-1) * k * t / WIDTH);
+      }
+      ck_assert_double_eq_tol((double)got[2 * i], real, 2e-6);
+      ck_assert_double_eq_tol((double)got[2 * i + 1], imaginary, 2e-6);
+    }
+  }
+}
+END_TEST
+
 /* --- gated units --- */
 
 START_TEST(the_gate_is_multiplied_by_its_sigmoid) {
@@ -163,6 +197,7 @@ Suite *test_suite(void) {
   TCase *tests = tcase_create("onnx composed");
   tcase_set_timeout(tests, 300);
   tcase_add_test(tests, a_letter_twice_takes_the_diagonal);
+  tcase_add_test(tests, frames_are_transformed);
   tcase_add_test(tests, the_gate_is_multiplied_by_its_sigmoid);
   tcase_add_test(tests, weights_of_integers_stand_for_numbers);
   suite_add_tcase(suite, tests);

@@ -142,13 +142,15 @@ MICA__LOWER(dft) {
   return give(l, node, y);
 }
 
-/* Frames of the signal (batch, n, 1 or 2), each times the window, transformed: (batch, frames, frequencies, 2). */
+/* Frames of the signal (batch, n, 1 or 2), each times the window, transformed: (batch, frames, frequencies, 2). As in
+ * onnxruntime, a signal (batch, n) is real. */
 MICA__LOWER(stft) {
   mica__integers step, length = {0};
   mica_value x = x_of(l, node), window = {0};
   if (mica__lower_has(l, node, 2)) window = mica__lower_operand(l, node, 2);
   if (!mica__lower_integers(l, node, 1, &step) || !mica__lower_integers(l, node, 3, &length) || !x.graph)
     return MICA_OK;
+  if (mica_value_shape(x).rank == 2) x = mica_unsqueeze(x, MICA_AXES(2));
   mica_shape s = mica_value_shape(x);
   int64_t width = length.count ? length.values[0] : window.graph ? mica_value_shape(window).dim[0] : 0;
   if (s.rank != 3 || step.count != 1 || step.values[0] < 1 || width < 1 || width > s.dim[1])
