@@ -93,6 +93,7 @@ typedef struct mica_foundation_rotary {
   double factor;           /* longer context divided by the original one */
   double original;         /* positions of the original context; 0: unknown */
   double attention_factor; /* YARN, LONGROPE: multiplies cosine and sine; 0: computed from factor */
+  bool exact_range;        /* YARN: the range of mixed pairs is not rounded to whole pairs */
   double beta_fast, beta_slow, mscale, mscale_all; /* YARN */
   double low_factor, high_factor;                  /* LLAMA3 */
   const double *short_factors, *long_factors;      /* LONGROPE: `count` numbers; each divides a frequency */

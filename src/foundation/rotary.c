@@ -70,6 +70,9 @@ static mica_status read_one(const mica__config_source *f, mica_foundation_info *
                                &r->beta_fast));
     MICA_TRY(mica__config_real(f, "beta_slow", IN_ROPE("beta_slow"), "rope.scaling.yarn_beta_slow", 1, 0, 1e6,
                                &r->beta_slow));
+    bool truncate = true;
+    MICA_TRY(mica__config_flag(f, IN_ROPE("truncate"), "", true, &truncate));
+    r->exact_range = !truncate;
     MICA_TRY(mica__config_real(f, "mscale", IN_ROPE("mscale"), "", 0, 0, 1e6, &r->mscale));
     MICA_TRY(mica__config_real(f, "mscale_all_dim", IN_ROPE("mscale_all_dim"), "", 0, 0, 1e6, &r->mscale_all));
   }

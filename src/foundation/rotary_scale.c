@@ -32,8 +32,10 @@ static double growth(double factor, double by) { return factor <= 1 ? 1 : 0.1 * 
 
 static double yarn(const scaling *s) {
   const mica_foundation_rotary *r = s->r;
-  const double first = fmax(floor(pair_of(s, r->beta_fast ? r->beta_fast : 32)), 0);
-  double last = fmin(ceil(pair_of(s, r->beta_slow ? r->beta_slow : 1)), (double)(2 * s->pairs - 1));
+  double first = pair_of(s, r->beta_fast ? r->beta_fast : 32), last = pair_of(s, r->beta_slow ? r->beta_slow : 1);
+  if (!r->exact_range) first = floor(first), last = ceil(last);
+  first = fmax(first, 0);
+  last = fmin(last, (double)(2 * s->pairs - 1));
   if (first == last) last += 0.001;
   for (int64_t i = 0; i < s->pairs; i++) {
     const double ramp = fmin(fmax(((double)i - first) / (last - first), 0), 1);
