@@ -1,6 +1,6 @@
-/* A stage of a pipeline. Its forward session computes what goes to the next stage. Its backward session computes the
- * layers again, from the input that was kept: the loss of an inner stage is sum(y dy), whose gradient is what dy says,
- * so that gradients and optimiser work as in any network. */
+/* A stage of a pipeline. Its forward session computes the values for the next stage. Its backward session recomputes
+ * the layers from the kept input. The loss of an inner stage is sum(y dy), whose gradient with respect to y is dy, so
+ * gradients and optimiser work as in any network. */
 #include "dist/pipeline.h"
 
 #include "base/clock.h"
@@ -21,15 +21,15 @@ struct mica_pipeline {
   mica_pipeline_config config;
   mica_engine *engine;
   mica_queue *queue;
-  int32_t stage, stages, first, behind; /* layers from first to behind - 1 */
+  int32_t stage, stages, first, behind; /* layers first to behind - 1 */
   mica__type x, y;
-  mica__link before;      /* what stages before hold */
+  mica__link before;      /* content of the stages before */
   half forward, backward; /* the last stage has no forward half */
   mica_stage *stage_of;
   mica_tensor *first_x, *target, *rate; /* of the first stage; of the last */
   bool learns;                          /* the stage has weights */
   int64_t runs;                         /* backward passes, which the network's step counts */
-  const char *inputs, *targets;         /* of the step in hand */
+  const char *inputs, *targets;         /* of the current step */
   double loss, seconds;
 };
 
@@ -43,8 +43,8 @@ static mica_status status_of(const mica_graph *graph) {
   return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
 }
 
-/* The stage's layers of x. Random numbers depend on how many values a graph has; values that nothing reads stand for
- * the layers before, so that both halves draw what one process would. */
+/* Builds the stage's layers on x. Random numbers depend on the number of values in a graph. Unused values stand for
+ * earlier layers, so that both halves draw the same numbers as one process. */
 static mica_status begin_half(mica_pipeline *p, half *h, mica_value *x, mica_value *y) {
   const mica_chain *chain = &p->config.chain;
   MICA_TRY(mica_graph_create(&h->graph));
@@ -59,7 +59,7 @@ static mica_status begin_half(mica_pipeline *p, half *h, mica_value *x, mica_val
   return status_of(h->graph);
 }
 
-/* Sums, so that a stage's loss is f32 whatever its values are. */
+/* Sums in f32, so that a stage's loss is f32 whatever its values are. */
 static mica_value product_sum(mica_value y, mica_value dy) {
   mica_value both = mica_mul(mica_cast(y, MICA_F32), mica_cast(dy, MICA_F32));
   return mica_sum(both, MICA_ALL_AXES, false);
@@ -93,7 +93,7 @@ static mica_status make_backward(mica_pipeline *p) {
   return mica_nn_initialise(h->nn, h->session);
 }
 
-/* The parameters are the backward half's, but for what a pass changes (statistics) and the number of the step, which
+/* Uses the backward half's parameters, except those that a pass changes (statistics), and the number of the step, which
  * runs ahead here. */
 static mica_status make_forward(mica_pipeline *p) {
   half *h = &p->forward;
@@ -174,7 +174,7 @@ static mica_status check(const mica_pipeline_config *c) {
   return MICA_OK;
 }
 
-/* The stage's layers, and what goes in and out. */
+/* Takes the stage's layers, and the types of its input and output. */
 static mica_status take_layers(mica_pipeline *p) {
   const int32_t layers = p->config.chain.layers;
   mica__link *links = calloc((size_t)layers + 1, sizeof *links);
@@ -282,7 +282,7 @@ mica_status mica_pipeline_step(mica_pipeline *p, const void *inputs, const void 
   return status;
 }
 
-/* --- what it is --- */
+/* --- queries --- */
 
 mica_pipeline_stats mica_pipeline_stats_of(const mica_pipeline *p) {
   mica_pipeline_stats stats = mica_stage_stats_of(p->stage_of);

@@ -1,4 +1,4 @@
-/* dist/pipeline.h: what the files of a pipeline share. */
+/* dist/pipeline.h: shared by the files of a pipeline. */
 #ifndef MICA_DIST_PIPELINE_H
 #define MICA_DIST_PIPELINE_H
 
@@ -6,8 +6,8 @@
 
 #include <mica/parallel.h>
 
-/* What stands before a layer of a chain, where one graph holds all of it: the type of the layer's operand, how many
- * dropouts and values, whether there is a step; and the layer's operations. */
+/* State before a layer of a chain, if one graph held the whole chain: type of the layer's operand, numbers of dropouts
+ * and values, whether there is a step; and the layer's operations. */
 typedef struct mica__link {
   mica__type type;
   uint64_t draws;
@@ -16,9 +16,9 @@ typedef struct mica__link {
   double cost;
 } mica__link;
 
-/* Fills layers + 1 links; the last one stands before the loss. */
+/* Fills layers + 1 links; the last one is before the loss. */
 mica_status mica__chain_measure(const mica_pipeline_config *config, mica__link *links);
-/* Fills cuts, stages + 1 of them, so that the dearest stage is as cheap as it can be. */
+/* Fills stages + 1 cuts, so that the most expensive stage is as cheap as possible. */
 mica_status mica__chain_cut(const mica__link *links, int32_t layers, int32_t stages, int32_t *cuts);
 
 mica_communicator *mica__pipeline_communicator(const mica_pipeline *pipeline);

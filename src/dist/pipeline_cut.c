@@ -1,4 +1,4 @@
-/* Where a chain of layers is cut into stages, and the order of a stage's passes. */
+/* Cuts a chain of layers into stages, and orders the passes of a stage. */
 #include "base/error.h"
 #include "dist/pipeline.h"
 #include "ir/cut.h"
@@ -22,7 +22,7 @@ mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages,
   if (stages < 1 || stage < 0 || stage >= stages || micro_batches < 1 || !order)
     return mica__fail(MICA_E_INVALID, "a pipeline's order: stage %d of %d with %d micro-batches", (int)stage,
                       (int)stages, (int)micro_batches);
-  /* Forward passes ahead of the backward ones. */
+  /* Number of forward passes before the first backward pass. */
   int32_t ahead = schedule == MICA_PIPELINE_SCHEDULE_GPIPE ? micro_batches : stages - stage;
   if (ahead > micro_batches) ahead = micro_batches;
   int32_t forward = 0, backward = 0;

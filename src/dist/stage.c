@@ -1,5 +1,5 @@
-/* What goes between the stages of a pipeline, and when: values to the next one, their gradients to the one before. A
- * value's shape goes before it, so that batches may differ. */
+/* Transfers between the stages of a pipeline: values to the next one, gradients to the previous one. The shape of a
+ * value is sent first, so that batches may differ. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -9,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages that are on their way at once, each from a buffer of its own. */
+/* Messages in flight at once; each has its own buffer. */
 #define IN_FLIGHT 2
 
 typedef struct message {
   mica_shape shape;
   void *data;
   size_t room;
-  void *requests[2]; /* of the shape, of the data */
+  void *requests[2]; /* for the shape, and for the data */
 } message;
 
 typedef struct direction {
   int32_t channel;
-  int64_t sent; /* messages so far */
+  int64_t sent; /* number of messages so far */
   message messages[IN_FLIGHT];
 } direction;
 
@@ -30,9 +30,9 @@ struct mica_stage {
   mica_engine *engine;
   mica_queue *queue;
   int32_t stage, stages;
-  int32_t *order, slots; /* of the passes; inputs that are kept at once */
-  mica_tensor **inputs;  /* one a slot */
-  mica_shape *sent;      /* the shapes of what went on, one a slot */
+  int32_t *order, slots; /* order of the passes; number of inputs kept at once */
+  mica_tensor **inputs;  /* one per slot */
+  mica_shape *sent;      /* shapes of sent values, one per slot */
   mica_tensor *dy;
   direction values, gradients;
   message received;
@@ -132,7 +132,7 @@ static mica_status receive_bytes(mica_stage *s, int32_t channel, int32_t from, v
   return status;
 }
 
-/* Receives what another stage sends, into a tensor that is made anew where its shape was another. */
+/* Receives a tensor from another stage; makes it anew if its shape has changed. */
 static mica_status receive(mica_stage *s, int32_t channel, int32_t stage, mica_dtype dtype, mica_tensor **tensor) {
   mica_shape shape;
   MICA_TRY(receive_bytes(s, channel, rank_of(s, stage), &shape, sizeof shape));
@@ -169,7 +169,7 @@ static mica_status wait_for_sends(mica_stage *s) {
   return status;
 }
 
-/* Downloads the tensor, and lets it go. */
+/* Downloads the tensor and sends it. */
 static mica_status send(mica_stage *s, direction *d, const mica_tensor *tensor, int32_t stage) {
   message *m = &d->messages[d->sent++ % IN_FLIGHT];
   mica_communicator *c = s->config.communicator;
@@ -230,7 +230,7 @@ mica_status mica_stage_run(mica_stage *s) {
   mica_status status = run_step(s);
   s->stats.seconds += mica__clock() - from;
   if (status == MICA_OK) return MICA_OK;
-  /* The others would wait for what this stage does not send; its own requests end by it. */
+  /* Other stages would wait for this one; this also ends its own requests. */
   char *sentence = mica__strdup(mica_error_message());
   mica_communicator_abort(s->config.communicator, sentence ? sentence : "");
   (void)wait_for_sends(s);

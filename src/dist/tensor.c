@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A weight that is divided along an axis; units, where the layer has them, are the whole's. */
+/* A weight that is divided along an axis. units, if the layer has them, are the whole's. */
 typedef struct division {
   char *name; /* own_name */
   int32_t axis;
@@ -44,7 +44,7 @@ static const division *find(const mica_parallel *p, const char *name) {
   return NULL;
 }
 
-/* Notes that the network's parameter number `index` is divided. A network for tests has the same names once more. */
+/* Records that the network's parameter number `index` is divided. A network for tests repeats the names. */
 static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, index);
   if (!info || find(p, info->own_name)) return;
@@ -58,7 +58,7 @@ static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   p->list[p->count++] = (division){name, axis};
 }
 
-/* Records that there is no network, or no ranks. */
+/* Records an error if network or ranks are missing. */
 static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *kind, mica_value x) {
   char text[64];
   if (p && nn) return mica_value_is_null(x);
@@ -67,7 +67,7 @@ static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *ki
   return true;
 }
 
-/* Records that the ranks do not divide a count. */
+/* Records an error if the ranks do not divide a count. */
 static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, const char *what, int64_t count) {
   char text[256];
   if (count > 0 && count % p->communicator->ranks == 0) return false;
@@ -77,7 +77,7 @@ static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, con
   return true;
 }
 
-/* The columns of x that has entered. */
+/* Divided columns of an x from mica_parallel_enter. */
 static mica_value columns(mica_parallel *p, mica_nn *nn, const char *name, mica_value x, int64_t units,
                           const mica_dense_config *config) {
   const size_t first = mica_nn_parameter_count(nn);
@@ -133,7 +133,7 @@ mica_value mica_parallel_attention(mica_parallel *p, mica_nn *nn, const char *na
   return y;
 }
 
-/* --- whole weights and parts of them --- */
+/* --- whole weights and their parts --- */
 
 static mica_shape whole_shape(const mica_parallel *p, const mica_nn_parameter_info *info) {
   mica_shape shape = mica_value_shape(info->value);
@@ -150,7 +150,7 @@ static void copy_block(const mica_parallel *p, const division *d, mica_shape par
   mica__division_copy(&how, part, size, ranks, rank, whole, own, back);
 }
 
-/* Uploads what is the rank's of a whole tensor. */
+/* Uploads the rank's part of a whole tensor. */
 static mica_status take(const mica_parallel *p, const mica_nn_parameter_info *info, mica_session *session,
                         char *whole) {
   mica_tensor *tensor = mica_session_parameter(session, info->name);
@@ -167,7 +167,7 @@ static mica_status take(const mica_parallel *p, const mica_nn_parameter_info *in
   return status;
 }
 
-/* The engine of a session that has any parameter. */
+/* Engine of a session with at least one parameter. */
 static mica_engine *engine_of(const mica_nn *nn, mica_session *session) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     mica_tensor *tensor = mica_session_parameter(session, mica_nn_parameter_at(nn, i)->name);
@@ -176,7 +176,7 @@ static mica_engine *engine_of(const mica_nn *nn, mica_session *session) {
   return NULL;
 }
 
-/* One whole parameter at a time, in a graph of its own: initial values depend on seed, name and shape alone. */
+/* Builds one whole parameter at a time in its own graph; initial values only depend on seed, name and shape. */
 static mica_status initialise_one(const mica_parallel *p, const mica_nn_parameter_info *info, mica_session *session,
                                   mica_engine *engine, uint64_t seed) {
   mica_graph *graph = NULL;
@@ -219,7 +219,7 @@ mica_status mica_parallel_initialise(mica_parallel *p, const mica_nn *nn, mica_s
 static mica_status load(mica_parallel *p, const mica_nn *nn, mica_session *session, const char *path,
                         const mica_safetensors *file) {
   char want[MICA_SHAPE_TEXT], is[MICA_SHAPE_TEXT];
-  /* Nothing is loaded of a file that does not fit. */
+  /* Loads nothing from a file that does not match. */
   for (int pass = 0; pass < 2; pass++)
     for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
       const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
@@ -245,7 +245,7 @@ mica_status mica_parallel_load(mica_parallel *p, const mica_nn *nn, mica_session
   return status;
 }
 
-/* Rank 0: makes a tensor of its own parts the whole one, from the parts of all ranks. */
+/* Rank 0: assembles a whole tensor from the parts of all ranks. */
 static mica_status join(const mica_parallel *p, const mica__weights *ranks, const mica__weight_part *own,
                         mica__weights *whole) {
   const division *d = find(p, own->head.name);

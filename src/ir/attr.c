@@ -63,7 +63,7 @@ bool mica__attrs_equal(const mica__attr_list *list, const void *a, const void *b
   for (int32_t i = 0; list && i < list->count; i++) {
     const mica__attr *attr = &list->rows[i];
     const void *x = field(attr, a), *y = field(attr, b);
-    /* A shape has bytes between its fields. */
+    /* A shape has padding bytes between its fields. */
     if (attr->kind == MICA__ATTR_SHAPE ? !mica_shape_equal(*(const mica_shape *)x, *(const mica_shape *)y)
                                        : memcmp(x, y, field_bytes[attr->kind]) != 0)
       return false;
@@ -101,7 +101,7 @@ double mica__attr_number(const mica__attr *attr, const void *attrs) {
 
 /* --- as text --- */
 
-/* How many elements of a list mean something. */
+/* Number of elements of a list that are in use. */
 static int32_t list_count(const mica__attr *attr, int32_t rank) {
   return attr->kind == MICA__ATTR_PER_AXIS ? rank : rank > 2 ? rank - 2 : 0;
 }

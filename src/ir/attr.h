@@ -1,5 +1,6 @@
-/* ir/attr.h: attributes of ops: a struct with a field for each, made of a table that also says kind, default and
- * meaning. The op's own code reads the struct; whoever shows, compares or copies attributes of any op reads the table.
+/* ir/attr.h: attributes of ops. An op has a struct with one field per attribute, generated from a table that also gives
+ * kind, default and meaning. The op's code reads the struct; code that shows, compares or copies attributes of any op
+ * reads the table.
  *
  *   #define SLICE_ATTRS(X, S)                                          \
  *     X(S, PER_AXIS, start, 0, "first element along the axis")         \
@@ -7,7 +8,7 @@
  *   MICA__ATTR_STRUCT(slice, SLICE_ATTRS);                    the type mica__slice_attrs
  *   static MICA__ATTR_TABLE(slice, SLICE_ATTRS);              the table mica__slice_attr_list, for mica__op.attrs
  *
- * A row may end in further fields of mica__attr: the names of an ENUM. */
+ * A row may end in further fields of mica__attr, such as the names of an ENUM. */
 #ifndef MICA_IR_ATTR_H
 #define MICA_IR_ATTR_H
 
@@ -18,20 +19,21 @@
 #include <mica/shape.h>
 #include <stddef.h>
 
-/* Axes 2 to 4 of images, at most. */
+/* At most axes 2 to 4 of images. */
 #define MICA__MAX_SPATIAL 3
 
-/* MICA__ATTR_<kind>, and what the struct's field is. */
+/* MICA__ATTR_<kind>, and the type of the struct's field. */
 #define MICA__ATTR_INT_FIELD(name) int64_t name;
 #define MICA__ATTR_BOOL_FIELD(name) bool name;
 #define MICA__ATTR_REAL_FIELD(name) double name;
 #define MICA__ATTR_ENUM_FIELD(name) int32_t name;
 #define MICA__ATTR_DTYPE_FIELD(name) mica_dtype name;
-#define MICA__ATTR_AXES_FIELD(name) uint32_t name;                      /* bit k: axis k */
-#define MICA__ATTR_PER_AXIS_FIELD(name) int64_t name[MICA_MAX_RANK];    /* one for each axis of operand 0 */
-#define MICA__ATTR_SPATIAL_FIELD(name) int64_t name[MICA__MAX_SPATIAL]; /* one for each axis of operand 0 but two */
+#define MICA__ATTR_AXES_FIELD(name) uint32_t name;                   /* bit k: axis k */
+#define MICA__ATTR_PER_AXIS_FIELD(name) int64_t name[MICA_MAX_RANK]; /* one per axis of operand 0 */
+/* one per axis of operand 0 except the first two */
+#define MICA__ATTR_SPATIAL_FIELD(name) int64_t name[MICA__MAX_SPATIAL];
 #define MICA__ATTR_SHAPE_FIELD(name) mica_shape name;
-#define MICA__ATTR_POINTER_FIELD(name) const void *name; /* what it points to outlives every graph that has it */
+#define MICA__ATTR_POINTER_FIELD(name) const void *name; /* must outlive every graph that has it */
 typedef enum mica__attr_kind {
   MICA__ATTR_INT,
   MICA__ATTR_BOOL,
@@ -49,9 +51,9 @@ typedef struct mica__attr {
   const char *name;
   mica__attr_kind kind;
   size_t offset;   /* in the struct */
-  double standard; /* the default, of a list that of each element; of a SHAPE always the empty one, of a POINTER NULL */
+  double standard; /* default, for a list of each element; a SHAPE defaults to the empty one, a POINTER to NULL */
   const char *doc;
-  const char *const *names; /* of the values of an ENUM, which begin at 0 */
+  const char *const *names; /* of the values of an ENUM, from 0 */
 } mica__attr;
 
 typedef struct mica__attr_list {
@@ -60,7 +62,7 @@ typedef struct mica__attr_list {
   size_t bytes; /* of the struct */
 } mica__attr_list;
 
-/* The largest struct that an op may have. */
+/* Maximum size of an attribute struct. */
 #define MICA__ATTRS_MOST 256
 
 #define MICA__ATTR_FIELD(owner, kind, name, ...) MICA__ATTR_##kind##_FIELD(name)
@@ -77,21 +79,21 @@ typedef struct mica__attr_list {
       .count = sizeof((const mica__attr[]){list(MICA__ATTR_ROW, label)}) / sizeof(mica__attr),                         \
       .bytes = sizeof(mica__##label##_attrs)}
 
-/* In what follows a list may be NULL, for an op without attributes, and attributes are NULL then. */
+/* Below, a list may be NULL for an op without attributes; attributes are NULL then. */
 
-/* *out is a copy of the attributes on the heap, the defaults where attrs is NULL; free() it. */
+/* *out is an allocated copy of the attributes, or of the defaults if attrs is NULL; free() it. */
 mica_status mica__attrs_copy(const mica__attr_list *list, const void *attrs, void **out);
 void mica__attrs_set_defaults(const mica__attr_list *list, void *attrs);
 
-/* Equality is that of bytes: a NaN equals itself, 0 differs from -0, a pointer equals the same address alone. */
+/* Compares bytes: NaN equals itself, 0 differs from -0, and pointers are equal only for equal addresses. */
 bool mica__attrs_equal(const mica__attr_list *list, const void *a, const void *b);
 mica__hash mica__attrs_hash(mica__hash seed, const mica__attr_list *list, const void *attrs);
 
-/* Adds "(stride=[2, 2], pad=[1, 1])" without what is as by default; nothing where everything is. A pointer is "set".
- * rank is that of operand 0, which says how long lists are. */
+/* Adds "(stride=[2, 2], pad=[1, 1])" without default values; nothing if all are defaults. A pointer is shown as "set".
+ * rank is the rank of operand 0, which gives the lengths of lists. */
 void mica__attrs_format(mica__text *text, const mica__attr_list *list, const void *attrs, int32_t rank);
 
-/* The row of that name, of n bytes; NULL for none. */
+/* The row with this name of n bytes; NULL if it does not exist. */
 const mica__attr *mica__attr_find(const mica__attr_list *list, const char *name, size_t n);
 /* A number, truth value, dtype or entry of an enumeration, as a double. */
 double mica__attr_number(const mica__attr *attr, const void *attrs);

@@ -84,7 +84,7 @@ double mica__graph_single_flops(const mica_graph *graph, int32_t id, const mica_
 
 double mica__graph_flops(const mica_graph *graph, int32_t id) { return mica__graph_single_flops(graph, id, NULL); }
 
-/* The types of one node's results from those of its operands. */
+/* Infers the types of a node's results from the types of its operands. */
 static mica_status infer_single(const mica_graph *graph, int32_t id, mica__type *types) {
   const mica__node *node = mica__graph_node(graph, id);
   mica__type *to = &types[id - 1], out[MICA__MAX_RESULTS];
@@ -112,7 +112,7 @@ mica_status mica__graph_single_types(const mica_graph *graph, mica__type *types)
 
 static bool is_of_its_graph(mica_value value) { return value.graph && value.id >= 1 && value.id <= value.graph->count; }
 
-/* The node behind a value that a caller gave; NULL when it is none. */
+/* The node of a value given by the caller; NULL if the value is invalid. */
 static mica__node *node_of(mica_value value) {
   return is_of_its_graph(value) ? mica__graph_node(value.graph, value.id) : NULL;
 }
@@ -140,7 +140,7 @@ mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char
   return mica__graph_fail_with(graph, status);
 }
 
-/* The graph that the inputs share. false when one is null or foreign: then the error is recorded. */
+/* The graph that all inputs belong to. False if an input is null or belongs to another graph; the error is recorded. */
 static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t input_count, mica_graph **out) {
   mica_graph *graph = NULL;
   for (int32_t i = 0; i < input_count && !graph; i++) graph = inputs[i].graph;
@@ -176,7 +176,7 @@ mica_value mica__graph_result(mica_value node, int32_t k) {
   return node;
 }
 
-/* An entry with its inputs; false when memory is short. */
+/* Makes an entry with its inputs. False if memory is short. */
 static bool make_entry(const mica__op *op, const int32_t *inputs, int32_t input_count, mica__type type,
                        mica__node *entry) {
   *entry = (mica__node){.op = op, .input_count = input_count, .type = type};
@@ -210,7 +210,7 @@ int32_t mica__graph_put(mica_graph *graph, const mica__op *op, const int32_t *in
   return id;
 }
 
-/* Infers the types of a node whose inputs are in order, and adds it. */
+/* Infers the types of a node with valid inputs, and adds it. */
 static mica_value add_inferred(mica_graph *graph, const mica__op *op, const mica_value *inputs, int32_t input_count,
                                const void *given) {
   mica_value value = null_value;
@@ -253,7 +253,7 @@ mica_value mica__graph_add_present(const mica__op *op, const mica_value *operand
                             (int)op->max_inputs);
   for (int32_t k = 0; k < count; k++) {
     if (!operands[k].graph && k >= op->min_inputs) continue;
-    dense[used++] = operands[k]; /* a null one among the first is named below */
+    dense[used++] = operands[k]; /* a null required operand is reported below */
     present |= (int64_t)1 << k;
   }
   *(int64_t *)attrs = present;
@@ -325,7 +325,7 @@ mica_value mica_checkpoint(mica_value value) {
   mica__node *node = node_of(value);
   if (!value.graph) return null_value;
   if (!node) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_checkpoint: no value of its graph");
-  /* A node is kept with all of its results. */
+  /* A node is kept with all its results. */
   node -= node->result;
   for (int32_t r = 0; r < mica__node_results(node); r++) node[r].checkpoint = true;
   return value;

@@ -1,9 +1,9 @@
-/* Types of results: what all ops have in common is here, dtypes as op->dtypes declares them. */
+/* Infers types of results. The part common to all ops is here: dtypes as declared by op->dtypes. */
 #include "ir/graph.h"
 
 #include <string.h>
 
-/* The letters of op->dtypes that stand for a set. */
+/* Letters of op->dtypes that represent a set. */
 static const struct {
   char letter;
   uint32_t kinds;
@@ -37,12 +37,12 @@ int32_t mica__present_index(int64_t present, int32_t k) {
   return before;
 }
 
-/* The inputs of a node by the number of the operand. */
+/* Inputs of a node by operand number. */
 typedef struct operands {
   const mica__type *inputs;
-  int32_t count;   /* of operands, absent ones included */
+  int32_t count;   /* number of operands, including absent ones */
   bool sparse;     /* some may be absent */
-  int64_t present; /* where sparse: bit k where operand k is there */
+  int64_t present; /* if sparse: bit k tells whether operand k exists */
 } operands;
 
 static mica_status find_operands(const mica__op *op, const mica__type *inputs, int32_t input_count, const void *attrs,
@@ -59,7 +59,7 @@ static mica_status find_operands(const mica__op *op, const mica__type *inputs, i
   return MICA_OK;
 }
 
-/* Operand k; NULL where it is absent. */
+/* Operand k; NULL if it is absent. */
 static const mica__type *operand(const operands *all, int32_t k) {
   int32_t index = all->sparse ? mica__present_index(all->present, k) : k;
   return index < 0 ? NULL : &all->inputs[index];
@@ -69,7 +69,7 @@ static mica_status check_operands(const char *dtypes, size_t letters, const oper
   for (int32_t i = 0; i < all->count; i++) {
     const mica__type *own = operand(all, i);
     if (!own) continue;
-    /* The last letter stands for all further operands. */
+    /* The last letter applies to all further operands. */
     char letter = dtypes[(size_t)i < letters ? (size_t)i : letters - 1];
     const char *text = NULL;
     const mica__type *like = is_digit(letter) ? operand(all, letter - '0') : NULL;
@@ -82,7 +82,7 @@ static mica_status check_operands(const char *dtypes, size_t letters, const oper
   return MICA_OK;
 }
 
-/* The dtypes that op->dtypes declares for the results. */
+/* Sets the dtypes of results as declared by op->dtypes. */
 static void set_dtypes(const char *gives, const operands *all, mica__type *out) {
   for (int32_t r = 0; gives[r]; r++)
     out[r].dtype = gives[r] == 'b'   ? MICA_BOOL
