@@ -32,7 +32,8 @@ static double growth(double factor, double by) { return factor <= 1 ? 1 : 0.1 * 
 
 static double yarn(const scaling *s) {
   const mica_foundation_rotary *r = s->r;
-  double first = pair_of(s, r->beta_fast ? r->beta_fast : 32), last = pair_of(s, r->beta_slow ? r->beta_slow : 1);
+  double first = pair_of(s, r->beta_fast != 0 ? r->beta_fast : 32),
+         last = pair_of(s, r->beta_slow != 0 ? r->beta_slow : 1);
   if (!r->exact_range) first = floor(first), last = ceil(last);
   first = fmax(first, 0);
   last = fmin(last, (double)(2 * s->pairs - 1));
@@ -41,8 +42,9 @@ static double yarn(const scaling *s) {
     const double ramp = fmin(fmax(((double)i - first) / (last - first), 0), 1);
     s->factors[i] = 1 / (ramp / r->factor + 1 - ramp);
   }
-  const double own = r->mscale && r->mscale_all ? growth(r->factor, r->mscale) / growth(r->factor, r->mscale_all)
-                                                : growth(r->factor, 1);
+  const double own = r->mscale != 0 && r->mscale_all != 0
+                         ? growth(r->factor, r->mscale) / growth(r->factor, r->mscale_all)
+                         : growth(r->factor, 1);
   if (r->attention_factor == 0) return own;
   /* A GGUF file's number comes on top. */
   return mica_weights_gguf(s->model->weights) ? own * r->attention_factor : r->attention_factor;

@@ -74,7 +74,7 @@ static mica_status check_file(const char *path) {
   MICA_TRY(status);
   if (within && slash)
     return mica__fail(MICA_E_INVALID, "%s is a file of the run in %.*s: name that folder", path,
-                      (int)(slash - path ? slash - path : 1), path);
+                      slash > path ? (int)(slash - path) : 1, path);
   if (within) return mica__fail(MICA_E_INVALID, "%s is a file of the run in this folder: name the folder, as .", path);
   if (!strcmp(name, MICA__NETWORK_FILE)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "%s is no model to open: name the folder of a run, or a model that was exported",

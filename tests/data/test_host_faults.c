@@ -10,12 +10,11 @@
 
 #include <mica/data.h>
 #include <mica/io.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #if MICA_WITH_JPEG
-#include <stdio.h>
-
 #include <jpeglib.h>
 #endif
 

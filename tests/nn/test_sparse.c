@@ -151,8 +151,6 @@ START_TEST(samples) {
       same += i >= POSITIVES * SAMPLES && got[i] == got[i - POSITIVES * SAMPLES];
     }
     ck_assert_int_lt(same, RUNS * POSITIVES * SAMPLES / 2); /* another step, other ids */
-    double total = 0;
-    for (int i = FIRST; i < IDS; i++) total += pow(popularity[i], 0.75);
     for (int i = FIRST; i < IDS && !popular; i++) {
       const double mean = (double)RUNS * POSITIVES * SAMPLES / (IDS - FIRST);
       ck_assert_msg(fabs(count[i] - mean) < 5 * sqrt(mean), "%d comes %d times, not %g", i, count[i], mean);

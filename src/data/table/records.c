@@ -127,12 +127,12 @@ static const char *cell_end(const char *at, const char *end, char delimiter, mic
   const bool quoted = at < end && *at == '"';
   if (quoted) {
     const char *begin = ++at;
-    for (;; at++) {
+    for (;;) {
       at = at < end ? memchr(at, '"', (size_t)(end - at)) : NULL;
       if (!at) return NULL;
       if (at + 1 >= end || at[1] != '"') break;
       cell->doubled = true;
-      at++;
+      at += 2;
     }
     cell->text = begin;
     cell->length = (size_t)(at - begin);
