@@ -114,6 +114,7 @@ static mica_status open_bytes(mica_onnx *model, const void *data, size_t bytes) 
   if (!model->proto) return mica__fail(MICA_E_FORMAT, "%s is no ONNX model: protobuf-c cannot unpack it", model->name);
   MICA_TRY(check_texts(model));
   Onnx__ModelProto *proto = model->proto;
+  MICA_TRY(mica__onnx_lift_constants(proto->graph));
   MICA_TRY(list_inputs(model));
   MICA_TRY(make_functions(model));
   model->graph.proto = proto->graph;

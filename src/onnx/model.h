@@ -73,6 +73,9 @@ static inline const char *mica__onnx_text(const char *text) { return text ? text
 /* The version of a domain's operator set in a list of imports; 1 where it is not imported. */
 int64_t mica__onnx_version(Onnx__OperatorSetIdProto *const *imports, size_t count, const char *domain);
 
+/* Makes initial values of the graph's nodes Constant that hold a tensor (constants.c). */
+mica_status mica__onnx_lift_constants(Onnx__GraphProto *graph);
+
 /* Makes the nodes of a graph or function, and their bodies; see graph.c. MICA_E_FORMAT: a value made twice, a cycle. */
 mica_status mica__onnx_graph_make(mica_onnx *model, Onnx__NodeProto *const *nodes, size_t count,
                                   Onnx__OperatorSetIdProto *const *imports, size_t import_count,

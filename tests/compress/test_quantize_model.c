@@ -4,6 +4,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/wire.h"
 
 #include <math.h>
 #include <mica/compress.h>
@@ -174,6 +175,105 @@ START_TEST(pairs_stand_around_products) {
 }
 END_TEST
 
+/* --- weights in nodes --- */
+
+static uint64_t varint(const unsigned char **at) {
+  uint64_t number = 0;
+  for (int shift = 0;; shift += 7) {
+    number |= (uint64_t)(**at & 127) << shift;
+    if (!(*(*at)++ & 128)) return number;
+  }
+}
+
+/* A field of a message: its number, and its bytes if it has a length; returns the byte after it. */
+static const unsigned char *next_field(const unsigned char *at, int *field, const unsigned char **data, size_t *size) {
+  const uint64_t key = varint(&at);
+  *field = (int)(key >> 3);
+  *data = NULL;
+  *size = (size_t)varint(&at);
+  if ((key & 7) == 0) return at;
+  ck_assert_uint_eq(key & 7, 2);
+  *data = at;
+  return at + *size;
+}
+
+/* A node that gives an initial value under its name. */
+static mica__text constant_of(const unsigned char *tensor, size_t bytes) {
+  mica__text node = {0}, value = {0};
+  const unsigned char *data = NULL;
+  size_t size = 0;
+  int field = 0;
+  for (const unsigned char *at = tensor; at < tensor + bytes;) {
+    at = next_field(at, &field, &data, &size);
+    if (field == 8) wire_bytes(&node, 2, data, size);
+  }
+  wire_text(&node, 4, "Constant");
+  wire_text(&value, 1, "value");
+  wire_bytes(&value, 5, tensor, bytes);
+  wire_int(&value, 20, 4);
+  wire_inside(&node, WIRE_NODE_ATTRIBUTE, &value);
+  return node;
+}
+
+/* The float model with a node Constant for each initial value, as PaddlePaddle's exporter writes all of them. */
+static void write_constants(const char *path) {
+  size_t bytes = 0, size = 0, inner = 0;
+  const unsigned char *data = NULL, *part = NULL;
+  mica__text file = {0}, graph = {0};
+  int field = 0;
+  unsigned char *content = files_read(float_model, &bytes);
+  ck_assert_ptr_nonnull(content);
+  for (const unsigned char *at = content, *end = at + bytes; at < end;) {
+    at = next_field(at, &field, &data, &size);
+    if (field != WIRE_MODEL_GRAPH && data) wire_bytes(&file, field, data, size);
+    if (!data) wire_int(&file, field, (int64_t)size);
+    for (const unsigned char *in = data; field == WIRE_MODEL_GRAPH && in < data + size;) {
+      int kind = 0;
+      in = next_field(in, &kind, &part, &inner);
+      if (kind != WIRE_GRAPH_INITIALIZER) {
+        wire_bytes(&graph, kind, part, inner);
+        continue;
+      }
+      mica__text node = constant_of(part, inner);
+      wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+    }
+  }
+  wire_inside(&file, WIRE_MODEL_GRAPH, &graph);
+  files_write(path, file.data, file.length);
+  mica__text_free(&file);
+  free(content);
+}
+
+static mica_onnx_info info_of(const char *path) {
+  mica_onnx *model = NULL;
+  ck_ok(mica_onnx_open(path, &model));
+  const mica_onnx_info info = mica_onnx_describe(model);
+  mica_onnx_close(model);
+  return info;
+}
+
+START_TEST(weights_of_nodes_are_weights) {
+  static float is[ROWS * OUT], want[ROWS * OUT];
+  char model[512], paths[2][512];
+  write_constants("constants.onnx");
+  snprintf(model, sizeof model, "%s", files_path("constants.onnx"));
+  ck_assert_uint_eq(info_of(model).weight_bytes, info_of(float_model).weight_bytes);
+  ck_assert_uint_eq(info_of(model).weights, info_of(float_model).weights);
+  for (int k = 0; k < 2; k++) {
+    snprintf(paths[k], sizeof paths[k], "%s", files_path(k ? "int8_constants.onnx" : "int8_initials.onnx"));
+    const mica_onnx_quantize_config config = config_of(files_path("data"), paths[k]);
+    mica_report *report = NULL;
+    ck_ok(mica_onnx_quantize(test_engine(), k ? model : float_model, &config, &report));
+    mica_report_destroy(report);
+  }
+  ck_assert_uint_gt(nodes_of(paths[1], "QuantizeLinear"), 0);
+  ck_assert_uint_eq(nodes_of(paths[1], "QuantizeLinear"), nodes_of(paths[0], "QuantizeLinear"));
+  run_model(paths[0], want);
+  run_model(paths[1], is);
+  ck_assert_mem_eq(is, want, sizeof is);
+}
+END_TEST
+
 START_TEST(weights_alone_need_no_data) {
   const char *path = files_path("weights.onnx");
   mica_onnx_quantize_config config = config_of(NULL, path);
@@ -272,6 +372,7 @@ Suite *test_suite(void) {
   TCase *all = tcase_create("all");
   tcase_add_unchecked_fixture(all, setup, teardown);
   tcase_add_test(all, pairs_stand_around_products);
+  tcase_add_test(all, weights_of_nodes_are_weights);
   tcase_add_test(all, weights_alone_need_no_data);
   tcase_add_test(all, methods_and_kept_layers);
   tcase_add_test(all, layers_without_a_range_stay_float);
