@@ -8,6 +8,8 @@
 
 /* Above this a constant would cost more memory and host time than its kernel costs device time. */
 #define MOST_ELEMENTS 65536
+/* A table of an axis that only the host computes: the elements or windows of the axis times their taps. */
+#define MOST_OF_TABLE (1 << 25)
 
 /* No product wraps: every type of a graph passes mica__type_check. */
 static int64_t count_of(mica_shape shape) {
@@ -115,7 +117,7 @@ static mica_status fold_whole(const mica_graph *graph, const mica__node *node, c
 
 static bool can_fold(const mica__node *node, const mica__type *types) {
   const mica__op *op = node->op;
-  if (op->kind == MICA__OP_SHAPE) return op->evaluate != NULL;
+  if (op->kind == MICA__OP_SHAPE) return op->evaluate != NULL && count_of(types[0].shape) <= MOST_OF_TABLE;
   for (int32_t r = 0; r < mica__node_results(node); r++)
     if (count_of(types[r].shape) > MOST_ELEMENTS) return false;
   if (op->kind == MICA__OP_SOURCE || op->kept) return false;

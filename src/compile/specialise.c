@@ -254,7 +254,7 @@ static mica_status make(sweep *s, const draft *d, int32_t *id) {
     }
   }
   if (d->op->kind == MICA__OP_SHAPE)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s cannot be computed on the host", d->op->name);
+    return mica__fail(MICA_E_UNSUPPORTED, "%s cannot be computed on the host, or is too large", d->op->name);
   MICA_TRY(put(s, d, id));
   if (s->simplify && d->op->kind == MICA__OP_VIEW) *id = same_look(s, *id);
   return MICA_OK;

@@ -58,6 +58,13 @@ bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t
   return false;
 }
 
+bool mica__lower_positions(mica__lowering *l, const mica__onnx_node *node, int64_t count) {
+  if (count >= 0 && count <= MICA__LOWER_POSITIONS) return true;
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%lld positions; %d is the most", (long long)count,
+                   MICA__LOWER_POSITIONS);
+  return false;
+}
+
 bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t *axis) {
   if (*axis >= -rank && *axis < rank) {
     if (*axis < 0) *axis += rank;

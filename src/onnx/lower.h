@@ -108,6 +108,10 @@ mica_status mica__lower_fail(mica__lowering *l, const mica__onnx_node *node, mic
  * negative or the product is above `most`. */
 bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t a, int64_t b, int64_t most,
                          int64_t *out);
+/* True if `count` positions may be constants of the graph: from 0 to MICA__LOWER_POSITIONS; else with the error
+ * recorded. Asked before mica_range and mica_one_hot, whose counts a file decides. */
+#define MICA__LOWER_POSITIONS (1 << 24)
+bool mica__lower_positions(mica__lowering *l, const mica__onnx_node *node, int64_t count);
 /* *axis from -rank .. rank - 1 to 0 .. rank - 1; false when the error is recorded. */
 bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t *axis);
 /* A list of axes as Mica's, each once and in range. */

@@ -252,6 +252,9 @@ void mica__onnx_tensor_free(mica__onnx_tensor *tensor) {
 
 /* --- sparse ones --- */
 
+/* Elements of a tensor that a file of few bytes may ask for. */
+#define MOST_DENSE (1 << 26)
+
 /* The position of element i among the dense ones; -1 where an index lies outside. */
 static int64_t position_of(const mica__onnx_tensor *indices, mica_shape dense, int64_t count, int64_t i) {
   const int64_t *index = indices->data;
@@ -276,6 +279,9 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
   if (!fits) return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': values and indices do not go together", name);
   t->dtype = values->dtype;
   MICA_TRY(shape_of(name, proto->dims, proto->n_dims, t->dtype, &t->shape, &t->count));
+  if (t->count > MOST_DENSE)
+    return mica__fail(MICA_E_UNSUPPORTED, "sparse tensor '%.80s': %lld elements; %d is the most", name,
+                      (long long)t->count, MOST_DENSE);
   t->owned = calloc((size_t)t->count + 1, size);
   if (!t->owned) return mica__fail_nomem("a sparse tensor");
   t->data = t->owned;

@@ -135,7 +135,10 @@ static mica_value inside_window(mica__lowering *l, const attention *a) {
 /* The sum that is added to the scores; null for nothing. */
 static mica_value biases(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value scores) {
   int64_t keys = mica_value_shape(a->k).dim[2];
-  mica_value sum = {0}, inside = inside_window(l, a);
+  mica_value sum = {0}, inside = {0};
+  if (!mica__lower_positions(l, node, keys) || !mica__lower_positions(l, node, mica_value_shape(a->q).dim[2]))
+    return sum;
+  inside = inside_window(l, a);
   if (inside.graph) sum = as_bias(inside, scores);
   if (mica__lower_has(l, node, 3)) sum = add_bias(sum, mask_bias(mica__lower_operand(l, node, 3), scores, keys));
   if (a->lengths.graph) {

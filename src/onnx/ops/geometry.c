@@ -108,9 +108,11 @@ MICA__LOWER(affine_grid) {
   mica_shape grid = {.rank = rank + 1}, flat = {.rank = 2, .dim = {1, rank + 1}}, out = {.rank = rank + 2};
   for (int32_t i = 0; i < rank; i++) {
     grid.dim[i] = out.dim[1 + i] = size.values[2 + i];
-    if (size.values[2 + i] < 1 || size.values[2 + i] > INT32_MAX || flat.dim[0] > INT32_MAX)
+    if (size.values[2 + i] < 1)
       return mica__lower_fail(l, node, MICA_E_SHAPE, "a grid of %lld elements", (long long)size.values[2 + i]);
-    flat.dim[0] *= size.values[2 + i];
+    if (!mica__lower_positions(l, node, size.values[2 + i]) ||
+        !mica__lower_product(l, node, flat.dim[0], size.values[2 + i], INT32_MAX, &flat.dim[0]))
+      return MICA_OK;
   }
   grid.dim[rank] = 1;
   out.dim[0] = mica_value_shape(theta).dim[0];

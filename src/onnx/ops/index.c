@@ -82,6 +82,8 @@ MICA__LOWER(gather_nd) {
   if (batch < 0 || batch >= shape.rank || batch >= mica_value_shape(x).rank)
     return mica__lower_fail(l, node, MICA_E_SHAPE, "batch_dims is %lld", (long long)batch);
   if (!columns_within(l, node, x, (int32_t)batch)) return MICA_OK;
+  for (int32_t i = 0; i < batch; i++)
+    if (!mica__lower_positions(l, node, shape.dim[i])) return MICA_OK;
   mica_value columns[MICA_MAX_RANK + 1];
   for (int32_t i = 0; i < batch; i++) {
     mica_shape column = {.rank = shape.rank}, own = shape;
@@ -126,6 +128,7 @@ MICA__LOWER(tensor_scatter) {
     along.dim[i] = i == axis ? shape.dim[i] : 1;
     batch.dim[i] = i == 0 ? shape.dim[i] : 1;
   }
+  if (!mica__lower_positions(l, node, shape.dim[axis])) return MICA_OK;
   mica_value positions = mica_reshape(mica_range(mica__lower_graph(l), MICA_I64, shape.dim[axis]), along);
   if (mica__lower_has(l, node, 2))
     positions = mica_add(positions, mica_reshape(mica_cast(mica__lower_operand(l, node, 2), MICA_I64), batch));
@@ -141,6 +144,7 @@ MICA__LOWER(one_hot) {
   int64_t axis = mica__onnx_int(node, "axis", -1);
   if (depth.count != 1 || !mica__lower_axis(l, node, mica_value_shape(indices).rank + 1, &axis))
     return mica__lower_fail(l, node, MICA_E_SHAPE, "depth is no single number, or the axis is none");
+  if (!mica__lower_positions(l, node, depth.values[0])) return MICA_OK;
   mica_value off = mica_reshape(mica_slice(values, 0, 0, 1, 1), MICA_SCALAR);
   mica_value on = mica_reshape(mica_slice(values, 0, 1, 2, 1), MICA_SCALAR);
   return give(l, node, mica_one_hot(indices, depth.values[0], (int32_t)axis, off, on));

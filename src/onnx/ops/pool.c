@@ -49,6 +49,11 @@ MICA__LOWER(max_pool) {
   mica_value x = x_of(l, node);
   if (!pool_config(l, node, x, &config)) return MICA_OK;
   mica__lower_result(l, node, 0, mica_max_pool(x, &config));
+  int64_t planes = 0;
+  if (mica__lower_wants(node, 1) && x.graph &&
+      (!mica__lower_product(l, node, mica_value_shape(x).dim[0], mica_value_shape(x).dim[1], INT64_MAX, &planes) ||
+       !mica__lower_positions(l, node, planes)))
+    return MICA_OK;
   if (mica__lower_wants(node, 1))
     mica__lower_result(
         l, node, 1, whole_indices(x, mica_max_pool_indices(x, &config), mica__onnx_int(node, "storage_order", 0) != 0));

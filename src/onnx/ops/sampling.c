@@ -32,6 +32,11 @@ MICA__LOWER(roi_align) {
   if (mica__lower_choice(l, node, "mode", "avg max", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the mode 'max'");
   if (sampling < 1) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a number of samples that depends on the box");
+  for (int k = 0; k < 2; k++) {
+    int64_t samples = 0;
+    if (!mica__lower_product(l, node, k ? config.width : config.height, sampling, MICA__LOWER_POSITIONS, &samples))
+      return MICA_OK;
+  }
   return give(l, node,
               mica_roi_align(x_of(l, node), mica__lower_operand(l, node, 1), mica__lower_operand(l, node, 2), &config));
 }

@@ -76,6 +76,7 @@ MICA__LOWER(eye_like) {
   if (shape.rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "x is no matrix");
   if (type >= 0 && !mica__lower_dtype(l, type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
+  if (!mica__lower_positions(l, node, shape.dim[0]) || !mica__lower_positions(l, node, shape.dim[1])) return MICA_OK;
   mica_graph *graph = mica__lower_graph(l);
   mica_value rows = mica_reshape(mica_range(graph, MICA_I64, shape.dim[0]), MICA_SHAPE(shape.dim[0], 1));
   mica_value columns = mica_range(graph, MICA_I64, shape.dim[1]);
@@ -91,7 +92,8 @@ MICA__LOWER(range) {
   if (start.count != 1 || limit.count != 1 || delta.count != 1 || delta.values[0] == 0)
     return mica__lower_fail(l, node, MICA_E_INVALID, "start, limit and delta are three numbers, and delta is not 0");
   double count = ceil((limit.values[0] - start.values[0]) / delta.values[0]);
-  if (!(count <= 1 << 24)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements", count);
+  if (!(count <= MICA__LOWER_POSITIONS))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements", count);
   mica_dtype dtype = mica_value_dtype(x);
   mica_value positions = mica_range(mica__lower_graph(l), MICA_I64, count > 0 ? (int64_t)count : 0);
   if (is_floating(x))

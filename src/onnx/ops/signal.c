@@ -156,6 +156,7 @@ MICA__LOWER(stft) {
   if (s.rank != 3 || step.count != 1 || step.values[0] < 1 || width < 1 || width > s.dim[1])
     return mica__lower_fail(l, node, MICA_E_SHAPE, "no frames of that length and step fit into the signal");
   int64_t frames = (s.dim[1] - width) / step.values[0] + 1, half = mica__onnx_int(node, "onesided", 1);
+  if (!mica__lower_positions(l, node, frames) || !mica__lower_positions(l, node, width)) return MICA_OK;
   mica_graph *graph = mica__lower_graph(l);
   mica_value begin = mica_range(graph, MICA_I64, frames), at = mica_range(graph, MICA_I64, width);
   begin = mica_reshape(mica_mul(begin, mica__lower_number(begin, (double)step.values[0])), MICA_SHAPE(frames, 1));

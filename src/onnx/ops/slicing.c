@@ -165,6 +165,8 @@ MICA__LOWER(trilu) {
   if (!mica__lower_integers(l, node, 1, &k) || !x.graph) return MICA_OK;
   int32_t rank = mica_value_shape(x).rank;
   if (rank < 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "a value of rank %d is no matrix", (int)rank);
+  for (int32_t i = rank - 2; i < rank; i++)
+    if (!mica__lower_positions(l, node, mica_value_shape(x).dim[i])) return MICA_OK;
   mica_value rows = positions(x, rank - 2), columns = positions(x, rank - 1);
   mica_value diagonal = mica_add(rows, mica__lower_number(rows, k.count ? (double)k.values[0] : 0));
   mica_value kept = upper ? mica_greater_equal(columns, diagonal) : mica_less_equal(columns, diagonal);
@@ -176,7 +178,8 @@ MICA__LOWER(reverse_sequence) {
   mica_value x = x_of(l, node), lengths = mica__lower_operand(l, node, 1);
   int64_t time = mica__onnx_int(node, "time_axis", 0), batch = mica__onnx_int(node, "batch_axis", 1);
   if (!x.graph || !lengths.graph || !mica__lower_axis(l, node, mica_value_shape(x).rank, &time) ||
-      !mica__lower_axis(l, node, mica_value_shape(x).rank, &batch))
+      !mica__lower_axis(l, node, mica_value_shape(x).rank, &batch) ||
+      !mica__lower_positions(l, node, mica_value_shape(x).dim[time]))
     return MICA_OK;
   mica_shape shape = {.rank = mica_value_shape(x).rank};
   for (int32_t i = 0; i < shape.rank; i++) shape.dim[i] = i == batch ? mica_value_shape(x).dim[i] : 1;
