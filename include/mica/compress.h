@@ -35,7 +35,7 @@ MICA_BEGIN_DECLS
 /* --- calibration --- */
 
 /* Measures the inputs of layers over runs of the float network. For each layer with a weight it keeps a histogram of
- * the input, the mean of each input channel, and the batch norm that alone follows the layer. */
+ * the input and the mean of each input channel. It also notes the batch norm that alone follows the layer. */
 typedef struct mica_calibration mica_calibration;
 
 /* name, text: how to choose a range from a histogram.
@@ -213,9 +213,9 @@ MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const 
  * - a unit between the two dense layers of a transformer block; gated ones have two columns.
  * - a unit of a recurrent layer, with all gates and both directions.
  *
- * Channels that no rule covers stay: channels that a group norm or layer norm mixes, heads that ALiBi or another mask
- * distinguishes, the last head, vocabularies, positions, inputs and outputs of the network. The groups are found in the
- * network's graph, which must be an inference graph and outlive the object. */
+ * Channels that no rule covers stay: channels that a group norm or layer norm mixes, and heads that ALiBi or another
+ * mask distinguishes. The last head, vocabularies, positions, inputs and outputs of the network stay too. The groups
+ * are found in the network's graph, which must be an inference graph and outlive the object. */
 typedef struct mica_pruning mica_pruning;
 
 /* One axis of a parameter. The name has no name_prefix; the network owns it. */

@@ -156,8 +156,8 @@ typedef struct mica_dataset_config {
  *   any other file             CSV
  *
  * CSV. Cells are separated by comma, semicolon or tab (*.tsv: only tab). Cells with a separator or a line break are
- * quoted. The first line holds names if it has texts above numbers, if it has the label's name, or if its words never
- * occur below while words of other lines do. Lines that begin with # are skipped before the first other line; after it,
+ * quoted. The first line holds names if it has texts above numbers or the label's name. It also does if its words never
+ * occur again while words of other lines do. Lines that begin with # are skipped before the first other line; after it,
  * if their number of cells differs. Columns of numbers except the label together form the column "x"; classes, texts
  * and dates are columns by name. A column named rownames, id, index or nothing that holds distinct whole numbers is not
  * read unless `kinds` names it. With `like`, columns are matched by name, the label may be missing, and an unknown
@@ -254,7 +254,7 @@ MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, 
                               uint8_t *out);
 /* Cuts a dataset's u8 pictures and masks into tiles, one sample per tile. In masks, pixels that belong to another tile
  * are not labelled, so that every pixel counts once. Folders of pictures and masks opened without a size and without
- * `like` are cut at full size, although the dataset scales all pictures to the first one's size. Columns keep their
+ * `like` are cut at full size. (The dataset itself scales all pictures to the first one's size.) Columns keep their
  * order and names. The dataset must outlive the result. MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of
  * two columns differ. */
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,

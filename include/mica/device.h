@@ -189,20 +189,20 @@ MICA_API mica_engine_config mica_engine_config_default(void);
 /* Creates an engine. config may be NULL. Blocks while the driver starts. Any thread may call it, including for the
  * first engine of a process.
  *
- * fork. Drivers do not survive a fork. In a child of a process that had listed devices or created an engine, calls that
- * need a driver return MICA_E_STATE, for engines of the parent and new ones. Destroying an object there frees host
- * memory and does not wait. The parent continues as before. A child that was forked earlier, or has called exec, is not
- * affected.
+ * fork. Drivers do not survive a fork. If a process forks after it listed devices or created an engine, calls in the
+ * child that need a driver return MICA_E_STATE. This holds for engines of the parent and for new ones. Destroying an
+ * object there frees host memory and does not wait. The parent continues as before. A child that was forked earlier, or
+ * has called exec, is not affected.
  *
- * Lost devices. If a kernel faults, the driver resets the device, or the device disappears, the call that notices and
- * all later ones on the engine return MICA_E_DEVICE_LOST at once. Objects can still be destroyed. The contents of
+ * Lost devices. A device is lost if a kernel faults, the driver resets it, or it disappears. The call that notices, and
+ * all later ones on the engine, return MICA_E_DEVICE_LOST at once. Objects can still be destroyed. The contents of
  * device memory are lost. Another engine, or another process, may be able to use the device again. */
 MICA_API MICA_CHECKED mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine);
 
 /* Waits for work in flight, writes new kernels to the cache, and releases everything. NULL is a no-op. Destroy tensors,
  * queues, sessions, loaders, trainers and runs of the engine first, in any order that their contracts allow; the log
  * gets a warning about remaining buffers. If a process exits without destroying its engines, it waits up to 30 seconds
- * for their work and releases nothing, because drivers whose compiler is running would crash. */
+ * for their work and releases nothing. Drivers whose compiler is running would otherwise crash. */
 MICA_API void mica_engine_destroy(mica_engine *engine);
 
 /* Description of the engine's device; valid as long as the engine. */

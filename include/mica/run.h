@@ -121,8 +121,8 @@ MICA_API MICA_CHECKED mica_status mica_run_measure(mica_run *run, double *speeds
 /* Trains until the last epoch or a stop, starting where the run stands. Each better epoch replaces model.safetensors,
  * so a run that was stopped or killed can still be opened. Returns MICA_OK when training ends or is stopped;
  * mica_run_stopped tells which. If a first training fails before its first checkpoint, no files remain. A resumed run
- * records its settings when training starts. If the folder, or a file needed to open the run, is deleted or moved
- * during training, the next checkpoint restores it and the log gets a warning. MICA_E_IO: another run occupies the
+ * records its settings when training starts. The folder, or a file needed to open the run, may be deleted or moved
+ * during training: the next checkpoint restores it, and the log gets a warning. MICA_E_IO: another run occupies the
  * folder by then; this run is saved in a folder beside it, which the message names. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
 /* Why training ended before its last epoch; NULL if it did not. For an opened run that is not complete: a sentence that

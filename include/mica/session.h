@@ -34,7 +34,7 @@ typedef struct mica_session_config {
    * weights. NULL: none. */
   mica_session *share;
   /* Memory for single parameters; takes precedence over `share`. The tensors may belong to the caller or to any session
-   * (mica_session_parameter). A tensor must be contiguous, have the parameter's dtype and shape, and begin at a
+   * (mica_session_parameter). A tensor must be contiguous and have the parameter's dtype and shape. It must begin at a
    * multiple of 64 bytes in its buffer, as tensors from mica_tensor_create do. Two parameters must not overlap
    * (MICA_E_INVALID). A NULL tensor gives the parameter memory of the session's own even if `share` has it. Bindings of
    * parameters that outputs do not need are ignored. */
