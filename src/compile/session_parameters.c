@@ -19,7 +19,9 @@ static mica_status check_tensor(const mica_session *session, const char *call, i
   if (slot->assigned) MICA_TRY(mica__tensor_check_writable(tensor, call, slot->name));
   if (!mica_tensor_is_contiguous(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' is not contiguous", call, slot->name);
-  if (!mica__tensor_is_aligned(tensor))
+  const mica__node *node = mica__graph_node(session->template.graph, slot->node);
+  const bool anywhere = mica__is_held(node) && type.dtype == MICA_U8;
+  if (!anywhere && !mica__tensor_is_aligned(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' does not begin at a multiple of %d bytes", call,
                       slot->name, MICA__TENSOR_ALIGNMENT);
   return MICA_OK;

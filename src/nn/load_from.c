@@ -1,8 +1,10 @@
 /* Reads a network's parameters out of a source of weights, by a map of names. */
 #include "base/element.h"
+#include "base/large.h"
 #include "nn/divided.h"
 #include "nn/held.h"
 #include "nn/name_map.h"
+#include "runtime/tensor.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +17,8 @@
 typedef struct reading {
   const mica_nn *nn;
   const char *name, *path;
-  mica_tensor *tensor;
+  mica_tensor *tensor; /* NULL: no session has it */
+  mica_dtype dtype;
   const mica__division *division;
   const mica_nn_held *held;
   mica_shape shape; /* of the parameter on all ranks */
@@ -30,8 +33,14 @@ static bool is_floating(mica_dtype dtype) {
 /* True if elements are copied as they are. */
 static bool is_plain(const reading *r) {
   if (r->held->block != MICA_BLOCK_NONE) return r->from.entry->block == r->held->block;
-  return r->from.entry->dtype == mica_tensor_dtype(r->tensor) &&
-         !(r->from.row.add != 0 && is_floating(r->from.entry->dtype));
+  return r->from.entry->dtype == r->dtype && !(r->from.row.add != 0 && is_floating(r->from.entry->dtype));
+}
+
+/* Bytes of `count` elements of the parameter; in blocks a multiple of their elements. */
+static size_t bytes_of(const reading *r, int64_t count) {
+  const mica_block block = r->held->block;
+  if (block == MICA_BLOCK_NONE) return (size_t)count * mica_dtype_size(r->dtype);
+  return (size_t)(count / mica_block_elements(block)) * mica_block_bytes(block);
 }
 
 /* --- what fits --- */
@@ -84,7 +93,7 @@ static mica_status check_blocks(const reading *r) {
 
 static mica_status check_type(const reading *r) {
   const mica_weight_entry *entry = r->from.entry;
-  const mica_dtype dtype = mica_tensor_dtype(r->tensor);
+  const mica_dtype dtype = r->dtype;
   if (r->held->block != MICA_BLOCK_NONE && (!is_plain(r) || r->from.row.add != 0))
     return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, to which nothing is added",
                       r->path, entry->name, entry->type ? entry->type : "of an unknown type", r->name,
@@ -155,7 +164,7 @@ static mica_status chunk_make(chunk *c) {
 
 /* *part: the elements as the parameter holds them. */
 static mica_status read_part(const reading *r, int64_t first, int64_t count, chunk *c, const void **part) {
-  const mica_dtype dtype = mica_tensor_dtype(r->tensor);
+  const mica_dtype dtype = r->dtype;
   if (is_plain(r)) return *part = read_bytes(r, first, count, c->source), MICA_OK;
   MICA_TRY(read_floats(r, first, count, c->source, c->floats));
   *part = c->floats;
@@ -190,13 +199,9 @@ static mica_status check(const reading *r, const mica_name_map *map, chunk *c) {
 static mica_status upload(const reading *r, int64_t first, int64_t count, const void *data) {
   mica_queue *queue = mica_engine_queue(mica_tensor_engine(r->tensor));
   mica_tensor *part = NULL;
-  const mica_block block = r->held->block;
-  if (block != MICA_BLOCK_NONE) {
-    const int64_t elements = mica_block_elements(block), bytes = (int64_t)mica_block_bytes(block);
-    first = first / elements * bytes;
-    count = count / elements * bytes;
-  }
-  MICA_TRY(mica_tensor_view(r->tensor, MICA_SHAPE(count), NULL, first, &part));
+  const int64_t size = (int64_t)mica_dtype_size(r->dtype);
+  const int64_t from = (int64_t)bytes_of(r, first) / size, elements = (int64_t)bytes_of(r, count) / size;
+  MICA_TRY(mica_tensor_view(r->tensor, MICA_SHAPE(elements), NULL, from, &part));
   mica_status status = mica_tensor_upload(queue, part, data, mica_tensor_bytes(part));
   mica_tensor_destroy(part);
   return status;
@@ -205,7 +210,7 @@ static mica_status upload(const reading *r, int64_t first, int64_t count, const 
 /* This rank's part of the whole. */
 static mica_status fill_divided(const reading *r, chunk *c) {
   const mica_communicator *ranks = r->nn->config.tensor_ranks;
-  const size_t size = mica_dtype_size(mica_tensor_dtype(r->tensor)), own = mica_tensor_bytes(r->tensor);
+  const size_t size = mica_dtype_size(r->dtype), own = mica_tensor_bytes(r->tensor);
   char *whole = malloc((size_t)r->count * size + own + 1);
   if (!whole) return mica__fail_nomem("weights");
   char *part = whole + (size_t)r->count * size;
@@ -245,16 +250,20 @@ typedef struct loading {
   chunk chunk;
 } loading;
 
-/* Parameter i; r->tensor is NULL if it is not to be read. */
+/* Parameter i; r->tensor is NULL if it is not read. */
 static mica_status look(const loading *l, size_t i, reading *r) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
-  *r = (reading){.nn = l->nn, .name = info->own_name, .division = mica__nn_division(l->nn, i), .held = &info->held};
+  const mica_shape part = mica_value_shape(info->value);
+  *r = (reading){.nn = l->nn,
+                 .name = info->own_name,
+                 .division = mica__nn_division(l->nn, i),
+                 .held = &info->held,
+                 .dtype = mica_value_dtype(info->value)};
   if (info->role == MICA_NN_ROLE_OPTIMIZER) return MICA_OK;
   MICA_TRY(mica__name_map_find(l->map, l->weights, info->own_name, &r->from));
   r->path = path_of(l->weights, r->from.entry);
-  r->tensor = mica_session_parameter(l->session, info->name);
-  if (!r->tensor) return MICA_OK;
-  r->shape = mica__nn_held_shape(r->held, mica__division_whole(r->division, mica_tensor_shape(r->tensor)));
+  r->tensor = l->session ? mica_session_parameter(l->session, info->name) : NULL;
+  r->shape = mica__nn_held_shape(r->held, mica__division_whole(r->division, part));
   return mica_shape_count(r->shape, &r->count);
 }
 
@@ -301,7 +310,7 @@ static mica_status fill_all(loading *l) {
   for (size_t i = 0; i < mica_nn_parameter_count(l->nn); i++) {
     reading r;
     MICA_TRY(look(l, i, &r));
-    if (!r.tensor || !r.from.entry) continue;
+    if (!r.tensor || !r.from.entry || mica__tensor_is_read_only(r.tensor)) continue;
     MICA_TRY(fill(&r, &l->chunk));
     queue = mica_engine_queue(mica_tensor_engine(r.tensor));
   }
@@ -322,5 +331,111 @@ mica_status mica_nn_load_from(const mica_nn *nn, mica_session *session, const mi
     chunk_free(&l.chunk);
   }
   free(taken);
+  return status;
+}
+
+/* --- bindings --- */
+
+struct mica_bindings {
+  mica_binding *list;
+  size_t count;
+};
+
+const mica_binding *mica_bindings_list(const mica_bindings *bindings, size_t *count) {
+  if (count) *count = bindings ? bindings->count : 0;
+  return bindings ? bindings->list : NULL;
+}
+
+void mica_bindings_destroy(mica_bindings *bindings) {
+  if (!bindings) return;
+  for (size_t i = 0; i < bindings->count; i++) mica_tensor_destroy(bindings->list[i].tensor);
+  free(bindings->list);
+  free(bindings);
+}
+
+static void close_weights(void *weights) { mica_weights_close(weights); }
+static void free_memory(void *memory) { free(memory); }
+
+/* A tensor of the parameter's type, `before` bytes from the start of memory that `release` gives back. */
+static mica_status tensor_over(mica_engine *engine, const reading *r, const char *memory, size_t before,
+                               void (*release)(void *), void *owner, mica_tensor **tensor) {
+  const mica__type type = mica__nn_held_type(r->held, r->shape);
+  mica_buffer *buffer = NULL;
+  mica_status status = mica_buffer_wrap_memory(engine, memory, before + bytes_of(r, r->count), release, owner, &buffer);
+  if (status != MICA_OK) release(owner);
+  if (status == MICA_OK) status = mica_tensor_wrap(buffer, before, type.dtype, type.shape, tensor);
+  mica_buffer_destroy(buffer);
+  return status;
+}
+
+/* The elements as the parameter has them, in the file; NULL if a tensor cannot lie there. */
+static const char *find_in_file(const reading *r, const mica_weights *weights, bool in_place, size_t *before) {
+  if (!is_plain(r) || r->from.row.transposed) return NULL;
+  const mica_weight_file *file = mica_weights_file_at(weights, r->from.entry->file);
+  const char *at = find_bytes(r, 0);
+  const size_t past = (uintptr_t)at % MICA__TENSOR_ALIGNMENT;
+  *before = in_place ? past : 0;
+  if (past && in_place && r->held->block == MICA_BLOCK_NONE) return NULL;
+  return file && at - *before >= (const char *)file->data ? at : NULL;
+}
+
+static mica_status read_into_memory(mica_engine *engine, const reading *r, chunk *c, mica_tensor **tensor) {
+  char *memory = mica__alloc_large(bytes_of(r, r->count) + 1);
+  mica_status status = memory ? MICA_OK : mica__fail_nomem("weights");
+  for (int64_t first = 0; status == MICA_OK && first < r->count; first += CHUNK) {
+    const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
+    const void *read = NULL;
+    status = read_part(r, first, count, c, &read);
+    if (status == MICA_OK) memcpy(memory + bytes_of(r, first), read, bytes_of(r, count));
+  }
+  if (status == MICA_OK) return tensor_over(engine, r, memory, 0, free_memory, memory, tensor);
+  free(memory);
+  return status;
+}
+
+static mica_status bind_one(const loading *l, mica_engine *engine, mica_weights *weights, reading *r, chunk *c,
+                            mica_tensor **tensor) {
+  const bool in_place = mica_engine_device(engine)->device_class == MICA_DEVICE_CLASS_CPU;
+  size_t before = 0;
+  if (!r->from.entry)
+    return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor for '%s'", r->path, r->name);
+  MICA_TRY(check(r, l->map, c));
+  const char *at = find_in_file(r, weights, in_place, &before);
+  if (at) return tensor_over(engine, r, at - before, before, close_weights, mica_weights_retain(weights), tensor);
+  return read_into_memory(engine, r, c, tensor);
+}
+
+static mica_status bind_all(const loading *l, mica_engine *engine, mica_weights *weights, mica_bindings *bindings) {
+  chunk c;
+  MICA_TRY(chunk_make(&c));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(l->nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
+    reading r;
+    if (!mica__nn_is_held(&info->held) && !info->held.frozen) continue;
+    status = look(l, i, &r);
+    if (status != MICA_OK || mica__is_divided(r.division)) continue;
+    mica_binding *binding = &bindings->list[bindings->count];
+    *binding = (mica_binding){.name = info->name};
+    status = bind_one(l, engine, weights, &r, &c, &binding->tensor);
+    bindings->count += status == MICA_OK;
+  }
+  chunk_free(&c);
+  return status;
+}
+
+mica_status mica_nn_bind(const mica_nn *nn, mica_engine *engine, mica_weights *weights, const mica_name_map *map,
+                         mica_bindings **out) {
+  if (!nn || !engine || !weights || !out) return mica__fail(MICA_E_INVALID, "mica_nn_bind: a pointer is NULL");
+  MICA_TRY(mica__name_map_check("mica_nn_bind", map));
+  const loading l = {.nn = nn, .weights = weights, .map = map};
+  mica_bindings *bindings = calloc(1, sizeof *bindings);
+  if (bindings) bindings->list = calloc(mica_nn_parameter_count(nn) + 1, sizeof *bindings->list);
+  mica_status status = bindings && bindings->list ? MICA_OK : mica__fail_nomem("bindings");
+  if (status == MICA_OK) status = bind_all(&l, engine, weights, bindings);
+  if (status == MICA_OK)
+    *out = bindings;
+  else
+    mica_bindings_destroy(bindings);
   return status;
 }

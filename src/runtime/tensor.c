@@ -145,6 +145,8 @@ uint64_t mica__buffer_changes(mica_buffer *buffer) {
 
 uint64_t mica__tensor_changes(const mica_tensor *tensor) { return mica__buffer_changes(tensor->buffer); }
 
+bool mica__tensor_is_read_only(const mica_tensor *tensor) { return tensor->buffer->read_only; }
+
 mica_status mica__tensor_check_writable(const mica_tensor *tensor, const char *call, const char *name) {
   char text[MICA_SHAPE_TEXT];
   if (!tensor->buffer->read_only) return MICA_OK;

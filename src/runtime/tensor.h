@@ -24,6 +24,8 @@ bool mica__tensor_is_same(const mica_tensor *a, const mica_tensor *b);
 /* True when the first element lies at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
 bool mica__tensor_is_aligned(const mica_tensor *tensor);
 
+/* True if nothing may write to the tensor (mica_buffer_wrap_memory). */
+bool mica__tensor_is_read_only(const mica_tensor *tensor);
 /* MICA_E_INVALID, naming the call, if nothing may write to the tensor (mica_buffer_wrap_memory). */
 mica_status mica__tensor_check_writable(const mica_tensor *tensor, const char *call, const char *name);
 

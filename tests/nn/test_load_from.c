@@ -304,6 +304,148 @@ START_TEST(blocks_are_refused) {
 }
 END_TEST
 
+/* --- bindings --- */
+
+#define LAYERS 3
+#define WIDE 96
+
+static mica_block held_block;
+
+static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
+  (void)user, (void)name, (void)shape;
+  *held = (mica_nn_held){.dtype = MICA_BF16, .block = held_block};
+  return true;
+}
+
+/* A network of LAYERS layers of WIDE units, whose weights are held. */
+static mica_value bound_network(void) {
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.hold = hold, .name_prefix = "net."}, &nn));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, WIDE));
+  for (int i = 0; i < LAYERS; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "l%d", i);
+    x = mica_nn_dense(nn, name, x, WIDE, NULL);
+  }
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  return x;
+}
+
+/* GGUF puts tensors at multiples of 32: of three weights of 18 WIDE^2 / 32 bytes, or 2 WIDE^2, some are at multiples of
+ * 64. Weight i is all (i + 1) / 64, bias i is i. */
+static void write_source(void) {
+  static float values[WIDE * WIDE], bias[LAYERS][WIDE];
+  static unsigned char data[LAYERS][2 * WIDE * WIDE];
+  mica_weight_entry entries[2 * LAYERS];
+  static const char *const names[] = {"l0.weight", "l1.weight", "l2.weight", "l0.bias", "l1.bias", "l2.bias"};
+  for (int i = 0; i < LAYERS; i++) {
+    for (int k = 0; k < WIDE * WIDE; k++) values[k] = (float)(i + 1) / 64;
+    for (int k = 0; k < WIDE; k++) bias[i][k] = (float)i;
+    const bool blocks = held_block != MICA_BLOCK_NONE;
+    entries[i] =
+        (mica_weight_entry){.name = names[i],
+                            .dtype = blocks ? MICA_DTYPE_COUNT : MICA_BF16,
+                            .block = held_block,
+                            .shape = MICA_SHAPE(WIDE, WIDE),
+                            .data = data[i],
+                            .bytes = blocks ? sizeof values / 128 * mica_block_bytes(held_block) : sizeof data[i]};
+    if (blocks) ck_ok(mica_block_quantize(held_block, values, WIDE * WIDE, NULL, data[i]));
+    for (int k = 0; !blocks && k < WIDE * WIDE; k++) {
+      uint32_t bits;
+      memcpy(&bits, &values[k], sizeof bits);
+      memcpy(data[i] + 2 * k, &(uint16_t){(uint16_t)(bits >> 16)}, 2);
+    }
+    entries[LAYERS + i] = (mica_weight_entry){.name = names[LAYERS + i],
+                                              .dtype = MICA_F32,
+                                              .shape = MICA_SHAPE(WIDE),
+                                              .data = bias[i],
+                                              .bytes = sizeof bias[i]};
+  }
+  ck_ok(mica_gguf_write(files_path("bound.gguf"), NULL, 0, entries, 2 * LAYERS));
+  ck_ok(mica_weights_open(files_path("bound.gguf"), &weights));
+}
+
+static const mica_block bound_blocks[] = {MICA_BLOCK_NONE, MICA_BLOCK_Q4_0, MICA_BLOCK_Q8_0};
+
+START_TEST(held_weights_are_bound_to_the_file) {
+  teardown();
+  held_block = bound_blocks[_i];
+  write_source();
+  mica_value y = bound_network();
+  mica_bindings *bindings = NULL;
+  ck_ok(mica_nn_bind(nn, test_engine(), weights, NULL, &bindings));
+  size_t count = 0;
+  const mica_binding *list = mica_bindings_list(bindings, &count);
+  ck_assert_uint_eq(count, LAYERS);
+  mica_session_config config = {.parameters = list, .parameter_count = count};
+  ck_ok(mica_session_create(test_engine(), graph, &y, 1, &config, &session));
+  mica_bindings_destroy(bindings);
+  ck_ok(mica_nn_load_from(nn, session, weights, NULL, NULL));
+  /* The session keeps the file open. */
+  mica_weights_close(weights);
+  weights = NULL;
+  mica_session_report report;
+  ck_ok(mica_session_describe(session, &report));
+  ck_assert_uint_eq(report.parameter_bytes, LAYERS * WIDE * sizeof(float));
+  float x[2 * WIDE], got[2 * WIDE];
+  for (int i = 0; i < 2 * WIDE; i++) x[i] = i < WIDE ? 1 : 0;
+  mica_tensor *fed = NULL;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2, WIDE), x, &fed));
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", fed}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), got, sizeof got));
+  mica_tensor_destroy(fed);
+  for (int row = 0; row < 2; row++) {
+    double expected = row == 0;
+    for (int i = 0; i < LAYERS; i++) expected = expected * WIDE * (i + 1) / 64 + i;
+    /* Q4_0 and Q8_0 have scales of f16, which round by 2^-11 and twice that where a number is not a power of two. */
+    const double most = held_block == MICA_BLOCK_NONE ? 0 : expected * LAYERS * 0x1p-9;
+    for (int k = 0; k < WIDE; k++) ck_assert_double_le(fabs(got[row * WIDE + k] - expected), most);
+  }
+}
+END_TEST
+
+START_TEST(what_cannot_be_bound_is_refused) {
+  teardown();
+  held_block = MICA_BLOCK_NONE;
+  write_source();
+  mica_value y = bound_network();
+  mica_bindings *bindings = NULL;
+  ck_assert(!mica_value_is_null(y));
+  ck_assert_int_eq(mica_nn_bind(nn, test_engine(), weights, MAP({.own = "l1.weight", .source = "none"}), &bindings),
+                   MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "no tensor for 'l1.weight'"));
+  ck_assert_int_eq(mica_nn_bind(nn, test_engine(), weights, MAP({.own = "l1.weight", .source = "l1.bias"}), &bindings),
+                   MICA_E_FORMAT);
+  ck_assert_int_eq(mica_nn_bind(nn, test_engine(), weights, MAP({.own = "l1.weight"}), &bindings), MICA_E_INVALID);
+  ck_assert_int_eq(mica_nn_bind(NULL, test_engine(), weights, NULL, &bindings), MICA_E_INVALID);
+  ck_assert_int_eq(mica_nn_bind(nn, NULL, weights, NULL, &bindings), MICA_E_INVALID);
+  ck_assert_int_eq(mica_nn_bind(nn, test_engine(), NULL, NULL, &bindings), MICA_E_INVALID);
+  ck_assert_int_eq(mica_nn_bind(nn, test_engine(), weights, NULL, NULL), MICA_E_INVALID);
+  ck_assert_ptr_null(bindings);
+  mica_bindings_destroy(NULL);
+}
+END_TEST
+
+/* A transposed weight is read into memory of its own. */
+START_TEST(a_weight_in_another_form_is_read) {
+  teardown();
+  held_block = MICA_BLOCK_NONE;
+  write_source();
+  mica_value y = bound_network();
+  mica_bindings *bindings = NULL;
+  ck_ok(mica_nn_bind(nn, test_engine(), weights,
+                     MAP({.own = "l#.weight", .source = "l#.weight", .transposed = true, .add = 1}), &bindings));
+  size_t count = 0;
+  const mica_binding *list = mica_bindings_list(bindings, &count);
+  ck_assert(!mica_value_is_null(y) && count == LAYERS);
+  static uint16_t got[WIDE * WIDE];
+  ck_ok(mica_tensor_download(test_queue(), list[1].tensor, got, sizeof got));
+  ck_assert_str_eq(list[1].name, "net.l1.weight");
+  for (int i = 0; i < WIDE * WIDE; i++) ck_assert_uint_eq(got[i], 0x3f84); /* 1 + 1 / 32 */
+  mica_bindings_destroy(bindings);
+}
+END_TEST
+
 Suite *test_suite(void) {
 #if !MICA_WITH_CJSON
   return test_skip("built without cJSON");
@@ -324,6 +466,9 @@ Suite *test_suite(void) {
   tcase_add_test(cases, numbers_of_matrices_are_checked_on_demand);
   tcase_add_test(cases, rows_that_cannot_be_are_refused);
   tcase_add_test(cases, blocks_are_refused);
+  tcase_add_loop_test(cases, held_weights_are_bound_to_the_file, 0, 3);
+  tcase_add_test(cases, what_cannot_be_bound_is_refused);
+  tcase_add_test(cases, a_weight_in_another_form_is_read);
   suite_add_tcase(suite, cases);
   return suite;
 }
