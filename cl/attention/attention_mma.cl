@@ -62,7 +62,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
   UNROLL for (int i = 0; i < BLOCKS_M; i++) {                                                                          \
     UNROLL for (int e = 0; e < MMA_SUMS; e++) {                                                                        \
       const int row = min(i0 + row_warp + i * MMA_M + MMA_EIGHT(e) * 8 + MMA_ROW8(e), Tq - 1);                         \
-      const int low = first_seen(row + offset, before, keys), high = end_seen(row + offset, after, keys);              \
+      const int low = FIRST_SEEN(row), high = end_seen(row + offset, after, keys);                                     \
       UNROLL for (int j = 0; j < BLOCKS_N; j++) {                                                                      \
         const int column = j0 + j * MMA_N + MMA_COL(e);                                                                \
         SCORE_OF(s[i][j][e], column >= low && column < high, row, column)                                              \
@@ -128,9 +128,9 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   const int h = get_group_id(1), b = get_group_id(2), of = (int)((long)h * G / H), keys = KEYS_OF(b);
   const int i0 = ((Tq + TILE_M - 1) / TILE_M - 1 - (int)get_group_id(0)) * TILE_M, i1 = min(i0 + TILE_M, Tq);
   const long offset = OFFSET_OF(b);
-  const int begin = first_seen(i0 + offset, before, keys), end = end_seen(i1 - 1 + offset, after, keys);
+  const int begin = LEAST_SEEN(i0, i1), end = end_seen(i1 - 1 + offset, after, keys);
   /* What each of its queries sees. */
-  const int all_begin = first_seen(i1 - 1 + offset, before, keys), all_end = end_seen(i0 + offset, after, keys);
+  const int all_begin = MOST_SEEN(i0, i1), all_end = end_seen(i0 + offset, after, keys);
   elements q = Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, k_rows = K + K_at + b * K_b + of * K_h,
            v_rows = V + V_at + b * V_b + of * V_h;
   /* Weights are 2^(unit (s - most)): without cap and mask products are scaled there alone. */
@@ -139,7 +139,8 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   real most[BLOCKS_M][MMA_ROWS], sum[BLOCKS_M][MMA_ROWS];
   CLEAR_BLOCKS(y, BLOCKS_E)
   UNROLL for (int i = 0; i < BLOCKS_M; i++) {
-    UNROLL for (int r = 0; r < MMA_ROWS; r++) most[i][r] = -INFINITY, sum[i][r] = 0;
+    UNROLL for (int r = 0; r < MMA_ROWS; r++) most[i][r] = SINK_OF(h) / unit, sum[i][r] = 0;
+    UNROLL for (int e = 0; e < MMA_SUMS; e++) if (MMA_COL(e) == 0) sum[i][MMA_ROW(e)] = SINK_SHARE;
   }
 
   if (begin < end) {

@@ -56,9 +56,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 4);
 #define AT_SUM                                                                                                         \
   const int row = r0 + row_warp + i * MMA_M + MMA_EIGHT(e) * 8 + MMA_ROW8(e), column = x0 + j * MMA_N + MMA_COL(e);    \
   const int query = min(SIDES(column, row), Tq - 1), key = SIDES(row, column)
-#define IS_SEEN                                                                                                        \
-  (row < r1 && column < end && key >= first_seen(query + offset, before, keys) &&                                      \
-   key < end_seen(query + offset, after, keys))
+#define IS_SEEN (row < r1 && column < end && key >= FIRST_SEEN(query) && key < end_seen(query + offset, after, keys))
 #define EACH_SUM(BODY)                                                                                                 \
   UNROLL for (int j = 0; j < BLOCKS_N; j++) {                                                                          \
     UNROLL for (int i = 0; i < BLOCKS_M; i++) {                                                                        \
@@ -96,8 +94,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 4);
 
 /* True if every query of the columns or rows from x0 on sees every key. */
 #define ALL_SEEN                                                                                                       \
-  (r0 + TILE_M <= r1 && x0 + WARP_N <= end &&                                                                          \
-   SIDES(r0, x0) >= first_seen(SIDES(x0 + WARP_N, r1) - 1 + offset, before, keys) &&                                   \
+  (r0 + TILE_M <= r1 && x0 + WARP_N <= end && SIDES(r0, x0) >= MOST_SEEN(SIDES(x0, r0), SIDES(x0 + WARP_N, r1)) &&     \
    SIDES(r1, x0 + WARP_N) <= end_seen(SIDES(x0, r0) + offset, after, keys))
 
 __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma_grad(
@@ -119,7 +116,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   const int of = SIDES((int)get_group_id(1), (int)((long)get_group_id(1) * G / H)), keys = KEYS_OF(b);
   const int first_head = SIDES(of * (H / G), (int)get_group_id(1)), heads = SIDES(H / G, 1);
   const long offset = OFFSET_OF(b);
-  const int begin = SIDES(first_seeing(r0, offset, after, Tq), first_seen(r0 + offset, before, keys));
+  const int begin = SIDES(first_seeing(r0, offset, after, Tq), LEAST_SEEN(r0, r1));
   const int end = SIDES(end_seeing(r1 - 1, offset, before, Tq), end_seen(r1 - 1 + offset, after, keys));
   elements k_rows = K + K_at + b * K_b + of * K_h, v_rows = V + V_at + b * V_b + of * V_h;
   elements q_rows = Q + Q_at + b * Q_b + first_head * Q_h, dy_rows = DY + DY_at + b * DY_b + first_head * DY_h;

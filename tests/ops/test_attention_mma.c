@@ -31,7 +31,7 @@ static void check_emulation(const mica__kernel_desc *desc, int n, mica__attentio
   ck_ok(mica__attention_check_variant(&check, &mica__op_attention, op, pass, &mica__attention_mma, variant));
   ck_assert_uint_eq(check.summary.failed, 0);
   ck_assert_uint_eq(check.summary.passed, 1);
-  ck_assert_uint_eq(check.cases, 4);
+  ck_assert_uint_eq(check.cases, 6);
 }
 
 START_TEST(emulations_are_right) {

@@ -77,6 +77,10 @@ static const attention_case cases[] = {
     {"units: window, offset, added mask, dropout", MICA_F16, SIZES(1, 2, 2, 35, 80, 16, 8),
      .attrs = {.causal = true, .window = 25, .dropout = 0.2, .key = 99}, .mask = {4, {1, 1, 35, 80}},
      .mask_type = MICA_F32, .offset = true, .units = true},
+    {"units: documents, sinks", MICA_F16, SIZES(1, 2, 1, 70, 70, 40, 64), .attrs = {.causal = true}, .documents = 27,
+     .sinks = true, .units = true},
+    {"units: documents, added mask", MICA_BF16, SIZES(2, 2, 2, 37, 45, 32, 24), .mask = {4, {2, 1, 37, 45}},
+     .mask_type = MICA_F32, .documents = 13, .units = true},
     {"units: large heads, large scores", MICA_BF16, SIZES(1, 1, 1, 33, 65, 96, 128), .units = true, .bound = 4},
     {"f64", MICA_F64, SIZES(1, 2, 1, 21, 19, 9, 11), .attrs = {.causal = true}},
 };

@@ -134,7 +134,6 @@ static bool are_aligned(const mica__attention *a) {
 static const char *unsuited(const mica__attention *a) {
   const mica__attention_sizes s = a->size;
   if (a->dtype != MICA_F16 && a->dtype != MICA_BF16) return "matrix units take heads of 16 bits";
-  if (a->in[MICA__ATTENTION_OF_STARTS] || a->in[MICA__ATTENTION_OF_SINKS]) return "it knows no starts and no sinks";
   if (s.d > MOST_HEAD || s.e > MOST_HEAD) return "the heads are larger than 128";
   if (s.d == 0 || s.e == 0 || s.tq == 0 || s.tk == 0) return "there is nothing to multiply";
   if (!(mica__attention_scale(a->attrs, s.d) > 0)) return "the scale is not positive";
