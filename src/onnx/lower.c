@@ -173,7 +173,8 @@ static mica_value slice_of(mica__lowering *l, const mica__lower_input *input, mi
 }
 
 bool mica__lower_dtype(const mica__lowering *l, int64_t type, mica_dtype *dtype) {
-  if (type < 0 || type > INT32_MAX || !mica__onnx_dtype((int32_t)type, dtype)) return false;
+  if (type < 0 || type > INT32_MAX || mica__onnx_is_nibble((int32_t)type)) return false;
+  if (!mica__onnx_dtype((int32_t)type, dtype)) return false;
   if (l->widens) *dtype = mica__onnx_widened(*dtype);
   return true;
 }

@@ -36,10 +36,13 @@ bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* operand k as an f32 for operators that Mica computes in floating point alone; f64 where the operand is. */
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k);
+/* The element type of operand k as ONNX numbers it if that is an initial value, else 0. */
+int32_t mica__lower_file_type(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* The texts in which elements of operand k are indices; NULL if it holds none. Operators that do not know texts are
  * refused such operands. */
 const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
-/* The dtype that an element type's number in ONNX stands for in this lowering; false for those that Mica has not. */
+/* The dtype that an element type's number in ONNX stands for in this lowering; false for those that Mica has not, and
+ * for 4 bits, which an operator has to cut to by itself. */
 bool mica__lower_dtype(const mica__lowering *l, int64_t type, mica_dtype *dtype);
 /* The step of the run, i64, for numbers at random: another in each run and in each trip of a loop. Null, with an error
  * recorded, if the model is built into a graph instead of being run. */

@@ -34,6 +34,11 @@ const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__o
   return found && (found->texts.count || found->texts.more) ? &found->texts : NULL;
 }
 
+int32_t mica__lower_file_type(const mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  const mica__lower_value *found = mica__lower_has(l, node, k) ? mica__scope_find(l, node->inputs[k]) : NULL;
+  return found && found->tensor ? found->tensor->data_type : 0;
+}
+
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   mica_value x = mica__lower_operand(l, node, k);
   if (!x.graph || mica_dtype_kind_of(mica_value_dtype(x)) == MICA_DTYPE_KIND_FLOAT) return x;

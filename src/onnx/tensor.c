@@ -13,39 +13,26 @@
 static const struct {
   const char *name;
   int8_t dtype; /* -1: none of Mica's */
-} types[] = {{"undefined", -1},
-             {"float", MICA_F32},
-             {"uint8", MICA_U8},
-             {"int8", MICA_I8},
-             {"uint16", MICA_U16},
-             {"int16", MICA_I16},
-             {"int32", MICA_I32},
-             {"int64", MICA_I64},
-             {"string", -1},
-             {"bool", MICA_BOOL},
-             {"float16", MICA_F16},
-             {"double", MICA_F64},
-             {"uint32", MICA_U32},
-             {"uint64", MICA_U64},
-             {"complex64", -1},
-             {"complex128", -1},
-             {"bfloat16", MICA_BF16},
-             {"float8e4m3fn", -1},
-             {"float8e4m3fnuz", -1},
-             {"float8e5m2", -1},
-             {"float8e5m2fnuz", -1},
-             {"uint4", -1},
-             {"int4", -1},
-             {"float4e2m1", -1},
-             {"float8e8m0", -1},
-             {"uint2", -1},
-             {"int2", -1}};
+} types[] = {{"undefined", -1},      {"float", MICA_F32},     {"uint8", MICA_U8},
+             {"int8", MICA_I8},      {"uint16", MICA_U16},    {"int16", MICA_I16},
+             {"int32", MICA_I32},    {"int64", MICA_I64},     {"string", -1},
+             {"bool", MICA_BOOL},    {"float16", MICA_F16},   {"double", MICA_F64},
+             {"uint32", MICA_U32},   {"uint64", MICA_U64},    {"complex64", -1},
+             {"complex128", -1},     {"bfloat16", MICA_BF16}, {"float8e4m3fn", -1},
+             {"float8e4m3fnuz", -1}, {"float8e5m2", -1},      {"float8e5m2fnuz", -1},
+             {"uint4", MICA_U8},     {"int4", MICA_I8},       {"float4e2m1", -1},
+             {"float8e8m0", -1},     {"uint2", -1},           {"int2", -1}};
 #define TYPES ((int32_t)(sizeof types / sizeof *types))
 
 bool mica__onnx_dtype(int32_t type, mica_dtype *dtype) {
   if (type < 0 || type >= TYPES || types[type].dtype < 0) return false;
   *dtype = (mica_dtype)types[type].dtype;
   return true;
+}
+
+bool mica__onnx_is_nibble(int32_t type) {
+  enum { UINT4 = 21, INT4 = 22 };
+  return type == UINT4 || type == INT4;
 }
 
 int32_t mica__onnx_type_of(mica_dtype dtype) {
@@ -97,11 +84,30 @@ void mica__onnx_order(mica_dtype dtype, void *elements, size_t bytes) {
   mica__bytes_from_file(false, elements, bytes / width, width);
 }
 
+/* Bytes of the elements in a file; two elements of 4 bits share one. */
+static size_t bytes_in_file(const Onnx__TensorProto *proto, const mica__onnx_tensor *t) {
+  if (mica__onnx_is_nibble(proto->data_type)) return (size_t)(t->count / 2 + t->count % 2);
+  return (size_t)t->count * mica_dtype_size(t->dtype);
+}
+
+/* Elements of 4 bits, the first of two in the low bits of a byte, as elements of 8. */
+static mica_status take_nibbles(const unsigned char *bytes, mica__onnx_tensor *t) {
+  unsigned char *own = malloc((size_t)t->count + 1);
+  if (!own) return mica__fail_nomem("a tensor");
+  for (int64_t i = 0; i < t->count; i++) {
+    const unsigned nibble = bytes[i / 2] >> (i % 2 ? 4 : 0) & 15u;
+    own[i] = (unsigned char)(t->dtype == MICA_I8 && nibble > 7 ? nibble | 0xf0u : nibble);
+  }
+  t->data = t->owned = own;
+  return MICA_OK;
+}
+
 /* Takes bytes as elements: as they are where their address and the host's byte order allow it, else copied. */
 static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned char *data, size_t bytes,
                               mica__onnx_tensor *t) {
-  size_t size = mica_dtype_size(t->dtype), want = (size_t)t->count * size;
+  size_t size = mica_dtype_size(t->dtype), want = bytes_in_file(proto, t);
   if (bytes != want) return wrong_count(proto, t, "bytes", bytes);
+  if (mica__onnx_is_nibble(proto->data_type)) return take_nibbles(data, t);
   t->data = data ? (const void *)data : "";
   const bool ordered = !MICA__HOST_BIG_ENDIAN || size == 1;
   if (ordered && (uintptr_t)data % size == 0 && t->dtype != MICA_BOOL) return MICA_OK;
@@ -115,6 +121,18 @@ static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned cha
   return MICA_OK;
 }
 
+/* Each number of the list holds two elements of 4 bits. */
+static mica_status take_nibble_list(const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
+  const size_t bytes = bytes_in_file(proto, t);
+  if (proto->n_int32_data != bytes) return wrong_count(proto, t, "elements", proto->n_int32_data);
+  unsigned char *packed = malloc(bytes + 1);
+  if (!packed) return mica__fail_nomem("a tensor");
+  for (size_t i = 0; i < bytes; i++) packed[i] = (unsigned char)proto->int32_data[i];
+  const mica_status status = take_nibbles(packed, t);
+  free(packed);
+  return status;
+}
+
 static mica_status take_typed(const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
   size_t count = (size_t)t->count, size = mica_dtype_size(t->dtype), have = 0;
   switch (t->dtype) {
@@ -125,6 +143,7 @@ static mica_status take_typed(const Onnx__TensorProto *proto, mica__onnx_tensor 
   case MICA_U64: have = proto->n_uint64_data; break;
   default: have = proto->n_int32_data; break;
   }
+  if (mica__onnx_is_nibble(proto->data_type)) return take_nibble_list(proto, t);
   if (have != count) return wrong_count(proto, t, "elements", have);
   t->owned = malloc(count * size + 1);
   if (!t->owned) return mica__fail_nomem("a tensor");
@@ -163,7 +182,7 @@ static bool parse_number(const char *text, uint64_t *number) {
 static mica_status find_external(mica__external *external, const Onnx__TensorProto *proto, const mica__onnx_tensor *t,
                                  const unsigned char **data, size_t *bytes) {
   const char *location = NULL, *wrong = NULL, *word = NULL;
-  uint64_t offset = 0, length = (uint64_t)t->count * mica_dtype_size(t->dtype), given = length;
+  uint64_t offset = 0, length = bytes_in_file(proto, t), given = length;
   for (size_t i = 0; i < proto->n_external_data; i++) {
     const char *key = mica__onnx_text(proto->external_data[i]->key);
     const char *value = mica__onnx_text(proto->external_data[i]->value);

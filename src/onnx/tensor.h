@@ -17,6 +17,8 @@ typedef struct mica__onnx_tensor {
 
 /* The dtype of an element type's number in ONNX; false for those that Mica has not. */
 bool mica__onnx_dtype(int32_t type, mica_dtype *dtype);
+/* True for uint4 and int4, whose elements are u8 and i8 in Mica, as large as 4 bits hold. */
+bool mica__onnx_is_nibble(int32_t type);
 /* And back; 0 for none. */
 int32_t mica__onnx_type_of(mica_dtype dtype);
 /* "float8e4m3fn", "?" for none. */

@@ -276,14 +276,28 @@ static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *d
   return false;
 }
 
+/* x in 4 bits: the low bits of an integer, with a sign if the type has one; other bits are cut off. */
+static mica_value as_nibbles(mica_value x, int32_t type) {
+  mica_dtype dtype = MICA_I8;
+  if (!x.graph || !mica__onnx_dtype(type, &dtype)) return (mica_value){0};
+  x = mica_cast(x, MICA_I32);
+  const mica_value below = mica__lower_number(x, dtype == MICA_I8 ? 8 : 0);
+  return mica_cast(mica_sub(mica_mod(mica_add(x, below), mica__lower_number(x, 16)), below), dtype);
+}
+
 MICA__LOWER(cast) {
   mica_dtype dtype;
   if (mica__lower_texts(l, node, 0) && mica__onnx_int(node, "to", 0) == 8) return give(l, node, x_of(l, node));
   if (mica__lower_texts(l, node, 0)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "texts as numbers");
+  const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
+  if (to && to->i > 0 && to->i < 32 && mica__onnx_is_nibble((int32_t)to->i))
+    return give(l, node, as_nibbles(x_of(l, node), (int32_t)to->i));
   return target(l, node, &dtype) ? give(l, node, mica_cast(x_of(l, node), dtype)) : MICA_OK;
 }
 
 MICA__LOWER(cast_like) {
+  const int32_t type = mica__lower_file_type(l, node, 1);
+  if (mica__onnx_is_nibble(type)) return give(l, node, as_nibbles(x_of(l, node), type));
   return give(l, node, mica_cast(x_of(l, node), mica_value_dtype(mica__lower_operand(l, node, 1))));
 }
 

@@ -74,6 +74,14 @@ static bool is_one(mica_value part) {
 /* One scale, or one an index of an axis, is no block. */
 static int64_t blocks_of(mica_value scale, int64_t block) { return mica_value_shape(scale).rank > 1 ? block : 0; }
 
+/* round(x / scale) + zero, cut to what 4 bits hold. */
+static mica_value nibbles_of(mica_value x, mica_value scale, mica_value zero, mica_dtype dtype) {
+  mica_value steps = mica_round(mica_div(x, scale));
+  if (zero.graph) steps = mica_add(steps, mica_cast(zero, MICA_F32));
+  const double least = dtype == MICA_I8 ? -8 : 0;
+  return mica_cast(mica_clip(steps, least, least + 15), dtype);
+}
+
 MICA__LOWER(quantize) {
   int64_t axis, block;
   mica_value x = mica__lower_floating(l, node, 0), scale = mica__lower_operand(l, node, 1);
@@ -81,9 +89,15 @@ MICA__LOWER(quantize) {
   mica_dtype dtype = zero.graph ? mica_value_dtype(zero) : MICA_U8;
   if (!axis_of(l, node, x, &axis, &block) || !scale.graph) return MICA_OK;
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
-  if (type && !mica__lower_dtype(l, type, &dtype))
+  const int32_t steps = type > 0 && type < 32 ? (int32_t)type : mica__lower_file_type(l, node, 2);
+  const bool nibbles = mica__onnx_is_nibble(steps);
+  if (nibbles ? !mica__onnx_dtype(steps, &dtype) : type && !mica__lower_dtype(l, type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
   scale = mica_cast(scale, MICA_F32);
+  if (nibbles)
+    return give(l, node,
+                nibbles_of(mica_cast(x, MICA_F32), beside(scale, x, axis, block),
+                           zero.graph ? beside(zero, x, axis, block) : zero, dtype));
   if (are_steps(dtype))
     return give(l, node,
                 mica_quantize(
