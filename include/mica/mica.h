@@ -19,6 +19,7 @@
  *   train metric                  epochs, validation, metrics, checkpoints
  *   dist parallel                 one network trained on several devices or machines; parallel: (E)
  *   tokenizer                     text to token ids and back, tokenizer.json
+ *   chat                          (E) texts that a published model writes; conversations
  *   chat_template                 (E) conversations as text for chat models
  *   sampler                       (E) tokens drawn from logits
  *   run task report               tasks: data and settings become a folder with a trained network
@@ -68,6 +69,7 @@
 #include <mica/blocks.h>
 #include <mica/buffer.h>
 #include <mica/cache.h>
+#include <mica/chat.h>
 #include <mica/chat_template.h>
 #include <mica/compare.h>
 #include <mica/compress.h>

@@ -1,0 +1,285 @@
+/* A decoder's sessions, and its requests until they have a slot. */
+#include "foundation/decoder.h"
+
+#include "foundation/model.h"
+
+#include <inttypes.h>
+#include <mica/device.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STANDARD_PART 128
+#define LEAST_PART 16
+#define MOST_PART 4096
+#define STANDARD_WAIT 1024
+
+const char *mica_finish_name(mica_finish finish) {
+  static const char *const texts[] = {
+#define TEXT(name, text) text,
+      MICA_FINISH_LIST(TEXT)
+#undef TEXT
+  };
+  return (unsigned)finish < sizeof texts / sizeof *texts ? texts[finish] : "?";
+}
+
+/* --- sessions --- */
+
+/* The network in a graph of its own: of all slots, a token each, or of a part of one slot's prompt. */
+static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_session **session) {
+  const int32_t rows = prompt ? 1 : d->slot_count;
+  mica_kv_cache cache = {
+      .batch = d->slot_count, .length = d->context, .offset = mica_input(graph, "offset", MICA_I32, MICA_SHAPE(rows))};
+  if (prompt) {
+    cache.lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(1));
+    cache.slots = mica_input(graph, "slots", MICA_I32, MICA_SHAPE(1));
+  }
+  const mica_foundation_build how = {
+      .ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(rows, prompt ? MICA_DYNAMIC : 1)),
+      .cache = &cache,
+      .logits_of_last = true};
+  mica_value logits = mica_foundation_network(nn, d->model, &how);
+  return mica_session_create(d->engine, graph, &logits, 1, NULL, session);
+}
+
+static mica_status make_tensor(mica_decoder *d, mica_shape shape, mica_tensor **tensor) {
+  return mica_tensor_create(d->engine, MICA_I32, shape, tensor);
+}
+
+static mica_status make_inputs(mica_decoder *d) {
+  MICA_TRY(make_tensor(d, MICA_SHAPE(d->slot_count, 1), &d->step.ids[0]));
+  MICA_TRY(make_tensor(d, MICA_SHAPE(d->slot_count), &d->step.offset));
+  int at = 0;
+  for (int64_t length = LEAST_PART; length <= d->part; length *= 2)
+    MICA_TRY(make_tensor(d, MICA_SHAPE(1, length), &d->prompt.ids[at++]));
+  MICA_TRY(make_tensor(d, MICA_SHAPE(1), &d->prompt.offset));
+  MICA_TRY(make_tensor(d, MICA_SHAPE(1), &d->prompt.lengths));
+  return make_tensor(d, MICA_SHAPE(1), &d->prompt.slots);
+}
+
+/* Both sessions; the second has the weights and caches of the first. */
+static mica_status make_sessions(mica_decoder *d) {
+  mica_graph *graphs[2] = {NULL};
+  mica_nn *networks[2] = {NULL};
+  mica_status status = MICA_OK;
+  for (int k = 0; status == MICA_OK && k < 2; k++) {
+    mica_session **session = k ? &d->prompt.session : &d->step.session;
+    status = mica_graph_create(&graphs[k]);
+    if (status == MICA_OK) status = mica_nn_create(graphs[k], NULL, &networks[k]);
+    if (status == MICA_OK) status = build(d, graphs[k], networks[k], k == 1, session);
+    if (status == MICA_OK)
+      status = k ? mica_nn_share(networks[k], *session, d->step.session)
+                 : mica_foundation_load(d->model, networks[k], *session);
+  }
+  for (int k = 0; k < 2; k++) {
+    mica_nn_destroy(networks[k]);
+    mica_graph_destroy(graphs[k]);
+  }
+  return status;
+}
+
+static mica_status upload(mica_decoder *d, mica_tensor *tensor, const int32_t *values) {
+  return mica_tensor_upload(mica_engine_queue(d->engine), tensor, values, mica_tensor_bytes(tensor));
+}
+
+static mica_status run(mica_decoder *d, mica__decoder_session *s, const mica_feed *feeds, size_t count) {
+  mica_queue *queue = mica_engine_queue(d->engine);
+  MICA_TRY(mica_session_run(s->session, queue, feeds, count));
+  const mica_tensor *logits = mica_session_output(s->session, 0);
+  return mica_tensor_download(queue, logits, d->logits, mica_tensor_bytes(logits));
+}
+
+mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t *ids, int64_t count, int64_t offset) {
+  int32_t padded[MOST_PART] = {0};
+  const int32_t length = (int32_t)count, from = (int32_t)offset;
+  int at = 0;
+  for (int64_t room = LEAST_PART; room < count; room *= 2) at++;
+  memcpy(padded, ids, (size_t)count * sizeof *ids);
+  MICA_TRY(upload(d, d->prompt.ids[at], padded));
+  MICA_TRY(upload(d, d->prompt.offset, &from));
+  MICA_TRY(upload(d, d->prompt.lengths, &length));
+  MICA_TRY(upload(d, d->prompt.slots, &slot));
+  const mica_feed feeds[] = {{"ids", d->prompt.ids[at]},
+                             {"offset", d->prompt.offset},
+                             {"lengths", d->prompt.lengths},
+                             {"slots", d->prompt.slots}};
+  return run(d, &d->prompt, feeds, 4);
+}
+
+mica_status mica__decoder_read_tokens(mica_decoder *d, const int32_t *tokens, const int32_t *offsets) {
+  MICA_TRY(upload(d, d->step.ids[0], tokens));
+  MICA_TRY(upload(d, d->step.offset, offsets));
+  const mica_feed feeds[] = {{"ids", d->step.ids[0]}, {"offset", d->step.offset}};
+  return run(d, &d->step, feeds, 2);
+}
+
+/* --- the decoder --- */
+
+static void free_session(mica__decoder_session *s) {
+  mica_session_destroy(s->session);
+  for (size_t k = 0; k < sizeof s->ids / sizeof *s->ids; k++) mica_tensor_destroy(s->ids[k]);
+  mica_tensor_destroy(s->offset);
+  mica_tensor_destroy(s->lengths);
+  mica_tensor_destroy(s->slots);
+}
+
+void mica_decoder_destroy(mica_decoder *d) {
+  if (!d) return;
+  free_session(&d->prompt);
+  free_session(&d->step);
+  for (int32_t s = 0; s < d->slot_count; s++) {
+    mica__decoding_free(d->slots[s].work);
+    free(d->slots[s].ids);
+  }
+  for (mica__decoding *work = d->first, *next; work; work = next) {
+    next = work->next;
+    mica__decoding_free(work);
+  }
+  mica_tokenizer_destroy(d->tokenizer);
+  free(d->logits);
+  pthread_mutex_destroy(&d->lock);
+  free(d);
+}
+
+static mica_status configure(mica_decoder *d, const mica_decoder_config *config) {
+  static const mica_decoder_config none;
+  const mica_decoder_config *c = config ? config : &none;
+  const int64_t most = mica_foundation_describe(d->model)->context;
+  d->slot_count = c->slots ? c->slots : 1;
+  d->context = c->context ? c->context : mica_foundation_context(d->model);
+  d->part = c->part ? c->part : STANDARD_PART;
+  d->most_wait = c->most_wait ? c->most_wait : STANDARD_WAIT;
+  d->no_prefix = c->no_prefix;
+  d->vocabulary = mica_foundation_describe(d->model)->vocabulary;
+  if (d->slot_count < 1 || d->slot_count > MICA__MOST_SLOTS)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: %d slots; there may be 1 to %d", (int)d->slot_count,
+                      MICA__MOST_SLOTS);
+  if (d->context < 2 || d->context > most || d->context > INT32_MAX / d->slot_count)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: a context of %" PRId64 "; the model has 2 to %" PRId64,
+                      d->context, most);
+  if (d->part < LEAST_PART || d->part > MOST_PART || (d->part & (d->part - 1)) != 0)
+    return mica__fail(MICA_E_INVALID,
+                      "mica_decoder_create: parts of %" PRId64 " tokens; it must be a power of two from %d to %d",
+                      d->part, LEAST_PART, MOST_PART);
+  return MICA_OK;
+}
+
+/* A model may have none: its requests give tokens alone. */
+static mica_status open_tokenizer(mica_decoder *d) {
+  mica__attempt_begin();
+  const mica_status status = mica_foundation_tokenizer(d->model, &d->tokenizer);
+  if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
+  mica__attempt_end();
+  return MICA_OK;
+}
+
+static mica_status fill(mica_decoder *d, const mica_decoder_config *config) {
+  MICA_TRY(configure(d, config));
+  MICA_TRY(open_tokenizer(d));
+  d->logits = calloc((size_t)d->slot_count * (size_t)d->vocabulary, sizeof *d->logits);
+  if (!d->logits) return mica__fail_nomem("logits");
+  for (int32_t s = 0; s < d->slot_count; s++) {
+    d->slots[s].ids = calloc((size_t)d->context, sizeof(int32_t));
+    if (!d->slots[s].ids) return mica__fail_nomem("a slot");
+  }
+  MICA_TRY(make_sessions(d));
+  return make_inputs(d);
+}
+
+mica_status mica_decoder_create(mica_engine *engine, const mica_foundation *model, const mica_decoder_config *config,
+                                mica_decoder **decoder) {
+  if (!engine || !model || !decoder) return mica__fail(MICA_E_INVALID, "mica_decoder_create: a pointer is NULL");
+  mica_decoder *d = calloc(1, sizeof *d);
+  if (!d) return mica__fail_nomem("a decoder");
+  d->engine = engine;
+  d->model = model;
+  pthread_mutex_init(&d->lock, NULL);
+  const mica_status status = fill(d, config);
+  if (status == MICA_OK)
+    *decoder = d;
+  else
+    mica_decoder_destroy(d);
+  return status;
+}
+
+const mica_tokenizer *mica_decoder_tokenizer(const mica_decoder *d) { return d->tokenizer; }
+
+int64_t mica_decoder_context(const mica_decoder *d) { return d->context; }
+
+/* --- requests --- */
+
+void mica__decoding_free(mica__decoding *work) {
+  if (!work) return;
+  mica_sampler_destroy(work->sampler);
+  mica_text_stream_destroy(work->stream);
+  free(work->ids);
+  free(work);
+}
+
+static mica_status check(const mica_decoder *d, const mica_request *r) {
+  if (!r->ids || r->count == 0) return mica__fail(MICA_E_INVALID, "mica_decoder_add: the prompt is empty");
+  if (r->count >= (uint64_t)d->context)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_add: the prompt has %zu tokens; the context has %" PRId64, r->count,
+                      d->context);
+  if (!r->event || r->most_tokens < 0)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_add: %s", r->event ? "most_tokens is below 0" : "event is NULL");
+  if (r->stop_count && !d->tokenizer)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_add: stops are texts, but the model has no tokenizer");
+  for (size_t t = 0; t < r->count; t++)
+    if (r->ids[t] < 0 || r->ids[t] >= d->vocabulary)
+      return mica__fail(MICA_E_INVALID, "mica_decoder_add: token %zu is %d; the vocabulary has %" PRId64, t,
+                        (int)r->ids[t], d->vocabulary);
+  return MICA_OK;
+}
+
+static mica_status copy(const mica_decoder *d, const mica_request *r, mica__decoding *work) {
+  const mica_text_stream_config how = {.stops = r->stops, .stop_count = r->stop_count};
+  const int64_t room = d->context - (int64_t)r->count;
+  work->count = work->prompt = (int64_t)r->count;
+  work->most = r->most_tokens && r->most_tokens < room ? r->most_tokens : room;
+  work->event = r->event;
+  work->user = r->user;
+  work->ignore_end = r->ignore_end;
+  work->ids = malloc((size_t)d->context * sizeof *work->ids);
+  if (!work->ids) return mica__fail_nomem("a request");
+  memcpy(work->ids, r->ids, r->count * sizeof *r->ids);
+  MICA_TRY(mica_sampler_create(r->sampling, &work->sampler));
+  for (size_t t = 0; t < r->count; t++) mica_sampler_accept(work->sampler, r->ids[t]);
+  return d->tokenizer ? mica_text_stream_create(d->tokenizer, &how, &work->stream) : MICA_OK;
+}
+
+mica_status mica_decoder_add(mica_decoder *d, const mica_request *request, int64_t *id) {
+  if (!d || !request) return mica__fail(MICA_E_INVALID, "mica_decoder_add: a pointer is NULL");
+  MICA_TRY(check(d, request));
+  mica__decoding *work = calloc(1, sizeof *work);
+  if (!work) return mica__fail_nomem("a request");
+  mica_status status = copy(d, request, work);
+  if (status != MICA_OK) {
+    mica__decoding_free(work);
+    return status;
+  }
+  pthread_mutex_lock(&d->lock);
+  const bool full = d->waiting >= d->most_wait;
+  if (!full) {
+    work->id = ++d->ids;
+    if (id) *id = work->id;
+    if (d->last)
+      d->last->next = work;
+    else
+      d->first = work;
+    d->last = work;
+    d->waiting++;
+  }
+  pthread_mutex_unlock(&d->lock);
+  if (!full) return MICA_OK;
+  mica__decoding_free(work);
+  return mica__fail(MICA_E_STATE, "mica_decoder_add: %zu requests wait already", d->most_wait);
+}
+
+void mica_decoder_cancel(mica_decoder *d, int64_t id) {
+  if (!d) return;
+  pthread_mutex_lock(&d->lock);
+  for (mica__decoding *work = d->first; work; work = work->next) work->cancelled |= work->id == id;
+  for (int32_t s = 0; s < d->slot_count; s++)
+    if (d->slots[s].work) d->slots[s].work->cancelled |= d->slots[s].work->id == id;
+  pthread_mutex_unlock(&d->lock);
+}

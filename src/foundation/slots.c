@@ -1,0 +1,206 @@
+/* One step of a decoder: requests get slots, prompts are read, tokens are drawn. */
+#include "foundation/decoder.h"
+#include "foundation/model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- the end of a text --- */
+
+/* Tells the request's function; false: the text is to end. */
+static bool tell(const mica__decoding *work, int32_t token, float logprob, const char *text, size_t bytes,
+                 mica_finish finish, const char *message) {
+  const mica_decoder_event event = {work->id, token, logprob, bytes ? text : "", bytes, finish, message};
+  return work->event(work->user, &event);
+}
+
+static void leave(mica_decoder *d, mica__text_slot *slot) {
+  pthread_mutex_lock(&d->lock);
+  mica__decoding *work = slot->work;
+  slot->work = NULL;
+  pthread_mutex_unlock(&d->lock);
+  mica__decoding_free(work);
+}
+
+static void end(mica_decoder *d, mica__text_slot *slot, mica_finish finish) {
+  mica__decoding *work = slot->work;
+  const char *text = "";
+  size_t bytes = 0;
+  if (!work->stream || mica_text_stream_end(work->stream, &text, &bytes) != MICA_OK) bytes = 0;
+  tell(work, -1, 0, text, bytes, finish, NULL);
+  leave(d, slot);
+}
+
+static void fail(mica_decoder *d, mica__text_slot *slot, const char *message) {
+  tell(slot->work, -1, 0, "", 0, MICA_FINISH_ERROR, message);
+  leave(d, slot);
+}
+
+/* --- requests and slots --- */
+
+static bool is_cancelled(mica_decoder *d, const mica__decoding *work) {
+  pthread_mutex_lock(&d->lock);
+  const bool cancelled = work->cancelled;
+  pthread_mutex_unlock(&d->lock);
+  return cancelled;
+}
+
+/* Tokens of the request's prompt that the slot holds as whole parts; at least one is left to read. */
+static int64_t shared_prefix(const mica_decoder *d, const mica__text_slot *slot, const mica__decoding *work) {
+  int64_t same = 0;
+  if (d->no_prefix) return 0;
+  while (same < slot->parts && same < work->prompt - 1 && slot->ids[same] == work->ids[same]) same++;
+  return same / d->part * d->part;
+}
+
+/* The idle slot that holds most of the prompt; of equals the one that holds least else. NULL: all are busy. */
+static mica__text_slot *best_slot(mica_decoder *d, const mica__decoding *work) {
+  mica__text_slot *best = NULL;
+  int64_t most = -1;
+  for (int32_t s = 0; s < d->slot_count; s++) {
+    mica__text_slot *slot = &d->slots[s];
+    if (slot->work) continue;
+    const int64_t same = shared_prefix(d, slot, work);
+    if (best && (same < most || (same == most && slot->held >= best->held))) continue;
+    best = slot;
+    most = same;
+  }
+  return best;
+}
+
+/* Gives idle slots to requests in the order in which they came. */
+static void admit(mica_decoder *d) {
+  for (;;) {
+    pthread_mutex_lock(&d->lock);
+    mica__decoding *work = d->first;
+    mica__text_slot *slot = work ? best_slot(d, work) : NULL;
+    if (slot) {
+      d->first = work->next;
+      if (!d->first) d->last = NULL;
+      d->waiting--;
+      slot->held = slot->parts = shared_prefix(d, slot, work);
+      slot->work = work;
+    }
+    pthread_mutex_unlock(&d->lock);
+    if (!slot) return;
+  }
+}
+
+/* --- tokens --- */
+
+static bool ends_text(const mica_decoder *d, int32_t token) {
+  const mica_foundation_info *info = mica_foundation_describe(d->model);
+  for (size_t e = 0; e < info->end_count; e++)
+    if (info->ends[e] == token) return true;
+  return false;
+}
+
+/* Draws the slot's next token from logits, and tells it. */
+static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
+  mica__decoding *work = slot->work;
+  const char *text = "";
+  size_t bytes = 0;
+  int32_t token = 0;
+  float logprob = 0;
+  bool stopped = false;
+  if (mica_sampler_draw(work->sampler, logits, d->vocabulary, NULL, &token, &logprob) != MICA_OK) {
+    fail(d, slot, mica_error_message());
+    return;
+  }
+  if (!work->ignore_end && ends_text(d, token)) {
+    end(d, slot, MICA_FINISH_STOP);
+    return;
+  }
+  mica_sampler_accept(work->sampler, token);
+  work->ids[work->count++] = token;
+  /* Vocabularies are often longer than tokenizers, rounded up; such a token has no text. */
+  const bool has_text = work->stream && mica_tokenizer_token(d->tokenizer, token);
+  if (has_text && mica_text_stream_add(work->stream, token, &text, &bytes, &stopped) != MICA_OK) {
+    fail(d, slot, mica_error_message());
+    return;
+  }
+  if (!tell(work, token, logprob, text, bytes, MICA_FINISH_NONE, NULL))
+    end(d, slot, MICA_FINISH_CANCELLED);
+  else if (stopped)
+    end(d, slot, MICA_FINISH_STOP);
+  else if (work->count - work->prompt >= work->most)
+    end(d, slot, MICA_FINISH_LENGTH);
+}
+
+/* Reads a part of the prompt that came first; the last part gives the first token. */
+static mica_status read_prompt(mica_decoder *d) {
+  int32_t first = -1;
+  for (int32_t s = 0; s < d->slot_count; s++) {
+    const mica__decoding *work = d->slots[s].work;
+    if (work && d->slots[s].held < work->prompt && (first < 0 || work->id < d->slots[first].work->id)) first = s;
+  }
+  if (first < 0) return MICA_OK;
+  mica__text_slot *slot = &d->slots[first];
+  mica__decoding *work = slot->work;
+  /* Parts begin at multiples of their length, wherever reading begins: the same prompt has the same parts. */
+  const int64_t to = (slot->held / d->part + 1) * d->part, end_at = to < work->prompt ? to : work->prompt;
+  const int64_t count = end_at - slot->held;
+  MICA_TRY(mica__decoder_read_part(d, first, work->ids + slot->held, count, slot->held));
+  memcpy(slot->ids + slot->held, work->ids + slot->held, (size_t)count * sizeof *slot->ids);
+  slot->held = end_at;
+  if (end_at == to) slot->parts = end_at;
+  if (slot->held == work->prompt) draw(d, slot, d->logits);
+  return MICA_OK;
+}
+
+/* True if the slot's text goes on by a token of its own. */
+static bool goes_on(const mica__text_slot *slot) {
+  return slot->work && slot->held >= slot->work->prompt && slot->work->count > slot->held;
+}
+
+static mica_status read_tokens(mica_decoder *d) {
+  int32_t tokens[MICA__MOST_SLOTS] = {0}, offsets[MICA__MOST_SLOTS];
+  bool reads[MICA__MOST_SLOTS], any = false;
+  for (int32_t s = 0; s < d->slot_count; s++) {
+    const mica__text_slot *slot = &d->slots[s];
+    reads[s] = goes_on(slot);
+    any |= reads[s];
+    offsets[s] = (int32_t)(reads[s] ? slot->held : d->context);
+    if (reads[s]) tokens[s] = slot->work->ids[slot->held];
+  }
+  if (!any) return MICA_OK;
+  MICA_TRY(mica__decoder_read_tokens(d, tokens, offsets));
+  for (int32_t s = 0; s < d->slot_count; s++) {
+    mica__text_slot *slot = &d->slots[s];
+    if (!reads[s]) continue;
+    slot->ids[slot->held++] = tokens[s];
+    draw(d, slot, d->logits + (int64_t)s * d->vocabulary);
+  }
+  return MICA_OK;
+}
+
+/* --- a step --- */
+
+static void end_cancelled(mica_decoder *d) {
+  for (int32_t s = 0; s < d->slot_count; s++)
+    if (d->slots[s].work && is_cancelled(d, d->slots[s].work)) end(d, &d->slots[s], MICA_FINISH_CANCELLED);
+}
+
+/* All requests end with the device's error; what the slots hold is unknown. */
+static void end_all(mica_decoder *d) {
+  const char *message = mica_error_message();
+  for (int32_t s = 0; s < d->slot_count; s++) {
+    d->slots[s].held = d->slots[s].parts = 0;
+    if (d->slots[s].work) fail(d, &d->slots[s], message);
+  }
+}
+
+mica_status mica_decoder_step(mica_decoder *d, bool *busy) {
+  if (!d) return mica__fail(MICA_E_INVALID, "mica_decoder_step: the decoder is NULL");
+  admit(d);
+  end_cancelled(d);
+  mica_status status = read_prompt(d);
+  if (status == MICA_OK) status = read_tokens(d);
+  if (status != MICA_OK) end_all(d);
+  pthread_mutex_lock(&d->lock);
+  bool any = d->first != NULL;
+  for (int32_t s = 0; s < d->slot_count; s++) any |= d->slots[s].work != NULL;
+  pthread_mutex_unlock(&d->lock);
+  if (busy) *busy = any;
+  return status;
+}

@@ -1,0 +1,256 @@
+/* labels: device single
+ *
+ * Decoders of a small model: greedy texts equal the network's without a cache, requests give the same text in any
+ * company, prefixes are shared, and texts end as they should. */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { V = 131, CONTEXT = 64, MOST = 64 };
+
+static mica_foundation *model;
+
+static void open_model(void) {
+  const char *root = getenv("MICA_SOURCE_DIR");
+  char path[600];
+  snprintf(path, sizeof path, "%s/tests/golden/foundation/llama", root ? root : ".");
+  if (!model) ck_ok(mica_foundation_open(path, NULL, &model));
+}
+
+static mica_decoder *make(int32_t slots, int64_t part) {
+  mica_decoder *decoder = NULL;
+  open_model();
+  ck_ok(mica_decoder_create(test_engine(), model, &(mica_decoder_config){.slots = slots, .part = part}, &decoder));
+  ck_assert_int_eq(mica_decoder_context(decoder), CONTEXT);
+  return decoder;
+}
+
+/* A text as its events told it. */
+typedef struct told {
+  int32_t tokens[MOST];
+  int count, after; /* tokens; false is answered from this number on, if it is not 0 */
+  mica_finish finish;
+} told;
+
+static bool hear(void *user, const mica_decoder_event *event) {
+  told *t = user;
+  ck_assert_int_eq(t->finish, MICA_FINISH_NONE);
+  t->finish = event->finish;
+  ck_assert(event->finish == MICA_FINISH_NONE || event->token == -1);
+  ck_assert_uint_eq(event->bytes, 0);
+  if (event->token >= 0) t->tokens[t->count++] = event->token;
+  return !t->after || t->count < t->after;
+}
+
+static const mica_sampler_config greedy = {.temperature = MICA_ZERO};
+
+static int64_t add(mica_decoder *decoder, const int32_t *ids, size_t count, int64_t most, uint64_t seed, told *t) {
+  const mica_sampler_config draws = {.seed = seed, .temperature = 1.5};
+  int64_t id = 0;
+  *t = (told){.after = t->after};
+  ck_ok(mica_decoder_add(decoder,
+                         &(mica_request){.ids = ids,
+                                         .count = count,
+                                         .most_tokens = most,
+                                         .sampling = seed ? &draws : &greedy,
+                                         .ignore_end = true,
+                                         .event = hear,
+                                         .user = t},
+                         &id));
+  return id;
+}
+
+static void finish(mica_decoder *decoder) {
+  bool busy = true;
+  while (busy) ck_ok(mica_decoder_step(decoder, &busy));
+}
+
+static uint32_t state = 1;
+static int32_t next(int32_t below) { return (int32_t)((state = state * 1664525u + 1013904223u) >> 8) % below; }
+
+/* --- texts --- */
+
+/* The likeliest tokens after a prompt, each by a run of the whole text. */
+static void continue_whole(const int32_t *ids, int count, int most, int32_t *tokens) {
+  static float logits[V];
+  int32_t text[CONTEXT];
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, NULL, &nn));
+  mica_value z = mica_foundation_network(
+      nn, model,
+      &(mica_foundation_build){.ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(1, CONTEXT)),
+                               .lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(1)),
+                               .logits_of_last = true});
+  ck_ok(mica_session_create(test_engine(), graph, &z, 1, NULL, &session));
+  ck_ok(mica_foundation_load(model, nn, session));
+  memset(text, 0, sizeof text);
+  memcpy(text, ids, (size_t)count * sizeof *ids);
+  for (int32_t t = 0, length = count; t < most; t++, length++) {
+    mica_tensor *x = NULL, *n = NULL;
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(1, CONTEXT), text, &x));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(1), &length, &n));
+    ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"ids", x}, {"lengths", n}}, 2));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), logits, sizeof logits));
+    int best = 0;
+    for (int v = 1; v < V; v++)
+      if (logits[v] > logits[best]) best = v;
+    tokens[t] = text[length] = best;
+    mica_tensor_destroy(x);
+    mica_tensor_destroy(n);
+  }
+  mica_session_destroy(session);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+
+START_TEST(greedy_texts_are_those_of_the_network) {
+  static told texts[5];
+  int32_t prompts[5][40], want[20];
+  const int counts[5] = {1, 5, 16, 17, 40};
+  mica_decoder *decoder = make(3, 16);
+  for (int r = 0; r < 5; r++) {
+    for (int t = 0; t < counts[r]; t++) prompts[r][t] = next(V);
+    add(decoder, prompts[r], (size_t)counts[r], 20, 0, &texts[r]);
+  }
+  finish(decoder);
+  for (int r = 0; r < 5; r++) {
+    continue_whole(prompts[r], counts[r], 20, want);
+    ck_assert_int_eq(texts[r].count, 20);
+    ck_assert_int_eq(texts[r].finish, MICA_FINISH_LENGTH);
+    ck_assert_mem_eq(texts[r].tokens, want, sizeof want);
+  }
+  mica_decoder_destroy(decoder);
+}
+END_TEST
+
+enum { REQUESTS = 200 };
+
+START_TEST(texts_are_the_same_in_any_company) {
+  static int32_t prompts[REQUESTS][48];
+  static told together[REQUESTS], alone;
+  int counts[REQUESTS], most[REQUESTS];
+  uint64_t seeds[REQUESTS];
+  mica_decoder *decoder = make(8, 16);
+  for (int r = 0; r < REQUESTS; r++) {
+    counts[r] = 1 + next(48);
+    most[r] = 1 + next(15);
+    seeds[r] = (uint64_t)next(3) * (uint64_t)(r + 1); /* a third of them is greedy */
+    for (int t = 0; t < counts[r]; t++) prompts[r][t] = r % 4 == 3 && t < counts[r - 1] ? prompts[r - 1][t] : next(V);
+    add(decoder, prompts[r], (size_t)counts[r], most[r], seeds[r], &together[r]);
+    if (next(3) == 0) ck_ok(mica_decoder_step(decoder, NULL));
+  }
+  finish(decoder);
+  for (int r = 0; r < REQUESTS; r++) {
+    alone.after = 0;
+    add(decoder, prompts[r], (size_t)counts[r], most[r], seeds[r], &alone);
+    finish(decoder);
+    ck_assert_int_eq(together[r].count, most[r]);
+    ck_assert_int_eq(alone.count, most[r]);
+    ck_assert_mem_eq(together[r].tokens, alone.tokens, (size_t)most[r] * sizeof(int32_t));
+  }
+  mica_decoder_destroy(decoder);
+}
+END_TEST
+
+START_TEST(a_prompt_that_a_slot_holds_is_not_read_again) {
+  static told first, second;
+  int32_t prompt[40];
+  mica_decoder *decoder = make(1, 16);
+  for (int t = 0; t < 40; t++) prompt[t] = next(V);
+  add(decoder, prompt, 40, 5, 0, &first);
+  finish(decoder);
+  const uint64_t before = mica_engine_stats(test_engine()).launches;
+  add(decoder, prompt, 40, 5, 0, &second);
+  finish(decoder);
+  const uint64_t again = mica_engine_stats(test_engine()).launches - before;
+  ck_assert_mem_eq(first.tokens, second.tokens, 5 * sizeof(int32_t));
+  prompt[0] = (prompt[0] + 1) % V; /* nothing is shared now */
+  const uint64_t at = mica_engine_stats(test_engine()).launches;
+  add(decoder, prompt, 40, 5, 0, &second);
+  finish(decoder);
+  ck_assert_uint_gt(mica_engine_stats(test_engine()).launches - at, again);
+  mica_decoder_destroy(decoder);
+}
+END_TEST
+
+/* --- ends --- */
+
+START_TEST(texts_end_as_they_should) {
+  static told long_text, cut, cancelled, waiting;
+  int32_t prompt[CONTEXT];
+  mica_decoder *decoder = make(1, 16);
+  for (int t = 0; t < CONTEXT; t++) prompt[t] = next(V);
+  add(decoder, prompt, 60, 0, 0, &long_text); /* the context has room for four */
+  finish(decoder);
+  ck_assert(long_text.count == 4 && long_text.finish == MICA_FINISH_LENGTH);
+  cut.after = 3;
+  add(decoder, prompt, 10, 0, 0, &cut);
+  finish(decoder);
+  ck_assert(cut.count == 3 && cut.finish == MICA_FINISH_CANCELLED);
+  const int64_t id = add(decoder, prompt, 10, 0, 0, &cancelled), other = add(decoder, prompt, 11, 0, 0, &waiting);
+  ck_ok(mica_decoder_step(decoder, NULL));
+  mica_decoder_cancel(decoder, id);
+  mica_decoder_cancel(decoder, other);
+  finish(decoder);
+  ck_assert(cancelled.finish == MICA_FINISH_CANCELLED && cancelled.count <= 2);
+  ck_assert(waiting.finish == MICA_FINISH_CANCELLED && waiting.count == 0);
+  mica_decoder_destroy(decoder);
+}
+END_TEST
+
+START_TEST(requests_are_checked) {
+  static told t;
+  int32_t prompt[CONTEXT] = {0};
+  const mica_decoder_config narrow = {.most_wait = 2};
+  mica_decoder *decoder = NULL;
+  open_model();
+  ck_ok(mica_decoder_create(test_engine(), model, &narrow, &decoder));
+  mica_request r = {.ids = prompt, .count = 0, .event = hear, .user = &t};
+  ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
+  r.count = CONTEXT;
+  ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the context has 64"));
+  r.count = 3;
+  prompt[2] = V;
+  ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "token 2 is 131"));
+  prompt[2] = 0;
+  r.sampling = &(mica_sampler_config){.top_p = 7};
+  ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
+  r.sampling = NULL;
+  ck_ok(mica_decoder_add(decoder, &r, NULL));
+  ck_ok(mica_decoder_add(decoder, &r, NULL));
+  ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_STATE);
+  mica_decoder_destroy(decoder);
+  static const mica_decoder_config wrong[] = {{.slots = 65},   {.slots = -1}, {.context = 1},
+                                              {.context = 65}, {.part = 8},   {.part = 100}};
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++)
+    ck_assert_int_eq(mica_decoder_create(test_engine(), model, &wrong[k], &decoder), MICA_E_INVALID);
+  mica_chat *chat = NULL;
+  ck_ok(mica_decoder_create(test_engine(), model, NULL, &decoder));
+  ck_assert_int_eq(mica_chat_create(decoder, NULL, &chat), MICA_E_NOT_FOUND);
+  mica_decoder_destroy(decoder);
+  mica_foundation_close(model);
+  model = NULL;
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("decoder");
+  TCase *tests = tcase_create("decoder");
+  tcase_add_test(tests, greedy_texts_are_those_of_the_network);
+  tcase_add_test(tests, texts_are_the_same_in_any_company);
+  tcase_add_test(tests, a_prompt_that_a_slot_holds_is_not_read_again);
+  tcase_add_test(tests, texts_end_as_they_should);
+  tcase_add_test(tests, requests_are_checked);
+  suite_add_tcase(suite, tests);
+  return suite;
+}
