@@ -1,3 +1,4 @@
+#include "cli/model.h"
 #include "cli/number.h"
 #include "cli/result.h"
 
@@ -13,7 +14,8 @@ struct values {
 };
 
 static const cli_option options[] = {
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a language run"),
+    CLI_ROW("model", struct values, model, .value = "MODEL",
+            .help = "folder of a language run, or a published model: its folder or GGUF file"),
     CLI_ROW("prompt", struct values, prompts, .value = "TEXT",
             .help = "text to continue; repeat it for several texts at once"),
     CLI_ROW("length", struct values, length, .value = "N", .help = "tokens to generate per prompt (default 200)"),
@@ -79,7 +81,7 @@ static bool take(void *user, size_t prompt, const char *bytes, size_t count) {
 static int print_json(const cli_command *self, const mica_run *run, const struct values *v, const writings *w) {
   cli_json json;
   cli_json_begin(&json);
-  cli_json_text(&json, json.root, "task", mica_run_task(run));
+  cli_json_text(&json, json.root, "task", run ? mica_run_task(run) : "language");
   cJSON *texts = cli_json_array(&json, json.root, "texts");
   for (size_t i = 0; i < v->prompts.count; i++) {
     cJSON *text = cli_json_object(&json, texts, NULL);
@@ -89,7 +91,7 @@ static int print_json(const cli_command *self, const mica_run *run, const struct
   return cli_json_print_line(&json, self);
 }
 
-/* The texts behind the first one, which stands there already. */
+/* The other texts; the first one stands there already. */
 static void print_rest(const struct values *v, const writings *w) {
   putchar('\n');
   for (size_t i = 1; i < v->prompts.count; i++) {
@@ -100,13 +102,16 @@ static void print_rest(const struct values *v, const writings *w) {
   }
 }
 
+/* By a run, or, if that is NULL, by the published model of --model. */
 static int write_texts(const cli_command *self, const struct values *v, mica_run *run, mica_run_texts *texts) {
   writings w = {.list = calloc(v->prompts.count, sizeof *w.list), .live = !v->json, .terminal = isatty(1)};
   w.first = v->prompts.words[0];
   int status = w.list ? CLI_OK : cli_fail(self, "the host has no memory");
   texts->text = take;
   texts->user = &w;
-  if (status == CLI_OK && mica_run_generate(run, texts) != MICA_OK) {
+  if (status == CLI_OK && !run) {
+    status = cli_model_continue(self, v->model, v->device, texts);
+  } else if (status == CLI_OK && mica_run_generate(run, texts) != MICA_OK) {
     if (w.live && w.list[0].count) putchar('\n');
     status = cli_fail_library(self);
   }
@@ -143,7 +148,8 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
 
 static int check_words(const cli_command *self, const struct values *v) {
   if (!v->model || !v->prompts.count) {
-    cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task language wrote"
+    cli_fail(self, !v->model ? "--model is missing: a folder that mica train --task language wrote, or a "
+                               "published model"
                              : "--prompt is missing: the text to be continued");
     return CLI_USAGE;
   }
@@ -163,7 +169,12 @@ static int run(const cli_command *self, const void *given) {
   int status = check_words(self, v);
   if (status == CLI_OK) status = read_numbers(self, v, &texts);
   if (status != CLI_OK) return status;
-  status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  const bool published = mica_foundation_is(v->model);
+  if (published && v->window) {
+    cli_fail(self, "--window is for trained runs; a published model's text ends where the context is full");
+    return CLI_USAGE;
+  }
+  if (!published) status = cli_open_run(self, v->model, v->device, &engine, &trained);
   if (status == CLI_OK) status = write_texts(self, v, trained, &texts);
   mica_run_destroy(trained);
   mica_engine_destroy(engine);
@@ -172,11 +183,14 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_generate = {
     .name = "generate",
-    .summary = "continue texts with a trained language model",
+    .summary = "continue texts with a trained or published language model",
     .details = "\nText is printed as it is generated. The same seed gives the same text, and\n"
                "several prompts give the same texts together as alone. When the context is full,\n"
                "generation continues from its last half, or from the last N tokens with --window\n"
-               "N.\n",
+               "N.\n\n"
+               "A published model (Llama, Mistral, Qwen, Gemma, Phi-3, GPT-2) samples with\n"
+               "temperature 0.8, top-k 40, top-p 0.95 and min-p 0.05 by default, and stops at\n"
+               "the token that ends a text.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -1,0 +1,258 @@
+#include "cli/model.h"
+#include "cli/number.h"
+#include "cli/result.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct values {
+  const char *model, *system, *length, *context, *temperature, *top_k, *top_p, *min_p, *repetition, *seed, *device;
+  bool json;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
+    CLI_ROW("system", struct values, system, .value = "TEXT", .blank = true,
+            .help = "instructions before the conversation"),
+    CLI_ROW("length", struct values, length, .value = "N", .help = "tokens of an answer at most (default: no limit)"),
+    CLI_ROW("context", struct values, context, .value = "N",
+            .help = "tokens of a conversation at most (default: the model's, at most 8192)"),
+    CLI_ROW("temperature", struct values, temperature, .value = "T",
+            .help = "sampling temperature; 0: always the likeliest token (default 0.8)"),
+    CLI_ROW("top-k", struct values, top_k, .value = "K",
+            .help = "draw from the K likeliest tokens; 0: from all (default 40)"),
+    CLI_ROW("top-p", struct values, top_p, .value = "P",
+            .help = "nucleus sampling: smallest set of tokens with total probability P (default 0.95)"),
+    CLI_ROW("min-p", struct values, min_p, .value = "P",
+            .help = "keep tokens with at least P times the largest probability (default 0.05)"),
+    CLI_ROW("repetition", struct values, repetition, .value = "R",
+            .help = "repetition penalty; above 1: recent tokens are less likely (default 1)"),
+    CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of the draws (default 0)"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "answer each line of standard input with a line of JSON"),
+    {0},
+};
+
+static const char help[] = "/reset        forget the conversation\n"
+                           "/system TEXT  forget it, and tell the model TEXT first\n"
+                           "/save FILE    write the messages as JSON\n"
+                           "/load FILE    go on with the messages of a file\n"
+                           "/seed N       seed of the draws from now on\n"
+                           "/quit         end; so does the end of input\n"
+                           "Ctrl-C ends an answer.\n";
+
+/* A conversation at the terminal. */
+typedef struct talk {
+  const cli_command *self;
+  const struct values *v;
+  mica_decoder *decoder;
+  mica_chat *chat;
+  mica_sampler_config sampling;
+  int64_t length;
+  char *system;
+} talk;
+
+/* --- Ctrl-C --- */
+
+static mica_chat *volatile answering;
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number) {
+  (void)number;
+  interrupted = 1;
+  mica_chat_stop(answering);
+}
+
+static void catch_interrupt(void) {
+  struct sigaction action = {.sa_handler = on_interrupt};
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, NULL);
+}
+
+/* --- settings --- */
+
+static int read_settings(const cli_command *self, const struct values *v, talk *t, int64_t *context) {
+  mica_sampler_config *s = &t->sampling;
+  int64_t seed = 0;
+  int status = cli_integer(self, "length", v->length, 1, INT32_MAX, &t->length);
+  if (status == CLI_OK) status = cli_integer(self, "context", v->context, 2, INT32_MAX, context);
+  if (status == CLI_OK) status = cli_integer(self, "top-k", v->top_k, 0, INT32_MAX, &s->top_k);
+  if (status == CLI_OK) status = cli_integer(self, "seed", v->seed, 0, (int64_t)1 << 53, &seed);
+  if (status == CLI_OK) status = cli_number(self, "temperature", v->temperature, 0, 1000, &s->temperature);
+  if (status == CLI_OK) status = cli_number(self, "top-p", v->top_p, 1e-6, 1, &s->top_p);
+  if (status == CLI_OK) status = cli_number(self, "min-p", v->min_p, 0, 1, &s->min_p);
+  if (status == CLI_OK) status = cli_number(self, "repetition", v->repetition, 1e-3, 1000, &s->repeat_penalty);
+  if (v->temperature && s->temperature == 0) s->temperature = MICA_ZERO;
+  if (v->min_p && s->min_p == 0) s->min_p = MICA_ZERO;
+  if (v->top_k && s->top_k == 0) s->top_k = -1;
+  s->seed = (uint64_t)seed;
+  return status;
+}
+
+/* A new conversation by the settings there are. */
+static mica_status begin(talk *t) {
+  mica_chat *chat = NULL;
+  const mica_chat_config how = {.system = t->system, .most_tokens = t->length, .sampling = &t->sampling};
+  const mica_status status = mica_chat_create(t->decoder, &how, &chat);
+  if (status != MICA_OK) return status;
+  mica_chat_destroy(t->chat);
+  t->chat = chat;
+  return MICA_OK;
+}
+
+/* --- commands of a line --- */
+
+static void say_failed(void) { fprintf(stderr, "%s\n", cli_clean(mica_error_message())); }
+
+static void set_system(talk *t, const char *text) {
+  char *copy = strdup(text);
+  if (!copy) return;
+  free(t->system);
+  t->system = copy;
+  if (begin(t) != MICA_OK) say_failed();
+}
+
+static void set_seed(talk *t, const char *text) {
+  char *end = NULL;
+  errno = 0;
+  const unsigned long long seed = strtoull(text, &end, 10);
+  if (!*text || *end || errno || *text == '-')
+    fprintf(stderr, "/seed takes a number\n");
+  else
+    t->sampling.seed = seed;
+}
+
+/* False: the line ends the program. */
+static bool run_command(talk *t, const char *line) {
+  const size_t n = strcspn(line, " ");
+  const char *rest = line + n + strspn(line + n, " ");
+  mica_status status = MICA_OK;
+  if (!strcmp(line, "/quit") || !strcmp(line, "/exit")) return false;
+  if (!strcmp(line, "/reset"))
+    mica_chat_reset(t->chat);
+  else if (n == 7 && !strncmp(line, "/system", n))
+    set_system(t, rest);
+  else if (n == 5 && !strncmp(line, "/save", n) && *rest)
+    status = mica_chat_save(t->chat, rest);
+  else if (n == 5 && !strncmp(line, "/load", n) && *rest)
+    status = mica_chat_load(t->chat, rest);
+  else if (n == 5 && !strncmp(line, "/seed", n))
+    set_seed(t, rest);
+  else
+    fputs(help, stderr);
+  if (status != MICA_OK) say_failed();
+  return true;
+}
+
+/* --- answers --- */
+
+static bool print_piece(void *user, const mica_decoder_event *event) {
+  (void)user;
+  if (isatty(1))
+    for (size_t i = 0; i < event->bytes; i++) {
+      const unsigned char c = (unsigned char)event->text[i];
+      putchar((c < ' ' && c != '\n' && c != '\t') || c == 0x7f ? '?' : c);
+    }
+  else
+    fwrite(event->text, 1, event->bytes, stdout);
+  fflush(stdout);
+  return true;
+}
+
+static int answer_json(talk *t, const char *line) {
+  cli_json json;
+  mica_finish finish = MICA_FINISH_NONE;
+  cli_json_begin(&json);
+  if (mica_chat_send(t->chat, line, NULL, NULL, &finish) != MICA_OK) {
+    cli_json_text(&json, json.root, "error", mica_error_message());
+  } else {
+    const mica_messages *messages = mica_chat_messages(t->chat);
+    cJSON *last = cJSON_Parse(mica_messages_at(messages, mica_messages_count(messages) - 1, NULL));
+    const cJSON *content = last ? cJSON_GetObjectItemCaseSensitive(last, "content") : NULL;
+    if (cJSON_IsString(content)) cli_json_text(&json, json.root, "answer", content->valuestring);
+    cli_json_text(&json, json.root, "finish", mica_finish_name(finish));
+    cJSON_Delete(last);
+  }
+  return cli_json_print_line(&json, t->self);
+}
+
+static int answer(talk *t, const char *line) {
+  if (t->v->json) return answer_json(t, line);
+  mica_finish finish = MICA_FINISH_NONE;
+  answering = t->chat;
+  const mica_status status = mica_chat_send(t->chat, line, print_piece, NULL, &finish);
+  answering = NULL;
+  if (status == MICA_OK)
+    printf(finish == MICA_FINISH_STOP ? "\n" : " [%s]\n", mica_finish_name(finish));
+  else
+    say_failed();
+  fflush(stdout);
+  return CLI_OK;
+}
+
+/* Lines until the input ends; at a terminal after a prompt. */
+static int talk_on(talk *t) {
+  const bool terminal = isatty(0) && !t->v->json;
+  char *line = NULL;
+  size_t room = 0;
+  int status = CLI_OK;
+  bool goes_on = true;
+  if (terminal) fputs("/help lists commands\n", stderr);
+  while (goes_on && status == CLI_OK) {
+    if (terminal) fputs("> ", stderr);
+    interrupted = 0;
+    const ssize_t n = getline(&line, &room, stdin);
+    if (n < 0 && interrupted && terminal) {
+      clearerr(stdin);
+      fputc('\n', stderr);
+      continue;
+    }
+    if (n < 0) break;
+    line[strcspn(line, "\r\n")] = '\0';
+    if (!*line) continue;
+    if (*line == '/' && !t->v->json)
+      goes_on = run_command(t, line);
+    else
+      status = answer(t, line);
+  }
+  free(line);
+  return status;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  talk t = {.self = self, .v = v};
+  int64_t context = 0;
+  cli_model opened = {0};
+  int status = read_settings(self, v, &t, &context);
+  if (status != CLI_OK) return status;
+  if (!mica_foundation_is(v->model))
+    return cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
+  status = cli_model_open(self, v->model, v->device, context, &opened);
+  t.system = v->system ? strdup(v->system) : NULL;
+  if (status == CLI_OK &&
+      (mica_decoder_create(opened.engine, opened.model, NULL, &t.decoder) != MICA_OK || begin(&t) != MICA_OK))
+    status = cli_fail_library(self);
+  if (status == CLI_OK && !v->json) catch_interrupt();
+  if (status == CLI_OK) status = talk_on(&t);
+  mica_chat_destroy(t.chat);
+  mica_decoder_destroy(t.decoder);
+  free(t.system);
+  cli_model_close(&opened);
+  return status;
+}
+
+const cli_command cli_command_chat = {
+    .name = "chat",
+    .summary = "talk with a published language model",
+    .details = "\nReads lines from standard input and prints answers as they are written. A line\n"
+               "that begins with / is a command; /help lists them. If a conversation exceeds the\n"
+               "context, the oldest messages are left out.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

@@ -1,0 +1,107 @@
+#include "cli/model.h"
+
+#include "cli/compiling.h"
+#include "cli/result.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Prompts that are continued at once. */
+#define MOST_SLOTS 8
+#define STANDARD_LENGTH 200
+
+int cli_model_open(const cli_command *self, const char *path, const char *device, int64_t context, cli_model *opened) {
+  mica_engine_config config = mica_engine_config_default();
+  *opened = (cli_model){0};
+  const int refused = cli_refuse_null(self, device);
+  if (refused != CLI_OK) return refused;
+  config.device = device;
+  cli_compile_with(self, &config);
+  if (mica_foundation_open(path, &(mica_foundation_config){.context = context}, &opened->model) != MICA_OK ||
+      mica_engine_create(&config, &opened->engine) != MICA_OK)
+    return cli_fail_library(self);
+  return CLI_OK;
+}
+
+void cli_model_close(cli_model *opened) {
+  mica_engine_destroy(opened->engine);
+  mica_foundation_close(opened->model);
+}
+
+/* One prompt on its way. */
+typedef struct continued {
+  const mica_run_texts *texts;
+  size_t index;
+  bool done, failed;
+} continued;
+
+static bool take(void *user, const mica_decoder_event *event) {
+  continued *c = user;
+  c->done = event->finish != MICA_FINISH_NONE;
+  c->failed = event->finish == MICA_FINISH_ERROR;
+  return event->bytes == 0 || c->texts->text(c->texts->user, c->index, event->text, event->bytes);
+}
+
+/* Settings that were not typed are the sampler's defaults. */
+static mica_sampler_config sampling_of(const mica_run_texts *texts) {
+  const mica_sampling *s = &texts->sampling;
+  return (mica_sampler_config){.seed = s->seed,
+                               .temperature = s->temperature,
+                               .top_k = s->top_k,
+                               .top_p = s->top_p,
+                               .repeat_penalty = s->repetition};
+}
+
+static int decode(const cli_command *self, const cli_model *opened, const mica_run_texts *texts,
+                  const mica_encoding *prompts, continued *states) {
+  const size_t count = texts->prompt_count;
+  const mica_sampler_config sampling = sampling_of(texts);
+  const int64_t length = texts->length ? texts->length : STANDARD_LENGTH;
+  int64_t longest = 0;
+  for (size_t p = 0; p < count; p++)
+    if ((int64_t)prompts[p].count > longest) longest = (int64_t)prompts[p].count;
+  const int64_t most = mica_foundation_describe(opened->model)->context, wanted = (longest + length + 64) / 64 * 64;
+  const mica_decoder_config how = {.slots = (int32_t)(count < MOST_SLOTS ? count : MOST_SLOTS),
+                                   .context = wanted < most ? wanted : most};
+  mica_decoder *decoder = NULL;
+  bool busy = true;
+  mica_status status = mica_decoder_create(opened->engine, opened->model, &how, &decoder);
+  for (size_t p = 0; status == MICA_OK && p < count; p++) {
+    states[p] = (continued){.texts = texts, .index = p};
+    const mica_request request = {.ids = prompts[p].ids,
+                                  .count = prompts[p].count,
+                                  .most_tokens = length,
+                                  .sampling = &sampling,
+                                  .event = take,
+                                  .user = &states[p]};
+    status = mica_decoder_add(decoder, &request, NULL);
+  }
+  while (status == MICA_OK && busy) status = mica_decoder_step(decoder, &busy);
+  const int result = status == MICA_OK ? CLI_OK : cli_fail_library(self);
+  mica_decoder_destroy(decoder);
+  for (size_t p = 0; result == CLI_OK && p < count; p++)
+    if (states[p].failed) return cli_fail(self, "prompt %zu: the model's numbers are not finite", p + 1);
+  return result;
+}
+
+int cli_model_continue(const cli_command *self, const char *path, const char *device, const mica_run_texts *texts) {
+  cli_model opened;
+  mica_tokenizer *tokenizer = NULL;
+  mica_encoding *prompts = calloc(texts->prompt_count, sizeof *prompts);
+  continued *states = calloc(texts->prompt_count, sizeof *states);
+  int status = cli_model_open(self, path, device, 0, &opened);
+  if (status == CLI_OK && !(prompts && states)) status = cli_fail(self, "the host has no memory");
+  if (status == CLI_OK && mica_foundation_tokenizer(opened.model, &tokenizer) != MICA_OK)
+    status = cli_fail_library(self);
+  for (size_t p = 0; status == CLI_OK && p < texts->prompt_count; p++)
+    if (mica_tokenizer_encode(tokenizer, texts->prompts[p], strlen(texts->prompts[p]),
+                              &(mica_encode_config){.special = true}, &prompts[p]) != MICA_OK)
+      status = cli_fail_library(self);
+  if (status == CLI_OK) status = decode(self, &opened, texts, prompts, states);
+  for (size_t p = 0; prompts && p < texts->prompt_count; p++) mica_encoding_free(&prompts[p]);
+  free(prompts);
+  free(states);
+  mica_tokenizer_destroy(tokenizer);
+  cli_model_close(&opened);
+  return status;
+}

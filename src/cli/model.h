@@ -1,0 +1,23 @@
+/* cli/model.h: published models in the command: opening, and texts that they continue. */
+#ifndef MICA_CLI_MODEL_H
+#define MICA_CLI_MODEL_H
+
+#include "cli/command.h"
+
+#include <mica/chat.h>
+
+/* A model with the engine that it runs on. */
+typedef struct cli_model {
+  mica_engine *engine;
+  mica_foundation *model;
+} cli_model;
+
+/* Opens both; what was made is closed by cli_model_close either way. Returns an exit status, having said what failed.
+ * context: positions to use, 0 for the default. */
+int cli_model_open(const cli_command *self, const char *path, const char *device, int64_t context, cli_model *opened);
+void cli_model_close(cli_model *opened);
+
+/* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. */
+int cli_model_continue(const cli_command *self, const char *path, const char *device, const mica_run_texts *texts);
+
+#endif
