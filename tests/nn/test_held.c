@@ -248,6 +248,59 @@ START_TEST(nothing_of_a_weight_is_kept_twice) {
 }
 END_TEST
 
+/* The gradient of a sum of logits by an offset of the embedded rows: it flows through every held weight. */
+static void gradient_of(const form *f, const network *like, int64_t rows, float *gradient, uint64_t *planned) {
+  network n = {0};
+  ck_ok(mica_graph_create(&n.graph));
+  ck_ok(mica_nn_create(
+      n.graph, &(mica_nn_config){.seed = 3, .name_prefix = "net.", .hold = hold, .hold_user = (void *)(uintptr_t)f},
+      &n.nn));
+  mica_value x = mica_input(n.graph, "x", MICA_F32, MICA_SHAPE(rows, WIDTH));
+  mica_value h = mica_gelu(mica_nn_dense(n.nn, "up", mica_nn_rms_norm(n.nn, "norm", x, NULL), HIDDEN, NULL));
+  mica_value y = mica_nn_dense(n.nn, "down", mica_checkpoint(h), WIDTH, &(mica_dense_config){.no_bias = true});
+  mica_value loss = mica_sum(mica_mul(y, y), MICA_ALL_AXES, false), dx;
+  ck_ok(mica_gradients(loss, &x, 1, &dx));
+  ck_ok(mica_session_create(test_engine(), n.graph, &dx, 1, NULL, &n.session));
+  ck_ok(mica_nn_initialise(n.nn, n.session));
+  fill_blocks(&n);
+  if (like) widen(like, &n);
+  mica_tensor *fed = NULL;
+  float *values = malloc((size_t)(rows * WIDTH) * sizeof *values);
+  for (int64_t i = 0; i < rows * WIDTH; i++) values[i] = (float)(i * 7919 % 1021) / 511 - 1;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(rows, WIDTH), values, &fed));
+  ck_ok(mica_session_run(n.session, test_queue(), &(mica_feed){"x", fed}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(n.session, 0), gradient,
+                             (size_t)(rows * WIDTH) * sizeof *gradient));
+  mica_session_report report;
+  ck_ok(mica_session_describe(n.session, &report));
+  *planned = report.planned_bytes + report.workspace_bytes;
+  if (!like && f->dtype != MICA_F32) {
+    const form plain = {MICA_F32, MICA_F32, MICA_BLOCK_NONE};
+    float *twin = malloc((size_t)(rows * WIDTH) * sizeof *twin);
+    uint64_t unused = 0;
+    gradient_of(&plain, &n, rows, twin, &unused);
+    float largest = 0;
+    for (int64_t i = 0; i < rows * WIDTH; i++) largest = fmaxf(largest, fabsf(twin[i]));
+    ck_assert(largest > 0);
+    for (int64_t i = 0; i < rows * WIDTH; i++)
+      ck_assert_float_le(fabsf(gradient[i] - twin[i]), 0x1p-24F * 2 * (WIDTH + HIDDEN) * largest);
+    free(twin);
+  }
+  free(values);
+  mica_tensor_destroy(fed);
+  destroy(&n);
+}
+
+START_TEST(gradients_flow_through_held_weights) {
+  const int64_t rows = row_counts[2];
+  static float gradient[7 * WIDTH];
+  uint64_t planned = 0;
+  gradient_of(&forms[_i], NULL, rows, gradient, &planned);
+  /* No weight is stored as numbers: the smallest has 4 WIDTH HIDDEN bytes. */
+  ck_assert_uint_lt(planned, 4 * WIDTH * HIDDEN);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("held");
@@ -256,6 +309,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(cases, the_numbers_are_those_of_widened_weights, 0, FORMS * ROW_COUNTS);
   tcase_add_loop_test(cases, nothing_of_a_weight_is_kept_twice, 0, FORMS * ROW_COUNTS);
   tcase_add_loop_test(cases, held_weights_stay_frozen, 0, FORMS);
+  tcase_add_loop_test(cases, gradients_flow_through_held_weights, 0, 2);
   tcase_add_test(cases, forms_that_cannot_be_are_refused);
   suite_add_tcase(suite, cases);
   return suite;
