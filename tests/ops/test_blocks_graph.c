@@ -222,6 +222,29 @@ START_TEST(weights_may_lie_at_any_address) {
 }
 END_TEST
 
+/* As a network has it: sequences of steps, a weight that is a parameter, and a bias. */
+START_TEST(steps_of_sequences_are_rows) {
+  const struct golden *g = &goldens[_i];
+  static float x[MOST_ROWS * DEPTH], want[MOST_ROWS * COLUMNS], y[MOST_ROWS * COLUMNS], bias[COLUMNS];
+  uint8_t *blocks = weights_of(g);
+  mica_tensor *table = NULL;
+  const mica_shape shape = shape_of(g);
+  fill_rows(x);
+  multiply(g, blocks, x, 6, want);
+  graph_anew();
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_U8, shape, blocks, &table));
+  mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(3, 2, DEPTH));
+  mica_value w = mica_unblock(mica_parameter(graph, "w", MICA_U8, shape), g->type, DEPTH, MICA_F32);
+  mica_value sum = mica_add(mica_matmul(in, mica_transpose(w, MICA_AXES(1, 0))),
+                            mica_constant(graph, MICA_F32, MICA_SHAPE(COLUMNS), bias));
+  const mica_session_config config = {.parameters = &(mica_binding){"w", table}, .parameter_count = 1};
+  ck_assert_uint_eq(graph_launches(&sum, 1, &config, MICA_SHAPE(3, 2, DEPTH), x, y), 1);
+  ck_assert_mem_eq(y, want, 6 * COLUMNS * sizeof *y);
+  mica_tensor_destroy(table);
+  free(blocks);
+}
+END_TEST
+
 START_TEST(more_rows_are_products_of_numbers) {
   enum { ROWS = MOST_ROWS + 1 };
   const struct golden *g = &goldens[_i];
@@ -246,6 +269,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tcase, few_rows_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, a_row_has_the_same_bits_beside_any_others, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, weights_may_lie_at_any_address, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, steps_of_sequences_are_rows, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, more_rows_are_products_of_numbers, 0, sizeof goldens / sizeof *goldens);
   suite_add_tcase(suite, tcase);
   return suite;
