@@ -22,6 +22,7 @@
  *   chat                          (E) texts that a published model writes; conversations
  *   chat_template                 (E) conversations as text for chat models
  *   sampler                       (E) tokens drawn from logits
+ *   grammar                       (E) masks that keep a text inside a JSON schema or a regular expression
  *   run task report               tasks: data and settings become a folder with a trained network
  *   run_text run_recommend        text and recommendations from runs
  *   run_convert                   ONNX export, pruning and masking of runs
@@ -82,6 +83,7 @@
 #include <mica/foundation.h>
 #include <mica/generate.h>
 #include <mica/gguf.h>
+#include <mica/grammar.h>
 #include <mica/graph.h>
 #include <mica/history.h>
 #include <mica/index.h>

@@ -1,5 +1,6 @@
 /* Tokenisers in a build without cJSON: none can be made, so that the functions of one are never called with it. */
 #include "base/error.h"
+#include "text/byte_trie.h"
 
 #include <mica/tokenizer.h>
 
@@ -77,3 +78,7 @@ mica_status mica_text_stream_end(mica_text_stream *stream, const char **text, si
 }
 void mica_text_stream_reset(mica_text_stream *stream) { (void)stream; }
 void mica_text_stream_destroy(mica_text_stream *stream) { (void)stream; }
+mica_status mica__tokenizer_byte_trie(const mica_tokenizer *tokenizer, const mica__byte_trie **trie) {
+  (void)tokenizer, (void)trie;
+  return unsupported();
+}

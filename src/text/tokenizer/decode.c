@@ -110,6 +110,13 @@ static int hexadecimal(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* The byte that a token such as <0x0A> stands for; -1: it is not such a token. */
+static int byte_of_token(const char *text, size_t bytes) {
+  const bool is_byte = bytes == 6 && !memcmp(text, "<0x", 3) && text[5] == '>';
+  if (!is_byte || hexadecimal(text[3]) < 0 || hexadecimal(text[4]) < 0) return -1;
+  return hexadecimal(text[3]) << 4 | hexadecimal(text[4]);
+}
+
 /* Consecutive bytes form text if they are UTF-8; else each becomes U+FFFD. */
 static mica_status close_bytes(mica__pieces *out, size_t at) {
   const size_t count = out->text.length - at;
@@ -126,10 +133,9 @@ static mica_status run_byte_fallback(const mica__pieces *in, mica__pieces *out) 
   for (size_t k = 0; k < in->count; k++) {
     const char *text = in->text.data + in->list[k].begin;
     const size_t bytes = in->list[k].length;
-    const bool is_byte = bytes == 6 && !memcmp(text, "<0x", 3) && text[5] == '>' && hexadecimal(text[3]) >= 0 &&
-                         hexadecimal(text[4]) >= 0;
-    if (is_byte) {
-      mica__text_add_bytes(&out->text, &(char){(char)(hexadecimal(text[3]) << 4 | hexadecimal(text[4]))}, 1);
+    const int byte = byte_of_token(text, bytes);
+    if (byte >= 0) {
+      mica__text_add_bytes(&out->text, &(char){(char)byte}, 1);
       continue;
     }
     MICA_TRY(close_bytes(out, at));
@@ -221,6 +227,62 @@ mica_status mica_tokenizer_decode(const mica_tokenizer *tokenizer, const int32_t
   mica__pieces_free(&pieces[1]);
   mica__search_free(&search);
   return status;
+}
+
+/* --- bytes of one token --- */
+
+/* What a step makes of a token that others stand before. */
+static mica_status token_step(const mica__decode_step *step, mica__search *search, const mica__pieces *in, bool joined,
+                              mica__pieces *out) {
+  const char *text = in->text.data;
+  const size_t bytes = in->text.length, length = step->text ? strlen(step->text) : 0;
+  switch (step->kind) {
+  case BYTE_LEVEL: return run_byte_level(in, out);
+  case BPE: return add_replaced(&out->text, text, bytes, step->text, " "), MICA_OK;
+  case METASPACE: return run_metaspace(step, text, bytes, false, &out->text), MICA_OK;
+  case WORD_PIECE:
+    if (bytes >= length && !memcmp(text, step->text, length))
+      mica__text_add_bytes(&out->text, text + length, bytes - length);
+    else
+      mica__text_addf(&out->text, " %s", text);
+    return MICA_OK;
+  case REPLACE:
+    return mica__pattern_replace(step->pattern, search, text, bytes, step->text, mica__most_grown(bytes), &out->text);
+  case STRIP:
+    if (!joined) return run_strip(step, text, bytes, &out->text), MICA_OK;
+    break; /* of the whole text: its ends are elsewhere */
+  default: break;
+  }
+  mica__text_add_bytes(&out->text, text, bytes);
+  return MICA_OK;
+}
+
+mica_status mica__token_bytes(const mica_tokenizer *tokenizer, mica__search *search, const mica__token *token,
+                              mica__pieces pieces[2], const mica__text **out) {
+  bool joined = false, is_byte = false;
+  size_t at = 0;
+  mica__pieces_clear(&pieces[0]);
+  if (!tokenizer->decodes) mica__text_add_bytes(&pieces[0].text, " ", 1);
+  MICA_TRY(mica__pieces_add(&pieces[0], token->text, token->length, 0));
+  for (size_t i = 0; i < tokenizer->decoder_count && !is_byte; i++) {
+    const mica__decode_step *step = &tokenizer->decoders[i];
+    int byte = -1;
+    if (step->kind == FUSE) joined = true;
+    if (pieces[at].text.length == 0) break;
+    if (step->kind == BYTE_FALLBACK) byte = byte_of_token(pieces[at].text.data, pieces[at].text.length);
+    mica__pieces_clear(&pieces[1 - at]);
+    mica__text_add_bytes(&pieces[1 - at].text, "", 0);
+    is_byte = byte >= 0;
+    if (is_byte)
+      mica__text_add_bytes(&pieces[1 - at].text, &(char){(char)byte}, 1);
+    else
+      MICA_TRY(token_step(step, search, &pieces[at], joined, &pieces[1 - at]));
+    at = 1 - at;
+    if (i + 1 < tokenizer->decoder_count && pieces[at].text.length > 0 && pieces[at].count == 0)
+      MICA_TRY(mica__pieces_close(&pieces[at], 0, 0));
+  }
+  *out = &pieces[at].text;
+  return mica__text_status(*out);
 }
 
 /* --- reading --- */

@@ -21,6 +21,8 @@ void mica_tokenizer_destroy(mica_tokenizer *tokenizer) {
   mica__normals_free(tokenizer->normals, tokenizer->normal_count);
   mica__cuts_free(tokenizer->cuts, tokenizer->cut_count);
   mica__decoders_free(tokenizer->decoders, tokenizer->decoder_count);
+  if (tokenizer->byte_trie) mica__byte_trie_free(atomic_load(&tokenizer->byte_trie->trie));
+  free(tokenizer->byte_trie);
   free(tokenizer->json);
   free(tokenizer);
 }
@@ -82,8 +84,9 @@ mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_
   mica_tokenizer *tokenizer = calloc(1, sizeof *tokenizer);
   if (!tokenizer) return mica__fail_nomem(name);
   tokenizer->serial = atomic_fetch_add(&serials, 1);
+  tokenizer->byte_trie = calloc(1, sizeof *tokenizer->byte_trie);
   tokenizer->json = malloc(bytes + 1);
-  mica_status status = tokenizer->json ? MICA_OK : mica__fail_nomem(name);
+  mica_status status = tokenizer->json && tokenizer->byte_trie ? MICA_OK : mica__fail_nomem(name);
   if (status == MICA_OK) {
     if (bytes) memcpy(tokenizer->json, data, bytes);
     tokenizer->json[bytes] = '\0';

@@ -3,6 +3,7 @@
 #ifndef MICA_TEXT_TOKENIZER_TOKENIZER_H
 #define MICA_TEXT_TOKENIZER_TOKENIZER_H
 
+#include "text/byte_trie.h"
 #include "text/tokenizer/json.h"
 #include "text/tokenizer/pieces.h"
 #include "text/tokenizer/precompiled.h"
@@ -154,6 +155,11 @@ typedef struct mica__frame {
   size_t count;
 } mica__frame;
 
+/* What a tokeniser makes when it is first asked for; NULL before. */
+typedef struct mica__byte_trie_cell {
+  _Atomic(mica__byte_trie *) trie;
+} mica__byte_trie_cell;
+
 struct mica_tokenizer {
   char *json; /* as it was opened */
   size_t json_bytes;
@@ -172,6 +178,7 @@ struct mica_tokenizer {
   bool decodes, framed; /* there is a decoder, a template */
   bool takes_bytes;
   mica__frame frames[2]; /* of one text and of two */
+  mica__byte_trie_cell *byte_trie;
 };
 
 /* How an added token is found. */
@@ -202,6 +209,9 @@ mica_status mica__frames_parse(const cJSON *object, mica_tokenizer *tokenizer);
 void mica__frame_free(mica__frame *frame);
 
 /* Decoders (decode.c). */
+/* The bytes that a token adds to a text that has others before it; *out is the text of one of the two. */
+mica_status mica__token_bytes(const mica_tokenizer *tokenizer, mica__search *search, const mica__token *token,
+                              mica__pieces pieces[2], const mica__text **out);
 mica_status mica__decoders_parse(const cJSON *object, mica_tokenizer *tokenizer);
 void mica__decoders_free(struct mica__decode_step *steps, size_t count);
 

@@ -1,0 +1,59 @@
+/* text/grammar/closure.h: the items that are reached without a byte. */
+#ifndef MICA_TEXT_GRAMMAR_CLOSURE_H
+#define MICA_TEXT_GRAMMAR_CLOSURE_H
+
+#include "text/grammar/states.h"
+
+typedef struct mica__item_list {
+  mica__item *at;
+  size_t count, room;
+} mica__item_list;
+
+typedef struct mica__pending_call {
+  uint32_t rule;
+  mica__item back;
+} mica__pending_call;
+
+typedef struct mica__seen_item {
+  mica__item item;
+  uint32_t round;
+} mica__seen_item;
+
+/* A byte edge of a state's item, and where it leads. */
+typedef struct mica__byte_step {
+  uint8_t low, high;
+  mica__item to;
+} mica__byte_step;
+
+typedef struct mica__closure {
+  mica__item_list open, kept, backs;
+  mica__pending_call *calls;
+  size_t call_count, call_room;
+  mica__seen_item *seen;
+  size_t seen_size, seen_count;
+  uint32_t round;
+  mica__byte_step *steps; /* of the state whose row is made */
+  size_t step_count, step_room;
+  bool may_end;
+  mica_status status; /* of what was added */
+} mica__closure;
+
+void mica__closure_free(mica__closure *c);
+/* Begins a set. */
+void mica__closure_begin(mica__closure *c);
+/* Adds an item, once. */
+void mica__closure_add(mica__closure *c, mica__item item);
+/* Follows empty edges, ends and calls until nothing is new; then the set is in the list `kept`, sorted. */
+mica_status mica__closure_run(mica__states *s, mica__closure *c);
+void mica__items_sort(mica__item *items, size_t count);
+/* One more of a list. */
+mica_status mica__grow_list(void *list, size_t count, size_t *room, size_t size);
+/* The number of a set; makes it if it is new. */
+mica_status mica__set_intern(mica__states *s, mica__set_table *table, const mica__item *items, size_t count,
+                             mica__item_set facts, uint32_t *index);
+/* True if a path from the item to the end fits, with at least `need` more calls. */
+static inline bool mica__item_fits(const mica__states *s, uint32_t frame, uint32_t need) {
+  return s->frames.sets[frame].depth + need <= MICA__MOST_GRAMMAR_DEPTH;
+}
+
+#endif

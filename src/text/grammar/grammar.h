@@ -1,0 +1,31 @@
+/* text/grammar/grammar.h: a grammar, and the masks of its states. */
+#ifndef MICA_TEXT_GRAMMAR_GRAMMAR_H
+#define MICA_TEXT_GRAMMAR_GRAMMAR_H
+
+#include "text/byte_trie.h"
+#include "text/grammar/states.h"
+
+#include <mica/grammar.h>
+
+struct mica_grammar {
+  mica__automaton automaton;
+  mica__states *states;
+  const mica__byte_trie *trie; /* the tokeniser's, or `own` */
+  mica__byte_trie *own;
+  int32_t *ends;
+  size_t end_count;
+  uint32_t now[2]; /* the present state, and the first one */
+  bool ended;      /* by one of `ends` */
+  uint32_t *masks; /* of `words` words each, without ends */
+  size_t words, mask_count, mask_room, next_mask;
+  uint32_t *owners; /* of each mask: its state */
+  uint32_t *path;   /* of a walk: the row of each depth */
+};
+
+/* The mask of the grammar's state, computed once per state. */
+mica_status mica__grammar_state_mask(mica_grammar *g, const uint32_t **mask);
+
+/* Builds an automaton whose rule 0 is the whole text. */
+mica_status mica__grammar_read_schema(mica__automaton *a, const char *json, size_t bytes, mica_grammar_blanks blanks);
+
+#endif

@@ -1,0 +1,265 @@
+/* labels: null single
+ *
+ * Grammars: texts that schemas and patterns accept, random walks through the masks of 64 schemas (schemas.json), and
+ * what is refused. test_grammar_oracle.sh compares them with jsonschema and llguidance. */
+#include "support/check_main.h"
+#include "support/fault_libc.h"
+#include "support/files.h"
+#include "support/small_vocabulary.h"
+#include "text/grammar/schema.h"
+
+#include <check.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static mica_grammar *make(const char *schema, const mica_tokenizer *tokenizer, mica_grammar_config config) {
+  mica_grammar *g = NULL;
+  ck_assert_msg(mica_grammar_create_schema(schema, strlen(schema), tokenizer, &config, &g) == MICA_OK, "%s: %s", schema,
+                mica_error_message());
+  return g;
+}
+
+static bool matches(mica_grammar *g, const char *text) {
+  mica_grammar_reset(g);
+  return mica_grammar_accept_text(g, text, strlen(text)) == MICA_OK && mica_grammar_may_end(g);
+}
+
+static const struct {
+  const char *schema;
+  const char *yes[6], *no[6];
+} values[] = {
+    {"{}", {"1", "[1, {\"a\": null}]", "\"\"", "true", "-0.5e+10"}, {"", "01", "[1,]", "{a:1}", " 1", "nul"}},
+    {"{\"type\":\"string\"}",
+     {"\"\xc3\xa9\"", "\"\\n\\u001F\\\"\\\\\"", "\"\xf4\x8f\xbf\xbf\"", "\"\\u007f\""},
+     {"\"\\x\"", "\"\t\"", "\"\xed\xa0\x80\"", "\"\xc0\x80\"", "\"\\u0041\"", "\"\xf4\x90\x80\x80\""}},
+    {"{\"type\":\"integer\"}", {"0", "-7", "123456789012345678901234567890"}, {"1.0", "1e3", "-", "00", "+1"}},
+    {"{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"null\"},\"b\":{\"type\":\"null\"}},\"required\":[\"b\"]}",
+     {"{\"b\":null}", "{\"a\": null, \"b\": null}", "{\"b\":null,\"c\":1,\"c\":2}", "{\n  \"b\": null\n}"},
+     {"{}", "{\"b\":null,\"a\":null}", "{\"a\":null}", "{\"b\":1}", "{\"b\":null,}", "{\"b\":null,\"b\":null}"}},
+    {"{\"type\":\"object\",\"required\":[\"z\"],\"properties\":{\"a\":false}}",
+     {"{\"z\":1}", "{\"z\":{},\"y\":0}"},
+     {"{\"a\":1,\"z\":1}", "{\"z\":1,\"a\":1}", "{}"}},
+    {"{\"type\":\"array\",\"items\":{\"enum\":[1,12]},\"maxItems\":2,\"minItems\":1}",
+     {"[1]", "[12,1]", "[ 1 , 12 ]"},
+     {"[]", "[1,1,1]", "[121]", "[2]"}},
+    {"{\"type\":\"array\",\"items\":[{\"type\":\"null\"}],\"additionalItems\":{\"type\":\"boolean\"}}",
+     {"[]", "[null]", "[null,true,false]"},
+     {"[true]", "[null,null]"}},
+    {"{\"enum\":[1.5,100,\"a\\u0000b\",\"1\"],\"const\":100}", {"100"}, {"1.5", "1", "\"1\"", "10"}},
+    {"{\"anyOf\":[{\"type\":\"null\"},{\"type\":\"array\",\"items\":{\"$ref\":\"#\"},\"maxItems\":1}]}",
+     {"null", "[[[null]]]", "[[[]]]"},
+     {"[null,null]", "[1]"}},
+    {"{\"type\":\"string\",\"maxLength\":2,\"minLength\":1}",
+     {"\"a\"", "\"\xc3\xa9\xf0\x9f\x98\x80\"", "\"\\n\\n\""},
+     {"\"\"", "\"abc\"", "\"\\n\\n\\n\""}},
+};
+
+START_TEST(texts_are_accepted) {
+  mica_grammar *g = make(values[_i].schema, NULL, (mica_grammar_config){0});
+  for (int i = 0; i < 6 && values[_i].yes[i]; i++)
+    ck_assert_msg(matches(g, values[_i].yes[i]), "%s: %s", values[_i].schema, values[_i].yes[i]);
+  for (int i = 0; i < 6 && values[_i].no[i]; i++)
+    ck_assert_msg(!matches(g, values[_i].no[i]), "%s: %s", values[_i].schema, values[_i].no[i]);
+  mica_grammar_destroy(g);
+}
+END_TEST
+
+START_TEST(blanks) {
+  static const char *const texts[] = {
+      "{\"a\":[1,2]}",     "{ \"a\" : [ 1 , 2 ] }", "{\n\t\"a\": [\n\n    1,\n    2]\n}",
+      "{\r\n\"a\":[1,2]}", "{  \"a\":[1,2]}",       " {\"a\":[1,2]}"};
+  static const int wanted[][6] = {{1, 1, 1, 0, 0, 0}, {1, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 0}};
+  for (int k = 0; k < 3; k++) {
+    mica_grammar *g = make("{\"type\":\"object\"}", NULL, (mica_grammar_config){.blanks = (mica_grammar_blanks)k});
+    for (int i = 0; i < 6; i++) ck_assert_msg(matches(g, texts[i]) == wanted[k][i], "%d: %s", k, texts[i]);
+    mica_grammar_destroy(g);
+  }
+}
+END_TEST
+
+/* --- random walks --- */
+
+typedef struct walker {
+  uint64_t seed;
+  mica__text text;
+  bool quoted, escaped;
+} walker;
+
+static uint32_t draw(walker *w, uint32_t below) {
+  w->seed = w->seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+  return (uint32_t)((w->seed >> 33) % below);
+}
+
+static void add(walker *w, char c) {
+  mica__text_add_bytes(&w->text, &c, 1);
+  if (w->quoted && !w->escaped && c == '\\') {
+    w->escaped = true;
+    return;
+  }
+  if (c == '"' && !w->escaped) w->quoted = !w->quoted;
+  w->escaped = false;
+}
+
+/* A byte of the mask (-1: it has none): any, or, `ending`, one that closes what is open if there is such a one. */
+static int pick(walker *w, const uint32_t mask[8], bool ending) {
+  static const char closing[] = "}]ntf,0123456789\"";
+  int bytes[256], count = 0;
+  for (int i = 0; i < 256; i++)
+    if (mask[i / 32] >> (i % 32) & 1) bytes[count++] = i;
+  if (count == 0) return -1;
+  if (ending && w->quoted && mask['"' / 32] >> ('"' % 32) & 1) return '"';
+  for (const char *c = closing; ending && !w->quoted && *c; c++)
+    if (mask[*c / 32] >> (*c % 32) & 1) return *c;
+  return bytes[draw(w, (uint32_t)count)];
+}
+
+static void check_value(const char *schema_json, const char *text, size_t bytes) {
+  mica__automaton automaton = {0};
+  mica__grammar_schema s = {.automaton = &automaton};
+  mica__object value;
+  bool admits = false;
+  ck_assert_int_eq(mica__object_read_json(&s.arena, schema_json, strlen(schema_json), &s.document), MICA_OK);
+  ck_assert_msg(mica__object_read_json(&s.arena, text, bytes, &value) == MICA_OK, "%s: %.*s: %s", schema_json,
+                (int)bytes, text, mica_error_message());
+  ck_assert_msg(mica__schema_admits(&s, &s.document, &value, &admits) == MICA_OK, "%s: %s", schema_json,
+                mica_error_message());
+  ck_assert_msg(admits, "%s: %.*s", schema_json, (int)bytes, text);
+  mica__arena_free(&s.arena);
+}
+
+static void walk(mica_grammar *g, walker *w, const char *schema) {
+  uint32_t mask[8];
+  w->text.length = 0;
+  w->quoted = w->escaped = false;
+  mica_grammar_reset(g);
+  for (int steps = 0;; steps++) {
+    ck_assert_msg(steps < 5000, "%s: %.*s", schema, (int)(w->text.length % 1000), w->text.data);
+    if (mica_grammar_may_end(g) && (steps > 60 || draw(w, 4) == 0)) break;
+    ck_assert_msg(mica_grammar_mask(g, mask) == MICA_OK, "%s: %.*s: %s", schema, (int)w->text.length, w->text.data,
+                  mica_error_message());
+    const int byte = pick(w, mask, steps > 60);
+    if (byte < 0) break;
+    add(w, (char)byte);
+    ck_assert_msg(mica_grammar_accept(g, byte) == MICA_OK, "%s", mica_error_message());
+  }
+  ck_assert_msg(mica_grammar_may_end(g), "%s: %.*s", schema, (int)(w->text.length % 1000), w->text.data);
+}
+
+START_TEST(random_walks_are_valid) {
+  mica__arena arena = {0};
+  mica__object list;
+  size_t bytes;
+  char path[1024];
+  ck_assert_ptr_nonnull(getenv("MICA_SOURCE_DIR"));
+  snprintf(path, sizeof path, "%s/tests/text/schemas.json", getenv("MICA_SOURCE_DIR"));
+  char *json = (char *)files_read(path, &bytes);
+  ck_assert_msg(mica__object_read_json(&arena, json, bytes, &list) == MICA_OK, "%s", mica_error_message());
+  ck_assert_uint_ge(list.count, 60);
+  for (size_t i = 0; i < list.count; i++) {
+    const mica__json_style style = {.comma = ",", .colon = ":", .ascii = true};
+    mica__text schema = {0};
+    ck_assert_int_eq(mica__object_write_json(&schema, &list.as.items[i], &style), MICA_OK);
+    mica_grammar *g = make(schema.data, NULL, (mica_grammar_config){0});
+    walker w = {.seed = i + 1};
+    for (int k = 0; k < 50; k++) {
+      walk(g, &w, schema.data);
+      check_value(schema.data, w.text.data, w.text.length);
+    }
+    mica__text_free(&w.text);
+    mica__text_free(&schema);
+    mica_grammar_destroy(g);
+  }
+  mica__arena_free(&arena);
+  free(json);
+}
+END_TEST
+
+/* --- refusals and faults --- */
+
+static const struct {
+  const char *schema;
+  mica_status status;
+  const char *says;
+} wrong[] = {
+    {"{", MICA_E_FORMAT, "byte 1"},
+    {"{\"properties\":{\"a\":{\"not\":{}}}}", MICA_E_UNSUPPORTED, "#/properties/a/not: Mica does not have"},
+    {"{\"items\":{\"uniqueItems\":true}}", MICA_E_UNSUPPORTED, "#/items/uniqueItems: a grammar cannot compare"},
+    {"{\"maxLenght\":3}", MICA_E_UNSUPPORTED, "#/maxLenght"},
+    {"{\"format\":\"color\"}", MICA_E_UNSUPPORTED, "#/format: the format \"color\" is not known; known are date"},
+    {"{\"$ref\":\"other.json#/a\"}", MICA_E_UNSUPPORTED, "#/$ref: \"other.json#/a\" is outside"},
+    {"{\"$ref\":\"#/$defs/a\"}", MICA_E_INVALID, "leads nowhere"},
+    {"{\"$ref\":\"#\"}", MICA_E_INVALID, "#: references lead back"},
+    {"{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#\"}]}", MICA_E_INVALID, "references lead back"},
+    {"{\"$defs\":{\"a\":{\"$ref\":\"#/$defs/b\"},\"b\":{\"allOf\":[{\"$ref\":\"#/$defs/a\"}]}},\"$ref\":\"#/$defs/a\"}",
+     MICA_E_INVALID, "#/$defs/a: references lead back"},
+    {"{\"required\":[\"a\"],\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}}}", MICA_E_INVALID,
+     "nothing satisfies it"},
+    {"{\"enum\":[1,2],\"minimum\":3}", MICA_E_INVALID, "nothing satisfies it"},
+    {"false", MICA_E_INVALID, "nothing satisfies it"},
+    {"[]", MICA_E_INVALID, "a schema must be an object"},
+    {"{\"type\":\"strin\"}", MICA_E_INVALID, "#/type: a type must be null"},
+    {"{\"properties\":{\"a/b~\":{\"minLength\":-1}}}", MICA_E_INVALID,
+     "#/properties/a~1b~0/minLength: it must be a whole"},
+    {"{\"required\":[1]}", MICA_E_INVALID, "#/required: it must be a list of texts"},
+    {"{\"multipleOf\":0}", MICA_E_INVALID, "#/multipleOf: it must be above 0"},
+    {"{\"exclusiveMinimum\":true}", MICA_E_INVALID, "#/exclusiveMinimum: it must be a number"},
+    {"{\"minimum\":1e300}", MICA_E_UNSUPPORTED, "#/minimum: more than 40 digits"},
+    {"{\"type\":\"string\",\"maxLength\":200000}", MICA_E_UNSUPPORTED, "more than 100000 states"},
+    {"{\"items\":{\"pattern\":\"(a{300}){400}\"}}", MICA_E_UNSUPPORTED,
+     "#/items/pattern: it needs more than 100000 states"},
+    {"{\"pattern\":\"a(?=b)\"}", MICA_E_UNSUPPORTED, "#/pattern: byte 3 of the pattern: looking ahead"},
+    {"{\"pattern\":\"a(b\"}", MICA_E_FORMAT, "a ')' is missing"},
+    {"{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}", MICA_E_UNSUPPORTED,
+     "#/oneOf: a value may satisfy both"},
+    {"{\"minProperties\":2}", MICA_E_UNSUPPORTED, "#/minProperties: a grammar cannot tell equal keys"},
+};
+
+START_TEST(schemas_are_refused) {
+  mica_grammar *g = NULL;
+  const char *schema = wrong[_i].schema;
+  ck_assert_msg(mica_grammar_create_schema(schema, strlen(schema), NULL, NULL, &g) == wrong[_i].status, "%s: %s",
+                schema, mica_error_message());
+  ck_assert_ptr_null(g);
+  ck_assert_msg(strstr(mica_error_message(), wrong[_i].says), "%s: %s", schema, mica_error_message());
+}
+END_TEST
+
+static mica_status all_calls(void *user) {
+  mica_grammar *g = NULL;
+  uint32_t mask[8];
+  const int32_t end = 0;
+  const char *schema = user;
+  MICA_TRY(mica_grammar_create_schema(schema, strlen(schema), NULL,
+                                      &(mica_grammar_config){.ends = &end, .end_count = 1}, &g));
+  mica_status status = mica_grammar_mask(g, mask);
+  if (status == MICA_OK) status = mica_grammar_accept_text(g, "{\"b\"", 4);
+  if (status == MICA_OK) status = mica_grammar_mask(g, mask);
+  mica_grammar_destroy(g);
+  return status;
+}
+
+START_TEST(memory_that_fails) {
+  static char schema[] =
+      "{\"type\":\"object\",\"properties\":{\"a\":{\"pattern\":\"^x+$\",\"maxLength\":3},\"b\":{\"enum\":[1,\"y\"],"
+      "\"minLength\":1},\"c\":{\"minimum\":2,\"multipleOf\":3}},\"patternProperties\":{\"^d\":{\"$ref\":\"#\"}},"
+      "\"oneOf\":["
+      "{\"type\":\"object\",\"required\":[\"e\"],\"properties\":{\"e\":{\"const\":1}}},"
+      "{\"type\":\"object\",\"required\":[\"e\"],\"properties\":{\"e\":{\"const\":2}}}]}";
+  fault_libc_each(FAULT_MEMORY, all_calls, schema, 40);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  Suite *suite = suite_create("grammar");
+  TCase *tc = tcase_create("grammar");
+  tcase_set_timeout(tc, 120);
+  tcase_add_loop_test(tc, texts_are_accepted, 0, sizeof values / sizeof *values);
+  tcase_add_test(tc, blanks);
+  tcase_add_test(tc, random_walks_are_valid);
+  tcase_add_loop_test(tc, schemas_are_refused, 0, sizeof wrong / sizeof *wrong);
+  tcase_add_test(tc, memory_that_fails);
+  suite_add_tcase(suite, tc);
+  return suite;
+}
