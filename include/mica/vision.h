@@ -68,6 +68,9 @@ typedef struct mica_roi_config {
   double scale;          /* units of boxes to pixels of x; 0: 1 */
   bool whole_pixels; /* no shift by half a pixel, boxes at least one pixel wide and high: torchvision's aligned=False */
   bool largest;      /* maximum of a cell's samples, not the mean */
+  /* Each box takes ceil(size / cells) samples per cell and axis, as torchvision's sampling_ratio=-1, but at most
+   * `sampling`. Not with largest: MICA_E_INVALID. */
+  bool adaptive;
 } mica_roi_config;
 
 /* Pools boxes (K, 4) of images (K), i32 or i64, from x (N, C, H, W) to y (K, C, height, width): means of bilinear

@@ -178,6 +178,23 @@ bool mica__lower_known_number(mica__lowering *l, const mica__onnx_node *node, in
   return true;
 }
 
+bool mica__lower_integer_value(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
+                               int64_t *number) {
+  const void *data = NULL;
+  mica__lower_pass_graph_error(l, node);
+  if (l->status != MICA_OK || l->demands || !value.graph) return false;
+  value = mica__lower_fold(l, mica_reshape(mica_cast(value, MICA_I64), MICA_SCALAR));
+  if (l->status != MICA_OK || !value.graph) return false;
+  if (mica__lower_is_known(l->graph, value.id)) {
+    const mica__node *at = mica__graph_node(l->graph, value.id);
+    *number = (int64_t)(at->op == &mica__op_full ? mica__full_value(at) : mica__element_get(MICA_I64, at->data, 0));
+    return true;
+  }
+  if (mica__lower_demand(l, node, value, what, &data) != MICA_OK || !data) return false;
+  memcpy(number, data, sizeof *number);
+  return true;
+}
+
 mica_value mica__lower_integer_constant(mica__lowering *l, const int64_t *values, int64_t count, int32_t rank) {
   return mica_constant(l->graph, MICA_I64, rank ? MICA_SHAPE(count) : MICA_SCALAR, values);
 }

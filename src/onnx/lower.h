@@ -76,6 +76,11 @@ bool mica__lower_reals(mica__lowering *l, const mica__onnx_node *node, int32_t k
 /* The one element of operand k if that is known; false, without a demand, where it is not. */
 bool mica__lower_known_number(mica__lowering *l, const mica__onnx_node *node, int32_t k, double *number);
 
+/* One integer that is made of operands alone, read from the host or computed by a cut; `what` is for sentences. false:
+ * as mica__lower_integers. Only operands outlive the call: other values are to be made after it. */
+bool mica__lower_integer_value(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
+                               int64_t *number);
+
 /* --- attributes --- */
 
 /* NULL for none. */

@@ -59,6 +59,84 @@ START_TEST(a_letter_twice_takes_the_diagonal) {
 }
 END_TEST
 
+/* --- boxes with samples by their size --- */
+
+enum { BOXES = 6, CHANNELS = 2, SIDE_Y = 7, SIDE_X = 9, CELLS_Y = 2, CELLS_X = 3 };
+
+static double pixel(const float *x, int image, int channel, double v, double u) {
+  double sum = 0;
+  if (v < -1 || v > SIDE_Y || u < -1 || u > SIDE_X) return 0;
+  v = fmin(fmax(v, 0), SIDE_Y - 1);
+  u = fmin(fmax(u, 0), SIDE_X - 1);
+  for (int i = 0; i < 4; i++) {
+    const int row = (int)v + i / 2, column = (int)u + i % 2;
+    if (row >= SIDE_Y || column >= SIDE_X) continue;
+    sum += (1 - fabs(v - row)) * (1 - fabs(u - column)) *
+           (double)x[((image * CHANNELS + channel) * SIDE_Y + row) * SIDE_X + column];
+  }
+  return sum;
+}
+
+/* The mean of the samples of cell (i, j) of a box. */
+static double cell_of(const float *x, const float *box, int image, int channel, int i, int j, bool whole,
+                      double scale) {
+  double from[2], size[2], sum = 0;
+  int samples[2];
+  const int cells[] = {CELLS_X, CELLS_Y};
+  for (int a = 0; a < 2; a++) {
+    from[a] = (double)box[a] * scale - (whole ? 0 : 0.5);
+    size[a] = ((double)box[2 + a] - (double)box[a]) * scale;
+    if (whole) size[a] = fmax(size[a], 1);
+    samples[a] = (int)ceil(size[a] / cells[a]);
+  }
+  for (int p = 0; p < samples[1]; p++)
+    for (int q = 0; q < samples[0]; q++)
+      sum += pixel(x, image, channel, from[1] + size[1] * (i + (p + 0.5) / samples[1]) / CELLS_Y,
+                   from[0] + size[0] * (j + (q + 0.5) / samples[0]) / CELLS_X);
+  return sum / fmax(samples[0] * samples[1], 1);
+}
+
+/* Boxes of several sizes, one of none, one beyond the picture; known, and computed from data. */
+START_TEST(boxes_take_samples_by_their_size) {
+  static const float boxes[BOXES * 4] = {1, 1, 6, 5, 0,  0,  17, 13, 3, 2, 3.5F, 2.4F,
+                                         9, 9, 9, 9, -4, -3, 26, 20, 5, 1, 12,   3};
+  const int64_t images[BOXES] = {0, 1, 1, 0, 1, 0};
+  float x[2 * CHANNELS * SIDE_Y * SIDE_X], got[BOXES * CHANNELS * CELLS_Y * CELLS_X];
+  for (size_t i = 0; i < sizeof x / sizeof *x; i++) x[i] = noise((int)i);
+  for (int c = 0; c < 4; c++) {
+    const bool whole = c & 1, known = c & 2;
+    mica__text graph = {0}, node = node_with(known ? "RoiAlign x b i > y" : "RoiAlign x c i > y",
+                                             (const attribute[]){NUMBER("output_height", CELLS_Y),
+                                                                 NUMBER("output_width", CELLS_X),
+                                                                 REAL("spatial_scale", 0.5),
+                                                                 TEXT("coordinate_transformation_mode",
+                                                                      whole ? "output_half_pixel" : "half_pixel"),
+                                                                 {0}});
+    mica__text same = wire_node("Identity b > c"),
+               i = wire_tensor("i", INT64, (int64_t[]){BOXES, -1}, images, sizeof images);
+    mica__text b = wire_tensor("b", FLOAT, (int64_t[]){BOXES, 4, -1}, boxes, sizeof boxes);
+    const operand operands[] = {{"x", FLOAT, {2, CHANNELS, SIDE_Y, SIDE_X, -1}, x},
+                                known ? (operand){0} : (operand){"b", FLOAT, {BOXES, 4, -1}, boxes},
+                                {0}};
+    wire_inside(&graph, WIRE_GRAPH_NODE, &same);
+    wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+    wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &i);
+    if (known)
+      wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &b);
+    else
+      mica__text_free(&b);
+    run_graph(&graph, 16, operands, BOXES * CHANNELS * CELLS_Y * CELLS_X, sizeof *got, got);
+    for (int at = 0; at < BOXES * CHANNELS * CELLS_Y * CELLS_X; at++) {
+      const int box = at / (CHANNELS * CELLS_Y * CELLS_X), channel = at / (CELLS_Y * CELLS_X) % CHANNELS;
+      const double want =
+          cell_of(x, &boxes[4 * box], (int)images[box], channel, at / CELLS_X % CELLS_Y, at % CELLS_X, whole, 0.5);
+      ck_assert_msg(fabs((double)got[at] - want) <= 5e-6, "case %d: element %d is %g, not %g", c, at, (double)got[at],
+                    want);
+    }
+  }
+}
+END_TEST
+
 /* --- frames of a signal --- */
 
 /* A signal with and without an axis of one part. */
@@ -197,6 +275,7 @@ Suite *test_suite(void) {
   TCase *tests = tcase_create("onnx composed");
   tcase_set_timeout(tests, 300);
   tcase_add_test(tests, a_letter_twice_takes_the_diagonal);
+  tcase_add_test(tests, boxes_take_samples_by_their_size);
   tcase_add_test(tests, frames_are_transformed);
   tcase_add_test(tests, the_gate_is_multiplied_by_its_sigmoid);
   tcase_add_test(tests, weights_of_integers_stand_for_numbers);

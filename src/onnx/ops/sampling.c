@@ -18,6 +18,27 @@ MICA__LOWER(grid_sample) {
   return give(l, node, mica_cast(y, mica_value_dtype(x_of(l, node))));
 }
 
+#define MOST_SAMPLES 4096
+
+/* The most samples that a box takes along an axis of a cell: ceil(size / cells). */
+static bool most_samples(mica__lowering *l, const mica__onnx_node *node, mica_value boxes,
+                         const mica_roi_config *config, int64_t *most) {
+  const mica_shape shape = mica_value_shape(boxes);
+  *most = 1;
+  if (!boxes.graph) return false;
+  if (shape.rank != 2 || shape.dim[1] != 4 || shape.dim[0] == 0) return true; /* the builder tells what is wrong */
+  mica_value size = mica_mul(mica_sub(mica_slice(boxes, 1, 2, 4, 1), mica_slice(boxes, 1, 0, 2, 1)),
+                             mica__lower_number(boxes, config->scale));
+  mica_value width = mica_affine(mica_slice(size, 1, 0, 1, 1), 1 / (double)config->width, 0);
+  mica_value height = mica_affine(mica_slice(size, 1, 1, 2, 1), 1 / (double)config->height, 0);
+  mica_value samples = mica_max(mica_ceil(mica_maximum(width, height)), MICA_ALL_AXES, false);
+  samples = mica_clip(samples, 1, MOST_SAMPLES + 1);
+  if (!mica__lower_integer_value(l, node, samples, "the number of samples", most)) return false;
+  if (*most >= 1 && *most <= MOST_SAMPLES) return true;
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a box of more than %d samples per cell", MOST_SAMPLES);
+  return false;
+}
+
 /* Before version 16 boxes are not shifted by half a pixel. */
 MICA__LOWER(roi_align) {
   int32_t whole =
@@ -31,7 +52,12 @@ MICA__LOWER(roi_align) {
   /* ONNX's maximum is over the four neighbours of each sample, each times its weight, which no other framework has. */
   if (mica__lower_choice(l, node, "mode", "avg max", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the mode 'max'");
-  if (sampling < 1) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a number of samples that depends on the box");
+  if (sampling < 0 || config.height < 1 || config.width < 1)
+    return mica__lower_fail(l, node, MICA_E_INVALID, "%lld x %lld cells of %lld samples", (long long)config.height,
+                            (long long)config.width, (long long)sampling);
+  config.adaptive = !sampling;
+  if (config.adaptive && !most_samples(l, node, mica__lower_operand(l, node, 1), &config, &sampling)) return MICA_OK;
+  config.sampling = sampling;
   for (int k = 0; k < 2; k++) {
     int64_t samples = 0;
     if (!mica__lower_product(l, node, k ? config.width : config.height, sampling, MICA__LOWER_POSITIONS, &samples))

@@ -7,7 +7,20 @@
 typedef struct span {
   mica_value positions; /* (K, cells per) */
   mica_value inside;    /* bool: within a pixel of the picture */
+  mica_value samples;   /* adaptive: of a cell of each box, (K, 1); else null */
 } span;
+
+/* Where each of cells * per samples lies in its box, (K, cells * per) of 0 to 1, if boxes have different many. */
+static mica_value adaptive_steps(mica_value boxes, int64_t cells, int64_t per, mica_value size, span *s) {
+  mica_value numbers = mica_range(boxes.graph, MICA_I64, cells * per),
+             each = mica_scalar(boxes.graph, MICA_I64, (double)per);
+  mica_value cell = mica_cast(mica_div(numbers, each), mica_value_dtype(boxes));
+  mica_value sample = mica_cast(mica_mod(numbers, each), mica_value_dtype(boxes));
+  s->samples = mica_clip(mica_ceil(mica_affine(size, 1 / (double)cells, 0)), 0, (double)per);
+  s->inside = mica_less(sample, s->samples);
+  mica_value divisor = mica_maximum(s->samples, mica__number(boxes, 1));
+  return mica_affine(mica_add(cell, mica_div(mica_affine(sample, 1, 0.5), divisor)), 1 / (double)cells, 0);
+}
 
 static mica_value edge(mica_value boxes, int32_t k, double scale, double shift) {
   return mica_affine(mica_slice(boxes, 1, k, k + 1, 1), scale, shift);
@@ -19,11 +32,18 @@ static span span_of(mica_value boxes, int32_t k, int64_t cells, int64_t per, int
   mica_value first = edge(boxes, k, c->scale, shift), last = edge(boxes, k + 2, c->scale, shift);
   mica_value size = mica_sub(last, first);
   if (c->whole_pixels) size = mica_maximum(size, mica__number(size, 1));
-  mica_value steps = mica_affine(mica_range(boxes.graph, dtype, cells * per), 1, 0.5);
-  steps = mica_affine(steps, 1 / ((double)cells * (double)per), 0);
-  span s = {.positions = mica_add(first, mica_mul(size, steps))};
-  s.inside = mica_logical_and(mica_greater_equal(s.positions, mica__number(boxes, -1)),
-                              mica_less_equal(s.positions, mica__number(boxes, (double)extent)));
+  span s = {0};
+  mica_value steps = {0};
+  if (c->adaptive) {
+    steps = adaptive_steps(boxes, cells, per, size, &s);
+  } else {
+    steps = mica_affine(mica_range(boxes.graph, dtype, cells * per), 1, 0.5);
+    steps = mica_affine(steps, 1 / ((double)cells * (double)per), 0);
+  }
+  s.positions = mica_add(first, mica_mul(size, steps));
+  mica_value inside = mica_logical_and(mica_greater_equal(s.positions, mica__number(boxes, -1)),
+                                       mica_less_equal(s.positions, mica__number(boxes, (double)extent)));
+  s.inside = c->adaptive ? mica_logical_and(s.inside, inside) : inside;
   return s;
 }
 
@@ -44,6 +64,8 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
       c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
     return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "%lld x %lld cells of %lld samples", (long long)c.height,
                               (long long)c.width, (long long)c.sampling);
+  if (c.adaptive && c.largest)
+    return mica__builder_fail("roi_align", x, MICA_E_INVALID, "the largest of different many samples");
   boxes = mica_stop_gradient(mica__widen(boxes));
   span v = span_of(boxes, 1, c.height, c.sampling, shape.dim[2], &c);
   span u = span_of(boxes, 0, c.width, c.sampling, shape.dim[3], &c);
@@ -58,6 +80,11 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
   y = mica_where(mica__insert_axis(inside, 1), y, mica__number(wide, 0));
   mica_shape cells = {6, {MICA__COPY_DIM(0), MICA__COPY_DIM(1), c.height, c.sampling, c.width, c.sampling}};
   y = mica_reshape(y, cells);
+  if (c.adaptive) {
+    mica_value count = mica_maximum(mica_mul(v.samples, u.samples), mica__number(boxes, 1));
+    count = mica__insert_axis(mica__insert_axis(count, 2), 3);
+    return mica__narrow(mica_div(mica_sum(y, MICA_AXES(3, 5), false), mica_cast(count, mica_value_dtype(wide))), x);
+  }
   y = c.largest ? mica_max(y, MICA_AXES(3, 5), false) : mica_mean(y, MICA_AXES(3, 5), false);
   return mica__narrow(y, x);
 }
