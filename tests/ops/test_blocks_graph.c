@@ -95,7 +95,7 @@ END_TEST
 
 /* --- products of few rows --- */
 
-enum { MOST_ROWS = 8, COLUMNS = 21, DEPTH = 768 };
+enum { MOST_ROWS = 16, COLUMNS = 21, DEPTH = 768 };
 
 /* The weights of all product tests: the first of the random blocks. */
 static uint8_t *weights_of(const struct golden *g) {

@@ -18,8 +18,9 @@ enum { X, W, OPERANDS };
 MICA__ATTR_STRUCT(block_product, BLOCK_PRODUCT_ATTRS);
 static MICA__ATTR_TABLE(block_product, BLOCK_PRODUCT_ATTRS);
 
-/* With more rows a matrix that is made numbers once costs less. */
-#define MOST_ROWS 8
+/* With more rows a matrix that is made numbers once costs less. 16 by 8192 x 4096 in Q4_1 take 8 ms of CPU time on a
+ * Zen 4, 16 with the matrix made numbers. A decoder has up to 16 slots. */
+#define MOST_ROWS 16
 
 /* A problem by its types. */
 typedef struct sizes {
@@ -162,7 +163,7 @@ static void fill_weights(mica__check *check, const mica__launch_case *c, int32_t
 }
 
 static mica_status check_product(mica__check *check) {
-  static const int64_t rows[] = {1, 2, 3, 4, 5, 8, 7, 6, 1}, columns[] = {35, 16, 17, 1, 48, 33, 7, 130, 0};
+  static const int64_t rows[] = {1, 2, 3, 4, 5, 8, 7, 16, 1}, columns[] = {35, 16, 17, 1, 48, 33, 7, 130, 0};
   mica__block_product_attrs attrs[MICA_BLOCK_COUNT];
   mica__launch_case list[MICA_BLOCK_COUNT] = {{0}};
   size_t count = 0;
