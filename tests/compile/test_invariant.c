@@ -1,6 +1,7 @@
 /* labels: device single
  *
  * What stays as it is from run to run: made once, and again when a parameter that it is made of has changed. */
+#include "ir/graph.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -175,6 +176,39 @@ START_TEST(an_evaluation_folds_norms) {
 }
 END_TEST
 
+/* The bytes that a session of x W keeps beside its parameters, for x of `rows` rows and a W of 256 x 256 f32. */
+#define SIDE 256
+static uint64_t kept_bytes(mica_value w, int64_t rows) {
+  mica_value y = mica_matmul(mica_input(graph, "x", MICA_F32, MICA_SHAPE(rows, SIDE)), w);
+  mica_session_report report;
+  compile(&y, 1);
+  ck_ok(mica_session_describe(session, &report));
+  return report.workspace_bytes;
+}
+
+/* A softmax of a parameter and a product with it, held and not. */
+START_TEST(nothing_that_is_made_of_a_held_weight_is_kept) {
+  const bool held = _i & 1, half = _i >= 4;
+  mica_value p = mica_parameter(graph, "w", half ? MICA_F16 : MICA_F32, MICA_SHAPE(SIDE, SIDE));
+  if (held) mica__graph_hold(p);
+  mica_value w = half ? mica_cast(p, MICA_F32) : p;
+  if (_i & 2) w = mica_softmax(w, -1);
+  const uint64_t kept = kept_bytes(w, 64);
+  /* The product of a plain f16 weight reads it as it is. */
+  const bool made = !held && (_i & 2 || !half);
+  const bool cpu = mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
+  if (made && cpu) ck_assert_uint_ge(kept, SIDE * SIDE * 4);
+  if (held) ck_assert_uint_lt(kept, SIDE * SIDE * 2);
+}
+END_TEST
+
+/* Numbers of blocks are not kept either, whoever owns the blocks. */
+START_TEST(numbers_of_blocks_are_not_kept) {
+  mica_value p = mica_parameter(graph, "w", MICA_U8, MICA_SHAPE(SIDE, SIDE / 32 * 34));
+  ck_assert_uint_lt(kept_bytes(mica_unblock(p, MICA_BLOCK_Q8_0, SIDE, MICA_F32), 64), SIDE * SIDE * 2);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("invariant");
@@ -182,6 +216,8 @@ Suite *test_suite(void) {
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_test(tests, what_an_output_is_made_with_is_made_by_each_run);
   tcase_add_test(tests, weights_beside_a_cache_are_packed_once);
+  tcase_add_loop_test(tests, nothing_that_is_made_of_a_held_weight_is_kept, 0, 8);
+  tcase_add_test(tests, numbers_of_blocks_are_not_kept);
   tcase_add_test(tests, an_evaluation_folds_norms);
   suite_add_tcase(suite, tests);
   return suite;
