@@ -216,6 +216,15 @@ typedef struct mica_foundation_build {
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,
                                             const mica_foundation_build *build);
 
+/* Has a network keep weights in the form of the files (mica_nn_config.hold): blocks stay blocks, 16 bits stay 16 bits,
+ * and kernels widen what they read. They are frozen. Set it before mica_nn_create. The model must outlive the network.
+ */
+MICA_API void mica_foundation_hold(const mica_foundation *model, mica_nn_config *config);
+/* Tensors of these weights, for mica_session_config.parameters: on CPUs they lie in the mapped files. Any number of
+ * sessions may use them. mica_foundation_load then reads the other parameters. Fails as mica_nn_bind does. */
+MICA_API MICA_CHECKED mica_status mica_foundation_bind(const mica_foundation *model, const mica_nn *nn,
+                                                       mica_engine *engine, mica_bindings **bindings);
+
 /* Reads the model's weights into a session made from nn's graph, after mica_foundation_network. Blocks and 16-bit
  * weights are converted to the parameters' types. Blocks the caller. Errors as in mica_foundation_check and
  * mica_nn_load_from. */

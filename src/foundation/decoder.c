@@ -25,7 +25,8 @@ const char *mica_finish_name(mica_finish finish) {
 /* --- sessions --- */
 
 /* The network in a graph of its own: of all slots, a token each, or of a part of one slot's prompt. */
-static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_session **session) {
+static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_bindings **bindings,
+                         mica_session **session) {
   const int32_t rows = prompt ? 1 : d->slot_count;
   mica_kv_cache cache = {
       .batch = d->slot_count, .length = d->context, .offset = mica_input(graph, "offset", MICA_I32, MICA_SHAPE(rows))};
@@ -38,7 +39,10 @@ static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool p
       .cache = &cache,
       .logits_of_last = true};
   mica_value logits = mica_foundation_network(nn, d->model, &how);
-  return mica_session_create(d->engine, graph, &logits, 1, NULL, session);
+  if (!*bindings && !mica_value_is_null(logits)) MICA_TRY(mica_foundation_bind(d->model, nn, d->engine, bindings));
+  mica_session_config config = {0};
+  config.parameters = mica_bindings_list(*bindings, &config.parameter_count);
+  return mica_session_create(d->engine, graph, &logits, 1, &config, session);
 }
 
 static mica_status make_tensor(mica_decoder *d, mica_shape shape, mica_tensor **tensor) {
@@ -60,16 +64,20 @@ static mica_status make_inputs(mica_decoder *d) {
 static mica_status make_sessions(mica_decoder *d) {
   mica_graph *graphs[2] = {NULL};
   mica_nn *networks[2] = {NULL};
+  mica_bindings *bindings = NULL;
+  mica_nn_config config = {0};
+  mica_foundation_hold(d->model, &config);
   mica_status status = MICA_OK;
   for (int k = 0; status == MICA_OK && k < 2; k++) {
     mica_session **session = k ? &d->prompt.session : &d->step.session;
     status = mica_graph_create(&graphs[k]);
-    if (status == MICA_OK) status = mica_nn_create(graphs[k], NULL, &networks[k]);
-    if (status == MICA_OK) status = build(d, graphs[k], networks[k], k == 1, session);
+    if (status == MICA_OK) status = mica_nn_create(graphs[k], &config, &networks[k]);
+    if (status == MICA_OK) status = build(d, graphs[k], networks[k], k == 1, &bindings, session);
     if (status == MICA_OK)
       status = k ? mica_nn_share(networks[k], *session, d->step.session)
                  : mica_foundation_load(d->model, networks[k], *session);
   }
+  mica_bindings_destroy(bindings);
   for (int k = 0; k < 2; k++) {
     mica_nn_destroy(networks[k]);
     mica_graph_destroy(graphs[k]);

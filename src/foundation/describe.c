@@ -36,6 +36,7 @@ void mica_foundation_close(mica_foundation *model) {
   free(model->arrays.factors[1]);
   free(model->arrays.ends);
   free(model->arrays.unknown);
+  mica__name_rows_free(&model->rows);
   free(model->path);
   free(model->name);
   free(model->licence);
@@ -102,6 +103,7 @@ static mica_status open_model(mica_foundation *model, const char *path, const mi
     return mica__fail(MICA_E_FORMAT, "%s has weights alone; name the folder that has their config.json", path);
   }
   count_weights(model);
+  MICA_TRY(mica__names_rows(model, &model->rows));
   return choose_context(model, path, config);
 }
 

@@ -1,5 +1,6 @@
 /* A model's weights in the tensors of a session. */
 #include "foundation/model.h"
+#include "nn/name_map.h"
 
 /* States, such as caches of keys, are in no file. */
 static size_t count_states(const mica_nn *nn) {
@@ -9,17 +10,49 @@ static size_t count_states(const mica_nn *nn) {
   return count;
 }
 
-mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn, mica_session *session) {
-  mica__name_rows rows;
-  if (!model || !nn || !session) return mica__fail(MICA_E_INVALID, "mica_foundation_load: a pointer is NULL");
+static mica_name_map map_of(const mica_foundation *model) {
+  return (mica_name_map){.rows = model->rows.rows, .count = model->rows.count};
+}
+
+/* A matrix that the network takes as the file has it. */
+static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
+  const mica_foundation *model = user;
+  const mica_name_map map = map_of(model);
+  mica__named_tensor from;
+  mica__attempt_begin();
+  const mica_status status = mica__name_map_find(&map, model->weights, name, &from);
+  mica__attempt_end();
+  if (status != MICA_OK || !from.entry || from.row.transposed || from.row.add != 0) return false;
+  if (!mica_shape_equal(from.entry->shape, shape)) return false;
+  const mica_dtype dtype = from.entry->dtype;
+  const bool floating = dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16;
+  if (from.entry->block == MICA_BLOCK_NONE && !floating) return false;
+  *held = (mica_nn_held){.block = from.entry->block, .frozen = true};
+  if (from.entry->block == MICA_BLOCK_NONE) held->dtype = dtype;
+  return true;
+}
+
+void mica_foundation_hold(const mica_foundation *model, mica_nn_config *config) {
+  config->hold = hold;
+  config->hold_user = (void *)model;
+}
+
+mica_status mica_foundation_bind(const mica_foundation *model, const mica_nn *nn, mica_engine *engine,
+                                 mica_bindings **bindings) {
+  if (!model || !nn || !engine || !bindings)
+    return mica__fail(MICA_E_INVALID, "mica_foundation_bind: a pointer is NULL");
+  const mica_name_map map = map_of(model);
   MICA_TRY(mica_foundation_check(model));
-  MICA_TRY(mica__names_rows(model, &rows));
-  const mica_name_map map = {.rows = rows.rows, .count = rows.count};
+  return mica_nn_bind(nn, engine, model->weights, &map, bindings);
+}
+
+mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn, mica_session *session) {
   size_t missing = 0;
-  mica_status status = mica_nn_load_from(nn, session, model->weights, &map, &missing);
-  mica__name_rows_free(&rows);
-  if (status == MICA_OK && missing > count_states(nn))
-    status = mica__fail(MICA_E_INVALID, "%s lacks %zu weights of the network: it was not built from this model",
-                        model->path, missing - count_states(nn));
-  return status;
+  if (!model || !nn || !session) return mica__fail(MICA_E_INVALID, "mica_foundation_load: a pointer is NULL");
+  const mica_name_map map = map_of(model);
+  MICA_TRY(mica_foundation_check(model));
+  MICA_TRY(mica_nn_load_from(nn, session, model->weights, &map, &missing));
+  if (missing <= count_states(nn)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s lacks %zu weights of the network: it was not built from this model",
+                    model->path, missing - count_states(nn));
 }

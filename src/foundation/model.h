@@ -4,6 +4,14 @@
 
 #include "foundation/family.h"
 
+/* Rows of names.def as a map of names. */
+#define MICA__MOST_NAME_ROWS 128
+typedef struct mica__name_rows {
+  mica_name_row rows[MICA__MOST_NAME_ROWS];
+  char *sources[MICA__MOST_NAME_ROWS]; /* texts of the rows */
+  size_t count;
+} mica__name_rows;
+
 struct mica_foundation {
   mica_weights *weights; /* NULL in a test of config.json alone */
   const mica__family *family;
@@ -14,15 +22,8 @@ struct mica_foundation {
   bool *seen;
   char *name, *licence;
   int64_t context;
+  mica__name_rows rows; /* of its layout */
 };
-
-/* Rows of names.def as a map of names. */
-#define MICA__MOST_NAME_ROWS 128
-typedef struct mica__name_rows {
-  mica_name_row rows[MICA__MOST_NAME_ROWS];
-  char *sources[MICA__MOST_NAME_ROWS]; /* texts of the rows */
-  size_t count;
-} mica__name_rows;
 
 /* The map of a model's names; nothing stays allocated if it fails. */
 mica_status mica__names_rows(const mica_foundation *model, mica__name_rows *rows);

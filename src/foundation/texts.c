@@ -14,6 +14,8 @@
 mica_status mica_foundation_tokenizer(const mica_foundation *model, mica_tokenizer **tokenizer) {
   if (!model || !tokenizer) return mica__fail(MICA_E_INVALID, "mica_foundation_tokenizer: a pointer is NULL");
   const mica_gguf *gguf = mica_weights_gguf(model->weights);
+  if (gguf && !mica_gguf_find(gguf, "tokenizer.ggml.model"))
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no tokenizer", model->path);
   if (gguf) return mica_tokenizer_open_gguf(model->path, gguf, tokenizer);
   mica__text path = {0};
   mica__text_addf(&path, "%s/tokenizer.json", model->path);

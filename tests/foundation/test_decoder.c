@@ -14,16 +14,16 @@ enum { V = 131, CONTEXT = 64, MOST = 64 };
 
 static mica_foundation *model;
 
-static void open_model(void) {
+static void open_model(const char *name) {
   const char *root = getenv("MICA_SOURCE_DIR");
   char path[600];
-  snprintf(path, sizeof path, "%s/tests/golden/foundation/llama", root ? root : ".");
-  if (!model) ck_ok(mica_foundation_open(path, NULL, &model));
+  snprintf(path, sizeof path, "%s/tests/golden/foundation/%s", root ? root : ".", name);
+  mica_foundation_close(model);
+  ck_ok(mica_foundation_open(path, NULL, &model));
 }
 
 static mica_decoder *make(int32_t slots, int64_t part) {
   mica_decoder *decoder = NULL;
-  open_model();
   ck_ok(mica_decoder_create(test_engine(), model, &(mica_decoder_config){.slots = slots, .part = part}, &decoder));
   ck_assert_int_eq(mica_decoder_context(decoder), CONTEXT);
   return decoder;
@@ -110,10 +110,16 @@ static void continue_whole(const int32_t *ids, int count, int most, int32_t *tok
   mica_graph_destroy(graph);
 }
 
+/* Weights in f32, 16 bits and blocks. The decoder takes them as they are, the network without a cache in f32. */
+static const char *const models[] = {
+    "llama", "llama3", "qwen2", "gemma3", "llama-gguf/model.gguf", "qwen3-gguf/model.gguf"};
+enum { MODELS = sizeof models / sizeof *models };
+
 START_TEST(greedy_texts_are_those_of_the_network) {
   static told texts[5];
   int32_t prompts[5][40], want[20];
   const int counts[5] = {1, 5, 16, 17, 40};
+  open_model(models[_i]);
   mica_decoder *decoder = make(3, 16);
   for (int r = 0; r < 5; r++) {
     for (int t = 0; t < counts[r]; t++) prompts[r][t] = next(V);
@@ -137,6 +143,7 @@ START_TEST(texts_are_the_same_in_any_company) {
   static told together[REQUESTS], alone;
   int counts[REQUESTS], most[REQUESTS];
   uint64_t seeds[REQUESTS];
+  open_model("llama");
   mica_decoder *decoder = make(8, 16);
   for (int r = 0; r < REQUESTS; r++) {
     counts[r] = 1 + next(48);
@@ -162,6 +169,7 @@ END_TEST
 START_TEST(a_prompt_that_a_slot_holds_is_not_read_again) {
   static told first, second;
   int32_t prompt[40];
+  open_model("llama");
   mica_decoder *decoder = make(1, 16);
   for (int t = 0; t < 40; t++) prompt[t] = next(V);
   add(decoder, prompt, 40, 5, 0, &first);
@@ -185,6 +193,7 @@ END_TEST
 START_TEST(texts_end_as_they_should) {
   static told long_text, cut, cancelled, waiting;
   int32_t prompt[CONTEXT];
+  open_model("llama");
   mica_decoder *decoder = make(1, 16);
   for (int t = 0; t < CONTEXT; t++) prompt[t] = next(V);
   add(decoder, prompt, 60, 0, 0, &long_text); /* the context has room for four */
@@ -210,7 +219,7 @@ START_TEST(requests_are_checked) {
   int32_t prompt[CONTEXT] = {0};
   const mica_decoder_config narrow = {.most_wait = 2};
   mica_decoder *decoder = NULL;
-  open_model();
+  open_model("llama");
   ck_ok(mica_decoder_create(test_engine(), model, &narrow, &decoder));
   mica_request r = {.ids = prompt, .count = 0, .event = hear, .user = &t};
   ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
@@ -246,7 +255,7 @@ Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("decoder");
   TCase *tests = tcase_create("decoder");
-  tcase_add_test(tests, greedy_texts_are_those_of_the_network);
+  tcase_add_loop_test(tests, greedy_texts_are_those_of_the_network, 0, MODELS);
   tcase_add_test(tests, texts_are_the_same_in_any_company);
   tcase_add_test(tests, a_prompt_that_a_slot_holds_is_not_read_again);
   tcase_add_test(tests, texts_end_as_they_should);
