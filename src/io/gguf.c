@@ -70,16 +70,23 @@ static bool parse_shard(const char *path, size_t *stem, int *number, int *count)
   return true;
 }
 
+/* An integer of a header; -1 for a value of another kind. */
+static int64_t shard_number(const mica_gguf_value *value) {
+  const bool integer = value->kind != MICA_GGUF_KIND_TEXT && value->kind != MICA_GGUF_KIND_BOOL &&
+                       value->kind != MICA_GGUF_KIND_F32 && value->kind != MICA_GGUF_KIND_F64;
+  return integer && value->count ? mica_gguf_integer(value, 0) : -1;
+}
+
 static mica_status check_shard(const mica__gguf_part *part, int number, int count) {
   const mica_gguf_value *no = mica__gguf_part_find(part, "split.no"), *of = mica__gguf_part_find(part, "split.count");
   if (!no || !of)
     return mica__fail(MICA_E_FORMAT, "%s: its name says shard %d of %d, but it has no keys split.no and split.count",
                       part->path, number, count);
-  if (mica_gguf_integer(no, 0) == number - 1 && mica_gguf_integer(of, 0) == count) return MICA_OK;
+  if (shard_number(no) == number - 1 && shard_number(of) == count) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
                     "%s: its name says shard %d of %d, but its keys split.no and split.count are %" PRId64
                     " (from 0) and %" PRId64,
-                    part->path, number, count, mica_gguf_integer(no, 0), mica_gguf_integer(of, 0));
+                    part->path, number, count, shard_number(no), shard_number(of));
 }
 
 static mica_status add_shards(mica_gguf *file, const char *path, size_t stem, int count) {

@@ -151,7 +151,7 @@ static bool is_json(const unsigned char *data, size_t bytes) {
   for (size_t i = 0; i < bytes && i < 8; i++)
     if (data[i] == 0) return false;
   size_t at = 0;
-  while (at < bytes && strchr(" \t\r\n", data[at])) at++;
+  while (at < bytes && data[at] && strchr(" \t\r\n", data[at])) at++;
   return at < bytes && data[at] == '{';
 }
 

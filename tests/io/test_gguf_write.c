@@ -213,6 +213,15 @@ START_TEST(shards_that_do_not_fit_are_refused) {
   fails("b-00001-of-00001.gguf", MICA_E_FORMAT, "its 1 shards have 1 tensors, but its key split.tensors.count is 7");
   write_shard("c.gguf", 1, 3, "a", 2);
   fails("c.gguf", MICA_E_FORMAT, "is shard 2 of 3, but its name does not end in -00002-of-00003.gguf");
+  const mica_gguf_text zero = {"0", 1};
+  const uint16_t two = 2;
+  const mica_gguf_value wrong[] = {
+      {.key = "split.no", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &zero},
+      {.key = "split.count", .kind = MICA_GGUF_KIND_U16, .count = 1, .data = &two},
+      {.key = "general.architecture", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &zero}};
+  ck_ok(mica_gguf_write(files_path("e-00001-of-00002.gguf"), wrong, 3, &entries[0], 1));
+  write_shard("e-00002-of-00002.gguf", 1, 2, "b", 2);
+  fails("e-00001-of-00002.gguf", MICA_E_FORMAT, "are -1 (from 0) and 2");
   ck_ok(mica_gguf_write(files_path("d-00001-of-00002.gguf"), keys, KEYS, NULL, 0));
   fails("d-00001-of-00002.gguf", MICA_E_FORMAT, "has no keys split.no and split.count");
   fails("d-00003-of-00002.gguf", MICA_E_FORMAT, "there is no shard 3 of 2");

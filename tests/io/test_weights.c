@@ -199,6 +199,9 @@ START_TEST(wrong_calls_are_refused) {
   fails("empty", MICA_E_FORMAT, "empty");
   files_write_text("short", "GGUF");
   fails("short", MICA_E_FORMAT, "truncated");
+  /* Zeros are no blanks before an index. */
+  files_write("zeros", "        \0\0{\"weight_map\": {}}", 28);
+  fails("zeros", MICA_E_FORMAT, "it begins with a header size of");
   files_write_text("other.gguf", "{\"a\": 1}");
   fails("other.gguf", MICA_E_FORMAT, "it is no GGUF file");
 }
