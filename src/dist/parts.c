@@ -1,5 +1,7 @@
 #include "dist/parts.h"
 
+#include "base/checked.h"
+
 #include <mica/tensor.h>
 #include <string.h>
 
@@ -35,11 +37,12 @@ mica_status mica__weights_send(const mica__weights *all, mica_communicator *c, i
 
 /* Data from another process are not trusted: a name may lack an end, bytes may not match the shape. */
 static mica_status check_head(const mica__weight_head *h, int32_t from) {
-  int64_t count = 0;
+  int64_t count = 0, bytes = -1;
   const bool named = memchr(h->name, '\0', sizeof h->name) != NULL;
   const bool typed =
       named && mica_dtype_is_valid((mica_dtype)h->dtype) && mica_shape_count(h->shape, &count) == MICA_OK;
-  if (typed && h->bytes >= 0 && h->bytes / (int64_t)mica_dtype_size((mica_dtype)h->dtype) == count) return MICA_OK;
+  if (typed && mica__mul_i64(count, (int64_t)mica_dtype_size((mica_dtype)h->dtype), &bytes) && h->bytes == bytes)
+    return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
                     "rank %d sends no tensor: a name of %zu bytes or more, or a size that its shape has not", (int)from,
                     sizeof h->name);
