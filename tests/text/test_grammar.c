@@ -5,7 +5,6 @@
 #include "support/check_main.h"
 #include "support/fault_libc.h"
 #include "support/files.h"
-#include "support/small_vocabulary.h"
 #include "text/grammar/schema.h"
 
 #include <check.h>
@@ -176,6 +175,91 @@ START_TEST(random_walks_are_valid) {
 }
 END_TEST
 
+/* --- tokens --- */
+
+static mica_status next_text(void *user, const char **text, size_t *bytes) {
+  int *left = user;
+  *text = (*left)-- > 0 ? "{\"a\": 12.5, \"b\": \"\xc3\xa9\xe2\x82\xac\xe2\x82\xad\"}" : NULL;
+  *bytes = *text ? strlen(*text) : 0;
+  return MICA_OK;
+}
+
+/* A token is in the mask if its bytes fit, wherever it begins and ends. */
+static void check_mask(mica_grammar *g, const mica_tokenizer *t, const char *prefix, size_t bytes) {
+  uint32_t mask[64];
+  ck_assert_uint_le(mica_grammar_mask_words(g), 64);
+  mica_grammar_reset(g);
+  ck_assert_int_eq(mica_grammar_accept_text(g, prefix, bytes), MICA_OK);
+  ck_assert_int_eq(mica_grammar_mask(g, mask), MICA_OK);
+  for (int32_t id = 0; id < mica_tokenizer_size(t); id++) {
+    char *text = NULL;
+    size_t length;
+    ck_assert_int_eq(mica_tokenizer_decode(t, &id, 1, false, &text, &length), MICA_OK);
+    mica_grammar_reset(g);
+    ck_assert_int_eq(mica_grammar_accept_text(g, prefix, bytes), MICA_OK);
+    const bool fits = mica_grammar_accept_text(g, text, length) == MICA_OK;
+    ck_assert_msg(fits == (mask[id / 32] >> id % 32 & 1), "%.*s: token %d", (int)bytes, prefix, (int)id);
+    mica_free(text);
+  }
+}
+
+START_TEST(tokens_begin_and_end_anywhere) {
+  static const char text[] = "{\"a\": 12.5, \"b\": \"\xc3\xa9\xe2\x82\xac\xe2\x82\xad\"}";
+  mica_tokenizer *t = NULL;
+  int left = 40;
+  const mica_tokenizer_config config = {.kind = MICA_TOKENIZER_KIND_BPE, .size = 300};
+  const mica_status status = mica_tokenizer_train(&config, next_text, &left, &t);
+  if (status == MICA_E_UNSUPPORTED) {
+    puts("SKIP: tokens, no cJSON or PCRE2");
+    return;
+  }
+  ck_assert_msg(status == MICA_OK, "%s", mica_error_message());
+  ck_assert_int_gt(mica_tokenizer_size(t), 256);
+  mica_grammar *g = make("{\"properties\":{\"a\":{\"type\":\"number\",\"maximum\":20}},\"type\":\"object\"}", t,
+                         (mica_grammar_config){0});
+  for (size_t i = 0; i < sizeof text; i++) check_mask(g, t, text, i);
+  mica_grammar_destroy(g);
+  mica_tokenizer_destroy(t);
+}
+END_TEST
+
+START_TEST(ends) {
+  const int32_t end = 7;
+  mica_grammar *g = NULL;
+  uint32_t mask[8];
+  const mica_grammar_config config = {.ends = &end, .end_count = 1};
+  ck_assert_int_eq(mica_grammar_create_regex("^ab*|\\d{2}$", 11, NULL, &config, &g), MICA_OK);
+  ck_assert_int_eq(mica_grammar_accept(g, end), MICA_E_INVALID);
+  ck_assert_int_eq(mica_grammar_accept(g, 'b'), MICA_E_INVALID);
+  ck_assert_int_eq(mica_grammar_accept(g, 256), MICA_E_INVALID);
+  ck_assert_int_eq(mica_grammar_accept(g, 'a'), MICA_OK);
+  ck_assert_int_eq(mica_grammar_mask(g, mask), MICA_OK);
+  ck_assert_uint_eq(mask[0], 1u << end);
+  ck_assert_uint_eq(mask['b' / 32], 1u << 'b' % 32);
+  ck_assert_int_eq(mica_grammar_accept(g, end), MICA_OK);
+  ck_assert_int_eq(mica_grammar_accept(g, 'b'), MICA_E_INVALID);
+  ck_assert_int_eq(mica_grammar_mask(g, mask), MICA_OK);
+  ck_assert_uint_eq(mask['b' / 32], 0);
+  ck_assert(matches(g, "42") && !matches(g, "4") && !matches(g, "a42"));
+  mica_grammar_destroy(g);
+}
+END_TEST
+
+/* Each '[' may be read in two ways; 2^60 texts of calls would not fit. */
+START_TEST(ambiguous_texts_stay_small) {
+  char text[121];
+  mica_grammar *g =
+      make("{\"anyOf\":[{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}},{\"type\":\"array\",\"items\":{\"$ref\":"
+           "\"#\"},\"maxItems\":1}]}",
+           NULL, (mica_grammar_config){0});
+  memset(text, '[', 60);
+  memset(text + 60, ']', 60);
+  text[120] = '\0';
+  ck_assert(matches(g, text));
+  mica_grammar_destroy(g);
+}
+END_TEST
+
 /* --- refusals and faults --- */
 
 static const struct {
@@ -258,6 +342,9 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tc, texts_are_accepted, 0, sizeof values / sizeof *values);
   tcase_add_test(tc, blanks);
   tcase_add_test(tc, random_walks_are_valid);
+  tcase_add_test(tc, tokens_begin_and_end_anywhere);
+  tcase_add_test(tc, ends);
+  tcase_add_test(tc, ambiguous_texts_stay_small);
   tcase_add_loop_test(tc, schemas_are_refused, 0, sizeof wrong / sizeof *wrong);
   tcase_add_test(tc, memory_that_fails);
   suite_add_tcase(suite, tc);
