@@ -168,7 +168,8 @@ def check_masks(tokenizer, other, vocabulary):
                     forced = matcher.compute_ff_bytes()
                     if forced:  # their mask has one token then, though others fit
                         theirs = sum(1 << t for t, text in enumerate(tokens)
-                                     if text and t not in special and (forced.startswith(text) or text.startswith(forced))
+                                     if text and t not in special
+                                     and (forced.startswith(text) or text.startswith(forced))
                                      and matcher.validate_tokens([t]) == 1)
                     masks += 1
                     if mine != theirs:
