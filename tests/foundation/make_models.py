@@ -4,6 +4,7 @@ tokens ids.txt and what transformers computes of them in f32: logits.f32, (T, V)
 Weights are scaled so that logits spread over several units: zeros and tiny numbers would hide errors. A window of 4 is
 shorter than the 12 tokens. Seeds are fixed; the folder tests/golden/foundation was made by this script.
 """
+import json
 import os
 import shutil
 import sys
@@ -152,6 +153,32 @@ def write_gguf(folder, name, arch, model, ids, kind):
     logits_of(model, ids).tofile(os.path.join(where, 'logits.f32'))
 
 
+TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}: {{ m.content }}<|im_end|>{% endfor %}\
+{% if add_generation_prompt %}<|im_start|>assistant: {% endif %}"""
+
+
+def write_chat(folder):
+    """A model with a tokenizer of single characters and a chat template; it answers with random letters."""
+    where = os.path.join(folder, 'chat')
+    sizes = dict(SMALL, hidden_size=16, intermediate_size=24, max_position_embeddings=512)
+    model = t.LlamaForCausalLM(t.LlamaConfig(**sizes, tie_word_embeddings=True))
+    spread(model)
+    model.to(torch.bfloat16).save_pretrained(where)
+    special = ['<unk>', '<|im_start|>', '<|im_end|>']
+    tokens = special + [chr(c) for c in range(32, 127)]
+    added = [{'id': i, 'content': text, 'single_word': False, 'lstrip': False, 'rstrip': False, 'normalized': False,
+              'special': True} for i, text in enumerate(special)]
+    form = {'version': '1.0', 'truncation': None, 'padding': None, 'added_tokens': added, 'normalizer': None,
+            'pre_tokenizer': None, 'post_processor': None, 'decoder': {'type': 'Fuse'},
+            'model': {'type': 'BPE', 'dropout': None, 'unk_token': '<unk>', 'continuing_subword_prefix': None,
+                      'end_of_word_suffix': None, 'fuse_unk': False, 'byte_fallback': False, 'ignore_merges': False,
+                      'vocab': {text: i for i, text in enumerate(tokens)}, 'merges': []}}
+    with open(os.path.join(where, 'tokenizer.json'), 'w') as file:
+        json.dump(form, file)
+    with open(os.path.join(where, 'chat_template.jinja'), 'w') as file:
+        file.write(TEMPLATE)
+
+
 def main():
     folder = sys.argv[1]
     shutil.rmtree(folder, ignore_errors=True)
@@ -160,9 +187,11 @@ def main():
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)
     write_gguf(folder, 'gemma3-gguf', 'gemma3', *made['gemma3'][:2], kinds.F16)
+    write_chat(folder)
     for root, _, files in os.walk(folder):
         for file in files:
-            if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32'):
+            if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32', 'tokenizer.json',
+                            'chat_template.jinja'):
                 os.remove(os.path.join(root, file))
 
 

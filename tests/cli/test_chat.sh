@@ -1,0 +1,94 @@
+#!/bin/sh
+# labels: device
+# mica chat and mica generate with a small published model: streams, commands of a line, JSON, Ctrl-C, wrong models.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+model=${MICA_SOURCE_DIR:-.}/tests/golden/foundation/chat
+
+# talk WORDS...: the lines of the file go to mica chat.
+talk() {
+  ran="mica chat $*"
+  status=0
+  timeout 120 "$mica" chat "$model" --seed 3 --length 12 "$@" <"$work/lines" >"$work/out" 2>"$work/err" || status=$?
+  out=$(cat "$work/out")
+  err=$(cat "$work/err")
+}
+lines() { printf '%s\n' "$@" >"$work/lines"; }
+
+# --- the same seed gives the same answers; a conversation that is begun anew as well ---
+lines one two
+talk
+[ $status = 0 ] || fault "exit status $status: $err"
+[ "$(printf '%s\n' "$out" | wc -l)" = 2 ] || fault "not two answers: $out"
+[ ! "$err" ] || fault "it says: $err"
+first=$out
+lines one two
+talk
+[ "$out" = "$first" ] || fault "other answers: $out, not $first"
+lines one /reset one
+talk
+[ "$(printf '%s\n' "$out" | sort -u | wc -l)" = 1 ] || fault "after /reset another answer: $out"
+lines one '/seed 4' /reset one
+talk
+[ "$(printf '%s\n' "$out" | sort -u | wc -l)" = 2 ] || fault "another seed, the same answer: $out"
+
+# --- messages of a file ---
+lines '/system Be brief.' one "/save $work/m.json"
+talk
+grep -q '^{"role": "system", "content": "Be brief."},$' "$work/m.json" || fault "$(cat "$work/m.json")"
+[ "$(grep -c '"role"' "$work/m.json")" = 3 ] || fault "$(cat "$work/m.json")"
+lines "/load $work/m.json" two "/save $work/n.json"
+talk
+[ "$(grep -c '"role"' "$work/n.json")" = 5 ] || fault "$(cat "$work/n.json")"
+lines "/load $work/none" one
+talk
+[ $status = 0 ] && [ "$out" ] || fault "a file that is missing ends the conversation"
+printf '%s' "$err" | grep -q "$work/none" || fault "no word of the missing file: $err"
+lines /help
+talk
+printf '%s' "$err" | grep -q '^/reset ' || fault "no help: $err"
+lines one /quit two
+talk
+[ "$(printf '%s\n' "$out" | wc -l)" = 1 ] || fault "it goes on after /quit: $out"
+
+# --- JSON ---
+lines one /reset
+talk --json
+[ "$(printf '%s\n' "$out" | grep -c '^{"answer":".*","finish":"\(length\|stop\)"}$')" = 2 ] || fault "$out"
+
+# --- more than the context has ---
+awk 'BEGIN { for (i = 0; i < 12; i++) print "some words that fill the context" }' >"$work/lines"
+talk --context 128
+[ "$(printf '%s\n' "$out" | wc -l)" = 12 ] || fault "not twelve answers: $out, $err"
+awk 'BEGIN { for (i = 0; i < 200; i++) printf "word "; print "" }' >"$work/lines"
+talk --context 128
+[ $status = 0 ] && printf '%s' "$err" | grep -q 'the context has 128' || fault "a message too long: $err"
+
+# --- Ctrl-C ends an answer, not the program ---
+mkfifo "$work/in"
+timeout 60 "$mica" chat "$model" --seed 3 <"$work/in" >"$work/out" 2>"$work/err" &
+chat=$!
+exec 3>"$work/in"
+echo one >&3
+i=0
+while [ ! -s "$work/out" ] && [ $((i += 1)) -lt 300 ]; do sleep 0.1; done
+kill -INT "$(pgrep -f "^$mica chat" | head -n 1)"
+echo two >&3
+exec 3>&-
+ran='mica chat, interrupted'
+wait $chat || fault "exit status $?: $(cat "$work/err")"
+[ -s "$work/out" ] || fault "no answer"
+
+# --- generate, and models that cannot ---
+run generate --model "$model" --prompt abc --prompt xyz --length 5 --json
+[ "$status" = 0 ] && printf '%s' "$out" | grep -q '"prompt":"xyz","text":"' || fault "$out $err"
+run generate --model "$model" --prompt abc --window 3
+[ "$status" = 2 ] || fault "exit status $status"
+run chat "$work"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'is not a published model' || fault "$err"
+run chat "$(dirname "$model")/llama"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'no tokenizer' || fault "$err"
+run chat "$model" --context 100000
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'the model has' || fault "$err"
+exit $failed
