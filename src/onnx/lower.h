@@ -36,8 +36,10 @@ bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* operand k as an f32 for operators that Mica computes in floating point alone; f64 where the operand is. */
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k);
-/* The element type of operand k as ONNX numbers it if that is an initial value, else 0. */
+/* The element type of operand k and of result k as ONNX numbers it: of an initial value, or as the graph declares it; 0
+ * if neither says one. */
 int32_t mica__lower_file_type(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
+int32_t mica__lower_result_type(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* The texts in which elements of operand k are indices; NULL if it holds none. Operators that do not know texts are
  * refused such operands. */
 const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__onnx_node *node, int32_t k);

@@ -3,6 +3,8 @@
 #include "onnx/lowering.h"
 #include "ops/select/match.h"
 
+#include <string.h>
+
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   if (l->status != MICA_OK || l->demands) return (mica_value){0};
   if (k < node->input_count && *node->inputs[k]) {
@@ -34,9 +36,25 @@ const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__o
   return found && (found->texts.count || found->texts.more) ? &found->texts : NULL;
 }
 
+/* The element type that the graph declares for a name; 0 for none. */
+static int32_t declared_type(const Onnx__GraphProto *graph, const char *name) {
+  const size_t all = graph ? graph->n_input + graph->n_output : 0;
+  for (size_t i = 0; i < all; i++) {
+    const Onnx__ValueInfoProto *value = i < graph->n_input ? graph->input[i] : graph->output[i - graph->n_input];
+    if (!strcmp(mica__onnx_text(value->name), name) && value->type && value->type->tensor_type)
+      return value->type->tensor_type->elem_type;
+  }
+  return 0;
+}
+
+int32_t mica__lower_result_type(const mica__lowering *l, const mica__onnx_node *node, int32_t k) {
+  return mica__lower_wants(node, k) ? declared_type(l->root->proto, node->outputs[k]) : 0;
+}
+
 int32_t mica__lower_file_type(const mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   const mica__lower_value *found = mica__lower_has(l, node, k) ? mica__scope_find(l, node->inputs[k]) : NULL;
-  return found && found->tensor ? found->tensor->data_type : 0;
+  if (!found) return 0;
+  return found->tensor ? found->tensor->data_type : declared_type(l->root->proto, node->inputs[k]);
 }
 
 mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, int32_t k) {

@@ -10,8 +10,6 @@
 #include <mica/onnx.h>
 #include <string.h>
 
-#define UINT4 21
-#define INT4 22
 enum { ROWS = 3, COLUMNS = 5, COUNT = ROWS * COLUMNS, BYTES = (COUNT + 1) / 2 };
 
 static int nibble_at(const unsigned char *bytes, int i, int type) {
@@ -86,11 +84,11 @@ START_TEST(casts_wrap) {
 }
 END_TEST
 
-/* By a zero point of the type, and by the attribute alone. */
+/* By a zero point of the type, an initial value or an input, and by the attribute alone. */
 START_TEST(quantisation_saturates) {
-  for (int c = 0; c < 4; c++) {
+  for (int c = 0; c < 6; c++) {
     const int type = c % 2 ? INT4 : UINT4;
-    const bool zeros = c / 2;
+    const bool zeros = c / 2, fed = c / 4;
     const int64_t none[] = {-1};
     const unsigned char z = 2;
     float x[40], scale, y[40];
@@ -102,9 +100,10 @@ START_TEST(quantisation_saturates) {
     mica__text back = node_with(zeros ? "DequantizeLinear q s z > y" : "DequantizeLinear q s > y", NULL);
     wire_inside(&graph, WIRE_GRAPH_NODE, &to);
     wire_inside(&graph, WIRE_GRAPH_NODE, &back);
-    add_nibbles(&graph, "z", type, none, &z, 1, false);
+    if (!fed) add_nibbles(&graph, "z", type, none, &z, 1, false);
     add_scales(&graph, none, &scale, 1);
-    run_graph(&graph, 21, (const operand[]){{"x", FLOAT, {40, -1}, x}, {0}}, 40, sizeof *y, y);
+    const operand operands[] = {{"x", FLOAT, {40, -1}, x}, fed ? (operand){"z", type, {-1}, &z} : (operand){0}, {0}};
+    run_graph(&graph, 21, operands, 40, sizeof *y, y);
     for (int i = 0; i < 40; i++) {
       const int zero = zeros ? 2 : 0, least = type == INT4 ? -8 : 0;
       const double steps = rint((double)(x[i] / scale)) + zero;

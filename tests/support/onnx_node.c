@@ -14,8 +14,8 @@ static mica_shape shape_of(const operand *o) {
 }
 
 static mica_dtype dtype_of(int type) {
-  static const mica_dtype dtypes[] = {[FLOAT] = MICA_F32, [UINT8] = MICA_U8,  [INT8] = MICA_I8,
-                                      [INT32] = MICA_I32, [INT64] = MICA_I64, [BOOL] = MICA_BOOL};
+  static const mica_dtype dtypes[] = {[FLOAT] = MICA_F32, [UINT8] = MICA_U8,  [INT8] = MICA_I8,  [INT32] = MICA_I32,
+                                      [INT64] = MICA_I64, [BOOL] = MICA_BOOL, [UINT4] = MICA_U8, [INT4] = MICA_I8};
   return dtypes[type];
 }
 

@@ -35,6 +35,8 @@ typedef struct attribute {
 #define INT32 6
 #define INT64 7
 #define BOOL 9
+#define UINT4 21
+#define INT4 22
 
 /* The node of a text as wire_node takes it, with attributes (ended by one without a name; NULL for none). */
 mica__text node_with(const char *text, const attribute *attributes);

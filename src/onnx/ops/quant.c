@@ -89,7 +89,8 @@ MICA__LOWER(quantize) {
   mica_dtype dtype = zero.graph ? mica_value_dtype(zero) : MICA_U8;
   if (!axis_of(l, node, x, &axis, &block) || !scale.graph) return MICA_OK;
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
-  const int32_t steps = type > 0 && type < 32 ? (int32_t)type : mica__lower_file_type(l, node, 2);
+  int32_t steps = type > 0 && type < 32 ? (int32_t)type : mica__lower_file_type(l, node, 2);
+  if (!mica__onnx_is_nibble(steps) && !type) steps = mica__lower_result_type(l, node, 0);
   const bool nibbles = mica__onnx_is_nibble(steps);
   if (nibbles ? !mica__onnx_dtype(steps, &dtype) : type && !mica__lower_dtype(l, type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
