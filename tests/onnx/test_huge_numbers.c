@@ -65,6 +65,8 @@ static const wrong cases[] = {
      .n = LIST(1, 3, P(30), 2)},
     {20, "AffineGrid x n > y", "times 16777216 elements; 2147483647 is the most", .x = LIST(1, 2, 3),
      .n = LIST(1, 3, P(24), P(24))},
+    {17, "LRN x > y", "a window of 4611686018427387904 channels", .x = LIST(1, 2, 3), .number_name = "size",
+     .number = HUGE},
     {17, "OneHot n m x > y", "1073741824 positions; 16777216 is the most", .x = LIST(2), .n = LIST(0, 1),
      .m = LIST(P(30))},
     {21, "QuantizeLinear x x > y", "blocks", .x = LIST(2, 2), .number_name = "block_size", .number = HUGE},

@@ -194,7 +194,7 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
 
 mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k) {
   if (!mica__has_channels("local_response_norm", x, NULL, 0)) return (mica_value){0};
-  if (size < 1)
+  if (size < 1 || size > INT32_MAX)
     return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE, "a window of %lld channels", (long long)size);
   if (isnan(alpha) || isnan(beta) || isnan(k))
     return mica__builder_fail("local_response_norm", x, MICA_E_INVALID, "alpha, beta or k is NaN");
