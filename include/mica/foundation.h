@@ -231,6 +231,34 @@ MICA_API MICA_CHECKED mica_status mica_foundation_bind(const mica_foundation *mo
 MICA_API MICA_CHECKED mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn,
                                                        mica_session *session);
 
+/* --- scores --- */
+
+typedef struct mica_perplexity_config {
+  int64_t window; /* tokens per window, from 2 to mica_foundation_context; 0: 512, or the context if it is less */
+} mica_perplexity_config;
+
+typedef struct mica_perplexity {
+  double nll;        /* sum of -log p(token | tokens before it in its window), in nats */
+  int64_t tokens;    /* tokens in that sum */
+  double perplexity; /* exp(nll / tokens); infinite or NaN if the logits are not finite */
+  int64_t window;    /* tokens per window that were used */
+} mica_perplexity;
+
+/* Scores count tokens with the model's f32 logits. Windows do not overlap: window k has tokens [k C, (k + 1) C), the
+ * last one has the rest, and a window's first token has no score, since nothing precedes it. This is the strided
+ * evaluation of transformers with stride = max_length = C. ids are used as they are: a begin token that the tokenizer
+ * adds stands in the first window only. (llama.cpp's perplexity is another number: there each window begins with it,
+ * and only the second half of a window is scored.) Losses are f32, sums f64. Weights keep the form of the files
+ * (mica_foundation_hold). The engine needs memory for (C, vocabulary) logits. config may be NULL. *result is only
+ * written on success. Blocks.
+ *
+ * MICA_E_INVALID: fewer than two tokens, a token outside of the vocabulary, or a window out of range. Otherwise the
+ * errors of mica_foundation_network, mica_foundation_bind and mica_foundation_load. */
+MICA_API MICA_CHECKED mica_status mica_foundation_perplexity(mica_engine *engine, const mica_foundation *model,
+                                                             const int32_t *ids, size_t count,
+                                                             const mica_perplexity_config *config,
+                                                             mica_perplexity *result);
+
 MICA_END_DECLS
 
 #endif
