@@ -83,13 +83,15 @@ typedef struct mica_request {
   const mica_sampler_config *sampling; /* NULL: its defaults */
   const char *const *stops;            /* texts that end it and are not part of it */
   size_t stop_count;
-  bool ignore_end; /* tokens that end a text do not */
+  bool ignore_end;    /* tokens that end a text do not; not with a schema */
+  const char *schema; /* the text is JSON of this JSON schema (mica/grammar.h); NULL: any text */
   mica_decoder_fn *event;
   void *user;
 } mica_request;
 
 /* Adds a request, which is copied; *id (may be NULL) is a number of its own, above 0. MICA_E_INVALID for a prompt
- * that is empty or too long, a token outside of the vocabulary, or what mica_sampler_create refuses;
+ * that is empty or too long, a token outside of the vocabulary, or what mica_sampler_create
+ * or mica_grammar_create_schema refuses;
  * MICA_E_STATE if too many wait. Any thread. */
 MICA_API MICA_CHECKED mica_status mica_decoder_add(mica_decoder *decoder, const mica_request *request, int64_t *id);
 /* Makes one token for every text that is being written, after a part of the prompt that has waited longest. *busy (may

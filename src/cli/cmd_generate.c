@@ -9,7 +9,7 @@
 
 struct values {
   cli_words prompts;
-  const char *model, *length, *temperature, *top_k, *top_p, *repetition, *seed, *window, *device;
+  const char *model, *length, *temperature, *top_k, *top_p, *repetition, *seed, *window, *schema, *device;
   bool json;
 };
 
@@ -30,6 +30,8 @@ static const cli_option options[] = {
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of the draws (default 0)"),
     CLI_ROW("window", struct values, window, .value = "N",
             .help = "tokens to keep of a long prompt and of a full context"),
+    CLI_ROW("schema", struct values, schema, .value = "FILE",
+            .help = "published model: write JSON that satisfies the JSON schema in FILE"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
     {0},
@@ -110,7 +112,7 @@ static int write_texts(const cli_command *self, const struct values *v, mica_run
   texts->text = take;
   texts->user = &w;
   if (status == CLI_OK && !run) {
-    status = cli_model_continue(self, v->model, v->device, texts);
+    status = cli_model_continue(self, v->model, v->device, v->schema, texts);
   } else if (status == CLI_OK && mica_run_generate(run, texts) != MICA_OK) {
     if (w.live && w.list[0].count) putchar('\n');
     status = cli_fail_library(self);
@@ -172,6 +174,10 @@ static int run(const cli_command *self, const void *given) {
   const bool published = mica_foundation_is(v->model);
   if (published && v->window) {
     cli_fail(self, "--window is for trained runs; a published model's text ends where the context is full");
+    return CLI_USAGE;
+  }
+  if (!published && v->schema) {
+    cli_fail(self, "--schema is for published models; %s is a trained run, or nothing", v->model);
     return CLI_USAGE;
   }
   if (!published) status = cli_open_run(self, v->model, v->device, &engine, &trained);

@@ -3,12 +3,14 @@
 #include "cli/compiling.h"
 #include "cli/result.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Prompts that are continued at once. */
 #define MOST_SLOTS 8
 #define STANDARD_LENGTH 200
+#define MOST_SCHEMA (1 << 20)
 
 int cli_model_open(const cli_command *self, const char *path, const char *device, int64_t context, cli_model *opened) {
   mica_engine_config config = mica_engine_config_default();
@@ -52,7 +54,23 @@ static mica_sampler_config sampling_of(const mica_run_texts *texts) {
                                .repeat_penalty = s->repetition};
 }
 
-static int decode(const cli_command *self, const cli_model *opened, const mica_run_texts *texts,
+/* A whole file as a text; the caller frees *text. */
+static int read_text(const cli_command *self, const char *path, char **text) {
+  FILE *file = fopen(path, "rb");
+  char *read = file ? malloc(MOST_SCHEMA + 1) : NULL;
+  const size_t count = read ? fread(read, 1, MOST_SCHEMA + 1, file) : 0;
+  const bool bad = !read || ferror(file) || count > MOST_SCHEMA;
+  if (file) fclose(file);
+  if (bad) {
+    free(read);
+    return cli_fail(self, "%s: it cannot be read, or has more than %d bytes", path, MOST_SCHEMA);
+  }
+  read[count] = '\0';
+  *text = read;
+  return CLI_OK;
+}
+
+static int decode(const cli_command *self, const cli_model *opened, const char *schema, const mica_run_texts *texts,
                   const mica_encoding *prompts, continued *states) {
   const size_t count = texts->prompt_count;
   const mica_sampler_config sampling = sampling_of(texts);
@@ -72,6 +90,7 @@ static int decode(const cli_command *self, const cli_model *opened, const mica_r
                                   .count = prompts[p].count,
                                   .most_tokens = length,
                                   .sampling = &sampling,
+                                  .schema = schema,
                                   .event = take,
                                   .user = &states[p]};
     status = mica_decoder_add(decoder, &request, NULL);
@@ -84,8 +103,10 @@ static int decode(const cli_command *self, const cli_model *opened, const mica_r
   return result;
 }
 
-int cli_model_continue(const cli_command *self, const char *path, const char *device, const mica_run_texts *texts) {
+int cli_model_continue(const cli_command *self, const char *path, const char *device, const char *schema,
+                       const mica_run_texts *texts) {
   cli_model opened;
+  char *rules = NULL;
   mica_tokenizer *tokenizer = NULL;
   mica_encoding *prompts = calloc(texts->prompt_count, sizeof *prompts);
   continued *states = calloc(texts->prompt_count, sizeof *states);
@@ -97,7 +118,9 @@ int cli_model_continue(const cli_command *self, const char *path, const char *de
     if (mica_tokenizer_encode(tokenizer, texts->prompts[p], strlen(texts->prompts[p]),
                               &(mica_encode_config){.special = true}, &prompts[p]) != MICA_OK)
       status = cli_fail_library(self);
-  if (status == CLI_OK) status = decode(self, &opened, texts, prompts, states);
+  if (status == CLI_OK && schema) status = read_text(self, schema, &rules);
+  if (status == CLI_OK) status = decode(self, &opened, rules, texts, prompts, states);
+  free(rules);
   for (size_t p = 0; prompts && p < texts->prompt_count; p++) mica_encoding_free(&prompts[p]);
   free(prompts);
   free(states);

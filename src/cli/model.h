@@ -17,7 +17,9 @@ typedef struct cli_model {
 int cli_model_open(const cli_command *self, const char *path, const char *device, int64_t context, cli_model *opened);
 void cli_model_close(cli_model *opened);
 
-/* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. */
-int cli_model_continue(const cli_command *self, const char *path, const char *device, const mica_run_texts *texts);
+/* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. schema: a file with
+ * a JSON schema, or NULL. */
+int cli_model_continue(const cli_command *self, const char *path, const char *device, const char *schema,
+                       const mica_run_texts *texts);
 
 #endif

@@ -219,6 +219,8 @@ void mica__decoding_free(mica__decoding *work) {
   if (!work) return;
   mica_sampler_destroy(work->sampler);
   mica_text_stream_destroy(work->stream);
+  mica_grammar_destroy(work->grammar);
+  free(work->mask);
   free(work->ids);
   free(work);
 }
@@ -230,13 +232,24 @@ static mica_status check(const mica_decoder *d, const mica_request *r) {
                       d->context);
   if (!r->event || r->most_tokens < 0)
     return mica__fail(MICA_E_INVALID, "mica_decoder_add: %s", r->event ? "most_tokens is below 0" : "event is NULL");
-  if (r->stop_count && !d->tokenizer)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_add: stops are texts, but the model has no tokenizer");
+  if ((r->stop_count || r->schema) && !d->tokenizer)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_add: stops and schemas need a tokenizer, but the model has none");
+  if (r->schema && r->ignore_end)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_add: a text by a schema ends by a token; ignore_end forbids it");
   for (size_t t = 0; t < r->count; t++)
     if (r->ids[t] < 0 || r->ids[t] >= d->vocabulary)
       return mica__fail(MICA_E_INVALID, "mica_decoder_add: token %zu is %d; the vocabulary has %" PRId64, t,
                         (int)r->ids[t], d->vocabulary);
   return MICA_OK;
+}
+
+static mica_status make_grammar(const mica_decoder *d, const char *schema, mica__decoding *work) {
+  const mica_foundation_info *info = mica_foundation_describe(d->model);
+  const mica_grammar_config how = {.ends = info->ends, .end_count = info->end_count};
+  MICA_TRY(mica_grammar_create_schema(schema, strlen(schema), d->tokenizer, &how, &work->grammar));
+  const size_t all = ((size_t)d->vocabulary + 31) / 32, own = mica_grammar_mask_words(work->grammar);
+  work->mask = calloc(own > all ? own : all, sizeof *work->mask);
+  return work->mask ? MICA_OK : mica__fail_nomem("a request");
 }
 
 static mica_status copy(const mica_decoder *d, const mica_request *r, mica__decoding *work) {
@@ -252,6 +265,7 @@ static mica_status copy(const mica_decoder *d, const mica_request *r, mica__deco
   memcpy(work->ids, r->ids, r->count * sizeof *r->ids);
   MICA_TRY(mica_sampler_create(r->sampling, &work->sampler));
   for (size_t t = 0; t < r->count; t++) mica_sampler_accept(work->sampler, r->ids[t]);
+  if (r->schema) MICA_TRY(make_grammar(d, r->schema, work));
   return d->tokenizer ? mica_text_stream_create(d->tokenizer, &how, &work->stream) : MICA_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include <mica/chat.h>
+#include <mica/grammar.h>
 #include <pthread.h>
 
 #define MICA__MOST_SLOTS 64
@@ -17,6 +18,8 @@ typedef struct mica__decoding {
   int64_t count, prompt, most;
   mica_sampler *sampler;
   mica_text_stream *stream;
+  mica_grammar *grammar; /* NULL: any text */
+  uint32_t *mask;        /* its tokens, of the model's vocabulary */
   mica_decoder_fn *event;
   void *user;
   bool ignore_end, cancelled;

@@ -103,12 +103,18 @@ static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
   int32_t token = 0;
   float logprob = 0;
   bool stopped = false;
-  if (mica_sampler_draw(work->sampler, logits, d->vocabulary, NULL, &token, &logprob) != MICA_OK) {
+  mica_status status = work->grammar ? mica_grammar_mask(work->grammar, work->mask) : MICA_OK;
+  if (status == MICA_OK) status = mica_sampler_draw(work->sampler, logits, d->vocabulary, work->mask, &token, &logprob);
+  if (status != MICA_OK) {
     fail(d, slot, mica_error_message());
     return;
   }
   if (!work->ignore_end && ends_text(d, token)) {
     end(d, slot, MICA_FINISH_STOP);
+    return;
+  }
+  if (work->grammar && mica_grammar_accept(work->grammar, token) != MICA_OK) {
+    fail(d, slot, mica_error_message());
     return;
   }
   mica_sampler_accept(work->sampler, token);

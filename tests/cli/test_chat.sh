@@ -83,6 +83,16 @@ wait $chat || fault "exit status $?: $(cat "$work/err")"
 # --- generate, and models that cannot ---
 run generate --model "$model" --prompt abc --prompt xyz --length 5 --json
 [ "$status" = 0 ] && printf '%s' "$out" | grep -q '"prompt":"xyz","text":"' || fault "$out $err"
+printf '{"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "maximum": 7},
+"yes": {"type": "boolean"}},
+"required": ["n", "yes"], "additionalProperties": false}' >"$work/schema.json"
+for seed in 1 2 3; do
+  run generate --model "$model" --prompt abc --schema "$work/schema.json" --seed $seed --length 100 --json
+  printf '%s' "$out" | grep -q '"{ *\\"n\\" *: *[3-7] *, *\\"yes\\" *: *\(true\|false\) *}"' || fault "$out $err"
+done
+echo '{"type": 3}' >"$work/schema.json"
+run generate --model "$model" --prompt abc --schema "$work/schema.json"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'type' || fault "$err"
 run generate --model "$model" --prompt abc --window 3
 [ "$status" = 2 ] || fault "exit status $status"
 run chat "$work"
