@@ -1,22 +1,29 @@
+#include "cli/model_eval.h"
+#include "cli/number.h"
 #include "cli/result.h"
 #include "cli/search.h"
 
+#include <mica/foundation.h>
 #include <string.h>
 
 struct values {
-  const char *model, *data, *part, *precision, *device;
+  const char *model, *data, *part, *window, *precision, *device;
   cli_search search;
   bool json;
 };
 
 static const cli_option options[] = {
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of the run"),
-    CLI_ROW("data", struct values, data, .value = "DATA", .help = "data to test on (default: the training's)"),
+    CLI_ROW("model", struct values, model, .value = "MODEL",
+            .help = "folder of a run, or a published language model: its folder or GGUF file"),
+    CLI_ROW("data", struct values, data, .value = "DATA",
+            .help = "data to test on (default: the training's); a text file for a published model"),
     CLI_ROW("part", struct values, part, .value = "PART",
             .help = "train, validation or test (default: test, else all of DATA; without DATA the validation samples)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "recordings: beam width (default: the run's, or 16 with a text model)"),
     CLI_SEARCH_ROWS(struct values),
+    CLI_ROW("window", struct values, window, .value = "N",
+            .help = "published models: tokens per window (default 512, or the model's context if that is less)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
@@ -45,17 +52,47 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   return status;
 }
 
+/* A published model scores the text of --data; other options are for runs. */
+static int evaluate_published(const cli_command *self, const struct values *v, int64_t window) {
+  const struct {
+    const char *name, *value;
+  } others[] = {{"part", v->part},
+                {"beam", v->search.beam},
+                {"text-model", v->search.text_model},
+                {"text-order", v->search.order},
+                {"text-weight", v->search.weight},
+                {"text-bonus", v->search.bonus},
+                {"precision", v->precision}};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    if (!others[i].value) continue;
+    cli_fail(self, "--%s is for runs; %s is a published model", others[i].name, v->model);
+    return CLI_USAGE;
+  }
+  if (!v->data) {
+    cli_fail(self, "--data is missing: a text file for the published model to score");
+    return CLI_USAGE;
+  }
+  return cli_model_eval(self, v->model, v->data, v->device, window, v->json);
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   mica_engine *engine = NULL;
   mica_run *trained = NULL;
   mica_part part;
   mica_text_search search;
+  int64_t window = 0;
   if (!v->model) {
-    cli_fail(self, "--model is missing: the folder that mica train wrote");
+    cli_fail(self, "--model is missing: the folder that mica train wrote, or a published model");
     return CLI_USAGE;
   }
-  int status = cli_take_search(self, &v->search, &search);
+  int status = cli_integer(self, "window", v->window, 2, INT32_MAX, &window);
+  if (status == CLI_OK && mica_foundation_is(v->model)) return evaluate_published(self, v, window);
+  if (status == CLI_OK && v->window) {
+    cli_fail(self, "--window is for published models; a run's windows are its own");
+    return CLI_USAGE;
+  }
+  if (status == CLI_OK) status = cli_take_search(self, &v->search, &search);
   if (status == CLI_OK) status = cli_find_part(self, v->part, &part);
   if (status == CLI_OK) status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK && (search.beam || search.text_model) && mica_run_search(trained, &search) != MICA_OK)
@@ -69,7 +106,10 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_eval = {
     .name = "eval",
     .summary = "test a trained network on data with known answers",
-    .details = "\nPrints the task's metrics; for classes also precision, recall and F1 per class.\n",
+    .details = "\nPrints the task's metrics; for classes also precision, recall and F1 per class.\n\n"
+               "For a published language model: perplexity of the tokens of a UTF-8 text file, in\n"
+               "windows that do not overlap. The first token of each window is not scored. A token\n"
+               "that begins a text stands in the first window only.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -1,0 +1,14 @@
+/* cli/model_eval.h: perplexity of a text by a published model. */
+#ifndef MICA_CLI_MODEL_EVAL_H
+#define MICA_CLI_MODEL_EVAL_H
+
+#include "cli/command.h"
+
+#include <stdint.h>
+
+/* Prints the perplexity of the text file data, or a JSON object. window: tokens per window, 0 for the default. Returns
+ * an exit status, having said what failed. */
+int cli_model_eval(const cli_command *self, const char *path, const char *data, const char *device, int64_t window,
+                   bool json);
+
+#endif
