@@ -248,9 +248,9 @@ typedef struct mica_perplexity {
  * last one has the rest, and a window's first token has no score, since nothing precedes it. This is the strided
  * evaluation of transformers with stride = max_length = C. ids are used as they are: a begin token that the tokenizer
  * adds stands in the first window only. (llama.cpp's perplexity is another number: there each window begins with it,
- * and only the second half of a window is scored.) Losses are f32, sums f64. Weights keep the form of the files
- * (mica_foundation_hold). The engine needs memory for (C, vocabulary) logits. config may be NULL. *result is only
- * written on success. Blocks.
+ * and only the second half of a window is scored.) Losses and sums are f64. Weights keep the form of the files
+ * (mica_foundation_hold). The engine and the host need memory for (C, vocabulary) logits. config may be NULL. *result
+ * is only written on success. Blocks.
  *
  * MICA_E_INVALID: fewer than two tokens, a token outside of the vocabulary, or a window out of range. Otherwise the
  * errors of mica_foundation_network, mica_foundation_bind and mica_foundation_load. */
