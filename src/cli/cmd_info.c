@@ -188,11 +188,6 @@ static int show_network(const cli_command *self, const char *name, bool as_json)
 
 /* --- kinds of things --- */
 
-static bool is_folder(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 static bool is_network(const char *path) {
   struct stat about;
   return stat(path, &about) != 0 && mica_model_name(zoo_index(path));
@@ -227,14 +222,16 @@ static int show_onnx(const cli_command *self, const struct values *v) {
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);
-} kinds[] = {
-    {cli_weights_are, cli_weights_info}, {is_folder, show_run}, {is_network, show_network}, {is_any, show_safetensors}};
+} kinds[] = {{cli_weights_are, cli_weights_info},
+             {cli_is_folder, show_run},
+             {is_network, show_network},
+             {is_any, show_safetensors}};
 
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   const struct kind *kind = kinds;
   while (!kind->is(v->model)) kind++;
-  if (!is_folder(v->model) && cli_onnx_is_model(v->model)) return show_onnx(self, v);
+  if (!cli_is_folder(v->model) && cli_onnx_is_model(v->model)) return show_onnx(self, v);
   if (v->shape) {
     cli_fail(self, "--shape is for models in ONNX; %s is not one", v->model);
     return CLI_USAGE;

@@ -106,6 +106,9 @@ int cli_refuse_file(const cli_command *self, const char *path, const char *other
 /* cli_fail with the library's last sentence. */
 int cli_fail_library(const cli_command *self);
 
+/* True if a folder has that name. */
+bool cli_is_folder(const char *path);
+
 /* The row of all options at index: the command's own, then --help; NULL past the end. */
 const cli_option *cli_option_at(const cli_command *self, size_t index);
 

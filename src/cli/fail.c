@@ -25,6 +25,11 @@ int cli_fail(const cli_command *self, const char *format, ...) {
 
 int cli_fail_library(const cli_command *self) { return cli_fail(self, "%s", mica_error_message()); }
 
+bool cli_is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
 int cli_refuse_file(const cli_command *self, const char *path, const char *other) {
   struct stat about;
   if (lstat(path, &about) != 0) return CLI_OK;

@@ -20,11 +20,6 @@ static bool is_file(const char *path) {
   return stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-static bool is_folder(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 /* --- one model --- */
 
 /* The outcome of a model: how many sets are right, and the sentence of the first that is not. */
@@ -49,7 +44,7 @@ static outcome check_sets(mica_engine *engine, mica_onnx *model, const char *fol
   for (size_t i = 0;; i++) {
     char name[64];
     snprintf(name, sizeof name, "test_data_set_%zu", i);
-    if (!join(path, folder, name) || !is_folder(path)) break;
+    if (!join(path, folder, name) || !cli_is_folder(path)) break;
     note(&o, status == MICA_OK ? mica_onnx_check(runner, mica_engine_queue(engine), path, 0, 0) : status);
   }
   if (!o.sets) note(&o, status == MICA_OK ? mica_onnx_check(runner, mica_engine_queue(engine), folder, 0, 0) : status);
@@ -60,13 +55,13 @@ static outcome check_sets(mica_engine *engine, mica_onnx *model, const char *fol
 /* True if a folder holds recorded sets, or is one. */
 static bool has_sets(const char *folder) {
   char path[PATH];
-  return (join(path, folder, "test_data_set_0") && is_folder(path)) ||
+  return (join(path, folder, "test_data_set_0") && cli_is_folder(path)) ||
          (join(path, folder, "output_0.pb") && is_file(path));
 }
 
 int cli_onnx_check_model(const cli_command *self, mica_engine *engine, mica_onnx *model, const char *folder,
                          bool json) {
-  if (!is_folder(folder)) return cli_fail(self, "there is no folder %s", folder);
+  if (!cli_is_folder(folder)) return cli_fail(self, "there is no folder %s", folder);
   if (!has_sets(folder))
     return cli_fail(self, "the folder %s holds no test_data_set_0, and no output_0.pb itself", folder);
   outcome o = check_sets(engine, model, folder);
@@ -174,7 +169,7 @@ static void walk(survey *s, const char *parent, const char *folder, const char *
   struct dirent **entries = NULL;
   int count = depth < 8 ? scandir(folder, &entries, NULL, alphasort) : 0;
   for (int i = 0; i < count; i++) {
-    if (entries[i]->d_name[0] != '.' && join(path, folder, entries[i]->d_name) && is_folder(path))
+    if (entries[i]->d_name[0] != '.' && join(path, folder, entries[i]->d_name) && cli_is_folder(path))
       walk(s, folder, path, entries[i]->d_name, depth + 1);
     free(entries[i]);
   }
@@ -222,7 +217,7 @@ static int print(const survey *s) {
 int cli_onnx_check_all(const cli_command *self, mica_engine *engine, const char *folder, bool json) {
   survey s = {.self = self, .engine = engine, .json = json};
   char above[PATH];
-  if (!is_folder(folder)) return cli_fail(self, "there is no folder %s", folder);
+  if (!cli_is_folder(folder)) return cli_fail(self, "there is no folder %s", folder);
   s.scope = read_text(folder, "scope.tsv");
   if (!s.scope && join(above, folder, "..")) s.scope = read_text(above, "scope.tsv");
   walk(&s, folder, folder, folder, 0);

@@ -19,11 +19,6 @@
 
 /* --- what a path is --- */
 
-static bool is_folder(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
 static bool is_named(const char *path, const char *ending) {
   const size_t n = strlen(path), m = strlen(ending);
   return n > m && !strcmp(path + n - m, ending);
@@ -33,7 +28,8 @@ bool cli_weights_are(const char *path) {
   char config[4096];
   struct stat about;
   if (is_named(path, ".index.json") || is_named(path, ".gguf") || mica_foundation_is(path)) return true;
-  if (!is_folder(path) || snprintf(config, sizeof config, "%s/config.json", path) >= (int)sizeof config) return false;
+  if (!cli_is_folder(path) || snprintf(config, sizeof config, "%s/config.json", path) >= (int)sizeof config)
+    return false;
   if (stat(config, &about) == 0) return false;
   mica_weights *weights = NULL;
   const bool opened = mica_weights_open(path, &weights) == MICA_OK;

@@ -22,7 +22,7 @@ mica_status mica__schema_fail_columns(const mica__inference *in) {
 static void note_first(mica__cells *of, mica__cell cell, size_t line) {
   if (of->count++) return;
   of->line = line;
-  snprintf(of->first, sizeof of->first, "%.*s", (int)(cell.length < 40 ? cell.length : 40), cell.text);
+  snprintf(of->first, sizeof of->first, "%.*s", mica__cell_shown(cell), cell.text);
 }
 
 static mica_status keep_value(mica__column_seen *c, double value) {

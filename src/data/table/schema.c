@@ -284,8 +284,7 @@ static mica_status note_known(mica__schema *own, const mica__records *r) {
     if (class_index >= 0 && (field->slot >= 0 || field->kind == MICA_COLUMN_KIND_CLASS)) {
       field->missing += mica__field_lacks(field, cell);
     } else if (class_index < 0 && field->unseen++ == 0) {
-      snprintf(field->first_unseen, sizeof field->first_unseen, "%.*s", (int)(cell.length < 40 ? cell.length : 40),
-               cell.text);
+      snprintf(field->first_unseen, sizeof field->first_unseen, "%.*s", mica__cell_shown(cell), cell.text);
     }
   }
   return MICA_OK;

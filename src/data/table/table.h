@@ -18,6 +18,13 @@ typedef struct mica__cell {
   bool doubled;
 } mica__cell;
 
+/* Bytes of a cell that a sentence shows: at most 40, no half character of UTF-8 at the end. */
+static inline int mica__cell_shown(mica__cell cell) {
+  size_t n = cell.length < 40 ? cell.length : 40;
+  while (n < cell.length && n > 0 && ((unsigned char)cell.text[n] & 0xc0) == 0x80) n--;
+  return (int)n;
+}
+
 /* A walk over the records of a text, in memory or through a window on a file. */
 typedef struct mica__records {
   const char *name;
