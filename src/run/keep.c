@@ -66,9 +66,13 @@ static mica_status keep(void *user, const char *checkpoint) {
   const int64_t before = run->weights_epoch;
   run->weights_epoch = run->trainer->progress.epoch;
   if (!strcmp(slash ? slash + 1 : checkpoint, BEST)) run->has_best = true;
-  mica_status status = extract(run, checkpoint);
+  mica__attempt_begin();
+  const mica_status status = extract(run, checkpoint);
   if (status != MICA_OK) run->weights_epoch = before;
-  return status;
+  /* A checkpoint that was deleted as soon as it was there: the next epoch finds that it is gone. */
+  if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
+  mica__attempt_end();
+  return MICA_OK;
 }
 
 mica_status mica__run_keep_weights(mica_run *run) {
