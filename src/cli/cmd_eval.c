@@ -107,9 +107,9 @@ const cli_command cli_command_eval = {
     .name = "eval",
     .summary = "test a trained network on data with known answers",
     .details = "\nPrints the task's metrics; for classes also precision, recall and F1 per class.\n\n"
-               "For a published language model: perplexity of the tokens of a UTF-8 text file, in\n"
-               "windows that do not overlap. The first token of each window is not scored. A token\n"
-               "that begins a text stands in the first window only.\n",
+               "For a published language model: perplexity of the tokens of a UTF-8 text file,\n"
+               "in windows that do not overlap. The first token of each window is not scored.\n"
+               "A token that begins a text stands in the first window only.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,
