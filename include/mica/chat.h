@@ -34,8 +34,8 @@ typedef struct mica_decoder_config {
 } mica_decoder_config;
 
 /* Builds the sessions of the model and reads its weights; config may be NULL. The engine and the model must outlive the
- * decoder. MICA_E_INVALID names a field that is out of range; fails as mica_foundation_network and mica_foundation_load
- * do. Blocks. */
+ * decoder. MICA_E_INVALID names a field that is out of range; MICA_E_UNSUPPORTED for a model that writes no
+ * texts; fails as mica_foundation_network and mica_foundation_load do. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_decoder_create(mica_engine *engine, const mica_foundation *model,
                                                       const mica_decoder_config *config, mica_decoder **decoder);
 /* Requests that are not done end without another event. NULL is a no-op. */

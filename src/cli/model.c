@@ -118,6 +118,8 @@ int cli_model_continue(const cli_command *self, const char *path, const char *de
     if (mica_tokenizer_encode(tokenizer, texts->prompts[p], strlen(texts->prompts[p]),
                               &(mica_encode_config){.special = true}, &prompts[p]) != MICA_OK)
       status = cli_fail_library(self);
+  for (size_t p = 0; status == CLI_OK && p < texts->prompt_count; p++)
+    if (prompts[p].count == 0) status = cli_fail(self, "prompt %zu has no token that the model knows", p + 1);
   if (status == CLI_OK && schema) status = read_text(self, schema, &rules);
   if (status == CLI_OK) status = decode(self, &opened, rules, texts, prompts, states);
   free(rules);

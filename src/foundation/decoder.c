@@ -134,7 +134,7 @@ void mica_decoder_destroy(mica_decoder *d) {
   if (!d) return;
   free_session(&d->prompt);
   free_session(&d->step);
-  for (int32_t s = 0; s < d->slot_count; s++) {
+  for (int32_t s = 0; s < MICA__MOST_SLOTS; s++) {
     mica__decoding_free(d->slots[s].work);
     free(d->slots[s].ids);
   }
@@ -158,6 +158,9 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   d->most_wait = c->most_wait ? c->most_wait : STANDARD_WAIT;
   d->no_prefix = c->no_prefix;
   d->vocabulary = mica_foundation_describe(d->model)->vocabulary;
+  if (mica_foundation_describe(d->model)->task != MICA_FOUNDATION_TASK_GENERATE)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", d->model->path,
+                      d->model->family->name);
   if (d->slot_count < 1 || d->slot_count > MICA__MOST_SLOTS)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: %d slots; there may be 1 to %d", (int)d->slot_count,
                       MICA__MOST_SLOTS);

@@ -166,7 +166,7 @@ static mica_status build(building *b, mica_graph *graph, const mica_value *input
   mica__lowering l = lowering_of(b, graph, values);
   l.make_parameter = b->config->parameter;
   l.parameter_user = b->config->user;
-  memcpy(values, inputs, count * sizeof *values);
+  if (count) memcpy(values, inputs, count * sizeof *values);
   const int32_t first = graph->count;
   if (status == MICA_OK) status = mica__lower_model(&l, outputs);
   if (status == MICA_OK && b->open)

@@ -99,6 +99,8 @@ run chat "$work"
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'is not a published model' || fault "$err"
 run chat "$(dirname "$model")/llama"
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'no tokenizer' || fault "$err"
+run generate --model "$model" --prompt "$(printf '\377')"
+[ "$status" = 1 ] && [ "$(printf '%s\n' "$err" | wc -l)" = 1 ] || fault "$err"
 run chat "$model" --context 100000
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'the model has' || fault "$err"
 exit $failed
