@@ -28,7 +28,7 @@
  * without a transition. Expands to nothing. */
 #define MICA_EXPERIMENTAL
 
-/* Zero, for fields of type double in which 0 means the default. Such fields distinguish -0.0 from 0. */
+/* A real zero for fields of type double where 0 stands for the default. Such fields distinguish -0.0 from 0. */
 #define MICA_ZERO (-0.0)
 
 MICA_BEGIN_DECLS

@@ -103,7 +103,7 @@ MICA_API void mica_rank_part(int64_t count, int32_t ranks, int32_t rank, int64_t
 typedef struct mica_communicator_stats {
   uint64_t collectives, messages, bytes_sent, bytes_received;
   double waited; /* seconds in mica_communicator_wait and _run, counted from when the rank's own input was ready */
-  double moving; /* seconds in which a transfer was in flight */
+  double moving; /* seconds while a transfer was in flight */
 } mica_communicator_stats;
 
 typedef struct mica_communicator mica_communicator;

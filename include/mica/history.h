@@ -12,8 +12,8 @@ MICA_BEGIN_DECLS
 
 /* --- history.csv --- */
 
-/* Columns of every history, in order: name, meaning. Columns for metrics follow, in the order in which they were first
- * set. */
+/* Columns of every history, in order: name, meaning. Columns for metrics follow in the order of
+ * their first values. */
 #define MICA_HISTORY_LIST(X)                                                                                           \
   X(epoch, "counted from 1")                                                                                           \
   X(step, "steps so far")                                                                                              \

@@ -100,7 +100,7 @@ typedef struct mica_mask_config {
   const char *folder; /* folder for the new run */
 } mica_mask_config;
 
-/* Writes a copy of the run in which the smallest weights of each matrix or filter layer are 0. The network computes as
+/* Writes a copy of the run with the smallest weights of each matrix or filter layer set to 0. The network computes as
  * much as before; only a compressed file becomes smaller. Nothing is trained, because training would fill the zeros.
  * *zeros and *weights (both may be NULL) receive the number of zeros and of all these weights. MICA_E_STATE: the run is
  * quantised, or the folder already holds a run. */

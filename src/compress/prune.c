@@ -73,7 +73,7 @@ static mica_status number_classes(mica_pruning *p) {
   return MICA_OK;
 }
 
-/* The axes in which a class has atoms, with their numbers. Classes with equal signatures are channels of one group. */
+/* The axes where a class has atoms, with their numbers. Classes with equal signatures are channels of one group. */
 typedef struct signature {
   uint64_t hash;
   size_t members;

@@ -68,7 +68,7 @@ static mica__text_slot *best_slot(mica_decoder *d, const mica__decoding *work) {
   return best;
 }
 
-/* Gives idle slots to requests in the order in which they came. */
+/* Gives idle slots to requests, first come, first served. */
 static void admit(mica_decoder *d) {
   for (;;) {
     pthread_mutex_lock(&d->lock);

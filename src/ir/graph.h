@@ -95,7 +95,7 @@ mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t
  */
 bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
 
-/* Marks a value as result of the operation `name` on the operands, some of which may be null; returns it. Values that
+/* Marks a value as result of the operation `name` on the operands, which may be null; returns it. Values that
  * are not a node's result 0 stay unmarked. numbers may be NULL. */
 mica_value mica__graph_mark(mica_value value, const char *name, const mica_value *operands, int32_t count,
                             const double *numbers, int32_t number_count);

@@ -1,4 +1,4 @@
-/* run/units.h: numbers in the units of one run, in those of another: a teacher's, a model's that a run begins with. */
+/* run/units.h: converts numbers between the units of two runs, such as a run and its teacher. */
 #ifndef MICA_RUN_UNITS_H
 #define MICA_RUN_UNITS_H
 

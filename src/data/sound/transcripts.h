@@ -1,4 +1,4 @@
-/* data/sound/transcripts.h: lists of recordings and what is said in them. */
+/* data/sound/transcripts.h: lists of recordings and their texts. */
 #ifndef MICA_DATA_SOUND_TRANSCRIPTS_H
 #define MICA_DATA_SOUND_TRANSCRIPTS_H
 

@@ -28,7 +28,7 @@ mica_status mica__language_not(mica__automaton *a, mica__automaton *out);
 /* *accepts: whether the text is one of a finished automaton without calls. */
 mica_status mica__language_accepts(const mica__automaton *a, const char *text, size_t bytes, bool *accepts);
 
-/* Texts in which a regular expression matches somewhere; `whole`: that it matches from begin to end (regex.c). */
+/* Texts that a regular expression matches somewhere; `whole`: from begin to end (regex.c). */
 mica_status mica__language_regex(const char *pattern, size_t bytes, bool whole, mica__automaton *out);
 /* Texts of a format of JSON schema (formats.def). MICA_E_UNSUPPORTED for one that is not known. */
 mica_status mica__language_format(const char *name, size_t bytes, mica__automaton *out);
