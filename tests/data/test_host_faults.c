@@ -211,17 +211,21 @@ static void open_kept(unsigned kinds, fault_scenario *open, opened *o, unsigned 
 }
 
 static void open_each(unsigned kinds, unsigned at_least) {
-  opened all[] = {{"idx", {.part = MICA_PART_TRAIN}, 3},
-                  {"cifar", {.part = MICA_PART_TRAIN}, 2},
-                  {"cifar/test_batch.bin", {.part = MICA_PART_TRAIN}, 2},
-                  {"table", {.part = MICA_PART_TRAIN}, 3},
-                  {"numbers.csv", {.label_column = "b", .regression = true}, 3},
-                  {"numbers.tsv", {.regression = true}, 2},
-                  {"arrays", {.part = MICA_PART_TRAIN}, 3},
-                  {"arrays", {.memory = 1}, 3},
-                  {"mixed.csv", {.kinds = "note=text"}, 4},
-                  {"mixed.csv", {.kinds = "note=text", .memory = 1}, 4},
-                  {"pictures", pictures_config, 4}};
+  opened all[] = {
+    {"idx", {.part = MICA_PART_TRAIN}, 3},
+    {"cifar", {.part = MICA_PART_TRAIN}, 2},
+    {"cifar/test_batch.bin", {.part = MICA_PART_TRAIN}, 2},
+    {"table", {.part = MICA_PART_TRAIN}, 3},
+    {"numbers.csv", {.label_column = "b", .regression = true}, 3},
+    {"numbers.tsv", {.regression = true}, 2},
+    {"arrays", {.part = MICA_PART_TRAIN}, 3},
+    {"arrays", {.memory = 1}, 3},
+    {"mixed.csv", {.kinds = "note=text"}, 4},
+    {"mixed.csv", {.kinds = "note=text", .memory = 1}, 4},
+#if MICA_WITH_PNG
+    {"pictures", pictures_config, 4},
+#endif
+  };
   opened folders[] = {
 #if MICA_WITH_EXPAT
     {"voc", pictures_config, 2},

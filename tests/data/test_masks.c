@@ -284,6 +284,9 @@ START_TEST(tiles_of_any_columns) {
 END_TEST
 
 Suite *test_suite(void) {
+#if !MICA_WITH_PNG
+  return test_skip("no libpng");
+#endif
   Suite *suite = suite_create("masks");
   TCase *tcase = tcase_create("masks");
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);

@@ -244,6 +244,9 @@ START_TEST(photos) {
 END_TEST
 
 Suite *test_suite(void) {
+#if !MICA_WITH_DEFLATE
+  return test_skip("no libdeflate");
+#endif
   if (!has_fashion_mnist() && !files_shared("")) return test_skip("no real data");
   Suite *suite = suite_create("real_data");
   TCase *tcase = tcase_create("real_data");

@@ -163,7 +163,9 @@ Suite *test_suite(void) {
   tcase_add_test(all, long_lines_are_found);
   tcase_add_test(all, parallel_texts_are_columns);
   tcase_add_test(all, a_folder_of_one_file_is_that_file);
+#if MICA_WITH_DEFLATE
   tcase_add_test(all, shared_texts_are_read);
+#endif
   suite_add_tcase(suite, all);
   return suite;
 }

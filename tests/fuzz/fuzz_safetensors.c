@@ -39,6 +39,11 @@ bool fuzz_seed(size_t index, mica__text *seed) {
   if (handle < 0) return false;
   bool written = mica_safetensors_write(path, entries, index, metadata, index > 0) == MICA_OK;
   close(handle);
+#if !MICA_WITH_CJSON /* neither written nor read: every input is refused */
+  mica__text_add_bytes(seed, "\x02\0\0\0\0\0\0\0{}", 10);
+  unlink(path);
+  return index == 0;
+#endif
   FILE *file = written ? fopen(path, "rb") : NULL;
   for (size_t n; file && (n = fread(piece, 1, sizeof piece, file)) > 0;) mica__text_add_bytes(seed, piece, n);
   if (file) fclose(file);

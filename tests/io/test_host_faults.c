@@ -156,6 +156,9 @@ static void setup(void) {
 }
 
 Suite *test_suite(void) {
+#if !MICA_WITH_CJSON
+  return test_skip("no cJSON");
+#endif
   Suite *suite = suite_create("host faults");
   TCase *cases = tcase_create("io");
   tcase_set_timeout(cases, 0);

@@ -370,7 +370,9 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("text_chat_template");
   TCase *all = tcase_create("text_chat_template");
   tcase_set_timeout(all, 60);
+#if MICA_WITH_UTF8PROC /* knows the cases of letters beyond ASCII, and which are printable */
   tcase_add_loop_test(all, cases_are_as_in_transformers, 0, (int)cases.count);
+#endif
   tcase_add_loop_test(all, faults_are_told, 0, (int)(sizeof faults / sizeof *faults));
   tcase_add_test(all, nesting_has_a_limit);
   tcase_add_test(all, texts_grow_in_place);

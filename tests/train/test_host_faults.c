@@ -236,10 +236,10 @@ Suite *test_suite(void) {
   TCase *cases = tcase_create("train");
   tcase_set_timeout(cases, 0);
   tcase_add_unchecked_fixture(cases, setup, files_remove);
-  tcase_add_test(cases, memory_of_networks);
   tcase_add_test(cases, memory_of_models);
   tcase_add_test(cases, memory_of_trainers);
 #if MICA_WITH_CJSON
+  tcase_add_test(cases, memory_of_networks);
   tcase_add_test(cases, files_of_networks);
   tcase_add_test(cases, checkpoints);
 #endif
