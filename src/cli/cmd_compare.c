@@ -259,7 +259,7 @@ static int run_compare(const cli_command *self, const void *given) {
 
 const cli_command cli_command_compare = {
     .name = "compare",
-    .summary = "put trained networks side by side: how good, how large, how fast",
+    .summary = "compare trained networks: quality, size and speed",
     .details = "\nPrints metrics, file size, weights, FLOPs per sample, latency at batch 1 (median\n"
                "and 95th percentile, measured in turns), planned memory, energy if the machine\n"
                "has a counter, and the share of answers equal to those of the first run. For\n"

@@ -244,9 +244,9 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_convert = {
     .name = "convert",
     .summary = "turn weights of a known network into a model in ONNX, and back",
-    .details = "\nTo ONNX: widths and the number of classes are those of the file. Back: the\n"
-               "model's weights under their names, which are the network's where Mica wrote it;\n"
-               "but those of recurrent layers are ONNX's, in its order of gates.\n",
+    .details = "\nTo ONNX, widths and the number of classes come from the file. From ONNX, weights\n"
+               "keep their names: those of the network if Mica wrote the model. Weights of\n"
+               "recurrent layers have ONNX's names and order of gates.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -182,7 +182,7 @@ static int run_prune(const cli_command *self, const void *given) {
 
 const cli_command cli_command_prune = {
     .name = "prune",
-    .summary = "make a trained network smaller: channels and heads go, the rest is trained on",
+    .summary = "remove channels and heads from a trained network, then train the rest",
     .details = "\nChannels are removed together with everything that depends on them, through\n"
                "residuals, concatenations, depthwise convolutions and norms. Attention heads (or\n"
                "whole groups of grouped queries), hidden units of transformers and units of\n"

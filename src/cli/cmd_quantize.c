@@ -259,7 +259,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_quantize = {
     .name = "quantize",
-    .summary = "make a trained network's weights and inputs integers",
+    .summary = "convert weights and layer inputs of a trained network to integers",
     .details = "\nWrites a run that mica eval, predict and generate open, and prints what became\n"
                "of each layer. For --bits 4, train with --quantize 4 first if the loss is too\n"
                "high.\n"

@@ -232,7 +232,7 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_transcribe = {
     .name = "transcribe",
-    .summary = "transcribe recordings to text, also as they come",
+    .summary = "transcribe recordings or a live stream to text",
     .details = "\nThe text is printed as it is recognised. Standard input is WAV, or 16-bit\n"
                "little-endian samples:\n"
                "\n"
