@@ -13,6 +13,9 @@
  *                counts. For weights that do not change, and a B that many groups would pack, each for itself
  * In place pays where the operand is small or used few times; prologues need PACK.
  *
+ * BLOCK > 0, with PACK: B is of blocks of that type (blocks/block.clh), adjacent along k (B_row is 1) or along columns
+ * (B_col is 1), in rows of whole blocks. Blocks of K begin where blocks of B begin. B_at and B_batch count bytes.
+ *
  * Sums are float. For i8 and u8 the products are added exactly in float, of which 1024 fit (KC <= 1024; u8: 258), and
  * blocks of K are added as integers (ACC_T i32).
  *
@@ -51,6 +54,9 @@
 #ifndef PREFETCH
 #define PREFETCH 0
 #endif
+#ifndef BLOCK
+#define BLOCK 0
+#endif
 #ifndef A_T
 #define A_T f32
 #endif
@@ -70,6 +76,9 @@
 
 #if (HAS_PROLOGUE_A && A_FORM != PACK) || (HAS_PROLOGUE_B && B_FORM != PACK)
 #error "a prologue needs PACK"
+#endif
+#if BLOCK && (B_FORM != PACK || PREFETCH || HAS_PROLOGUE_B)
+#error "blocks are packed, and nothing else"
 #endif
 #if PREFETCH && (B_FORM == ROWS || NV == 1)
 #error "panels are prefetched where there are some"
@@ -170,6 +179,15 @@
   }
 
 #include "matmul/gemm_pack.clh"
+#if BLOCK
+#include "matmul/gemm_blocks.clh"
+#define PACK_PANEL                                                                                                     \
+  (B_row == 1 ? pack_blocks_along(B, n, min(NR, n_end - n), k0, kc, K, scratch)                                        \
+              : pack_blocks_across(B, n, min(NR, n_end - n), k0, kc, N, scratch))
+#else
+#define PACK_PANEL                                                                                                     \
+  pack_b(B + k0 * B_row + n * B_col, B_row, B_col, min(NR, n_end - n), kc, (K - 1 - k0) * B_row + N - n, scratch)
+#endif
 
 /* The buffers and values that EPILOGUE asks for. */
 #if EPILOGUE == 0
@@ -285,7 +303,7 @@ CPU_KERNEL gemm_tile(__global const STORAGE(A_T) * A, __global const STORAGE(B_T
         __global const STORAGE(B_T) *b = B + k0 * B_row + n;
 #else
         __local const float *b = scratch;
-        pack_b(B + k0 * B_row + n * B_col, B_row, B_col, min(NR, n_end - n), kc, (K - 1 - k0) * B_row + N - n, scratch);
+        PACK_PANEL;
         apply_prologue_b(z, k0, kc, n, min(NR, n_end - n), scratch);
 #endif
 #if PREFETCH

@@ -111,9 +111,9 @@ static mica_shape shape_of(const struct golden *g) {
   return MICA_SHAPE(COLUMNS, DEPTH / mica_block_elements(g->type) * (int64_t)mica_block_bytes(g->type));
 }
 
-static void fill_rows(float *x) {
+static void fill_rows(float *x, int rows) {
   uint32_t state = 99;
-  for (int i = 0; i < MOST_ROWS * DEPTH; i++) x[i] = (float)(next(&state) >> 8) * 0x1p-23f - 1;
+  for (int i = 0; i < rows * DEPTH; i++) x[i] = (float)(next(&state) >> 8) * 0x1p-23f - 1;
 }
 
 /* Products of the first `rows` rows of x; gives the launches of a run. */
@@ -154,7 +154,7 @@ START_TEST(few_rows_are_multiplied_without_numbers_in_memory) {
   const struct golden *g = &goldens[_i];
   static float x[MOST_ROWS * DEPTH], y[MOST_ROWS * COLUMNS];
   uint8_t *blocks = weights_of(g);
-  fill_rows(x);
+  fill_rows(x, MOST_ROWS);
   for (int64_t rows = 1; rows <= MOST_ROWS; rows++) {
     ck_assert_uint_eq(multiply(g, blocks, x, rows, y), 1);
     compare(g, blocks, x, rows, y);
@@ -168,7 +168,7 @@ START_TEST(a_row_has_the_same_bits_beside_any_others) {
   const struct golden *g = &goldens[_i];
   static float x[MOST_ROWS * DEPTH], alone[MOST_ROWS * COLUMNS], y[MOST_ROWS * COLUMNS];
   uint8_t *blocks = weights_of(g);
-  fill_rows(x);
+  fill_rows(x, MOST_ROWS);
   for (int64_t i = 0; i < MOST_ROWS; i++) multiply(g, blocks, x + i * DEPTH, 1, alone + i * COLUMNS);
   for (int64_t rows = 2; rows <= MOST_ROWS; rows++) {
     multiply(g, blocks, x, rows, y);
@@ -186,7 +186,7 @@ START_TEST(weights_may_lie_at_any_address) {
   const int64_t bytes = shape.dim[0] * shape.dim[1];
   static float x[MOST_ROWS * DEPTH], want[MOST_ROWS * COLUMNS], y[MOST_ROWS * COLUMNS], bias[COLUMNS];
   uint8_t *blocks = weights_of(g), *moved = malloc((size_t)bytes + 3);
-  fill_rows(x);
+  fill_rows(x, MOST_ROWS);
   for (int j = 0; j < COLUMNS; j++) bias[j] = (float)(j % 5) - 2;
   multiply(g, blocks, x, rows, want);
   for (int64_t at = 1; at <= 3; at++) {
@@ -229,7 +229,7 @@ START_TEST(steps_of_sequences_are_rows) {
   uint8_t *blocks = weights_of(g);
   mica_tensor *table = NULL;
   const mica_shape shape = shape_of(g);
-  fill_rows(x);
+  fill_rows(x, MOST_ROWS);
   multiply(g, blocks, x, 6, want);
   graph_anew();
   ck_ok(mica_tensor_create_from(test_engine(), MICA_U8, shape, blocks, &table));
@@ -245,14 +245,54 @@ START_TEST(steps_of_sequences_are_rows) {
 }
 END_TEST
 
-START_TEST(more_rows_are_products_of_numbers) {
-  enum { ROWS = MOST_ROWS + 1 };
+/* Matrices of many sizes, in one launch on CPUs: elsewhere weights become numbers for it. */
+START_TEST(matrices_are_multiplied_without_numbers_in_memory) {
+  enum { ROWS = 300 };
+  static const int64_t sizes[] = {MOST_ROWS + 1, 33, 64, ROWS};
   const struct golden *g = &goldens[_i];
   static float x[ROWS * DEPTH], y[ROWS * COLUMNS];
+  const bool cpu = mica_engine_device(test_engine())->device_class == MICA_DEVICE_CLASS_CPU;
   uint8_t *blocks = weights_of(g);
-  fill_rows(x);
-  ck_assert_uint_gt(multiply(g, blocks, x, ROWS, y), 1);
-  compare(g, blocks, x, ROWS, y);
+  fill_rows(x, ROWS);
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const size_t launches = multiply(g, blocks, x, sizes[i], y);
+    if (cpu) ck_assert_uint_eq(launches, 1);
+    compare(g, blocks, x, sizes[i], y);
+  }
+  free(blocks);
+}
+END_TEST
+
+/* The gradient of rows, dx = dy W, beside sums in double. */
+START_TEST(gradients_flow_through_blocks_to_rows) {
+  static const int64_t sizes[] = {1, 7, 40};
+  const struct golden *g = &goldens[_i];
+  static float x[40 * DEPTH], values[COLUMNS * DEPTH], dx[40 * DEPTH], dy[40 * COLUMNS];
+  uint8_t *blocks = weights_of(g);
+  ck_ok(mica_block_dequantize(g->type, blocks, COLUMNS * DEPTH, values));
+  fill_rows(x, 40);
+  for (int i = 0; i < 40 * COLUMNS; i++) dy[i] = x[i];
+  for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    const int64_t rows = sizes[s];
+    graph_anew();
+    mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(rows, DEPTH));
+    mica_value w = mica_unblock(mica_constant(graph, MICA_U8, shape_of(g), blocks), g->type, DEPTH, MICA_F32);
+    mica_value y = mica_matmul(in, mica_transpose(w, MICA_AXES(1, 0)));
+    mica_value weight = mica_constant(graph, MICA_F32, MICA_SHAPE(rows, COLUMNS), dy);
+    mica_value loss = mica_sum(mica_mul(y, weight), MICA_ALL_AXES, false), gradient;
+    ck_ok(mica_gradients(loss, &in, 1, &gradient));
+    graph_launches(&gradient, 1, NULL, MICA_SHAPE(rows, DEPTH), x, dx);
+    for (int64_t i = 0; i < rows; i++)
+      for (int64_t k = 0; k < DEPTH; k++) {
+        double sum = 0, magnitude = 0;
+        for (int64_t j = 0; j < COLUMNS; j++) {
+          const double term = (double)dy[i * COLUMNS + j] * (double)values[j * DEPTH + k];
+          sum += term;
+          magnitude += fabs(term);
+        }
+        ck_assert_double_le(fabs(sum - (double)dx[i * DEPTH + k]), (4 + 2 * sqrt(COLUMNS)) * 0x1p-24 * magnitude);
+      }
+  }
   free(blocks);
 }
 END_TEST
@@ -270,7 +310,8 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tcase, a_row_has_the_same_bits_beside_any_others, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, weights_may_lie_at_any_address, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, steps_of_sequences_are_rows, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, more_rows_are_products_of_numbers, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, matrices_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, gradients_flow_through_blocks_to_rows, 0, sizeof goldens / sizeof *goldens);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -1,19 +1,22 @@
-/* Products of few rows with weights in blocks, which are never written as numbers (cl/blocks/row.clh). */
+/* Products with weights in blocks, which are never written as numbers: of few rows (cl/blocks/row.clh), and of matrices
+ * (ops/blocks/matrix.c). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
 #include "ops/blocks/blocks.h"
 #include "ops/common/build.h"
+#include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
 #include "ops/select/registry.h"
 #include "runtime/launch.h"
 
-/* block_product (x, blocks): x (.., m, k) f32, blocks (n, bytes) U8 -> (.., m, n). Then come a bias and an addend, as
- * in ops/matmul/linear.h. */
+/* block_product (x, blocks): x (.., m, k) f32, blocks (n, bytes of k) U8 -> (.., m, n); by_k: blocks (k, bytes of n).
+ * Then come a bias and an addend, as in ops/matmul/linear.h. */
 enum { X, W, OPERANDS };
 
 #define BLOCK_PRODUCT_ATTRS(X, S)                                                                                      \
   X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
+  X(S, BOOL, by_k, false, "blocks are not transposed")                                                                 \
   MICA__LINEAR_ATTRS(X, S)
 MICA__ATTR_STRUCT(block_product, BLOCK_PRODUCT_ATTRS);
 static MICA__ATTR_TABLE(block_product, BLOCK_PRODUCT_ATTRS);
@@ -27,8 +30,10 @@ typedef struct sizes {
   int64_t m, n, k;
 } sizes;
 
-static sizes sizes_of(mica_shape x, mica_shape w) {
+static sizes sizes_of(const mica__block_product_attrs *attrs, mica_shape x, mica_shape w) {
+  const mica_block type = (mica_block)attrs->block;
   sizes s = {.m = 1, .n = w.dim[0], .k = x.dim[x.rank - 1]};
+  if (attrs->by_k) s.n = w.dim[1] / (int64_t)mica_block_bytes(type) * mica_block_elements(type);
   for (int32_t i = 0; i + 1 < x.rank; i++) s.m *= x.dim[i];
   return s;
 }
@@ -40,9 +45,12 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || !mica__shape_is_known(w))
     return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
-  MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[W]));
+  if (!mica_block_bytes((mica_block)attrs->block)) return mica__fail(MICA_E_INVALID, "this is no block type");
+  const sizes s = sizes_of(attrs, x, w);
+  MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, attrs->by_k ? s.n : s.k, MICA_F32}, &inputs[W]));
+  if (attrs->by_k && w.dim[0] != s.k) return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
   *out = inputs[X];
-  out->shape.dim[x.rank - 1] = w.dim[0];
+  out->shape.dim[x.rank - 1] = s.n;
   return MICA_OK;
 }
 
@@ -51,18 +59,21 @@ static mica_status evaluate_product(const mica__eval *eval) {
   const mica__block_product_attrs *attrs = eval->attrs;
   const mica_block type = (mica_block)attrs->block;
   const mica__block_layout *layout = mica__block_layout_of(type);
-  const sizes s = sizes_of(eval->types[X].shape, eval->types[W].shape);
+  const sizes s = sizes_of(attrs, eval->types[X].shape, eval->types[W].shape);
+  const int64_t rows = attrs->by_k ? s.k : s.n, columns = attrs->by_k ? s.n : s.k;
   const double *w = eval->inputs[W];
   for (int64_t i = 0; i < s.m * s.n; i++) eval->output[i] = 0;
-  for (int64_t j = 0; j < s.n; j++)
-    for (int64_t k = 0; k < s.k; k += layout->elements, w += layout->bytes) {
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t c = 0; c < columns; c += layout->elements, w += layout->bytes) {
       uint8_t block[MICA__BLOCK_MOST];
       float values[MICA__BLOCK_MOST];
       for (int32_t b = 0; b < layout->bytes; b++) block[b] = (uint8_t)w[b];
       mica__block_values(type, block, values);
       for (int64_t i = 0; i < s.m; i++)
-        for (int32_t e = 0; e < layout->elements; e++)
-          eval->output[i * s.n + j] += eval->inputs[X][i * s.k + k + e] * values[e];
+        for (int32_t e = 0; e < layout->elements; e++) {
+          const int64_t k = attrs->by_k ? r : c + e, j = attrs->by_k ? c + e : r;
+          eval->output[i * s.n + j] += eval->inputs[X][i * s.k + k] * values[e];
+        }
     }
   return MICA_OK;
 }
@@ -117,15 +128,40 @@ static void choose_rows(const mica__exec *exec, int64_t m, int64_t *of_x, int64_
   *of_w = many ? (m <= 2 ? 4 : 2) : 4 / *of_x;
 }
 
-static mica_status launch_product(const mica__exec *exec) {
+/* Operand `at` in another shape of its elements; NULL when that is 0. */
+static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
+  return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
+}
+
+static mica_status launch_matrix(const mica__exec *exec, const sizes *s) {
   const mica__block_product_attrs *attrs = exec->attrs;
-  const sizes s = sizes_of(mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[W]));
+  mica_tensor *x = NULL, *bias = NULL, *c = NULL, *d = NULL;
+  mica_gemm_config config = mica_gemm_config_default();
+  config.activation = (mica_activation)attrs->activation;
+  config.activation_arg = (float)attrs->activation_argument;
+  config.beta = attrs->addend ? 1 : 0;
+  mica_status status = mica_tensor_view(exec->inputs[X], MICA_SHAPE(s->m, s->k), NULL, 0, &x);
+  if (status == MICA_OK) status = operand(exec, attrs->bias, MICA_SHAPE(s->n), &bias);
+  if (status == MICA_OK) status = operand(exec, attrs->addend, MICA_SHAPE(s->m, s->n), &c);
+  if (status == MICA_OK) status = mica_tensor_view(exec->output, MICA_SHAPE(s->m, s->n), NULL, 0, &d);
+  if (status == MICA_OK)
+    status =
+        mica__gemm_run_blocks(exec, &config, x, exec->inputs[W], (mica_block)attrs->block, attrs->by_k, c, bias, d);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(bias);
+  mica_tensor_destroy(c);
+  mica_tensor_destroy(d);
+  return status;
+}
+
+static mica_status launch_rows(const mica__exec *exec, const sizes *all) {
+  const mica__block_product_attrs *attrs = exec->attrs;
+  const sizes s = *all;
   const bool cpu = mica__exec_takes(exec, &cpu_kernel);
   const mica__kernel_desc *desc = cpu ? &cpu_kernel : &gpu_kernel;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   int64_t of_x = 1, of_w = 1;
-  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   choose_rows(exec, s.m, &of_x, &of_w);
   const int64_t walks = mica__ceil_div(s.m, of_x);
   MICA_TRY(mica__exec_values(exec, desc, values));
@@ -155,6 +191,13 @@ static mica_status launch_product(const mica__exec *exec) {
   return mica__queue_submit(exec->queue, &launch);
 }
 
+static mica_status launch_product(const mica__exec *exec) {
+  const mica__block_product_attrs *attrs = exec->attrs;
+  const sizes s = sizes_of(attrs, mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[W]));
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  return attrs->by_k || s.m > MOST_ROWS ? launch_matrix(exec, &s) : launch_rows(exec, &s);
+}
+
 /* --- the check --- */
 
 static void fill_weights(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
@@ -162,27 +205,34 @@ static void fill_weights(mica__check *check, const mica__launch_case *c, int32_t
   mica__block_fill(check, (mica_block)((const mica__block_product_attrs *)c->attrs)->block, values, count);
 }
 
+/* Few rows, matrices, and matrices by k, of every type. */
+#define CHECKS (3 * MICA_BLOCK_COUNT)
+
 static mica_status check_product(mica__check *check) {
   static const int64_t rows[] = {1, 2, 3, 4, 5, 8, 7, 16, 1}, columns[] = {35, 16, 17, 1, 48, 33, 7, 130, 0};
-  mica__block_product_attrs attrs[MICA_BLOCK_COUNT];
-  mica__launch_case list[MICA_BLOCK_COUNT] = {{0}};
+  mica__block_product_attrs attrs[CHECKS];
+  mica__launch_case list[CHECKS] = {{0}};
   size_t count = 0;
-  for (int type = MICA_BLOCK_NONE + 1; type < MICA_BLOCK_COUNT; type++) {
-    const int64_t elements = mica_block_elements((mica_block)type), blocks = elements == 32 ? 18 : 3;
-    mica__attrs_set_defaults(&mica__block_product_attr_list, &attrs[count]);
-    attrs[count].block = type;
-    list[count] = (mica__launch_case){
-        .attrs = &attrs[count],
-        .inputs = {{MICA_F32, MICA_SHAPE(rows[count], blocks * elements)},
-                   {MICA_U8, MICA_SHAPE(columns[count], blocks * (int64_t)mica_block_bytes((mica_block)type))}},
-        .input_count = 2,
-        .bound = {1},
-        .terms = (double)(blocks * elements),
-        .normwise = true,
-        .filled = 1u << W,
-        .fill = fill_weights};
-    count++;
-  }
+  for (int form = 0; form < 3; form++)
+    for (int type = MICA_BLOCK_NONE + 1; type < MICA_BLOCK_COUNT; type++, count++) {
+      const size_t at = (size_t)type - 1;
+      const int64_t elements = mica_block_elements((mica_block)type),
+                    bytes = (int64_t)mica_block_bytes((mica_block)type);
+      const int64_t blocks = elements == 32 ? 18 : 3, m = form == 1 ? 17 + 9 * rows[at] : rows[at];
+      const int64_t k = form == 2 ? 1 + 37 * (int64_t)at : blocks * elements;
+      mica__attrs_set_defaults(&mica__block_product_attr_list, &attrs[count]);
+      attrs[count].block = type;
+      attrs[count].by_k = form == 2;
+      list[count] = (mica__launch_case){
+          .attrs = &attrs[count],
+          .inputs = {{MICA_F32, MICA_SHAPE(m, k)}, {MICA_U8, MICA_SHAPE(form == 2 ? k : columns[at], blocks * bytes)}},
+          .input_count = 2,
+          .bound = {1},
+          .terms = (double)k,
+          .normwise = true,
+          .filled = 1u << W,
+          .fill = fill_weights};
+    }
   return mica__check_launches(check, &mica__op_block_product, "block_product", list, count);
 }
 
@@ -193,14 +243,15 @@ static bool match_product(const mica__match *match, int32_t root, int32_t *input
   mica__block_product_attrs *attrs = attributes;
   int32_t in[4], of[4], blocks[4];
   if (!mica__pattern_op(graph, root, &mica__op_matmul, in)) return false;
-  if (!mica__pattern_op(graph, in[1], &mica__op_transpose, of)) return false;
+  attrs->by_k = !mica__pattern_op(graph, in[1], &mica__op_transpose, of);
+  if (attrs->by_k) of[0] = in[1];
   if (!mica__pattern_op(graph, of[0], &mica__op_unblock, blocks)) return false;
   const mica_shape x = mica__graph_node(graph, in[0])->type.shape, w = mica__graph_node(graph, of[0])->type.shape;
-  if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || mica__graph_node(graph, of[0])->type.dtype != MICA_F32)
+  if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || x.dim[x.rank - 1] < 1 ||
+      mica__graph_node(graph, of[0])->type.dtype != MICA_F32)
     return false;
-  const mica__transpose_attrs *axes = mica__graph_node(graph, in[1])->attrs;
-  if (axes->axes[0] != 1 || axes->axes[1] != 0) return false;
-  if (sizes_of(x, w).m > MOST_ROWS) return false;
+  const mica__transpose_attrs *axes = attrs->by_k ? NULL : mica__graph_node(graph, in[1])->attrs;
+  if (axes && (axes->axes[0] != 1 || axes->axes[1] != 0)) return false;
   attrs->block = ((const mica__unblock_attrs *)mica__graph_node(graph, of[0])->attrs)->block;
   inputs[X] = in[0];
   inputs[W] = blocks[0];
@@ -225,8 +276,7 @@ static bool fuse_product(mica__epilogue_fusion *fusion) {
 #undef GIVE
 
 static double flops(const mica__node *node, const mica__type *inputs) {
-  (void)node;
-  const sizes s = sizes_of(inputs[X].shape, inputs[W].shape);
+  const sizes s = sizes_of(node->attrs, inputs[X].shape, inputs[W].shape);
   return 2 * (double)s.m * (double)s.n * (double)s.k;
 }
 

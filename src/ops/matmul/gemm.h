@@ -10,6 +10,7 @@
 #include "ops/epilogue/epilogue.h"
 #include "ops/select/choice.h"
 
+#include <mica/blocks.h>
 #include <mica/ops.h>
 
 /* The largest m, n, k and number of batches: a tile that begins below it still ends within an int. */
@@ -18,6 +19,7 @@
 typedef struct mica__gemm {
   int64_t m, n, k, batches;
   mica__matrix a, b;
+  mica_block block;        /* not NONE: b is U8 in blocks, one of its strides is 1, and the other is not used */
   mica__epilogue epilogue; /* with c and d */
   bool allow_tf32;         /* as mica_gemm_config says */
   bool recorded;           /* it goes to a recorder */
@@ -28,6 +30,12 @@ typedef struct mica__gemm {
 /* mica_op_gemm for the launch of a node whose inputs 0 and 1 are a and b. */
 mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
                            const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d);
+
+/* As mica__gemm_run, for b in blocks: op(b) is b if by_k, else b transposed. a, c and d are f32 matrices; c and bias
+ * may be NULL. The caller has checked all of them (ops/blocks/matrix.c). */
+mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
+                                  const mica_tensor *b, mica_block block, bool by_k, const mica_tensor *c,
+                                  const mica_tensor *bias, mica_tensor *d);
 
 /* The kernels' macro X_LAYOUT. */
 enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };

@@ -59,8 +59,10 @@ static double matrix_bytes(const mica__matrix *operand, double elements, int64_t
 
 void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm) {
   double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k, batches = (double)gemm->batches;
+  const double b =
+      gemm->block ? (double)mica_tensor_bytes(gemm->b.tensor) : matrix_bytes(&gemm->b, k * n, gemm->batches);
   mica__launch_cost(launch, 2 * m * n * k * batches,
-                    matrix_bytes(&gemm->a, m * k, gemm->batches) + matrix_bytes(&gemm->b, k * n, gemm->batches) +
+                    matrix_bytes(&gemm->a, m * k, gemm->batches) + b +
                         (gemm->epilogue.beta == 0 ? 1 : 2) * matrix_bytes(&gemm->epilogue.d, m * n, gemm->batches));
 }
 

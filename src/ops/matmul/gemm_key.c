@@ -14,9 +14,9 @@ void mica__gemm_key(const mica__gemm *g, char key[MICA__TUNING_TEXT]) {
   const bool tf32 = g->allow_tf32 && mica_tensor_dtype(g->a.tensor) == MICA_F32;
   snprintf(key, MICA__TUNING_TEXT, "gemm %s*%s>%s m%" PRId64 " n%" PRId64 " k%" PRId64 " %s%s x%" PRId64,
            tf32 ? "tf32" : mica_dtype_name(mica_tensor_dtype(g->a.tensor)),
-           mica_dtype_name(mica_tensor_dtype(g->b.tensor)), mica_dtype_name(mica_tensor_dtype(g->epilogue.d.tensor)),
-           g->m, g->n, g->k, layout_letter(g->a.row, g->a.col, true), layout_letter(g->b.col, g->b.row, false),
-           g->batches);
+           g->block ? mica_block_name(g->block) : mica_dtype_name(mica_tensor_dtype(g->b.tensor)),
+           mica_dtype_name(mica_tensor_dtype(g->epilogue.d.tensor)), g->m, g->n, g->k,
+           layout_letter(g->a.row, g->a.col, true), layout_letter(g->b.col, g->b.row, false), g->batches);
 }
 
 bool mica__gemm_tuner_problem(const mica__gemm *g, char problem[MICA__TUNING_TEXT]) {

@@ -2,6 +2,7 @@
  * the work is cut, for each size. */
 #include "base/arith.h"
 #include "base/error.h"
+#include "ops/blocks/blocks.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/core_model.h"
 #include "runtime/tensor.h"
@@ -22,6 +23,7 @@ static const mica__kernel_param params[] = {
     MICA__INT("MR", "rows of a register tile", 1, 2, 4, 6, 8, 12, 14),
     MICA__INT("NV", "vectors in a row of a register tile", 1, 2, 3, 4, 8),
     MICA__INT("VW", "elements of a vector", 4, 8, 16),
+    MICA__CASE("BLOCK", "block type of b; 0: none", MICA_BLOCK_NONE, MICA__BLOCK_TYPES),
 };
 
 /* Order matters: the first variant that all columns of D fit into, or all rows, is taken, so narrow tiles come first;
@@ -148,12 +150,12 @@ static void choose_forms(const mica__gemm *gemm, const mica_device_info *device,
     p->a_form = IN_COLUMNS;
   int64_t uses = unaligned ? core->pack_uses_unaligned : core->pack_uses;
   bool few_uses = b_f32 && (gemm->k <= core->short_depth || reads_once(gemm, core) || rows <= uses * p->mr);
-  if ((small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
+  if (!gemm->block && (small || few_uses) && gemm->b.col == 1 && gemm->n >= p->vw) p->b_form = IN_ROWS;
   if (gemm->constant & 1 && a_f32) p->a_form = PREPACKED;
   if (gemm->constant & 2 && b_f32) p->b_form = PREPACKED;
   p->packs_b = p->b_form == PACKED_HERE && b_f32 && packs_once(gemm, core);
   if (p->packs_b) p->b_form = PREPACKED;
-  p->prefetches = p->b_form != IN_ROWS && p->nr > p->vw && gemm->k * gemm->n > core->prefetch_floats;
+  p->prefetches = p->b_form != IN_ROWS && !gemm->block && p->nr > p->vw && gemm->k * gemm->n > core->prefetch_floats;
 }
 
 static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
@@ -188,6 +190,8 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   p->kc = once ? ONCE_K : in_place ? IN_PLACE_K : core->l1_floats / p->nr;
   /* Integers are added exactly in blocks of at most so many. */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
+  /* Panels are whole blocks. */
+  if (gemm->block) p->kc = mica__max(p->kc, BLOCK_K);
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* One tile of rows reads a panel once, in long runs. */
   const bool held = p->b_form == PACKED_HERE && gemm->held & 2;
@@ -218,7 +222,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
 #define SPLIT_K 8192
 
 static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
-  if (mica__gemm_tiles(gemm, p->mr, p->nr) >= SPLIT_TILES || gemm->k < 2 * SPLIT_K) return 1;
+  if (gemm->block || mica__gemm_tiles(gemm, p->mr, p->nr) >= SPLIT_TILES || gemm->k < 2 * SPLIT_K) return 1;
   return mica__min(SPLIT_TILES, gemm->k / SPLIT_K);
 }
 
@@ -268,6 +272,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_FORM", p.b_form);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "EPILOGUE", p.epilogue);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "PREFETCH", p.prefetches);
+  mica__kernel_set(&mica__gemm_tile_kernel, p.values, "BLOCK", gemm->block);
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
   mica__kernel_set(&mica__gemm_tile_kernel, p.values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   return p;
@@ -283,7 +288,11 @@ static void plan_task(mica__task *task) {
   keep_plan(task, make_plan(task->problem, task->device, variant));
 }
 
-static const char *decline(const mica__task *task) { return mica__needs_cpu(task->device); }
+static const char *decline(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  if (gemm->block && plan_of(task)->kc % MICA__BLOCK_MOST != 0) return "local memory has no room for whole blocks";
+  return mica__needs_cpu(task->device);
+}
 
 static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
   if (!p->own_partial) return 0;
