@@ -1,24 +1,68 @@
-# mica_feature(NAME help PACKAGE package TARGET target LIBRARY library)
+# mica_feature(NAME help OF library... PACKAGE package TARGET target LIBRARY library)
 #
-# An optional library. Adds the option MICA_WITH_<NAME>, on if find_package finds the package. If it is on, Mica links
-# the target, sources see MICA_WITH_<NAME>=1, the installed CMake package finds the package for static linking, and
-# mica.pc names -l<library> for it. mica.pc requires no module of others, whose development files it would need.
+# An optional library, and which of Mica's libraries link it (mica, mica_run). Adds the option MICA_WITH_<NAME>: AUTO
+# takes the package if find_package finds it, ON fails without it, OFF does not look. If it is taken, sources see
+# MICA_WITH_<NAME>=1, the installed CMake package finds the package for static linking, and the .pc file names
+# -l<library> for it. A .pc file requires no module of others, whose development files it would need.
+#
+# In this project the variable MICA_WITH_<NAME> is then ON or OFF. mica_feature_table prints what was asked and found.
 #
 # Targets are named as CMake's Find modules name them. A package's own configuration may name them otherwise: expat's
 # has expat::expat.
 set(CMAKE_FIND_PACKAGE_PREFER_CONFIG OFF)
 
 function(mica_feature name help)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PACKAGE;TARGET;LIBRARY" "")
-  find_package(${arg_PACKAGE} QUIET)
-  option(MICA_WITH_${name} "${help}" ${${arg_PACKAGE}_FOUND})
-  if(MICA_WITH_${name})
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "PACKAGE;TARGET;LIBRARY" "OF;PROGRAMS")
+  set(MICA_WITH_${name} AUTO CACHE STRING "${help} (AUTO, ON or OFF)")
+  set_property(CACHE MICA_WITH_${name} PROPERTY STRINGS AUTO ON OFF)
+  set(asked "${MICA_WITH_${name}}")
+  string(TOUPPER "${asked}" asked)
+  set(taken OFF)
+  set(why "")
+  if(asked STREQUAL "AUTO" OR asked)
+    set(missing "")
+    foreach(program IN LISTS arg_PROGRAMS)
+      if(NOT ${program})
+        set(missing " (no ${program})")
+      endif()
+    endforeach()
+    find_package(${arg_PACKAGE} QUIET)
+    if(${arg_PACKAGE}_FOUND AND NOT missing)
+      set(taken ON)
+    elseif(NOT asked STREQUAL "AUTO")
+      message(FATAL_ERROR "MICA_WITH_${name} is ${asked}, but ${help} is not found${missing}; AUTO builds without it")
+    endif()
+  endif()
+  if(taken)
     find_package(${arg_PACKAGE} REQUIRED)
     set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_DEFINITIONS MICA_WITH_${name}=1)
-    set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_LIBRARIES ${arg_TARGET})
-    set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_PACKAGES ${arg_PACKAGE})
-    set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_PC_LIBS -l${arg_LIBRARY})
+    foreach(library IN LISTS arg_OF)
+      set_property(GLOBAL APPEND PROPERTY ${library}_LIBRARIES ${arg_TARGET})
+      set_property(GLOBAL APPEND PROPERTY ${library}_PACKAGES ${arg_PACKAGE})
+      set_property(GLOBAL APPEND PROPERTY ${library}_PC_LIBS -l${arg_LIBRARY})
+    endforeach()
   else()
     set_property(GLOBAL APPEND PROPERTY MICA_FEATURES_ABSENT ${name})
   endif()
+  set(MICA_WITH_${name} ${taken} PARENT_SCOPE)
+  string(SUBSTRING "${name}          " 0 10 column)
+  string(SUBSTRING "${asked}     " 0 5 asked)
+  set(state "no ")
+  if(taken)
+    set(state yes)
+  endif()
+  set(version "${${arg_PACKAGE}_VERSION}")
+  if(NOT taken OR NOT version)
+    set(version -)
+  endif()
+  string(SUBSTRING "${version}          " 0 10 version)
+  set_property(GLOBAL APPEND PROPERTY MICA_FEATURE_ROWS "${column} ${asked} ${state}  ${version} ${help}")
+endfunction()
+
+function(mica_feature_table)
+  get_property(rows GLOBAL PROPERTY MICA_FEATURE_ROWS)
+  message(STATUS "feature    asked used version    what")
+  foreach(row IN LISTS rows)
+    message(STATUS "${row}")
+  endforeach()
 endfunction()

@@ -1,11 +1,13 @@
-# Installation: headers, libraries, the CMake package and mica.pc.
+# Installation: headers, libraries, the CMake package, mica.pc and mica-run.pc.
 #
 #   find_package(mica)                      gives mica::mica, the shared library; it needs nothing else
-#   find_package(mica COMPONENTS static)    gives mica::mica_static too, and finds what that stands on
-#   pkg-config [--static] mica
+#   find_package(mica COMPONENTS run)       gives mica::run too: datasets, published models, runs
+#   find_package(mica COMPONENTS static)    gives mica::mica_static, with run mica::run_static too, and finds the
+#                                           libraries that these need
+#   pkg-config [--static] mica, or mica-run
 #
-# Each file is of one component: libmica (what programs load), libmica-dev (what programs are built with) or mica (the
-# command). cmake/packaging makes a package of each.
+# Each file is of one component: libmica, libmica-run (what programs load), libmica-dev (what programs are built with)
+# or mica (the command). cmake/packaging makes a package of each.
 
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libmica-dev)
 include(CMakePackageConfigHelpers)
@@ -14,14 +16,17 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/mica)
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/mica ${PROJECT_BINARY_DIR}/include/mica
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-install(TARGETS mica EXPORT mica-targets LIBRARY COMPONENT libmica NAMELINK_COMPONENT libmica-dev
-                             RUNTIME COMPONENT libmica)
-install(TARGETS mica_static EXPORT mica-static-targets)
-install(EXPORT mica-targets NAMESPACE mica:: DESTINATION ${package_dir})
-install(EXPORT mica-static-targets NAMESPACE mica:: DESTINATION ${package_dir})
+foreach(library IN LISTS libraries)
+  string(REPLACE _ - name ${library})
+  install(TARGETS ${library} EXPORT ${name}-targets LIBRARY COMPONENT lib${name} NAMELINK_COMPONENT libmica-dev
+                                                    RUNTIME COMPONENT lib${name})
+  install(TARGETS ${library}_static EXPORT ${name}-static-targets)
+  install(EXPORT ${name}-targets NAMESPACE mica:: DESTINATION ${package_dir})
+  install(EXPORT ${name}-static-targets NAMESPACE mica:: DESTINATION ${package_dir})
+endforeach()
 
-get_property(feature_packages GLOBAL PROPERTY MICA_FEATURE_PACKAGES)
-get_property(feature_pc_libs GLOBAL PROPERTY MICA_FEATURE_PC_LIBS)
+get_property(mica_packages GLOBAL PROPERTY mica_PACKAGES)
+get_property(mica_run_packages GLOBAL PROPERTY mica_run_PACKAGES)
 set(made ${PROJECT_BINARY_DIR}/package)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/mica-config.cmake.in ${made}/mica-config.cmake
                               INSTALL_DESTINATION ${package_dir})
@@ -34,9 +39,13 @@ install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake
 
 # Relative to the .pc file, so that an installed tree can be moved and staged.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
-list(JOIN feature_pc_libs " " pc_libs)
-configure_file(${PROJECT_SOURCE_DIR}/cmake/mica.pc.in ${made}/mica.pc @ONLY)
-install(FILES ${made}/mica.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(library IN LISTS libraries)
+  get_property(pc_libs GLOBAL PROPERTY ${library}_PC_LIBS)
+  list(JOIN pc_libs " " pc_libs)
+  string(REPLACE _ - name ${library})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/${name}.pc.in ${made}/${name}.pc @ONLY)
+  install(FILES ${made}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT license)
 # The manual page and completions are written by the command itself, which has to run for that.

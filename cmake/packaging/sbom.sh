@@ -1,15 +1,16 @@
 #!/bin/sh
-# sh cmake/packaging/sbom.sh BUILD: the bill of materials of the build folder's library in CycloneDX 1.5 (JSON): the
-# libraries that it is linked with, and xxHash, whose header is compiled in; each with its version and licence. It fails
-# if cmake/packaging/licences.txt lacks a library.
+# sh cmake/packaging/sbom.sh BUILD: the bill of materials of the build folder's libraries in CycloneDX 1.5 (JSON): what
+# they are linked with, and xxHash, whose header is compiled in; each with its version and licence. It fails if
+# cmake/packaging/licences.txt lacks a library.
 set -eu
 # shellcheck source=cmake/packaging/common.sh
 . "$(dirname "$0")/common.sh"
 [ $# = 1 ] || { sed -n '2,4s/^# //p' "$0" >&2; exit 2; }
-library=$1/lib/libmica.so
+libraries=$(ls "$1/lib/libmica.so" "$1/lib/libmica_run.so" 2>/dev/null) || true # the second is optional
 
 # The libraries that are loaded, as "name file", and the Debian packages that have them, as "package: file".
-loaded=$(ldd "$library" | awk '$3 ~ "^/" { print $1, $3 }')
+# shellcheck disable=SC2086
+loaded=$(ldd $libraries | awk '$3 ~ "^/" && !seen[$1]++ { print $1, $3 }')
 owners=''
 if command -v dpkg-query >/dev/null; then
   # shellcheck disable=SC2046
@@ -34,8 +35,9 @@ component() {
 
 components() {
   separator=''
-  readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort | while read -r needed; do
-    case $needed in ld-linux* | libm.so*) continue ;; esac # of glibc, like libc.so
+  # shellcheck disable=SC2086
+  readelf -d $libraries | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u | while read -r needed; do
+    case $needed in ld-linux* | libm.so* | libmica.so*) continue ;; esac # of glibc, like libc.so; our own
     row=$(awk -v base="${needed%%.so*}" '
       $1 != "#" && base ~ "^" $1 "[-0-9.]*$" { name = $NF; $1 = $NF = ""; gsub(/^ +| +$/, ""); print name ":" $0 }' \
       "$root/cmake/packaging/licences.txt" | head -n 1)
@@ -67,7 +69,7 @@ cat <<END
     "timestamp": "$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)",
     "component": {
       "type": "library", "name": "mica", "version": "$version", "licenses": [{"expression": "MIT"}],
-      "hashes": [{"alg": "SHA-256", "content": "$(sha256sum <"$library" | cut -d ' ' -f 1)"}]
+      "hashes": [{"alg": "SHA-256", "content": "$(sha256sum <"$1/lib/libmica.so" | cut -d ' ' -f 1)"}]
     }
   },
   "components": [

@@ -479,6 +479,13 @@ MICA_API MICA_CHECKED mica_status mica_pcm_push(mica_pcm *pcm, const void *bytes
 /* Sample rate (Hz); 0 while unknown. */
 MICA_API int32_t mica_pcm_rate(const mica_pcm *pcm);
 
+/* --- pictures as files --- */
+
+/* Encodes (C, H, W) u8 planes, C 1 or 3, as PNG. *data is the caller's to mica_free. MICA_E_SHAPE: another shape, or a
+ * side above 32768. MICA_E_UNSUPPORTED: the build lacks libpng. */
+MICA_API MICA_CHECKED mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data,
+                                                  size_t *bytes);
+
 MICA_END_DECLS
 
 #endif

@@ -1,4 +1,4 @@
-/* mica/io.h: atomic writes of files; arrays and pictures as files.
+/* mica/io.h: atomic writes of files; arrays as files.
  *
  * Threads: any thread may call these functions. */
 #ifndef MICA_IO_H
@@ -12,11 +12,6 @@ MICA_BEGIN_DECLS
 /* Writes a file atomically: the bytes go to a file beside it, which is synced and renamed. At any moment, path holds
  * the old or the new file. Missing directories are created. MICA_E_IO: the message says what failed. */
 MICA_API MICA_CHECKED mica_status mica_file_write(const char *path, const void *data, size_t bytes);
-
-/* Encodes (C, H, W) u8 planes, C 1 or 3, as PNG. *data is the caller's to mica_free. MICA_E_SHAPE: another shape, or a
- * side above 32768. MICA_E_UNSUPPORTED: the build lacks libpng. */
-MICA_API MICA_CHECKED mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data,
-                                                  size_t *bytes);
 
 /* Reads an array in NumPy's npy format, versions 1 to 3, C order, any byte order, all dtypes but bf16. *data is aligned
  * for any type and the caller's to mica_free. MICA_E_NOT_FOUND, MICA_E_IO: the file cannot be read. MICA_E_FORMAT:

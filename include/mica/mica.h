@@ -1,5 +1,8 @@
 /* mica/mica.h: all public headers, except mica/opencl.h, which needs the OpenCL headers.
  *
+ * There are two libraries. libmica has what mica/engine.h includes: devices, tensors, graphs, networks, training, ONNX.
+ * libmica_run needs libmica and adds datasets, published models, tasks and runs: the headers marked (R) below.
+ *
  * Levels: each header builds on those above it. A program includes the lowest ones that it uses. (E): experimental, see
  * MICA_EXPERIMENTAL in mica/api.h.
  *
@@ -15,22 +18,25 @@
  *   nn optim model                layers with named parameters, optimisers, networks by name
  *   sequence generate             attention and recurrent layers; text generation, beam search
  *   onnx                          ONNX models: read, inspect, run, write
- *   batch data                    batches, datasets on disk, loaders
+ *   engine                        all of libmica
+ *   batch                         batches as training takes them
+ *   data                          (R) datasets on disk, loaders
  *   train metric                  epochs, validation, metrics, checkpoints
  *   dist parallel                 one network trained on several devices or machines; parallel: (E)
  *   tokenizer                     text to token ids and back, tokenizer.json
- *   chat                          (E) texts that a published model writes; conversations
+ *   chat                          (R, E) texts that a published model writes; conversations
  *   chat_template                 (E) conversations as text for chat models
  *   sampler                       (E) tokens drawn from logits
  *   grammar                       (E) masks that keep a text inside a JSON schema or a regular expression
- *   run task report               tasks: data and settings become a folder with a trained network
- *   run_text run_recommend        text and recommendations from runs
- *   run_convert                   ONNX export, pruning and masking of runs
- *   compare transcribe            (E) comparison of runs; streaming speech recognition
+ *   report                        lists of names and numbers that functions return
+ *   run task                      (R) tasks: data and settings become a folder with a trained network
+ *   run_text run_recommend        (R) text and recommendations from runs
+ *   run_convert                   (R) ONNX export, quantisation, pruning and masking of runs
+ *   compare transcribe            (R, E) comparison of runs; streaming speech recognition
  *   compress                      (E) quantisation and pruning
  *   blocks weights gguf           (E) block types; weights of published models by name
- *   foundation                    (E) published language models
- *   safetensors history io        files of weights, tables and pictures
+ *   foundation                    (R, E) published language models
+ *   safetensors history io        files of weights, histories and arrays
  *   profile doctor tune cache     kernel times, correctness of a device, fastest kernels, disk cache
  *
  * For inference, include mica/model.h, and mica/nn.h with mica/nodes.h for a network of your own: mica_engine_create,
@@ -65,67 +71,16 @@
 #ifndef MICA_H
 #define MICA_H
 
-#include <mica/attention.h>
-#include <mica/batch.h>
-#include <mica/blocks.h>
-#include <mica/buffer.h>
-#include <mica/cache.h>
 #include <mica/chat.h>
-#include <mica/chat_template.h>
 #include <mica/compare.h>
-#include <mica/compress.h>
-#include <mica/conv.h>
 #include <mica/data.h>
-#include <mica/device.h>
-#include <mica/dist.h>
-#include <mica/doctor.h>
-#include <mica/dtype.h>
+#include <mica/engine.h>
 #include <mica/foundation.h>
-#include <mica/generate.h>
-#include <mica/gguf.h>
-#include <mica/grammar.h>
-#include <mica/graph.h>
-#include <mica/history.h>
-#include <mica/index.h>
-#include <mica/io.h>
-#include <mica/kernel.h>
-#include <mica/loss.h>
-#include <mica/metric.h>
-#include <mica/model.h>
-#include <mica/nn.h>
-#include <mica/nodes.h>
-#include <mica/norm.h>
-#include <mica/onnx.h>
-#include <mica/ops.h>
-#include <mica/optim.h>
-#include <mica/parallel.h>
-#include <mica/pool.h>
-#include <mica/profile.h>
-#include <mica/quant.h>
-#include <mica/report.h>
-#include <mica/rnn.h>
 #include <mica/run.h>
 #include <mica/run_convert.h>
 #include <mica/run_recommend.h>
 #include <mica/run_text.h>
-#include <mica/safetensors.h>
-#include <mica/sampler.h>
-#include <mica/sequence.h>
-#include <mica/session.h>
-#include <mica/shape.h>
-#include <mica/signal.h>
-#include <mica/sparse.h>
-#include <mica/speech.h>
-#include <mica/status.h>
 #include <mica/task.h>
-#include <mica/tensor.h>
-#include <mica/tokenizer.h>
-#include <mica/train.h>
 #include <mica/transcribe.h>
-#include <mica/tune.h>
-#include <mica/version.h>
-#include <mica/vision.h>
-#include <mica/weights.h>
-#include <mica/window.h>
 
 #endif

@@ -1,9 +1,12 @@
-/* mica/run_convert.h: other networks made from a run: export it to ONNX, prune channels, mask small weights.
+/* mica/run_convert.h: other networks made from a run: export it to ONNX, quantise, prune channels, mask small
+ * weights. Also quantises ONNX models.
  *
  * Threads: as in mica/run.h. */
 #ifndef MICA_RUN_CONVERT_H
 #define MICA_RUN_CONVERT_H
 
+#include <mica/compress.h>
+#include <mica/report.h>
 #include <mica/run.h>
 #include <mica/task.h>
 
@@ -51,6 +54,48 @@ typedef struct mica_run_export_config {
  * has no ONNX form; the message names it, and no file is written. */
 MICA_API MICA_CHECKED mica_status mica_run_export(mica_run *run, const char *path,
                                                   const mica_run_export_config *config);
+
+/* --- quantisation --- */
+
+typedef struct mica_run_quantize_config {
+  const char *data; /* dataset whose training part calibrates; NULL: the run's own */
+  int64_t samples;  /* maximum number of samples; 0: 512 */
+  mica_quantize_settings how;
+  bool equalize;      /* call mica_equalize_weights first (Nagel et al. 2019) */
+  const char *folder; /* folder for the new run */
+} mica_run_quantize_config;
+
+/* Writes a quantised copy of a run. It evaluates and predicts like any run, but cannot be trained. *report (report may
+ * be NULL) is the caller's to mica_report_destroy. MICA_E_STATE: the run is quantised already, or the folder holds a
+ * run. MICA_E_FORMAT: the data do not match the run's. MICA_E_NOT_FOUND: there are no data. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *config,
+                                                    mica_report **report);
+
+typedef struct mica_onnx_quantize_config {
+  /* Calibration data: a dataset of numbers or pictures, if the model has one input of f32 (its training part is used);
+   * or a folder with NAME.npy for each input. Samples are on the first axis; if the model fixes the batch size, it must
+   * be the same for all inputs. NULL: quantise only weights. */
+  const char *data;
+  int64_t samples; /* maximum number of samples; 0: 512 */
+  /* Inputs are (x - mean) / deviation of the dataset's numbers; u8 counts in units of 1/255. One value per channel, or
+   * one for all. channels 0: values from the model's metadata, as `mica export` writes them, else mean 0 and deviation
+   * 1. */
+  const double *mean, *deviation;
+  size_t channels;
+  mica_quantize_settings how; /* bits must be 8, group 0 */
+  const char *path;           /* file for the new model; it is overwritten */
+} mica_onnx_quantize_config;
+
+/* Writes an ONNX model with pairs of QuantizeLinear and DequantizeLinear around inputs and weights of Conv, Gemm and
+ * MatMul. Weights are i8 with one scale per output; inputs are u8 with one scale. Batch norms after a convolution are
+ * folded into it. Operator set, names and all other nodes stay. External tensors are stored in the new file. *report
+ * (report may be NULL) says for each product what became of it, or why it stays float; it is the caller's.
+ *
+ * MICA_E_STATE: the model is quantised already. MICA_E_UNSUPPORTED: operator set below 13, 4 bits, groups, or an
+ * operator that Mica lacks. MICA_E_FORMAT: the data do not match the model. Otherwise the errors of
+ * mica_quantize_weights. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_onnx_quantize(mica_engine *engine, const char *model,
+                                                     const mica_onnx_quantize_config *config, mica_report **report);
 
 /* --- pruning and masks --- */
 

@@ -3,13 +3,15 @@
 #ifndef MICA_BASE_ELEMENT_H
 #define MICA_BASE_ELEMENT_H
 
+#include "base/shared.h"
+
 #include <mica/dtype.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* Element i of data. i64 and u64 beyond 2^53 are rounded. */
-double mica__element_get(mica_dtype dtype, const void *data, int64_t i);
+MICA__SHARED double mica__element_get(mica_dtype dtype, const void *data, int64_t i);
 
 /* The first `count` elements of floating type as floats, rounded to nearest even from f64. data: any address. Fast. */
 void mica__elements_to_floats(mica_dtype dtype, const void *data, size_t count, float *floats);

@@ -2,6 +2,8 @@
 #ifndef MICA_BASE_HASH_H
 #define MICA_BASE_HASH_H
 
+#include "base/shared.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,14 +13,14 @@ typedef struct mica__hash {
 } mica__hash;
 
 /* Hash of n bytes, chained onto `seed` so that several pieces can be hashed in turn ({0} to begin with). */
-mica__hash mica__hash_bytes(mica__hash seed, const void *data, size_t n);
-mica__hash mica__hash_text(mica__hash seed, const char *text);
+MICA__SHARED mica__hash mica__hash_bytes(mica__hash seed, const void *data, size_t n);
+MICA__SHARED mica__hash mica__hash_text(mica__hash seed, const char *text);
 
 static inline bool mica__hash_equal(mica__hash a, mica__hash b) { return a.low == b.low && a.high == b.high; }
 
 /* 32 hexadecimal digits and the terminator. */
 #define MICA__HASH_TEXT 33
-const char *mica__hash_format(mica__hash hash, char text[MICA__HASH_TEXT]);
+MICA__SHARED const char *mica__hash_format(mica__hash hash, char text[MICA__HASH_TEXT]);
 /* Reads what format writes: the first 32 characters of the text. False when they are anything else. */
 bool mica__hash_parse(const char *text, mica__hash *hash);
 

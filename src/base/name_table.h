@@ -3,6 +3,7 @@
 #define MICA_BASE_NAME_TABLE_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,9 +21,9 @@ typedef struct mica__name_table {
 
 /* Files number (0 or above) under the name, which must not be filed yet. The text is borrowed: it must stay where it is
  * as long as the table. */
-mica_status mica__name_table_add(mica__name_table *names, const char *name, int32_t number);
+MICA__SHARED mica_status mica__name_table_add(mica__name_table *names, const char *name, int32_t number);
 /* The number stored for the name; -1 if the name is unknown. */
-int32_t mica__name_table_find(const mica__name_table *names, const char *name);
-void mica__name_table_free(mica__name_table *names);
+MICA__SHARED int32_t mica__name_table_find(const mica__name_table *names, const char *name);
+MICA__SHARED void mica__name_table_free(mica__name_table *names);
 
 #endif

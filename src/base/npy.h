@@ -4,6 +4,7 @@
 #define MICA_BASE_NPY_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <mica/dtype.h>
 #include <mica/shape.h>
@@ -20,7 +21,7 @@ typedef struct mica__npy {
 
 /* Reads the header of a file's content, whose rest must be the elements; MICA_E_FORMAT names the file and says what is
  * no npy, not read, cut off or too much. */
-mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy);
+MICA__SHARED mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy);
 
 /* The longest header that is written. */
 #define MICA__NPY_HEADER 384

@@ -3,6 +3,7 @@
 #define MICA_BASE_TEXT_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,17 +17,17 @@ typedef struct mica__text {
   bool failed;
 } mica__text;
 
-void mica__text_add(mica__text *text, const char *s);
+MICA__SHARED void mica__text_add(mica__text *text, const char *s);
 /* s may be NULL if n is 0. */
-void mica__text_add_bytes(mica__text *text, const char *s, size_t n);
-void mica__text_addf(mica__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-mica_status mica__text_status(const mica__text *text);
-void mica__text_free(mica__text *text);
+MICA__SHARED void mica__text_add_bytes(mica__text *text, const char *s, size_t n);
+MICA__SHARED void mica__text_addf(mica__text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+MICA__SHARED mica_status mica__text_status(const mica__text *text);
+MICA__SHARED void mica__text_free(mica__text *text);
 
 /* The length of a text for "%.*s", which shows at most 100 bytes. */
 static inline int mica__text_shown(size_t bytes) { return (int)(bytes < 100 ? bytes : 100); }
 
 /* A copy of s on the heap; NULL when s is NULL or memory is short. */
-char *mica__strdup(const char *s);
+MICA__SHARED char *mica__strdup(const char *s);
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef MICA_BASE_UTF8_H
 #define MICA_BASE_UTF8_H
 
+#include "base/shared.h"
 #include "base/text.h"
 
 #include <stddef.h>
@@ -9,11 +10,11 @@
 
 /* How many bytes from the first one on are UTF-8 (RFC 3629: nothing overlong, no surrogates, nothing past U+10FFFF, no
  * character that is cut short): all `bytes` of a text that is valid. */
-size_t mica__utf8_prefix(const char *text, size_t bytes);
+MICA__SHARED size_t mica__utf8_prefix(const char *text, size_t bytes);
 /* The bytes of the character that such text begins with; 0: it begins with none. */
-size_t mica__utf8_first(const char *text, size_t bytes);
+MICA__SHARED size_t mica__utf8_first(const char *text, size_t bytes);
 /* Writes the bytes of a character, 4 at most, and returns how many they are. */
-size_t mica__utf8_encode(uint32_t character, char bytes[4]);
+MICA__SHARED size_t mica__utf8_encode(uint32_t character, char bytes[4]);
 
 /* The character at the beginning of valid UTF-8 that is not empty, and its bytes. */
 static inline uint32_t mica__utf8_at(const char *text, size_t *bytes) {
@@ -26,6 +27,6 @@ static inline uint32_t mica__utf8_at(const char *text, size_t *bytes) {
 }
 
 /* Appends a text whose bytes may be anything: one that belongs to no character is U+FFFD. */
-void mica__utf8_add_any(mica__text *out, const char *text, size_t bytes);
+MICA__SHARED void mica__utf8_add_any(mica__text *out, const char *text, size_t bytes);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cli/result.h"
 #include "cli/search.h"
 
+#include <mica/data.h>
 #include <mica/io.h>
 #include <stdio.h>
 #include <stdlib.h>

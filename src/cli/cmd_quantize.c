@@ -4,7 +4,7 @@
 #include "cli/result.h"
 
 #include <math.h>
-#include <mica/compress.h>
+#include <mica/run_convert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

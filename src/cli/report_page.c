@@ -2,6 +2,7 @@
 #include "cli/number.h"
 
 #include <math.h>
+#include <mica/data.h>
 #include <mica/io.h>
 #include <mica/status.h>
 #include <stdio.h>

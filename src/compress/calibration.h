@@ -3,6 +3,7 @@
 #define MICA_COMPRESS_CALIBRATION_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <mica/compress.h>
 
@@ -67,9 +68,10 @@ mica_status mica__histogram_range(const mica__histogram *histogram, mica_calibra
 
 /* Creates a calibration without a hook, from a list of layers, which it takes over with their names and norms. Each
  * layer's `source` is below `sources`; values of sources stay null. */
-mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources, mica_calibration **calibration);
+MICA__SHARED mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources,
+                                              mica_calibration **calibration);
 /* Adds an f32 tensor to the measurements of a source. The rank of its layers gives the channel axis. */
-mica_status mica__calibration_add(mica_calibration *calibration, size_t source, const mica_tensor *tensor);
+MICA__SHARED mica_status mica__calibration_add(mica_calibration *calibration, size_t source, const mica_tensor *tensor);
 
 /* Layers without norms, in order; NULL after the last one. */
 const mica__layer *mica__calibration_layer(const mica_calibration *calibration, size_t index);

@@ -7,6 +7,7 @@
 #define MICA_COMPRESS_PRUNE_H
 
 #include "base/error.h"
+#include "base/shared.h"
 #include "ir/graph.h"
 
 #include <mica/compress.h>
@@ -59,7 +60,7 @@ struct mica_pruning {
 int32_t mica__prune_root(const mica_pruning *pruning, int32_t atom);
 /* MICA_E_STATE: this number of cuts, in equal parts of the way, cannot reach this share of the FLOPs. The message is
  * the one which mica_pruning_cut would give for the last cut. Uses the current scores; nothing is removed. */
-mica_status mica__pruning_foresee(mica_pruning *pruning, double share, int64_t cuts);
+MICA__SHARED mica_status mica__pruning_foresee(mica_pruning *pruning, double share, int64_t cuts);
 /* Labels all values of the graph, joins atoms, and records costs. */
 mica_status mica__prune_walk(mica_pruning *pruning);
 

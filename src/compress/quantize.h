@@ -2,6 +2,7 @@
 #ifndef MICA_COMPRESS_QUANTIZE_H
 #define MICA_COMPRESS_QUANTIZE_H
 
+#include "base/shared.h"
 #include "compress/calibration.h"
 
 /* Metadata keys of a quantised file. The first holds the bits of weights. "mica.input.LAYER" names the layer whose
@@ -25,8 +26,8 @@ typedef struct mica__quantize_choices {
 } mica__quantize_choices;
 
 /* Checks the settings and decides for all layers. The list is the caller's to free. */
-mica_status mica__choose_layers(const mica_calibration *calibration, const mica_quantize_settings *settings,
-                                mica__quantize_choices *choices);
+MICA__SHARED mica_status mica__choose_layers(const mica_calibration *calibration,
+                                             const mica_quantize_settings *settings, mica__quantize_choices *choices);
 
 /* True if all measured inputs of a layer were 0, for example after a dead ReLU; it has no range then. */
 bool mica__layer_is_idle(const mica_calibration_layer *layer);
@@ -42,7 +43,7 @@ double mica__weight_step(const float *w, int64_t count, int32_t bits);
 int32_t mica__rounded(double x, double step, int32_t bits);
 
 /* Allocates "layer.what"; NULL if memory is short. */
-char *mica__part_of(const char *layer, const char *what);
+MICA__SHARED char *mica__part_of(const char *layer, const char *what);
 
 /* Float weights by name, from a file or, if that is NULL, from a list. */
 typedef struct mica__float_weights {
@@ -70,12 +71,13 @@ typedef struct mica__tensors {
 mica_status mica__tensors_add(mica__tensors *tensors, char *name, mica_dtype dtype, mica_shape shape, void *data,
                               size_t bytes);
 mica_status mica__tensors_borrow(mica__tensors *tensors, const mica_safetensors_entry *entry);
-const mica_safetensors_entry *mica__tensors_find(const mica__tensors *tensors, const char *name);
+MICA__SHARED const mica_safetensors_entry *mica__tensors_find(const mica__tensors *tensors, const char *name);
 bool mica__tensors_have(const mica__tensors *tensors, const char *name);
-void mica__tensors_free(mica__tensors *tensors);
+MICA__SHARED void mica__tensors_free(mica__tensors *tensors);
 
 /* The tensors that mica_quantize_weights writes for the chosen layers, and its report (may be NULL). */
-mica_status mica__quantize_tensors(const mica_calibration *calibration, const mica__quantize_choices *choices,
-                                   const mica__float_weights *given, mica__tensors *tensors, mica_report *report);
+MICA__SHARED mica_status mica__quantize_tensors(const mica_calibration *calibration,
+                                                const mica__quantize_choices *choices, const mica__float_weights *given,
+                                                mica__tensors *tensors, mica_report *report);
 
 #endif

@@ -3,6 +3,7 @@
 #define MICA_IO_HISTORY_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <mica/history.h>
 
@@ -13,9 +14,9 @@
 mica_status mica__history_parse(const char *name, const char *text, mica_history **history);
 
 /* Drops the first row whose epoch is beyond this one, or is none, and all rows behind it. */
-void mica__history_cut(mica_history *history, double epoch);
+MICA__SHARED void mica__history_cut(mica_history *history, double epoch);
 
 /* The file that is written. */
-const char *mica__events_path(const mica_events *events);
+MICA__SHARED const char *mica__events_path(const mica_events *events);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/name_table.h"
+#include "base/shared.h"
 #include "ir/op.h"
 
 #include <mica/graph.h>
@@ -146,10 +147,10 @@ extern const mica__op mica__op_input, mica__op_parameter, mica__op_constant, mic
 double mica__full_value(const mica__node *node);
 
 /* Records an error (the first one stays) and returns the null value. */
-mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...)
+MICA__SHARED mica_value mica__graph_fail(mica_graph *graph, mica_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* mica__graph_fail with this thread's message, for a call that failed on behalf of the graph. */
-mica_value mica__graph_fail_with(mica_graph *graph, mica_status status);
+MICA__SHARED mica_value mica__graph_fail_with(mica_graph *graph, mica_status status);
 /* mica__graph_fail_with, preceded by "add(%3 'h' f32 (64, 128), %4 f32 (3)): ". The inputs are values of the graph. */
 mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char *op, const mica_value *inputs,
                                int32_t input_count);

@@ -3,6 +3,7 @@
 #define MICA_NN_NAME_MAP_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <mica/nn.h>
 #include <mica/weights.h>
@@ -15,8 +16,8 @@ typedef struct mica__named_tensor {
 /* Checks a map without a source. MICA_E_INVALID: a row is wrong; the message names the call. map may be NULL. */
 mica_status mica__name_map_check(const char *call, const mica_name_map *map);
 /* Finds the tensor for the parameter with the own name `own`. The map must have been checked. */
-mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,
-                                mica__named_tensor *found);
+MICA__SHARED mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,
+                                             mica__named_tensor *found);
 /* True if a row without `own` names the tensor. */
 bool mica__name_map_drops(const mica_name_map *map, const char *tensor);
 

@@ -2,6 +2,7 @@
 #ifndef MICA_NN_NN_H
 #define MICA_NN_NN_H
 
+#include "base/shared.h"
 #include "base/text.h"
 #include "ops/collective/division.h"
 
@@ -53,8 +54,8 @@ bool mica__nn_missing(const mica_nn *nn, const char *kind, mica_value x);
 void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);
 mica_value mica__nn_leave(mica_nn *nn, mica_value result);
 /* Records a layer in the summary only; parameters keep their names. */
-void mica__nn_record(mica_nn *nn, const char *name, const char *kind);
-mica_value mica__nn_recorded(mica_nn *nn, mica_value result);
+MICA__SHARED void mica__nn_record(mica_nn *nn, const char *name, const char *kind);
+MICA__SHARED mica_value mica__nn_recorded(mica_nn *nn, mica_value result);
 
 /* Passes a value of the current layer to the network's hook and returns its result. */
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
@@ -73,8 +74,8 @@ static inline mica_init_config mica__init_or(mica_init_config init, mica_init_co
 }
 
 /* Adds a parameter of any dtype in the open scopes. init NULL: zeros; dtypes other than f32 allow only CONSTANT. */
-mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
-                        mica_nn_role role);
+MICA__SHARED mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape,
+                                     const mica_init_config *init, mica_nn_role role);
 
 /* Adds a weight in the form that mica_nn_config.hold requests. Returns the parameter itself. */
 mica_value mica__nn_add_weight(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init);
@@ -83,10 +84,10 @@ mica_value mica__nn_add_weight(mica_nn *nn, const char *name, mica_shape shape, 
 mica_value mica__nn_weight(mica_nn *nn, const char *name);
 
 /* x cast to the network's dtype. */
-mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
+MICA__SHARED mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
 
 /* Appends the names of at most twelve weights. */
-void mica__nn_list_weights(const mica_nn *nn, mica__text *list);
+MICA__SHARED void mica__nn_list_weights(const mica_nn *nn, mica__text *list);
 
 /* Finds a name's index. MICA_E_NOT_FOUND lists all names: "no optimiser 'sdg'; there are sgd, adam". */
 mica_status mica__name_find(const char *what, const char *name, const char *const *names, size_t count, int32_t *index);

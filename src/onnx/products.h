@@ -3,6 +3,8 @@
 #ifndef MICA_ONNX_PRODUCTS_H
 #define MICA_ONNX_PRODUCTS_H
 
+#include "base/shared.h"
+
 #include <mica/onnx.h>
 
 enum { MICA__NORM_PARTS = 4 }; /* factor, term, mean, variance */
@@ -32,11 +34,11 @@ typedef struct mica__onnx_products {
 
 /* Lists the products in their order, weights as f32. MICA_E_STATE: the model is quantised already. The list is to be
  * freed, before the model. */
-mica_status mica__onnx_products_find(const mica_onnx *model, mica__onnx_products *products);
-void mica__onnx_products_free(mica__onnx_products *products);
+MICA__SHARED mica_status mica__onnx_products_find(const mica_onnx *model, mica__onnx_products *products);
+MICA__SHARED void mica__onnx_products_free(mica__onnx_products *products);
 
 /* Makes a value one more output of the model, before any runner of it is made. */
-mica_status mica__onnx_show(mica_onnx *model, const char *value);
+MICA__SHARED mica_status mica__onnx_show(mica_onnx *model, const char *value);
 
 /* Integers for a product. */
 typedef struct mica__onnx_integers {
@@ -51,7 +53,7 @@ typedef struct mica__onnx_integers {
 
 /* Writes the model with pairs of QuantizeLinear and DequantizeLinear: integers[i] belongs to products->list[i]. The
  * model must not be run afterwards. */
-mica_status mica__onnx_write_integers(mica_onnx *model, const mica__onnx_products *products,
-                                      const mica__onnx_integers *integers, const char *path);
+MICA__SHARED mica_status mica__onnx_write_integers(mica_onnx *model, const mica__onnx_products *products,
+                                                   const mica__onnx_integers *integers, const char *path);
 
 #endif

@@ -2,9 +2,11 @@
 #ifndef MICA_REPORT_REPORT_H
 #define MICA_REPORT_REPORT_H
 
+#include "base/shared.h"
+
 #include <mica/report.h>
 
 /* Drops all sections; the report stays usable. */
-void mica__report_clear(mica_report *report);
+MICA__SHARED void mica__report_clear(mica_report *report);
 
 #endif

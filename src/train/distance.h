@@ -2,12 +2,15 @@
 #ifndef MICA_TRAIN_DISTANCE_H
 #define MICA_TRAIN_DISTANCE_H
 
+#include "base/shared.h"
+
 #include <mica/train.h>
 
 /* Distance as defined in mica/train.h, a scalar: sum(weight d) / count. weight and count are the teacher's if it gives
  * them, else the student's. Shapes and kinds must be equal. temperature T > 0. */
-mica_value mica__answer_distance(const mica_answer *student, const mica_answer *teacher, double temperature);
+MICA__SHARED mica_value mica__answer_distance(const mica_answer *student, const mica_answer *teacher,
+                                              double temperature);
 /* True for answers that are logits, which are divided by the temperature. */
-bool mica__answer_is_softened(mica_answer_kind kind);
+MICA__SHARED bool mica__answer_is_softened(mica_answer_kind kind);
 
 #endif

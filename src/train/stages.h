@@ -7,6 +7,7 @@
 #ifndef MICA_TRAIN_STAGES_H
 #define MICA_TRAIN_STAGES_H
 
+#include "base/shared.h"
 #include "train/train.h"
 
 #include <mica/parallel.h>
@@ -45,7 +46,7 @@ void mica__stages_destroy(mica__stages *stages);
 mica_status mica__stages_step(mica_trainer *trainer, const mica_batch *batch, mica_tensor *row,
                               const mica_tensor *rate);
 /* Gives the test networks of all ranks the weights of all stages and parts, if they have changed. All ranks call it. */
-mica_status mica__stages_share(mica_trainer *trainer);
+MICA__SHARED mica_status mica__stages_share(mica_trainer *trainer);
 /* True if this rank's sums count; others that have the same samples hold zeros. */
 bool mica__stages_counts(const mica_trainer *trainer);
 

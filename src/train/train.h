@@ -9,6 +9,7 @@
 #define MICA_TRAIN_TRAIN_H
 
 #include "base/error.h"
+#include "base/shared.h"
 
 #include <mica/safetensors.h>
 #include <mica/train.h>
@@ -148,15 +149,15 @@ struct mica_trainer {
 typedef enum mica__phase_kind { MICA__PHASE_TRAIN, MICA__PHASE_TEST, MICA__PHASE_PREDICT } mica__phase_kind;
 
 /* Builds the test step in a temporary graph, for observers that need the layers before a trainer exists. */
-mica_status mica__train_outline(const mica_trainer_config *config, const mica_observer *observer);
+MICA__SHARED mica_status mica__train_outline(const mica_trainer_config *config, const mica_observer *observer);
 /* Builds the step and its sums in the phase's own graph, and the session. columns: columns of batches. */
 mica_status mica__phase_build(mica_trainer *trainer, mica__phase *phase, mica__phase_kind kind,
                               const mica_batch_column *columns, size_t count);
-void mica__phase_free(mica__phase *phase);
+MICA__SHARED void mica__phase_free(mica__phase *phase);
 /* The network for predictions from these columns, in f32 whatever the training type, on the trainer's weights. step
  * NULL: the trainer's own. Free it, even after a failure. */
-mica_status mica__phase_build_outputs(mica_trainer *trainer, mica_step_fn *step, const mica_batch_column *columns,
-                                      size_t count, mica__phase *phase);
+MICA__SHARED mica_status mica__phase_build_outputs(mica_trainer *trainer, mica_step_fn *step,
+                                                   const mica_batch_column *columns, size_t count, mica__phase *phase);
 /* Queues a run of the phase on a batch. rate NULL: no rate. A training run writes its row into the tensor bound to
  * output 0. */
 mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mica_batch *batch,
@@ -166,12 +167,12 @@ mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mic
 mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *totals, mica_metrics *metrics);
 
 /* True if patience has run out: too many epochs in a row were no better than the best one. */
-bool mica__train_patience_over(const mica_trainer *trainer);
+MICA__SHARED bool mica__train_patience_over(const mica_trainer *trainer);
 
 /* Writes the weights of a checkpoint for the test network into a file of weights, with moving averages if they exist.
  * Does not change the trainer's weights. */
-mica_status mica__train_extract(const mica_trainer *trainer, const char *checkpoint, const char *path,
-                                const mica_safetensors_pair *metadata, size_t count);
+MICA__SHARED mica_status mica__train_extract(const mica_trainer *trainer, const char *checkpoint, const char *path,
+                                             const mica_safetensors_pair *metadata, size_t count);
 
 /* Learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
@@ -214,7 +215,7 @@ bool mica__ranks_divided(const mica_trainer *trainer);
 /* Gives all ranks the parameters and the position of rank 0. */
 mica_status mica__ranks_begin(mica_trainer *trainer);
 /* Gives all ranks rank 0's test weights, if they are separate from the trained ones. */
-mica_status mica__ranks_tested(mica_trainer *trainer);
+MICA__SHARED mica_status mica__ranks_tested(mica_trainer *trainer);
 /* Tells other ranks whether this one wants to stop. *all_stop is the answer to the previous call, equal on all ranks.
  */
 mica_status mica__ranks_agree(mica_trainer *trainer, bool stops, bool *all_stop);
@@ -229,6 +230,6 @@ mica_status mica__ranks_broadcast(const mica_trainer *trainer, void *data, size_
 /* Fills in how the ranks spent their time since the last call. */
 mica_status mica__ranks_times(mica_trainer *trainer, double seconds, double data_seconds, mica_train_progress *event);
 /* If status is a failure, ends the run on all ranks and names the step. Returns status. */
-mica_status mica__ranks_fail(mica_trainer *trainer, mica_status status);
+MICA__SHARED mica_status mica__ranks_fail(mica_trainer *trainer, mica_status status);
 
 #endif

@@ -17,7 +17,7 @@ strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
 # shellcheck disable=SC2046,SC2086
 {
   # Neither needs the development files of a library that Mica stands on.
-  PKG_CONFIG_LIBDIR=$PKG_CONFIG_PATH pkg-config --cflags --libs mica
+  PKG_CONFIG_LIBDIR=$PKG_CONFIG_PATH pkg-config --cflags --libs mica mica-run
   flags=$(pkg-config --cflags mica)
   for header in "$prefix"/include/mica/*.h; do
     printf '#include <mica/%s>\nextern int a_declaration_as_iso_c_wants_one;\n' "$(basename "$header")" >header.c
@@ -32,6 +32,12 @@ strict='-Wall -Wextra -Wpedantic -Werror -fsyntax-only'
   cc="$cc -Wall -Wextra -Werror $flags"
   $cc -o shared example.c $(pkg-config --libs mica) -Wl,-rpath,"$(pkg-config --variable=libdir mica)"
   $cc -o static example.c $(pkg-config --static --libs mica | sed 's/-lmica/-l:libmica.a/')
+  $cc -o run "$source/tests/consumer/cmake/run.c" $(pkg-config --libs mica-run) \
+    -Wl,-rpath,"$(pkg-config --variable=libdir mica)"
+  $cc -o run-static "$source/tests/consumer/cmake/run.c" \
+    $(pkg-config --static --libs mica-run | sed 's/-lmica_run/-l:libmica_run.a/; s/-lmica /-l:libmica.a /')
+  ./run
+  ./run-static
 }
 [ ! -x "$prefix/bin/mica" ] || "$prefix/bin/mica" version
 MICA_DEVICE=null ./shared

@@ -4,6 +4,7 @@
  * colours of print; alpha channels. */
 #include "data/picture/image.h"
 #include "support/check_main.h"
+#include "support/engine.h"
 #include "support/files.h"
 
 #include <mica/mica.h>
@@ -249,10 +250,32 @@ START_TEST(many_pictures_are_looked_at_evenly) {
 END_TEST
 #endif
 
+START_TEST(a_picture_comes_back) {
+  uint8_t pixels[3 * 4 * 5], *file = NULL;
+  size_t size = 0;
+  for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 37);
+#if MICA_WITH_PNG
+  mica__image image = {0};
+  ck_ok(mica_png_encode(pixels, MICA_SHAPE(3, 4, 5), &file, &size));
+  ck_ok(mica__png_decode("picture", file, size, 3, &image));
+  ck_assert(image.height == 4 && image.width == 5);
+  for (size_t i = 0; i < sizeof pixels; i++) ck_assert_uint_eq(image.pixels[i % 20 * 3 + i / 20], pixels[i]);
+  free(image.pixels);
+  mica_free(file);
+  static const mica_shape wrong[] = {{3, {2, 4, 5}}, {3, {3, 0, 5}}, {3, {3, 4, 1 << 20}}, {2, {4, 5}}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    ck_assert_int_eq(mica_png_encode(pixels, wrong[i], &file, &size), MICA_E_SHAPE);
+#else
+  ck_assert_int_eq(mica_png_encode(pixels, MICA_SHAPE(3, 4, 5), &file, &size), MICA_E_UNSUPPORTED);
+#endif
+}
+END_TEST
+
 Suite *test_suite(void) {
   Suite *suite = suite_create("image");
   TCase *sideways = tcase_create("sideways");
   tcase_add_test(sideways, print_is_named);
+  tcase_add_test(sideways, a_picture_comes_back);
   tcase_add_test(sideways, sides_are_found_behind_filling_bytes);
   tcase_add_test(sideways, orientation_is_read);
   tcase_add_test(sideways, orientation_of_another_type_is_read);

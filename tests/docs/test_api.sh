@@ -34,9 +34,10 @@ sh "$root/docs/build.sh" "$work/docs"
 grep -q 'Level: \*\*experimental' "$work/docs/docs/api/sparse.md"
 if grep 'Level:' "$work/docs/docs/api/tensor.md"; then exit 1; fi
 find "$work/docs/docs/api" -name '*.md' -size -100c | { ! grep .; }
-library=$build/lib/libmica.so
-[ -e "$library" ] || { echo "SKIP: no shared library to ask for its symbols"; exit 77; }
-nm -D --defined-only "$library" | awk '$2 == "T" && $3 ~ /^mica_[a-z]/ { sub(/@.*/, "", $3); print $3 }' >"$work/names"
+library=$build/lib/libmica
+[ -e "$library.so" ] || { echo "SKIP: no shared library to ask for its symbols"; exit 77; }
+nm -D --defined-only "$library.so" "${library}_run.so" |
+  awk '$2 == "T" && $3 ~ /^mica_[a-z]/ { sub(/@.*/, "", $3); print $3 }' >"$work/names"
 [ "$(wc -l <"$work/names")" -gt 500 ]
 cat "$work"/docs/docs/api/*.md >"$work/all"
 while read -r name; do

@@ -45,7 +45,7 @@ compile() {
     return 1
   # A library with a sanitizer in it wants the sanitizer's flags too: there a program is compiled only.
   ! grep -q '^MICA_SANITIZE:STRING=.' "$build/CMakeCache.txt" || return 0
-  ${CC:-cc} -o "$work/program" "$work/program.o" -L"$build/lib" -lmica -Wl,-rpath,"$build/lib"
+  ${CC:-cc} -o "$work/program" "$work/program.o" -L"$build/lib" -lmica_run -lmica -Wl,-rpath,"$build/lib"
 }
 
 cd "$root"

@@ -1,7 +1,6 @@
 /* labels: null single
  *
  * What a run leaves behind: read again where there is a reader, looked into where there is none. */
-#include "data/picture/image.h"
 #include "io/crc32c.h"
 #include "io/history.h"
 #include "support/check_main.h"
@@ -138,27 +137,6 @@ START_TEST(event_files_hold_what_was_said) {
 }
 END_TEST
 
-START_TEST(a_picture_comes_back) {
-  uint8_t pixels[3 * 4 * 5], *file = NULL;
-  size_t size = 0;
-  for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (uint8_t)(i * 37);
-#if MICA_WITH_PNG
-  mica__image image = {0};
-  ck_ok(mica_png_encode(pixels, MICA_SHAPE(3, 4, 5), &file, &size));
-  ck_ok(mica__png_decode("picture", file, size, 3, &image));
-  ck_assert(image.height == 4 && image.width == 5);
-  for (size_t i = 0; i < sizeof pixels; i++) ck_assert_uint_eq(image.pixels[i % 20 * 3 + i / 20], pixels[i]);
-  free(image.pixels);
-  mica_free(file);
-  static const mica_shape wrong[] = {{3, {2, 4, 5}}, {3, {3, 0, 5}}, {3, {3, 4, 1 << 20}}, {2, {4, 5}}};
-  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-    ck_assert_int_eq(mica_png_encode(pixels, wrong[i], &file, &size), MICA_E_SHAPE);
-#else
-  ck_assert_int_eq(mica_png_encode(pixels, MICA_SHAPE(3, 4, 5), &file, &size), MICA_E_UNSUPPORTED);
-#endif
-}
-END_TEST
-
 START_TEST(what_cannot_be_written_is_a_sentence) {
   ck_assert_int_eq(mica_file_write("/proc/mica/file", "x", 1), MICA_E_IO);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "/proc/mica"));
@@ -175,7 +153,6 @@ Suite *test_suite(void) {
   tcase_add_test(tcase, a_history_comes_back);
   tcase_add_test(tcase, rows_behind_an_epoch_are_cut);
   tcase_add_test(tcase, event_files_hold_what_was_said);
-  tcase_add_test(tcase, a_picture_comes_back);
   tcase_add_test(tcase, what_cannot_be_written_is_a_sentence);
   suite_add_tcase(suite, tcase);
   return suite;

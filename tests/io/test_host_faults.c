@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <mica/data.h>
 #include <mica/gguf.h>
 #include <mica/history.h>
 #include <mica/io.h>

@@ -14,9 +14,9 @@ allow=tests/lint/calls.allow
 command -v nm >/dev/null || { echo "SKIP: no nm"; exit 77; }
 # Objects whose source is gone stay in a build folder: they are left out.
 list=$(for room in $(sed '/^#/d' "$lint/floors.txt"); do
-  [ ! -d "$objects/mica_$room.dir" ] || find "$objects/mica_$room.dir" -name '*.o'
+  [ ! -d "$objects/mica_room_$room.dir" ] || find "$objects/mica_room_$room.dir" -name '*.o'
 done | sort | while IFS= read -r object; do
-  source=${object#"$objects"/mica_*.dir/}
+  source=${object#"$objects"/mica_room_*.dir/}
   [ ! -e "src/${source%.o}" ] || echo "$object"
 done)
 [ "$list" ] || { echo "SKIP: no objects below $objects"; exit 77; }

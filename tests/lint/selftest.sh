@@ -101,9 +101,9 @@ rm -r "$work/more"
 
 # Two objects of a build folder, of which the lower one calls the upper one.
 call() { # FILE TEXT: compiles src/FILE
-  mkdir -p "src/${1%/*}" "$MICA_BUILD_DIR/src/CMakeFiles/mica_${1%%/*}.dir/${1%/*}"
+  mkdir -p "src/${1%/*}" "$MICA_BUILD_DIR/src/CMakeFiles/mica_room_${1%%/*}.dir/${1%/*}"
   printf '%s\n' "$2" >"src/$1"
-  ${CC:-cc} -c -o "$MICA_BUILD_DIR/src/CMakeFiles/mica_${1%%/*}.dir/$1.o" "src/$1"
+  ${CC:-cc} -c -o "$MICA_BUILD_DIR/src/CMakeFiles/mica_room_${1%%/*}.dir/$1.o" "src/$1"
 }
 if command -v "${CC:-cc}" >/dev/null && command -v nm >/dev/null; then
   built=${MICA_BUILD_DIR:-}

@@ -25,6 +25,7 @@ sh "$packaging/debian.sh" "$work"
 if grep -rn '@[A-Z]*@' "$work/debian"; then fail 'debian.sh leaves these'; fi
 head -n 1 "$work/debian/changelog" | grep -qxF "mica ($version-1) unstable; urgency=medium" || fail 'debian/changelog'
 has "$work/debian/control" "Package: libmica${version%.*}"
+has "$work/debian/control" "Package: libmica-run${version%.*}"
 for file in rules tests/quickstart tests/programs; do
   [ -x "$work/debian/$file" ] || fail "debian/$file is not executable"
 done
@@ -51,6 +52,7 @@ if command -v make >/dev/null; then
 fi
 
 for feature in $features; do
+  has "$root/cmake/presets/features.cmake" "$feature"
   has "$packaging/conan/conanfile.py" "\"$(echo "$feature" | tr '[:upper:]' '[:lower:]')\":"
   grep -q "MICA_WITH_$feature=O" "$packaging/vcpkg/mica/portfile.cmake" || fail "portfile.cmake: no MICA_WITH_$feature"
 done

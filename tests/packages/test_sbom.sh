@@ -14,7 +14,8 @@ done
 if grep -q '^MICA_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then echo 'SKIP: a sanitizer is linked'; exit 77; fi
 
 sh "$root/cmake/packaging/sbom.sh" "$build" >"$work/sbom.json"
-readelf -d "$build/lib/libmica.so" | grep -c NEEDED >"$work/needed"
+readelf -d "$build/lib/libmica.so" "$build/lib/libmica_run.so" | grep NEEDED | grep -v libmica | sort -u |
+  wc -l >"$work/needed"
 python3 - "$work/sbom.json" "$(cat "$work/needed")" <<'END'
 import json, re, sys
 sbom = json.load(open(sys.argv[1]))

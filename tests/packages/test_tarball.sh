@@ -41,9 +41,10 @@ if [ -e "$build/CPackConfig.cmake" ] && ! grep -q '^MICA_SANITIZE:STRING=.' "$bu
   tar -xzf "$first" -C "$work/unpacked"
   tree=$(echo "$work"/unpacked/mica-"$version"-*)
   if grep -rqF "$work" "$work/unpacked"; then fail 'the tarball names the folder in which it was made'; fi
-  find "$tree/include" "$tree" -name mica.h -o -name libmica.a -o -name libmica.so -o -name mica.pc -o \
-    -name mica-config.cmake -o -name LICENSE | sort -u >"$work/found"
-  [ "$(wc -l <"$work/found")" = 6 ] || fail "the tarball has only: $(cat "$work/found")"
+  for name in mica.h libmica.a libmica_run.a libmica.so libmica_run.so mica.pc mica-run.pc mica-config.cmake LICENSE; do
+    find "$tree" -name $name
+  done >"$work/found"
+  [ "$(wc -l <"$work/found")" = 9 ] || fail "the tarball has only: $(cat "$work/found")"
   if [ -x "$build/bin/mica" ]; then
     env -u LD_LIBRARY_PATH "$tree/bin/mica" version | grep -qx "mica $version" || fail 'its command does not run'
     [ -s "$tree/share/man/man1/mica.1" ] || fail 'it has no manual page'

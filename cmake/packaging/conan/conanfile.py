@@ -3,8 +3,8 @@
 #   conan create cmake/packaging/conan
 #
 # Libraries come from the system's packages. Conan checks that Debian's are installed, and installs them with
-# -c tools.system.package_manager:mode=install. The package has the shared and the static library; a consumer finds
-# mica::mica and mica::mica_static by find_package(mica), as with any installed Mica.
+# -c tools.system.package_manager:mode=install. The package has the shared and the static libraries; a consumer finds
+# mica::mica, mica::run and the static ones by find_package(mica), as with any installed Mica.
 import os
 import re
 
@@ -87,9 +87,9 @@ class MicaRecipe(ConanFile):
         CMake(self).install()
 
     def package_info(self):
-        # The installed CMake package knows both libraries and what the static one stands on.
+        # The installed CMake package knows all libraries and what the static ones stand on.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "mica")]
-        self.cpp_info.libs = ["mica"]
+        self.cpp_info.libs = ["mica_run", "mica"]
         if self.options.command:
             self.buildenv_info.append_path("PATH", os.path.join(self.package_folder, "bin"))

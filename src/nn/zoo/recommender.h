@@ -3,6 +3,7 @@
 #ifndef MICA_NN_ZOO_RECOMMENDER_H
 #define MICA_NN_ZOO_RECOMMENDER_H
 
+#include "base/shared.h"
 #include "nn/nn.h"
 
 #include <mica/nodes.h>
@@ -39,20 +40,22 @@ typedef struct mica__recommender_sides {
 } mica__recommender_sides;
 
 /* Number of previous items that the network uses; 0: none. */
-int64_t mica__recommender_context(const mica__recommender *r);
+MICA__SHARED int64_t mica__recommender_context(const mica__recommender *r);
 /* True if a training sample is a sequence of items, each predicted from the items before it. */
-bool mica__recommender_is_sequential(const mica__recommender *r);
+MICA__SHARED bool mica__recommender_is_sequential(const mica__recommender *r);
 /* True for dlrm, which scores one pair at a time with further features. */
-bool mica__recommender_has_features(const mica__recommender *r);
+MICA__SHARED bool mica__recommender_has_features(const mica__recommender *r);
 /* False for networks whose scores are not products: neumf, dlrm. */
-bool mica__recommender_has_sides(const mica__recommender *r);
-mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r, mica__user_values user);
+MICA__SHARED bool mica__recommender_has_sides(const mica__recommender *r);
+MICA__SHARED mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r,
+                                                             mica__user_values user);
 /* Scores of pairs, (N, K) for items (N, K); scores of all items, (N, V). From a network that is built already, or by
  * building one. */
-mica_value mica__recommender_pairs_of(mica_nn *nn, const mica__recommender_sides *sides, mica_value items);
-mica_value mica__recommender_all_of(mica_nn *nn, const mica__recommender_sides *sides);
-mica_value mica__recommender_pairs(mica_nn *nn, const mica__recommender *r, mica__user_values user, mica_value items);
-mica_value mica__recommender_all(mica_nn *nn, const mica__recommender *r, mica__user_values user);
+MICA__SHARED mica_value mica__recommender_pairs_of(mica_nn *nn, const mica__recommender_sides *sides, mica_value items);
+MICA__SHARED mica_value mica__recommender_all_of(mica_nn *nn, const mica__recommender_sides *sides);
+MICA__SHARED mica_value mica__recommender_pairs(mica_nn *nn, const mica__recommender *r, mica__user_values user,
+                                                mica_value items);
+MICA__SHARED mica_value mica__recommender_all(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 
 /* Makes a table of `count` rows, "name.weight", N(0, deviation). Returns the weight itself, f32. */
 mica_value mica__recommender_table(mica_nn *nn, const char *name, int64_t count, int64_t width, double deviation);
@@ -64,7 +67,7 @@ mica__recommender_sides mica__zoo_sasrec(mica_nn *nn, const mica__recommender *r
 /* Scores of items (N, K); items null: all, (N, V). He et al. 2017. */
 mica_value mica__zoo_neumf(mica_nn *nn, const mica__recommender *r, mica__user_values user, mica_value items);
 /* Scores of pairs, (N), with their features. *vectors (N, F, D) are the factors of the products. Naumov et al. 2019. */
-mica_value mica__zoo_dlrm(mica_nn *nn, const mica__recommender *r, mica_value users, mica_value items,
-                          const mica__feature_values *x, mica_value *vectors);
+MICA__SHARED mica_value mica__zoo_dlrm(mica_nn *nn, const mica__recommender *r, mica_value users, mica_value items,
+                                       const mica__feature_values *x, mica_value *vectors);
 
 #endif

@@ -4,6 +4,7 @@
 #define MICA_OPS_BATCH_AUGMENT_H
 
 #include "base/error.h"
+#include "base/shared.h"
 #include "ops/random/permutation.h"
 
 #include <mica/tensor.h>
@@ -28,7 +29,7 @@ typedef struct mica__augment {
 bool mica__augment_is_active(const mica__augment *augment);
 bool mica__augment_moves(const mica__augment *augment);
 /* A copy without what changes pictures alone, for columns that are none. */
-mica__augment mica__augment_plain(const mica__augment *augment);
+MICA__SHARED mica__augment mica__augment_plain(const mica__augment *augment);
 
 /* Small columns: records (n, width) i32, table (width, 2) i32, out i32; mixed (N, classes) f32 or NULL, the
  * probabilities of the class that is word 0. */
@@ -43,16 +44,17 @@ struct mica__kernel_desc;
 /* Makes y (N, C, H, W), of the window's size, f32, f16 or bf16, from x (n, C, H, W), u8 or f32, with affine (C, 2) f32,
  * the scale and shift of each channel. With affine (1, 2) and another rank or C a sample is one row. words may be NULL.
  * variant NULL is the device's default, here and below. Operands are contiguous. */
-mica_status mica__augment_launch(mica_queue *queue, const struct mica__variant *variant, const mica__augment *augment,
-                                 const mica_tensor *x, const mica_tensor *affine, mica_tensor *y,
-                                 const mica__words *words);
+MICA__SHARED mica_status mica__augment_launch(mica_queue *queue, const struct mica__variant *variant,
+                                              const mica__augment *augment, const mica_tensor *x,
+                                              const mica_tensor *affine, mica_tensor *y, const mica__words *words);
 /* The small columns of N samples by themselves. */
-mica_status mica__words_launch(mica_queue *queue, const struct mica__variant *variant, const mica__augment *augment,
-                               const mica__words *words, int64_t N);
+MICA__SHARED mica_status mica__words_launch(mica_queue *queue, const struct mica__variant *variant,
+                                            const mica__augment *augment, const mica__words *words, int64_t N);
 /* Makes y (N, H, W) i32, of the window's size, from x (n, H, W) u8; 255 and what is not below classes (0: 255) becomes
  * -1. */
-mica_status mica__mask_launch(mica_queue *queue, const struct mica__variant *variant, const mica__augment *augment,
-                              const mica_tensor *x, int32_t classes, mica_tensor *y);
+MICA__SHARED mica_status mica__mask_launch(mica_queue *queue, const struct mica__variant *variant,
+                                           const mica__augment *augment, const mica_tensor *x, int32_t classes,
+                                           mica_tensor *y);
 
 /* A ragged column. */
 typedef struct mica__ragged {
@@ -65,8 +67,8 @@ typedef struct mica__ragged {
   int32_t height, width; /* of the picture whose boxes the rows are; 0: they are none */
 } mica__ragged;
 /* Makes y (N, T, ...). */
-mica_status mica__ragged_launch(mica_queue *queue, const struct mica__variant *variant, const mica__augment *augment,
-                                const mica__ragged *ragged, mica_tensor *y);
+MICA__SHARED mica_status mica__ragged_launch(mica_queue *queue, const struct mica__variant *variant,
+                                             const mica__augment *augment, const mica__ragged *ragged, mica_tensor *y);
 
 extern const struct mica__kernel_desc mica__augment_kernel, mica__words_kernel, mica__mask_kernel, mica__ragged_kernel;
 

@@ -2,8 +2,8 @@
 #ifndef MICA_RUN_VERBS_MODEL_FEEDS_H
 #define MICA_RUN_VERBS_MODEL_FEEDS_H
 
-#include <mica/compress.h>
 #include <mica/onnx.h>
+#include <mica/run_convert.h>
 
 typedef struct mica__model_feeds mica__model_feeds;
 

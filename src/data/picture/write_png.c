@@ -1,6 +1,6 @@
 #include "base/error.h"
 
-#include <mica/io.h>
+#include <mica/data.h>
 #include <stdlib.h>
 
 #if MICA_WITH_PNG
