@@ -44,7 +44,7 @@ RANGE_KERNEL block_rows(__global const uchar *table, const long table_at, __glob
   if (k < n) {
     __global const uchar *p = table + table_at + (k * blocks + c / BLOCK_FIELD(elements)) * BLOCK_FIELD(bytes);
     const float2 scale = block_scale_at(p, e);
-    value = block_values(scale.x, scale.y, block_numbers(p, e));
+    value = block_elements(p, e, scale.x, scale.y);
   }
   STOREV(Y_T, VW, value, y, c);
 }

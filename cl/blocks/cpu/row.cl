@@ -37,17 +37,16 @@ BLOCK_FN void dot_rows(__global const float *x, __global const uchar *w, const i
     UNROLL for (int line = 0; line < WR * BLOCK_FIELD(bytes); line += 64) PREFETCH_READ(ahead + line);
     ahead += WR * BLOCK_FIELD(bytes);
     float scale[WR][BLOCK_GROUPS], minimum[WR][BLOCK_GROUPS], halves[2 * WR];
-    uint bits[2 * WR];
-    UNROLL for (int r = 0; r < WR; r++) vstore2(block_halves(p[r]), r, bits);
-    MICA_VSTORE(PAIRS, block_float(PAIRS, MICA_VLOAD(PAIRS, bits, 0)), halves, 0);
-    UNROLL for (int r = 0; r < WR; r++)
-      block_scales(p[r], halves[2 * r], halves[2 * r + 1], scale[r], minimum[r]);
+    uint words[WR];
+    UNROLL for (int r = 0; r < WR; r++) words[r] = as_uint(block_halves(p[r]));
+    MICA_VSTORE(PAIRS, block_float(PAIRS, MICA_VLOAD(PAIRS, (const __private ushort *)words, 0)), halves, 0);
+    UNROLL for (int r = 0; r < WR; r++) block_scales(p[r], halves[2 * r], halves[2 * r + 1], scale[r], minimum[r]);
     UNROLL for (int e = 0; e < BLOCK_FIELD(elements); e += 16) {
       block_floats xs[XR];
       UNROLL for (int i = 0; i < XR; i++) xs[i] = vload16(0, q[i] + e);
       UNROLL for (int r = 0; r < WR; r++) {
         const int g = e / (BLOCK_FIELD(elements) / BLOCK_GROUPS);
-        const block_floats value = block_values(scale[r][g], minimum[r][g], block_numbers(p[r], e));
+        const block_floats value = block_elements(p[r], e, scale[r][g], minimum[r][g]);
         UNROLL for (int i = 0; i < XR; i++) acc[r][i] = MAC(value, xs[i], acc[r][i]);
       }
     }

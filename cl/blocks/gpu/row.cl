@@ -28,9 +28,9 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void block_row_gp
     const int e = piece * 8 % BLOCK_FIELD(elements);
     __global const uchar *block = p + (long)(piece * 8 / BLOCK_FIELD(elements)) * BLOCK_FIELD(bytes);
     const float2 scale = block_scale_at(block, e);
-    const block_floats value = block_values(scale.x, scale.y, block_numbers(block, e));
-    UNROLL for (int i = 0; i < XR; i++)
-      acc[i] = MAC(value, vload8(piece, row_of_x(x + x_at, i0 + i, m, blocks)), acc[i]);
+    const block_floats value = block_elements(block, e, scale.x, scale.y);
+    UNROLL for (int i = 0; i < XR; i++) acc[i] =
+        MAC(value, vload8(piece, row_of_x(x + x_at, i0 + i, m, blocks)), acc[i]);
   }
   UNROLL for (int i = 0; i < XR; i++) {
     const float4 four = acc[i].lo + acc[i].hi;
