@@ -1,8 +1,12 @@
 /* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
+#include "run/config.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "run/facts.h"
+#include "run/guard.h"
 #include "run/run.h"
+#include "run/settings.h"
 
 #include <errno.h>
 #include <mica/io.h>

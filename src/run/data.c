@@ -1,7 +1,18 @@
 /* A run's data: opened, parted, and on their way to the device. */
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/columns/batch_columns.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/columns/kinds.h"
+#include "run/columns/missing.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/parts.h"
+#include "run/ranks.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -89,54 +100,6 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
   return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
 }
 
-/* Fills missing numbers of data that a run opened; they are destroyed where that fails. */
-static mica_status fill_opened(const mica_run *run, mica_dataset **data) {
-  mica_status status = mica__run_fill(run, *data);
-  if (status == MICA_OK) return MICA_OK;
-  mica_dataset_destroy(*data);
-  *data = NULL;
-  return status;
-}
-
-/* mica__run_open_given, with the words of the sentence that says that there is no test part. */
-static mica_status open_part_or_all(const mica_run *run, const char *path, mica_part part, const char *instead,
-                                    bool *all, mica_dataset **data) {
-  mica_dataset_config config = mica__run_opening(run, part);
-  mica_dataset *other = NULL;
-  mica_status status = mica__run_open_part(run, path, &config, data);
-  *all = false;
-  if (status == MICA_OK) return fill_opened(run, data);
-  if (status != MICA_E_NOT_FOUND || part != MICA_PART_TEST) return status;
-  config.part = MICA_PART_VALIDATION;
-  *all = mica__run_open_part(run, path, &config, &other) == MICA_E_NOT_FOUND;
-  mica_dataset_destroy(other);
-  config.part = *all ? MICA_PART_TRAIN : part;
-  status = mica__run_open_part(run, path, &config, data);
-  if (status == MICA_OK) return fill_opened(run, data);
-  if (status != MICA_E_NOT_FOUND || *all) return status;
-  return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), instead);
-}
-
-mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data) {
-  *all = false;
-  if (run->predicts_own) return mica__run_open_own(run, part, data);
-  return open_part_or_all(run, path, part, "files that are no test part are given as inputs", all, data);
-}
-
-static const char validated[] = "--part validation takes what training is validated on";
-
-mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
-                                  mica_dataset **data) {
-  return open_part_or_all(run, path, part, validated, all, data);
-}
-
-mica_status mica__run_no_test(const mica_run *run) {
-  const double samples = mica__run_fact_number(run, MICA__TESTED, 0);
-  if (samples == 0) return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated);
-  return mica__fail(MICA_E_STATE, "the test part that %s had when %s was trained, of %.0f samples, is gone; %s",
-                    run->data, run->folder, samples, validated);
-}
-
 /* How many samples there are to test, where files hold them, which may be gone one day. Data that are named in place of
  * a run's may have none. */
 static mica_status note_tested(mica_run *run) {
@@ -217,50 +180,6 @@ mica_status mica__run_remark_other(mica_run *run, const char *folder) {
                           "%s is not what the run in %s was trained on, in its order: of what they share, samples that "
                           "validate now may be those that it was trained on",
                           run->data, folder);
-}
-
-/* The samples that the run trained on, or kept out of training, where its data have no validation part. */
-static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **data) {
-  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
-  const bool validation = wanted == MICA_PART_VALIDATION;
-  mica_dataset *whole = NULL, *part = NULL, *rest = NULL;
-  if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
-  if (mica__run_data_changed(run))
-    return mica__fail(MICA_E_STATE,
-                      "%s has changed since %s was trained: its %s part would be another now, with samples of the "
-                      "other; --data FILE tests on what is named",
-                      run->data, run->folder, mica_part_name(wanted));
-  run->judged_split = true;
-  MICA_TRY(mica_dataset_open(run->data, &config, &whole));
-  MICA_TRY(fill_opened(run, &whole));
-  mica_status status = mica__run_split(run, whole, &part, &rest);
-  if (status == MICA_OK && !part && validation)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
-  if (status == MICA_OK) *data = validation ? part : rest ? rest : whole;
-  if (*data != part) mica_dataset_destroy(part);
-  if (*data != rest) mica_dataset_destroy(rest);
-  if (*data != whole) mica_dataset_destroy(whole);
-  return status;
-}
-
-/* Says that a task's own parts may be others now: some of its data only grow, which leaks nothing. */
-static mica_status remark_changed(mica_run *run, mica_part part) {
-  run->judged_changed = run->task->open && mica__run_data_changed(run);
-  if (!run->judged_changed) return MICA_OK;
-  return mica__run_remark(run, "%s has changed since %s was trained: its %s part may hold what was trained on",
-                          run->data, run->folder, mica_part_name(part));
-}
-
-mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data) {
-  const mica_dataset_config config = mica__run_opening(run, part);
-  bool has = true;
-  if (part == MICA_PART_TRAIN) MICA_TRY(mica__run_has_validation(run, &has));
-  if (!has) return split_again(run, part, data);
-  mica_status status = mica__run_open_part(run, run->data, &config, data);
-  if (status == MICA_E_NOT_FOUND && part == MICA_PART_VALIDATION) return split_again(run, part, data);
-  if (status == MICA_OK) status = fill_opened(run, data);
-  if (status == MICA_OK && part != MICA_PART_TRAIN) status = remark_changed(run, part);
-  return status;
 }
 
 /* The part to train on, the one to validate on, and the task. */
@@ -381,105 +300,6 @@ static mica_status note_scaling(mica_run *run, const mica_loader *loader) {
   return status;
 }
 
-/* The columns of tests as facts, a text each: "label i32 -1". */
-static mica_status note_columns(mica_run *run, const mica_batch_source *source) {
-  mica__text texts[64] = {{0}};
-  const char *list[64];
-  mica_status status = source->column_count <= 64 ? MICA_OK : mica__fail(MICA_E_OVERFLOW, "more than 64 columns");
-  for (size_t i = 0; status == MICA_OK && i < source->column_count; i++) {
-    const mica_batch_column *column = &source->columns[i];
-    mica__text_addf(&texts[i], "%s %s", column->name, mica_dtype_name(column->dtype));
-    for (int32_t d = 0; d < column->shape.rank; d++)
-      mica__text_addf(&texts[i], " %lld", (long long)column->shape.dim[d]);
-    status = mica__text_status(&texts[i]);
-    list[i] = texts[i].data;
-  }
-  if (status == MICA_OK) status = mica__run_note(run, "columns", list, source->column_count);
-  for (size_t i = 0; i < 64; i++) mica__text_free(&texts[i]);
-  return status;
-}
-
-/* Parses "NAME TYPE DIM..."; false for anything else, and without a name where memory is short. */
-static bool parse_column(const char *text, mica_batch_column *column) {
-  const char *end = text + strlen(text), *at = NULL;
-  int parts = 0;
-  /* The name may hold spaces: it ends where the last type name begins. */
-  for (const char *space = strchr(text, ' '); space; space = strchr(space + 1, ' '))
-    for (int d = 0; d < MICA_DTYPE_COUNT; d++) {
-      const char *name = mica_dtype_name((mica_dtype)d);
-      const size_t n = strlen(name);
-      if (!strncmp(space + 1, name, n) && (space[1 + n] == ' ' || !space[1 + n])) {
-        at = space;
-        column->dtype = (mica_dtype)d;
-        parts = (int)n;
-      }
-    }
-  char *name = mica__strdup(text);
-  column->name = name;
-  if (!name || !at || at == text) return false;
-  name[at - text] = '\0';
-  column->shape.rank = 0;
-  for (const char *dim = at + 1 + parts; dim < end && column->shape.rank < MICA_MAX_RANK;) {
-    char *next = NULL;
-    const long long size = strtoll(dim, &next, 10);
-    if (next == dim || size < -1 || size > INT32_MAX) return false;
-    column->shape.dim[column->shape.rank++] = size;
-    dim = next;
-  }
-  return column->shape.rank > 0;
-}
-
-/* The columns of Mica 0.2, which wrote none. */
-static mica_status old_columns(mica_run *run) {
-  size_t rank = 0, classes = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  mica_run_fact(run, "classes", &classes);
-  if (!input || rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s: the run has no columns", run->folder);
-  run->columns = calloc(2, sizeof *run->columns);
-  if (!run->columns) return mica__fail_nomem("a run");
-  run->columns[0] =
-      (mica_batch_column){mica__strdup(rank == 3 ? "image" : "x"), MICA_F32, {(int32_t)rank + 1, {MICA_DYNAMIC}}};
-  for (size_t i = 0; i < rank; i++) run->columns[0].shape.dim[i + 1] = (int64_t)input[i];
-  run->columns[1] =
-      (mica_batch_column){mica__strdup("label"), classes ? MICA_I32 : MICA_F32, {classes ? 1 : 2, {MICA_DYNAMIC, 1}}};
-  run->column_count = 2;
-  return run->columns[0].name && run->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
-}
-
-/* The column of inputs has the samples' shape; of pictures that are shown in tiles, and of recordings, another one. */
-static mica_status check_input_column(const mica_run *run, const mica_batch_column *column) {
-  size_t rank = 0;
-  char has[MICA_SHAPE_TEXT];
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  if (!input || strcmp(column->name, mica__run_fact_text(run, "input_column")) != 0) return MICA_OK;
-  if (run->task->shows || run->task->hears) return MICA_OK;
-  bool fits = column->shape.rank == (int32_t)rank + 1;
-  for (size_t i = 0; fits && i < rank; i++)
-    fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input[i];
-  if (fits) return MICA_OK;
-  return mica__run_damaged(run, run->data,
-                           mica__fail(MICA_E_FORMAT, "config.json: \"columns\" has '%s' as %s, which \"input\" is not",
-                                      column->name, mica_shape_format(column->shape, has)));
-}
-
-mica_status mica__run_recall_columns(mica_run *run) {
-  size_t count = 0;
-  const char *const *texts = mica_run_fact(run, "columns", &count);
-  MICA_TRY(mica__run_outline(run));
-  if (!texts) return old_columns(run);
-  run->columns = calloc(count + 1, sizeof *run->columns);
-  if (!run->columns) return mica__fail_nomem("a run");
-  for (; run->column_count < count; run->column_count++) {
-    mica_batch_column *column = &run->columns[run->column_count];
-    if (parse_column(texts[run->column_count], column)) continue;
-    if (!column->name) return mica__fail_nomem("a run");
-    free((void *)column->name);
-    return mica__fail(MICA_E_FORMAT, "'%s' is no column of batches", texts[run->column_count]);
-  }
-  for (size_t i = 0; i < run->column_count; i++) MICA_TRY(check_input_column(run, &run->columns[i]));
-  return MICA_OK;
-}
-
 mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
                            mica_dataset **shown, mica_loader **loader) {
   mica_loader_config config;
@@ -544,7 +364,7 @@ static mica_status find_columns(mica_run *run) {
                             &plain);
   if (status == MICA_OK) {
     const mica_batch_source source = mica_loader_source(loader ? loader : plain);
-    status = note_columns(run, &source);
+    status = mica__run_note_batch_columns(run, &source);
   }
   mica_loader_destroy(plain);
   mica_dataset_destroy(shown);

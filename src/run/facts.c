@@ -1,4 +1,7 @@
 /* Facts of a run, which data must fit, and remarks about it. */
+#include "run/facts.h"
+#include "run/columns/categories.h"
+#include "run/record.h"
 #include "run/run.h"
 
 #include "base/number.h"

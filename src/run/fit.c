@@ -2,8 +2,13 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "io/history.h"
+#include "run/config.h"
+#include "run/guard.h"
+#include "run/ranks.h"
+#include "run/record.h"
 #include "run/run.h"
 #include "run/tokens.h"
+#include "run/verbs/imported.h"
 #include "train/stages.h"
 
 #include <math.h>

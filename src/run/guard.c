@@ -1,8 +1,11 @@
 /* What keeps a run whole: one process at a time trains in its folder, which was free, and it goes on with the data it
  * began with. */
+#include "run/guard.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "run/facts.h"
+#include "run/ranks.h"
 #include "run/run.h"
 
 #include <dirent.h>

@@ -3,8 +3,13 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "io/history.h"
+#include "run/config.h"
+#include "run/guard.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "run/tokens.h"
+#include "run/verbs/imported.h"
 #include "train/train.h"
 
 #include <mica/compress.h>

@@ -1,10 +1,19 @@
 /* The network of a run, its optimiser, and weights that it begins with. */
+#include "run/network.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/ranks.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "run/units.h"
+#include "run/verbs/imported.h"
+#include "run/verbs/quantizer.h"
 
 #include <math.h>
 #include <mica/compress.h>

@@ -1,5 +1,14 @@
 /* Runs and their models, opened to evaluate and to predict. */
+#include "run/columns/batch_columns.h"
+#include "run/columns/kinds.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/network.h"
 #include "run/run.h"
+#include "run/settings.h"
+#include "run/verbs/imported.h"
+#include "run/verbs/quantizer.h"
 
 #include <mica/onnx.h>
 #include <stdlib.h>

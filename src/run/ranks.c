@@ -1,8 +1,12 @@
 /* Runs of several ranks: their shares of batches, and what all of them must have in common. */
+#include "run/ranks.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "ops/collective/channels.h"
+#include "run/parts.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "train/train.h"
 
 #include <math.h>

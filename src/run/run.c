@@ -1,6 +1,20 @@
 /* Runs: created from data and settings, or opened from their folder; evaluated, asked and shown. */
 #include "run/run.h"
 #include "report/report.h"
+#include "run/columns/batch_columns.h"
+#include "run/columns/columns.h"
+#include "run/columns/kinds.h"
+#include "run/config.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/network.h"
+#include "run/parts.h"
+#include "run/predict/samples.h"
+#include "run/ranks.h"
+#include "run/record.h"
+#include "run/settings.h"
+#include "run/verbs/imported.h"
 #include "train/train.h"
 
 #include <limits.h>
@@ -294,79 +308,6 @@ mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
   if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
   if (run->task->search) return run->task->search(run, search ? search : &plain);
   return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s hears no texts to search for", run->task->name);
-}
-
-/* --- evaluating --- */
-
-static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
-  mica_dataset *data = NULL;
-  bool all = false;
-  mica_status status =
-      path ? mica__run_open_judged(run, path, part, &all, &data) : mica__run_open_own(run, part, &data);
-  if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
-  if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
-    status = mica__run_no_test(run);
-  MICA_TRY(status);
-  MICA_TRY(mica__run_make_ready(run, part, data, &data));
-  run->judged = run->judged_own = data;
-  return MICA_OK;
-}
-
-static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metrics) {
-  const mica_batch_source source = mica_loader_source(loader);
-  mica_metrics made;
-  MICA_TRY(mica_trainer_test(run->trainer, &source, &made));
-  if (isnan(made.loss))
-    return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number: the weights, or the data, are of no use",
-                      mica_dataset_name(run->judged));
-  *metrics = run->metrics = made;
-  return MICA_OK;
-}
-
-static mica_status evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
-  mica_loader *loader = NULL;
-  mica_dataset_destroy(run->judged_own);
-  run->judged = run->judged_own = NULL;
-  run->judged_split = run->judged_changed = false;
-  snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));
-  if (!path && run->parts[part].data && part != MICA_PART_TRAIN) {
-    run->judged = run->parts[part].data;
-    return judge(run, run->parts[part].loader, metrics);
-  }
-  if (!path && run->config.dataset && part == MICA_PART_TRAIN)
-    run->judged = run->parts[part].data;
-  else
-    MICA_TRY(open_judged(run, path, part));
-  mica_dataset *shown = NULL;
-  mica_status status = mica__run_load(run, part, run->judged, MICA_RESIDENCE_AUTO, &shown, &loader);
-  if (status == MICA_OK) status = judge(run, loader, metrics);
-  mica_loader_destroy(loader);
-  mica_dataset_destroy(shown);
-  return status;
-}
-
-/* True for the data that the run was trained on, as they were: their parts are those of training, too. Of a test
- * without a part of its own all of them are wanted. */
-static bool is_own(const mica_run *run, const char *path, mica_part part) {
-  char whole[PATH_MAX];
-  return path && part != MICA_PART_TEST && run->data && realpath(path, whole) && !strcmp(whole, run->data) &&
-         !mica__run_data_changed(run);
-}
-
-mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
-  return mica__run_evaluate(run, run && is_own(run, path, part) ? NULL : path, part, metrics);
-}
-
-mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
-  if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
-    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
-  if (!run->trainer)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which predicts; a run's folder is evaluated",
-                      run->folder);
-  mica_status status = evaluate(run, path, part, metrics);
-  /* The others would wait for this rank's share of the sums. */
-  if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
-  return status;
 }
 
 /* --- predicting and reporting --- */

@@ -1,5 +1,8 @@
 /* Settings: the table of all tasks', a run's values, and checks that need no data. */
+#include "run/settings.h"
 #include "base/number.h"
+#include "run/columns/kinds.h"
+#include "run/record.h"
 #include "run/run.h"
 #include "run/suggest.h"
 #include "run/tokens.h"

@@ -1,4 +1,9 @@
 #include "run/tokens.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/record.h"
+#include "run/settings.h"
 
 #include "base/file.h"
 #include "base/hash.h"

@@ -1,5 +1,7 @@
 /* A run scales its inputs and answers by facts: mean and deviation, and what was subtracted from them in double. */
 #include "run/units.h"
+#include "run/columns/kinds.h"
+#include "run/facts.h"
 
 #include "ir/graph.h"
 #include "run/run.h"

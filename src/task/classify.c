@@ -1,4 +1,11 @@
 /* classify: which class a sample belongs to, or which of several. */
+#include "run/columns/categories.h"
+#include "run/columns/classes.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/network.h"
+#include "run/parts.h"
+#include "run/predict/samples.h"
 #include "task/head/labels.h"
 
 #include <math.h>

@@ -1,6 +1,12 @@
 /* keyword: which word a short recording says; a network of depthwise separable convolutions over log mel spectra (Zhang
  * et al. 2017). */
+#include "run/columns/categories.h"
+#include "run/columns/classes.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
 #include "run/run.h"
+#include "run/settings.h"
 
 #include <math.h>
 #include <mica/nodes.h>

@@ -1,7 +1,15 @@
 /* regress: a number for each sample. Targets are standardised inside, errors are in the user's units. */
 #include "data/series/series.h"
 #include "ops/random/philox.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/columns/kinds.h"
+#include "run/facts.h"
+#include "run/network.h"
+#include "run/predict/samples.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 
 #include <math.h>
 #include <mica/loss.h>

@@ -1,5 +1,7 @@
 /* The reader of rows to predict from. */
 #include "fuzz/fuzz.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
 #include "run/run.h"
 #include "task/tasks.h"
 

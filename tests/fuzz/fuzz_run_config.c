@@ -1,5 +1,9 @@
 /* The reader of a run's config.json, of this version and of 0.2. */
 #include "fuzz/fuzz.h"
+#include "run/columns/batch_columns.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
 #include "run/run.h"
 #include "support/run_configs.h"
 

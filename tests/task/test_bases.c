@@ -2,6 +2,7 @@
  *
  * Arrays of numbers that f32 would not tell apart: trained on, evaluated, predicted from arrays and tables, exported;
  * and arrays of elements that are others than those trained on. */
+#include "run/columns/kinds.h"
 #include "run/run.h"
 #include "support/check_main.h"
 #include "support/engine.h"

@@ -4,6 +4,10 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "data/table/table.h"
+#include "run/columns/columns.h"
+#include "run/columns/kinds.h"
+#include "run/facts.h"
+#include "run/record.h"
 #include "run/run.h"
 
 #if MICA_WITH_CJSON

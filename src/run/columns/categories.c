@@ -1,7 +1,13 @@
 /* Columns of classes beside the numbers of a table: inputs in one-hot form, known to other data by their names. */
+#include "run/columns/categories.h"
 #include "base/checked.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/columns/columns.h"
+#include "run/columns/missing.h"
+#include "run/facts.h"
+#include "run/network.h"
+#include "run/record.h"
 #include "run/run.h"
 
 #include <math.h>

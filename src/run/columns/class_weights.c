@@ -1,4 +1,6 @@
 /* Weights of classes, as the setting "class-weights" gives them. */
+#include "run/columns/classes.h"
+#include "run/facts.h"
 #include "run/run.h"
 
 #include "base/number.h"

@@ -1,6 +1,10 @@
 /* Classes of other data by their names, and what a test says of each class. */
+#include "run/columns/classes.h"
 #include "base/json.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
 #include "run/run.h"
 
 #include <stdlib.h>

@@ -1,4 +1,7 @@
 /* What tasks of one input and one answer share: which columns these are. */
+#include "run/columns/columns.h"
+#include "run/columns/categories.h"
+#include "run/facts.h"
 #include "run/run.h"
 
 #include <stdlib.h>

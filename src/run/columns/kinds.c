@@ -1,6 +1,9 @@
 /* What columns of a table are by the user's word and by what a run knows: numbers, classes, texts or times. */
+#include "run/columns/kinds.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/facts.h"
 #include "run/run.h"
 
 #include <stdlib.h>

@@ -1,7 +1,11 @@
 /* Missing cells of tables: what stands for them is found in the training part, kept as the fact "fills", and said. */
+#include "run/columns/missing.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/facts.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "run/units.h"
 
 #include <stdio.h>

@@ -1,5 +1,9 @@
 /* The columns of the table that a run was trained on, as facts, by which other tables are read. */
 #include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/columns/missing.h"
+#include "run/facts.h"
 #include "run/run.h"
 
 #include <stdio.h>

@@ -1,6 +1,13 @@
 /* Rows to predict from, of a table with categories: columns are found by their names, and others are passed over. */
 #include "base/text.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/columns/kinds.h"
+#include "run/columns/missing.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
+#include "run/record.h"
 #include "run/run.h"
 
 #include <math.h>

@@ -1,7 +1,16 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
+#include "run/predict/samples.h"
 #include "data/picture/image.h"
 #include "data/source.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/columns/kinds.h"
+#include "run/columns/missing.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/parts.h"
+#include "run/record.h"
 #include "run/run.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
 /* One recording as the feeds of a network. */
 #include "base/arith.h"
+#include "run/predict/samples.h"
 #include "run/run.h"
 
 #include <stdlib.h>

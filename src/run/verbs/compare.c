@@ -1,5 +1,9 @@
 /* Runs side by side: metrics, costs, answers. */
 #include "base/clock.h"
+#include "run/columns/columns.h"
+#include "run/evaluation.h"
+#include "run/guard.h"
+#include "run/parts.h"
 #include "run/run.h"
 #include "run/verbs/agree.h"
 #include "train/train.h"

@@ -1,6 +1,13 @@
 /* Distillation: a teacher's pass is part of the training step, in inference form and without a gradient. Its weights
  * are parameters "teacher.NAME" of the session, which neither the optimiser nor a file of the run's network has. */
 #include "run/verbs/distil.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/verbs/imported.h"
+#include "run/verbs/quantizer.h"
 
 #include "base/number.h"
 #include "ir/graph.h"

@@ -1,6 +1,11 @@
 /* Runs as models in ONNX. */
 #include "nn/nn.h"
+#include "run/columns/columns.h"
+#include "run/columns/kinds.h"
+#include "run/config.h"
+#include "run/facts.h"
 #include "run/run.h"
+#include "run/verbs/quantizer.h"
 #include "train/train.h"
 
 #include <mica/onnx.h>

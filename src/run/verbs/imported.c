@@ -1,9 +1,17 @@
 /* Networks that come as models in ONNX: built into the steps of a run, with a new last layer where one is wanted. */
+#include "run/verbs/imported.h"
 #include "base/file.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
 #include "onnx/training.h"
+#include "run/columns/categories.h"
+#include "run/columns/kinds.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "run/units.h"
 
 #include <mica/io.h>

@@ -1,6 +1,10 @@
 /* A run with zeros in place of its weights of least magnitude. */
 #include "nn/nn.h"
+#include "run/config.h"
+#include "run/guard.h"
 #include "run/run.h"
+#include "run/verbs/imported.h"
+#include "run/verbs/quantizer.h"
 
 #include <math.h>
 #include <mica/safetensors.h>

@@ -1,4 +1,5 @@
 #include "run/verbs/model_feeds.h"
+#include "run/columns/kinds.h"
 
 #include "base/error.h"
 #include "base/number.h"

@@ -2,8 +2,14 @@
 #include "compress/prune.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/parts.h"
+#include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "run/tokens.h"
+#include "run/verbs/quantizer.h"
 #include "train/train.h"
 
 #include <mica/compress.h>

@@ -1,7 +1,15 @@
 /* A trained run as a run on integers: measured, rounded, written. */
 #include "base/file.h"
 #include "base/text.h"
+#include "run/config.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/network.h"
+#include "run/parts.h"
 #include "run/run.h"
+#include "run/verbs/imported.h"
+#include "run/verbs/quantizer.h"
 #include "train/train.h"
 
 #include <mica/io.h>

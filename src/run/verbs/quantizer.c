@@ -1,4 +1,8 @@
 /* Networks with a quantizer: of quantised runs, and of runs that train with rounded weights. */
+#include "run/verbs/quantizer.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/guard.h"
 #include "run/run.h"
 #include "train/train.h"
 

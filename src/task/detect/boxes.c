@@ -1,5 +1,9 @@
 /* The boxes of the task detect on the host: collected over a part to be scored, predicted, drawn and reported. */
 #include "data/annotation/boxed.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/parts.h"
+#include "run/predict/samples.h"
 #include "task/detect/detect.h"
 
 #include <math.h>

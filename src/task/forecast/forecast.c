@@ -1,5 +1,9 @@
 /* forecast: the next values of time series, of a window of rows before them. */
 #include "task/forecast/forecast.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/record.h"
+#include "run/settings.h"
 
 #include <math.h>
 #include <mica/loss.h>

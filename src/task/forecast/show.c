@@ -1,5 +1,6 @@
 /* Forecasts that are predicted and shown. */
 #include "data/dataset.h"
+#include "run/evaluation.h"
 #include "task/forecast/forecast.h"
 
 #include <math.h>

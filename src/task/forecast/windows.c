@@ -1,5 +1,8 @@
 /* Windows of time series, as samples. */
 #include "data/dataset.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/record.h"
 #include "task/forecast/forecast.h"
 
 #include <math.h>

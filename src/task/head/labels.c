@@ -1,5 +1,6 @@
 /* Several labels a sample: what a test says of each, and what a prediction decides. */
 #include "task/head/labels.h"
+#include "run/facts.h"
 
 #include "base/arith.h"
 

@@ -1,4 +1,5 @@
 /* Texts that a language model continues. */
+#include "run/network.h"
 #include "task/language/language.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* language: the next token of a text, of those before it. Contexts are cut from a file; its last part is held out. */
 #include "task/language/language.h"
+#include "run/facts.h"
+#include "run/settings.h"
 
 #include "base/file.h"
 #include "data/dataset.h"

@@ -1,4 +1,6 @@
 /* The network of a language model, by the settings of its run. */
+#include "run/facts.h"
+#include "run/settings.h"
 #include "task/language/language.h"
 
 #include <string.h>

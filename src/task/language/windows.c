@@ -1,4 +1,5 @@
 /* Texts that a language model reads window by window: what they cost, and what two models expect next. */
+#include "run/facts.h"
 #include "task/language/language.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* How well clicks are told from what was passed over. */
+#include "run/facts.h"
 #include "task/recommend/recommend.h"
 
 #include <math.h>

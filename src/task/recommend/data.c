@@ -1,5 +1,6 @@
 /* The parts of a table of interactions as datasets: ratings to learn, positives to tell from negatives, windows of
  * histories, and users with the items that were held out of theirs. */
+#include "run/facts.h"
 #include "task/recommend/recommend.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* The values of pairs: for predictions, and to rank items that are scored pair by pair. */
+#include "run/evaluation.h"
 #include "task/recommend/recommend.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* Items for users that are known, for new ones by their ratings, and items like another. */
+#include "run/facts.h"
 #include "task/recommend/recommend.h"
 
 #include "base/number.h"

@@ -1,4 +1,5 @@
 /* Features as facts of a run: a text for each column, the values that columns have, and the rows of users and items. */
+#include "run/facts.h"
 #include "task/recommend/recommend.h"
 
 #include "base/number.h"

@@ -1,6 +1,10 @@
 /* recommend: how users rate items, or which items they choose next. Tables of interactions; ids become rows of tables
  * that are updated by the rows that a step reads. */
 #include "task/recommend/recommend.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/record.h"
+#include "run/settings.h"
 
 #include <math.h>
 #include <stdlib.h>

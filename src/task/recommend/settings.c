@@ -1,4 +1,5 @@
 /* What settings and facts say of a run of recommendations. */
+#include "run/settings.h"
 #include "task/recommend/recommend.h"
 
 #include <string.h>

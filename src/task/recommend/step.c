@@ -1,5 +1,6 @@
 /* What is learned of ratings and of choices, and what is measured. */
 #include "ir/graph.h"
+#include "run/facts.h"
 #include "task/recommend/recommend.h"
 
 #include <math.h>

@@ -3,6 +3,11 @@
 #include "data/annotation/masks.h"
 #include "data/dataset.h"
 #include "ops/collective/channels.h"
+#include "run/columns/categories.h"
+#include "run/columns/classes.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/settings.h"
 
 #include <math.h>
 #include <mica/loss.h>

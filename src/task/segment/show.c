@@ -2,6 +2,9 @@
 #include "base/number.h"
 #include "data/annotation/masks.h"
 #include "data/dataset.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
 #include "task/segment/segment.h"
 
 #include <math.h>

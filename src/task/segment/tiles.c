@@ -1,5 +1,7 @@
 /* Pictures larger than the network's input: tiles whose shares are blended by a window. */
 #include "data/dataset.h"
+#include "run/facts.h"
+#include "run/parts.h"
 #include "task/segment/segment.h"
 
 #include <math.h>

@@ -1,5 +1,7 @@
 /* What the task speech is trained on: recordings with their texts, or strings of several of them with silence and noise
  * between, and zeros behind each. */
+#include "run/facts.h"
+#include "run/parts.h"
 #include "task/speech/speech.h"
 
 #include "data/dataset.h"

@@ -1,6 +1,7 @@
 /* The networks of the task speech: log mel spectra, two convolutions, and recurrent layers or blocks of a Conformer
  * that hear no more than has come. Convolutions in front pad nothing in time, so that parts of a recording give what
  * the whole does. */
+#include "run/facts.h"
 #include "task/speech/speech.h"
 
 #include <math.h>

@@ -1,4 +1,8 @@
 /* What becomes of the scores of the task speech: texts, error rates, predictions, reports. */
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
+#include "run/ranks.h"
 #include "task/speech/speech.h"
 
 #include "base/arith.h"

@@ -1,6 +1,8 @@
 /* speech: what a recording says, letter by letter; networks that hear as much as has come, trained by connectionist
  * temporal classification (Graves et al. 2006). */
 #include "task/speech/speech.h"
+#include "run/facts.h"
+#include "run/settings.h"
 
 #include "data/dataset.h"
 

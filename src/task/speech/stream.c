@@ -1,6 +1,8 @@
 /* Sound to text as it comes: a session of one chunk, in which states of layers stay, and the samples that the
  * next chunk sees again. */
 #include "data/sound/sound.h"
+#include "run/facts.h"
+#include "run/network.h"
 #include "task/speech/speech.h"
 #include "task/tasks.h"
 

@@ -2,6 +2,10 @@
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/columns/classes.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
 #include "run/tokens.h"
 #include "task/text/text.h"
 

@@ -2,8 +2,14 @@
 #include "task/text/text.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/columns/classes.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/network.h"
+#include "run/record.h"
+#include "run/settings.h"
 #include "run/tokens.h"
-#include "run/verbs/distil.h"
 
 #include <mica/loss.h>
 #include <mica/nodes.h>

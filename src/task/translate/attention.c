@@ -1,5 +1,6 @@
 /* Where a translation looks: the attention of the decoder's last block to the source. */
 #include "base/utf8.h"
+#include "run/settings.h"
 #include "task/translate/translate.h"
 
 #include <math.h>

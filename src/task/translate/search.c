@@ -1,4 +1,5 @@
 /* Texts translated by a trained network: greedily or by beams, in batches of like length. */
+#include "run/network.h"
 #include "task/translate/translate.h"
 
 #include "base/arith.h"

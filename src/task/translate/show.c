@@ -1,4 +1,8 @@
 /* What a trained network translates: scored, for the user, and in reports. */
+#include "run/columns/columns.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/ranks.h"
 #include "task/translate/translate.h"
 
 #include "base/file.h"

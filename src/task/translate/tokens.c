@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/facts.h"
 #include "task/translate/translate.h"
 
 #include <string.h>

@@ -1,5 +1,8 @@
 /* translate: texts of a language to texts of another, by an encoder-decoder that learns from pairs of lines. */
 #include "task/translate/translate.h"
+#include "run/facts.h"
+#include "run/record.h"
+#include "run/settings.h"
 
 #include "data/dataset.h"
 #include "data/table/table.h"

@@ -1,0 +1,108 @@
+/* The columns of the batches that a run is tested on: noted as a fact, and read back when the run is opened. */
+#include "run/columns/batch_columns.h"
+#include "base/text.h"
+#include "run/columns/columns.h"
+#include "run/config.h"
+#include "run/facts.h"
+#include "run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+mica_status mica__run_note_batch_columns(mica_run *run, const mica_batch_source *source) {
+  mica__text texts[64] = {{0}};
+  const char *list[64];
+  mica_status status = source->column_count <= 64 ? MICA_OK : mica__fail(MICA_E_OVERFLOW, "more than 64 columns");
+  for (size_t i = 0; status == MICA_OK && i < source->column_count; i++) {
+    const mica_batch_column *column = &source->columns[i];
+    mica__text_addf(&texts[i], "%s %s", column->name, mica_dtype_name(column->dtype));
+    for (int32_t d = 0; d < column->shape.rank; d++)
+      mica__text_addf(&texts[i], " %lld", (long long)column->shape.dim[d]);
+    status = mica__text_status(&texts[i]);
+    list[i] = texts[i].data;
+  }
+  if (status == MICA_OK) status = mica__run_note(run, "columns", list, source->column_count);
+  for (size_t i = 0; i < 64; i++) mica__text_free(&texts[i]);
+  return status;
+}
+
+/* Parses "NAME TYPE DIM..."; false for anything else, and without a name where memory is short. */
+static bool parse_column(const char *text, mica_batch_column *column) {
+  const char *end = text + strlen(text), *at = NULL;
+  int parts = 0;
+  /* The name may hold spaces: it ends where the last type name begins. */
+  for (const char *space = strchr(text, ' '); space; space = strchr(space + 1, ' '))
+    for (int d = 0; d < MICA_DTYPE_COUNT; d++) {
+      const char *name = mica_dtype_name((mica_dtype)d);
+      const size_t n = strlen(name);
+      if (!strncmp(space + 1, name, n) && (space[1 + n] == ' ' || !space[1 + n])) {
+        at = space;
+        column->dtype = (mica_dtype)d;
+        parts = (int)n;
+      }
+    }
+  char *name = mica__strdup(text);
+  column->name = name;
+  if (!name || !at || at == text) return false;
+  name[at - text] = '\0';
+  column->shape.rank = 0;
+  for (const char *dim = at + 1 + parts; dim < end && column->shape.rank < MICA_MAX_RANK;) {
+    char *next = NULL;
+    const long long size = strtoll(dim, &next, 10);
+    if (next == dim || size < -1 || size > INT32_MAX) return false;
+    column->shape.dim[column->shape.rank++] = size;
+    dim = next;
+  }
+  return column->shape.rank > 0;
+}
+
+/* The columns of Mica 0.2, which wrote none. */
+static mica_status old_columns(mica_run *run) {
+  size_t rank = 0, classes = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  mica_run_fact(run, "classes", &classes);
+  if (!input || rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s: the run has no columns", run->folder);
+  run->columns = calloc(2, sizeof *run->columns);
+  if (!run->columns) return mica__fail_nomem("a run");
+  run->columns[0] =
+      (mica_batch_column){mica__strdup(rank == 3 ? "image" : "x"), MICA_F32, {(int32_t)rank + 1, {MICA_DYNAMIC}}};
+  for (size_t i = 0; i < rank; i++) run->columns[0].shape.dim[i + 1] = (int64_t)input[i];
+  run->columns[1] =
+      (mica_batch_column){mica__strdup("label"), classes ? MICA_I32 : MICA_F32, {classes ? 1 : 2, {MICA_DYNAMIC, 1}}};
+  run->column_count = 2;
+  return run->columns[0].name && run->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
+}
+
+/* The column of inputs has the samples' shape; of pictures that are shown in tiles, and of recordings, another one. */
+static mica_status check_input_column(const mica_run *run, const mica_batch_column *column) {
+  size_t rank = 0;
+  char has[MICA_SHAPE_TEXT];
+  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  if (!input || strcmp(column->name, mica__run_fact_text(run, "input_column")) != 0) return MICA_OK;
+  if (run->task->shows || run->task->hears) return MICA_OK;
+  bool fits = column->shape.rank == (int32_t)rank + 1;
+  for (size_t i = 0; fits && i < rank; i++)
+    fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input[i];
+  if (fits) return MICA_OK;
+  return mica__run_damaged(run, run->data,
+                           mica__fail(MICA_E_FORMAT, "config.json: \"columns\" has '%s' as %s, which \"input\" is not",
+                                      column->name, mica_shape_format(column->shape, has)));
+}
+
+mica_status mica__run_recall_columns(mica_run *run) {
+  size_t count = 0;
+  const char *const *texts = mica_run_fact(run, "columns", &count);
+  MICA_TRY(mica__run_outline(run));
+  if (!texts) return old_columns(run);
+  run->columns = calloc(count + 1, sizeof *run->columns);
+  if (!run->columns) return mica__fail_nomem("a run");
+  for (; run->column_count < count; run->column_count++) {
+    mica_batch_column *column = &run->columns[run->column_count];
+    if (parse_column(texts[run->column_count], column)) continue;
+    if (!column->name) return mica__fail_nomem("a run");
+    free((void *)column->name);
+    return mica__fail(MICA_E_FORMAT, "'%s' is no column of batches", texts[run->column_count]);
+  }
+  for (size_t i = 0; i < run->column_count; i++) MICA_TRY(check_input_column(run, &run->columns[i]));
+  return MICA_OK;
+}

@@ -1,0 +1,34 @@
+/* run/columns/kinds.h: the kinds of columns, and the bases that are subtracted from their numbers. */
+#ifndef MICA_RUN_COLUMNS_KINDS_H
+#define MICA_RUN_COLUMNS_KINDS_H
+
+#include "base/text.h"
+
+#include <mica/run.h>
+
+/* The kinds that a table's column may be said to be; NULL behind the last. */
+const char *mica__kind_at(size_t i);
+/* MICA_E_INVALID where it is no list of NAME=KIND. */
+mica_status mica__kinds_check(const char *kinds);
+/* MICA_E_INVALID, naming the column, where the setting "kinds" is not about the data's. */
+mica_status mica__run_check_kinds(const mica_run *run);
+/* Lets tables be opened with these columns as classes, and with columns of texts by their names. */
+mica_status mica__run_note_kinds(mica_run *run);
+/* What was subtracted from the table's columns (bases.c): as a fact, and from the fact as run->bases. */
+mica_status mica__run_note_bases(mica_run *run);
+mica_status mica__run_take_bases(mica_run *run);
+/* The name of the answer's column in a table, "label" in arrays; "" where it has none. */
+const char *mica__run_label_name(const mica_run *run);
+/* The bases as a JSON object of names and numbers. */
+void mica__run_bases_text(const mica_run *run, mica__text *json);
+/* Such an object of a model's metadata, or the lines that older ones have, as mica_dataset_config takes them. `columns`
+ * is the list of names in the metadata, NULL: there is none. */
+mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines);
+/* A number of a file that was read less a base: of those that become this number, the one with the fewest digits. */
+double mica__run_above_base(float number, double base);
+/* What is subtracted from a column of that name, from the k-th number of the input, from the answer; 0: nothing. */
+double mica__run_base(const mica_run *run, const char *name);
+double mica__run_number_base(const mica_run *run, size_t k);
+double mica__run_label_base(const mica_run *run);
+
+#endif

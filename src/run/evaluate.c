@@ -1,0 +1,182 @@
+/* Evaluates a run: opens the data that it is evaluated on, or one part of its own, and tests the network on them. */
+#include "run/columns/missing.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/guard.h"
+#include "run/parts.h"
+#include "run/record.h"
+#include "run/run.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- the data --- */
+
+/* Fills missing numbers of data that a run opened; they are destroyed where that fails. */
+static mica_status fill_opened(const mica_run *run, mica_dataset **data) {
+  mica_status status = mica__run_fill(run, *data);
+  if (status == MICA_OK) return MICA_OK;
+  mica_dataset_destroy(*data);
+  *data = NULL;
+  return status;
+}
+
+/* mica__run_open_given, with the words of the sentence that says that there is no test part. */
+static mica_status open_part_or_all(const mica_run *run, const char *path, mica_part part, const char *instead,
+                                    bool *all, mica_dataset **data) {
+  mica_dataset_config config = mica__run_opening(run, part);
+  mica_dataset *other = NULL;
+  mica_status status = mica__run_open_part(run, path, &config, data);
+  *all = false;
+  if (status == MICA_OK) return fill_opened(run, data);
+  if (status != MICA_E_NOT_FOUND || part != MICA_PART_TEST) return status;
+  config.part = MICA_PART_VALIDATION;
+  *all = mica__run_open_part(run, path, &config, &other) == MICA_E_NOT_FOUND;
+  mica_dataset_destroy(other);
+  config.part = *all ? MICA_PART_TRAIN : part;
+  status = mica__run_open_part(run, path, &config, data);
+  if (status == MICA_OK) return fill_opened(run, data);
+  if (status != MICA_E_NOT_FOUND || *all) return status;
+  return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), instead);
+}
+
+mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data) {
+  *all = false;
+  if (run->predicts_own) return mica__run_open_own(run, part, data);
+  return open_part_or_all(run, path, part, "files that are no test part are given as inputs", all, data);
+}
+
+static const char validated[] = "--part validation takes what training is validated on";
+
+mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
+                                  mica_dataset **data) {
+  return open_part_or_all(run, path, part, validated, all, data);
+}
+
+mica_status mica__run_no_test(const mica_run *run) {
+  const double samples = mica__run_fact_number(run, MICA__TESTED, 0);
+  if (samples == 0) return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated);
+  return mica__fail(MICA_E_STATE, "the test part that %s had when %s was trained, of %.0f samples, is gone; %s",
+                    run->data, run->folder, samples, validated);
+}
+
+/* The samples that the run trained on, or kept out of training, where its data have no validation part. */
+static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **data) {
+  const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  const bool validation = wanted == MICA_PART_VALIDATION;
+  mica_dataset *whole = NULL, *part = NULL, *rest = NULL;
+  if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
+  if (mica__run_data_changed(run))
+    return mica__fail(MICA_E_STATE,
+                      "%s has changed since %s was trained: its %s part would be another now, with samples of the "
+                      "other; --data FILE tests on what is named",
+                      run->data, run->folder, mica_part_name(wanted));
+  run->judged_split = true;
+  MICA_TRY(mica_dataset_open(run->data, &config, &whole));
+  MICA_TRY(fill_opened(run, &whole));
+  mica_status status = mica__run_split(run, whole, &part, &rest);
+  if (status == MICA_OK && !part && validation)
+    status = mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
+  if (status == MICA_OK) *data = validation ? part : rest ? rest : whole;
+  if (*data != part) mica_dataset_destroy(part);
+  if (*data != rest) mica_dataset_destroy(rest);
+  if (*data != whole) mica_dataset_destroy(whole);
+  return status;
+}
+
+/* Says that a task's own parts may be others now: some of its data only grow, which leaks nothing. */
+static mica_status remark_changed(mica_run *run, mica_part part) {
+  run->judged_changed = run->task->open && mica__run_data_changed(run);
+  if (!run->judged_changed) return MICA_OK;
+  return mica__run_remark(run, "%s has changed since %s was trained: its %s part may hold what was trained on",
+                          run->data, run->folder, mica_part_name(part));
+}
+
+mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data) {
+  const mica_dataset_config config = mica__run_opening(run, part);
+  bool has = true;
+  if (part == MICA_PART_TRAIN) MICA_TRY(mica__run_has_validation(run, &has));
+  if (!has) return split_again(run, part, data);
+  mica_status status = mica__run_open_part(run, run->data, &config, data);
+  if (status == MICA_E_NOT_FOUND && part == MICA_PART_VALIDATION) return split_again(run, part, data);
+  if (status == MICA_OK) status = fill_opened(run, data);
+  if (status == MICA_OK && part != MICA_PART_TRAIN) status = remark_changed(run, part);
+  return status;
+}
+
+/* --- the test --- */
+
+static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
+  mica_dataset *data = NULL;
+  bool all = false;
+  mica_status status =
+      path ? mica__run_open_judged(run, path, part, &all, &data) : mica__run_open_own(run, part, &data);
+  if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
+  if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
+    status = mica__run_no_test(run);
+  MICA_TRY(status);
+  MICA_TRY(mica__run_make_ready(run, part, data, &data));
+  run->judged = run->judged_own = data;
+  return MICA_OK;
+}
+
+static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metrics) {
+  const mica_batch_source source = mica_loader_source(loader);
+  mica_metrics made;
+  MICA_TRY(mica_trainer_test(run->trainer, &source, &made));
+  if (isnan(made.loss))
+    return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number: the weights, or the data, are of no use",
+                      mica_dataset_name(run->judged));
+  *metrics = run->metrics = made;
+  return MICA_OK;
+}
+
+static mica_status evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  mica_loader *loader = NULL;
+  mica_dataset_destroy(run->judged_own);
+  run->judged = run->judged_own = NULL;
+  run->judged_split = run->judged_changed = false;
+  snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));
+  if (!path && run->parts[part].data && part != MICA_PART_TRAIN) {
+    run->judged = run->parts[part].data;
+    return judge(run, run->parts[part].loader, metrics);
+  }
+  if (!path && run->config.dataset && part == MICA_PART_TRAIN)
+    run->judged = run->parts[part].data;
+  else
+    MICA_TRY(open_judged(run, path, part));
+  mica_dataset *shown = NULL;
+  mica_status status = mica__run_load(run, part, run->judged, MICA_RESIDENCE_AUTO, &shown, &loader);
+  if (status == MICA_OK) status = judge(run, loader, metrics);
+  mica_loader_destroy(loader);
+  mica_dataset_destroy(shown);
+  return status;
+}
+
+/* True for the data that the run was trained on, as they were: their parts are those of training, too. Of a test
+ * without a part of its own all of them are wanted. */
+static bool is_own(const mica_run *run, const char *path, mica_part part) {
+  char whole[PATH_MAX];
+  return path && part != MICA_PART_TEST && run->data && realpath(path, whole) && !strcmp(whole, run->data) &&
+         !mica__run_data_changed(run);
+}
+
+mica_status mica_run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  return mica__run_evaluate(run, run && is_own(run, path, part) ? NULL : path, part, metrics);
+}
+
+mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
+  if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
+    return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
+  if (!run->trainer)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which predicts; a run's folder is evaluated",
+                      run->folder);
+  mica_status status = evaluate(run, path, part, metrics);
+  /* The others would wait for this rank's share of the sums. */
+  if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
+  return status;
+}

@@ -1,0 +1,31 @@
+/* run/facts.h: what a run knows of the data it was trained on. Other data must fit these facts. */
+#ifndef MICA_RUN_FACTS_H
+#define MICA_RUN_FACTS_H
+
+#include "base/error.h"
+
+#include <mica/run.h>
+
+#define MICA__FACTS 48
+
+/* What data must fit, by name: texts or numbers. */
+typedef struct mica__fact {
+  char *name;
+  char **texts;
+  double *numbers;
+  size_t count;
+} mica__fact;
+
+/* Copies texts or numbers as a fact; one of the name is replaced. */
+mica_status mica__run_note(mica_run *run, const char *name, const char *const *texts, size_t count);
+mica_status mica__run_note_text(mica_run *run, const char *name, const char *text);
+mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count);
+const mica__fact *mica__run_find_fact(const mica_run *run, const char *name);
+void mica__facts_free(mica_run *run);
+/* What a run of its task must hold, with counts and ranges; old: one of Mica 0.2. MICA_E_FORMAT names the fact. */
+mica_status mica__run_check_facts(const mica_run *run, bool old);
+/* The first text of a fact, "" without it; the first number, `otherwise` without it. */
+const char *mica__run_fact_text(const mica_run *run, const char *name);
+double mica__run_fact_number(const mica_run *run, const char *name, double otherwise);
+
+#endif

@@ -1,0 +1,59 @@
+/* run/predict/samples.h: samples to predict: files, rows of tables, recordings. */
+#ifndef MICA_RUN_PREDICT_SAMPLES_H
+#define MICA_RUN_PREDICT_SAMPLES_H
+
+#include "base/error.h"
+
+#include <mica/run.h>
+
+/* Rows of a table with categories, whose columns are found by the names of its first line. */
+typedef struct mica__category_rows {
+  int64_t count;
+  float *numbers;
+  int32_t *categories; /* in the run's numbers, -1 for others */
+  double *truths;      /* NaN: unknown */
+  long long *lines;
+} mica__category_rows;
+
+mica_status mica__category_rows_read(mica_run *run, const char *name, char *text, mica__category_rows *rows);
+void mica__category_rows_free(mica__category_rows *rows);
+
+/* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a
+ * failure too, and remarks pictures with an alpha channel. */
+typedef struct mica__paths {
+  char **list;
+  size_t count, capacity;
+} mica__paths;
+
+mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths);
+/* True if the run takes recordings, which are what is found in folders then, in place of pictures. */
+bool mica__run_hears(const mica_run *run);
+void mica__paths_free(mica__paths *paths);
+/* Tensors of one recording, samples (1, T) padded by zeros to one of a few lengths, so that a session need not be
+ * planned for each recording, and its length (1); the caller's to destroy after a failure too. */
+mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]);
+
+/* Samples to predict from: names, inputs as the network takes them, pictures and truths where there are any. */
+typedef struct mica__samples {
+  int64_t count, size; /* size: elements of an input */
+  char **names;
+  uint8_t **pixels; /* each NULL where inputs are rows of numbers */
+  float *inputs;
+  int32_t *categories; /* of each sample, in the run's numbers */
+  double *truths;      /* NaN: unknown; classes in the run's numbers */
+  uint8_t *labels;     /* of several labels a sample, 1 for each that is there; NULL: unknown */
+} mica__samples;
+
+mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica__samples *samples);
+/* Samples `from` and following of a dataset, `count` of them. */
+mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
+                             mica__samples *samples);
+void mica__samples_free(mica__samples *samples);
+/* What a sample of a dataset is called: its file, "row 7" by its line in a table, or "sample 3". NULL when memory is
+ * short. */
+char *mica__sample_name(const mica_dataset *data, uint64_t sample);
+/* Runs the network on samples `from` and following; outputs gets `width` numbers of each. */
+mica_status mica__samples_infer(mica_run *run, const mica__samples *samples, int64_t from, int64_t count,
+                                const char *output, int64_t width, float *outputs);
+
+#endif

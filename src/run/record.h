@@ -1,0 +1,23 @@
+/* run/record.h: what a run records of its training: remarks, history, the epoch of its weights. */
+#ifndef MICA_RUN_RECORD_H
+#define MICA_RUN_RECORD_H
+
+#include "base/error.h"
+
+#include <mica/run.h>
+#include <mica/safetensors.h>
+
+#define MICA__REMARKS 16
+/* Adds a sentence that mica_run_remark gives, once; those beyond MICA__REMARKS are dropped. */
+mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Lets the trainer report to the run. */
+void mica__run_configure_record(mica_run *run);
+/* Writes the weights of the best epoch as they were tested, their moving averages if there are some, for a run that
+ * has ended; without a best checkpoint those that are tested now. */
+mica_status mica__run_keep_weights(mica_run *run);
+/* Notes the epoch of the weights and, if the run has not ended, a sentence that names it (mica_run_stopped). */
+mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *file);
+/* Lets a resumed run end by fewer epochs than it began with, which are done. */
+mica_status mica__run_end_early(mica_run *run, int64_t done);
+
+#endif

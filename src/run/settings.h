@@ -1,0 +1,44 @@
+/* run/settings.h: the settings of a run and the table of its task. */
+#ifndef MICA_RUN_SETTINGS_H
+#define MICA_RUN_SETTINGS_H
+
+#include "run/task.h"
+
+/* Rows of the table of all tasks' settings and of a task's own at most. */
+#define MICA__SETTINGS 96
+/* Takes the settings of a task (NULL: of all tasks alone) with their checks; those of other tasks are passed over where
+ * the task is not known yet. */
+mica_status mica__settings_check(const char *task, const mica_setting *settings, size_t count);
+/* The task of the name; NULL, with the sentence that lists them. */
+const mica__task_row *mica__task_find(const char *name);
+const mica__task_row *mica__task_at(size_t index);
+/* The rows that the run has from now on, those of its task too. */
+void mica__run_take_rows(mica_run *run);
+/* Takes the settings of the configuration; those that a resumed run has for good may not change. */
+mica_status mica__run_take_settings(mica_run *run);
+/* Takes those settings of the configuration that all tasks have, before the task is known. */
+mica_status mica__run_take_common(mica_run *run);
+/* What the caller gave for a setting of any task; NULL for nothing. */
+const char *mica__run_given(const mica_run *run, const char *name);
+/* Sets a setting to what was found or typed. */
+mica_status mica__run_set(mica_run *run, const char *name, const char *value);
+mica_status mica__run_set_number(mica_run *run, const char *name, double value);
+/* True if it was typed, read from config.json, or found already. */
+bool mica__run_is_set(const mica_run *run, const char *name);
+/* Sets what is not set to these values, up to a name NULL; and to the task's own defaults. */
+mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings);
+mica_status mica__run_set_defaults(mica_run *run);
+bool mica__run_flag(const mica_run *run, const char *name);
+/* The setting "precision". */
+mica_dtype mica__run_precision(const mica_run *run);
+/* Reads the setting "size" as height and width: the run's where its task is found, else what the caller gave. False
+ * where nothing was given, where it is no size, and of a task that brings pictures to none (mica__task_row.sized). */
+bool mica__run_size(const mica_run *run, int32_t sides[2]);
+/* True if the setting of this row does nothing where another has its value (mica_setting_row.of). */
+bool mica__run_is_idle(const mica_run *run, size_t row);
+/* True for the same text, or the same number: 0.1 and 0.10. */
+bool mica__equal_values(const char *a, const char *b);
+/* Remarks on settings that others leave without an effect. */
+mica_status mica__run_remark_idle(mica_run *run);
+
+#endif
