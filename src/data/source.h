@@ -28,7 +28,10 @@ typedef struct mica__source {
 bool mica__name_ends(const char *name, const char *ending);
 /* "FOLDER/NAME" */
 mica_status mica__path_join(const char *folder, const char *name, char **path);
-/* True if there is a folder, or a file, of that path. */
+/* "FOLDER/A", or "FOLDER/A/B" unless b is NULL */
+mica_status mica__path_join_two(const char *folder, const char *a, const char *b, char **path);
+/* True if there is a folder, or an ordinary file, of that path. */
 bool mica__is_folder(const char *path);
+bool mica__is_file(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 # tests/cli/detect.sh: make_voc FOLDER: twelve pictures of 64 x 64, each with a light box on the left ("low") or on the
-# right ("high"), as Pascal VOC; and make_coco FOLDER: the same pictures as COCO. Read with `.`, behind cli.sh.
+# right ("high"), as Pascal VOC; make_coco FOLDER and make_yolo FOLDER: the same pictures so. Read with `.`, behind cli.sh.
 
 low='iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAM0lEQVR42u3VMQEAMAjAMOTgXw9iNgNcfJAKyNvIYQEAANYB1QQAAACAm4A3
 AgAAAOD3AAsVFT2DVm9mAAAAAElFTkSuQmCC'
@@ -36,4 +36,15 @@ make_coco() {
   done
   echo "{\"images\":[${images%,}],\"categories\":[{\"id\":3,\"name\":\"low\"},{\"id\":5,\"name\":\"high\"}]," \
     "\"annotations\":[${notes%,}]}" >"$1/boxes.json"
+}
+
+make_yolo() {
+  mkdir -p "$1/images" "$1/labels"
+  printf 'names:\n  0: low\n  1: high\n' >"$1/data.yaml"
+  for i in 0 1 2 3 4 5; do
+    echo "$low" | base64 -d >"$1/images/low$i.png"
+    echo "$high" | base64 -d >"$1/images/high$i.png"
+    echo '0 0.3125 0.4375 0.375 0.375' >"$1/labels/low$i.txt"
+    echo '1 0.65625 0.3125 0.375 0.3125' >"$1/labels/high$i.txt"
+  done
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # labels: device slow
-# Boxes in pictures: trained, evaluated and predicted by the command, from Pascal VOC and COCO; data that are wrong.
+# Boxes in pictures: trained, evaluated and predicted by the command, from Pascal VOC, COCO and
+# YOLO; data that are wrong.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
 # shellcheck source-path=SCRIPTDIR source=detect.sh
@@ -9,6 +10,7 @@ need_device
 
 make_voc "$work/voc"
 make_coco "$work/coco"
+make_yolo "$work/yolo"
 small='--size 64 --width 8 --batch 4 --warm-up 5 --ema 0.8 --least-score 0.05'
 
 # above NAME LEAST: a number of the last JSON is at least so large.
@@ -24,6 +26,10 @@ holds task detect
 above metrics.map_50 0.7
 run eval --model "$work/run" --data "$work/coco/boxes.json" --json
 above metrics.map_50 0.7
+holds metrics.samples 12
+of_coco=$(json metrics.map)
+run eval --model "$work/run" --data "$work/yolo" --json
+[ "$of_coco" ] && [ "$of_coco" = "$(json metrics.map)" ] || fault "map $of_coco by COCO, $(json metrics.map) by YOLO"
 holds metrics.samples 12
 
 run predict --model "$work/run" "$work/voc/JPEGImages/low0.png" --out "$work" --json

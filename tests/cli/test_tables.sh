@@ -123,16 +123,9 @@ run eval --model "$work/classes" --data "$work/many.csv" --json
 holds metrics.samples 200
 
 # Data of others' layouts are named, with what to do.
-mkdir -p "$work/yolo/images/train" "$work/yolo/labels/train" "$work/texts/good" "$work/texts/bad"
-echo '0 0.5 0.5 0.2 0.2' >"$work/yolo/labels/train/1.txt"
-printf 'path: .\nnames: [cat]\n' >"$work/yolo/data.yaml"
-for kind in good bad; do echo "a $kind text" >"$work/texts/$kind/1.txt"; done
-run train --data "$work/yolo" --out "$work/none"
-ends 1 '' '*yolo has images and labels, as YOLO has them; detect reads COCO (*'
-run train --data "$work/yolo/data.yaml" --out "$work/none"
-ends 1 '' "*data.yaml is no table; for pictures with boxes convert YOLO's files*"
-run train --data "$work/texts" --out "$work/none"
-ends 1 '' '*texts/bad holds texts, not pictures; --task text learns from a table*'
+printf 'path: .\nnames: [cat]\n' >"$work/data.yaml"
+run train --data "$work/data.yaml" --out "$work/none"
+ends 1 '' '*data.yaml is no table; --data takes the folder that holds it beside images and labels*'
 run train --task keyword --data "$work/numbers.csv" --out "$work/none"
 ends 1 '' '*numbers.csv has no recordings: the task keyword wants*'
 awk 'BEGIN { print "year,spots"; for (i = 0; i < 60; i++) print 1900 + i "," 10 * sin(i / 2) + i / 7 }' >"$work/sun.csv"

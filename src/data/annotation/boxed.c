@@ -32,6 +32,7 @@ struct mica__boxed {
   int32_t class_count, class_capacity;
   int32_t channels, height, width;
   size_t left_out; /* pictures without annotations */
+  size_t bare;     /* pictures without a file of boxes, which have none */
   size_t merged;   /* categories with the name of another one */
 };
 
@@ -129,6 +130,8 @@ mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *given, const 
 void mica__boxed_count_flat(mica__boxed *b) { b->flat++; }
 
 void mica__boxed_count_merged(mica__boxed *b) { b->merged++; }
+
+void mica__boxed_count_bare(mica__boxed *b) { b->bare++; }
 
 /* --- classes --- */
 
@@ -331,6 +334,7 @@ static mica_status describe(const mica__boxed *b, const mica__column *label, mic
   for (int32_t c = 0; c < classes && c < NAMED; c++)
     mica__text_addf(&summary, c ? ", %s" : ": %s", label->class_names[c]);
   if (classes > NAMED) mica__text_addf(&summary, " and %d more", (int)(classes - NAMED));
+  if (b->bare) mica__text_addf(&summary, "; %zu pictures have no file of boxes, and count as without boxes", b->bare);
   if (b->flat) mica__text_addf(&summary, "; %zu boxes without area are left out", b->flat);
   if (b->merged) mica__text_addf(&summary, "; %zu categories have the name of another one, and are it", b->merged);
   MICA_TRY(mica__text_status(&summary));

@@ -1,5 +1,5 @@
-/* data/annotation/boxed.h: datasets of pictures with boxes: what readers of their annotations (voc.c, coco.c) fill, and
- * pictures brought to one size. */
+/* data/annotation/boxed.h: datasets of pictures with boxes: what readers of their annotations fill (voc.c, coco.c,
+ * yolo.c), and pictures brought to one size. */
 #ifndef MICA_DATA_ANNOTATION_BOXED_H
 #define MICA_DATA_ANNOTATION_BOXED_H
 
@@ -27,6 +27,8 @@ mica_status mica__boxed_add(mica__boxed *b, const mica__boxed_box *box, const ch
 void mica__boxed_count_flat(mica__boxed *b);
 /* Counts a category that has the name of another one, whose class it is; the summary says how many there were. */
 void mica__boxed_count_merged(mica__boxed *b);
+/* Counts a picture that has no file of boxes, and so none; the summary says how many there were. */
+void mica__boxed_count_bare(mica__boxed *b);
 /* The class of a name, which is a new one where it has not come before. */
 mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_index);
 /* Pictures that are there, and were left out for they have no annotations: the summary says so. */

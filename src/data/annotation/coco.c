@@ -8,15 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The annotations of COCO's 118,287 training pictures are 448 MB, which cJSON makes several GB of. */
 #define MOST_BYTES ((size_t)1 << 29)
-
-static bool is_file_there(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
 
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
@@ -265,14 +259,6 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
 
 #define BESIDE "_annotations.coco.json"
 
-/* FOLDER/a or FOLDER/a/b, the caller's to free. */
-static mica_status path_of(const char *folder, const char *a, const char *b, char **out) {
-  mica__text path = {0};
-  mica__text_addf(&path, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
-  *out = path.data;
-  return mica__text_status(&path);
-}
-
 /* The file of a part in FOLDER/annotations: instances_train2017.json, train.json; the caller's to free, NULL for
  * none. */
 static mica_status find_annotations(const char *folder, mica_part part, char **found) {
@@ -280,13 +266,13 @@ static mica_status find_annotations(const char *folder, mica_part part, char **f
   char *inner = NULL;
   mica__names names = {0};
   *found = NULL;
-  mica_status status = path_of(folder, "annotations", NULL, &inner);
+  mica_status status = mica__path_join_two(folder, "annotations", NULL, &inner);
   if (status == MICA_OK) status = mica__names_look(inner, &names);
   for (size_t i = 0; status == MICA_OK && !*found && i < names.count; i++) {
     const char *name = names.names[i];
     if (!strncmp(name, "instances_", 10)) name += 10;
     if (mica__name_ends(name, ".json") && !strncmp(name, words[part], strlen(words[part])))
-      status = path_of(inner, names.names[i], NULL, found);
+      status = mica__path_join_two(inner, names.names[i], NULL, found);
   }
   mica__names_free(&names);
   free(inner);
@@ -297,8 +283,8 @@ static mica_status find_annotations(const char *folder, mica_part part, char **f
 static mica_status find_beside(const char *folder, mica_part part, char **found) {
   static const char *const words[3][2] = {{"train", "train"}, {"valid", "val"}, {"test", "test"}};
   for (int i = 0; i < 2; i++) {
-    MICA_TRY(path_of(folder, words[part][i], BESIDE, found));
-    if (is_file_there(*found)) return MICA_OK;
+    MICA_TRY(mica__path_join_two(folder, words[part][i], BESIDE, found));
+    if (mica__is_file(*found)) return MICA_OK;
     free(*found);
     *found = NULL;
   }
@@ -313,7 +299,7 @@ static mica_status only_json(const char *folder, char **found) {
   MICA_TRY(mica__names_look(folder, &names));
   for (size_t i = 0; i < names.count; i++)
     if (mica__name_ends(names.names[i], ".json")) count++, at = i;
-  mica_status status = count == 1 ? path_of(folder, names.names[at], NULL, found) : MICA_OK;
+  mica_status status = count == 1 ? mica__path_join_two(folder, names.names[at], NULL, found) : MICA_OK;
   mica__names_free(&names);
   return status;
 }
@@ -339,8 +325,8 @@ static mica_status find_only(const char *folder, char **found) {
   char *inner = NULL, *images = NULL;
   bool is = false;
   *found = NULL;
-  mica_status status = path_of(folder, "annotations", NULL, &inner);
-  if (status == MICA_OK) status = path_of(folder, "images", NULL, &images);
+  mica_status status = mica__path_join_two(folder, "annotations", NULL, &inner);
+  if (status == MICA_OK) status = mica__path_join_two(folder, "images", NULL, &images);
   if (status == MICA_OK) status = only_json(inner, found);
   if (status == MICA_OK && !*found && mica__is_folder(images)) status = only_json(folder, found);
   free(inner);
@@ -394,13 +380,13 @@ static mica_status find_pictures(const char *file, const char *first, char **fou
     mica__text_addf(&folder, "%s/%s%s", i < 4 ? here.data : above.data, inner, *inner ? "/" : "");
     mica__text_addf(&path, "%s%s", folder.data ? folder.data : "", first);
     if (folder.failed || path.failed) status = mica__fail_nomem("boxes");
-    if (status == MICA_OK && is_file_there(path.data))
+    if (status == MICA_OK && mica__is_file(path.data))
       *found = folder.data;
     else
       mica__text_free(&folder);
     mica__text_free(&path);
   }
-  if (status == MICA_OK && !*found) status = path_of(here.data ? here.data : ".", "", NULL, found);
+  if (status == MICA_OK && !*found) status = mica__path_join_two(here.data ? here.data : ".", "", NULL, found);
   mica__text_free(&here);
   mica__text_free(&above);
   mica__text_free(&own);

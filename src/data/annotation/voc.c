@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Annotations are small; a text in one of their elements is shorter than this. */
 #define MOST_BYTES ((size_t)1 << 24)
@@ -239,19 +238,11 @@ mica_status mica__voc_parse(const char *name, const char *folder, const char *st
 
 /* --- folders --- */
 
-/* FOLDER/a or FOLDER/a/b, the caller's to free. */
-static mica_status path_of(const char *folder, const char *a, const char *b, char **out) {
-  mica__text path = {0};
-  mica__text_addf(&path, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
-  *out = path.data;
-  return mica__text_status(&path);
-}
-
 static mica_status has_annotations(const char *folder, bool *found) {
   char *path = NULL;
   mica__names names = {0};
   *found = false;
-  mica_status status = path_of(folder, "Annotations", NULL, &path);
+  mica_status status = mica__path_join_two(folder, "Annotations", NULL, &path);
   if (status == MICA_OK) status = mica__names_look(path, &names);
   for (size_t i = 0; !*found && i < names.count; i++) *found = mica__name_ends(names.names[i], ".xml");
   mica__names_free(&names);
@@ -271,7 +262,7 @@ static mica_status find_root(const char *folder, char **root) {
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     char *path = NULL;
-    status = path_of(folder, names.names[i], NULL, &path);
+    status = mica__path_join_two(folder, names.names[i], NULL, &path);
     if (status == MICA_OK) status = has_annotations(path, &is);
     found += status == MICA_OK && is;
     if (status == MICA_OK && is && !*root)
@@ -294,11 +285,6 @@ static mica_status is_folder(const char *path, bool *is) {
   return status;
 }
 
-static bool is_file(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
-
 /* The picture's name beside its annotation's: STEM.jpg, .jpeg or .png; NULL for none. */
 static mica_status picture_of(const char *pictures, const char *stem, char **name) {
   static const char *const ends[] = {".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG"};
@@ -308,7 +294,7 @@ static mica_status picture_of(const char *pictures, const char *stem, char **nam
     mica__text path = {0}, own = {0};
     mica__text_addf(&path, "%s%s%s", pictures, stem, ends[i]);
     status = mica__text_status(&path);
-    const bool is = status == MICA_OK && is_file(path.data);
+    const bool is = status == MICA_OK && mica__is_file(path.data);
     mica__text_free(&path);
     if (!is) continue;
     mica__text_addf(&own, "%s%s", stem, ends[i]);
@@ -332,7 +318,7 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
     status =
         mica__fail(MICA_E_FORMAT, "%s: there is no picture %s%s.jpg, .jpeg or .png", file.data, pictures.data, stem);
   /* Which is no part that is missing: MICA_E_NOT_FOUND would say that. */
-  if (status == MICA_OK && !is_file(file.data))
+  if (status == MICA_OK && !mica__is_file(file.data))
     status = mica__fail(MICA_E_FORMAT, "%s%s has no annotations: there is no %s", pictures.data, picture, file.data);
   if (status == MICA_OK) status = mica__content_read(file.data, &content, &size);
   if (status == MICA_OK) status = mica__voc_parse(file.data, pictures.data, picture, content, size, b);
@@ -379,7 +365,7 @@ static mica_status count_left_out(const char *root, mica__boxed *b) {
   char *path = NULL;
   mica__names names;
   size_t count = 0;
-  mica_status status = path_of(root, "JPEGImages", NULL, &path);
+  mica_status status = mica__path_join_two(root, "JPEGImages", NULL, &path);
   if (status == MICA_OK) status = mica__names_read(path, &names);
   free(path);
   MICA_TRY(status);
@@ -391,7 +377,7 @@ static mica_status count_left_out(const char *root, mica__boxed *b) {
     mica__text_add_bytes(&file, names.names[i], stem);
     mica__text_add(&file, ".xml");
     status = mica__text_status(&file);
-    if (status == MICA_OK) count += !is_file(file.data);
+    if (status == MICA_OK) count += !mica__is_file(file.data);
     mica__text_free(&file);
   }
   mica__names_free(&names);
@@ -402,7 +388,7 @@ static mica_status count_left_out(const char *root, mica__boxed *b) {
 static mica_status read_all(const char *root, mica__boxed *b) {
   char *path = NULL;
   mica__names names;
-  mica_status status = path_of(root, "Annotations", NULL, &path);
+  mica_status status = mica__path_join_two(root, "Annotations", NULL, &path);
   if (status == MICA_OK) status = mica__names_read(path, &names);
   free(path);
   MICA_TRY(status);
@@ -418,8 +404,8 @@ static mica_status read_all(const char *root, mica__boxed *b) {
 
 static mica_status has_list(const char *root, const char *name, bool *is) {
   char *path = NULL;
-  mica_status status = path_of(root, "ImageSets/Main", name, &path);
-  *is = status == MICA_OK && is_file(path);
+  mica_status status = mica__path_join_two(root, "ImageSets/Main", name, &path);
+  *is = status == MICA_OK && mica__is_file(path);
   free(path);
   return status;
 }
@@ -449,7 +435,7 @@ static mica_status open_root(const char *root, const mica_dataset_config *config
                       mica_part_name(config->part),
                       config->part == MICA_PART_VALIDATION ? "val" : mica_part_name(config->part));
   MICA_TRY(mica__boxed_create(store, &b));
-  if (list) MICA_TRY(path_of(root, "ImageSets/Main", list, &path));
+  if (list) MICA_TRY(mica__path_join_two(root, "ImageSets/Main", list, &path));
   mica_status status = list ? read_list(root, path, b) : read_all(root, b);
   free(path);
   MICA_TRY(status);

@@ -51,8 +51,8 @@ static mica_status find_header(mica__inference *in) {
   if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
   const size_t n = in->schema->columns = r->count;
   if (n < 2 && !in->config->like && is_yaml(r->name))
-    return mica__fail(MICA_E_FORMAT,
-                      "%s is no table; for pictures with boxes convert YOLO's files to COCO or Pascal VOC", r->name);
+    return mica__fail(MICA_E_FORMAT, "%s is no table; --data takes the folder that holds it beside images and labels",
+                      r->name);
   if (n < 2 && !in->config->like)
     return mica__fail(MICA_E_FORMAT, "%s is no table: line %zu has one column", r->name, r->line);
   in->schema->fields = calloc(n, sizeof *in->schema->fields);
