@@ -1,5 +1,6 @@
 # tests/cli/detect.sh: make_voc FOLDER: twelve pictures of 64 x 64, each with a light box on the left ("low") or on the
-# right ("high"), as Pascal VOC; make_coco FOLDER and make_yolo FOLDER: the same pictures so. Read with `.`, behind cli.sh.
+# right ("high"), as Pascal VOC; make_coco FOLDER and make_yolo FOLDER: the same pictures in other layouts. Read with
+# `.`, behind cli.sh.
 
 low='iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAAAAACPAi4CAAAAM0lEQVR42u3VMQEAMAjAMOTgXw9iNgNcfJAKyNvIYQEAANYB1QQAAACAm4A3
 AgAAAOD3AAsVFT2DVm9mAAAAAElFTkSuQmCC'

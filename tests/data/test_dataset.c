@@ -552,7 +552,8 @@ START_TEST(folders_that_hold_nothing) {
   files_write_text("classes/cat/readme.md", "no picture");
   refuse("classes", NULL, MICA_E_FORMAT, "cat holds no pictures");
   files_write_text("texts/cat/one.txt", "no picture");
-  refuse("texts", NULL, MICA_E_FORMAT, "cat holds texts, not pictures; --task text");
+  files_write_text("texts/dog/one.gif", "no picture");
+  refuse("texts", NULL, MICA_E_FORMAT, "cat holds no pictures");
   files_write_text("flat/readme.txt", "nothing");
   refuse("flat", NULL, MICA_E_FORMAT, "no folders of pictures");
   files_write_text("parts/train/cat/1.png", "no picture");

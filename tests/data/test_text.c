@@ -114,6 +114,41 @@ START_TEST(a_folder_of_one_file_is_that_file) {
 }
 END_TEST
 
+/* A folder per class, in parts; a file is a sample. */
+START_TEST(folders_of_texts_are_classes) {
+  static const uint8_t latin[] = "caf\xe9\n";
+  mica_dataset *dataset = NULL, *test = NULL;
+  files_write_text("folders/train/good/1.txt", "two\nlines\r\n\n");
+  files_write("folders/train/good/2.txt", latin, sizeof latin - 1);
+  files_write_text("folders/train/bad/1.txt", "\xef\xbb\xbfmarked");
+  files_write_text("folders/train/bad/2.txt", "");
+  files_write_text("folders/test/good/9.txt", "last");
+  dataset = opened(files_path("folders"), NULL);
+  ck_assert_uint_eq(mica_dataset_count(dataset), 4);
+  ck_assert_str_eq(mica_dataset_summary(dataset),
+                   "4 texts in 2 folders, one per class; 1 of them are not UTF-8 and were read as Latin-1");
+  expect(dataset, "text", 0, "marked");
+  expect(dataset, "text", 1, "");
+  expect(dataset, "text", 2, "two\nlines");
+  expect(dataset, "text", 3, "caf\xc3\xa9");
+  ck_assert_str_eq(mica_dataset_column_class(dataset, mica_dataset_column_index(dataset, "label"), 0), "bad");
+  ck_assert_int_eq(mica_dataset_label(dataset, 3), 1);
+  test = opened(files_path("folders"), &(mica_dataset_config){.part = MICA_PART_TEST, .like = dataset});
+  expect(test, "text", 0, "last");
+  ck_assert_int_eq(mica_dataset_label(test, 0), 1);
+  mica_dataset_destroy(test);
+  files_write_text("folders/test/ugly/9.txt", "last");
+  const mica_dataset_config like = {.part = MICA_PART_TEST, .like = dataset};
+  ck_assert_int_eq(mica_dataset_open(files_path("folders"), &like, &test), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "\"ugly\" is out of range"), "%s", mica_error_message());
+  mica_dataset_destroy(dataset);
+  files_write("folders/train/good/2.txt", "a\nb\n\0c", 6);
+  ck_assert_int_eq(mica_dataset_open(files_path("folders"), NULL, &dataset), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "good/2.txt, line 3: a zero byte; texts are UTF-8"), "%s",
+                mica_error_message());
+}
+END_TEST
+
 /* What lies beside the project: a table of texts with a header, in memory and in its file, and 29,000 pairs. */
 START_TEST(shared_texts_are_read) {
   for (uint64_t memory = 0; memory < 2 && files_shared("sms_spam"); memory++) {
@@ -163,6 +198,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, long_lines_are_found);
   tcase_add_test(all, parallel_texts_are_columns);
   tcase_add_test(all, a_folder_of_one_file_is_that_file);
+  tcase_add_test(all, folders_of_texts_are_classes);
 #if MICA_WITH_DEFLATE
   tcase_add_test(all, shared_texts_are_read);
 #endif
