@@ -245,6 +245,36 @@ START_TEST(steps_of_sequences_are_rows) {
 }
 END_TEST
 
+/* act(x W) * (x V) as a gated layer has it; with the gate as a second output, nothing can be one launch. */
+static size_t feed(const struct golden *g, const uint8_t *blocks, const float *x, mica_shape shape, bool apart,
+                   float *y) {
+  graph_anew();
+  mica_value in = mica_input(graph, "x", MICA_F32, shape), sums[2];
+  for (int k = 0; k < 2; k++) {
+    mica_value w = mica_constant(graph, MICA_U8, shape_of(g), blocks);
+    if (k == 1) w = mica_flip(w, MICA_AXES(0));
+    sums[k] = mica_matmul(in, mica_transpose(mica_unblock(w, g->type, DEPTH, MICA_F32), MICA_AXES(1, 0)));
+  }
+  mica_value gate = g->type % 2 ? mica_silu(sums[0]) : mica_gelu_tanh(sums[0]);
+  mica_value outputs[] = {g->type % 3 ? mica_mul(gate, sums[1]) : mica_mul(sums[1], gate), gate};
+  return graph_launches(outputs, apart ? 2 : 1, NULL, shape, x, y);
+}
+
+START_TEST(a_gated_layer_is_one_launch_with_the_same_bits) {
+  const struct golden *g = &goldens[_i];
+  static float x[(MOST_ROWS + 1) * DEPTH], y[MOST_ROWS * COLUMNS], want[2 * (MOST_ROWS + 1) * COLUMNS];
+  uint8_t *blocks = weights_of(g);
+  fill_rows(x, MOST_ROWS + 1);
+  for (int64_t rows = 1; rows <= MOST_ROWS; rows += 5) {
+    const mica_shape shape = rows == 6 ? MICA_SHAPE(3, 2, DEPTH) : MICA_SHAPE(rows, DEPTH);
+    const size_t apart = feed(g, blocks, x, shape, true, want), together = feed(g, blocks, x, shape, false, y);
+    ck_assert_uint_lt(together + 1, apart);
+    ck_assert_mem_eq(y, want, (size_t)(rows * COLUMNS) * sizeof *y);
+  }
+  free(blocks);
+}
+END_TEST
+
 /* Matrices of many sizes, in one launch on CPUs: elsewhere weights become numbers for it. */
 START_TEST(matrices_are_multiplied_without_numbers_in_memory) {
   enum { ROWS = 300 };
@@ -311,6 +341,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tcase, weights_may_lie_at_any_address, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, steps_of_sequences_are_rows, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, matrices_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, a_gated_layer_is_one_launch_with_the_same_bits, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, gradients_flow_through_blocks_to_rows, 0, sizeof goldens / sizeof *goldens);
   suite_add_tcase(suite, tcase);
   return suite;

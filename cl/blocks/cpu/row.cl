@@ -74,12 +74,19 @@ CPU_KERNEL block_row_cpu(ROW_ARGUMENTS) {
     const int lanes = min(16, n - j0);
     float sums[XR * 16];
     for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, w + w_at, i0, j0 + r, m, n, blocks, sums);
+#if GATED
+    float factors[XR * 16];
+    for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, up + up_at, i0, j0 + r, m, n, blocks, factors);
+#endif
     for (int i = 0; i < XR && i0 + i < m; i++) {
       const long at = (long)(i0 + i) * n + j0;
       float16 v = vload16(i, sums);
       if (has_bias) v += some_of(bias, bias_at + j0, lanes);
       if (has_addend) v += some_of(addend, addend_at + at, lanes);
       v = ACTIVATION(16, v, act_arg);
+#if GATED
+      v *= vload16(i, factors);
+#endif
       if (lanes == 16) {
         vstore16(v, 0, y + y_at + at);
         continue;

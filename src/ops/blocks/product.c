@@ -21,10 +21,6 @@ enum { X, W, OPERANDS };
 MICA__ATTR_STRUCT(block_product, BLOCK_PRODUCT_ATTRS);
 static MICA__ATTR_TABLE(block_product, BLOCK_PRODUCT_ATTRS);
 
-/* With more rows a matrix that is made numbers once costs less. 16 by 8192 x 4096 in Q4_1 take 8 ms of CPU time on a
- * Zen 4, 16 with the matrix made numbers. A decoder has up to 16 slots. */
-#define MOST_ROWS 16
-
 /* A problem by its types. */
 typedef struct sizes {
   int64_t m, n, k;
@@ -85,38 +81,30 @@ static mica_status evaluate_product(const mica__eval *eval) {
 
 static const mica__kernel_param cpu_params[] = {
     MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
+    MICA__CASE("GATED", "1: times sums of other weights", 0, 1),
     MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4, 8),
     MICA__CASE("WR", "rows of w that are read at once", 4, 1, 2),
 };
-static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, 1, 4)};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, 0, 1, 4)};
 static const mica__kernel_desc cpu_kernel = {
     MICA__KERNEL("block_row_cpu", "blocks/cpu/row.cl", cpu_params, cpu_variants)};
 
 static const mica__kernel_param gpu_params[] = {
     MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
+    MICA__CASE("GATED", "1: times sums of other weights", 0, 1),
     MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4),
     MICA__INT("LANES", "work-items of a row", 16, 8, 32),
     MICA__INT("ROWS", "rows of w of a group", 4, 2, 8),
 };
-static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BLOCK_Q4_0, 1, 16, 4)};
+static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BLOCK_Q4_0, 0, 1, 16, 4)};
 static const mica__kernel_desc gpu_kernel = {
     MICA__KERNEL("block_row_gpu", "blocks/gpu/row.cl", gpu_params, gpu_variants)};
 
-static void push_epilogue(const mica__exec *exec, const mica__block_product_attrs *attrs, mica__launch *launch) {
-  const int64_t at[] = {attrs->bias, attrs->addend};
-  for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-    mica__launch_optional(launch, at[i] ? exec->inputs[at[i]] : NULL);
-    mica__launch_int(launch, at[i] != 0);
-  }
-  const float argument = (float)attrs->activation_argument;
-  mica__launch_float(launch, mica__activation_argument((mica_activation)attrs->activation, argument));
-}
-
 /* Columns of a work-item: a few for each core, so that none waits long for the last one. */
-static int64_t span_of(const mica__exec *exec, const sizes *s, int64_t walks) {
+static int64_t span_of(const mica__exec *exec, int64_t n, int64_t walks) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   const int64_t wanted = mica__max(1, GROUPS_A_CORE * (int64_t)device->compute_units / walks);
-  return mica__ceil_div(mica__ceil_div(s->n, STRIP), wanted) * STRIP;
+  return mica__ceil_div(mica__ceil_div(n, STRIP), wanted) * STRIP;
 }
 
 /* Rows of x of a walk, and of w at once: their sums fill half of the registers, which is 8 of AVX2's 16 and 16 of
@@ -154,48 +142,67 @@ static mica_status launch_matrix(const mica__exec *exec, const sizes *s) {
   return status;
 }
 
-static mica_status launch_rows(const mica__exec *exec, const sizes *all) {
-  const mica__block_product_attrs *attrs = exec->attrs;
-  const sizes s = *all;
+mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *r) {
   const bool cpu = mica__exec_takes(exec, &cpu_kernel);
   const mica__kernel_desc *desc = cpu ? &cpu_kernel : &gpu_kernel;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   int64_t of_x = 1, of_w = 1;
-  choose_rows(exec, s.m, &of_x, &of_w);
-  const int64_t walks = mica__ceil_div(s.m, of_x);
+  choose_rows(exec, r->m, &of_x, &of_w);
+  const int64_t walks = mica__ceil_div(r->m, of_x);
   MICA_TRY(mica__exec_values(exec, desc, values));
-  mica__kernel_set(desc, values, "BLOCK", attrs->block);
+  mica__kernel_set(desc, values, "BLOCK", r->block);
+  mica__kernel_set(desc, values, "GATED", r->up != NULL);
   mica__kernel_set(desc, values, "XR", (int32_t)of_x);
   if (cpu) mica__kernel_set(desc, values, "WR", (int32_t)of_w);
-  const char *prelude = mica__activation_prelude((mica_activation)attrs->activation, MICA_F32);
+  const char *prelude = mica__activation_prelude(r->activation, MICA_F32);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, prelude, &kernel));
-  const int64_t span = span_of(exec, &s, walks);
+  const int64_t span = span_of(exec, r->n, walks);
   mica__launch launch = mica__launch_of(kernel);
-  mica__launch_tensor(&launch, exec->inputs[X]);
-  mica__launch_tensor(&launch, exec->inputs[W]);
+  mica__launch_tensor(&launch, r->x);
+  mica__launch_tensor(&launch, r->w);
   mica__launch_tensor(&launch, exec->output);
-  mica__launch_size(&launch, s.m);
-  mica__launch_size(&launch, s.n);
-  mica__launch_size(&launch, s.k / mica_block_elements((mica_block)attrs->block));
-  mica__launch_size(&launch, span);
-  push_epilogue(exec, attrs, &launch);
+  const int64_t numbers[] = {r->m, r->n, r->k / mica_block_elements(r->block), span};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(&launch, numbers[i]);
+  mica__launch_optional(&launch, r->bias);
+  mica__launch_int(&launch, r->bias != NULL);
+  mica__launch_optional(&launch, r->addend);
+  mica__launch_int(&launch, r->addend != NULL);
+  mica__launch_float(&launch, mica__activation_argument(r->activation, r->argument));
+  if (r->up) mica__launch_tensor(&launch, r->up);
   if (cpu) {
-    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(s.n, span), walks, 1}, (size_t[]){1, 1, 1});
+    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(r->n, span), walks, 1}, (size_t[]){1, 1, 1});
   } else {
     const int64_t lanes = mica__kernel_value(desc, values, "LANES"), high = mica__kernel_value(desc, values, "ROWS");
-    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(s.n, high) * lanes, walks * high, 1},
+    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(r->n, high) * lanes, walks * high, 1},
                         (size_t[]){(size_t)lanes, (size_t)high, 1});
   }
-  mica__launch_cost(&launch, 2 * (double)s.m * (double)s.n * (double)s.k, (double)mica_tensor_bytes(exec->inputs[W]));
+  const double matrices = r->up ? 2 : 1;
+  mica__launch_cost(&launch, matrices * 2 * (double)r->m * (double)r->n * (double)r->k,
+                    matrices * (double)mica_tensor_bytes(r->w));
   return mica__queue_submit(exec->queue, &launch);
+}
+
+static mica_status launch_rows(const mica__exec *exec, const sizes *s) {
+  const mica__block_product_attrs *attrs = exec->attrs;
+  const mica__block_rows rows = {.block = (mica_block)attrs->block,
+                                 .m = s->m,
+                                 .n = s->n,
+                                 .k = s->k,
+                                 .x = exec->inputs[X],
+                                 .w = exec->inputs[W],
+                                 .bias = attrs->bias ? exec->inputs[attrs->bias] : NULL,
+                                 .addend = attrs->addend ? exec->inputs[attrs->addend] : NULL,
+                                 .activation = (mica_activation)attrs->activation,
+                                 .argument = (float)attrs->activation_argument};
+  return mica__block_rows_launch(exec, &rows);
 }
 
 static mica_status launch_product(const mica__exec *exec) {
   const mica__block_product_attrs *attrs = exec->attrs;
   const sizes s = sizes_of(attrs, mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[W]));
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  return attrs->by_k || s.m > MOST_ROWS ? launch_matrix(exec, &s) : launch_rows(exec, &s);
+  return attrs->by_k || s.m > MICA__BLOCK_MOST_ROWS ? launch_matrix(exec, &s) : launch_rows(exec, &s);
 }
 
 /* --- the check --- */
@@ -238,23 +245,41 @@ static mica_status check_product(mica__check *check) {
 
 /* --- in graphs --- */
 
-static bool match_product(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
-  const mica_graph *graph = match->graph;
-  mica__block_product_attrs *attrs = attributes;
+static bool is_swap(const mica_graph *graph, int32_t id) {
+  const mica__transpose_attrs *axes = mica__graph_node(graph, id)->attrs;
+  return axes->axes[0] == 1 && axes->axes[1] == 0;
+}
+
+/* A matmul of f32 with blocks, transposed or not. */
+static bool find_product(const mica_graph *graph, int32_t id, bool *by_k, int32_t *x, int32_t *w, int32_t *type) {
   int32_t in[4], of[4], blocks[4];
-  if (!mica__pattern_op(graph, root, &mica__op_matmul, in)) return false;
-  attrs->by_k = !mica__pattern_op(graph, in[1], &mica__op_transpose, of);
-  if (attrs->by_k) of[0] = in[1];
+  if (!mica__pattern_op(graph, id, &mica__op_matmul, in)) return false;
+  *by_k = !mica__pattern_op(graph, in[1], &mica__op_transpose, of);
+  if (*by_k) of[0] = in[1];
   if (!mica__pattern_op(graph, of[0], &mica__op_unblock, blocks)) return false;
-  const mica_shape x = mica__graph_node(graph, in[0])->type.shape, w = mica__graph_node(graph, of[0])->type.shape;
-  if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || x.dim[x.rank - 1] < 1 ||
-      mica__graph_node(graph, of[0])->type.dtype != MICA_F32)
-    return false;
-  const mica__transpose_attrs *axes = attrs->by_k ? NULL : mica__graph_node(graph, in[1])->attrs;
-  if (axes && (axes->axes[0] != 1 || axes->axes[1] != 0)) return false;
-  attrs->block = ((const mica__unblock_attrs *)mica__graph_node(graph, of[0])->attrs)->block;
-  inputs[X] = in[0];
-  inputs[W] = blocks[0];
+  const mica__node *numbers = mica__graph_node(graph, of[0]);
+  const mica_shape shape = mica__graph_node(graph, in[0])->type.shape;
+  if (shape.rank < 2 || numbers->type.shape.rank != 2 || numbers->type.dtype != MICA_F32) return false;
+  if (!mica__shape_is_known(shape) || shape.dim[shape.rank - 1] < 1) return false;
+  if (!*by_k && !is_swap(graph, mica__pattern_behind(graph, in[1]))) return false;
+  *type = (int32_t)((const mica__unblock_attrs *)numbers->attrs)->block;
+  *x = in[0];
+  *w = blocks[0];
+  return true;
+}
+
+bool mica__block_product_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *blocks, int32_t *type) {
+  bool by_k = false;
+  return find_product(graph, id, &by_k, x, blocks, type) && !by_k;
+}
+
+static bool match_product(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
+  mica__block_product_attrs *attrs = attributes;
+  int32_t type = 0;
+  bool by_k = false;
+  if (!find_product(match->graph, root, &by_k, &inputs[X], &inputs[W], &type)) return false;
+  attrs->block = type;
+  attrs->by_k = by_k;
   *count = OPERANDS;
   return true;
 }
@@ -280,9 +305,9 @@ static double flops(const mica__node *node, const mica__type *inputs) {
   return 2 * (double)s.m * (double)s.n * (double)s.k;
 }
 
-static const mica__kernel_desc *const kernels[] = {&cpu_kernel, &gpu_kernel, NULL};
+const mica__kernel_desc *const mica__block_rows_kernels[] = {&cpu_kernel, &gpu_kernel, NULL};
 const mica__op mica__op_block_product = {.name = "block_product",
-                                         .kernels = kernels,
+                                         .kernels = mica__block_rows_kernels,
                                          .check = check_product,
                                          .kind = MICA__OP_LAUNCH,
                                          .min_inputs = OPERANDS,

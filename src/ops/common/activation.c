@@ -45,6 +45,12 @@ bool mica__activation_of(const mica__node *node, mica_activation *activation, do
   return node->type.dtype != MICA_F64 || !rounded;
 }
 
+const mica__op *mica__activation_op(mica_activation activation) {
+  for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+    if (plain[i].activation == activation && !plain[i].op->attrs) return plain[i].op;
+  return NULL;
+}
+
 #define ACTIVATION_NAME(name, text) text,
 const char *const mica__activation_names[] = {MICA_ACTIVATION_LIST(ACTIVATION_NAME)};
 #undef ACTIVATION_NAME

@@ -9,6 +9,9 @@
 /* True if a pointwise node is an activation; then gives which, and its argument. */
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument);
 
+/* The op of an activation without an argument; NULL for others. */
+const mica__op *mica__activation_op(mica_activation activation);
+
 /* The names of all mica_activation, for tables of attributes. */
 extern const char *const mica__activation_names[];
 
