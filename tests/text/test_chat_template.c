@@ -178,6 +178,16 @@ static const struct {
     {NESTED "{{ ns.x|string|length }}", MICA_E_FORMAT, "more than 16 MiB"},
     {NESTED "{{ '%r' % (ns.x,) }}", MICA_E_FORMAT, "more than 16 MiB"},
     {NESTED "{{ ns.x|tojson }}", MICA_E_FORMAT, "more than 16 MiB"},
+    /* Work inside of one step: two such lists that are compared, and texts that nearly occur in others. */
+    {NESTED "{% set a = ns.x %}" NESTED "{{ a == ns.x }}", MICA_E_FORMAT, "more than 1000000 steps"},
+    {NESTED "{% set a = ns.x %}" NESTED "{% if a in [ns.x] %}{% endif %}", MICA_E_FORMAT, "more than 1000000 steps"},
+    {NESTED "{% set a = ns.x %}" NESTED "{{ a < ns.x }}", MICA_E_FORMAT, "more than 1000000 steps"},
+    {"{% set x = 'a' * 8000000 %}{{ x.find('a' * 4000000 + 'b') }}", MICA_E_FORMAT, "more than 1000000 steps"},
+    {"{% set x = 'a' * 8000000 %}{{ x.rfind('a' * 4000000 + 'b') }}", MICA_E_FORMAT, "more than 1000000 steps"},
+    {"{% set x = 'a' * 8000000 %}{{ ('a' * 4000000 + 'b') in x }}", MICA_E_FORMAT, "more than 1000000 steps"},
+    {"{% set x = 'a' * 8000000 %}{{ x.strip('b' * 4000000 + 'a')|length }}", MICA_E_FORMAT, "more than 1000000 steps"},
+    {"{% set x = 'a' * 8000000 %}{% set d = {x: 1} %}{% for i in range(100000) %}{% if d[x] %}{% endif %}{% endfor %}",
+     MICA_E_FORMAT, "more than 1000000 steps"},
     {"{% set x = 'a' * 9000000 %}{{ ('%s%s%s' % (x, x, x))|length }}", MICA_E_FORMAT, "more than 16 MiB"},
     {"{% set x = 'a\\n' * 8000000 %}{{ x|indent|length }}", MICA_E_FORMAT, "more than 16 MiB"},
 };

@@ -16,7 +16,7 @@ static mica_status admits(mica__grammar_schema *s, const mica__object *schema, c
 static bool equal_members(const mica__object *a, const mica__object *b) {
   if (a->as.dict->count != b->as.dict->count) return false;
   for (size_t i = 0; i < a->as.dict->count; i++) {
-    const mica__object *other = mica__dict_find(b->as.dict, &a->as.dict->keys[i]);
+    const mica__object *other = mica__dict_find(NULL, b->as.dict, &a->as.dict->keys[i]);
     if (!other || !mica__schema_equal(&a->as.dict->values[i], other)) return false;
   }
   return true;
@@ -25,12 +25,12 @@ static bool equal_members(const mica__object *a, const mica__object *b) {
 bool mica__schema_equal(const mica__object *a, const mica__object *b) {
   const unsigned x = mica__type_of(a), y = mica__type_of(b);
   if (x & MICA__TYPE_NUMBER && y & MICA__TYPE_NUMBER) {
-    if (a->kind != MICA__OBJECT_FLOAT && b->kind != MICA__OBJECT_FLOAT) return mica__object_equal(a, b);
+    if (a->kind != MICA__OBJECT_FLOAT && b->kind != MICA__OBJECT_FLOAT) return mica__object_equal(NULL, a, b);
     return mica__object_as_double(a) == mica__object_as_double(b);
   }
   if (x != y) return false;
   if (x == MICA__TYPE_OBJECT) return equal_members(a, b);
-  if (x != MICA__TYPE_LIST) return x == MICA__TYPE_NULL || mica__object_equal(a, b);
+  if (x != MICA__TYPE_LIST) return x == MICA__TYPE_NULL || mica__object_equal(NULL, a, b);
   if (a->count != b->count) return false;
   for (size_t i = 0; i < a->count; i++)
     if (!mica__schema_equal(&a->as.items[i], &b->as.items[i])) return false;
@@ -135,7 +135,7 @@ static mica_status admits_member(mica__grammar_schema *s, const mica__object *sc
   const mica__object *names = mica__schema_get(schema, "propertyNames"), *found = NULL;
   bool any = false;
   if (names) MICA_TRY(admits(s, names, name, depth + 1, ok));
-  if (own && (found = mica__dict_find(own->as.dict, name))) {
+  if (own && (found = mica__dict_find(NULL, own->as.dict, name))) {
     any = true;
     if (*ok) MICA_TRY(admits(s, found, value, depth + 1, ok));
   }
@@ -164,7 +164,7 @@ static mica_status admits_object(mica__grammar_schema *s, const mica__object *sc
       count > mica__schema_count(schema, "maxProperties", MICA__MOST_COUNT))
     *ok = false;
   for (size_t i = 0; required && i < required->count && *ok; i++)
-    *ok = mica__dict_find(members, &required->as.items[i]) != NULL;
+    *ok = mica__dict_find(NULL, members, &required->as.items[i]) != NULL;
   for (size_t i = 0; i < members->count && *ok; i++)
     MICA_TRY(admits_member(s, schema, &members->keys[i], &members->values[i], depth, ok));
   return MICA_OK;

@@ -239,7 +239,7 @@ static const mica__object *child(const mica__object *v, const char *name, size_t
 static const mica__object *find_anchor(const mica__object *v, const mica__object *name) {
   const mica__object *found = NULL;
   const mica__object *anchor = mica__schema_get(v, "$anchor");
-  if (anchor && mica__object_equal(anchor, name)) return v;
+  if (anchor && mica__object_equal(NULL, anchor, name)) return v;
   if (v->kind == MICA__OBJECT_LIST)
     for (size_t i = 0; i < v->count && !found; i++) found = find_anchor(&v->as.items[i], name);
   if (v->kind == MICA__OBJECT_DICT)
@@ -266,7 +266,7 @@ mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__obje
   const size_t bytes = reference->count;
   const mica__object *id = mica__schema_get(&s->document, "$id");
   if (bytes == 0 || text[0] != '#') {
-    if (!id || !mica__object_equal(id, reference))
+    if (!id || !mica__object_equal(NULL, id, reference))
       return mica__schema_fail(s, schema, "$ref", MICA_E_UNSUPPORTED,
                                "\"%.*s\" is outside of the schema; only references that begin with # are followed",
                                mica__text_shown(bytes), text);

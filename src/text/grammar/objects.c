@@ -30,7 +30,7 @@ typedef struct facts {
 /* --- members --- */
 
 static mica_status add_member(mica__grammar_schema *s, facts *f, const mica__object *name, bool required) {
-  const mica__object *index = mica__dict_find(f->known, name);
+  const mica__object *index = mica__dict_find(NULL, f->known, name);
   MICA_TRY(mica__schema_work(s, 1));
   if (index) {
     if (required) f->members[index->as.integer].required = true;
@@ -54,7 +54,7 @@ static mica_status in_patterns(const facts *f, const mica__object *part, const m
 
 static const mica__object *pattern_schema(const facts *f, size_t k) {
   const mica__object *map = mica__schema_get(f->pattern_parts[k], "patternProperties");
-  return mica__dict_find(map->as.dict, &f->pattern_texts[k]);
+  return mica__dict_find(NULL, map->as.dict, &f->pattern_texts[k]);
 }
 
 /* The rule of a key's values: all that the parts say of it. */
@@ -64,7 +64,7 @@ static mica_status member_rule(mica__grammar_schema *s, const facts *f, const mi
   for (size_t i = 0; i < f->parts->count; i++) {
     const mica__object *part = f->parts->at[i], *map = mica__schema_get(part, "properties");
     const mica__object *other = mica__schema_get(part, "additionalProperties");
-    const mica__object *own = map ? mica__dict_find(map->as.dict, name) : NULL;
+    const mica__object *own = map ? mica__dict_find(NULL, map->as.dict, name) : NULL;
     bool found[MOST_PATTERNS], any = own != NULL;
     if (own) schemas[count++] = own;
     MICA_TRY(in_patterns(f, part, name, found));

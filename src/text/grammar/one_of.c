@@ -52,7 +52,7 @@ static size_t member_schemas(const mica__parts *parts, const mica__object *name,
   size_t count = 0;
   for (size_t i = 0; i < parts->count; i++) {
     const mica__object *map = mica__schema_get(parts->at[i], "properties");
-    const mica__object *own = map ? mica__dict_find(map->as.dict, name) : NULL;
+    const mica__object *own = map ? mica__dict_find(NULL, map->as.dict, name) : NULL;
     const mica__object *other = mica__schema_get(parts->at[i], "additionalProperties");
     if (own)
       schemas[count++] = own;

@@ -56,13 +56,13 @@ static mica_status compare(mica__render *run, mica__operator op, const mica__obj
                            bool *holds) {
   int order = 0;
   switch (op) {
-  case MICA__OPERATOR_EQUAL: return *holds = mica__object_equal(a, b), MICA_OK;
-  case MICA__OPERATOR_UNEQUAL: return *holds = !mica__object_equal(a, b), MICA_OK;
+  case MICA__OPERATOR_EQUAL: return *holds = mica__object_equal(&run->arena, a, b), MICA_OK;
+  case MICA__OPERATOR_UNEQUAL: return *holds = !mica__object_equal(&run->arena, a, b), MICA_OK;
   case MICA__OPERATOR_IN: return mica__render_contains(run, b, a, holds);
   case MICA__OPERATOR_NOT_IN: MICA_TRY(mica__render_contains(run, b, a, holds)); return *holds = !*holds, MICA_OK;
   default: break;
   }
-  MICA_TRY(mica__object_compare(a, b, &order));
+  MICA_TRY(mica__object_compare(&run->arena, a, b, &order));
   *holds = op == MICA__OPERATOR_BELOW     ? order < 0
            : op == MICA__OPERATOR_AT_MOST ? order <= 0
            : op == MICA__OPERATOR_ABOVE   ? order > 0

@@ -40,7 +40,7 @@ mica_status mica__filter_trim(ARGUMENTS) {
   const mica__object *set = call->bound[0] && call->bound[0]->kind != MICA__OBJECT_NONE ? call->bound[0] : NULL;
   MICA_TRY(mica__render_text(run, self, &text));
   if (set) MICA_TRY(mica__argument_text(set, "what trim removes", &chars));
-  *result = mica__strip(&text, set, true, true);
+  *result = mica__strip(&run->arena, &text, set, true, true);
   return MICA_OK;
 }
 
@@ -87,7 +87,7 @@ mica_status mica__replace_text(mica__render *run, const mica__object *text, cons
   mica__text made = {0};
   size_t from = 0, search = 0;
   for (int64_t done = 0; most < 0 || done < most; done++) {
-    const size_t at = mica__find_text(text->as.text, text->count, search, old->as.text, old->count);
+    const size_t at = mica__find_text(&run->arena, text->as.text, text->count, search, old->as.text, old->count);
     if (at == SIZE_MAX) break;
     mica__text_add_bytes(&made, text->as.text + from, at - from);
     mica__text_add_bytes(&made, by->as.text, by->count);
@@ -239,7 +239,7 @@ mica_status mica__filter_truncate(ARGUMENTS) {
 static bool read_number(const mica__object *text, int base, bool whole, mica__object *result) {
   char digits[80], *end = NULL;
   size_t used = 0;
-  const mica__object s = mica__strip(text, NULL, true, true);
+  const mica__object s = mica__strip(NULL, text, NULL, true, true);
   for (size_t i = 0; i < s.count && used + 1 < sizeof digits; i++)
     if (s.as.text[i] != '_') digits[used++] = s.as.text[i];
   digits[used] = '\0';
@@ -293,7 +293,7 @@ mica_status mica__filter_absolute(ARGUMENTS) {
   if (self->kind == MICA__OBJECT_FLOAT) return *result = mica__object_float(fabs(self->as.number)), MICA_OK;
   int order = 0;
   if (!mica__object_is_number(self)) return mica__render_operate(run, MICA__OPERATOR_SUBTRACT, &zero, self, result);
-  MICA_TRY(mica__object_compare(self, &zero, &order));
+  MICA_TRY(mica__object_compare(&run->arena, self, &zero, &order));
   return mica__render_operate(run, order < 0 ? MICA__OPERATOR_SUBTRACT : MICA__OPERATOR_ADD, &zero, self, result);
 }
 

@@ -191,7 +191,8 @@ static mica_status merge(mica__render *run, mica__object *const from[2], mica__o
   for (size_t k = begin; k < end; k++) {
     int order = 0;
     MICA_TRY(mica__render_step(run, 0));
-    if (left < middle && right < end) MICA_TRY(mica__object_compare(&from[1][left], &from[1][right], &order));
+    if (left < middle && right < end)
+      MICA_TRY(mica__object_compare(&run->arena, &from[1][left], &from[1][right], &order));
     const bool takes_left = right >= end || (left < middle && (reverse ? order >= 0 : order <= 0));
     const size_t i = takes_left ? left++ : right++;
     to[0][k] = from[0][i];
@@ -245,7 +246,7 @@ static mica_status extreme(mica__render *run, const mica__object *self, const mi
   MICA_TRY(keys_of(run, items, count, call->bound[1], mica__argument_is_true(call->bound[0]), &keys));
   for (size_t i = 1; i < count; i++) {
     int order = 0;
-    MICA_TRY(mica__object_compare(&keys[i], &keys[best], &order));
+    MICA_TRY(mica__object_compare(&run->arena, &keys[i], &keys[best], &order));
     if (largest ? order > 0 : order < 0) best = i;
   }
   return *result = items[best], MICA_OK;
@@ -263,7 +264,7 @@ mica_status mica__filter_unique(ARGUMENTS) {
   MICA_TRY(keys_of(run, items, count, call->bound[1], mica__argument_is_true(call->bound[0]), &keys));
   MICA_TRY(mica__dict_create(&run->arena, &seen));
   for (size_t i = 0; i < count; i++) {
-    if (mica__dict_find(seen, &keys[i])) continue;
+    if (mica__dict_find(&run->arena, seen, &keys[i])) continue;
     MICA_TRY(mica__dict_set(&run->arena, seen, &keys[i], &none));
     items[kept++] = items[i];
   }
@@ -283,7 +284,7 @@ mica_status mica__filter_groupby(ARGUMENTS) {
   MICA_TRY(take(run, count, &groups));
   for (size_t i = 0, end; i < count; i = end) {
     mica__object first;
-    for (end = i + 1; end < count && mica__object_equal(&keys[i], &keys[end]);) end++;
+    for (end = i + 1; end < count && mica__object_equal(&run->arena, &keys[i], &keys[end]);) end++;
     const mica__object members = mica__object_list(items + i, end - i);
     MICA_TRY(key_of(run, &items[i], call->bound[0], true, &first));
     if (first.kind == MICA__OBJECT_UNDEFINED) first = keys[i];

@@ -10,17 +10,17 @@ static mica_status keep_bool(bool truth, mica__object *result) { return *result 
 
 /* --- the ends of texts --- */
 
-static mica_status strip(const mica__object *self, const mica__arguments *call, bool left, bool right,
-                         mica__object *result) {
+static mica_status strip(mica__render *run, const mica__object *self, const mica__arguments *call, bool left,
+                         bool right, mica__object *result) {
   const mica__object *set = call->bound[0] && call->bound[0]->kind != MICA__OBJECT_NONE ? call->bound[0] : NULL;
   mica__object chars;
   if (set) MICA_TRY(mica__argument_text(set, "what strip removes", &chars));
-  return *result = mica__strip(self, set, left, right), MICA_OK;
+  return *result = mica__strip(&run->arena, self, set, left, right), MICA_OK;
 }
 
-mica_status mica__method_strip(ARGUMENTS) { return (void)run, strip(self, call, true, true, result); }
-mica_status mica__method_lstrip(ARGUMENTS) { return (void)run, strip(self, call, true, false, result); }
-mica_status mica__method_rstrip(ARGUMENTS) { return (void)run, strip(self, call, false, true, result); }
+mica_status mica__method_strip(ARGUMENTS) { return strip(run, self, call, true, true, result); }
+mica_status mica__method_lstrip(ARGUMENTS) { return strip(run, self, call, true, false, result); }
+mica_status mica__method_rstrip(ARGUMENTS) { return strip(run, self, call, false, true, result); }
 
 static bool has_end(const mica__object *text, const mica__object *part, bool end) {
   if (part->count > text->count) return false;
@@ -89,20 +89,20 @@ static mica_status add_part(parts *p, const char *text, size_t bytes) {
 
 /* Words between blanks; what is behind `most` splits is one word. */
 static mica_status split_blanks(parts *p, const mica__object *self, int64_t most) {
-  mica__object rest = mica__strip(self, NULL, true, false);
+  mica__object rest = mica__strip(&p->run->arena, self, NULL, true, false);
   while (rest.count > 0) {
     size_t bytes = 0, n = 1;
     if (most >= 0 && (int64_t)p->count >= most) return add_part(p, rest.as.text, rest.count);
     while (bytes < rest.count && !mica__is_blank(mica__utf8_at(rest.as.text + bytes, &n))) bytes += n;
     MICA_TRY(add_part(p, rest.as.text, bytes));
     const mica__object behind = mica__object_text(rest.as.text + bytes, rest.count - bytes);
-    rest = mica__strip(&behind, NULL, true, false);
+    rest = mica__strip(&p->run->arena, &behind, NULL, true, false);
   }
   return MICA_OK;
 }
 
 static mica_status rsplit_blanks(parts *p, const mica__object *self, int64_t most) {
-  mica__object rest = mica__strip(self, NULL, false, true);
+  mica__object rest = mica__strip(&p->run->arena, self, NULL, false, true);
   while (rest.count > 0) {
     size_t begin = rest.count, n;
     if (most >= 0 && (int64_t)p->count >= most) return add_part(p, rest.as.text, rest.count);
@@ -113,23 +113,28 @@ static mica_status rsplit_blanks(parts *p, const mica__object *self, int64_t mos
     }
     MICA_TRY(add_part(p, rest.as.text + begin, rest.count - begin));
     rest.count = begin;
-    rest = mica__strip(&rest, NULL, false, true);
+    rest = mica__strip(&p->run->arena, &rest, NULL, false, true);
   }
   return MICA_OK;
 }
 
 /* The last byte before `end` at which a part begins; SIZE_MAX: none. */
-static size_t find_last(const char *text, size_t end, const mica__object *part) {
+static size_t find_last(mica__arena *work, const char *text, size_t end, const mica__object *part) {
   if (part->count > end) return SIZE_MAX;
-  for (size_t at = end - part->count + 1; at-- > 0;)
-    if (part->count == 0 || !memcmp(text + at, part->as.text, part->count)) return at;
+  for (size_t at = end - part->count + 1; at-- > 0;) {
+    size_t same = 0;
+    while (same < part->count && text[at + same] == part->as.text[same]) same++;
+    if (same == part->count) return at;
+    if (!mica__arena_work(work, same)) break;
+  }
   return SIZE_MAX;
 }
 
 static mica_status split_at(parts *p, const mica__object *self, const mica__object *between, int64_t most) {
   size_t from = 0;
   while (most < 0 || (int64_t)p->count < most) {
-    const size_t at = mica__find_text(self->as.text, self->count, from, between->as.text, between->count);
+    const size_t at =
+        mica__find_text(&p->run->arena, self->as.text, self->count, from, between->as.text, between->count);
     if (at == SIZE_MAX) break;
     MICA_TRY(add_part(p, self->as.text + from, at - from));
     from = at + between->count;
@@ -140,7 +145,7 @@ static mica_status split_at(parts *p, const mica__object *self, const mica__obje
 static mica_status rsplit_at(parts *p, const mica__object *self, const mica__object *between, int64_t most) {
   size_t end = self->count;
   while (most < 0 || (int64_t)p->count < most) {
-    const size_t at = find_last(self->as.text, end, between);
+    const size_t at = find_last(&p->run->arena, self->as.text, end, between);
     if (at == SIZE_MAX) break;
     MICA_TRY(add_part(p, self->as.text + at + between->count, end - at - between->count));
     end = at;
@@ -188,8 +193,8 @@ static mica_status cut_in_three(mica__render *run, const mica__object *self, con
   parts p = {.run = run};
   MICA_TRY(mica__argument_text(call->bound[0], "what parts a text", &between));
   if (between.count == 0) return mica__fail(MICA_E_FORMAT, "an empty text parts nothing");
-  const size_t at = right ? find_last(self->as.text, self->count, &between)
-                          : mica__find_text(self->as.text, self->count, 0, between.as.text, between.count);
+  const size_t at = right ? find_last(&run->arena, self->as.text, self->count, &between)
+                          : mica__find_text(&run->arena, self->as.text, self->count, 0, between.as.text, between.count);
   const bool found = at != SIZE_MAX;
   const size_t behind = found ? at + between.count : 0;
   /* A text that is not parted is the first part, or the last one from the right. */
@@ -206,7 +211,8 @@ mica_status mica__method_rpartition(ARGUMENTS) { return cut_in_three(run, self, 
 /* --- looking for texts --- */
 
 /* The character at which a part begins; -1: nowhere. */
-static mica_status find(const mica__object *self, const mica__arguments *call, bool right, mica__object *result) {
+static mica_status find(mica__render *run, const mica__object *self, const mica__arguments *call, bool right,
+                        mica__object *result) {
   mica__object part;
   int64_t start, end, length = (int64_t)mica__characters(self->as.text, self->count);
   MICA_TRY(mica__argument_text(call->bound[0], "what is looked for", &part));
@@ -218,8 +224,8 @@ static mica_status find(const mica__object *self, const mica__arguments *call, b
   if (start > length || start > end) return MICA_OK;
   const size_t from = mica__character_at(self->as.text, self->count, (size_t)start);
   const size_t to = mica__character_at(self->as.text, self->count, (size_t)end);
-  const size_t at =
-      right ? find_last(self->as.text, to, &part) : mica__find_text(self->as.text, to, from, part.as.text, part.count);
+  const size_t at = right ? find_last(&run->arena, self->as.text, to, &part)
+                          : mica__find_text(&run->arena, self->as.text, to, from, part.as.text, part.count);
   if (at != SIZE_MAX && at >= from) result->as.integer = (int64_t)mica__characters(self->as.text, at);
   return MICA_OK;
 }
@@ -228,27 +234,24 @@ static mica_status must_find(mica__object *result) {
   return result->as.integer >= 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "substring not found");
 }
 
-mica_status mica__method_find(ARGUMENTS) { return (void)run, find(self, call, false, result); }
-mica_status mica__method_rfind(ARGUMENTS) { return (void)run, find(self, call, true, result); }
+mica_status mica__method_find(ARGUMENTS) { return find(run, self, call, false, result); }
+mica_status mica__method_rfind(ARGUMENTS) { return find(run, self, call, true, result); }
 mica_status mica__method_find_or_fail(ARGUMENTS) {
-  (void)run;
-  MICA_TRY(find(self, call, false, result));
+  MICA_TRY(find(run, self, call, false, result));
   return must_find(result);
 }
 mica_status mica__method_rfind_or_fail(ARGUMENTS) {
-  (void)run;
-  MICA_TRY(find(self, call, true, result));
+  MICA_TRY(find(run, self, call, true, result));
   return must_find(result);
 }
 
 mica_status mica__method_count_text(ARGUMENTS) {
   mica__object part;
   int64_t count = 0;
-  (void)run;
   MICA_TRY(mica__argument_text(call->bound[0], "what is counted", &part));
   if (part.count == 0) count = (int64_t)mica__characters(self->as.text, self->count) + 1;
   for (size_t from = 0; part.count > 0; count++) {
-    const size_t at = mica__find_text(self->as.text, self->count, from, part.as.text, part.count);
+    const size_t at = mica__find_text(&run->arena, self->as.text, self->count, from, part.as.text, part.count);
     if (at == SIZE_MAX) break;
     from = at + part.count;
   }
@@ -337,7 +340,8 @@ static mica_status is_of_case(mica__render *run, const mica__object *self, bool 
   mica__object same, other;
   MICA_TRY(mica__lower_text(run, self, upper, &same));
   MICA_TRY(mica__lower_text(run, self, !upper, &other));
-  return keep_bool(mica__object_equal(self, &same) && !mica__object_equal(self, &other), result);
+  return keep_bool(mica__object_equal(&run->arena, self, &same) && !mica__object_equal(&run->arena, self, &other),
+                   result);
 }
 
 mica_status mica__method_islower(ARGUMENTS) { return (void)call, is_of_case(run, self, false, result); }
@@ -349,7 +353,7 @@ mica_status mica__method_count_items(ARGUMENTS) {
   int64_t count = 0;
   if (!call->bound[0]) return mica__fail(MICA_E_FORMAT, "count needs an item");
   MICA_TRY(mica__render_step(run, self->count * sizeof *self));
-  for (size_t i = 0; i < self->count; i++) count += mica__object_equal(&self->as.items[i], call->bound[0]);
+  for (size_t i = 0; i < self->count; i++) count += mica__object_equal(&run->arena, &self->as.items[i], call->bound[0]);
   return *result = mica__object_integer(count), MICA_OK;
 }
 
@@ -357,7 +361,7 @@ mica_status mica__method_index_of(ARGUMENTS) {
   if (!call->bound[0]) return mica__fail(MICA_E_FORMAT, "index needs an item");
   MICA_TRY(mica__render_step(run, self->count * sizeof *self));
   for (size_t i = 0; i < self->count; i++)
-    if (mica__object_equal(&self->as.items[i], call->bound[0]))
+    if (mica__object_equal(&run->arena, &self->as.items[i], call->bound[0]))
       return *result = mica__object_integer((int64_t)i), MICA_OK;
   return mica__fail(MICA_E_FORMAT, "the item is not in the list");
 }
@@ -368,7 +372,7 @@ mica_status mica__method_copy(ARGUMENTS) { return (void)run, (void)call, *result
 mica_status mica__method_get(ARGUMENTS) {
   (void)run;
   if (!call->bound[0]) return mica__fail(MICA_E_FORMAT, "get needs a key");
-  const mica__object *found = mica__dict_find(self->as.dict, call->bound[0]);
+  const mica__object *found = mica__dict_find(&run->arena, self->as.dict, call->bound[0]);
   *result = found ? *found : call->bound[1] ? *call->bound[1] : mica__object_none();
   return MICA_OK;
 }
@@ -396,6 +400,6 @@ mica_status mica__method_changed(ARGUMENTS) {
   (void)run;
   const mica__loop *loop = self->as.other;
   const mica__object now = {.kind = MICA__OBJECT_TUPLE, .as.items = call->items, .count = call->count};
-  *result = mica__object_bool(!mica__object_equal(loop->changed, &now));
+  *result = mica__object_bool(!mica__object_equal(&run->arena, loop->changed, &now));
   return *loop->changed = now, MICA_OK;
 }

@@ -131,9 +131,10 @@ mica_status mica__render_contains(mica__render *run, const mica__object *contain
                  ? mica__render_undefined(item)
                  : mica__fail(MICA_E_FORMAT, "a text cannot contain a %s", mica__object_type(item));
     MICA_TRY(mica__render_step(run, container->count));
-    *contains = mica__find_text(container->as.text, container->count, 0, item->as.text, item->count) != SIZE_MAX;
+    *contains =
+        mica__find_text(&run->arena, container->as.text, container->count, 0, item->as.text, item->count) != SIZE_MAX;
     return MICA_OK;
-  case MICA__OBJECT_DICT: *contains = mica__dict_find(container->as.dict, item) != NULL; return MICA_OK;
+  case MICA__OBJECT_DICT: *contains = mica__dict_find(&run->arena, container->as.dict, item) != NULL; return MICA_OK;
   case MICA__OBJECT_UNDEFINED: return MICA_OK;
   default: break;
   }
@@ -141,7 +142,7 @@ mica_status mica__render_contains(mica__render *run, const mica__object *contain
   size_t count = 0;
   MICA_TRY(mica__render_items(run, container, &items, &count));
   MICA_TRY(mica__render_step(run, count * sizeof *items));
-  for (size_t i = 0; i < count && !*contains; i++) *contains = mica__object_equal(&items[i], item);
+  for (size_t i = 0; i < count && !*contains; i++) *contains = mica__object_equal(&run->arena, &items[i], item);
   return MICA_OK;
 }
 
@@ -206,7 +207,7 @@ mica_status mica__render_item(mica__render *run, const mica__object *of, const m
   int64_t n;
   if (of->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(of);
   if (of->kind == MICA__OBJECT_DICT) {
-    const mica__object *member = mica__dict_find(of->as.dict, index);
+    const mica__object *member = mica__dict_find(&run->arena, of->as.dict, index);
     if (member) return *value = *member, MICA_OK;
   }
   if ((mica__object_is_list(of) || of->kind == MICA__OBJECT_TEXT) && mica__object_as_integer(index, &n)) {

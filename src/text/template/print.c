@@ -161,7 +161,7 @@ static mica_status write_key(mica__text *out, const mica__object *key, const mic
 static int order_of_keys(const void *a, const void *b) {
   const mica__object *const *x = a, *const *y = b;
   int order = 0;
-  if (mica__object_compare(*x, *y, &order) != MICA_OK) return 0;
+  if (mica__object_compare(NULL, *x, *y, &order) != MICA_OK) return 0;
   return order ? order : *x < *y ? -1 : *x > *y;
 }
 
@@ -173,7 +173,7 @@ static mica_status sorted_keys(const mica__dict *dict, const mica__object ***sor
   mica_status status = MICA_OK;
   for (size_t i = 1; i < dict->count && status == MICA_OK; i++) {
     int order;
-    status = mica__object_compare(keys[0], keys[i], &order);
+    status = mica__object_compare(NULL, keys[0], keys[i], &order);
   }
   if (status == MICA_OK && dict->count) qsort(keys, dict->count, sizeof(*keys), order_of_keys);
   if (status == MICA_OK)

@@ -7,7 +7,8 @@
 #include <string.h>
 
 mica_status mica__render_step(mica__render *run, size_t bytes) {
-  const uint64_t steps = 1 + (uint64_t)bytes / 256;
+  const uint64_t steps = 1 + (uint64_t)bytes / 256 + run->arena.work / 256;
+  run->arena.work %= 256;
   run->steps += steps > MICA__MOST_TEMPLATE_STEPS ? MICA__MOST_TEMPLATE_STEPS : (int64_t)steps;
   if (run->steps <= MICA__MOST_TEMPLATE_STEPS) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "the template takes more than %d steps", MICA__MOST_TEMPLATE_STEPS);

@@ -5,7 +5,6 @@
 #include "text/template/native.h"
 #include "text/template/parse.h"
 
-#define MICA__MOST_TEMPLATE_STEPS 1000000
 #define MICA__MOST_RUN_DEPTH 500 /* expressions and statements inside of each other */
 
 typedef struct mica__binding {
@@ -121,9 +120,10 @@ size_t mica__characters(const char *text, size_t bytes);
 /* The byte at which character `index` begins; `bytes` past the end. */
 size_t mica__character_at(const char *text, size_t bytes, size_t index);
 bool mica__is_blank(uint32_t c);
-/* Without characters of `set` (NULL: blanks) at the beginning, the end. */
-mica__object mica__strip(const mica__object *text, const mica__object *set, bool left, bool right);
+/* Without characters of `set` (NULL: blanks) at the beginning, the end. This and the search count their work. */
+mica__object mica__strip(mica__arena *work, const mica__object *text, const mica__object *set, bool left, bool right);
 /* The first byte at which `part` begins from `from` on; SIZE_MAX: none. */
-size_t mica__find_text(const char *text, size_t bytes, size_t from, const char *part, size_t part_bytes);
+size_t mica__find_text(mica__arena *work, const char *text, size_t bytes, size_t from, const char *part,
+                       size_t part_bytes);
 
 #endif

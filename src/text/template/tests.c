@@ -39,9 +39,8 @@ static mica_status other_of(const mica__arguments *call, const mica__object **ot
 
 mica_status mica__test_equal(ARGUMENTS) {
   const mica__object *other;
-  (void)run;
   MICA_TRY(other_of(call, &other));
-  return *result = mica__object_bool(mica__object_equal(self, other)), MICA_OK;
+  return *result = mica__object_bool(mica__object_equal(&run->arena, self, other)), MICA_OK;
 }
 
 mica_status mica__test_unequal(ARGUMENTS) {
@@ -49,18 +48,17 @@ mica_status mica__test_unequal(ARGUMENTS) {
   return result->as.truth = !result->as.truth, MICA_OK;
 }
 
-static mica_status order_of(const mica__object *self, const mica__arguments *call, int *order) {
+static mica_status order_of(mica__render *run, const mica__object *self, const mica__arguments *call, int *order) {
   const mica__object *other;
   MICA_TRY(other_of(call, &other));
-  return mica__object_compare(self, other, order);
+  return mica__object_compare(&run->arena, self, other, order);
 }
 
 /* A test by the order of two values. */
 #define ORDER(name, holds)                                                                                             \
   mica_status mica__test_##name(ARGUMENTS) {                                                                           \
     int order = 0;                                                                                                     \
-    (void)run;                                                                                                         \
-    MICA_TRY(order_of(self, call, &order));                                                                            \
+    MICA_TRY(order_of(run, self, call, &order));                                                                       \
     return *result = mica__object_bool(order holds), MICA_OK;                                                          \
   }
 
@@ -93,7 +91,7 @@ static mica_status is_multiple(mica__render *run, const mica__object *self, cons
   mica__object rest;
   const mica__object wanted = mica__object_integer(remainder);
   MICA_TRY(mica__render_operate(run, MICA__OPERATOR_REMAINDER, self, of, &rest));
-  return *result = mica__object_bool(mica__object_equal(&rest, &wanted)), MICA_OK;
+  return *result = mica__object_bool(mica__object_equal(&run->arena, &rest, &wanted)), MICA_OK;
 }
 
 mica_status mica__test_divisible(ARGUMENTS) {

@@ -76,20 +76,20 @@ static int order_of_numbers(const mica__object *a, const mica__object *b) {
   return x < y ? -1 : x > y;
 }
 
-static bool equal(const mica__object *a, const mica__object *b, int depth);
+static bool equal(mica__arena *work, const mica__object *a, const mica__object *b, int depth);
 
-static bool equal_dicts(const mica__dict *a, const mica__dict *b, int depth) {
+static bool equal_dicts(mica__arena *work, const mica__dict *a, const mica__dict *b, int depth) {
   if (a == b) return true;
   if (a->count != b->count) return false;
   for (size_t i = 0; i < a->count; i++) {
-    const mica__object *other = mica__dict_find(b, &a->keys[i]);
-    if (!other || !equal(&a->values[i], other, depth + 1)) return false;
+    const mica__object *other = mica__dict_find(work, b, &a->keys[i]);
+    if (!other || !equal(work, &a->values[i], other, depth + 1)) return false;
   }
   return true;
 }
 
-static bool equal(const mica__object *a, const mica__object *b, int depth) {
-  if (depth > MICA__MOST_TEMPLATE_DEPTH) return false;
+static bool equal(mica__arena *work, const mica__object *a, const mica__object *b, int depth) {
+  if (depth > MICA__MOST_TEMPLATE_DEPTH || !mica__arena_work(work, sizeof *a)) return false;
   if (mica__object_is_number(a) && mica__object_is_number(b)) {
     if ((a->kind == MICA__OBJECT_FLOAT && isnan(a->as.number)) ||
         (b->kind == MICA__OBJECT_FLOAT && isnan(b->as.number)))
@@ -100,32 +100,39 @@ static bool equal(const mica__object *a, const mica__object *b, int depth) {
   switch (a->kind) {
   case MICA__OBJECT_UNDEFINED:
   case MICA__OBJECT_NONE: return true;
-  case MICA__OBJECT_TEXT: return order_of_texts(a, b) == 0;
+  case MICA__OBJECT_TEXT: return a->count == b->count && mica__arena_work(work, a->count) && !order_of_texts(a, b);
   case MICA__OBJECT_LIST:
   case MICA__OBJECT_TUPLE:
     if (a->count != b->count) return false;
     for (size_t i = 0; i < a->count && a->as.items != b->as.items; i++)
-      if (!equal(&a->as.items[i], &b->as.items[i], depth + 1)) return false;
+      if (!equal(work, &a->as.items[i], &b->as.items[i], depth + 1)) return false;
     return true;
-  case MICA__OBJECT_DICT: return equal_dicts(a->as.dict, b->as.dict, depth);
+  case MICA__OBJECT_DICT: return equal_dicts(work, a->as.dict, b->as.dict, depth);
   case MICA__OBJECT_NAMESPACE: return a->as.dict == b->as.dict;
   default: return a->as.other == b->as.other;
   }
 }
 
-bool mica__object_equal(const mica__object *a, const mica__object *b) { return equal(a, b, 0); }
+bool mica__object_equal(mica__arena *work, const mica__object *a, const mica__object *b) {
+  return equal(work, a, b, 0);
+}
 
 bool mica__object_equals_text(const mica__object *v, const char *text) {
   return v->kind == MICA__OBJECT_TEXT && v->count == strlen(text) && !memcmp(v->as.text, text, v->count);
 }
 
-static mica_status compare(const mica__object *a, const mica__object *b, int *order, int depth) {
+static size_t least_of(size_t a, size_t b) { return a < b ? a : b; }
+
+static mica_status compare(mica__arena *work, const mica__object *a, const mica__object *b, int *order, int depth) {
+  const bool texts = a->kind == MICA__OBJECT_TEXT && b->kind == MICA__OBJECT_TEXT;
+  if (!mica__arena_work(work, texts ? least_of(a->count, b->count) : sizeof *a))
+    return mica__fail(MICA_E_FORMAT, "the template takes more than %d steps", MICA__MOST_TEMPLATE_STEPS);
   if (mica__object_is_number(a) && mica__object_is_number(b)) return *order = order_of_numbers(a, b), MICA_OK;
-  if (a->kind == b->kind && a->kind == MICA__OBJECT_TEXT) return *order = order_of_texts(a, b), MICA_OK;
+  if (texts) return *order = order_of_texts(a, b), MICA_OK;
   if (a->kind == b->kind && mica__object_is_list(a) && depth < MICA__MOST_TEMPLATE_DEPTH) {
     for (size_t i = 0; i < a->count && i < b->count; i++)
-      if (!equal(&a->as.items[i], &b->as.items[i], depth))
-        return compare(&a->as.items[i], &b->as.items[i], order, depth + 1);
+      if (!equal(work, &a->as.items[i], &b->as.items[i], depth))
+        return compare(work, &a->as.items[i], &b->as.items[i], order, depth + 1);
     return *order = a->count < b->count ? -1 : a->count > b->count, MICA_OK;
   }
   if (a->kind == MICA__OBJECT_UNDEFINED || b->kind == MICA__OBJECT_UNDEFINED) {
@@ -135,8 +142,8 @@ static mica_status compare(const mica__object *a, const mica__object *b, int *or
   return mica__fail(MICA_E_FORMAT, "%s and %s have no order", mica__object_type(a), mica__object_type(b));
 }
 
-mica_status mica__object_compare(const mica__object *a, const mica__object *b, int *order) {
-  return compare(a, b, order, 0);
+mica_status mica__object_compare(mica__arena *work, const mica__object *a, const mica__object *b, int *order) {
+  return compare(work, a, b, order, 0);
 }
 
 /* --- members --- */
@@ -159,32 +166,33 @@ static uint64_t hash_of(const mica__dict *dict, const mica__object *key) {
 }
 
 /* The slot of a key, or the free one where it would be. */
-static size_t slot_of(const mica__dict *dict, const mica__object *key) {
+static size_t slot_of(mica__arena *work, const mica__dict *dict, const mica__object *key) {
   size_t slot = (size_t)hash_of(dict, key) & (dict->slot_count - 1);
-  while (dict->slots[slot] && !mica__object_equal(&dict->keys[dict->slots[slot] - 1], key))
+  while (dict->slots[slot] && !mica__object_equal(work, &dict->keys[dict->slots[slot] - 1], key))
     slot = (slot + 1) & (dict->slot_count - 1);
   return slot;
 }
 
-static bool find(const mica__dict *dict, const mica__object *key, size_t *index) {
+static bool find(mica__arena *work, const mica__dict *dict, const mica__object *key, size_t *index) {
+  if (key->kind == MICA__OBJECT_TEXT && !mica__arena_work(work, key->count)) return false;
   if (dict->slots) {
-    const uint32_t found = dict->slots[slot_of(dict, key)];
+    const uint32_t found = dict->slots[slot_of(work, dict, key)];
     *index = found - (size_t)1;
     return found > 0;
   }
   for (*index = 0; *index < dict->count; ++*index)
-    if (mica__object_equal(&dict->keys[*index], key)) return true;
+    if (mica__object_equal(work, &dict->keys[*index], key)) return true;
   return false;
 }
 
-const mica__object *mica__dict_find(const mica__dict *dict, const mica__object *key) {
+const mica__object *mica__dict_find(mica__arena *work, const mica__dict *dict, const mica__object *key) {
   size_t index;
-  return find(dict, key, &index) ? &dict->values[index] : NULL;
+  return find(work, dict, key, &index) ? &dict->values[index] : NULL;
 }
 
 const mica__object *mica__dict_find_text(const mica__dict *dict, const char *key, size_t bytes) {
   const mica__object text = mica__object_text(key, bytes);
-  return mica__dict_find(dict, &text);
+  return mica__dict_find(NULL, dict, &text);
 }
 
 static mica_status grow(mica__arena *arena, mica__dict *dict) {
@@ -203,7 +211,7 @@ static mica_status grow(mica__arena *arena, mica__dict *dict) {
   if (room <= FEW_MEMBERS) return MICA_OK;
   MICA_TRY(mica__arena_take(arena, 2 * room, sizeof *dict->slots, &dict->slots));
   dict->slot_count = 2 * room;
-  for (size_t i = 0; i < dict->count; i++) dict->slots[slot_of(dict, &keys[i])] = (uint32_t)i + 1;
+  for (size_t i = 0; i < dict->count; i++) dict->slots[slot_of(arena, dict, &keys[i])] = (uint32_t)i + 1;
   return MICA_OK;
 }
 
@@ -219,9 +227,9 @@ static bool can_be_key(const mica__object *key, int depth) {
 mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__object *key, const mica__object *value) {
   size_t index;
   if (!can_be_key(key, 0)) return mica__fail(MICA_E_FORMAT, "a %s cannot be the key of a dict", mica__object_type(key));
-  if (find(dict, key, &index)) return dict->values[index] = *value, MICA_OK;
+  if (find(arena, dict, key, &index)) return dict->values[index] = *value, MICA_OK;
   if (dict->count == dict->room) MICA_TRY(grow(arena, dict));
-  if (dict->slots) dict->slots[slot_of(dict, key)] = (uint32_t)dict->count + 1;
+  if (dict->slots) dict->slots[slot_of(arena, dict, key)] = (uint32_t)dict->count + 1;
   dict->keys[dict->count] = *key;
   dict->values[dict->count++] = *value;
   return MICA_OK;

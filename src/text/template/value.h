@@ -13,6 +13,8 @@
 
 #define MICA__MOST_TEMPLATE_DEPTH 64
 #define MICA__MOST_TEMPLATE_MEMORY ((size_t)256 << 20)
+#define MICA__MOST_TEMPLATE_STEPS 1000000
+#define MICA__MOST_TEMPLATE_WORK ((uint64_t)256 * MICA__MOST_TEMPLATE_STEPS) /* 256 bytes are a step */
 #define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20) /* of a run, and of any text that it makes */
 
 /* --- memory --- */
@@ -29,6 +31,7 @@ typedef struct mica__arena {
     char *end, *limit; /* of a text that has room to grow */
   } growing[MICA__GROWING_TEXTS];
   unsigned oldest; /* of the growing texts */
+  uint64_t work;   /* bytes that comparisons and searches have looked at */
 } mica__arena;
 
 /* Memory that is aligned for any value. MICA_E_NOMEM, or MICA_E_FORMAT past the limit. */
@@ -40,6 +43,13 @@ mica_status mica__arena_copy(mica__arena *arena, const char *text, size_t bytes,
 mica_status mica__arena_join(mica__arena *arena, const char *first, size_t first_bytes, const char *second,
                              size_t second_bytes, const char **joined);
 void mica__arena_free(mica__arena *arena);
+/* Counts bytes that a comparison or a search looks at. False past MICA__MOST_TEMPLATE_WORK: it ends without a result,
+ * and the next step of the run fails. A NULL arena counts nothing. */
+static inline bool mica__arena_work(mica__arena *arena, size_t bytes) {
+  if (!arena) return true;
+  arena->work += bytes;
+  return arena->work <= MICA__MOST_TEMPLATE_WORK;
+}
 
 /* --- values --- */
 
@@ -120,16 +130,18 @@ double mica__object_as_double(const mica__object *v);
 /* Python's name of a kind: "str", "NoneType". */
 const char *mica__object_type(const mica__object *v);
 bool mica__object_is_true(const mica__object *v);
-bool mica__object_equal(const mica__object *a, const mica__object *b);
+/* Values that share others may be many times as large as their memory, so `work`, the arena of the run, counts what is
+ * compared. It may be NULL for values of a file. */
+bool mica__object_equal(mica__arena *work, const mica__object *a, const mica__object *b);
 bool mica__object_equals_text(const mica__object *v, const char *text);
 /* *order is below, at or above 0. MICA_E_FORMAT if the kinds have no order. */
-mica_status mica__object_compare(const mica__object *a, const mica__object *b, int *order);
+mica_status mica__object_compare(mica__arena *work, const mica__object *a, const mica__object *b, int *order);
 
 mica_status mica__dict_create(mica__arena *arena, mica__dict **dict);
 /* Sets a member. MICA_E_FORMAT for a key that cannot be one (a list, a dict). */
 mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__object *key, const mica__object *value);
 /* NULL: not found. */
-const mica__object *mica__dict_find(const mica__dict *dict, const mica__object *key);
+const mica__object *mica__dict_find(mica__arena *work, const mica__dict *dict, const mica__object *key);
 const mica__object *mica__dict_find_text(const mica__dict *dict, const char *key, size_t bytes);
 
 /* Appends what Python's str() and repr() give. Stops quietly at a depth of MICA__MOST_TEMPLATE_DEPTH, with "...", and
