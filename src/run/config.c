@@ -7,6 +7,8 @@
 #include "run/guard.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/facts.h"
+#include "run/state/settings.h"
 
 #include <errno.h>
 #include <mica/io.h>
@@ -73,9 +75,9 @@ static int by_name(const void *a, const void *b) { return strcmp(((const named *
 
 static void add_settings(const mica_run *run, mica__text *json) {
   named list[MICA__SETTINGS];
-  for (size_t i = 0; i < run->row_count; i++) list[i] = (named){run->rows[i]->name, i};
-  qsort(list, run->row_count, sizeof *list, by_name);
-  for (size_t i = 0; i < run->row_count; i++) {
+  for (size_t i = 0; i < run->settings->count; i++) list[i] = (named){run->settings->rows[i]->name, i};
+  qsort(list, run->settings->count, sizeof *list, by_name);
+  for (size_t i = 0; i < run->settings->count; i++) {
     mica__text_add(json, i ? ",\n    " : "\n    ");
     mica__json_string(json, list[i].name);
     mica__text_add(json, ": ");
@@ -85,13 +87,13 @@ static void add_settings(const mica_run *run, mica__text *json) {
 
 static void add_facts(const mica_run *run, mica__text *json) {
   named list[MICA__FACTS];
-  for (size_t i = 0; i < run->fact_count; i++) list[i] = (named){run->facts[i].name, i};
-  qsort(list, run->fact_count, sizeof *list, by_name);
-  for (size_t i = 0; i < run->fact_count; i++) {
+  for (size_t i = 0; i < run->facts->count; i++) list[i] = (named){run->facts->list[i].name, i};
+  qsort(list, run->facts->count, sizeof *list, by_name);
+  for (size_t i = 0; i < run->facts->count; i++) {
     mica__text_add(json, i ? ",\n    " : "\n    ");
     mica__json_string(json, list[i].name);
     mica__text_add(json, ": ");
-    mica__fact_text(json, &run->facts[list[i].index]);
+    mica__fact_text(json, &run->facts->list[list[i].index]);
   }
 }
 

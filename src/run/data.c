@@ -13,28 +13,13 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/facts.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-void mica__run_close_data(mica_run *run) {
-  for (int i = 0; i < MICA__PARTS; i++) {
-    mica_loader_destroy(run->parts[i].loader);
-    mica_dataset_destroy(run->parts[i].shown);
-  }
-  for (int i = 0; i < MICA__PARTS; i++)
-    if (run->parts[i].data != run->whole) mica_dataset_destroy((mica_dataset *)run->parts[i].data);
-  if (run->whole != run->config.dataset) mica_dataset_destroy((mica_dataset *)run->whole);
-  mica_dataset_destroy(run->judged_own);
-  free(run->label_scores);
-  run->label_scores = NULL;
-  mica_dataset_destroy(run->outline);
-  free(run->bases);
-  for (size_t i = 0; i < run->column_count; i++) free((void *)run->columns[i].name);
-  free(run->columns);
-}
 
 /* A side from 1 to 8192; *end gets what follows it. */
 static int32_t parse_side(const char *text, char **end) {
@@ -54,7 +39,7 @@ bool mica__run_size(const mica_run *run, int32_t sides[2]) {
 
 mica_status mica__run_check_size(const mica_run *run) {
   const char *text = mica_run_setting(run, "size");
-  const mica_shape shape = mica_dataset_shape(run->whole);
+  const mica_shape shape = mica_dataset_shape(run->parts->whole);
   char is[MICA_SHAPE_TEXT];
   int32_t sides[2];
   if (!*text) return MICA_OK;
@@ -67,11 +52,11 @@ mica_status mica__run_check_size(const mica_run *run) {
 
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   int32_t sides[2];
-  mica_dataset_config config = {.part = part, .like = run->outlined ? run->outline : run->whole};
+  mica_dataset_config config = {.part = part, .like = run->parts->outlined ? run->parts->outline : run->parts->whole};
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   const char *label = mica_run_setting(run, "label");
-  if (!run->whole && input && rank == 3) {
+  if (!run->parts->whole && input && rank == 3) {
     config.channels = (int32_t)input[0];
     config.height = (int32_t)input[1];
     config.width = (int32_t)input[2];
@@ -80,12 +65,12 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
     config.height = sides[0];
     config.width = sides[1];
   }
-  config.kinds = run->kinds;
+  config.kinds = run->facts->kinds;
   config.ignore = mica_run_setting(run, "ignore");
   config.missing = mica__run_missing(run);
   config.classes = run->task && run->task->classes;
-  config.bases = run->bases;
-  if (run->kinds && *mica__run_fact_text(run, "label_name"))
+  config.bases = run->facts->bases;
+  if (run->facts->kinds && *mica__run_fact_text(run, "label_name"))
     config.label_column = mica__run_fact_text(run, "label_name");
   if (*label) config.label_column = label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
@@ -103,7 +88,7 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
 /* How many samples there are to test, where files hold them, which may be gone one day. Data that are named in place of
  * a run's may have none. */
 static mica_status note_tested(mica_run *run) {
-  const mica_dataset *test = run->parts[MICA_PART_TEST].data;
+  const mica_dataset *test = run->parts->at[MICA_PART_TEST].data;
   const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;
   const bool others = run->config.data && mica__run_find_fact(run, MICA__TESTED);
   return samples > 0 || others ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
@@ -114,7 +99,7 @@ static mica_status open_optional(mica_run *run, const mica_dataset_config *openi
   mica_dataset *data = NULL;
   if (run->config.dataset) return MICA_OK;
   mica_status status = mica__run_open_part(run, run->data, opening, &data);
-  run->parts[opening->part].data = data;
+  run->parts->at[opening->part].data = data;
   if (status == MICA_OK) status = mica__run_remark_comments(run, data);
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
 }
@@ -126,10 +111,10 @@ static mica_status open_whole(mica_run *run) {
   /* A run that is resumed reads its data as it began. */
   if (!run->resumed) config.bases = MICA_BASES_AUTO;
   mica_dataset *data = NULL;
-  run->whole = run->config.dataset;
-  if (run->whole) return MICA_OK;
+  run->parts->whole = run->config.dataset;
+  if (run->parts->whole) return MICA_OK;
   MICA_TRY(mica__run_open_part(run, run->data, &config, &data));
-  run->whole = data;
+  run->parts->whole = data;
   return mica__run_remark_comments(run, data);
 }
 
@@ -137,7 +122,7 @@ static mica_status find_task(mica_run *run) {
   int32_t best = 0;
   const mica__task_row *task;
   for (size_t i = 0; (task = mica__task_at(i)); i++) {
-    const int32_t suits = task->suits(run->whole);
+    const int32_t suits = task->suits(run->parts->whole);
     if (suits > best) best = suits, run->task = task;
   }
   if (!best) return mica__fail(MICA_E_FORMAT, "%s suits no task; --task chooses one", run->data);
@@ -148,9 +133,9 @@ static mica_status find_task(mica_run *run) {
 
 /* Opens the data as the task wants them that was found by them. */
 static mica_status open_again(mica_run *run) {
-  if (run->whole == run->config.dataset) return MICA_OK;
-  mica_dataset_destroy((mica_dataset *)run->whole);
-  run->whole = NULL;
+  if (run->parts->whole == run->config.dataset) return MICA_OK;
+  mica_dataset_destroy((mica_dataset *)run->parts->whole);
+  run->parts->whole = NULL;
   return open_whole(run);
 }
 
@@ -175,7 +160,7 @@ mica_status mica__run_has_validation(const mica_run *run, bool *has) {
 mica_status mica__run_remark_other(mica_run *run, const char *folder) {
   bool apart = false;
   if (!run->task->open) MICA_TRY(mica__run_has_validation(run, &apart));
-  if (apart || !run->parts[MICA_PART_VALIDATION].data) return MICA_OK;
+  if (apart || !run->parts->at[MICA_PART_VALIDATION].data) return MICA_OK;
   return mica__run_remark(run,
                           "%s is not what the run in %s was trained on, in its order: of what they share, samples that "
                           "validate now may be those that it was trained on",
@@ -195,15 +180,15 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   MICA_TRY(mica__run_check_ignored(run));
   const mica_dataset_config validation = mica__run_opening(run, MICA_PART_VALIDATION);
   MICA_TRY(open_optional(run, &validation));
-  run->parts[MICA_PART_TRAIN].data = run->whole;
-  if (run->parts[MICA_PART_VALIDATION].data) return MICA_OK;
+  run->parts->at[MICA_PART_TRAIN].data = run->parts->whole;
+  if (run->parts->at[MICA_PART_VALIDATION].data) return MICA_OK;
   /* A task that opens data itself has parted them. */
-  if (run->task->open && run->whole != run->config.dataset) return MICA_OK;
+  if (run->task->open && run->parts->whole != run->config.dataset) return MICA_OK;
   mica_dataset *part = NULL, *rest = NULL;
-  MICA_TRY(mica__run_split(run, run->whole, &part, &rest));
+  MICA_TRY(mica__run_split(run, run->parts->whole, &part, &rest));
   if (!part) return MICA_OK;
-  run->parts[MICA_PART_VALIDATION].data = part;
-  run->parts[MICA_PART_TRAIN].data = rest;
+  run->parts->at[MICA_PART_VALIDATION].data = part;
+  run->parts->at[MICA_PART_TRAIN].data = rest;
   return MICA_OK;
 }
 
@@ -242,7 +227,7 @@ mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset *
   const mica_dataset *old = *data, *made = NULL;
   if (!old || !run->task->derive) return MICA_OK;
   MICA_TRY(run->task->derive(run, part, old, &made));
-  if (made != old && old != run->whole && old != run->config.dataset) mica_dataset_destroy((mica_dataset *)old);
+  if (made != old && old != run->parts->whole && old != run->config.dataset) mica_dataset_destroy((mica_dataset *)old);
   *data = made;
   return MICA_OK;
 }
@@ -275,19 +260,19 @@ static mica_status take_floats(const mica_run *run, const char *name, float **ke
 }
 
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config) {
-  MICA_TRY(take_floats(run, "mean", &run->mean));
-  MICA_TRY(take_floats(run, "deviation", &run->deviation));
+  MICA_TRY(take_floats(run, "mean", &run->parts->mean));
+  MICA_TRY(take_floats(run, "deviation", &run->parts->deviation));
   *config = (mica_loader_config){.batch = (int64_t)mica_run_number(run, "batch"),
                                  .seed = (uint64_t)mica_run_number(run, "seed"),
                                  .threads = (int32_t)mica_run_number(run, "threads"),
-                                 .mean = run->mean,
-                                 .deviation = run->deviation};
+                                 .mean = run->parts->mean,
+                                 .deviation = run->parts->deviation};
   if (run->task->loads) run->task->loads(run, part, config);
   return MICA_OK;
 }
 
 static mica_status note_scaling(mica_run *run, const mica_loader *loader) {
-  const int64_t count = mica_dataset_shape(run->whole).dim[0];
+  const int64_t count = mica_dataset_shape(run->parts->whole).dim[0];
   const float *from[2] = {mica_loader_mean(loader), mica_loader_deviation(loader)};
   if (!from[0] || !from[1] || count < 1) return MICA_OK;
   double *numbers = malloc((size_t)count * sizeof *numbers);
@@ -311,12 +296,12 @@ mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *da
 }
 
 static mica_status make_loader(mica_run *run, mica_part part) {
-  mica__run_part *p = &run->parts[part];
+  mica__run_part *p = &run->parts->at[part];
   return p->data ? mica__run_load(run, part, p->data, MICA_RESIDENCE_AUTO, &p->shown, &p->loader) : MICA_OK;
 }
 
 static mica_status make_training_loader(mica_run *run) {
-  mica__run_part *p = &run->parts[MICA_PART_TRAIN];
+  mica__run_part *p = &run->parts->at[MICA_PART_TRAIN];
   mica_loader_config config;
   MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
   config.mean = config.deviation = NULL;
@@ -331,7 +316,7 @@ static mica_status make_training_loader(mica_run *run) {
 }
 
 mica_run_epoch mica_run_epoch_of(const mica_run *run) {
-  const mica__run_part *p = &run->parts[MICA_PART_TRAIN];
+  const mica__run_part *p = &run->parts->at[MICA_PART_TRAIN];
   if (!p->loader) return (mica_run_epoch){0};
   const uint64_t left_out = mica_loader_describe(p->loader).left_out;
   const uint64_t batches = mica_loader_source(p->loader).batches;
@@ -356,12 +341,12 @@ static mica_status check_accumulation(mica_run *run) {
 /* Tests see labels as they are, where training may mix them. */
 static mica_status find_columns(mica_run *run) {
   mica_dataset *shown = NULL;
-  mica_loader *plain = NULL, *loader = run->parts[MICA_PART_VALIDATION].loader;
+  mica_loader *plain = NULL, *loader = run->parts->at[MICA_PART_VALIDATION].loader;
   mica_status status = MICA_OK;
-  if (!loader) loader = run->parts[MICA_PART_TEST].loader;
+  if (!loader) loader = run->parts->at[MICA_PART_TEST].loader;
   if (!loader)
-    status = mica__run_load(run, MICA_PART_VALIDATION, run->parts[MICA_PART_TRAIN].data, MICA_RESIDENCE_STREAM, &shown,
-                            &plain);
+    status = mica__run_load(run, MICA_PART_VALIDATION, run->parts->at[MICA_PART_TRAIN].data, MICA_RESIDENCE_STREAM,
+                            &shown, &plain);
   if (status == MICA_OK) {
     const mica_batch_source source = mica_loader_source(loader ? loader : plain);
     status = mica__run_note_batch_columns(run, &source);
@@ -380,7 +365,7 @@ static mica_status make_engine(mica_run *run) {
 /* The answers of pictures, arrays and texts without a table lie in no column that could be named. Runs of older
  * versions may have such a setting all the same, and go on. */
 static mica_status check_label(const mica_run *run) {
-  const mica__store *store = run->whole->store;
+  const mica__store *store = run->parts->whole->store;
   const bool columns = run->config.dataset || run->task->named_columns || (store && store->schema);
   if (!*mica_run_setting(run, "label") || columns || run->resumed) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "label is a column of a table: the task %s finds no answers in such a one of %s",
@@ -402,17 +387,18 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(mica__run_note_kinds(run));
   test.opening = mica__run_opening(run, MICA_PART_TEST);
   begin_reading(&test);
-  status = mica__run_derive(run, MICA_PART_TRAIN, &run->parts[MICA_PART_TRAIN].data);
-  if (status == MICA_OK) status = mica__run_derive(run, MICA_PART_VALIDATION, &run->parts[MICA_PART_VALIDATION].data);
+  status = mica__run_derive(run, MICA_PART_TRAIN, &run->parts->at[MICA_PART_TRAIN].data);
+  if (status == MICA_OK)
+    status = mica__run_derive(run, MICA_PART_VALIDATION, &run->parts->at[MICA_PART_VALIDATION].data);
   if (status == MICA_OK) status = make_training_loader(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);
   MICA_TRY(end_reading(&test, status));
   for (int i = 0; i < MICA__PARTS; i++)
-    if (run->parts[i].data) MICA_TRY(mica__run_check_elements(run, run->parts[i].data));
+    if (run->parts->at[i].data) MICA_TRY(mica__run_check_elements(run, run->parts->at[i].data));
   MICA_TRY(mica__run_remark_parts(run));
   MICA_TRY(check_accumulation(run));
   MICA_TRY(note_tested(run));
-  MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts[MICA_PART_TEST].data));
+  MICA_TRY(mica__run_derive(run, MICA_PART_TEST, &run->parts->at[MICA_PART_TEST].data));
   MICA_TRY(make_loader(run, MICA_PART_TEST));
   return find_columns(run);
 }

@@ -6,6 +6,8 @@
 #include "run/parts.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 
 #include <limits.h>
 #include <math.h>
@@ -46,7 +48,7 @@ static mica_status open_part_or_all(const mica_run *run, const char *path, mica_
 
 mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data) {
   *all = false;
-  if (run->predicts_own) return mica__run_open_own(run, part, data);
+  if (run->evaluation->predicts_own) return mica__run_open_own(run, part, data);
   return open_part_or_all(run, path, part, "files that are no test part are given as inputs", all, data);
 }
 
@@ -75,7 +77,7 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
                       "%s has changed since %s was trained: its %s part would be another now, with samples of the "
                       "other; --data FILE tests on what is named",
                       run->data, run->folder, mica_part_name(wanted));
-  run->judged_split = true;
+  run->evaluation->split = true;
   MICA_TRY(mica_dataset_open(run->data, &config, &whole));
   MICA_TRY(fill_opened(run, &whole));
   mica_status status = mica__run_split(run, whole, &part, &rest);
@@ -90,8 +92,8 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
 
 /* Says that a task's own parts may be others now: some of its data only grow, which leaks nothing. */
 static mica_status remark_changed(mica_run *run, mica_part part) {
-  run->judged_changed = run->task->open && mica__run_data_changed(run);
-  if (!run->judged_changed) return MICA_OK;
+  run->evaluation->changed = run->task->open && mica__run_data_changed(run);
+  if (!run->evaluation->changed) return MICA_OK;
   return mica__run_remark(run, "%s has changed since %s was trained: its %s part may hold what was trained on",
                           run->data, run->folder, mica_part_name(part));
 }
@@ -115,12 +117,12 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
   bool all = false;
   mica_status status =
       path ? mica__run_open_judged(run, path, part, &all, &data) : mica__run_open_own(run, part, &data);
-  if (all) snprintf(run->judged_part, sizeof run->judged_part, "all");
+  if (all) snprintf(run->evaluation->part, sizeof run->evaluation->part, "all");
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
     status = mica__run_no_test(run);
   MICA_TRY(status);
   MICA_TRY(mica__run_make_ready(run, part, data, &data));
-  run->judged = run->judged_own = data;
+  run->evaluation->data = run->evaluation->own = data;
   return MICA_OK;
 }
 
@@ -130,27 +132,27 @@ static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metri
   MICA_TRY(mica_trainer_test(run->trainer, &source, &made));
   if (isnan(made.loss))
     return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number: the weights, or the data, are of no use",
-                      mica_dataset_name(run->judged));
-  *metrics = run->metrics = made;
+                      mica_dataset_name(run->evaluation->data));
+  *metrics = run->evaluation->metrics = made;
   return MICA_OK;
 }
 
 static mica_status evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics) {
   mica_loader *loader = NULL;
-  mica_dataset_destroy(run->judged_own);
-  run->judged = run->judged_own = NULL;
-  run->judged_split = run->judged_changed = false;
-  snprintf(run->judged_part, sizeof run->judged_part, "%s", mica_part_name(part));
-  if (!path && run->parts[part].data && part != MICA_PART_TRAIN) {
-    run->judged = run->parts[part].data;
-    return judge(run, run->parts[part].loader, metrics);
+  mica_dataset_destroy(run->evaluation->own);
+  run->evaluation->data = run->evaluation->own = NULL;
+  run->evaluation->split = run->evaluation->changed = false;
+  snprintf(run->evaluation->part, sizeof run->evaluation->part, "%s", mica_part_name(part));
+  if (!path && run->parts->at[part].data && part != MICA_PART_TRAIN) {
+    run->evaluation->data = run->parts->at[part].data;
+    return judge(run, run->parts->at[part].loader, metrics);
   }
   if (!path && run->config.dataset && part == MICA_PART_TRAIN)
-    run->judged = run->parts[part].data;
+    run->evaluation->data = run->parts->at[part].data;
   else
     MICA_TRY(open_judged(run, path, part));
   mica_dataset *shown = NULL;
-  mica_status status = mica__run_load(run, part, run->judged, MICA_RESIDENCE_AUTO, &shown, &loader);
+  mica_status status = mica__run_load(run, part, run->evaluation->data, MICA_RESIDENCE_AUTO, &shown, &loader);
   if (status == MICA_OK) status = judge(run, loader, metrics);
   mica_loader_destroy(loader);
   mica_dataset_destroy(shown);

@@ -1,7 +1,7 @@
 /* Facts of a run, which data must fit, and remarks about it. */
-#include "run/facts.h"
+#include "run/state/facts.h"
 #include "run/columns/categories.h"
-#include "run/record.h"
+#include "run/facts.h"
 #include "run/run.h"
 
 #include "base/number.h"
@@ -20,20 +20,20 @@ static void free_fact(mica__fact *fact) {
 }
 
 void mica__facts_free(mica_run *run) {
-  for (size_t i = 0; i < run->fact_count; i++) free_fact(&run->facts[i]);
-  run->fact_count = 0;
+  for (size_t i = 0; i < run->facts->count; i++) free_fact(&run->facts->list[i]);
+  run->facts->count = 0;
 }
 
 const mica__fact *mica__run_find_fact(const mica_run *run, const char *name) {
-  for (size_t i = 0; run && name && i < run->fact_count; i++)
-    if (!strcmp(run->facts[i].name, name)) return &run->facts[i];
+  for (size_t i = 0; run && name && i < run->facts->count; i++)
+    if (!strcmp(run->facts->list[i].name, name)) return &run->facts->list[i];
   return NULL;
 }
 
 /* Replaces a fact of its name by this one, or adds it behind all; it is freed where there is no room. */
 static mica_status put(mica_run *run, mica__fact *fact, bool good) {
   mica__fact *old = fact->name ? (mica__fact *)mica__run_find_fact(run, fact->name) : NULL;
-  if (good && !old && run->fact_count < MICA__FACTS) old = &run->facts[run->fact_count++];
+  if (good && !old && run->facts->count < MICA__FACTS) old = &run->facts->list[run->facts->count++];
   if (!good || !old) {
     free_fact(fact);
     return good ? mica__fail(MICA_E_OVERFLOW, "a run has too many facts") : mica__fail_nomem("a run's facts");
@@ -81,21 +81,6 @@ const char *mica__run_fact_text(const mica_run *run, const char *name) {
 double mica__run_fact_number(const mica_run *run, const char *name, double otherwise) {
   const mica__fact *fact = mica__run_find_fact(run, name);
   return fact && fact->numbers && fact->count ? fact->numbers[0] : otherwise;
-}
-
-/* --- remarks --- */
-
-mica_status mica__run_remark(mica_run *run, const char *format, ...) {
-  char text[1024];
-  va_list arguments;
-  size_t i = 0;
-  va_start(arguments, format);
-  mica__vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  while (i < MICA__REMARKS && run->remarks[i] && strcmp(run->remarks[i], text) != 0) i++;
-  if (i == MICA__REMARKS || run->remarks[i]) return MICA_OK;
-  run->remarks[i] = mica__strdup(text);
-  return run->remarks[i] ? MICA_OK : mica__fail_nomem("a run");
 }
 
 /* --- categories --- */

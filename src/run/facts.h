@@ -6,8 +6,6 @@
 
 #include <mica/run.h>
 
-#define MICA__FACTS 48
-
 /* What data must fit, by name: texts or numbers. */
 typedef struct mica__fact {
   char *name;

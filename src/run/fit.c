@@ -7,6 +7,10 @@
 #include "run/ranks.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/state/evaluation.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
+#include "run/state/record.h"
 #include "run/tokens.h"
 #include "run/verbs/imported.h"
 #include "train/stages.h"
@@ -32,9 +36,9 @@ static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char
     snprintf(column, sizeof column, "%s%s", prefix, name);
     for (char *c = column; *c; c++)
       if (*c == ',' || *c == '"' || (unsigned char)*c < ' ') *c = '_';
-    MICA_TRY(mica_history_set(run->history, column, value));
+    MICA_TRY(mica_history_set(run->record->history, column, value));
     snprintf(column, sizeof column, "%s/%s", name, part);
-    if (run->events && isfinite(value)) MICA_TRY(mica_events_scalar(run->events, column, step, value));
+    if (run->record->events && isfinite(value)) MICA_TRY(mica_events_scalar(run->record->events, column, step, value));
   }
   return MICA_OK;
 }
@@ -42,13 +46,13 @@ static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char
 /* Where the ranks' time went, in seconds, and which computed longest. */
 static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
   char column[48];
-  if (e->ranks > 0) MICA_TRY(mica_history_set(run->history, "slowest_rank", e->slowest_rank));
+  if (e->ranks > 0) MICA_TRY(mica_history_set(run->record->history, "slowest_rank", e->slowest_rank));
   for (int32_t r = 0; r < e->ranks && r < MICA_TRAIN_RANKS; r++) {
     const double times[3] = {e->rank_times[r].computing, e->rank_times[r].waiting, e->rank_times[r].sending};
     static const char *const names[3] = {"computing", "waiting", "sending"};
     for (int k = 0; k < 3; k++) {
       snprintf(column, sizeof column, "rank%d_%s", (int)r, names[k]);
-      MICA_TRY(mica_history_set(run->history, column, times[k]));
+      MICA_TRY(mica_history_set(run->record->history, column, times[k]));
     }
   }
   return MICA_OK;
@@ -62,20 +66,20 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
       {"epoch", (double)e->epoch + 1},    {"step", (double)e->step},
       {"learning_rate", e->rate},         {"seconds", e->seconds},
       {"samples_per_second", rate_of(e)}, {"data_wait_share", e->seconds > 0 ? e->data_seconds / e->seconds : 0}};
-  if (run->folder && !run->events) MICA_TRY(mica_events_create(run->folder, &run->events));
-  MICA_TRY(mica_history_begin(run->history));
+  if (run->folder && !run->record->events) MICA_TRY(mica_events_create(run->folder, &run->record->events));
+  MICA_TRY(mica_history_begin(run->record->history));
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-    MICA_TRY(mica_history_set(run->history, fields[i].column, fields[i].value));
+    MICA_TRY(mica_history_set(run->record->history, fields[i].column, fields[i].value));
   MICA_TRY(note_metrics(run, &e->training, "", "training", e->step));
   MICA_TRY(note_ranks(run, e));
   if (e->validation.samples) MICA_TRY(note_metrics(run, &e->validation, "validation_", "validation", e->step));
-  if (run->events) {
-    MICA_TRY(mica_events_scalar(run->events, "learning_rate", e->step, e->rate));
-    MICA_TRY(mica_events_scalar(run->events, "samples_per_second", e->step, rate_of(e)));
+  if (run->record->events) {
+    MICA_TRY(mica_events_scalar(run->record->events, "learning_rate", e->step, e->rate));
+    MICA_TRY(mica_events_scalar(run->record->events, "samples_per_second", e->step, rate_of(e)));
   }
   if (!run->folder) return MICA_OK;
   char *path = mica__run_path(run, "history.csv");
-  mica_status status = path ? mica_history_write(run->history, path) : mica__fail_nomem("a history");
+  mica_status status = path ? mica_history_write(run->record->history, path) : mica__fail_nomem("a history");
   free(path);
   return status;
 }
@@ -88,9 +92,9 @@ static bool report(void *user, const mica_train_progress *progress) {
     if (note_epoch(run, progress) != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
     mica__attempt_end();
   }
-  if (progress->event == MICA_TRAIN_EVENT_STOPPED) run->stopped = mica__strdup(progress->reason);
+  if (progress->event == MICA_TRAIN_EVENT_STOPPED) run->record->stopped = mica__strdup(progress->reason);
   const bool on = !run->config.report || run->config.report(run->config.user, progress);
-  return on && !run->left;
+  return on && !mica__run_has_left(run);
 }
 
 /* The history that is there, where a run is resumed, up to the epoch that it goes on with: a kill may have come between
@@ -99,25 +103,25 @@ static mica_status begin_record(mica_run *run) {
   char *path = run->folder ? mica__run_path(run, "history.csv") : NULL;
   mica_status status = MICA_E_NOT_FOUND;
   if (run->folder && !path) return mica__fail_nomem("a history");
-  mica_history_destroy(run->history);
-  run->history = NULL;
+  mica_history_destroy(run->record->history);
+  run->record->history = NULL;
   if (run->resumed && path && access(path, R_OK) == 0) {
     mica__attempt_begin();
-    status = mica_history_read(path, &run->history);
+    status = mica_history_read(path, &run->record->history);
     if (status != MICA_OK && status != MICA_E_NOMEM)
       mica__log(MICA_LOG_LEVEL_WARNING, "%s; the table is begun anew", mica_error_message());
     mica__attempt_end();
   }
   free(path);
   if (status == MICA_E_NOMEM) return mica__fail_nomem("a history");
-  if (status == MICA_OK) mica__history_cut(run->history, (double)mica_trainer_epoch(run->trainer));
-  return status == MICA_OK ? MICA_OK : mica_history_create(&run->history);
+  if (status == MICA_OK) mica__history_cut(run->record->history, (double)mica_trainer_epoch(run->trainer));
+  return status == MICA_OK ? MICA_OK : mica_history_create(&run->record->history);
 }
 
 /* Records the settings of a run that trains now. */
 static mica_status begin_folder(mica_run *run) {
   const bool done = (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs");
-  if (!run->folder || (done && !run->ended_early)) return MICA_OK;
+  if (!run->folder || (done && !mica__run_ended_early(run))) return MICA_OK;
   MICA_TRY(mica__run_make_folder(run));
   MICA_TRY(mica__run_write_tokenizer(run));
   MICA_TRY(mica__imported_keep(run));
@@ -143,8 +147,8 @@ static void abandon(mica_run *run) {
   remove_file(run, "config.json");
   if (run->tokenizer) remove_file(run, MICA__TOKENIZER_FILE);
   remove_file(run, "history.csv");
-  if (run->events) unlink(mica__events_path(run->events));
-  if (run->network) remove_file(run, "network.onnx");
+  if (run->record->events) unlink(mica__events_path(run->record->events));
+  if (run->networks->network) remove_file(run, "network.onnx");
   mica__folder_remove(run->folder, run->made_folders);
 }
 
@@ -159,20 +163,20 @@ static mica_status begin_writing(mica_run *run) {
 mica_status mica_run_fit(mica_run *run) {
   mica_batch_source training, validation;
   if (!run) return mica__fail(MICA_E_INVALID, "mica_run_fit: a pointer is NULL");
-  mica_loader *loader = run->parts[MICA_PART_TRAIN].loader, *judge = run->parts[MICA_PART_VALIDATION].loader;
+  mica_loader *loader = run->parts->at[MICA_PART_TRAIN].loader, *judge = run->parts->at[MICA_PART_VALIDATION].loader;
   if (!loader) return mica__fail(MICA_E_STATE, "mica_run_fit: the run was opened, which is for predicting");
-  free(run->stopped);
-  run->stopped = NULL;
-  run->judged = NULL; /* by other weights */
+  free(run->record->stopped);
+  run->record->stopped = NULL;
+  run->evaluation->data = NULL; /* by other weights */
   MICA_TRY(begin_writing(run));
   training = mica_loader_source(loader);
   if (judge) validation = mica_loader_source(judge);
   mica_status status = mica_trainer_fit(run->trainer, &training, judge ? &validation : NULL);
   if (status != MICA_OK) abandon(run);
   MICA_TRY(status);
-  if (run->stopped && run->left) return mica__run_join(run, mica__run_say_left(run));
+  if (run->record->stopped && mica__run_has_left(run)) return mica__run_join(run, mica__run_say_left(run));
   /* Where patience is over there is no more to train, as behind the last epoch. */
-  if (run->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
+  if (run->record->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
   MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
   status = run->folder ? mica__run_keep_weights(run) : MICA_OK;
   return mica__run_join(run, status == MICA_OK ? mica__run_say_left(run) : status);

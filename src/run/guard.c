@@ -1,10 +1,11 @@
 /* What keeps a run whole: one process at a time trains in its folder, which was free, and it goes on with the data it
  * began with. */
-#include "run/guard.h"
+#include "run/state/guard.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "run/facts.h"
+#include "run/guard.h"
 #include "run/ranks.h"
 #include "run/run.h"
 
@@ -22,14 +23,14 @@
 /* The lock is on the folder itself, so that no file is left, and ends with its process. File systems without such locks
  * do without. The folder stays open, so that another one at its path is known from it. */
 mica_status mica__run_lock(mica_run *run) {
-  if (run->lock >= 0 || !run->folder || mica__run_rank(run) != 0) return MICA_OK;
+  if (run->guard->lock >= 0 || !run->folder || mica__run_rank(run) != 0) return MICA_OK;
   const int folder = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return MICA_OK;
   const bool taken = flock(folder, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
   if (!taken) {
     mica_status status = mica__folder_hold(run->folder, folder);
     if (status == MICA_OK)
-      run->lock = folder;
+      run->guard->lock = folder;
     else
       close(folder);
     return status;
@@ -39,11 +40,18 @@ mica_status mica__run_lock(mica_run *run) {
 }
 
 void mica__run_unlock(mica_run *run) {
-  if (run->lock >= 0) {
-    mica__folder_let_go(run->lock);
-    close(run->lock);
+  if (run->guard->lock >= 0) {
+    mica__folder_let_go(run->guard->lock);
+    close(run->guard->lock);
   }
-  run->lock = -1;
+  run->guard->lock = -1;
+}
+
+bool mica__run_is_held(const mica_run *run) {
+  struct stat held, there;
+  if (stat(run->folder, &there) != 0 || !S_ISDIR(there.st_mode)) return false;
+  return run->guard->lock < 0 || fstat(run->guard->lock, &held) != 0 ||
+         (held.st_dev == there.st_dev && held.st_ino == there.st_ino);
 }
 
 /* --- a folder that is free --- */
@@ -188,12 +196,14 @@ mica_status mica__run_check_data(mica_run *run) {
   MICA_TRY(print_data(run->data, text));
   if (!*text) return MICA_OK;
   const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
-  run->other_data = run->resumed && *before && strcmp(before, text) != 0;
+  run->guard->other_data = run->resumed && *before && strcmp(before, text) != 0;
   /* Who names data with --resume means those. */
-  if (run->other_data && !run->config.data)
+  if (run->guard->other_data && !run->config.data)
     return mica__fail(MICA_E_STATE,
                       "%s has changed since the run in %s began: what it validates on may be what it was trained on; "
                       "where the data are named again it goes on with them",
                       run->data, run->folder);
   return mica__run_note_text(run, MICA__DATA_PRINT, text);
 }
+
+bool mica__run_has_other_data(const mica_run *run) { return run->guard->other_data; }

@@ -13,16 +13,22 @@
 /* Keeps other processes from training in the folder, until the run is destroyed: MICA_E_STATE where one does. */
 mica_status mica__run_lock(mica_run *run);
 void mica__run_unlock(mica_run *run);
+/* False if the path of the folder names another folder than the one that is locked, or none. */
+bool mica__run_is_held(const mica_run *run);
 /* Lets the trainer write the weights of each best epoch to model.safetensors, and look after the folder. */
 mica_status mica__run_begin_keeping(mica_run *run);
 /* Checks that the folder is the one that is held, and has what a run is opened by. What is missing is written again,
  * with a warning. If another run lies there, this one goes to a folder beside it (`left`), and ends with its next
  * checkpoint. */
-mica_status mica__run_guard(mica_run *run);
+mica_status mica__run_check_folder(mica_run *run);
 /* MICA_E_IO where the training went to such a folder, for which it ends. */
 mica_status mica__run_say_left(const mica_run *run);
+/* True if the training went to another folder. */
+bool mica__run_has_left(const mica_run *run);
 /* Notes how the data look: MICA_E_STATE where a run that is resumed began with others, and none are named now. */
 mica_status mica__run_check_data(mica_run *run);
+/* True if mica__run_check_data found other data than those that a resumed run began with. */
+bool mica__run_has_other_data(const mica_run *run);
 /* True if they look otherwise now. */
 bool mica__run_data_changed(const mica_run *run);
 /* Remarks that data, which are open, are not what the run in the folder was trained on, unless they have a validation

@@ -8,6 +8,9 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/kept.h"
+#include "run/state/networks.h"
+#include "run/state/record.h"
 #include "run/tokens.h"
 #include "run/verbs/imported.h"
 #include "train/train.h"
@@ -46,13 +49,13 @@ typedef struct notes {
 } notes;
 
 static void make_notes(const mica_run *run, bool complete, notes *n) {
-  snprintf(n->epoch, sizeof n->epoch, "%lld", (long long)run->weights_epoch);
+  snprintf(n->epoch, sizeof n->epoch, "%lld", (long long)run->kept->weights_epoch);
   mica__snprintf(n->epochs, sizeof n->epochs, "%.0f", mica_run_number(run, "epochs"));
   n->pairs[0] = (mica_safetensors_pair){EPOCH_KEY, n->epoch};
   n->pairs[1] = (mica_safetensors_pair){EPOCHS_KEY, n->epochs};
   n->pairs[2] = (mica_safetensors_pair){COMPLETE_KEY, complete ? "true" : "false"};
   n->pairs[3] = (mica_safetensors_pair){MICA_PRUNED_KEY, "true"};
-  n->count = run->like ? 4 : 3;
+  n->count = run->networks->like ? 4 : 3;
 }
 
 static mica_status extract(mica_run *run, const char *checkpoint) {
@@ -68,12 +71,12 @@ static mica_status extract(mica_run *run, const char *checkpoint) {
 static mica_status keep(void *user, const char *checkpoint) {
   mica_run *run = user;
   const char *slash = strrchr(checkpoint, '/');
-  const int64_t before = run->weights_epoch;
-  run->weights_epoch = run->trainer->progress.epoch;
-  if (!strcmp(slash ? slash + 1 : checkpoint, BEST)) run->has_best = true;
+  const int64_t before = run->kept->weights_epoch;
+  run->kept->weights_epoch = run->trainer->progress.epoch;
+  if (!strcmp(slash ? slash + 1 : checkpoint, BEST)) run->kept->has_best = true;
   mica__attempt_begin();
   const mica_status status = extract(run, checkpoint);
-  if (status != MICA_OK) run->weights_epoch = before;
+  if (status != MICA_OK) run->kept->weights_epoch = before;
   /* A checkpoint that was deleted as soon as it was there: the next epoch finds that it is gone. */
   if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
   mica__attempt_end();
@@ -84,11 +87,11 @@ mica_status mica__run_keep_weights(mica_run *run) {
   mica_nn *nn = mica_trainer_test_network(run->trainer);
   mica_session *session = mica_trainer_test_session(run->trainer);
   notes n;
-  MICA_TRY(mica__run_guard(run));
+  MICA_TRY(mica__run_check_folder(run));
   char *best = mica__run_path(run, BEST), *model = mica__run_path(run, MODEL);
   mica_status status = best && model ? MICA_OK : mica__fail_nomem("a run");
-  if (status == MICA_OK && run->has_best) status = mica_nn_load_ema(nn, session, best);
-  if (status == MICA_OK && !run->has_best) run->weights_epoch = run->trainer->progress.epoch;
+  if (status == MICA_OK && run->kept->has_best) status = mica_nn_load_ema(nn, session, best);
+  if (status == MICA_OK && !run->kept->has_best) run->kept->weights_epoch = run->trainer->progress.epoch;
   make_notes(run, true, &n);
   if (status == MICA_OK) status = mica_nn_save(nn, session, model, n.pairs, n.count);
   free(best);
@@ -101,12 +104,12 @@ mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *
   const char *complete = mica_safetensors_metadata(file, COMPLETE_KEY);
   mica__text text = {0};
   if (!epoch || !epochs || !complete) return MICA_OK;
-  run->weights_epoch = strtoll(epoch, NULL, 10);
+  run->kept->weights_epoch = strtoll(epoch, NULL, 10);
   const double all = mica_run_number(run, "epochs");
   if (!strcmp(complete, "true") && mica__strtod(epochs, NULL) >= all) return MICA_OK;
-  if (run->weights_epoch > 0)
+  if (run->kept->weights_epoch > 0)
     mica__text_addf(&text, "the run in %s has not ended: it uses the weights of epoch %lld of %.0f, the best so far",
-                    run->folder, (long long)run->weights_epoch, all);
+                    run->folder, (long long)run->kept->weights_epoch, all);
   else
     mica__text_addf(&text, "the run in %s has not ended: it uses the weights of a stop within epoch 1 of %.0f",
                     run->folder, all);
@@ -116,32 +119,26 @@ mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *
     mica__text_free(&text);
     return status;
   }
-  free(run->stopped);
-  run->stopped = text.data;
+  free(run->record->stopped);
+  run->record->stopped = text.data;
   return MICA_OK;
 }
 
 /* --- the folder --- */
 
-/* False where the path names another folder than the one that is open, or none. */
-static bool is_held(const mica_run *run) {
-  struct stat held, there;
-  if (stat(run->folder, &there) != 0 || !S_ISDIR(there.st_mode)) return false;
-  return run->lock < 0 || fstat(run->lock, &held) != 0 || (held.st_dev == there.st_dev && held.st_ino == there.st_ino);
-}
-
 static bool has_all(const mica_run *run) {
   return has_file(run, "config.json") && (!run->tokenizer || has_file(run, MICA__TOKENIZER_FILE)) &&
-         (run->network_file < 0 || has_file(run, MICA__NETWORK_FILE));
+         (run->kept->network_file < 0 || has_file(run, MICA__NETWORK_FILE));
 }
 
 /* network.onnx, which may be deleted, from the file that is open. */
 static mica_status write_network(const mica_run *run) {
   unsigned char *data = NULL;
   size_t size = 0;
-  if (run->network_file < 0 || has_file(run, MICA__NETWORK_FILE)) return MICA_OK;
+  if (run->kept->network_file < 0 || has_file(run, MICA__NETWORK_FILE)) return MICA_OK;
   char *path = mica__run_path(run, MICA__NETWORK_FILE);
-  mica_status status = path ? mica__file_read_open(run->network_file, path, &data, &size) : mica__fail_nomem("a run");
+  mica_status status =
+      path ? mica__file_read_open(run->kept->network_file, path, &data, &size) : mica__fail_nomem("a run");
   if (status == MICA_OK) status = mica__file_replace(path, &(mica__bytes){data, size}, 1);
   free(data);
   free(path);
@@ -156,7 +153,7 @@ static mica_status write_beginning(mica_run *run) {
   MICA_TRY(mica__run_write_config(run));
   char *path = mica__run_path(run, "history.csv");
   mica_status status = path ? MICA_OK : mica__fail_nomem("a history");
-  if (status == MICA_OK && run->history) status = mica_history_write(run->history, path);
+  if (status == MICA_OK && run->record->history) status = mica_history_write(run->record->history, path);
   free(path);
   return status;
 }
@@ -187,8 +184,8 @@ static mica_status leave(mica_run *run) {
   if (status == MICA_OK) status = move_beside(run);
   if (status == MICA_OK) status = write_beginning(run);
   if (status == MICA_OK) {
-    free(run->left);
-    run->left = was.data;
+    free(run->kept->left);
+    run->kept->left = was.data;
     return MICA_OK;
   }
   mica__text_free(&was);
@@ -196,11 +193,11 @@ static mica_status leave(mica_run *run) {
 }
 
 mica_status mica__run_say_left(const mica_run *run) {
-  if (!run->left) return MICA_OK;
+  if (!run->kept->left) return MICA_OK;
   return mica__fail(MICA_E_IO,
                     "%s holds another run now and is left alone; this training is in %s, and mica train --resume --out "
                     "%s goes on",
-                    run->left, run->folder, run->folder);
+                    run->kept->left, run->folder, run->folder);
 }
 
 /* True where another run is at the path: it has its settings there, or trains. Files without settings are what this one
@@ -225,27 +222,27 @@ static mica_status restore(mica_run *run, bool held) {
 /* True if what the run is opened by is not there. */
 static bool is_lost(void *user) {
   const mica_run *run = user;
-  return run->folder && run->begun && (!is_held(run) || !has_all(run));
+  return run->folder && run->kept->begun && (!mica__run_is_held(run) || !has_all(run));
 }
 
-mica_status mica__run_guard(mica_run *run) {
-  if (!run->folder || !run->begun) return MICA_OK;
+mica_status mica__run_check_folder(mica_run *run) {
+  if (!run->folder || !run->kept->begun) return MICA_OK;
   for (int tries = 0; is_lost(run); tries++) {
-    const mica_status status = restore(run, is_held(run));
+    const mica_status status = restore(run, mica__run_is_held(run));
     if (status == MICA_OK) break;
     if (status != MICA_E_IO || tries == MICA__KEEP_TRIES) return status;
   }
-  if (run->events && access(mica__events_path(run->events), F_OK) != 0) {
-    mica_events_close(run->events);
-    run->events = NULL;
+  if (run->record->events && access(mica__events_path(run->record->events), F_OK) != 0) {
+    mica_events_close(run->record->events);
+    run->record->events = NULL;
   }
-  if (!run->has_best || has_file(run, BEST)) return MICA_OK;
-  run->has_best = false;
+  if (!run->kept->has_best || has_file(run, BEST)) return MICA_OK;
+  run->kept->has_best = false;
   run->trainer->best_lost = true;
   return MICA_OK;
 }
 
-static mica_status prepare(void *user) { return mica__run_guard(user); }
+static mica_status prepare(void *user) { return mica__run_check_folder(user); }
 
 /* The epoch of the best checkpoint, and its weights, which a run of Mica 0.5.0 that was stopped has not. */
 static mica_status recall_best(mica_run *run) {
@@ -253,7 +250,7 @@ static mica_status recall_best(mica_run *run) {
   char *best = mica__run_path(run, BEST);
   mica_status status = best ? mica_safetensors_open(best, &file) : mica__fail_nomem("a run");
   const char *epoch = status == MICA_OK ? mica_safetensors_metadata(file, EPOCH_KEY) : NULL;
-  if (epoch) run->weights_epoch = strtoll(epoch, NULL, 10);
+  if (epoch) run->kept->weights_epoch = strtoll(epoch, NULL, 10);
   mica_safetensors_close(file);
   if (status == MICA_OK && !has_file(run, MODEL)) status = extract(run, best);
   free(best);
@@ -264,23 +261,27 @@ mica_status mica__run_begin_keeping(mica_run *run) {
   run->trainer->keeper = (mica__keeper){.user = run, .prepare = prepare, .is_lost = is_lost, .keep = keep};
   if (!run->folder) return MICA_OK;
   MICA_TRY(mica__run_lock(run));
-  if (run->network && run->network_file < 0) {
+  if (run->networks->network && run->kept->network_file < 0) {
     char *path = mica__run_path(run, MICA__NETWORK_FILE);
-    mica_status status = path ? mica__file_hold(path, &run->network_file) : mica__fail_nomem("a run");
+    mica_status status = path ? mica__file_hold(path, &run->kept->network_file) : mica__fail_nomem("a run");
     free(path);
     MICA_TRY(status);
   }
-  run->begun = true;
-  run->has_best = has_file(run, BEST);
-  return run->has_best ? recall_best(run) : MICA_OK;
+  run->kept->begun = true;
+  run->kept->has_best = has_file(run, BEST);
+  return run->kept->has_best ? recall_best(run) : MICA_OK;
 }
 
 mica_status mica__run_end_early(mica_run *run, int64_t done) {
   char text[24];
   snprintf(text, sizeof text, "%lld", (long long)done);
   const double asked = mica_run_number(run, "epochs");
-  run->ended_early = true;
+  run->kept->ended_early = true;
   if ((double)done == asked) return MICA_OK;
   MICA_TRY(mica__run_remark(run, "%s epochs are done already, of %.0f asked for: the run ends with them", text, asked));
   return mica__run_set(run, "epochs", text);
 }
+
+bool mica__run_ended_early(const mica_run *run) { return run->kept->ended_early; }
+bool mica__run_has_left(const mica_run *run) { return run->kept->left != NULL; }
+int64_t mica_run_weights_epoch(const mica_run *run) { return run ? run->kept->weights_epoch : -1; }

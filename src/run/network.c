@@ -11,7 +11,11 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
+#include "run/state/settings.h"
 #include "run/units.h"
+#include "run/verbs/distil.h"
 #include "run/verbs/imported.h"
 #include "run/verbs/quantizer.h"
 
@@ -81,14 +85,14 @@ static mica_status check_network(const mica_run *run) {
 
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs) {
   const mica_shape shape = mica_value_shape(z);
-  if (run->like && z.graph && shape.dim[shape.rank - 1] != outputs)
+  if (run->networks->like && z.graph && shape.dim[shape.rank - 1] != outputs)
     return mica__graph_fail(z.graph, MICA_E_FORMAT, "the file of pruned weights has %lld answers, %lld are wanted",
                             (long long)shape.dim[shape.rank - 1], (long long)outputs);
   return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
 }
 
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
-  if (run->network) return mica__imported_build(run, nn, x, outputs);
+  if (run->networks->network) return mica__imported_build(run, nn, x, outputs);
   const double width = mica_run_number(run, "width");
   const mica_model_config config = {
       .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
@@ -96,7 +100,7 @@ mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int
 }
 
 mica_dtype mica__run_precision(const mica_run *run) {
-  const char *name = run->precision ? run->precision : mica_run_setting(run, "precision");
+  const char *name = run->settings->precision ? run->settings->precision : mica_run_setting(run, "precision");
   return !strcmp(name, "f16") ? MICA_F16 : !strcmp(name, "bf16") ? MICA_BF16 : MICA_F32;
 }
 
@@ -104,7 +108,7 @@ mica_nn_config mica__run_building(const mica_run *run) {
   return (mica_nn_config){.dtype = mica__run_precision(run),
                           .hook = run->training.hook,
                           .hook_user = run->training.hook_user,
-                          .like = run->like};
+                          .like = run->networks->like};
 }
 
 static mica_status evaluate(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics) {
@@ -120,13 +124,13 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   MICA_TRY(mica_schedule_find(mica_run_setting(run, "schedule"), &c->schedule.kind));
   c->step = mica__distil_step;
   c->step_config = run;
-  c->test_columns = run->columns;
-  c->test_column_count = run->column_count;
+  c->test_columns = run->parts->columns;
+  c->test_column_count = run->parts->column_count;
   c->evaluate = evaluate;
   c->evaluate_user = run;
   c->dtype = mica__run_precision(run);
   c->seed = (uint64_t)mica_run_number(run, "seed");
-  c->like = run->like;
+  c->like = run->networks->like;
   c->optimizer = mica_optimizer_config_default(optimizer);
   c->optimizer.weight_decay = mica_run_number(run, "weight-decay");
   c->optimizer.clip_norm = mica_run_number(run, "clip-norm");
@@ -146,7 +150,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->watch = run->task->metrics[0].name;
   c->falling = run->task->metrics[0].falling;
   if (run->task->configures) run->task->configures(run, c);
-  return run->parts[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
+  return run->parts->at[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
 }
 
 /* Weights of the network, and those of them that are frozen. */
@@ -166,7 +170,7 @@ static mica_status remark_frozen(mica_run *run, const mica_nn *nn) {
   const char *pattern = run->training.freeze;
   size_t frozen = 0;
   const size_t all = count_weights(nn, &frozen);
-  if (!pattern || run->resumed || !run->parts[MICA_PART_TRAIN].loader) return MICA_OK;
+  if (!pattern || run->resumed || !run->parts->at[MICA_PART_TRAIN].loader) return MICA_OK;
   return mica__run_remark(run, "%zu of %zu weights are frozen by %s", frozen, all, pattern);
 }
 
@@ -190,7 +194,8 @@ static bool takes_size(const mica_run *run, int64_t channels, int64_t height, in
 static mica_status explain_shape(const mica_run *run, mica_status status) {
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
-  if (status != MICA_E_SHAPE || run->network || run->like || run->task->own_network || rank != 3) return status;
+  if (status != MICA_E_SHAPE || run->networks->network || run->networks->like || run->task->own_network || rank != 3)
+    return status;
   const int64_t channels = (int64_t)input[0], height = (int64_t)input[1], width = (int64_t)input[2];
   int64_t side = 1;
   if (takes_size(run, channels, height, width)) return status;
@@ -214,7 +219,7 @@ static mica_status make_trainer(mica_run *run, const mica_trainer_config *config
 
 /* Rows of a table in the file that a pruned network takes its widths from; 0: it has none. */
 static int64_t rows_of(const mica_run *run, const char *name) {
-  const mica_safetensors_entry *e = run->like ? mica_safetensors_find(run->like, name) : NULL;
+  const mica_safetensors_entry *e = run->networks->like ? mica_safetensors_find(run->networks->like, name) : NULL;
   return e && e->shape.rank == 2 ? e->shape.dim[0] : 0;
 }
 
@@ -240,17 +245,17 @@ mica_status mica__run_make_trainer(mica_run *run) {
   mica_trainer_config *c = &run->training;
   MICA_TRY(mica__imported_open(run));
   MICA_TRY(set_defaults(run));
-  if (!run->network) MICA_TRY(check_network(run));
+  if (!run->networks->network) MICA_TRY(check_network(run));
   MICA_TRY(configure(run, c));
-  c->columns = run->columns;
-  c->column_count = run->column_count;
-  if (run->parts[MICA_PART_TRAIN].loader) {
-    const mica_batch_source source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader);
+  c->columns = run->parts->columns;
+  c->column_count = run->parts->column_count;
+  if (run->parts->at[MICA_PART_TRAIN].loader) {
+    const mica_batch_source source = mica_loader_source(run->parts->at[MICA_PART_TRAIN].loader);
     c->columns = source.columns;
     c->column_count = source.column_count;
   }
   MICA_TRY(mica__run_add_quantizer(run, c));
-  if (run->parts[MICA_PART_TRAIN].loader) {
+  if (run->parts->at[MICA_PART_TRAIN].loader) {
     if (mica_run_setting(run, "find-lr") && mica__run_flag(run, "find-lr") && !run->resumed) {
       MICA_TRY(mica__run_find_rate(run));
       c->schedule.rate = mica_run_number(run, "lr");
@@ -274,8 +279,8 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
     mica_safetensors_close(file);
     return MICA_OK;
   }
-  mica_safetensors_close(run->like);
-  run->like = file;
+  mica_safetensors_close(run->networks->like);
+  run->networks->like = file;
   return mica__run_note_numbers(run, "pruned", &one, 1);
 }
 
@@ -286,11 +291,10 @@ static mica_status check_columns(mica_run *run, const char *path) {
   unsigned char *text = NULL;
   size_t size = 0;
   mica__text beside = {0};
-  mica_run *origin = calloc(1, sizeof *origin);
+  mica_run *origin = mica__run_new();
   mica__text_add_bytes(&beside, path, slash ? (size_t)(slash + 1 - path) : 0);
   mica__text_add(&beside, "config.json");
   mica_status status = origin ? mica__text_status(&beside) : mica__fail_nomem("a run");
-  if (origin) origin->lock = -1;
   mica__attempt_begin();
   const bool known = status == MICA_OK && mica__file_read(beside.data, &text, &size) == MICA_OK &&
                      mica__run_parse_config(origin, beside.data, (const char *)text) == MICA_OK;
@@ -340,7 +344,7 @@ static mica_status take_weights(mica_run *run, const char *path) {
 mica_status mica__run_set_out(mica_run *run) {
   const char *init = mica_run_setting(run, "init");
   if (run->task->begin) MICA_TRY(run->task->begin(run));
-  if (run->network)
+  if (run->networks->network)
     MICA_TRY(mica__imported_load(run));
   else if (*init)
     MICA_TRY(take_weights(run, init));
@@ -427,7 +431,7 @@ static mica_status sweep(mica_trainer *trainer, const mica_batch_source *source,
 }
 
 mica_status mica__run_find_rate(mica_run *run) {
-  const mica_batch_source source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader);
+  const mica_batch_source source = mica_loader_source(run->parts->at[MICA_PART_TRAIN].loader);
   mica_trainer_config config = run->training;
   mica_trainer *trainer = NULL;
   char text[32];

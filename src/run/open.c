@@ -7,6 +7,8 @@
 #include "run/network.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
+#include "run/state/settings.h"
 #include "run/verbs/imported.h"
 #include "run/verbs/quantizer.h"
 
@@ -26,11 +28,12 @@ static mica_status take_own_widths(mica_run *run) {
 
 /* Integers are computed as such, and a model in ONNX as it was trained. */
 static mica_status check_precision(const mica_run *run) {
-  if (!run->precision || !strcmp(run->precision, "f32")) return MICA_OK;
-  if (!mica__run_is_quantized(run) && !run->network) return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s is computed as it is, not in %s: %s", run->folder, run->precision,
-                    run->network ? "its network is a model in ONNX, which mica export and mica run --precision take"
-                                 : "its weights are integers");
+  if (!run->settings->precision || !strcmp(run->settings->precision, "f32")) return MICA_OK;
+  if (!mica__run_is_quantized(run) && !run->networks->network) return MICA_OK;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s is computed as it is, not in %s: %s", run->folder, run->settings->precision,
+                    run->networks->network
+                        ? "its network is a model in ONNX, which mica export and mica run --precision take"
+                        : "its weights are integers");
 }
 
 static mica_status open_run(mica_run *run) {
@@ -44,8 +47,8 @@ static mica_status open_run(mica_run *run) {
 /* A model that mica_run_export wrote; it is of f32, whatever the run was trained in. */
 static mica_status open_model(mica_run *run) {
   MICA_TRY(mica__run_make_engine(run));
-  MICA_TRY(mica_onnx_open(run->folder, &run->model));
-  const char *config = mica_onnx_metadata(run->model, "mica.config");
+  MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));
+  const char *config = mica_onnx_metadata(run->networks->model, "mica.config");
   if (!config)
     return mica__fail(MICA_E_FORMAT,
                       "%s was not written by mica export: its metadata do not say what it predicts from what; "
@@ -59,8 +62,8 @@ static mica_status open_model(mica_run *run) {
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_kinds(run));
   MICA_TRY(mica__run_recall_columns(run));
-  const mica_onnx_runner_config how = {.dtype = run->precision ? mica__run_precision(run) : MICA_F32};
-  return mica_onnx_runner_create(run->engine, run->model, &how, &run->runner);
+  const mica_onnx_runner_config how = {.dtype = run->settings->precision ? mica__run_precision(run) : MICA_F32};
+  return mica_onnx_runner_create(run->engine, run->networks->model, &how, &run->networks->runner);
 }
 
 static bool ends_in(const char *name, const char *end) {

@@ -6,15 +6,6 @@
 
 #include <mica/run.h>
 
-#define MICA__PARTS 3
-
-/* The data of a part and its way to the device. */
-typedef struct mica__run_part {
-  const mica_dataset *data;
-  mica_dataset *shown; /* as tests see it, where the task shows it otherwise */
-  mica_loader *loader;
-} mica__run_part;
-
 /* How the run opens data: pictures of its size, labels as its task takes them. */
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part);
 /* Opens a part as the run's task does. */
@@ -29,7 +20,6 @@ mica_status mica__run_has_validation(const mica_run *run, bool *has);
 mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest);
 /* Opens the training's data, finds the task, prepares it and makes loaders. */
 mica_status mica__run_open_data(mica_run *run);
-void mica__run_close_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
 /* Puts what the task makes of *data (mica__task_row.derive) in place of it, which is destroyed unless it is the whole

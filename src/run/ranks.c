@@ -1,12 +1,16 @@
 /* Runs of several ranks: their shares of batches, and what all of them must have in common. */
-#include "run/ranks.h"
+#include "run/state/ranks.h"
 #include "base/hash.h"
 #include "base/number.h"
 #include "ops/collective/channels.h"
-#include "run/parts.h"
+#include "run/ranks.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
+#include "run/state/record.h"
+#include "run/state/settings.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -31,9 +35,12 @@ enum {
 
 int32_t mica__run_rank(const mica_run *run) { return run->config.communicator ? run->config.communicator->rank : 0; }
 
+bool mica__run_is_divided(const mica_run *run) { return run->ranks->layout.pipe * run->ranks->layout.tensor > 1; }
+bool mica__run_is_refused(const mica_run *run) { return run->ranks->refused; }
+
 mica_status mica__run_take_layout(mica_run *run) {
   const mica_communicator *c = run->config.communicator;
-  return mica__layout_parse(run->config.parallel, c ? c->ranks : 1, &run->layout);
+  return mica__layout_parse(run->config.parallel, c ? c->ranks : 1, &run->ranks->layout);
 }
 
 /* Shares of a batch by the ranks' speeds: one sample each, and the others so that whoever is latest is least late. */
@@ -49,11 +56,11 @@ static void share_by(const double *speeds, int32_t ranks, int64_t batch, int64_t
 
 /* Shares that are not all the same, which config points to from now on. */
 static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
-  const int32_t replicas = run->layout.data;
+  const int32_t replicas = run->ranks->layout.data;
   double *speeds = calloc((size_t)replicas, sizeof *speeds);
-  free(run->shares);
-  run->shares = calloc((size_t)replicas, sizeof *run->shares);
-  mica_status status = speeds && run->shares ? MICA_OK : mica__fail_nomem("a run");
+  free(run->ranks->shares);
+  run->ranks->shares = calloc((size_t)replicas, sizeof *run->ranks->shares);
+  mica_status status = speeds && run->ranks->shares ? MICA_OK : mica__fail_nomem("a run");
   for (int32_t r = 0; status == MICA_OK && r < replicas; r++) {
     speeds[r] = run->config.speeds ? run->config.speeds[r] : 1;
     if (!(speeds[r] > 0 && speeds[r] < 1e18))
@@ -63,9 +70,9 @@ static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
     status = mica__fail(MICA_E_INVALID, "a batch of %lld has no sample for each of %d ranks", (long long)config->batch,
                         (int)replicas);
   if (status == MICA_OK) {
-    share_by(speeds, replicas, config->batch, run->shares);
-    config->shares = run->shares;
-    config->batch = run->shares[run->config.communicator->rank];
+    share_by(speeds, replicas, config->batch, run->ranks->shares);
+    config->shares = run->ranks->shares;
+    config->batch = run->ranks->shares[run->config.communicator->rank];
   }
   free(speeds);
   return status;
@@ -73,14 +80,14 @@ static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
 
 mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   const mica_communicator *c = run->config.communicator;
-  const int32_t replicas = run->layout.data;
+  const int32_t replicas = run->ranks->layout.data;
   if (!c || replicas <= 1) return MICA_OK;
   const long long batch = config->batch, rest = batch % replicas;
-  const bool whole = run->layout.pipe * run->layout.tensor == 1;
+  const bool whole = run->ranks->layout.pipe * run->ranks->layout.tensor == 1;
   if (run->config.speeds && !whole)
     return mica__fail(MICA_E_UNSUPPORTED, "speeds divide batches among whole networks: not with parallel \"%s\"",
                       run->config.parallel);
-  config->shard = c->rank / (run->layout.pipe * run->layout.tensor);
+  config->shard = c->rank / (run->ranks->layout.pipe * run->ranks->layout.tensor);
   config->shards = replicas;
   if (run->config.speeds || (rest && run->config.uneven && whole)) return share_unevenly(run, config);
   if (rest && batch > rest)
@@ -93,20 +100,20 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
 
 /* Micro-batches that were not given are as many as divide the batch, at most two a stage. */
 static mica_status find_micro(const mica_run *run, int32_t *micro) {
-  const int64_t batch = (int64_t)mica_run_number(run, "batch") / run->layout.data;
+  const int64_t batch = (int64_t)mica_run_number(run, "batch") / run->ranks->layout.data;
   if (*micro && batch % *micro)
     return mica__fail(MICA_E_INVALID, "a batch of %lld a replica cannot be divided into %d micro-batches",
                       (long long)batch, (int)*micro);
   if (*micro) return MICA_OK;
-  *micro = 2 * run->layout.pipe;
+  *micro = 2 * run->ranks->layout.pipe;
   while (batch % *micro) --*micro;
   return MICA_OK;
 }
 
 mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
   const char *const alone[] = {"teacher", "quantize"};
-  c->optimizer.shard = run->config.shard && run->layout.data > 1;
-  if (run->layout.pipe * run->layout.tensor == 1) return MICA_OK;
+  c->optimizer.shard = run->config.shard && run->ranks->layout.data > 1;
+  if (run->ranks->layout.pipe * run->ranks->layout.tensor == 1) return MICA_OK;
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (*mica_run_setting(run, alone[i]))
       return mica__fail(MICA_E_UNSUPPORTED, "%s is for networks that are whole: not with parallel \"%s\"", alone[i],
@@ -114,15 +121,15 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
   if (c->sync_norm)
     return mica__fail(MICA_E_UNSUPPORTED, "sync-norm is for networks that are whole: not with parallel \"%s\"",
                       run->config.parallel);
-  if (run->network)
+  if (run->networks->network)
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained whole: not with parallel \"%s\"",
                       run->config.parallel);
-  if (run->like)
+  if (run->networks->like)
     return mica__fail(MICA_E_UNSUPPORTED, "a network that was pruned is trained whole: not with parallel \"%s\"",
                       run->config.parallel);
-  c->tensor = run->layout.tensor;
-  if (run->layout.pipe == 1) return MICA_OK;
-  c->stages = (mica_train_stages){run->layout.pipe, run->layout.micro, run->layout.schedule};
+  c->tensor = run->ranks->layout.tensor;
+  if (run->ranks->layout.pipe == 1) return MICA_OK;
+  c->stages = (mica_train_stages){run->ranks->layout.pipe, run->ranks->layout.micro, run->ranks->layout.schedule};
   return find_micro(run, &c->stages.micro_batches);
 }
 
@@ -132,8 +139,8 @@ static mica__hash hash_number(mica__hash h, int64_t number) { return mica__hash_
 
 static mica__hash hash_settings(const mica_run *run) {
   mica__hash h = {0, 0};
-  for (size_t i = 0; i < run->row_count; i++) {
-    const char *name = run->rows[i]->name;
+  for (size_t i = 0; i < run->settings->count; i++) {
+    const char *name = run->settings->rows[i]->name;
     /* Ranks may decode by different numbers of threads. */
     if (!strcmp(name, "seed") || !strcmp(name, "threads")) continue;
     h = mica__hash_text(mica__hash_text(h, name), mica_run_setting(run, name));
@@ -183,7 +190,7 @@ static mica__hash hash_data(const mica_dataset *data) {
 static mica__hash hash_parts(const mica_run *run) {
   mica__hash h = {0, 0};
   for (int part = 0; part < MICA__PARTS; part++) {
-    const mica_dataset *data = run->parts[part].data;
+    const mica_dataset *data = run->parts->at[part].data;
     h = hash_number(h, part);
     if (data) h = hash_number(h, (int64_t)hash_data(data).low);
   }
@@ -224,7 +231,7 @@ mica_status mica__run_check_ranks(mica_run *run) {
       if (all[r * SAMES + k] != all[k])
         status = mica__fail(MICA_E_INVALID, "rank %d has %s than rank 0", (int)r, texts[k]);
   free(all);
-  run->refused = status == MICA_E_INVALID;
+  run->ranks->refused = status == MICA_E_INVALID;
   return status;
 }
 
@@ -251,8 +258,8 @@ mica_status mica__run_remark_alone(mica_run *run) {
 }
 
 mica_status mica__run_report_ranks(const mica_run *run, mica_report *report) {
-  const size_t rows = mica_history_rows(run->history);
-  const double slowest = rows ? mica_history_get(run->history, rows - 1, "slowest_rank") : NAN;
+  const size_t rows = mica_history_rows(run->record->history);
+  const double slowest = rows ? mica_history_get(run->record->history, rows - 1, "slowest_rank") : NAN;
   if (isnan(slowest)) return MICA_OK;
   MICA_TRY(mica_report_begin(report, "Ranks, last epoch"));
   for (int r = 0; r < MICA_TRAIN_RANKS; r++) {
@@ -261,7 +268,7 @@ mica_status mica__run_report_ranks(const mica_run *run, mica_report *report) {
     char column[48], title[32], text[128];
     for (int k = 0; k < 3; k++) {
       snprintf(column, sizeof column, "rank%d_%s", r, names[k]);
-      times[k] = mica_history_get(run->history, rows - 1, column);
+      times[k] = mica_history_get(run->record->history, rows - 1, column);
     }
     if (isnan(times[0])) continue;
     snprintf(title, sizeof title, "rank %d", r);

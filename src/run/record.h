@@ -7,9 +7,10 @@
 #include <mica/run.h>
 #include <mica/safetensors.h>
 
-#define MICA__REMARKS 16
 /* Adds a sentence that mica_run_remark gives, once; those beyond MICA__REMARKS are dropped. */
 mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Removes the remarks that name the path. */
+void mica__run_forget_remarks(mica_run *run, const char *path);
 /* Lets the trainer report to the run. */
 void mica__run_configure_record(mica_run *run);
 /* Writes the weights of the best epoch as they were tested, their moving averages if there are some, for a run that
@@ -19,5 +20,7 @@ mica_status mica__run_keep_weights(mica_run *run);
 mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *file);
 /* Lets a resumed run end by fewer epochs than it began with, which are done. */
 mica_status mica__run_end_early(mica_run *run, int64_t done);
+/* True if it was called. */
+bool mica__run_ended_early(const mica_run *run);
 
 #endif

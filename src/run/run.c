@@ -8,12 +8,19 @@
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/guard.h"
+#include "run/layout.h"
 #include "run/network.h"
 #include "run/parts.h"
 #include "run/predict/samples.h"
 #include "run/ranks.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/state/evaluation.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
+#include "run/state/record.h"
+#include "run/state/settings.h"
+#include "run/verbs/distil.h"
 #include "run/verbs/imported.h"
 #include "train/train.h"
 
@@ -69,8 +76,6 @@ static mica_status take_data_path(mica_run *run, const char *data) {
 
 static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_config *config, const char *folder) {
   run->engine = engine;
-  run->lock = run->network_file = -1;
-  run->weights_epoch = -1;
   if (config) run->config = *config;
   run->resumed = run->config.resume;
   MICA_TRY(mica__run_take_layout(run));
@@ -125,10 +130,10 @@ static mica_status go_on(mica_run *run) {
   MICA_TRY(status);
   const long long done = (long long)mica_trainer_epoch(run->trainer);
   const double asked = mica_run_number(run, "epochs");
-  if ((double)done < asked || (!run->changed && asked == run->epochs_before)) return MICA_OK;
-  if (!run->changed && run->epochs_before > (double)done) return mica__run_end_early(run, done);
+  if ((double)done < asked || (!run->settings->changed && asked == run->settings->epochs_before)) return MICA_OK;
+  if (!run->settings->changed && run->settings->epochs_before > (double)done) return mica__run_end_early(run, done);
   return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done, %g asked for; %s cannot change", done,
-                    asked, run->changed ? run->changed : "epochs");
+                    asked, run->settings->changed ? run->settings->changed : "epochs");
 }
 
 /* Weights of which none counts would make every loss 0 / 0. */
@@ -142,7 +147,7 @@ static mica_status check_class_weights(const mica_run *run) {
 
 /* Says of what nothing can be learned. */
 static mica_status remark_data(mica_run *run) {
-  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
   MICA_TRY(mica__run_remark_coarse(run));
   if (count == 1) return mica__run_remark(run, "there is one sample to train on");
@@ -170,9 +175,9 @@ mica_status mica__run_open_facts(mica_run *run) {
 
 mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
                                   mica_status (*open)(mica_run *run), mica_run **out) {
-  mica_run *run = calloc(1, sizeof *run);
+  mica_run *run = mica__run_new();
   mica_status status = run ? begin(run, engine, NULL, folder) : no_memory();
-  if (run) run->precision = precision;
+  if (run) run->settings->precision = precision;
   if (status == MICA_OK) status = open(run);
   if (status == MICA_OK)
     *out = run;
@@ -183,8 +188,8 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
 
 /* A model in ONNX, with the facts of the run that it was exported from where it has such. */
 static mica_status open_teaching_model(mica_run *run) {
-  MICA_TRY(mica_onnx_open(run->folder, &run->model));
-  return mica__imported_facts(run, run->folder, run->model);
+  MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));
+  return mica__imported_facts(run, run->folder, run->networks->model);
 }
 
 /* Opens what the setting "teacher" names; an absolute path from now on, since the run may be resumed from elsewhere. */
@@ -199,10 +204,11 @@ static mica_status open_teacher(mica_run *run) {
   if (file && !mica__is_model_file(folder))
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run, and no model NAME.onnx", folder);
   MICA_TRY(mica__run_open_folder(run->engine, folder, NULL, file ? open_teaching_model : mica__run_open_facts,
-                                 &run->teacher.run));
+                                 &run->networks->teacher.run));
   MICA_TRY(mica__distil_begin(run));
-  if (run->teacher.weights) MICA_TRY(mica__run_note_weights_epoch(run->teacher.run, run->teacher.weights));
-  const char *unfinished = mica_run_stopped(run->teacher.run);
+  if (run->networks->teacher.weights)
+    MICA_TRY(mica__run_note_weights_epoch(run->networks->teacher.run, run->networks->teacher.weights));
+  const char *unfinished = mica_run_stopped(run->networks->teacher.run);
   return unfinished ? mica__run_remark(run, "the teacher: %s", unfinished) : MICA_OK;
 }
 
@@ -235,7 +241,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(mica__run_open_data(run));
   MICA_TRY(check_class_weights(run));
   MICA_TRY(remark_data(run));
-  if (run->other_data) MICA_TRY(mica__run_remark_other(run, run->folder));
+  if (mica__run_has_other_data(run)) MICA_TRY(mica__run_remark_other(run, run->folder));
   MICA_TRY(mica__run_remark_alone(run));
   MICA_TRY(mica__run_remark_idle(run));
   MICA_TRY(open_teacher(run));
@@ -257,50 +263,16 @@ mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, 
   if (!config || !out) return mica__fail(MICA_E_INVALID, "mica_run_create: a pointer is NULL");
   /* What one rank alone finds wrong, such as a folder that is taken, ends the others too. */
   mica_status status = mica_run_check(config);
-  mica_run *run = status == MICA_OK ? calloc(1, sizeof *run) : NULL;
+  mica_run *run = status == MICA_OK ? mica__run_new() : NULL;
   if (status == MICA_OK) status = run ? begin(run, engine, config, config->folder) : no_memory();
   if (status == MICA_OK) status = create(run);
-  if (status != MICA_OK && !(run && run->refused)) mica_communicator_abort(config->communicator, mica_error_message());
+  if (status != MICA_OK && !(run && mica__run_is_refused(run)))
+    mica_communicator_abort(config->communicator, mica_error_message());
   if (status == MICA_OK)
     *out = run;
   else
     mica_run_destroy(run);
   return status;
-}
-
-void mica_run_destroy(mica_run *run) {
-  if (!run) return;
-  mica__distil_close(run);
-  mica_run_destroy(run->teacher.run);
-  mica_trainer_destroy(run->trainer);
-  mica_onnx_close(run->network);
-  mica_run_destroy(run->origin);
-  mica_onnx_runner_destroy(run->runner);
-  mica_onnx_close(run->model);
-  mica_quantizer_destroy(run->quantizer);
-  mica_safetensors_close(run->like);
-  mica__run_close_data(run);
-  mica_tokenizer_destroy(run->tokenizer);
-  mica_text_model_destroy(run->text_model);
-  mica_history_destroy(run->history);
-  mica_events_close(run->events);
-  mica__facts_free(run);
-  for (size_t i = 0; i < MICA__SETTINGS; i++) free(run->values[i]);
-  if (run->own_engine) mica_engine_destroy(run->engine);
-  free(run->shares);
-  free(run->labels);
-  free(run->numbers);
-  free(run->kinds);
-  free(run->mean);
-  free(run->deviation);
-  free(run->stopped);
-  free(run->left);
-  for (size_t i = 0; i < MICA__REMARKS; i++) free(run->remarks[i]);
-  mica__run_unlock(run);
-  if (run->network_file >= 0) close(run->network_file);
-  free(run->data);
-  free(run->folder);
-  free(run);
 }
 
 mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
@@ -398,19 +370,20 @@ static mica_status add_facts(const mica_run *run, mica_report *report) {
 }
 
 static mica_status add_metrics(const mica_run *run, mica_report *report) {
-  if (!run->metrics.samples) return MICA_OK;
+  if (!run->evaluation->metrics.samples) return MICA_OK;
   MICA_TRY(mica_report_begin(report, "Metrics"));
-  MICA_TRY(mica_report_add_text(report, "part", run->judged_part));
-  MICA_TRY(mica_report_add_number(report, "samples", (double)run->metrics.samples));
-  MICA_TRY(mica_report_add_number(report, "loss", run->metrics.loss));
-  for (int32_t i = 0; i < run->metrics.count; i++)
-    MICA_TRY(mica_report_add_number(report, run->metrics.values[i].name, run->metrics.values[i].value));
+  MICA_TRY(mica_report_add_text(report, "part", run->evaluation->part));
+  MICA_TRY(mica_report_add_number(report, "samples", (double)run->evaluation->metrics.samples));
+  MICA_TRY(mica_report_add_number(report, "loss", run->evaluation->metrics.loss));
+  for (int32_t i = 0; i < run->evaluation->metrics.count; i++)
+    MICA_TRY(mica_report_add_number(report, run->evaluation->metrics.values[i].name,
+                                    run->evaluation->metrics.values[i].value));
   return MICA_OK;
 }
 
 /* A curve of a column of the history beside that of validation. */
 static mica_status add_curve(const mica_run *run, mica_report *report, const char *name) {
-  const size_t rows = mica_history_rows(run->history);
+  const size_t rows = mica_history_rows(run->record->history);
   const char *columns[3] = {"epoch", name, NULL};
   char validation[80];
   snprintf(validation, sizeof validation, "validation_%.64s", name);
@@ -418,7 +391,7 @@ static mica_status add_curve(const mica_run *run, mica_report *report, const cha
   double *numbers = malloc((3 * rows + 1) * sizeof *numbers);
   if (!numbers) return no_memory();
   for (size_t i = 0; i < rows; i++)
-    for (size_t k = 0; k < 3; k++) numbers[3 * i + k] = mica_history_get(run->history, i, columns[k]);
+    for (size_t k = 0; k < 3; k++) numbers[3 * i + k] = mica_history_get(run->record->history, i, columns[k]);
   const mica_item item = {.kind = MICA_ITEM_KIND_CURVE,
                           .name = name,
                           .rows = rows,
@@ -431,7 +404,7 @@ static mica_status add_curve(const mica_run *run, mica_report *report, const cha
 }
 
 static mica_status add_curves(const mica_run *run, mica_report *report) {
-  if (!mica_history_rows(run->history)) return MICA_OK;
+  if (!mica_history_rows(run->record->history)) return MICA_OK;
   MICA_TRY(mica_report_begin(report, "Training"));
   MICA_TRY(add_curve(run, report, "loss"));
   for (const mica_task_metric *m = run->task->metrics; m->name; m++) MICA_TRY(add_curve(run, report, m->name));
@@ -446,7 +419,7 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
   if (status == MICA_OK) status = add_metrics(run, report);
   if (status == MICA_OK) status = mica__run_report_ranks(run, report);
   if (status == MICA_OK) status = add_curves(run, report);
-  if (status == MICA_OK && run->task->report && run->judged) status = run->task->report(run, report);
+  if (status == MICA_OK && run->task->report && run->evaluation->data) status = run->task->report(run, report);
   if (status == MICA_OK)
     *out = report;
   else
@@ -456,21 +429,17 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
 
 /* --- what it is --- */
 
-const char *mica_run_remark(const mica_run *run, size_t i) { return run && i < MICA__REMARKS ? run->remarks[i] : NULL; }
-
 bool mica_run_is_complete(const mica_run *run) {
   return run && run->trainer &&
          ((double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs") ||
           mica__train_patience_over(run->trainer));
 }
 
-int64_t mica_run_weights_epoch(const mica_run *run) { return run ? run->weights_epoch : -1; }
-const char *mica_run_stopped(const mica_run *run) { return run ? run->stopped : NULL; }
-const char *mica_run_evaluated(const mica_run *run) { return run->judged_part; }
-bool mica_run_evaluated_changed(const mica_run *run) { return run && run->judged_changed; }
+const char *mica_run_evaluated(const mica_run *run) { return run->evaluation->part; }
+bool mica_run_evaluated_changed(const mica_run *run) { return run && run->evaluation->changed; }
 const char *mica_run_task(const mica_run *run) { return run->task->name; }
 mica_engine *mica_run_engine(const mica_run *run) { return run->engine; }
 mica_trainer *mica_run_trainer(const mica_run *run) { return run->trainer; }
 const mica_dataset *mica_run_data(const mica_run *run, mica_part part) {
-  return run && part >= MICA_PART_TRAIN && part <= MICA_PART_TEST ? run->parts[part].data : NULL;
+  return run && part >= MICA_PART_TRAIN && part <= MICA_PART_TEST ? run->parts->at[part].data : NULL;
 }

@@ -1,9 +1,10 @@
 /* Settings: the table of all tasks', a run's values, and checks that need no data. */
-#include "run/settings.h"
+#include "run/state/settings.h"
 #include "base/number.h"
 #include "run/columns/kinds.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "run/suggest.h"
 #include "run/tokens.h"
 
@@ -258,28 +259,28 @@ mica_status mica__settings_check(const char *name, const mica_setting *settings,
 /* --- values --- */
 
 void mica__run_take_rows(mica_run *run) {
-  run->row_count = 0;
-  for (const mica_setting_row *row = common; row->name && run->row_count < MICA__SETTINGS; row++)
-    run->rows[run->row_count++] = row;
+  run->settings->count = 0;
+  for (const mica_setting_row *row = common; row->name && run->settings->count < MICA__SETTINGS; row++)
+    run->settings->rows[run->settings->count++] = row;
   if (!run->task || !run->task->settings) return;
-  for (const mica_setting_row *row = run->task->settings; row->name && run->row_count < MICA__SETTINGS; row++)
-    run->rows[run->row_count++] = row;
+  for (const mica_setting_row *row = run->task->settings; row->name && run->settings->count < MICA__SETTINGS; row++)
+    run->settings->rows[run->settings->count++] = row;
 }
 
 static size_t index_of(const mica_run *run, const char *name) {
   size_t i = 0;
-  while (i < run->row_count && strcmp(run->rows[i]->name, name) != 0) i++;
+  while (i < run->settings->count && strcmp(run->settings->rows[i]->name, name) != 0) i++;
   return i;
 }
 
 mica_status mica__run_set(mica_run *run, const char *name, const char *value) {
   const size_t i = index_of(run, name);
-  if (i == run->row_count)
+  if (i == run->settings->count)
     return mica__fail(MICA_E_INVALID, "there is no setting %s of the task %s", name, run->task ? run->task->name : "?");
   char *copy = mica__strdup(value);
   if (!copy) return mica__fail_nomem("a setting");
-  free(run->values[i]);
-  run->values[i] = copy;
+  free(run->settings->values[i]);
+  run->settings->values[i] = copy;
   return MICA_OK;
 }
 
@@ -300,17 +301,17 @@ bool mica__equal_values(const char *a, const char *b) {
 
 /* The settings of the configuration; those that a resumed run has for good may not change. */
 mica_status mica__run_take_settings(mica_run *run) {
-  run->epochs_before = mica_run_number(run, "epochs");
+  run->settings->epochs_before = mica_run_number(run, "epochs");
   for (size_t i = 0; i < run->config.setting_count; i++) {
     const mica_setting *s = &run->config.settings[i];
-    for (size_t k = 0; run->resumed && k < run->row_count; k++)
-      if (run->rows[k]->fixed && !strcmp(run->rows[k]->name, s->name) &&
+    for (size_t k = 0; run->resumed && k < run->settings->count; k++)
+      if (run->settings->rows[k]->fixed && !strcmp(run->settings->rows[k]->name, s->name) &&
           !mica__equal_values(mica_run_setting(run, s->name), s->value))
         return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
                           mica_run_setting(run, s->name), s->value);
-    if (run->resumed && !run->changed && strcmp(s->name, "epochs") != 0 &&
+    if (run->resumed && !run->settings->changed && strcmp(s->name, "epochs") != 0 &&
         !mica__equal_values(mica_run_setting(run, s->name), s->value))
-      run->changed = s->name;
+      run->settings->changed = s->name;
     MICA_TRY(mica__run_set(run, s->name, s->value));
   }
   return MICA_OK;
@@ -352,12 +353,12 @@ static const char *idle_for(const mica_run *run, const mica_setting_row *row, ch
 
 bool mica__run_is_idle(const mica_run *run, size_t row) {
   char other[32];
-  return idle_for(run, run->rows[row], other) != NULL;
+  return idle_for(run, run->settings->rows[row], other) != NULL;
 }
 
 mica_status mica__run_remark_idle(mica_run *run) {
-  for (size_t i = 0; i < run->row_count; i++) {
-    const mica_setting_row *row = run->rows[i];
+  for (size_t i = 0; i < run->settings->count; i++) {
+    const mica_setting_row *row = run->settings->rows[i];
     const char *given = mica__run_given(run, row->name);
     char text[32];
     const char *other = given && !mica__equal_values(given, row->value) ? idle_for(run, row, text) : NULL;
@@ -371,7 +372,7 @@ mica_status mica__run_remark_idle(mica_run *run) {
 
 bool mica__run_is_set(const mica_run *run, const char *name) {
   const size_t i = index_of(run, name);
-  return i < run->row_count && run->values[i];
+  return i < run->settings->count && run->settings->values[i];
 }
 
 mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings) {
@@ -384,8 +385,8 @@ mica_status mica__run_set_defaults(mica_run *run) { return mica__run_set_unset(r
 
 const char *mica_run_setting(const mica_run *run, const char *name) {
   const size_t i = run && name ? index_of(run, name) : 0;
-  if (!run || !name || i == run->row_count) return "";
-  return run->values[i] ? run->values[i] : run->rows[i]->value;
+  if (!run || !name || i == run->settings->count) return "";
+  return run->settings->values[i] ? run->settings->values[i] : run->settings->rows[i]->value;
 }
 
 double mica_run_number(const mica_run *run, const char *name) {

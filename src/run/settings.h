@@ -4,8 +4,6 @@
 
 #include "run/task.h"
 
-/* Rows of the table of all tasks' settings and of a task's own at most. */
-#define MICA__SETTINGS 96
 /* Takes the settings of a task (NULL: of all tasks alone) with their checks; those of other tasks are passed over where
  * the task is not known yet. */
 mica_status mica__settings_check(const char *task, const mica_setting *settings, size_t count);

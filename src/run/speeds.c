@@ -1,7 +1,10 @@
 /* How fast ranks are: by steps of a trainer that is forgotten, all at work at once, since devices of one machine share
  * its memory and its host's threads, and the fastest alone. */
 #include "base/clock.h"
+#include "run/ranks.h"
 #include "run/run.h"
+#include "run/state/parts.h"
+#include "run/verbs/distil.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,10 +110,10 @@ static mica_status measure_all(clocked *c, double *speeds, mica_run_speeds *foun
 
 mica_status mica_run_measure(mica_run *run, double *speeds, mica_run_speeds *found) {
   if (!run || !speeds || !found) return mica__fail(MICA_E_INVALID, "mica_run_measure: a pointer is NULL");
-  if (!run->config.communicator || !run->parts[MICA_PART_TRAIN].loader || run->layout.pipe * run->layout.tensor > 1)
+  if (!run->config.communicator || !run->parts->at[MICA_PART_TRAIN].loader || mica__run_is_divided(run))
     return mica__fail(MICA_E_STATE, "mica_run_measure: a run without ranks, or whose network is divided");
   clocked c = {.run = run,
-               .source = mica_loader_source(run->parts[MICA_PART_TRAIN].loader),
+               .source = mica_loader_source(run->parts->at[MICA_PART_TRAIN].loader),
                .queue = mica_engine_queue(run->engine)};
   mica_trainer_config config = run->training;
   config.communicator = NULL;

@@ -68,6 +68,8 @@ typedef struct mica__task_row {
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
   /* How texts are found in what is heard, from now on. NULL: none is. */
   mica_status (*search)(mica_run *run, const mica_text_search *search);
+  /* Frees run->task_state. NULL: the task keeps nothing. */
+  void (*closes)(mica_run *run);
   /* Answers the first sample of the data that are judged, where an answer is more than what the step predicts: to be
    * timed. NULL: it is not. */
   mica_status (*answers)(mica_run *run);

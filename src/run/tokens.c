@@ -4,6 +4,7 @@
 #include "run/guard.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -66,7 +67,7 @@ static mica_status make(mica_run *run, bool frames, mica_text_fn *next, void *us
   const char *value = mica_run_setting(run, "tokenizer");
   mica_tokenizer_kind kind;
   if (run->tokenizer) return MICA_OK;
-  if (run->resumed || !run->whole) return open_own(run);
+  if (run->resumed || !run->parts->whole) return open_own(run);
   if (mica__tokenizer_find_kind(value, &kind)) return train(run, kind, frames, next, user);
   MICA_TRY(mica_tokenizer_open(value, &run->tokenizer));
   return note(run, mica_tokenizer_model(run->tokenizer));

@@ -6,6 +6,8 @@
 #include "run/network.h"
 #include "run/parts.h"
 #include "run/predict/samples.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 #include "task/head/labels.h"
 
 #include <math.h>
@@ -91,7 +93,7 @@ static int32_t suits(const mica_dataset *data) {
 /* --- preparation --- */
 
 static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
-  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
   for (uint64_t i = 0; i < count; i++) {
     const int32_t label = mica_dataset_label(data, i);
@@ -113,7 +115,8 @@ static mica_status note_weights(mica_run *run) {
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   const double one = 1;
-  if (!run->whole) return classes_of(run) ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no classes", run->folder);
+  if (!run->parts->whole)
+    return classes_of(run) ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no classes", run->folder);
   MICA_TRY(mica__run_note_columns(run, &label));
   if (label->kind != MICA_COLUMN_KIND_CLASS && label->kind != MICA_COLUMN_KIND_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class; --task %s learns those", run->data,
@@ -257,13 +260,13 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
 /* --- the report --- */
 
 static mica_status find_mistakes(mica_run *run, mica__mistake list[MICA__MISTAKES], size_t *count) {
-  const int64_t classes = classes_of(run), all = (int64_t)mica_dataset_count(run->judged);
+  const int64_t classes = classes_of(run), all = (int64_t)mica_dataset_count(run->evaluation->data);
   float *shares = malloc((size_t)(AT_A_TIME * classes) * sizeof *shares);
   mica_status status = shares ? MICA_OK : mica__fail_nomem("a report");
   for (int64_t from = 0; status == MICA_OK && from < all && from < LOOKED_AT; from += AT_A_TIME) {
     const int64_t n = all - from < AT_A_TIME ? all - from : AT_A_TIME;
     mica__samples s = {0};
-    status = mica__samples_of(run, run->judged, (uint64_t)from, n, &s);
+    status = mica__samples_of(run, run->evaluation->data, (uint64_t)from, n, &s);
     if (status == MICA_OK) status = mica__samples_infer(run, &s, 0, n, "shares", classes, shares);
     for (int64_t i = 0; status == MICA_OK && i < n; i++) {
       const int64_t guess = mica__likeliest(shares + i * classes, classes, 0);
@@ -288,7 +291,7 @@ static mica_status add_mistakes(mica_run *run, mica_report *report) {
   for (size_t i = 0; i < count; i++) {
     mica__samples s = {0};
     mica__text text = {0};
-    mica_status status = mica__samples_of(run, run->judged, list[i].sample, 1, &s);
+    mica_status status = mica__samples_of(run, run->evaluation->data, list[i].sample, 1, &s);
     mica__text_addf(&text, "%s, taken for %s (%.1f %%)", names[list[i].truth], names[list[i].guess],
                     100 * (double)list[i].share);
     if (status == MICA_OK) status = mica__text_status(&text);

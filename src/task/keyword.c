@@ -7,6 +7,7 @@
 #include "run/predict/samples.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/nodes.h>
@@ -66,7 +67,7 @@ static int32_t suits(const mica_dataset *data) { return sound_of(data) && label_
 /* --- data --- */
 
 static void opens(const mica_run *run, mica_dataset_config *config) {
-  config->like = run->whole;
+  config->like = run->parts->whole;
   config->rate = (int32_t)mica__run_fact_number(run, "rate", mica_run_number(run, "rate"));
 }
 
@@ -87,9 +88,9 @@ static mica_status prepare(mica_run *run) {
   const double zero = 0, one = 1;
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(check_network(run));
-  if (!run->whole) return MICA_OK;
-  const mica_column *sound = sound_of(run->whole), *label = label_of(run->whole);
-  const double rate = mica_dataset_rate(run->whole);
+  if (!run->parts->whole) return MICA_OK;
+  const mica_column *sound = sound_of(run->parts->whole), *label = label_of(run->parts->whole);
+  const double rate = mica_dataset_rate(run->parts->whole);
   if (!sound || !label)
     return mica__fail(MICA_E_FORMAT, "%s has no %s: the task keyword wants a class for each recording", run->data,
                       sound ? "classes" : "recordings");

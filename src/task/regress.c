@@ -10,6 +10,8 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -70,7 +72,7 @@ static int32_t suits(const mica_dataset *data) {
 
 /* Mean and deviation of the targets that are trained on; 1 for the deviation of what is constant. */
 static mica_status note_scale(mica_run *run) {
-  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
   double mean = 0, squares = 0;
   for (uint64_t i = 0; i < count; i++) {
@@ -102,9 +104,9 @@ static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
 
 /* A table whose only input is a time may be a series. */
 static mica_status remark_series(mica_run *run) {
-  const size_t x = mica_dataset_column_index(run->whole, "x");
-  const mica_column *column = mica_dataset_column(run->whole, x);
-  const char *name = column ? mica_dataset_number_name(run->whole, x, 0) : NULL;
+  const size_t x = mica_dataset_column_index(run->parts->whole, "x");
+  const mica_column *column = mica_dataset_column(run->parts->whole, x);
+  const char *name = column ? mica_dataset_number_name(run->parts->whole, x, 0) : NULL;
   if (!name || column->shape.rank != 1 || column->shape.dim[0] != 1 || mica__run_categories(run)) return MICA_OK;
   if (!mica__is_time_name(name)) return MICA_OK;
   return mica__run_remark(
@@ -114,7 +116,7 @@ static mica_status remark_series(mica_run *run) {
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   mica_augment_config augment;
-  if (!run->whole) return MICA_OK;
+  if (!run->parts->whole) return MICA_OK;
   MICA_TRY(mica__run_note_columns(run, &label));
   if (label->kind != MICA_COLUMN_KIND_NUMBER)
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a number; --task classify learns classes",
@@ -123,7 +125,7 @@ static mica_status prepare(mica_run *run) {
   if (augment.mixup > 0) return mica__fail(MICA_E_INVALID, "mixup blends classes, and the task regress has none");
   MICA_TRY(note_scale(run));
   MICA_TRY(remark_series(run));
-  return set_defaults(run, run->parts[MICA_PART_TRAIN].data);
+  return set_defaults(run, run->parts->at[MICA_PART_TRAIN].data);
 }
 
 /* Uploads values of U(-1 / sqrt(fan_in), 1 / sqrt(fan_in)); `which` tells the seed's uses apart. */
@@ -258,13 +260,13 @@ static void add_residual(residual list[SHOWN], size_t *count, residual found) {
 }
 
 static mica_status find_residuals(mica_run *run, residual list[SHOWN], size_t *count) {
-  const int64_t all = (int64_t)mica_dataset_count(run->judged);
+  const int64_t all = (int64_t)mica_dataset_count(run->evaluation->data);
   const double base = mica__run_label_base(run);
   float values[AT_A_TIME];
   for (int64_t from = 0; from < all && from < LOOKED_AT; from += AT_A_TIME) {
     const int64_t n = all - from < AT_A_TIME ? all - from : AT_A_TIME;
     mica__samples s = {0};
-    mica_status status = mica__samples_of(run, run->judged, (uint64_t)from, n, &s);
+    mica_status status = mica__samples_of(run, run->evaluation->data, (uint64_t)from, n, &s);
     if (status == MICA_OK) status = mica__samples_infer(run, &s, 0, n, "value", 1, values);
     for (int64_t i = 0; status == MICA_OK && i < n; i++)
       if (!isnan(s.truths[i]))

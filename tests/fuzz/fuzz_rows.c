@@ -9,22 +9,26 @@
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static mica_run run;
   const double three = 3;
-  run.task = &mica__task_regress; /* rows may have answers, which the task looks at */
-  mica__samples samples = {0};
+  mica_run *run = mica__run_new();
   char *text = malloc(size + 1);
-  if (!text) return 0;
+  if (!run || !text) {
+    mica_run_destroy(run);
+    free(text);
+    return 0;
+  }
+  run->task = &mica__task_regress; /* rows may have answers, which the task looks at */
+  mica__samples samples = {0};
   memcpy(text, data, size);
   text[size] = '\0';
-  if (mica__run_note_numbers(&run, "input", &three, 1) == MICA_OK) {
-    const mica_status status = mica__samples_read(&run, &(mica_run_input){.text = text}, &samples);
+  if (mica__run_note_numbers(run, "input", &three, 1) == MICA_OK) {
+    const mica_status status = mica__samples_read(run, &(mica_run_input){.text = text}, &samples);
     if (status == MICA_OK && (samples.count < 1 || samples.count > (int64_t)size || samples.size != 3)) abort();
     for (int64_t i = 0; status == MICA_OK && i < samples.count; i++)
       if (!samples.names[i]) abort();
   }
   mica__samples_free(&samples);
-  mica__facts_free(&run);
+  mica_run_destroy(run);
   free(text);
   return 0;
 }

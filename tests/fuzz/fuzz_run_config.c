@@ -5,13 +5,14 @@
 #include "run/facts.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
+#include "run/state/parts.h"
 #include "support/run_configs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  mica_run *run = calloc(1, sizeof *run);
+  mica_run *run = mica__run_new();
   char *text = malloc(size + 1);
   if (run && text) {
     memcpy(text, data, size);
@@ -24,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
           mica__samples_read(run, &(mica_run_input){.text = "1,2,3,4,5\n"}, &samples) == MICA_OK && samples.size != 5)
         abort();
       mica__samples_free(&samples);
-      if (run->task->prepare(run) == MICA_OK && mica__run_recall_columns(run) == MICA_OK && !run->column_count &&
+      if (run->task->prepare(run) == MICA_OK && mica__run_recall_columns(run) == MICA_OK && !run->parts->column_count &&
           mica__run_find_fact(run, "columns") && mica__run_find_fact(run, "columns")->count)
         abort();
     }

@@ -41,7 +41,7 @@ lines() { awk -v n="$1" -v text="$2" 'BEGIN { while (n-- > 0) print text }'; }
 
 fresh_tree
 for name in layers circles names vendors sizes format opencl extensions hygiene words tics numbers contracts single \
-  pointers; do
+  states pointers; do
   expect 0 $name ''
 done
 
@@ -283,6 +283,17 @@ expect 1 descriptors 'c of src/ops/c.c is not listed'
 printf 'MICA_API int mica_b(void);\n' >include/mica/b.h
 expect 1 contracts 'include/mica/b.h: no word about threads'
 finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
+finds states src/run/b.h 'src/run/b.h: 91 lines' "$(lines 91 'int b;')\n"
+finds states src/run/b.c 'src/run/b.c: 6 headers of src/run/state' \
+  "$(for s in a b c d e f; do echo "#include \"run/state/$s.h\""; done)\n"
+fresh_tree
+mkdir -p src/run/state
+printf '/* A. Private to run/a.c. */\nint a;\n' >src/run/state/a.h
+for s in state a b; do printf '#include "run/state/a.h"\n' >src/run/$s.c; done
+expect 1 states 'src/run/b.c:1: run/state/a.h is private to src/run/a.c'
+rm src/run/b.c
+expect 0 states ''
+
 finds sizes src/base/b.def 'src/base/b.def: 601 lines' "$(lines 601 'X(b)')\n"
 finds sizes src/base/b.h 'src/base/b.h:BIG: 81 lines' "#define BIG(b) \\\\\n$(lines 79 '  b \\\\')\n  b\n"
 finds sizes tests/b.sh 'tests/b.sh:big: 81 lines' "big() {\n$(lines 79 '  b')\n}\n"

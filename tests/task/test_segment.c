@@ -3,6 +3,7 @@
  * Pictures of several sizes are trained on in their own: what lies outside of the first one's size is seen, each pixel
  * beside its class, and small pictures are no larger for it. */
 #include "run/run.h"
+#include "run/state/parts.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -37,7 +38,7 @@ static void write_pair(const char *folder, const char *name, int64_t H, int64_t 
 
 /* Counts the pixels of an epoch by their class, 2 for none, and sees that those of a class have its brightness. */
 static void count_pixels(mica_run *run, int64_t counts[3]) {
-  mica_loader *loader = run->parts[MICA_PART_TRAIN].loader;
+  mica_loader *loader = run->parts->at[MICA_PART_TRAIN].loader;
   const mica_batch_source source = mica_loader_source(loader);
   const float mean = mica_loader_mean(loader)[0], deviation = mica_loader_deviation(loader)[0];
   for (;;) {

@@ -9,6 +9,8 @@
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/state/facts.h"
+#include "run/state/parts.h"
 
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
@@ -30,7 +32,7 @@ typedef struct numbers {
 
 /* Calls `take` with the k-th numbers of the run's data, for all k. */
 static mica_status each_numbers(const mica_run *run, mica_status (*take)(void *user, const numbers *n), void *user) {
-  const mica__store *store = run->whole ? run->whole->store : NULL;
+  const mica__store *store = run->parts->whole ? run->parts->whole->store : NULL;
   const mica__schema *schema = store ? store->schema : NULL;
   for (size_t i = 0; schema && i < schema->count; i++) {
     const mica__field *f = &schema->fields[i];
@@ -70,7 +72,7 @@ static mica_status add_base(void *user, const numbers *n) {
 
 mica_status mica__run_note_bases(mica_run *run) {
   texts t = {0};
-  const mica__column *input = run->whole ? mica__store_input(run->whole->store) : NULL;
+  const mica__column *input = run->parts->whole ? mica__store_input(run->parts->whole->store) : NULL;
   mica_status status = each_numbers(run, add_base, &t);
   if (status == MICA_OK && t.count) status = mica__run_note(run, FACT, (const char *const *)t.list, t.count);
   for (size_t i = 0; i < t.count; i++) free(t.list[i]);
@@ -85,16 +87,16 @@ mica_status mica__run_take_bases(mica_run *run) {
   const char *const *list = mica_run_fact(run, FACT, &count);
   mica__text text = {0};
   for (size_t i = 0; i < count; i++) mica__text_addf(&text, i ? "\n%s" : "%s", list[i]);
-  free(run->bases);
-  run->bases = NULL;
+  free(run->facts->bases);
+  run->facts->bases = NULL;
   MICA_TRY(mica__text_status(&text));
-  run->bases = text.data;
+  run->facts->bases = text.data;
   return MICA_OK;
 }
 
 double mica__run_base(const mica_run *run, const char *name) {
   const mica__field field = {.name = (char *)(uintptr_t)name};
-  return *name ? mica__field_base(run->bases, &field) : 0;
+  return *name ? mica__field_base(run->facts->bases, &field) : 0;
 }
 
 /* The k-th name of the fact "table" among those that begin so; "" where there is none. */
@@ -109,7 +111,7 @@ static const char *table_name(const mica_run *run, const char *begin, size_t k) 
 double mica__run_number_base(const mica_run *run, size_t k) {
   size_t count = 0;
   const char *const *names = mica_run_fact(run, "numbers", &count);
-  if (!run->bases) return 0;
+  if (!run->facts->bases) return 0;
   return mica__run_base(run, k < count ? names[k] : names ? "" : table_name(run, "number ", k));
 }
 
@@ -119,7 +121,7 @@ const char *mica__run_label_name(const mica_run *run) {
 }
 
 double mica__run_label_base(const mica_run *run) {
-  return run->bases ? mica__run_base(run, mica__run_label_name(run)) : 0;
+  return run->facts->bases ? mica__run_base(run, mica__run_label_name(run)) : 0;
 }
 
 /* --- in the metadata of models --- */

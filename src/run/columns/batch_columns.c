@@ -5,6 +5,7 @@
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/run.h"
+#include "run/state/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,15 +63,15 @@ static mica_status old_columns(mica_run *run) {
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   mica_run_fact(run, "classes", &classes);
   if (!input || rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s: the run has no columns", run->folder);
-  run->columns = calloc(2, sizeof *run->columns);
-  if (!run->columns) return mica__fail_nomem("a run");
-  run->columns[0] =
+  run->parts->columns = calloc(2, sizeof *run->parts->columns);
+  if (!run->parts->columns) return mica__fail_nomem("a run");
+  run->parts->columns[0] =
       (mica_batch_column){mica__strdup(rank == 3 ? "image" : "x"), MICA_F32, {(int32_t)rank + 1, {MICA_DYNAMIC}}};
-  for (size_t i = 0; i < rank; i++) run->columns[0].shape.dim[i + 1] = (int64_t)input[i];
-  run->columns[1] =
+  for (size_t i = 0; i < rank; i++) run->parts->columns[0].shape.dim[i + 1] = (int64_t)input[i];
+  run->parts->columns[1] =
       (mica_batch_column){mica__strdup("label"), classes ? MICA_I32 : MICA_F32, {classes ? 1 : 2, {MICA_DYNAMIC, 1}}};
-  run->column_count = 2;
-  return run->columns[0].name && run->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
+  run->parts->column_count = 2;
+  return run->parts->columns[0].name && run->parts->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
 }
 
 /* The column of inputs has the samples' shape; of pictures that are shown in tiles, and of recordings, another one. */
@@ -94,15 +95,15 @@ mica_status mica__run_recall_columns(mica_run *run) {
   const char *const *texts = mica_run_fact(run, "columns", &count);
   MICA_TRY(mica__run_outline(run));
   if (!texts) return old_columns(run);
-  run->columns = calloc(count + 1, sizeof *run->columns);
-  if (!run->columns) return mica__fail_nomem("a run");
-  for (; run->column_count < count; run->column_count++) {
-    mica_batch_column *column = &run->columns[run->column_count];
-    if (parse_column(texts[run->column_count], column)) continue;
+  run->parts->columns = calloc(count + 1, sizeof *run->parts->columns);
+  if (!run->parts->columns) return mica__fail_nomem("a run");
+  for (; run->parts->column_count < count; run->parts->column_count++) {
+    mica_batch_column *column = &run->parts->columns[run->parts->column_count];
+    if (parse_column(texts[run->parts->column_count], column)) continue;
     if (!column->name) return mica__fail_nomem("a run");
     free((void *)column->name);
-    return mica__fail(MICA_E_FORMAT, "'%s' is no column of batches", texts[run->column_count]);
+    return mica__fail(MICA_E_FORMAT, "'%s' is no column of batches", texts[run->parts->column_count]);
   }
-  for (size_t i = 0; i < run->column_count; i++) MICA_TRY(check_input_column(run, &run->columns[i]));
+  for (size_t i = 0; i < run->parts->column_count; i++) MICA_TRY(check_input_column(run, &run->parts->columns[i]));
   return MICA_OK;
 }

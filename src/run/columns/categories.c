@@ -9,6 +9,8 @@
 #include "run/network.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/nodes.h>
@@ -33,8 +35,8 @@ static bool is_category(const mica_column *column, const lists *l) {
 
 /* Marks the classes that training samples have, and says how many cells of the validation part have others. */
 static mica_status note_seen(mica_run *run, size_t column, double *seen) {
-  const mica_dataset *parts[] = {run->parts[MICA_PART_TRAIN].data, run->parts[MICA_PART_VALIDATION].data};
-  const mica_column *about = mica_dataset_column(run->whole, column);
+  const mica_dataset *parts[] = {run->parts->at[MICA_PART_TRAIN].data, run->parts->at[MICA_PART_VALIDATION].data};
+  const mica_column *about = mica_dataset_column(run->parts->whole, column);
   uint64_t strange = 0;
   int32_t is = -1, first = -1;
   for (uint64_t i = 0; parts[0] && i < mica_dataset_count(parts[0]); i++) {
@@ -42,18 +44,18 @@ static mica_status note_seen(mica_run *run, size_t column, double *seen) {
     if (is >= 0) seen[is] = 1;
   }
   /* A part in a file of its own is read like test data. */
-  if (!parts[1] || parts[1]->store != run->whole->store) return MICA_OK;
+  if (!parts[1] || parts[1]->store != run->parts->whole->store) return MICA_OK;
   for (uint64_t i = 0; i < mica_dataset_count(parts[1]); i++) {
     MICA_TRY(mica_dataset_read(parts[1], column, i, &is, sizeof is));
     if (is >= 0 && seen[is] == 0 && strange++ == 0) first = is;
   }
   if (!strange) return MICA_OK;
   return mica__run_remark_class(run, run->data, about->name, strange,
-                                mica_dataset_column_class(run->whole, column, first));
+                                mica_dataset_column_class(run->parts->whole, column, first));
 }
 
 static mica_status add_category(mica_run *run, size_t column, lists *l) {
-  const mica_dataset *data = run->whole;
+  const mica_dataset *data = run->parts->whole;
   const mica_column *about = mica_dataset_column(data, column);
   double *longer = realloc(l->seen, (l->name_count + (size_t)about->classes) * sizeof *longer);
   if (!longer) return mica__fail_nomem("classes");
@@ -102,7 +104,7 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
 
 /* The names by which rows without answers are read: of the numbers, and of the answers. */
 static mica_status note_names(mica_run *run, const mica_column *input) {
-  const mica_dataset *data = run->whole;
+  const mica_dataset *data = run->parts->whole;
   const mica__schema *schema = data->store->schema;
   for (size_t i = 0; schema && i < schema->count; i++)
     if (schema->fields[i].label) MICA_TRY(mica__run_note_text(run, "label_name", schema->fields[i].name));
@@ -135,7 +137,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
 }
 
 mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label) {
-  const mica_dataset *data = run->whole;
+  const mica_dataset *data = run->parts->whole;
   const size_t count = mica_dataset_column_count(data);
   /* A run that began without them, in an older version, goes on without them. */
   const bool known = !run->resumed || mica__run_categories(run) > 0;
@@ -337,7 +339,7 @@ static mica_status map_column(const mica_dataset *data, size_t column, const int
 /* Adds a column of the run's classes in place of the data's, which map leads to them. */
 static mica_status replace(mica_run *run, const mica_dataset *data, size_t column, const int32_t *map,
                            const char *const *names, size_t classes, mica_column_data *list, size_t *count) {
-  int32_t *to = run->labels + *count * (size_t)mica_dataset_count(data);
+  int32_t *to = run->evaluation->labels + *count * (size_t)mica_dataset_count(data);
   list[(*count)++] = (mica_column_data){.column = {.name = mica_dataset_column(data, column)->name,
                                                    .kind = MICA_COLUMN_KIND_CLASS,
                                                    .dtype = MICA_I32,
@@ -360,14 +362,16 @@ static mica_status reorder(mica_run *run, const mica_dataset *data, const int64_
   const uint64_t samples = mica_dataset_count(data);
   size_t bytes = 0;
   float *row = malloc((width + 1) * sizeof *row);
-  if (mica__mul_size(samples, (uint64_t)count_of_run * sizeof *run->numbers, &bytes)) run->numbers = malloc(bytes + 1);
-  mica_status status = row && run->numbers ? MICA_OK : mica__fail_nomem("inputs in another order");
+  if (mica__mul_size(samples, (uint64_t)count_of_run * sizeof *run->evaluation->numbers, &bytes))
+    run->evaluation->numbers = malloc(bytes + 1);
+  mica_status status = row && run->evaluation->numbers ? MICA_OK : mica__fail_nomem("inputs in another order");
   for (uint64_t i = 0; status == MICA_OK && i < samples; i++) {
     status = mica_dataset_read(data, column, i, row, width * sizeof *row);
-    for (size_t k = 0; status == MICA_OK && k < count_of_run; k++) run->numbers[i * count_of_run + k] = row[order[k]];
+    for (size_t k = 0; status == MICA_OK && k < count_of_run; k++)
+      run->evaluation->numbers[i * count_of_run + k] = row[order[k]];
   }
   free(row);
-  list[(*count)++] = (mica_column_data){.column = made, .data = run->numbers};
+  list[(*count)++] = (mica_column_data){.column = made, .data = run->evaluation->numbers};
   return status;
 }
 
@@ -399,11 +403,11 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
   *out = data;
   if (!*mica__run_fact_text(run, "label_column")) return MICA_OK;
   mica_column_data *list = calloc(most, sizeof *list);
-  free(run->labels);
-  free(run->numbers);
-  run->numbers = NULL;
-  run->labels = calloc((size_t)mica_dataset_count(data), most * sizeof *run->labels);
-  mica_status status = list && run->labels ? MICA_OK : mica__fail_nomem("classes");
+  free(run->evaluation->labels);
+  free(run->evaluation->numbers);
+  run->evaluation->numbers = NULL;
+  run->evaluation->labels = calloc((size_t)mica_dataset_count(data), most * sizeof *run->evaluation->labels);
+  mica_status status = list && run->evaluation->labels ? MICA_OK : mica__fail_nomem("classes");
   if (status == MICA_OK) status = replace_all(run, data, list, &count);
   if (status == MICA_OK && count) status = mica_dataset_derive(data, list, count, out);
   free(list);

@@ -6,6 +6,7 @@
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/run.h"
+#include "run/state/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +32,10 @@ size_t mica__run_find_name(const char *const *known, size_t count, const char *n
 }
 
 mica_status mica__run_note_classes(mica_run *run, const mica_column *column) {
-  const size_t at = mica_dataset_column_index(run->whole, column->name), count = (size_t)column->classes;
+  const size_t at = mica_dataset_column_index(run->parts->whole, column->name), count = (size_t)column->classes;
   const char **names = calloc(count + 1, sizeof *names);
   if (!names) return mica__fail_nomem("classes");
-  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->whole, at, (int32_t)i);
+  for (size_t i = 0; i < count; i++) names[i] = mica_dataset_column_class(run->parts->whole, at, (int32_t)i);
   mica_status status = mica__run_note(run, "classes", names, count);
   free(names);
   return status;

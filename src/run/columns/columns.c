@@ -3,6 +3,7 @@
 #include "run/columns/categories.h"
 #include "run/facts.h"
 #include "run/run.h"
+#include "run/state/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static const mica_column *find_input(const mica_dataset *data) {
 const mica_column *mica__run_find_label(const mica_dataset *data) { return find_label(data, find_input(data)); }
 
 mica_status mica__run_note_columns(mica_run *run, const mica_column **label) {
-  const mica_dataset *data = run->whole;
+  const mica_dataset *data = run->parts->whole;
   const mica_column *input = find_input(data);
   double dims[MICA_MAX_RANK];
   *label = find_label(data, input);

@@ -5,6 +5,8 @@
 #include "run/columns/categories.h"
 #include "run/facts.h"
 #include "run/run.h"
+#include "run/state/facts.h"
+#include "run/state/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +39,7 @@ mica_status mica__kinds_check(const char *kinds) {
 
 mica_status mica__run_check_kinds(const mica_run *run) {
   const char *kinds = mica_run_setting(run, "kinds"), *name = NULL;
-  const mica__schema *schema = run->whole->store->schema;
+  const mica__schema *schema = run->parts->whole->store->schema;
   size_t length = 0;
   mica_column_kind kind;
   if (!*kinds) return MICA_OK;
@@ -88,9 +90,9 @@ mica_status mica__run_note_kinds(mica_run *run) {
   for (size_t i = 0; !numbers && table && i < lines; i++)
     if (!strncmp(table[i], number, sizeof number - 1))
       add(&kinds, table[i] + sizeof number - 1, MICA_COLUMN_KIND_NUMBER);
-  free(run->kinds);
-  run->kinds = NULL;
+  free(run->facts->kinds);
+  run->facts->kinds = NULL;
   MICA_TRY(mica__text_status(&kinds));
-  run->kinds = kinds.data;
+  run->facts->kinds = kinds.data;
   return mica__run_take_bases(run);
 }

@@ -14,7 +14,7 @@ mica_status mica__kinds_check(const char *kinds);
 mica_status mica__run_check_kinds(const mica_run *run);
 /* Lets tables be opened with these columns as classes, and with columns of texts by their names. */
 mica_status mica__run_note_kinds(mica_run *run);
-/* What was subtracted from the table's columns (bases.c): as a fact, and from the fact as run->bases. */
+/* What was subtracted from the table's columns (bases.c): as a fact, and from the fact as run->facts->bases. */
 mica_status mica__run_note_bases(mica_run *run);
 mica_status mica__run_take_bases(mica_run *run);
 /* The name of the answer's column in a table, "label" in arrays; "" where it has none. */

@@ -6,6 +6,7 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 #include "run/units.h"
 
 #include <stdio.h>
@@ -70,11 +71,11 @@ mica_status mica__run_fill(const mica_run *run, mica_dataset *data) {
 }
 
 mica_status mica__run_note_fills(mica_run *run) {
-  const mica_dataset *parts[] = {run->whole, run->parts[MICA_PART_VALIDATION].data};
-  const mica__schema *schema = schema_of(run->whole);
+  const mica_dataset *parts[] = {run->parts->whole, run->parts->at[MICA_PART_VALIDATION].data};
+  const mica__schema *schema = schema_of(run->parts->whole);
   const size_t numbers = schema && schema->numbers > 0 ? (size_t)schema->numbers : 0;
   size_t count = 0;
-  if (!numbers || run->whole == run->config.dataset || run->task->own_input ||
+  if (!numbers || run->parts->whole == run->config.dataset || run->task->own_input ||
       mica__run_missing(run) == MICA_MISSING_REFUSE)
     return MICA_OK;
   const double *known = fills_of(run, &count);
@@ -86,7 +87,7 @@ mica_status mica__run_note_fills(mica_run *run) {
   if (status == MICA_OK && known && count == numbers)
     memcpy(fills, known, numbers * sizeof *fills);
   else if (status == MICA_OK)
-    status = mica__fills_measure(run->parts[MICA_PART_TRAIN].data, missing_of(run), fills);
+    status = mica__fills_measure(run->parts->at[MICA_PART_TRAIN].data, missing_of(run), fills);
   if (status == MICA_OK) status = mica__run_note_numbers(run, "fills", fills, numbers);
   for (size_t i = 0; status == MICA_OK && i < 2; i++)
     if (schema_of(parts[i])) mica__fills_put((mica_dataset *)(uintptr_t)parts[i], names, fills, numbers);
@@ -128,7 +129,7 @@ mica_status mica__run_remark_class(mica_run *run, const char *table, const char 
 mica_status mica__run_remark_missing(mica_run *run, const mica_dataset *data) { return remark_missing(run, data, ""); }
 
 static mica_status remark_unread(mica_run *run) {
-  const mica__schema *schema = schema_of(run->whole);
+  const mica__schema *schema = schema_of(run->parts->whole);
   for (size_t i = 0; schema && i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     if (field->unread && !strcmp(field->unread, MICA__ROW_NUMBERS))
@@ -140,11 +141,11 @@ static mica_status remark_unread(mica_run *run) {
 
 mica_status mica__run_remark_parts(mica_run *run) {
   MICA_TRY(remark_unread(run));
-  MICA_TRY(remark_missing(run, run->whole, ""));
+  MICA_TRY(remark_missing(run, run->parts->whole, ""));
   for (int part = MICA_PART_VALIDATION; part <= MICA_PART_TEST; part++) {
-    const mica_dataset *data = run->parts[part].data;
+    const mica_dataset *data = run->parts->at[part].data;
     /* A part that is split off is of the same store. */
-    if (!data || !run->whole || data->store == run->whole->store) continue;
+    if (!data || !run->parts->whole || data->store == run->parts->whole->store) continue;
     MICA_TRY(remark_missing(run, data, part == MICA_PART_TEST ? "test part" : "validation part"));
   }
   return MICA_OK;
@@ -152,7 +153,7 @@ mica_status mica__run_remark_parts(mica_run *run) {
 
 mica_status mica__run_check_ignored(const mica_run *run) {
   const char *list = mica_run_setting(run, "ignore");
-  const mica__schema *schema = schema_of(run->whole);
+  const mica__schema *schema = schema_of(run->parts->whole);
   if (!*list || run->task->open) return MICA_OK;
   if (run->config.dataset)
     return mica__fail(MICA_E_INVALID, "ignore says how a table's file is read; the data are open already");
@@ -170,7 +171,7 @@ mica_status mica__run_check_ignored(const mica_run *run) {
 
 /* Numbers that become answers without the user's word, although they might be classes. */
 mica_status mica__run_remark_regress(mica_run *run) {
-  const mica__schema *schema = schema_of(run->whole);
+  const mica__schema *schema = schema_of(run->parts->whole);
   for (size_t i = 0; schema && i < schema->count; i++)
     if (schema->fields[i].label && schema->fields[i].kind == MICA_COLUMN_KIND_NUMBER && schema->fields[i].unsure)
       return mica__run_remark(run,

@@ -5,6 +5,8 @@
 #include "run/columns/missing.h"
 #include "run/facts.h"
 #include "run/run.h"
+#include "run/state/facts.h"
+#include "run/state/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +18,8 @@ mica_status mica__run_note_table(mica_run *run) {
   bool header = false;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   /* Tables with categories are read by the names of these. */
-  if (!run->whole || !input || rank != 1 || mica__run_categories(run)) return MICA_OK;
-  MICA_TRY(mica__outline_list(run->whole, &texts, &count, &header));
+  if (!run->parts->whole || !input || rank != 1 || mica__run_categories(run)) return MICA_OK;
+  MICA_TRY(mica__outline_list(run->parts->whole, &texts, &count, &header));
   const double names = header;
   mica_status status = MICA_OK;
   if (texts) status = mica__run_note(run, "table", (const char *const *)texts, count);
@@ -28,7 +30,7 @@ mica_status mica__run_note_table(mica_run *run) {
 }
 
 const char *mica__run_answer_name(const mica_run *run, const mica_column *label) {
-  const mica__schema *schema = run->whole ? run->whole->store->schema : NULL;
+  const mica__schema *schema = run->parts->whole ? run->parts->whole->store->schema : NULL;
   for (size_t i = 0; schema && i < schema->count; i++)
     if (schema->fields[i].label && !strcmp(label->name, "label")) return schema->fields[i].name;
   return label->name;
@@ -43,7 +45,7 @@ static mica_status count_columns(mica_run *run, size_t count) {
     snprintf(texts[i], sizeof texts[i], "number %zu", i);
     list[i] = texts[i];
   }
-  if (status == MICA_OK) status = mica__outline_open(list, count, false, NULL, 0, NULL, &run->outline);
+  if (status == MICA_OK) status = mica__outline_open(list, count, false, NULL, 0, NULL, &run->parts->outline);
   free(list);
   free(texts);
   return status;
@@ -56,17 +58,17 @@ mica_status mica__run_outline(mica_run *run) {
   const char *const *names = mica_run_fact(run, "classes", &classes);
   /* What pictures are like, their task has said. */
   if (!input || rank != 1) return MICA_OK;
-  mica_dataset_destroy(run->outline);
-  run->outline = NULL;
-  run->outlined = false;
+  mica_dataset_destroy(run->parts->outline);
+  run->parts->outline = NULL;
+  run->parts->outlined = false;
   if (texts) {
     const bool header = mica__run_fact_number(run, "header", 0) > 0;
-    MICA_TRY(mica__outline_open(texts, count, header, names, classes, run->bases, &run->outline));
-    run->outlined = (double)mica_dataset_shape(run->outline).dim[0] == input[0];
-    if (run->outlined) return mica__run_fill(run, run->outline);
-    mica_dataset_destroy(run->outline);
-    run->outline = NULL;
+    MICA_TRY(mica__outline_open(texts, count, header, names, classes, run->facts->bases, &run->parts->outline));
+    run->parts->outlined = (double)mica_dataset_shape(run->parts->outline).dim[0] == input[0];
+    if (run->parts->outlined) return mica__run_fill(run, run->parts->outline);
+    mica_dataset_destroy(run->parts->outline);
+    run->parts->outline = NULL;
   }
   MICA_TRY(count_columns(run, (size_t)input[0]));
-  return mica__run_fill(run, run->outline);
+  return mica__run_fill(run, run->parts->outline);
 }

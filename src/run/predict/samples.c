@@ -12,6 +12,8 @@
 #include "run/parts.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/onnx.h>
@@ -219,7 +221,7 @@ static mica_status open_rows(const mica_run *run, const char *name, char *conten
   size_t columns = 0;
   MICA_TRY(mica__table_width(name, content, size, &columns));
   const size_t inputs = (size_t)mica__run_fact_number(run, "input", 0);
-  config.like = run->outlined || columns != inputs + 1 ? run->outline : NULL;
+  config.like = run->parts->outlined || columns != inputs + 1 ? run->parts->outline : NULL;
   config.keep_unlabelled = true;
   MICA_TRY(mica__table_read(name, content, size, &config, data));
   mica_status status = mica__run_fill(run, *data);
@@ -425,10 +427,11 @@ static mica_status run_model(const mica_run *run, const mica_feed *feeds, size_t
   *result = NULL;
   if (!given) return mica__fail_nomem("samples");
   for (size_t i = 0; i < count; i++) given[i] = (mica_onnx_feed){.name = feeds[i].name, .tensor = feeds[i].tensor};
-  mica_status status = mica_onnx_run(run->runner, mica_engine_queue(run->engine), given, count);
+  mica_status status = mica_onnx_run(run->networks->runner, mica_engine_queue(run->engine), given, count);
   free(given);
-  for (size_t i = 0; status == MICA_OK && i < mica_onnx_output_count(run->model); i++)
-    if (!strcmp(mica_onnx_output_port(run->model, i).name, output)) *result = mica_onnx_output(run->runner, i);
+  for (size_t i = 0; status == MICA_OK && i < mica_onnx_output_count(run->networks->model); i++)
+    if (!strcmp(mica_onnx_output_port(run->networks->model, i).name, output))
+      *result = mica_onnx_output(run->networks->runner, i);
   return status;
 }
 
@@ -448,8 +451,8 @@ mica_status mica__samples_infer(mica_run *run, const mica__samples *s, int64_t f
   mica_status status = feeds ? upload(run, s, from, count, feeds, &feed_count) : mica__fail_nomem("samples");
   const mica_tensor *result = NULL;
   if (status == MICA_OK)
-    status = run->runner ? run_model(run, feeds, feed_count, output, &result)
-                         : run_trainer(run, feeds, feed_count, count, output, &result);
+    status = run->networks->runner ? run_model(run, feeds, feed_count, output, &result)
+                                   : run_trainer(run, feeds, feed_count, count, output, &result);
   if (status == MICA_OK && (!result || mica_tensor_bytes(result) != (size_t)(count * width) * sizeof *outputs))
     status = mica__fail(MICA_E_STATE, "the network has no output '%s' of %lld numbers", output, (long long)width);
   if (status == MICA_OK) status = mica_tensor_download(queue, result, outputs, mica_tensor_bytes(result));

@@ -5,6 +5,7 @@
 #include "run/guard.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "run/state/evaluation.h"
 #include "run/verbs/agree.h"
 #include "train/train.h"
 
@@ -49,12 +50,12 @@ static mica_status take_sample(contender *c, mica_part part) {
   MICA_TRY(mica__run_loading(run, part, &config));
   config.batch = 1;
   config.residence = MICA_RESIDENCE_STREAM;
-  if (run->task->shows) MICA_TRY(run->task->shows(run, run->judged, &c->shown));
-  MICA_TRY(mica_loader_create(run->engine, c->shown ? c->shown : run->judged, &config, &c->loader));
+  if (run->task->shows) MICA_TRY(run->task->shows(run, run->evaluation->data, &c->shown));
+  MICA_TRY(mica_loader_create(run->engine, c->shown ? c->shown : run->evaluation->data, &config, &c->loader));
   const mica_batch_source source = mica_loader_source(c->loader);
   MICA_TRY(source.seek(source.user, 0, 0));
   MICA_TRY(source.next(source.user, mica_engine_queue(run->engine), &batch));
-  if (!batch.count) return mica__fail(MICA_E_FORMAT, "%s has no samples", mica_dataset_name(run->judged));
+  if (!batch.count) return mica__fail(MICA_E_FORMAT, "%s has no samples", mica_dataset_name(run->evaluation->data));
   c->batch = (mica_batch){.count = batch.count, .tensors = c->feeds};
   /* Answers are not shown to a network that predicts. */
   for (size_t i = 0; i < batch.tensor_count && c->batch.tensor_count < 64; i++)
@@ -141,9 +142,9 @@ static mica_status answer(mica_run *run, const mica_compare_config *config, mica
   const char *data = config->data ? config->data : run->data;
   const mica_run_input input = {.data = data, .part = config->part, .count = config->samples, .top = 1};
   /* Without data that are named the samples are those of the test. */
-  run->predicts_own = !config->data;
+  run->evaluation->predicts_own = !config->data;
   mica_status status = mica_run_predict(run, &input, report);
-  run->predicts_own = false;
+  run->evaluation->predicts_own = false;
   return status;
 }
 
@@ -187,7 +188,7 @@ static mica_status check_data(mica_run *const *runs, size_t count) {
 /* What one run split off to be tested on another may have been trained on. */
 static mica_status check_split(const mica_run *first, const mica_run *other) {
   static const char *const splits[] = {"seed", "validation"};
-  for (size_t i = 0; i < 2 && first->judged_split; i++) {
+  for (size_t i = 0; i < 2 && first->evaluation->split; i++) {
     const char *a = mica_run_setting(first, splits[i]), *b = mica_run_setting(other, splits[i]);
     if (strcmp(a, b) != 0)
       return mica__fail(MICA_E_INVALID,

@@ -6,6 +6,7 @@
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
+#include "run/state/networks.h"
 #include "run/verbs/imported.h"
 #include "run/verbs/quantizer.h"
 
@@ -29,7 +30,7 @@
 /* --- what a teacher must have in common with the run --- */
 
 mica_status mica__distil_check_texts(const mica_run *run, const char *fact, const char *one, const char *many) {
-  const mica_run *teacher = run->teacher.run;
+  const mica_run *teacher = run->networks->teacher.run;
   size_t count = 0, wanted = 0;
   const char *const *is = mica_run_fact(teacher, fact, &count), *const *want = mica_run_fact(run, fact, &wanted);
   if (count != wanted)
@@ -44,15 +45,15 @@ mica_status mica__distil_check_texts(const mica_run *run, const char *fact, cons
 
 mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
   size_t count = 0, wanted = 0;
-  const double *is = mica_run_fact_numbers(run->teacher.run, fact, &count);
+  const double *is = mica_run_fact_numbers(run->networks->teacher.run, fact, &count);
   const double *want = mica_run_fact_numbers(run, fact, &wanted);
   if (count != wanted)
     return mica__fail(MICA_E_FORMAT, "the teacher in %s has %zu numbers as its \"%s\", the data have %zu",
-                      run->teacher.run->folder, count, fact, wanted);
+                      run->networks->teacher.run->folder, count, fact, wanted);
   for (size_t k = 0; k < count; k++)
     if (is[k] != want[k])
       return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on \"%s\" %g, the data have %g",
-                        run->teacher.run->folder, fact, is[k], want[k]);
+                        run->networks->teacher.run->folder, fact, is[k], want[k]);
   return MICA_OK;
 }
 
@@ -71,20 +72,20 @@ static mica_status check_facts(const mica_run *run) {
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     MICA_TRY(mica__distil_check_texts(run, texts[i].fact, texts[i].one, texts[i].many));
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) MICA_TRY(mica__distil_check_numbers(run, numbers[i]));
-  const char *lacking = mica__units_lacking(run, run->teacher.run);
+  const char *lacking = mica__units_lacking(run, run->networks->teacher.run);
   if (!lacking) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on the column '%s', which %s has not",
-                    run->teacher.run->folder, lacking, run->data);
+                    run->networks->teacher.run->folder, lacking, run->data);
 }
 
 /* Settings by which answers are to other questions. */
 static mica_status check_settings(const mica_run *run) {
   static const char *const names[] = {"reduction", "objective"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const char *is = mica_run_setting(run->teacher.run, names[i]), *want = mica_run_setting(run, names[i]);
+    const char *is = mica_run_setting(run->networks->teacher.run, names[i]), *want = mica_run_setting(run, names[i]);
     if (strcmp(is, want) != 0)
       return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %s, the run with %s",
-                        run->teacher.run->folder, names[i], is, want);
+                        run->networks->teacher.run->folder, names[i], is, want);
   }
   return MICA_OK;
 }
@@ -93,40 +94,40 @@ static mica_status check_settings(const mica_run *run) {
 static mica_status check_tokens(const mica_run *run) {
   static const char *const reach[] = {"length", "context"};
   size_t count = 0, wanted = 0;
-  const char *const *is = mica_run_fact(run->teacher.run, "tokenizer", &count);
+  const char *const *is = mica_run_fact(run->networks->teacher.run, "tokenizer", &count);
   const char *const *want = mica_run_fact(run, "tokenizer", &wanted);
   if (count == 2 && wanted == 2 && strcmp(is[1], want[1]) != 0)
     return mica__fail(MICA_E_FORMAT,
                       "the teacher in %s reads other tokens: train with its tokenizer.json as the setting tokenizer",
-                      run->teacher.run->folder);
+                      run->networks->teacher.run->folder);
   for (size_t i = 0; mica__run_find_fact(run, "vocabulary") && i < sizeof reach / sizeof *reach; i++) {
-    const double own = mica_run_number(run, reach[i]), others = mica_run_number(run->teacher.run, reach[i]);
+    const double own = mica_run_number(run, reach[i]), others = mica_run_number(run->networks->teacher.run, reach[i]);
     if (own > others)
       return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %g, the run would take %g tokens",
-                        run->teacher.run->folder, reach[i], others, own);
+                        run->networks->teacher.run->folder, reach[i], others, own);
   }
   return MICA_OK;
 }
 
 /* A model of elsewhere: its shapes alone are to be compared, when it is built. */
-static bool is_foreign(const mica_run *teacher) { return teacher->model && !teacher->task; }
+static bool is_foreign(const mica_run *teacher) { return teacher->networks->model && !teacher->task; }
 
 /* One input of f32, as the samples are. */
 static mica_status check_model(const mica_run *run) {
-  const mica_run *teacher = run->teacher.run;
-  const mica_onnx_port port = mica_onnx_input(teacher->model, 0);
+  const mica_run *teacher = run->networks->teacher.run;
+  const mica_onnx_port port = mica_onnx_input(teacher->networks->model, 0);
   const bool sound = run->task->hears != NULL;
   if (!mica__run_find_fact(run, "input") || (mica__run_find_fact(run, "rate") && !sound) || mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "a teacher in ONNX takes pictures, numbers or recordings of words, and the task %s has other "
                       "inputs here: it is taught by a run, --teacher RUN",
                       run->task->name);
-  if (mica__onnx_is_quantized(teacher->model))
+  if (mica__onnx_is_quantized(teacher->networks->model))
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is quantised; the model that it was made of can teach",
                       teacher->folder);
-  if (mica_onnx_input_count(teacher->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
+  if (mica_onnx_input_count(teacher->networks->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s has not one input, of f32", teacher->folder);
-  if (mica__run_find_fact(run, "several") && mica__onnx_ends_in_softmax(teacher->model))
+  if (mica__run_find_fact(run, "several") && mica__onnx_ends_in_softmax(teacher->networks->model))
     return mica__fail(MICA_E_FORMAT,
                       "the teacher %s ends in a softmax, by which one class is there; several labels are each there or "
                       "not, which a model that ends in a sigmoid or in logits teaches",
@@ -151,7 +152,7 @@ static mica_status check_model(const mica_run *run) {
 }
 
 static mica_status check(const mica_run *run) {
-  const mica_run *teacher = run->teacher.run;
+  const mica_run *teacher = run->networks->teacher.run;
   if (is_foreign(teacher)) return check_model(run);
   if (teacher->task != run->task)
     return mica__fail(MICA_E_FORMAT, "the teacher in %s learned the task %s, the run %s", teacher->folder,
@@ -161,7 +162,7 @@ static mica_status check(const mica_run *run) {
                       teacher->folder);
   MICA_TRY(check_settings(run));
   MICA_TRY(check_facts(run));
-  if (teacher->model) MICA_TRY(check_model(run));
+  if (teacher->networks->model) MICA_TRY(check_model(run));
   MICA_TRY(check_tokens(run));
   if (run->task->teaches) MICA_TRY(run->task->teaches(run, teacher));
   if (!strcmp(mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"))) return MICA_OK;
@@ -171,19 +172,12 @@ static mica_status check(const mica_run *run) {
 
 mica_status mica__distil_begin(mica_run *run) {
   MICA_TRY(check(run));
-  if (run->teacher.run->model) return MICA_OK;
-  char *path = mica__run_path(run->teacher.run, MODEL);
+  if (run->networks->teacher.run->networks->model) return MICA_OK;
+  char *path = mica__run_path(run->networks->teacher.run, MODEL);
   if (!path) return mica__fail_nomem("a teacher");
-  mica_status status = mica_safetensors_open(path, &run->teacher.weights);
+  mica_status status = mica_safetensors_open(path, &run->networks->teacher.weights);
   free(path);
   return status;
-}
-
-void mica__distil_close(mica_run *run) {
-  mica_nn_destroy(run->teacher.nn);
-  mica_safetensors_close(run->teacher.weights);
-  run->teacher.nn = NULL;
-  run->teacher.weights = NULL;
 }
 
 /* --- the step --- */
@@ -197,7 +191,7 @@ static mica_status blindfold(const mica_run *run, const mica_batch_values *batch
     mica__batch_input column = batch->columns[i];
     if (mica__run_is_answer(run, column.name)) continue;
     if (own->seen.graph && !strcmp(column.name, own->seen_column)) column.value = own->seen;
-    column.value = mica__units_of_input(run, run->teacher.run, column.name, column.value);
+    column.value = mica__units_of_input(run, run->networks->teacher.run, column.name, column.value);
     blind->columns[blind->count++] = column;
   }
   return MICA_OK;
@@ -214,20 +208,20 @@ static void note_inputs(const mica_batch_values *batch, const mica_batch_values 
 /* What the teacher makes of a batch; of a model in ONNX the first answer's value alone. */
 static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *batch, const mica_objective *own,
                          mica_objective *made) {
-  mica__teacher *teacher = &run->teacher;
+  mica__teacher *teacher = &run->networks->teacher;
   mica_batch_values blind;
   const mica_nn_config config = {.dtype = run->training.dtype, .name_prefix = PREFIX, .like = teacher->weights};
   mica_nn_destroy(teacher->nn);
   teacher->nn = NULL;
   MICA_TRY(mica_nn_create(mica_nn_graph(nn), &config, &teacher->nn));
   mica_status status = blindfold(run, batch, own, &blind);
-  if (status == MICA_OK && teacher->run->model) {
+  if (status == MICA_OK && teacher->run->networks->model) {
     mica_value x = run->task->hears ? run->task->hears(teacher->nn, run, &blind)
                                     : mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
     if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
-    const mica__ending ending =
-        mica__imported_ending(teacher->run->model, teacher->run, own->answers[0].kind == MICA_ANSWER_KIND_NUMBERS);
-    if (x.graph) x = mica__imported_answer(teacher->run->model, ending.stop_at, teacher->nn, x);
+    const mica__ending ending = mica__imported_ending(teacher->run->networks->model, teacher->run,
+                                                      own->answers[0].kind == MICA_ANSWER_KIND_NUMBERS);
+    if (x.graph) x = mica__imported_answer(teacher->run->networks->model, ending.stop_at, teacher->nn, x);
     teacher->plain = ending.plain;
     made->answers[0] = (mica_answer){.kind = own->answers[0].kind, .value = x};
   } else if (status == MICA_OK) {
@@ -247,9 +241,9 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
   const mica_shape shape = mica_value_shape(own->value), other = mica_value_shape(taught->value);
   if (own->kind != taught->kind || !mica_shape_equal(shape, other))
     return mica__fail(MICA_E_FORMAT, "the teacher in %s answers by %s numbers, the network by %s",
-                      run->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
+                      run->networks->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
   if (own->kind == MICA_ANSWER_KIND_NUMBERS)
-    answer.value = mica__units_of_answer(run->teacher.run, run->teacher.plain, run, answer.value);
+    answer.value = mica__units_of_answer(run->networks->teacher.run, run->networks->teacher.plain, run, answer.value);
   answer.value = mica_stop_gradient(answer.value);
   if (answer.weight.graph) answer.weight = mica_stop_gradient(answer.weight);
   *out = mica__answer_distance(own, &answer, mica_run_number(run, "temperature"));
@@ -292,18 +286,19 @@ static mica_status add_distances(mica_run *run, mica_nn *nn, const mica_batch_va
 void mica__distil_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   mica_run *run = (mica_run *)config;
   run->task->step(nn, batch, run, out);
-  if (!run->teacher.run || !mica_nn_is_training(nn) || !out->loss.graph) return;
+  if (!run->networks->teacher.run || !mica_nn_is_training(nn) || !out->loss.graph) return;
   const mica_status status = add_distances(run, nn, batch, out);
   if (status != MICA_OK) out->loss = mica__graph_fail_with(mica_nn_graph(nn), status);
 }
 
 mica_status mica__distil_load(const mica_run *run, mica_trainer *trainer) {
-  if (!run->teacher.run) return MICA_OK;
-  if (run->teacher.run->model)
-    return mica__imported_fill(run->teacher.run->model, run->engine, run->teacher.nn, mica_trainer_session(trainer));
-  char *path = mica__run_path(run->teacher.run, MODEL);
+  if (!run->networks->teacher.run) return MICA_OK;
+  if (run->networks->teacher.run->networks->model)
+    return mica__imported_fill(run->networks->teacher.run->networks->model, run->engine, run->networks->teacher.nn,
+                               mica_trainer_session(trainer));
+  char *path = mica__run_path(run->networks->teacher.run, MODEL);
   if (!path) return mica__fail_nomem("a teacher");
-  mica_status status = mica_nn_load(run->teacher.nn, mica_trainer_session(trainer), path, NULL);
+  mica_status status = mica_nn_load(run->networks->teacher.nn, mica_trainer_session(trainer), path, NULL);
   free(path);
-  return mica__run_damaged(run->teacher.run, MODEL, status);
+  return mica__run_damaged(run->networks->teacher.run, MODEL, status);
 }

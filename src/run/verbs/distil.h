@@ -20,8 +20,6 @@ mica_status mica__distil_begin(mica_run *run);
  * what a text is called. */
 mica_status mica__distil_check_texts(const mica_run *run, const char *fact, const char *one, const char *many);
 mica_status mica__distil_check_numbers(const mica_run *run, const char *fact);
-/* Lets go of the teacher's network and file, not of its run. */
-void mica__distil_close(mica_run *run);
 /* The step of a run: its task's, in training with the distance to the teacher's answers mixed into the loss. */
 void mica__distil_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *objective);
 /* Loads the teacher's weights into the session of a trainer that was just made. */

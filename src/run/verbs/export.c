@@ -5,6 +5,8 @@
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/run.h"
+#include "run/state/facts.h"
+#include "run/state/parts.h"
 #include "run/verbs/quantizer.h"
 #include "train/train.h"
 
@@ -107,7 +109,7 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
     if (fact) mica__fact_text(add_text(m, facts[i]), fact);
   }
   if (*mica__run_fact_text(run, "input_column")) MICA_TRY(add_columns(run, m));
-  if (run->bases) add_bases(run, m);
+  if (run->facts->bases) add_bases(run, m);
   for (size_t i = 0; i < m->count; i++) {
     MICA_TRY(mica__text_status(&m->texts[i]));
     m->list[i].value = m->texts[i].data;
@@ -122,8 +124,8 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   size_t count = 0;
   const mica_batch_column *own = run->task->export_columns;
   for (; own && own->name; own++) columns[count++] = *own;
-  for (size_t i = 0; !run->task->export_columns && i < run->column_count; i++)
-    if (!mica__run_is_answer(run, run->columns[i].name)) columns[count++] = run->columns[i];
+  for (size_t i = 0; !run->task->export_columns && i < run->parts->column_count; i++)
+    if (!mica__run_is_answer(run, run->parts->columns[i].name)) columns[count++] = run->parts->columns[i];
   return count;
 }
 
@@ -177,7 +179,7 @@ mica_status mica_run_export(mica_run *run, const char *path, const mica_run_expo
   mica_batch_column *columns = NULL;
   if (!run || !path) return mica__fail(MICA_E_INVALID, "mica_run_export: a pointer is NULL");
   if (!run->trainer) return mica__fail(MICA_E_STATE, "mica_run_export: the run is a model in ONNX already");
-  columns = calloc(run->column_count + 16, sizeof *columns);
+  columns = calloc(run->parts->column_count + 16, sizeof *columns);
   if (!columns) return mica__fail_nomem("a run");
   const size_t count = columns_of(run, columns);
   mica_status status = mica__phase_build_outputs(run->trainer, run->task->exports, columns, count, &phase);

@@ -12,6 +12,8 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
 #include "run/units.h"
 
 #include <mica/io.h>
@@ -82,20 +84,20 @@ static mica_status check_stop(const mica_run *run) {
   const char *stop = mica_run_setting(run, "stop-at"), *name = NULL;
   char sentence[400];
   if (!*stop) return MICA_OK;
-  for (size_t i = 0; (name = mica_onnx_value_at(run->network, i)); i++)
+  for (size_t i = 0; (name = mica_onnx_value_at(run->networks->network, i)); i++)
     if (!strcmp(name, stop)) return MICA_OK;
   snprintf(sentence, sizeof sentence, "stop-at: %.200s has no value \"%.80s\"; near it are ", path_of(run), stop);
-  return fail_listing(run->network, stop, MICA_E_NOT_FOUND, sentence);
+  return fail_listing(run->networks->network, stop, MICA_E_NOT_FOUND, sentence);
 }
 
 /* One input of f32, f16 or bf16 that takes the run's samples. */
 static mica_status check_input(const mica_run *run) {
-  const mica_onnx_port port = mica_onnx_input(run->network, 0);
+  const mica_onnx_port port = mica_onnx_input(run->networks->network, 0);
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
-  if (mica_onnx_input_count(run->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
+  if (mica_onnx_input_count(run->networks->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
     return mica__fail(MICA_E_UNSUPPORTED, "%s has not one input, a tensor: it cannot be trained", path_of(run));
   if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16)
     return mica__fail(MICA_E_UNSUPPORTED, "%s takes %s; models of f32, f16 and bf16 are trained", path_of(run),
@@ -137,13 +139,12 @@ mica_status mica__imported_facts(mica_run *run, const char *path, const mica_onn
 
 /* Opens the model, and the facts of the run that it was exported from. */
 static mica_status open_model(mica_run *run, const char *path) {
-  mica_run *origin = calloc(1, sizeof *origin);
+  mica_run *origin = mica__run_new();
   if (!origin) return mica__fail_nomem("a run");
   origin->engine = run->engine;
-  origin->lock = -1;
-  run->origin = origin;
-  MICA_TRY(mica_onnx_open(path, &run->network));
-  return mica__imported_facts(origin, path, run->network);
+  run->networks->origin = origin;
+  MICA_TRY(mica_onnx_open(path, &run->networks->network));
+  return mica__imported_facts(origin, path, run->networks->network);
 }
 
 static mica_status open_kept(mica_run *run) {
@@ -154,9 +155,9 @@ static mica_status open_kept(mica_run *run) {
 }
 
 mica_status mica__imported_open(mica_run *run) {
-  const bool kept = !run->parts[MICA_PART_TRAIN].loader || run->resumed, given = mica__is_model_file(path_of(run));
+  const bool kept = !run->parts->at[MICA_PART_TRAIN].loader || run->resumed, given = mica__is_model_file(path_of(run));
   const double one = 1;
-  if (run->network) return MICA_OK;
+  if (run->networks->network) return MICA_OK;
   if (kept && !strcmp(mica_run_setting(run, "model"), MODEL)) return open_kept(run);
   if (!given && !strcmp(mica_run_setting(run, "model"), MODEL))
     return mica__fail(MICA_E_INVALID, "the network onnx is that of a file: --init MODEL.onnx");
@@ -165,11 +166,11 @@ mica_status mica__imported_open(mica_run *run) {
   if (kept || !given) return MICA_OK;
   MICA_TRY(check_settings(run));
   MICA_TRY(open_model(run, path_of(run)));
-  if (mica__onnx_is_quantized(run->network))
+  if (mica__onnx_is_quantized(run->networks->network))
     return mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path_of(run));
   MICA_TRY(check_input(run));
   MICA_TRY(check_stop(run));
-  const char *lacking = mica__units_lacking(run, run->origin);
+  const char *lacking = mica__units_lacking(run, run->networks->origin);
   if (lacking)
     MICA_TRY(mica__run_remark(run,
                               "init: %s was trained on the column '%s', which %s has not: columns are taken as they "
@@ -225,7 +226,7 @@ static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int
   }
   if (shape.rank == 2 && shape.dim[1] == outputs) return y;
   mica__text list = {0};
-  list_near(run->network, "", &list);
+  list_near(run->networks->network, "", &list);
   y = mica__graph_fail(y.graph, MICA_E_FORMAT,
                        "%s gives %s, and %lld answers a sample are learned: stop-at names the value that a new last "
                        "layer follows; near the end are %s",
@@ -247,27 +248,27 @@ mica__ending mica__imported_ending(const mica_onnx *model, const mica_run *origi
 
 mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
   const char *stop = mica_run_setting(run, "stop-at");
-  const size_t count = mica_onnx_output_count(run->network);
+  const size_t count = mica_onnx_output_count(run->networks->network);
   mica_onnx_parameter *parameters = NULL;
   size_t parameter_count = 0;
-  making m = {run->network, nn};
+  making m = {run->networks->network, nn};
   mica_onnx_build_config config = {.parameter = make, .user = &m, .stop_at = *stop ? stop : NULL};
   config.small_weights = config.widen = true;
   const bool converts = mica__run_find_fact(run, IN_UNITS) != NULL;
-  const mica__ending ending = mica__imported_ending(run->network, run->origin, says_numbers(run));
-  if (!*stop) config.stop_at = converts ? ending.stop_at : mica__onnx_before_softmax(run->network);
-  if (converts) x = mica__units_of_input(run, run->origin, mica__run_fact_text(run, "input_column"), x);
+  const mica__ending ending = mica__imported_ending(run->networks->network, run->networks->origin, says_numbers(run));
+  if (!*stop) config.stop_at = converts ? ending.stop_at : mica__onnx_before_softmax(run->networks->network);
+  if (converts) x = mica__units_of_input(run, run->networks->origin, mica__run_fact_text(run, "input_column"), x);
   mica_value *values = calloc(count + 1, sizeof *values), y = {0};
   if (!x.graph || !values) {
     free(values);
     return x.graph ? mica__graph_fail_with(x.graph, mica__fail_nomem("a network")) : x;
   }
   mica__nn_record(nn, "network", "onnx");
-  mica_status status =
-      mica_onnx_build(run->network, x.graph, &x, 1, values, count + 1, &config, &parameters, &parameter_count);
+  mica_status status = mica_onnx_build(run->networks->network, x.graph, &x, 1, values, count + 1, &config, &parameters,
+                                       &parameter_count);
   y = mica__nn_recorded(nn, status == MICA_OK ? values[0] : mica__graph_fail_with(x.graph, status));
   if (status == MICA_OK) y = answers_of(run, nn, y, outputs);
-  if (converts && !*stop && says_numbers(run)) y = mica__units_of_answer(run->origin, ending.plain, run, y);
+  if (converts && !*stop && says_numbers(run)) y = mica__units_of_answer(run->networks->origin, ending.plain, run, y);
   mica_free(parameters);
   free(values);
   return y;
@@ -293,7 +294,7 @@ mica_value mica__imported_answer(const mica_onnx *model, const char *stop_at, mi
 }
 
 mica_status mica__imported_load(mica_run *run) {
-  return mica__imported_fill(run->network, run->engine, mica_trainer_network(run->trainer),
+  return mica__imported_fill(run->networks->network, run->engine, mica_trainer_network(run->trainer),
                              mica_trainer_session(run->trainer));
 }
 
@@ -322,11 +323,11 @@ static mica_status copy_file(const char *from, const mica_run *run) {
 }
 
 mica_status mica__imported_keep(const mica_run *run) {
-  return run->network && !run->resumed ? copy_file(path_of(run), run) : MICA_OK;
+  return run->networks->network && !run->resumed ? copy_file(path_of(run), run) : MICA_OK;
 }
 
 mica_status mica__imported_copy(const mica_run *from, const mica_run *to) {
-  if (!from->network) return MICA_OK;
+  if (!from->networks->network) return MICA_OK;
   char *path = mica__run_path(from, FILE_NAME);
   mica_status status = path ? copy_file(path, to) : mica__fail_nomem("a run");
   free(path);

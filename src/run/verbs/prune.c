@@ -8,6 +8,9 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
+#include "run/state/settings.h"
 #include "run/tokens.h"
 #include "run/verbs/quantizer.h"
 #include "train/train.h"
@@ -92,8 +95,8 @@ static mica_status check_network(const work *w) {
 static mica_status take_settings(work *w) {
   static const char *const left_out[] = {"init", "teacher", "temperature", "alpha", "find-lr", "resume", "warm-up"};
   const mica_run *base = w->base;
-  for (size_t i = 0; i < base->row_count; i++) {
-    const char *name = base->rows[i]->name, *value = mica_run_setting(base, name);
+  for (size_t i = 0; i < base->settings->count; i++) {
+    const char *name = base->settings->rows[i]->name, *value = mica_run_setting(base, name);
     bool out = !*value || mica__run_is_idle(base, i);
     /* The tokeniser is there. */
     out = out || (base->tokenizer && (!strcmp(name, "vocabulary") || !strcmp(name, "lowercase")));
@@ -203,7 +206,7 @@ static mica_status note_gradients(work *w, mica_pruning *p, const mica_safetenso
 
 static mica_status descend(work *w, mica_pruning *p, const char *path, const mica_safetensors *file,
                            mica_trainer *trainer) {
-  const mica_batch_source source = mica_loader_source(w->now->parts[MICA_PART_TRAIN].loader);
+  const mica_batch_source source = mica_loader_source(w->now->parts->at[MICA_PART_TRAIN].loader);
   MICA_TRY(source.seek(source.user, 0, 0));
   for (int n = 0; n < TAYLOR_BATCHES; n++) {
     mica_batch batch = {0};
@@ -294,25 +297,12 @@ static mica_status check_run(const mica_run *base) {
                       "the run in %s was trained with weights rounded to %s bits, whose steps would fit no layer that "
                       "is cut: prune a run without --quantize, and give it to prune",
                       base->folder, mica_run_setting(base, "quantize"));
-  if (base->network)
+  if (base->networks->network)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "the run in %s has the network of a model in ONNX, whose widths stand in the model: prune a run "
                       "of one of Mica's networks",
                       base->folder);
   return MICA_OK;
-}
-
-/* What is remarked of the file that was just written is nothing to anyone who prunes. */
-static void forget_remarks(mica_run *run, const char *path) {
-  size_t kept = 0;
-  for (size_t i = 0; i < MICA__REMARKS; i++) {
-    char *remark = run->remarks[i];
-    run->remarks[i] = NULL;
-    if (remark && strstr(remark, path))
-      free(remark);
-    else
-      run->remarks[kept++] = remark;
-  }
 }
 
 static mica_status prune(work *w, mica_run **out) {
@@ -346,7 +336,7 @@ static mica_status prune(work *w, mica_run **out) {
     if (k < steps) MICA_TRY(recover(w, k, steps));
   }
   MICA_TRY(begin_run(w, w->path, c->folder, out));
-  forget_remarks(*out, w->path);
+  mica__run_forget_remarks(*out, w->path);
   mica_status told = others ? mica__run_remark_other(*out, c->run) : MICA_OK;
   if (told == MICA_OK && parted && mica_run_data(*out, MICA_PART_VALIDATION))
     told = mica__run_remark(*out,

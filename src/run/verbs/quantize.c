@@ -8,6 +8,9 @@
 #include "run/network.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "run/state/facts.h"
+#include "run/state/parts.h"
+#include "run/state/settings.h"
 #include "run/verbs/imported.h"
 #include "run/verbs/quantizer.h"
 #include "train/train.h"
@@ -57,7 +60,7 @@ static mica_status measure(work *w) {
   mica_run *run = w->run;
   const mica_observer observer = mica__calibration_observer(w->calibration);
   /* A run that was just trained has its samples, which may lie nowhere else. */
-  const mica_dataset *data = w->config->data ? NULL : run->parts[part_of(run)].data;
+  const mica_dataset *data = w->config->data ? NULL : run->parts->at[part_of(run)].data;
   mica_dataset *opened = NULL, *shown = NULL;
   mica_loader *loader = NULL;
   if (!data) MICA_TRY(open_data(w, &opened));
@@ -141,13 +144,17 @@ mica_status mica__run_copy_tokenizer(const mica_run *run, const mica_run *target
 /* config.json of the new run: this one's, and the fact that it is quantised. Layers compute in f32 beside integers. */
 static mica_status write_config(const work *w) {
   mica_run copy = *w->run;
+  mica__run_settings settings = *copy.settings;
+  mica__run_facts facts = *copy.facts;
   char precision[] = "f32", name[] = MICA__FACT_QUANTIZED;
   double bits = w->how.bits;
   copy.folder = (char *)w->config->folder;
-  for (size_t i = 0; i < copy.row_count; i++)
-    if (!strcmp(copy.rows[i]->name, "precision")) copy.values[i] = precision;
-  if (copy.fact_count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run of more than %d facts", MICA__FACTS);
-  copy.facts[copy.fact_count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
+  copy.settings = &settings;
+  copy.facts = &facts;
+  for (size_t i = 0; i < settings.count; i++)
+    if (!strcmp(settings.rows[i]->name, "precision")) settings.values[i] = precision;
+  if (facts.count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run of more than %d facts", MICA__FACTS);
+  facts.list[facts.count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
   MICA_TRY(mica__imported_copy(w->run, &copy));
   return mica__run_write_config(&copy);
 }

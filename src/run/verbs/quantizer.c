@@ -4,6 +4,8 @@
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/run.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
 #include "train/train.h"
 
 #include <mica/safetensors.h>
@@ -31,7 +33,7 @@ static mica_status open_quantizer(mica_run *run) {
   char *path = mica__run_path(run, MODEL);
   mica_status status = path ? mica_safetensors_open(path, &file) : mica__fail_nomem("a run");
   free(path);
-  if (status == MICA_OK) status = mica_quantizer_open(file, &run->quantizer);
+  if (status == MICA_OK) status = mica_quantizer_open(file, &run->networks->quantizer);
   mica_safetensors_close(file);
   return mica__run_damaged(run, MODEL, status);
 }
@@ -47,7 +49,7 @@ static mica_status create_quantizer(mica_run *run, const mica_trainer_config *c)
   MICA_TRY(mica_calibration_create(&calibration));
   const mica_observer observer = mica__calibration_observer(calibration);
   mica_status status = mica__train_outline(c, &observer);
-  if (status == MICA_OK) status = mica_quantizer_create(calibration, &settings, &run->quantizer);
+  if (status == MICA_OK) status = mica_quantizer_create(calibration, &settings, &run->networks->quantizer);
   mica_calibration_destroy(calibration);
   return status;
 }
@@ -59,7 +61,7 @@ mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
   if (!integers && !*mica_run_setting(run, "quantize")) return MICA_OK;
   MICA_TRY(integers ? open_quantizer(run) : create_quantizer(run, c));
   c->hook = mica_quantize_hook;
-  c->hook_user = run->quantizer;
+  c->hook_user = run->networks->quantizer;
   /* Moving averages were kept as the weights. */
   if (integers) c->optimizer.ema = 0;
   return MICA_OK;
@@ -70,14 +72,15 @@ mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
 
 mica_status mica__run_begin_steps(mica_run *run) {
   mica_calibration *calibration = NULL;
-  mica_loader *loader = run->parts[MICA_PART_TRAIN].loader;
-  if (!run->quantizer || !loader) return MICA_OK;
+  mica_loader *loader = run->parts->at[MICA_PART_TRAIN].loader;
+  if (!run->networks->quantizer || !loader) return MICA_OK;
   const mica_batch_source source = mica_loader_source(loader);
   MICA_TRY(mica_calibration_create(&calibration));
   const mica_observer observer = mica__calibration_observer(calibration);
   const int64_t samples = FIRST_BATCHES * (int64_t)mica_run_number(run, "batch");
   mica_status status = mica_trainer_observe(run->trainer, &observer, &source, samples);
-  if (status == MICA_OK) status = mica_quantizer_begin(run->quantizer, calibration, mica_trainer_session(run->trainer));
+  if (status == MICA_OK)
+    status = mica_quantizer_begin(run->networks->quantizer, calibration, mica_trainer_session(run->trainer));
   mica_calibration_destroy(calibration);
   return status;
 }

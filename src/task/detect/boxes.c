@@ -4,6 +4,7 @@
 #include "run/facts.h"
 #include "run/parts.h"
 #include "run/predict/samples.h"
+#include "run/state/evaluation.h"
 #include "task/detect/detect.h"
 
 #include <math.h>
@@ -489,14 +490,14 @@ static mica_status add_table(const mica_run *run, mica_report *report, const mic
 }
 
 static mica_status add_pictures(mica_run *run, mica_report *report) {
-  const uint64_t all = mica_dataset_count(run->judged);
+  const uint64_t all = mica_dataset_count(run->evaluation->data);
   shown *s = malloc(sizeof *s);
   if (!s) return mica__fail_nomem("a report");
   mica_status status = mica_report_begin(report, "What is found");
   for (uint64_t i = 0; status == MICA_OK && i < all && i < SHOWN; i++) {
     picture p = {0};
     mica__text text = {0};
-    status = read_sample(run, run->judged, i, &p);
+    status = read_sample(run, run->evaluation->data, i, &p);
     if (status == MICA_OK) status = find_shown(run, &p, s);
     if (status == MICA_OK) status = describe(run, s, &text);
     if (status == MICA_OK) status = add_boxes(report, &p, s, text.data, true);
@@ -513,7 +514,7 @@ mica_status mica__detect_report(mica_run *run, mica_report *report) {
   mica_loader *loader = NULL;
   mica_box_class_scores *by_class = calloc(classes_of(run) + 1, sizeof *by_class);
   mica_status status = by_class ? mica__run_loading(run, MICA_PART_TEST, &config) : mica__fail_nomem("a report");
-  if (status == MICA_OK) status = mica_loader_create(run->engine, run->judged, &config, &loader);
+  if (status == MICA_OK) status = mica_loader_create(run->engine, run->evaluation->data, &config, &loader);
   if (status == MICA_OK) {
     const mica_batch_source source = mica_loader_source(loader);
     status = score(run, &source, &scores, by_class);
@@ -523,6 +524,6 @@ mica_status mica__detect_report(mica_run *run, mica_report *report) {
   if (status == MICA_OK) status = add_table(run, report, by_class);
   if (status == MICA_OK) status = add_curves(run, report, by_class);
   free(by_class);
-  if (status != MICA_OK || mica_dataset_dtype(run->judged) != MICA_U8) return status;
+  if (status != MICA_OK || mica_dataset_dtype(run->evaluation->data) != MICA_U8) return status;
   return add_pictures(run, report);
 }

@@ -6,6 +6,8 @@
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/settings.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -111,7 +113,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 /* Steps of a rising rate where none are set, but a tenth of the run's at most: a short run would end before. */
 #define WARM_UP 100
 static mica_status set_warm_up(mica_run *run) {
-  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   if (!data || mica__run_is_set(run, "warm-up")) return MICA_OK;
   const double batches = fmax(floor((double)mica_dataset_count(data) / mica_run_number(run, "batch")), 1);
   const double steps = floor(batches / fmax(mica_run_number(run, "accumulate"), 1) * mica_run_number(run, "epochs"));
@@ -119,19 +121,19 @@ static mica_status set_warm_up(mica_run *run) {
 }
 
 static mica_status note_columns(mica_run *run) {
-  const mica_column *image = column_of(run->whole, MICA_COLUMN_KIND_IMAGE);
-  const mica_column *boxes = column_of(run->whole, MICA_COLUMN_KIND_BOXES), *label = label_of(run->whole);
+  const mica_column *image = column_of(run->parts->whole, MICA_COLUMN_KIND_IMAGE);
+  const mica_column *boxes = column_of(run->parts->whole, MICA_COLUMN_KIND_BOXES), *label = label_of(run->parts->whole);
   double dims[3];
   if (!image || !boxes || !label)
     return mica__fail(MICA_E_FORMAT, "%s has no %s: the task detect wants pictures, boxes and a class of each",
-                      mica_dataset_name(run->whole),
+                      mica_dataset_name(run->parts->whole),
                       !image   ? "pictures"
                       : !boxes ? "boxes"
                                : "classes of boxes");
   for (int i = 0; i < 3; i++) dims[i] = (double)image->shape.dim[i];
   if (image->shape.dim[1] % MICA_DETECTOR_MULTIPLE != 0 || image->shape.dim[2] % MICA_DETECTOR_MULTIPLE != 0)
     return mica__fail(MICA_E_FORMAT, "%s has pictures of %g x %g; the detector takes sides that are multiples of %d",
-                      mica_dataset_name(run->whole), dims[2], dims[1], MICA_DETECTOR_MULTIPLE);
+                      mica_dataset_name(run->parts->whole), dims[2], dims[1], MICA_DETECTOR_MULTIPLE);
   MICA_TRY(mica__run_note_numbers(run, "input", dims, 3));
   MICA_TRY(mica__run_note_text(run, "input_column", image->name));
   MICA_TRY(mica__run_note_text(run, "boxes_column", boxes->name));
@@ -160,8 +162,8 @@ static mica_status make_outline(mica_run *run) {
        .data = none,
        .offsets = offsets,
        .class_names = names}};
-  MICA_TRY(mica_dataset_create("the run", 1, columns, 2, &run->outline));
-  run->outlined = true;
+  MICA_TRY(mica_dataset_create("the run", 1, columns, 2, &run->parts->outline));
+  run->parts->outlined = true;
   return MICA_OK;
 }
 
@@ -173,7 +175,7 @@ static mica_status prepare(mica_run *run) {
                       mica_run_setting(run, "model"));
   if ((int64_t)mica_run_number(run, "width") % 8 != 0)
     return mica__fail(MICA_E_INVALID, "width is a multiple of 8, not %s", mica_run_setting(run, "width"));
-  return run->whole ? note_columns(run) : make_outline(run);
+  return run->parts->whole ? note_columns(run) : make_outline(run);
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
@@ -197,7 +199,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 #define MOST_RESIDENT 5e8
 
 static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
-  const mica_dataset *data = run->judged ? run->judged : run->parts[part].data;
+  const mica_dataset *data = run->evaluation->data ? run->evaluation->data : run->parts->at[part].data;
   const double bytes = data ? (double)mica_dataset_count(data) * (double)mica_dataset_input_bytes(data) : INFINITY;
   if (bytes <= MOST_RESIDENT) config->residence = MICA_RESIDENCE_DEVICE;
 }

@@ -4,6 +4,7 @@
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -125,7 +126,7 @@ static mica_status say(mica_run *run, const mica__windows *w) {
   else
     MICA_TRY(mica__run_remark(run, "windows of %lld rows, a horizon of %lld, no season: --season says how many rows",
                               (long long)w->window, (long long)w->horizon));
-  MICA_TRY(mica__windows_remark(run, mica_dataset_name(run->whole), w));
+  MICA_TRY(mica__windows_remark(run, mica_dataset_name(run->parts->whole), w));
   return s->unused ? mica__run_remark(run, "%zu columns that are neither numbers nor times are not used", s->unused)
                    : MICA_OK;
 }
@@ -155,10 +156,10 @@ static mica_status check_facts(const mica_run *run) {
 static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(check_network(run));
-  if (!run->whole) return check_facts(run);
-  mica__windows *w = mica__windows_of(run->whole);
+  if (!run->parts->whole) return check_facts(run);
+  mica__windows *w = mica__windows_of(run->parts->whole);
   if (!w) return mica__fail(MICA_E_UNSUPPORTED, "the task forecast reads tables, not datasets of the caller's");
-  MICA_TRY(check_begins(w, mica_dataset_name(run->whole)));
+  MICA_TRY(check_begins(w, mica_dataset_name(run->parts->whole)));
   MICA_TRY(note_sizes(run, w));
   MICA_TRY(note_scales(run, w));
   return say(run, w);

@@ -1,6 +1,7 @@
 /* Forecasts that are predicted and shown. */
 #include "data/dataset.h"
 #include "run/evaluation.h"
+#include "run/state/evaluation.h"
 #include "task/forecast/forecast.h"
 
 #include <math.h>
@@ -272,7 +273,7 @@ static mica_status report_series(mica_run *run, const mica__windows *w, size_t k
 #define SERIES 8
 
 mica_status mica__forecast_report(mica_run *run, mica_report *report) {
-  const mica__windows *w = mica__windows_of(run->judged);
+  const mica__windows *w = mica__windows_of(run->evaluation->data);
   MICA_TRY(mica_report_begin(report, "Forecasts"));
   for (size_t k = 0; k < w->targets && k < SERIES; k++) MICA_TRY(report_series(run, w, k, report));
   return MICA_OK;

@@ -1,6 +1,7 @@
 /* Several labels a sample: what a test says of each, and what a prediction decides. */
 #include "task/head/labels.h"
 #include "run/facts.h"
+#include "run/state/evaluation.h"
 
 #include "base/arith.h"
 
@@ -101,8 +102,8 @@ mica_status mica__labels_evaluate(mica_run *run, const mica_batch_source *source
   if (status == MICA_OK) status = take_all(run, source, &r);
   for (size_t k = 0; status == MICA_OK && k < labels; k++) status = score_label(&r, k, scores + k * SCORES);
   if (status == MICA_OK) status = add_means(scores, labels, m);
-  free(run->label_scores);
-  run->label_scores = scores;
+  free(run->evaluation->label_scores);
+  run->evaluation->label_scores = scores;
   free(r.shares);
   free(r.truths);
   free(r.ranked);
@@ -118,8 +119,8 @@ mica_status mica__labels_report(const mica_run *run, mica_report *report) {
                            .columns = SCORES,
                            .row_names = mica_run_fact(run, "classes", NULL),
                            .column_names = columns,
-                           .numbers = run->label_scores};
-  if (!run->label_scores) return MICA_OK;
+                           .numbers = run->evaluation->label_scores};
+  if (!run->evaluation->label_scores) return MICA_OK;
   MICA_TRY(mica_report_begin(report, "Labels"));
   return mica_report_add(report, &table);
 }

@@ -8,7 +8,7 @@
 #define MICA__LABEL_THRESHOLD 0.5
 
 /* Adds the metrics map, f1, precision and recall, means over the labels that occur; keeps those of each in
- * run->label_scores. */
+ * run->evaluation->label_scores. */
 mica_status mica__labels_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
 /* Begins a section with them; none before an evaluation. */
 mica_status mica__labels_report(const mica_run *run, mica_report *report);

@@ -2,6 +2,7 @@
 #include "task/language/language.h"
 #include "run/facts.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 
 #include "base/file.h"
 #include "data/dataset.h"
@@ -175,10 +176,11 @@ static mica_status check_heads(const mica_run *run) {
 
 /* Tokens of a dataset are numbers below its vocabulary; those of a text are bytes. */
 static mica_status note_bytes(mica_run *run) {
-  const size_t column = mica_dataset_column_index(run->whole, "tokens");
+  const size_t column = mica_dataset_column_index(run->parts->whole, "tokens");
   double vocabulary = BYTES;
-  if (column < mica_dataset_column_count(run->whole) && mica_dataset_column(run->whole, column)->classes > 0)
-    vocabulary = (double)mica_dataset_column(run->whole, column)->classes;
+  if (column < mica_dataset_column_count(run->parts->whole) &&
+      mica_dataset_column(run->parts->whole, column)->classes > 0)
+    vocabulary = (double)mica_dataset_column(run->parts->whole, column)->classes;
   MICA_TRY(mica__run_note_numbers(run, "vocabulary", &vocabulary, 1));
   return mica__run_note_text(run, "tokens", "bytes");
 }
@@ -188,11 +190,11 @@ static mica_status prepare(mica_run *run) {
   if (*model && strcmp(model, "gpt") != 0)
     return mica__fail(MICA_E_INVALID, "the task language trains the network gpt, not %s", model);
   if (!*model) MICA_TRY(mica__run_set(run, "model", "gpt"));
-  if (run->whole) MICA_TRY(check_heads(run));
+  if (run->parts->whole) MICA_TRY(check_heads(run));
   if (!mica__tokens_are_bytes(run)) MICA_TRY(mica__language_tokenizer(run));
-  if (!run->whole) return MICA_OK;
+  if (!run->parts->whole) return MICA_OK;
   if (!run->tokenizer) MICA_TRY(note_bytes(run));
-  MICA_TRY(fits(run, run->whole));
+  MICA_TRY(fits(run, run->parts->whole));
   MICA_TRY(set_default(run, "clip-norm", 1));
   if (mica__run_is_set(run, "optimizer")) return MICA_OK;
   return set_default(run, "lr", RATE * sqrt(fmin(1, RATE_WIDTH / mica_run_number(run, "width"))));

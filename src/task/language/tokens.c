@@ -2,6 +2,7 @@
 #include "run/tokens.h"
 #include "data/dataset.h"
 #include "data/text/contexts.h"
+#include "run/state/parts.h"
 #include "task/language/language.h"
 
 #include <stdlib.h>
@@ -50,8 +51,8 @@ mica_status mica__language_pieces(const char *name, const unsigned char *text, s
 static size_t text_column(const mica_dataset *data) { return mica_dataset_column_index(data, "text"); }
 
 mica_status mica__language_tokenizer(mica_run *run) {
-  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
-  if (!run->whole) return mica__run_make_tokenizer(run, NULL, NULL);
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  if (!run->parts->whole) return mica__run_make_tokenizer(run, NULL, NULL);
   mica__texts texts = {.data = data, .column = text_column(data)};
   if (texts.column == mica_dataset_column_count(data))
     return mica__fail(MICA_E_FORMAT, "%s has tokens already: --tokenizer is for texts", run->data);
@@ -75,7 +76,8 @@ static mica_status encode_pieces(const mica_run *run, const mica_dataset *data, 
 }
 
 mica_status mica__language_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
-  const uint64_t samples = part == MICA_PART_TRAIN && run->whole ? (uint64_t)mica_run_number(run, "contexts") : 0;
+  const uint64_t samples =
+      part == MICA_PART_TRAIN && run->parts->whole ? (uint64_t)mica_run_number(run, "contexts") : 0;
   mica__ids ids = {0};
   mica_dataset *made = NULL;
   *out = data;

@@ -1,5 +1,6 @@
 /* Texts that a language model reads window by window: what they cost, and what two models expect next. */
 #include "run/facts.h"
+#include "run/state/evaluation.h"
 #include "task/language/language.h"
 
 #include <math.h>
@@ -81,7 +82,7 @@ static bool have_same_tokens(const mica_run *a, const mica_run *b) {
 }
 
 mica_status mica__language_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count) {
-  const mica_dataset *data = run->judged;
+  const mica_dataset *data = run->evaluation->data;
   const size_t column = mica_dataset_column_index(data, "tokens");
   const int64_t n = (int64_t)mica_run_number(run, "context") + 1;
   int64_t same = 0;

@@ -1,4 +1,5 @@
 /* What rankings are compared with: the most popular items, and items like those that a user had. */
+#include "run/state/evaluation.h"
 #include "task/recommend/recommend.h"
 
 #include <math.h>
@@ -172,7 +173,7 @@ static mica_status add_metrics(mica_metrics *m, const char *name, const mica__ra
 }
 
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m) {
-  const mica__interactions *x = mica__interactions_of(run->judged);
+  const mica__interactions *x = mica__interactions_of(run->evaluation->data);
   const double *counts = mica_run_fact_numbers(run, "popularity", NULL);
   const int64_t top = mica__recommend_top(run);
   mica__ranking popular = {0}, near = {0};
@@ -182,9 +183,9 @@ mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m) {
   float *scores = malloc(((size_t)x->items.count + 1) * sizeof *scores);
   int32_t *ranked = calloc((size_t)top, sizeof *ranked);
   mica_status status = scores && ranked ? make_neighbours(x, &n) : mica__fail_nomem("a test");
-  for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(run->judged); i++) {
-    status = read_ids(run->judged, "seen", i, &s.seen, &s.seen_count);
-    if (status == MICA_OK) status = read_ids(run->judged, "held", i, &s.held, &s.held_count);
+  for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(run->evaluation->data); i++) {
+    status = read_ids(run->evaluation->data, "seen", i, &s.seen, &s.seen_count);
+    if (status == MICA_OK) status = read_ids(run->evaluation->data, "held", i, &s.held, &s.held_count);
     for (int which = 0; status == MICA_OK && which < 2; which++) {
       score(&n, which ? NULL : counts, &s, scores);
       find_top(scores, n.items, ranked, top);

@@ -5,6 +5,8 @@
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
+#include "run/verbs/distil.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -234,8 +236,8 @@ static mica_status check_features(const mica_run *run) {
 }
 
 static mica_status prepare(mica_run *run) {
-  if (!run->whole) return check_features(run);
-  const mica__interactions *x = mica__interactions_of(run->whole);
+  if (!run->parts->whole) return check_features(run);
+  const mica__interactions *x = mica__interactions_of(run->parts->whole);
   if (!x)
     return mica__fail(MICA_E_UNSUPPORTED, "the task recommend reads its data itself, from a table of interactions");
   MICA_TRY(set_defaults(run));

@@ -1,6 +1,8 @@
 /* What is learned of ratings and of choices, and what is measured. */
 #include "ir/graph.h"
 #include "run/facts.h"
+#include "run/state/evaluation.h"
+#include "run/state/networks.h"
 #include "task/recommend/recommend.h"
 
 #include <math.h>
@@ -181,7 +183,7 @@ static mica_value scores_of(mica_nn *nn, const mica_run *run, const mica__recomm
     out->answers[0] = answer_of(mica__recommender_all_of(nn, &s), null_value);
     return mica__recommender_pairs_of(nn, &s, items);
   }
-  if (!run->teacher.run) return mica__recommender_pairs(nn, network, user, items);
+  if (!run->networks->teacher.run) return mica__recommender_pairs(nn, network, user, items);
   mica_value scores = mica__recommender_all(nn, network, user);
   out->answers[0] = answer_of(scores, null_value);
   return mica_gather_elements(scores, items, 1);
@@ -352,5 +354,5 @@ mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *sou
   free(counts);
   MICA_TRY(status);
   MICA_TRY(mica_metrics_add(m, "coverage", covered / (double)(items - 1)));
-  return run->judged ? mica__recommend_baselines(run, m) : MICA_OK;
+  return run->evaluation->data ? mica__recommend_baselines(run, m) : MICA_OK;
 }

@@ -8,6 +8,7 @@
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -82,9 +83,12 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
   config->height = config->width = 0;
   if (input && rank == 3) config->channels = (int32_t)input[0];
   /* Other data have no channels; that they are none to learn masks from is said later. */
-  const mica_shape known = run->whole ? mica_dataset_shape(run->whole) : MICA_SCALAR;
+  const mica_shape known = run->parts->whole ? mica_dataset_shape(run->parts->whole) : MICA_SCALAR;
   if (known.rank == 3) config->channels = (int32_t)known.dim[0];
-  config->mask_values = *values ? values : *set ? set : run->whole ? mica_dataset_mask_values(run->whole) : NULL;
+  config->mask_values = *values             ? values
+                        : *set              ? set
+                        : run->parts->whole ? mica_dataset_mask_values(run->parts->whole)
+                                            : NULL;
 }
 
 static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
@@ -103,7 +107,7 @@ static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dat
 /* Pictures of several sizes are each cut in their own, into parts that windows are drawn from. A run that began
  * without has them scaled and cut to the first one's. */
 static bool has_own_sizes(const mica_run *run) {
-  return run->whole->store->sides && (!run->resumed || mica__run_find_fact(run, "cut"));
+  return run->parts->whole->store->sides && (!run->resumed || mica__run_find_fact(run, "cut"));
 }
 
 /* Every pixel lies in one part, and a part is larger than a window where no picture is smaller: windows begin anywhere
@@ -117,7 +121,7 @@ static mica_status trains(const mica_run *run, const mica_dataset *data, mica_da
 
 static mica_status note_masks(mica_run *run, const mica_column *mask) {
   MICA_TRY(mica__run_note_classes(run, mask));
-  const char *values = mica_dataset_mask_values(run->whole);
+  const char *values = mica_dataset_mask_values(run->parts->whole);
   return values ? mica__run_note_text(run, "mask_values", values) : MICA_OK;
 }
 
@@ -129,12 +133,12 @@ static double side_of(const mica_run *run, int64_t side, const char *most) {
 
 static mica_status note_sizes(mica_run *run) {
   const double step = ldexp(1, (int)mica_run_number(run, "depth"));
-  const mica_shape shape = mica_dataset_shape(run->whole);
+  const mica_shape shape = mica_dataset_shape(run->parts->whole);
   int64_t least[2] = {shape.dim[1], shape.dim[2]}, most[2] = {shape.dim[1], shape.dim[2]};
   double window[2], tile[3], cut[2];
-  for (uint64_t k = 0; has_own_sizes(run) && k < mica_dataset_count(run->whole); k++) {
+  for (uint64_t k = 0; has_own_sizes(run) && k < mica_dataset_count(run->parts->whole); k++) {
     int64_t sides[2];
-    mica__dataset_sides(run->whole, k, &sides[0], &sides[1]);
+    mica__dataset_sides(run->parts->whole, k, &sides[0], &sides[1]);
     for (int i = 0; i < 2; i++) {
       if (sides[i] < least[i]) least[i] = sides[i];
       if (sides[i] > most[i]) most[i] = sides[i];
@@ -157,7 +161,7 @@ static mica_status note_sizes(mica_run *run) {
 }
 
 static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
-  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t all = mica_dataset_count(data), count = all < COUNTED ? all : COUNTED;
   const mica_column *mask = column_of(data, MICA_COLUMN_KIND_MASK);
   uint8_t *pixels = malloc(mica__dataset_most_pixels(data));
@@ -177,7 +181,7 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
 /* As many epochs as the pictures that there are need. */
 static mica_status find_epochs(mica_run *run) {
   if (mica__run_is_set(run, "epochs")) return MICA_OK;
-  const double pictures = (double)mica_dataset_count(run->parts[MICA_PART_TRAIN].data);
+  const double pictures = (double)mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);
   const double epochs = fmin(fmax(ceil(USUAL_WINDOWS / pictures), LEAST_EPOCHS), MOST_EPOCHS);
   return mica__run_set_number(run, "epochs", epochs);
 }
@@ -192,7 +196,7 @@ static mica_status prepare(mica_run *run) {
   if (mica__segment_classes(run) > MICA__MASK_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%lld classes: masks have %d at most", (long long)mica__segment_classes(run),
                       MICA__MASK_CLASSES);
-  if (!run->whole) {
+  if (!run->parts->whole) {
     const double *tile = mica_run_fact_numbers(run, "tile", &count);
     const mica_tiling t = mica__segment_tiling(run);
     if (tile && count == 3 && t.height <= 8192 && t.width <= 8192 && t.overlap < t.height && t.overlap < t.width &&
@@ -200,11 +204,11 @@ static mica_status prepare(mica_run *run) {
       return MICA_OK;
     return mica__fail(MICA_E_FORMAT, "\"tile\" holds no size of tiles");
   }
-  if (!suits(run->whole))
+  if (!suits(run->parts->whole))
     return mica__fail(MICA_E_FORMAT,
                       "%s: the task segment wants pictures and masks: folders image and mask, or columns", run->data);
   MICA_TRY(mica__run_note_columns(run, &label));
-  label = column_of(run->whole, MICA_COLUMN_KIND_MASK);
+  label = column_of(run->parts->whole, MICA_COLUMN_KIND_MASK);
   MICA_TRY(mica__run_note_text(run, "label_column", label->name));
   MICA_TRY(note_masks(run, label));
   MICA_TRY(note_sizes(run));

@@ -5,6 +5,7 @@
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
+#include "run/state/evaluation.h"
 #include "task/segment/segment.h"
 
 #include <math.h>
@@ -230,7 +231,7 @@ static mica_status add_classes(const mica_run *run, mica_report *report) {
   for (size_t i = 0; i < 2 * classes; i++) {
     char name[MICA_METRIC_NAME];
     snprintf(name, sizeof name, "%s_%s", columns[i % 2], names[i / 2]);
-    numbers[i] = mica_metrics_get(&run->metrics, name);
+    numbers[i] = mica_metrics_get(&run->evaluation->metrics, name);
   }
   const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
                            .name = "classes",
@@ -247,7 +248,7 @@ static mica_status add_classes(const mica_run *run, mica_report *report) {
 
 static mica_status show(mica_run *run, mica_report *report, uint64_t sample, scene *s) {
   char name[64], text[96];
-  MICA_TRY(read_scene(run->judged, sample, s));
+  MICA_TRY(read_scene(run->evaluation->data, sample, s));
   MICA_TRY(infer(run, s));
   snprintf(name, sizeof name, "%llu predicted", (unsigned long long)sample);
   MICA_TRY(add_overlay(report, name, name, s, s->classes, NULL, LARGEST_SHOWN));
@@ -261,7 +262,7 @@ static mica_status show(mica_run *run, mica_report *report, uint64_t sample, sce
 }
 
 mica_status mica__segment_report(mica_run *run, mica_report *report) {
-  const uint64_t count = mica_dataset_count(run->judged);
+  const uint64_t count = mica_dataset_count(run->evaluation->data);
   MICA_TRY(add_classes(run, report));
   MICA_TRY(mica_report_begin(report, "Pictures"));
   for (uint64_t i = 0; i < count && i < SHOWN; i++) {

@@ -1,7 +1,8 @@
 /* Pictures larger than the network's input: tiles whose shares are blended by a window. */
 #include "data/dataset.h"
 #include "run/facts.h"
-#include "run/parts.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 #include "task/segment/segment.h"
 
 #include <math.h>
@@ -276,8 +277,8 @@ static mica_status add_quotients(const mica_run *run, const judging *j, const ch
 /* The data that a source shows. */
 static const mica_dataset *data_of(const mica_run *run, const mica_batch_source *source) {
   for (int i = 0; i < MICA__PARTS; i++)
-    if (run->parts[i].loader && source->user == run->parts[i].loader) return run->parts[i].data;
-  return run->judged;
+    if (run->parts->at[i].loader && source->user == run->parts->at[i].loader) return run->parts->at[i].data;
+  return run->evaluation->data;
 }
 
 /* Where pictures are one tile the sums of the test suffice; of larger ones the blended tiles are counted. */

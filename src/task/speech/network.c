@@ -2,6 +2,7 @@
  * that hear no more than has come. Convolutions in front pad nothing in time, so that parts of a recording give what
  * the whole does. */
 #include "run/facts.h"
+#include "run/state/networks.h"
 #include "task/speech/speech.h"
 
 #include <math.h>
@@ -78,10 +79,10 @@ static void add_state(mica__speech_state *states, int64_t *count, const char *na
 static int64_t left_of(const mica_run *run, const char *block, int64_t layer, const char *name, int32_t axis,
                        int64_t asked) {
   static const char *const ends[] = {"", "_q"};
-  for (size_t i = 0; run->like && i < sizeof ends / sizeof *ends; i++) {
+  for (size_t i = 0; run->networks->like && i < sizeof ends / sizeof *ends; i++) {
     char full[96];
     snprintf(full, sizeof full, "%s%d.%s%s", block, (int)layer, name, ends[i]);
-    const mica_safetensors_entry *e = mica_safetensors_find(run->like, full);
+    const mica_safetensors_entry *e = mica_safetensors_find(run->networks->like, full);
     if (e && e->shape.rank > axis) return e->shape.dim[axis];
   }
   return asked;

@@ -3,6 +3,7 @@
 #include "run/facts.h"
 #include "run/predict/samples.h"
 #include "run/ranks.h"
+#include "run/state/evaluation.h"
 #include "task/speech/speech.h"
 
 #include "base/arith.h"
@@ -23,7 +24,8 @@
 static mica_status decode(const mica_run *run, const float *scores, int64_t steps, int32_t *labels, int32_t *at,
                           int64_t *count) {
   const int64_t classes = mica__speech_classes(run);
-  mica_ctc_beam_config search = run->search;
+  const mica__speech_decoding *decoding = run->task_state;
+  mica_ctc_beam_config search = decoding ? decoding->search : (mica_ctc_beam_config){0};
   if (!search.beam) search.beam = (int32_t)mica_run_number(run, "beam");
   for (int64_t i = 0; at && i < steps; i++) at[i] = -1;
   if (search.beam > 0 || search.text) return mica_ctc_beam(scores, steps, classes, &search, labels, count, NULL);
@@ -253,7 +255,7 @@ mica_status mica__speech_predict(mica_run *run, const mica_run_input *input, mic
 mica_status mica__speech_answers(mica_run *run) {
   mica_report *report = NULL;
   MICA_TRY(mica_report_create(&report));
-  mica_status status = predict_sample(run, run->judged, 0, report);
+  mica_status status = predict_sample(run, run->evaluation->data, 0, report);
   mica_report_destroy(report);
   return status;
 }
@@ -389,7 +391,7 @@ static mica_status add_picture(mica_run *run, const mica_dataset *data, uint64_t
 #define JUDGED 200
 
 mica_status mica__speech_report(mica_run *run, mica_report *r) {
-  const mica_dataset *data = run->judged;
+  const mica_dataset *data = run->evaluation->data;
   const uint64_t all = mica_dataset_count(data), count = all < JUDGED ? all : JUDGED;
   judged *list = calloc((size_t)count + 1, sizeof *list);
   mica_status status = list ? MICA_OK : mica__fail_nomem("a report");

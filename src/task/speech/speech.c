@@ -3,6 +3,7 @@
 #include "task/speech/speech.h"
 #include "run/facts.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 
 #include "data/dataset.h"
 
@@ -132,12 +133,12 @@ static mica_status note_alphabet(mica_run *run, const int32_t *letters, int64_t 
 static mica_status find_alphabet(mica_run *run) {
   int32_t *letters = malloc(MOST_LETTERS * sizeof *letters);
   int64_t count = 0;
-  const mica_dataset *validation = run->parts[MICA_PART_VALIDATION].data;
-  mica_status status = letters ? add_letters(run->whole, letters, &count) : mica__fail_nomem("an alphabet");
+  const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
+  mica_status status = letters ? add_letters(run->parts->whole, letters, &count) : mica__fail_nomem("an alphabet");
   if (status == MICA_OK && validation) status = add_letters(validation, letters, &count);
   if (status == MICA_OK && !count)
     status = mica__fail(MICA_E_FORMAT, "%s: all of its texts are empty: there is nothing to learn", run->data);
-  if (status == MICA_OK) status = mica__speech_check(run, run->whole, letters, count);
+  if (status == MICA_OK) status = mica__speech_check(run, run->parts->whole, letters, count);
   if (status == MICA_OK && validation) status = mica__speech_check(run, validation, letters, count);
   if (status == MICA_OK) status = note_alphabet(run, letters, count);
   free(letters);
@@ -163,10 +164,10 @@ static mica_status prepare(mica_run *run) {
   if (!strcmp(mica_run_setting(run, "model"), "conformer")) MICA_TRY(mica__run_set_unset(run, conformer_defaults));
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__speech_check_network(run));
-  if (!run->whole) return MICA_OK;
-  const double known = mica_dataset_rate(run->whole), zero = 0, one = 1;
+  if (!run->parts->whole) return MICA_OK;
+  const double known = mica_dataset_rate(run->parts->whole), zero = 0, one = 1;
   const double rate = known > 0 ? known : mica_run_number(run, "rate");
-  if (!sound_of(run->whole))
+  if (!sound_of(run->parts->whole))
     return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task speech wants a text for each recording",
                       run->data);
   if (rate < 1000)
@@ -175,7 +176,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
   MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
   MICA_TRY(find_alphabet(run));
-  return fits(run, run->whole);
+  return fits(run, run->parts->whole);
 }
 
 /* --- the step --- */
@@ -279,6 +280,7 @@ const mica__task_row mica__task_speech = {
     .evaluate = mica__speech_evaluate,
     .predict = mica__speech_predict,
     .search = mica__speech_set_search,
+    .closes = mica__speech_close,
     .answers = mica__speech_answers,
     .report = mica__speech_report,
 };

@@ -6,6 +6,8 @@
 #include "data/sound/transcripts.h"
 #include "run/run.h"
 
+#include <mica/speech.h>
+
 /* Recurrent layers, or blocks, at most. */
 #define MICA__SPEECH_LAYERS 16
 /* Values that a stream keeps from chunk to chunk, at most. */
@@ -61,8 +63,15 @@ mica_status mica__speech_text_of(const mica_run *run, const int32_t *labels, int
  * nothing, its text model in *model, the caller's to destroy. False in *wanted: the best label of each step. */
 mica_status mica__speech_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,
                                 mica_text_model **model, bool *wanted);
+/* What mica_run_search sets: the task state of a run of speech. */
+typedef struct mica__speech_decoding {
+  mica_ctc_beam_config search; /* beam 0: by the setting */
+  mica_text_model *model;      /* the user of `search`; NULL: none */
+} mica__speech_decoding;
 /* Keeps it for the run. */
 mica_status mica__speech_set_search(mica_run *run, const mica_text_search *how);
+/* Frees what a search left. */
+void mica__speech_close(mica_run *run);
 
 /* --- data --- */
 

@@ -72,13 +72,20 @@ mica_status mica__speech_search(const mica_run *run, const mica_text_search *how
 }
 
 mica_status mica__speech_set_search(mica_run *run, const mica_text_search *how) {
-  mica_ctc_beam_config search;
-  mica_text_model *model = NULL;
+  mica__speech_decoding made = {0};
   bool wanted = false;
   if (how->beam < 0) return mica__fail(MICA_E_INVALID, "mica_run_search: a beam of %d", (int)how->beam);
-  MICA_TRY(mica__speech_search(run, how, &search, &model, &wanted));
-  mica_text_model_destroy(run->text_model);
-  run->text_model = model;
-  run->search = search;
+  if (!run->task_state) run->task_state = calloc(1, sizeof made);
+  mica__speech_decoding *decoding = run->task_state;
+  if (!decoding) return mica__fail_nomem("a run");
+  MICA_TRY(mica__speech_search(run, how, &made.search, &made.model, &wanted));
+  mica_text_model_destroy(decoding->model);
+  *decoding = made;
   return MICA_OK;
+}
+
+void mica__speech_close(mica_run *run) {
+  mica__speech_decoding *decoding = run->task_state;
+  if (decoding) mica_text_model_destroy(decoding->model);
+  free(decoding);
 }

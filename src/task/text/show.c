@@ -6,6 +6,7 @@
 #include "run/columns/classes.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
+#include "run/state/evaluation.h"
 #include "run/tokens.h"
 #include "task/text/text.h"
 
@@ -327,8 +328,9 @@ static void add_beginning(mica__text *to, const mica__texts *t) {
 }
 
 static mica_status add_mistake(mica_run *run, const mica__mistake *m, const char *const *names, mica_report *report) {
-  mica__texts walk = {.data = run->judged,
-                      .column = mica_dataset_column_index(run->judged, mica__run_fact_text(run, "text_column")),
+  mica__texts walk = {.data = run->evaluation->data,
+                      .column =
+                          mica_dataset_column_index(run->evaluation->data, mica__run_fact_text(run, "text_column")),
                       .at = m->sample};
   mica__text text = {0}, name = {0};
   mica_status status = mica__texts_read(&walk);
@@ -345,11 +347,11 @@ static mica_status add_mistake(mica_run *run, const mica__mistake *m, const char
 }
 
 static mica_status add_mistakes(mica_run *run, mica_report *report) {
-  const uint64_t all = mica_dataset_count(run->judged);
+  const uint64_t all = mica_dataset_count(run->evaluation->data);
   const char *const *names = mica_run_fact(run, "classes", NULL);
   mistakes m = {.count = 0};
   texts t = {0};
-  mica_status status = add_samples(run, run->judged, all < LOOKED_AT ? all : LOOKED_AT, &t);
+  mica_status status = add_samples(run, run->evaluation->data, all < LOOKED_AT ? all : LOOKED_AT, &t);
   if (status == MICA_OK) status = each(run, &t, find_mistake, &m);
   free_texts(&t);
   if (status == MICA_OK && m.count) status = mica_report_begin(report, "Wrong with the most confidence");

@@ -9,6 +9,7 @@
 #include "run/network.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 #include "run/tokens.h"
 
 #include <mica/loss.h>
@@ -108,7 +109,7 @@ static mica_status note_label(mica_run *run, const mica_column *label) {
 /* --- preparation --- */
 
 static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
-  const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   for (uint64_t i = 0; i < mica_dataset_count(data); i++) {
     const int32_t label = mica_dataset_label(data, i);
     if (label >= 0 && label < classes) counts[label]++;
@@ -131,8 +132,8 @@ static mica_status check_network(const mica_run *run) {
 
 static mica_status find_columns(mica_run *run, const mica_column **text, const mica_column **label) {
   const char *name = mica_run_setting(run, "text");
-  *label = mica__run_find_label(run->whole);
-  *text = text_of(run->whole, name);
+  *label = mica__run_find_label(run->parts->whole);
+  *text = text_of(run->parts->whole, name);
   if (!*text && *name)
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts%s", run->data, name,
                       *label && !strcmp(mica__run_answer_name(run, *label), name) ? ": it is that of answers" : "");
@@ -143,10 +144,11 @@ static mica_status find_columns(mica_run *run, const mica_column **text, const m
     return mica__fail(MICA_E_FORMAT,
                       "%s has no column of classes: the task text wants one for each text; --label names it",
                       run->data);
-  if ((uint64_t)(*label)->classes * 2 > mica_dataset_count(run->whole) && (*label)->classes > 16)
-    return mica__fail(
-        MICA_E_FORMAT, "%s: the answers '%s' have %d classes in %llu samples; --label names another column", run->data,
-        mica__run_answer_name(run, *label), (*label)->classes, (unsigned long long)mica_dataset_count(run->whole));
+  if ((uint64_t)(*label)->classes * 2 > mica_dataset_count(run->parts->whole) && (*label)->classes > 16)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the answers '%s' have %d classes in %llu samples; --label names another column", run->data,
+                      mica__run_answer_name(run, *label), (*label)->classes,
+                      (unsigned long long)mica_dataset_count(run->parts->whole));
   return MICA_OK;
 }
 
@@ -154,13 +156,13 @@ static mica_status prepare(mica_run *run) {
   const mica_column *text = NULL, *label = NULL;
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(check_network(run));
-  if (!run->whole) return mica__run_make_tokenizer(run, NULL, NULL);
+  if (!run->parts->whole) return mica__run_make_tokenizer(run, NULL, NULL);
   MICA_TRY(find_columns(run, &text, &label));
   MICA_TRY(mica__run_note_text(run, "text_column", text->name));
   MICA_TRY(note_label(run, label));
   MICA_TRY(mica__run_note_weights(run, classes_of(run), count_classes));
-  mica__texts texts = {.data = run->parts[MICA_PART_TRAIN].data,
-                       .column = mica_dataset_column_index(run->parts[MICA_PART_TRAIN].data, text->name)};
+  mica__texts texts = {.data = run->parts->at[MICA_PART_TRAIN].data,
+                       .column = mica_dataset_column_index(run->parts->at[MICA_PART_TRAIN].data, text->name)};
   mica_status status = mica__run_make_tokenizer(run, mica__texts_next, &texts);
   mica__texts_free(&texts);
   return status;
@@ -187,7 +189,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "text_column"));
   MICA_TRY(mica__tokens_derive(run, data, column, "tokens", (int64_t)mica_run_number(run, "length"), &made, &about));
   *out = made;
-  if (part != MICA_PART_TRAIN && run->whole) return MICA_OK;
+  if (part != MICA_PART_TRAIN && run->parts->whole) return MICA_OK;
   MICA_TRY(mica__run_remark_cut(run, about.cut, about.texts, (int64_t)mica_run_number(run, "length")));
   return about.empty ? mica__run_remark(run, "%zu of %zu texts are empty", about.empty, about.texts) : MICA_OK;
 }

@@ -1,6 +1,7 @@
 /* Where a translation looks: the attention of the decoder's last block to the source. */
 #include "base/utf8.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
 #include "task/translate/translate.h"
 
 #include <math.h>
@@ -71,7 +72,8 @@ static mica_status attend(mica_run *run, const int32_t *source, int64_t sources,
   projections p = {.training = &run->training};
   snprintf(p.q_name, sizeof p.q_name, "decoder.layers.%lld.multihead_attn.q_proj", last);
   snprintf(p.kv_name, sizeof p.kv_name, "decoder.layers.%lld.multihead_attn.kv_proj", last);
-  const mica_nn_config how = {.dtype = mica__run_precision(run), .hook = note, .hook_user = &p, .like = run->like};
+  const mica_nn_config how = {
+      .dtype = mica__run_precision(run), .hook = note, .hook_user = &p, .like = run->networks->like};
   mica_status status = mica_graph_create(&graph);
   if (status == MICA_OK) status = mica_nn_create(graph, &how, &nn);
   mica_value made = {0};

@@ -3,6 +3,8 @@
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/ranks.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 #include "task/translate/translate.h"
 
 #include "base/file.h"
@@ -136,17 +138,17 @@ static mica_status score(mica_run *run, const texts *t, int64_t beams, double *b
 /* An epoch is judged by greedy translations of some texts; a part that is evaluated by all of its, and by beams too. */
 mica_status mica__translate_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const int64_t beams = (int64_t)mica_run_number(run, "beam");
-  const mica_dataset *data = run->judged ? run->judged : run->parts[MICA_PART_VALIDATION].data;
+  const mica_dataset *data = run->evaluation->data ? run->evaluation->data : run->parts->at[MICA_PART_VALIDATION].data;
   texts t = {.count = 0};
   double bleu = 0;
   (void)source;
   MICA_TRY(mica_metrics_add(m, "perplexity", exp(m->loss)));
   if (!data) return MICA_OK;
-  mica_status status =
-      add_pairs(run, data, run->judged ? JUDGED : (uint64_t)mica_run_number(run, "bleu-samples"), PAIRS_OWN, &t);
+  mica_status status = add_pairs(
+      run, data, run->evaluation->data ? JUDGED : (uint64_t)mica_run_number(run, "bleu-samples"), PAIRS_OWN, &t);
   if (status == MICA_OK) status = score(run, &t, 1, &bleu);
   if (status == MICA_OK) status = mica_metrics_add(m, "bleu", bleu);
-  if (status == MICA_OK && run->judged && beams > 1) {
+  if (status == MICA_OK && run->evaluation->data && beams > 1) {
     status = score(run, &t, beams, &bleu);
     if (status == MICA_OK) status = mica_metrics_add(m, "bleu_beam", bleu);
   }
@@ -329,7 +331,7 @@ mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, 
 mica_status mica__translate_answers(mica_run *run) {
   mica__translations made = {0};
   texts t = {.count = 0};
-  mica_status status = add_pairs(run, run->judged, 1, PAIRS_FIRST, &t);
+  mica_status status = add_pairs(run, run->evaluation->data, 1, PAIRS_FIRST, &t);
   if (status == MICA_OK) status = mica__translate(run, &t.ids, 1, 0, &made);
   mica__translations_free(&made);
   free_texts(&t);
@@ -343,7 +345,7 @@ mica_status mica__translate_report(mica_run *run, mica_report *report) {
   mica__translations made = {0};
   const char *cells[3 * SHOWN];
   texts t = {.count = 0};
-  mica_status status = add_pairs(run, run->judged, SHOWN, PAIRS_EVEN, &t);
+  mica_status status = add_pairs(run, run->evaluation->data, SHOWN, PAIRS_EVEN, &t);
   if (status == MICA_OK) status = mica__translate(run, &t.ids, 1, 0, &made);
   for (size_t i = 0; status == MICA_OK && i < t.count; i++) {
     cells[3 * i] = t.sources[i];

@@ -3,6 +3,7 @@
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 
 #include "data/dataset.h"
 #include "data/table/table.h"
@@ -112,14 +113,14 @@ static mica_status note_columns(mica_run *run) {
   const char *source = NULL, *target = NULL;
   if (*from && !strcmp(from, to))
     return mica__fail(MICA_E_INVALID, "from and to are both %s: nothing is translated", from);
-  MICA_TRY(find_text(run->whole, from, *to ? to : NULL, "from", &source));
-  MICA_TRY(find_text(run->whole, to, source, "to", &target));
-  const mica__schema *schema = run->whole->store->schema;
+  MICA_TRY(find_text(run->parts->whole, from, *to ? to : NULL, "from", &source));
+  MICA_TRY(find_text(run->parts->whole, to, source, "to", &target));
+  const mica__schema *schema = run->parts->whole->store->schema;
   if (schema && !schema->header)
     MICA_TRY(mica__run_remark(run,
                               "the first line of %s is taken for texts; if it names the columns, --from and --to with "
                               "these names say so",
-                              mica_dataset_name(run->whole)));
+                              mica_dataset_name(run->parts->whole)));
   MICA_TRY(mica__run_note_text(run, "from", source));
   return mica__run_note_text(run, "to", target);
 }
@@ -180,13 +181,13 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(check_network(run));
   MICA_TRY(mica__run_set(run, "model", NETWORK));
   both texts = {.from = {.data = NULL}};
-  if (run->whole) {
+  if (run->parts->whole) {
     MICA_TRY(note_columns(run));
-    const mica_dataset *data = run->parts[MICA_PART_TRAIN].data;
+    const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
     texts.from = texts_of(data, mica__run_fact_text(run, "from"));
     texts.to = texts_of(data, mica__run_fact_text(run, "to"));
   }
-  mica_status status = mica__run_make_framing_tokenizer(run, run->whole ? next_text : NULL, &texts);
+  mica_status status = mica__run_make_framing_tokenizer(run, run->parts->whole ? next_text : NULL, &texts);
   mica__texts_free(&texts.from);
   mica__texts_free(&texts.to);
   MICA_TRY(status);
@@ -282,8 +283,8 @@ static mica_status derive_of(const mica_run *run, const mica_dataset *data, uint
  * belong together. Without a single translation there is no BLEU either. Of validation that is all that is said. */
 static mica_status remark_empty(mica_run *run, mica_part part, const char *name, const uint8_t *lacks, size_t pairs) {
   const char *from = mica__run_fact_text(run, "from"), *to = mica__run_fact_text(run, "to");
-  const bool learns = run->whole && part == MICA_PART_TRAIN;
-  const char *of = run->whole && part == MICA_PART_TEST ? " of the test part" : "";
+  const bool learns = run->parts->whole && part == MICA_PART_TRAIN;
+  const char *of = run->parts->whole && part == MICA_PART_TEST ? " of the test part" : "";
   size_t counts[4] = {0};
   for (size_t i = 0; i < pairs; i++) counts[lacks[i]]++;
   const size_t half = counts[NO_SOURCE] + counts[NO_TARGET], none = counts[NO_SOURCE | NO_TARGET];
@@ -292,7 +293,7 @@ static mica_status remark_empty(mica_run *run, mica_part part, const char *name,
                       "%s: none of the %zu lines of the %s part has a text in '%s': there is nothing to compare "
                       "translations with",
                       name, pairs, mica_part_name(part), to);
-  if (run->whole && part == MICA_PART_VALIDATION) return MICA_OK;
+  if (run->parts->whole && part == MICA_PART_VALIDATION) return MICA_OK;
   if (learns && half > pairs / 2)
     return mica__fail(MICA_E_FORMAT, "%s: %zu of %zu lines have a text in one of '%s' and '%s' alone: no translations",
                       name, half, pairs, from, to);
@@ -310,7 +311,7 @@ static mica_status remark_empty(mica_run *run, mica_part part, const char *name,
 static mica_status remark(mica_run *run, mica_part part, const char *name, const uint8_t *lacks,
                           const mica__ids *sources, const mica__ids *targets) {
   /* Texts that are cut are told of what is trained on, or of what is tested alone. */
-  if (part == MICA_PART_TRAIN || !run->whole)
+  if (part == MICA_PART_TRAIN || !run->parts->whole)
     MICA_TRY(mica__run_remark_cut(run, sources->cut + targets->cut, sources->texts + targets->texts,
                                   whole(run, "length") - 1));
   return remark_empty(run, part, name, lacks, sources->texts);

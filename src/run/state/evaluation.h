@@ -1,0 +1,21 @@
+/* run/state/evaluation.h: what a run was evaluated on last, which a report shows. */
+#ifndef MICA_RUN_STATE_EVALUATION_H
+#define MICA_RUN_STATE_EVALUATION_H
+
+#include <mica/data.h>
+#include <mica/train.h>
+
+typedef struct mica__run_evaluation {
+  const mica_dataset *data;
+  mica_dataset *own;    /* `data`, if it was opened for the evaluation */
+  char part[16];        /* its name */
+  bool split;           /* it was split off by the seed */
+  bool changed;         /* the run's own data, parted by its task, are not those that it was trained on */
+  bool predicts_own;    /* mica__run_open_given opens parts of the run's own data as training parted them */
+  int32_t *labels;      /* classes in the run's numbers, if those of `data` are others */
+  float *numbers;       /* inputs in the run's order, if that of `data` is another */
+  double *label_scores; /* of several labels per sample, what the test said of each (task/head/labels.h) */
+  mica_metrics metrics;
+} mica__run_evaluation;
+
+#endif

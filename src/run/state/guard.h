@@ -1,0 +1,12 @@
+/* run/state/guard.h: how a run guards its folder and its data. Private to run/guard.c. */
+#ifndef MICA_RUN_STATE_GUARD_H
+#define MICA_RUN_STATE_GUARD_H
+
+#include <stdbool.h>
+
+typedef struct mica__run_guard {
+  int lock;        /* the folder of a run that is trained, open and locked; -1: none */
+  bool other_data; /* a resumed run goes on with data that are not, or no longer, those it began with */
+} mica__run_guard;
+
+#endif

@@ -1,0 +1,17 @@
+/* run/state/kept.h: what a training keeps in its folder. Private to run/keep.c. */
+#ifndef MICA_RUN_STATE_KEPT_H
+#define MICA_RUN_STATE_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct mica__run_kept {
+  int network_file;      /* the folder's network.onnx, open and locked; -1: none */
+  bool begun;            /* what is written at the beginning is in the folder */
+  bool has_best;         /* best.safetensors is in the folder */
+  bool ended_early;      /* the number of epochs was lowered to those that are done */
+  int64_t weights_epoch; /* of model.safetensors, from 1; 0: within the first; -1: not known */
+  char *left;            /* the folder that training left, since another run lies there; NULL: none */
+} mica__run_kept;
+
+#endif

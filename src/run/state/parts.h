@@ -1,0 +1,26 @@
+/* run/state/parts.h: the parts of the data of a run. */
+#ifndef MICA_RUN_STATE_PARTS_H
+#define MICA_RUN_STATE_PARTS_H
+
+#include <mica/data.h>
+
+#define MICA__PARTS 3
+
+/* The data of a part and their loader. */
+typedef struct mica__run_part {
+  const mica_dataset *data;
+  mica_dataset *shown; /* what tests see in place of the data; NULL: the data */
+  mica_loader *loader;
+} mica__run_part;
+
+typedef struct mica__run_parts {
+  const mica_dataset *whole;      /* training samples and, after a split, validation samples */
+  mica__run_part at[MICA__PARTS]; /* by mica_part */
+  mica_dataset *outline;          /* of tables: the columns that tables to be read are like */
+  bool outlined;                  /* the outline has the columns of a table, not only as many numbers as inputs */
+  mica_batch_column *columns;     /* of the batches of tests */
+  size_t column_count;
+  float *mean, *deviation; /* the facts of these names as loaders take them; NULL: none */
+} mica__run_parts;
+
+#endif
