@@ -28,6 +28,7 @@ FEATURES = {
     "sndfile": ["libsndfile1-dev"],
     "onnx": ["libprotobuf-c-dev", "protobuf-c-compiler"],
     "mpi": ["libopenmpi-dev"],
+    "microhttpd": ["libmicrohttpd-dev"],
 }
 
 

@@ -12,6 +12,7 @@ class Mica < Formula
   depends_on "jpeg-turbo"
   depends_on "libdeflate"
   depends_on "libpng"
+  depends_on "libmicrohttpd"
   depends_on "libsndfile"
   depends_on "pcre2"
   depends_on "protobuf-c"

@@ -18,6 +18,7 @@ pkgs.stdenv.mkDerivation {
     libdeflate
     libjpeg
     libpng
+    libmicrohttpd
     libsndfile
     ocl-icd
     opencl-headers

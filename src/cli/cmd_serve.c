@@ -1,0 +1,215 @@
+#include "cli/model.h"
+#include "cli/number.h"
+#include "cli/result.h"
+#include "cli/serve/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Seconds that requests have to end after a signal. */
+#define GRACE_SECONDS 30
+#define CLI_DEVICE_LOST 3
+#define WARM_TOKENS 144
+
+struct values {
+  const char *model, *host, *port, *key_file, *origin, *name, *slots, *context, *device;
+  const char *connections, *per_address, *body, *request_time, *time;
+  bool open;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
+    CLI_ROW("host", struct values, host, .value = "ADDRESS",
+            .help = "address to listen at (default 127.0.0.1: this machine alone)"),
+    CLI_ROW("port", struct values, port, .value = "N", .help = "port to listen at; 0: a free one (default 8080)"),
+    CLI_ROW("api-key-file", struct values, key_file, .value = "FILE",
+            .help = "file with a key per line; requests need one of them"),
+    CLI_ROW("open", struct values, open, .help = "let everybody who reaches --host ask without a key"),
+    CLI_ROW("origin", struct values, origin, .value = "ORIGIN",
+            .help = "web pages of ORIGIN may ask, for example https://a.example (default: none)"),
+    CLI_ROW("name", struct values, name, .value = "NAME",
+            .help = "name of the model in requests (default: the file's name)"),
+    CLI_ROW("slots", struct values, slots, .value = "N", .help = "requests that are answered at once (default 4)"),
+    CLI_ROW("context", struct values, context, .value = "N",
+            .help = "tokens of a prompt and its answer (default: the model's, at most 8192)"),
+    CLI_ROW("time", struct values, time, .value = "SECONDS", .help = "time that an answer may take (default 600)"),
+    CLI_ROW("request-time", struct values, request_time, .value = "SECONDS",
+            .help = "time to send a request; idle connections are closed after it (default 30)"),
+    CLI_ROW("body", struct values, body, .value = "BYTES", .help = "largest body of a request (default 4194304)"),
+    CLI_ROW("connections", struct values, connections, .value = "N", .help = "open connections at most (default 64)"),
+    CLI_ROW("per-address", struct values, per_address, .value = "N",
+            .help = "open connections of one address at most (default 16)"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    {0},
+};
+
+#ifdef MICA_WITH_MICROHTTPD
+
+/* --- signals --- */
+
+static int signal_pipe[2] = {-1, -1};
+
+/* The first signal asks for an end, the second one ends the process. */
+static void on_signal(int number) {
+  const char byte = (char)number;
+  const int kept = errno;
+  (void)!write(signal_pipe[1], &byte, 1);
+  signal(number, SIG_DFL);
+  errno = kept;
+}
+
+static bool catch_signals(void) {
+  struct sigaction action = {.sa_handler = on_signal}, before;
+  const int caught[] = {SIGINT, SIGTERM, SIGHUP};
+  if (pipe(signal_pipe) != 0) return false;
+  sigemptyset(&action.sa_mask);
+  for (size_t s = 0; s < sizeof caught / sizeof *caught; s++)
+    if (sigaction(caught[s], NULL, &before) == 0 && (before.sa_handler != SIG_IGN || caught[s] == SIGINT))
+      sigaction(caught[s], &action, NULL);
+  signal(SIGPIPE, SIG_IGN);
+  return true;
+}
+
+/* --- settings --- */
+
+static int read_seconds(const cli_command *self, const char *name, const char *text, double *seconds) {
+  return cli_number(self, name, text, 0.1, 1e6, seconds);
+}
+
+static int read_settings(const cli_command *self, const struct values *v, serve_config *c, mica_decoder_config *how,
+                         double *most_seconds) {
+  int64_t slots = 4;
+  char text[256];
+  *c = (serve_config){.host = v->host ? v->host : "127.0.0.1",
+                      .port = 8080,
+                      .origin = v->origin,
+                      .connections = 64,
+                      .per_address = 16,
+                      .body_bytes = 4 << 20,
+                      .request_seconds = 30};
+  *most_seconds = 600;
+  int status = cli_integer(self, "port", v->port, 0, 65535, &c->port);
+  if (status == CLI_OK) status = cli_integer(self, "slots", v->slots, 1, 64, &slots);
+  if (status == CLI_OK) status = cli_integer(self, "context", v->context, 2, INT32_MAX, &how->context);
+  if (status == CLI_OK) status = cli_integer(self, "connections", v->connections, 1, 65536, &c->connections);
+  if (status == CLI_OK) status = cli_integer(self, "per-address", v->per_address, 1, 65536, &c->per_address);
+  if (status == CLI_OK) status = cli_integer(self, "body", v->body, 1024, 1 << 30, &c->body_bytes);
+  if (status == CLI_OK) status = read_seconds(self, "request-time", v->request_time, &c->request_seconds);
+  if (status == CLI_OK) status = read_seconds(self, "time", v->time, most_seconds);
+  if (status != CLI_OK) return status;
+  how->slots = (int32_t)slots;
+  how->most_wait = (size_t)(4 * slots);
+  if (v->key_file && !serve_keys_read(v->key_file, &c->keys, text)) return cli_fail(self, "%s", text);
+  if (serve_is_loopback(c->host) || c->keys.count || v->open) return CLI_OK;
+  cli_fail(self,
+           "--host %s lets other machines ask: add --api-key-file FILE with a key, or --open if everybody "
+           "may ask",
+           c->host);
+  return CLI_USAGE;
+}
+
+/* --- the server --- */
+
+/* Until a signal, or until the decoder fails. */
+static int wait_for_end(const cli_command *self, serve_work *work) {
+  char message[512];
+  for (;;) {
+    struct pollfd signals = {.fd = signal_pipe[0], .events = POLLIN};
+    if (poll(&signals, 1, 200) > 0) return CLI_OK;
+    if (!serve_work_failed(work, message)) continue;
+    cli_fail(self, "%s", message);
+    return CLI_DEVICE_LOST;
+  }
+}
+
+/* Keeps how the text ends. */
+static bool pass_token(void *user, const mica_decoder_event *event) {
+  mica_finish *finish = user;
+  *finish = event->finish;
+  return true;
+}
+
+/* Texts of several lengths, so that kernels are built before the first request comes. */
+static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
+  static const int32_t ids[WARM_TOKENS];
+  for (size_t count = 1; count <= WARM_TOKENS && (int64_t)count + 3 < model->context; count += WARM_TOKENS - 1) {
+    mica_finish finish = MICA_FINISH_NONE;
+    const mica_request request = {
+        .ids = ids, .count = count, .most_tokens = 2, .ignore_end = true, .event = pass_token, .user = &finish};
+    mica_status status = mica_decoder_add(decoder, &request, NULL);
+    while (status == MICA_OK && finish == MICA_FINISH_NONE) status = mica_decoder_step(decoder, NULL);
+    if (status != MICA_OK) return status;
+  }
+  return MICA_OK;
+}
+
+static int serve(const cli_command *self, serve_server *server, serve_work *work) {
+  char text[256] = "";
+  int port = 0, status = CLI_OK;
+  const bool working = serve_work_begin(work);
+  if (!working) snprintf(text, sizeof text, "no thread can be started");
+  const bool good = working && catch_signals() && serve_server_begin(server, &port, text);
+  if (good) {
+    const bool six = strchr(server->config.host, ':') != NULL;
+    printf("%s: http://%s%s%s:%d/v1\n", work->model->name, six ? "[" : "", server->config.host, six ? "]" : "", port);
+    fflush(stdout);
+    status = wait_for_end(self, work);
+    serve_server_drain(server);
+  } else {
+    status = cli_fail(self, "%s", text);
+  }
+  serve_work_end(work, status == CLI_OK ? GRACE_SECONDS : 0);
+  if (working) serve_server_end(server);
+  serve_work_free(work);
+  return status;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  mica_decoder_config how = {0};
+  cli_model opened = {0};
+  serve_model model = {0};
+  serve_work work = {.model = &model, .resume = serve_resume};
+  serve_server server = {.work = &work};
+  int status = read_settings(self, v, &server.config, &how, &work.most_seconds);
+  if (status == CLI_OK && !mica_foundation_is(v->model))
+    status = cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
+  if (status == CLI_OK) status = cli_model_open(self, v->model, v->device, how.context, &opened);
+  if (status == CLI_OK && (serve_model_open(opened.model, v->model, v->name, &model) != MICA_OK ||
+                           mica_decoder_create(opened.engine, opened.model, &how, &work.decoder) != MICA_OK ||
+                           warm_up(&model, work.decoder) != MICA_OK))
+    status = cli_fail_library(self);
+  model.slots = how.slots;
+  if (status == CLI_OK) status = serve(self, &server, &work);
+  mica_decoder_destroy(work.decoder);
+  serve_model_close(&model);
+  cli_model_close(&opened);
+  serve_keys_free(&server.config.keys);
+  return status;
+}
+
+#else
+
+static int run(const cli_command *self, const void *given) {
+  (void)given;
+  return cli_fail(self, "this build has no HTTP server: install libmicrohttpd (Debian: libmicrohttpd-dev) and build "
+                        "Mica again with -DMICA_WITH_MICROHTTPD=ON");
+}
+
+#endif
+
+const cli_command cli_command_serve = {
+    .name = "serve",
+    .summary = "answer requests over HTTP with a published language model",
+    .details = "\nRoutes are those of OpenAI's API: /v1/chat/completions, /v1/completions and\n"
+               "/v1/models; besides them /tokenize, /detokenize, /health and /metrics. Ctrl-C\n"
+               "ends the server after the requests that run, or 30 seconds later.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

@@ -1,0 +1,245 @@
+/* Prompts of requests: messages through the model's template, or texts as they are. */
+#include "cli/serve/reading.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_VARIABLES 16
+
+static bool no_memory(serve_reading *r) {
+  return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+}
+
+static void name_field(serve_reading *r, const char *field) {
+  if (!r->problem->status) snprintf(r->problem->field, sizeof r->problem->field, "%s", field);
+}
+
+static const char *text_at(const cJSON *object, const char *name) {
+  const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+  return cJSON_IsString(item) ? item->valuestring : NULL;
+}
+
+/* Tokens of a text as a further prompt. */
+static bool add_text(serve_reading *r, const char *text, size_t bytes, bool special) {
+  serve_asked *asked = r->asked;
+  mica_encoding *prompt = &asked->prompts[asked->prompt_count];
+  if (mica_tokenizer_encode(r->model->tokenizer, text, bytes, &(mica_encode_config){.special = special}, prompt) !=
+      MICA_OK)
+    return serve_refuse_library(r->problem, "invalid_value");
+  asked->prompt_count++;
+  return true;
+}
+
+static bool check_lengths(serve_reading *r) {
+  const serve_asked *asked = r->asked;
+  for (size_t p = 0; p < asked->prompt_count; p++) {
+    const size_t count = asked->prompts[p].count;
+    if (count == 0) return serve_refuse(r->problem, 400, "invalid_value", "the prompt has no token");
+    if ((int64_t)count >= r->model->context)
+      return serve_refuse(r->problem, 400, "context_length_exceeded",
+                          "the prompt has %zu tokens; the context has %lld, the answer included", count,
+                          (long long)r->model->context);
+  }
+  if (asked->prompt_count * (size_t)asked->n <= SERVE_MOST_CHOICES) return true;
+  return serve_refuse(r->problem, 400, "invalid_value", "%zu prompts with %d answers each; at most %d answers at once",
+                      asked->prompt_count, (int)asked->n, SERVE_MOST_CHOICES);
+}
+
+/* --- messages --- */
+
+/* The texts of a message that has its content in parts, joined; NULL having refused other parts. */
+static char *join_parts(serve_reading *r, const cJSON *parts, size_t message) {
+  size_t bytes = 0;
+  const cJSON *part;
+  cJSON_ArrayForEach(part, parts) {
+    const char *type = text_at(part, "type"), *text = text_at(part, "text");
+    if (!type || strcmp(type, "text") != 0 || !text) {
+      serve_refuse(r->problem, 400, "unsupported_value",
+                   "message %zu: a part of its content is no {\"type\": \"text\", \"text\": ...}; the model reads text",
+                   message);
+      return NULL;
+    }
+    bytes += strlen(text);
+  }
+  char *joined = malloc(bytes + 1), *at = joined;
+  if (!joined) {
+    no_memory(r);
+    return NULL;
+  }
+  cJSON_ArrayForEach(part, parts) {
+    const char *text = text_at(part, "text");
+    const size_t length = strlen(text);
+    memcpy(at, text, length);
+    at += length;
+  }
+  *at = '\0';
+  return joined;
+}
+
+/* One message in the form that templates of models know. */
+static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
+  const char *role = text_at(message, "role");
+  const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content");
+  const bool calls = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(message, "tool_calls"));
+  cJSON *replaced = NULL;
+  if (!role) return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no role", index);
+  if (!strcmp(role, "developer")) {
+    if (!(replaced = cJSON_CreateString("system"))) return no_memory(r);
+    cJSON_ReplaceItemInObjectCaseSensitive(message, "role", replaced);
+  }
+  if (cJSON_IsArray(content)) {
+    char *joined = join_parts(r, content, index);
+    if (!joined) return false;
+    replaced = cJSON_CreateString(joined);
+    free(joined);
+    if (!replaced) return no_memory(r);
+    cJSON_ReplaceItemInObjectCaseSensitive(message, "content", replaced);
+  } else if (!cJSON_IsString(content) && !calls) {
+    return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no content, which must be a text", index);
+  }
+  return true;
+}
+
+/* The messages as a list of the library. */
+static bool make_messages(serve_reading *r, mica_messages *messages) {
+  cJSON *copy = cJSON_Duplicate(r->messages, true), *message;
+  if (!copy) return no_memory(r);
+  size_t index = 0;
+  bool good = true;
+  cJSON_ArrayForEach(message, copy) if (!(good = fit_message(r, message, index++))) break;
+  char *text = good ? cJSON_PrintUnformatted(copy) : NULL;
+  cJSON_Delete(copy);
+  if (!good) return false;
+  if (!text) return no_memory(r);
+  good = mica_messages_add_json(messages, text, strlen(text)) == MICA_OK ||
+         serve_refuse_library(r->problem, "invalid_value");
+  cJSON_free(text);
+  return good;
+}
+
+/* --- tools --- */
+
+static const cJSON *find_tool(const cJSON *tools, const char *name) {
+  const cJSON *tool;
+  cJSON_ArrayForEach(tool, tools) {
+    const cJSON *function = cJSON_GetObjectItemCaseSensitive(tool, "function");
+    const char *its = text_at(function, "name");
+    if (its && name && !strcmp(its, name)) return function;
+  }
+  return NULL;
+}
+
+/* The function whose arguments the answer has to be, if one is chosen. */
+static bool choose_function(serve_reading *r, bool *listed) {
+  static const char any[] = "{\"type\":\"object\"}";
+  const cJSON *choice = r->tool_choice;
+  const char *word = cJSON_IsString(choice) ? choice->valuestring : choice ? "" : r->tools ? "auto" : "none";
+  *listed = r->tools && strcmp(word, "none") != 0;
+  if (!strcmp(word, "none")) return true;
+  name_field(r, "tool_choice");
+  if (!cJSON_IsArray(r->tools))
+    return serve_refuse(r->problem, 400, "missing_field", "\"tools\" must be a list of functions");
+  const char *name = text_at(cJSON_GetObjectItemCaseSensitive(choice, "function"), "name");
+  if (!strcmp(word, "required") && cJSON_GetArraySize(r->tools) == 1)
+    name = text_at(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(r->tools, 0), "function"), "name");
+  const cJSON *function = find_tool(r->tools, name);
+  if (!function)
+    return serve_refuse(r->problem, 400, "unsupported_value",
+                        "\"tool_choice\" must be \"none\" or one of the tools: {\"type\": \"function\", "
+                        "\"function\": {\"name\": ...}}; the model does not choose itself");
+  r->problem->field[0] = '\0';
+  r->asked->function = name;
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive(function, "parameters");
+  if (cJSON_IsObject(schema)) return serve_set_schema(r, schema);
+  free(r->asked->schema);
+  return (r->asked->schema = strdup(any)) || no_memory(r);
+}
+
+/* --- the template --- */
+
+static void free_variables(mica_chat_variable *variables, size_t count) {
+  for (size_t v = 0; v < count; v++) cJSON_free((void *)(uintptr_t)variables[v].json);
+}
+
+/* Names of the template: the special tokens, then the request's. Those in JSON are to be freed. */
+static bool make_variables(serve_reading *r, mica_chat_variable *variables, size_t *count) {
+  const cJSON *item;
+  for (*count = 0; *count < 2; (*count)++) variables[*count] = r->model->variables[*count];
+  if (!r->variables) return true;
+  if (!cJSON_IsObject(r->variables) || cJSON_GetArraySize(r->variables) > MOST_VARIABLES)
+    return serve_refuse(r->problem, 400, "invalid_value",
+                        "\"chat_template_kwargs\" must be an object of at most %d names", MOST_VARIABLES);
+  cJSON_ArrayForEach(item, r->variables) {
+    char *json = cJSON_PrintUnformatted(item);
+    if (!json) return no_memory(r);
+    variables[(*count)++] = (mica_chat_variable){.name = item->string, .json = json};
+  }
+  return true;
+}
+
+static bool apply(serve_reading *r, const mica_messages *messages, const char *tools) {
+  mica_chat_variable variables[MOST_VARIABLES + 2] = {{0}};
+  size_t count = 0, bytes = 0;
+  char *text = NULL;
+  bool good = make_variables(r, variables, &count);
+  const mica_chat_options how = {
+      .tools = tools, .add_generation_prompt = true, .variables = variables, .variable_count = count};
+  good = good && (mica_chat_template_apply(r->model->form, messages, &how, &text, &bytes) == MICA_OK ||
+                  serve_refuse_library(r->problem, "invalid_value"));
+  good = good && add_text(r, text, bytes, false);
+  mica_free(text);
+  free_variables(variables, count);
+  return good;
+}
+
+bool serve_finish_chat(serve_reading *r) {
+  const int count = cJSON_IsArray(r->messages) ? cJSON_GetArraySize(r->messages) : 0;
+  mica_messages *messages = NULL;
+  bool listed = false;
+  if (!r->model->form)
+    return serve_refuse(r->problem, 400, "unsupported_model",
+                        "the model has no chat template; send a text to /v1/completions");
+  name_field(r, "messages");
+  if (count < 1 || count > SERVE_MOST_MESSAGES)
+    return serve_refuse(r->problem, 400, "invalid_value", "\"messages\" must be a list of 1 to %d messages",
+                        SERVE_MOST_MESSAGES);
+  r->problem->field[0] = '\0';
+  if (!choose_function(r, &listed)) return false;
+  name_field(r, "messages");
+  char *tools = listed ? cJSON_PrintUnformatted(r->tools) : NULL;
+  bool good = listed && !tools ? no_memory(r) : true;
+  good = good && (mica_messages_create(&messages) == MICA_OK || serve_refuse_library(r->problem, "invalid_value"));
+  good = good && make_messages(r, messages) && apply(r, messages, tools) && check_lengths(r);
+  mica_messages_destroy(messages);
+  cJSON_free(tools);
+  return good;
+}
+
+/* --- completions --- */
+
+static bool add_ids(serve_reading *r, const cJSON *list) {
+  mica_encoding *prompt = &r->asked->prompts[r->asked->prompt_count];
+  if (!serve_read_ids(r, list, &prompt->ids, &prompt->count)) return false;
+  r->asked->prompt_count++;
+  return true;
+}
+
+static bool add_prompt(serve_reading *r, const cJSON *v) {
+  if (cJSON_IsString(v)) return add_text(r, v->valuestring, strlen(v->valuestring), true);
+  if (cJSON_IsArray(v)) return add_ids(r, v);
+  return serve_refuse(r->problem, 400, "invalid_value",
+                      "\"prompt\" must be a text, a list of texts, a list of tokens or a list of such lists");
+}
+
+bool serve_finish_completion(serve_reading *r) {
+  const cJSON *first = cJSON_GetArrayItem(r->prompt, 0), *item;
+  name_field(r, "prompt");
+  if (!r->prompt) return serve_refuse(r->problem, 400, "missing_field", "\"prompt\" is missing");
+  if (!cJSON_IsArray(r->prompt) || cJSON_IsNumber(first)) return add_prompt(r, r->prompt) && check_lengths(r);
+  const int count = cJSON_GetArraySize(r->prompt);
+  if (count < 1 || count > SERVE_MOST_CHOICES)
+    return serve_refuse(r->problem, 400, "invalid_value", "\"prompt\" must have 1 to %d texts", SERVE_MOST_CHOICES);
+  cJSON_ArrayForEach(item, r->prompt) if (!add_prompt(r, item)) return false;
+  return check_lengths(r);
+}

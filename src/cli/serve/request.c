@@ -1,0 +1,360 @@
+#include "cli/serve/request.h"
+
+#include "cli/serve/reading.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool serve_refuse(serve_problem *problem, int status, const char *code, const char *format, ...) {
+  if (problem->status) return false;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(problem->text, sizeof problem->text, format, args);
+  va_end(args);
+  /* A text that was cut may end inside a character. */
+  size_t length = strlen(problem->text);
+  while (length > 0 && !serve_is_utf8(problem->text, length)) length--;
+  problem->text[length] = '\0';
+  problem->status = status;
+  problem->code = code;
+  return false;
+}
+
+bool serve_refuse_library(serve_problem *problem, const char *code) {
+  const mica_status status = mica_error_status();
+  const bool host = status == MICA_E_NOMEM;
+  return serve_refuse(problem, host ? 500 : 400, host ? "out_of_memory" : code, "%s", mica_error_message());
+}
+
+/* --- numbers --- */
+
+bool serve_number(serve_reading *r, const cJSON *v, double low, double high, double *number) {
+  if (!cJSON_IsNumber(v) || !(v->valuedouble >= low && v->valuedouble <= high))
+    return serve_refuse(r->problem, 400, "invalid_value", "\"%s\" must be a number from %g to %g", v->string, low,
+                        high);
+  *number = v->valuedouble;
+  return true;
+}
+
+bool serve_integer(serve_reading *r, const cJSON *v, double low, double high, int64_t *number) {
+  double read = 0;
+  if (!serve_number(r, v, low, high, &read)) return false;
+  if (read != floor(read))
+    return serve_refuse(r->problem, 400, "invalid_value", "\"%s\" must be an integer", v->string);
+  *number = (int64_t)read;
+  return true;
+}
+
+bool serve_bool(serve_reading *r, const cJSON *v, bool *value) {
+  if (!cJSON_IsBool(v))
+    return serve_refuse(r->problem, 400, "invalid_value", "\"%s\" must be true or false", v->string);
+  *value = cJSON_IsTrue(v);
+  return true;
+}
+
+/* --- fields of one value --- */
+
+static bool read_model(serve_reading *r, const cJSON *v) {
+  if (cJSON_IsString(v) && !strcmp(v->valuestring, r->model->name)) return true;
+  return serve_refuse(r->problem, 404, "model_not_found",
+                      "\"model\" must be \"%s\", the model that is served, or left out", r->model->name);
+}
+
+static bool read_most_tokens(serve_reading *r, const cJSON *v) {
+  return serve_integer(r, v, 1, 2147483647, &r->asked->most_tokens);
+}
+
+static bool read_n(serve_reading *r, const cJSON *v) {
+  int64_t n = 1;
+  if (!serve_integer(r, v, 1, SERVE_MOST_CHOICES, &n)) return false;
+  r->asked->n = (int32_t)n;
+  return true;
+}
+
+static bool read_stream(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->stream); }
+
+static bool read_stream_options(serve_reading *r, const cJSON *v) {
+  const cJSON *usage = cJSON_GetObjectItemCaseSensitive(v, "include_usage");
+  return !usage || cJSON_IsNull(usage) || serve_bool(r, usage, &r->asked->usage);
+}
+
+static bool read_logprobs(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->logprobs); }
+
+/* The number of alternatives to list beside each token: there are none. */
+static bool read_top_logprobs(serve_reading *r, const cJSON *v) {
+  if (!cJSON_IsNumber(v) || v->valuedouble != 0)
+    return serve_refuse(r->problem, 400, "unsupported_value",
+                        "\"%s\" must be 0: the log probabilities of other tokens are not kept", v->string);
+  r->asked->logprobs |= r->asked->kind == SERVE_COMPLETION;
+  return true;
+}
+
+static bool read_seed(serve_reading *r, const cJSON *v) {
+  int64_t seed = 0;
+  if (!serve_integer(r, v, -9007199254740992.0, 9007199254740992.0, &seed)) return false;
+  r->asked->sampling.seed = (uint64_t)seed;
+  return r->asked->seeded = true;
+}
+
+/* --- sampling --- */
+
+static bool read_temperature(serve_reading *r, const cJSON *v) {
+  double *value = &r->asked->sampling.temperature;
+  if (!serve_number(r, v, 0, 1000, value)) return false;
+  if (*value == 0) *value = MICA_ZERO;
+  return true;
+}
+
+static bool read_top_p(serve_reading *r, const cJSON *v) {
+  double *value = &r->asked->sampling.top_p;
+  if (!serve_number(r, v, 0, 1, value)) return false;
+  if (*value < 1e-6) *value = 1e-6;
+  return true;
+}
+
+static bool read_top_k(serve_reading *r, const cJSON *v) {
+  int64_t *value = &r->asked->sampling.top_k;
+  if (!serve_integer(r, v, -1, 2147483647, value)) return false;
+  if (*value == 0) *value = -1;
+  return true;
+}
+
+static bool read_min_p(serve_reading *r, const cJSON *v) {
+  double *value = &r->asked->sampling.min_p;
+  if (!serve_number(r, v, 0, 1, value)) return false;
+  if (*value == 0) *value = MICA_ZERO;
+  return true;
+}
+
+static bool read_repeat_penalty(serve_reading *r, const cJSON *v) {
+  return serve_number(r, v, 1e-3, 1000, &r->asked->sampling.repeat_penalty);
+}
+
+static bool read_presence_penalty(serve_reading *r, const cJSON *v) {
+  return serve_number(r, v, -100, 100, &r->asked->sampling.presence_penalty);
+}
+
+static bool read_frequency_penalty(serve_reading *r, const cJSON *v) {
+  return serve_number(r, v, -100, 100, &r->asked->sampling.frequency_penalty);
+}
+
+static bool read_logit_bias(serve_reading *r, const cJSON *v) {
+  serve_asked *asked = r->asked;
+  const int count = cJSON_IsObject(v) ? cJSON_GetArraySize(v) : -1;
+  if (count < 0 || count > 1024)
+    return serve_refuse(r->problem, 400, "invalid_value",
+                        "\"logit_bias\" must be an object of at most 1024 tokens: {\"50256\": -100}");
+  free(asked->bias);
+  asked->bias = calloc((size_t)count + 1, sizeof *asked->bias);
+  if (!asked->bias) return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  size_t at = 0;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, v) {
+    char *end = NULL;
+    const long token = strtol(item->string, &end, 10);
+    double bias = 0;
+    if (!*item->string || *end || token < 0 || token >= r->model->vocabulary)
+      return serve_refuse(r->problem, 400, "invalid_value", "\"logit_bias\": \"%.40s\" is no token from 0 to %lld",
+                          item->string, (long long)r->model->vocabulary - 1);
+    if (!serve_number(r, item, -100, 100, &bias)) return false;
+    asked->bias[at++] = (mica_logit_bias){(int32_t)token, (float)bias};
+  }
+  asked->sampling.logit_bias = asked->bias;
+  asked->sampling.logit_bias_count = at;
+  return true;
+}
+
+/* --- texts --- */
+
+static bool add_stop(serve_reading *r, const cJSON *v) {
+  const size_t bytes = cJSON_IsString(v) ? strlen(v->valuestring) : 0;
+  if (bytes == 0 || bytes > SERVE_MOST_STOP || r->asked->stop_count == SERVE_MOST_STOPS)
+    return serve_refuse(r->problem, 400, "invalid_value", "\"stop\" must be at most %d texts of 1 to %d bytes",
+                        SERVE_MOST_STOPS, SERVE_MOST_STOP);
+  r->asked->stops[r->asked->stop_count++] = v->valuestring;
+  return true;
+}
+
+static bool read_stop(serve_reading *r, const cJSON *v) {
+  r->asked->stop_count = 0;
+  if (!cJSON_IsArray(v)) return add_stop(r, v);
+  const cJSON *item;
+  cJSON_ArrayForEach(item, v) if (!add_stop(r, item)) return false;
+  return true;
+}
+
+bool serve_set_schema(serve_reading *r, const cJSON *schema) {
+  free(r->asked->schema);
+  r->asked->schema = cJSON_PrintUnformatted(schema);
+  if (!r->asked->schema) return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  if (strlen(r->asked->schema) <= SERVE_MOST_SCHEMA) return true;
+  return serve_refuse(r->problem, 400, "invalid_value", "the schema has more than %d bytes", SERVE_MOST_SCHEMA);
+}
+
+static bool read_response_format(serve_reading *r, const cJSON *v) {
+  const cJSON *type = cJSON_GetObjectItemCaseSensitive(v, "type");
+  const char *name = cJSON_IsString(type) ? type->valuestring : "";
+  if (!strcmp(name, "text")) return true;
+  if (!strcmp(name, "json_object")) {
+    r->asked->schema = strdup("{\"type\":\"object\"}");
+    return r->asked->schema || serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  }
+  const cJSON *wrapped = cJSON_GetObjectItemCaseSensitive(v, "json_schema");
+  const cJSON *schema = cJSON_GetObjectItemCaseSensitive(wrapped, "schema");
+  if (strcmp(name, "json_schema") != 0 || !cJSON_IsObject(schema))
+    return serve_refuse(r->problem, 400, "invalid_value",
+                        "\"response_format\" must have the type \"text\", \"json_object\", or \"json_schema\" with "
+                        "{\"json_schema\": {\"name\": ..., \"schema\": {...}}}");
+  return serve_set_schema(r, schema);
+}
+
+static bool read_content(serve_reading *r, const cJSON *v) {
+  if (!cJSON_IsString(v)) return serve_refuse(r->problem, 400, "invalid_value", "\"content\" must be a text");
+  r->asked->text = v->valuestring;
+  return true;
+}
+
+static bool read_special(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->special); }
+
+bool serve_read_ids(serve_reading *r, const cJSON *v, int32_t **ids, size_t *count) {
+  const int size = cJSON_GetArraySize(v);
+  *count = 0;
+  *ids = calloc((size_t)size + 1, sizeof **ids);
+  if (!*ids) return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  const cJSON *item;
+  cJSON_ArrayForEach(item, v) {
+    const double id = cJSON_IsNumber(item) ? item->valuedouble : -1;
+    if (!(id >= 0 && id < (double)r->model->vocabulary) || id != floor(id))
+      return serve_refuse(r->problem, 400, "invalid_value", "token %zu must be an integer from 0 to %lld", *count,
+                          (long long)r->model->vocabulary - 1);
+    (*ids)[(*count)++] = (int32_t)id;
+  }
+  return true;
+}
+
+static bool read_tokens(serve_reading *r, const cJSON *v) {
+  if (!cJSON_IsArray(v)) return serve_refuse(r->problem, 400, "invalid_value", "\"tokens\" must be a list of tokens");
+  free(r->asked->ids);
+  return serve_read_ids(r, v, &r->asked->ids, &r->asked->id_count);
+}
+
+/* Read when all fields are known: what they mean depends on the others. */
+static bool read_messages(serve_reading *r, const cJSON *v) { return (r->messages = v) != NULL; }
+static bool read_tools(serve_reading *r, const cJSON *v) { return (r->tools = v) != NULL; }
+static bool read_tool_choice(serve_reading *r, const cJSON *v) { return (r->tool_choice = v) != NULL; }
+static bool read_variables(serve_reading *r, const cJSON *v) { return (r->variables = v) != NULL; }
+static bool read_prompt(serve_reading *r, const cJSON *v) { return (r->prompt = v) != NULL; }
+
+/* --- the whole --- */
+
+static const struct {
+  int kinds;
+  const char *name;
+  bool (*read)(serve_reading *r, const cJSON *v); /* NULL: refused */
+} fields[] = {
+#define FIELD(kinds, name, read) {kinds, #name, read},
+#define REFUSED(kinds, name) {kinds, #name, NULL},
+#include "cli/serve/fields.def"
+#undef FIELD
+#undef REFUSED
+};
+
+static bool read_field(serve_reading *r, const cJSON *v) {
+  if (cJSON_IsNull(v)) return true;
+  for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
+    if (!(fields[f].kinds & (int)r->asked->kind) || strcmp(fields[f].name, v->string) != 0) continue;
+    const bool read = fields[f].read ? fields[f].read(r, v)
+                                     : serve_refuse(r->problem, 400, "unsupported_parameter",
+                                                    "\"%s\" is not supported; leave it out", v->string);
+    if (!read && !r->problem->field[0]) snprintf(r->problem->field, sizeof r->problem->field, "%s", fields[f].name);
+    return read;
+  }
+  return true;
+}
+
+bool serve_is_utf8(const char *text, size_t bytes) {
+  for (size_t i = 0; i < bytes;) {
+    const unsigned char *s = (const unsigned char *)text + i;
+    const size_t length = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
+    if (length == 0 || length > bytes - i || s[0] == 0) return false;
+    for (size_t k = 1; k < length; k++)
+      if ((s[k] & 0xc0) != 0x80) return false;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return false;
+    if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return false;
+    i += length;
+  }
+  return true;
+}
+
+/* Refuses what cJSON would read otherwise than it is meant: deep nesting, and NULs, which end its texts. */
+static bool check_text(const char *body, size_t bytes, serve_problem *problem) {
+  int depth = 0;
+  bool quoted = false;
+  if (!serve_is_utf8(body, bytes))
+    return serve_refuse(problem, 400, "invalid_json", "the body must be UTF-8 without the character U+0000");
+  for (size_t i = 0; i < bytes; i++) {
+    const char c = body[i];
+    if (quoted && c == '\\') {
+      if (bytes - i > 5 && !memcmp(body + i + 1, "u0000", 5))
+        return serve_refuse(problem, 400, "invalid_json", "byte %zu: texts must not have the character U+0000", i);
+      i++;
+    } else if (c == '"') {
+      quoted = !quoted;
+    } else if (!quoted && (c == '{' || c == '[')) {
+      if (++depth > SERVE_MOST_DEPTH)
+        return serve_refuse(problem, 400, "invalid_json", "byte %zu: JSON is nested more than %d deep", i,
+                            SERVE_MOST_DEPTH);
+    } else if (!quoted && (c == '}' || c == ']')) {
+      depth--;
+    }
+  }
+  return true;
+}
+
+static bool parse(const char *body, size_t bytes, cJSON **root, serve_problem *problem) {
+  if (!check_text(body, bytes, problem)) return false;
+  const char *end = NULL;
+  *root = cJSON_ParseWithLengthOpts(body, bytes, &end, false);
+  if (!*root)
+    return serve_refuse(problem, 400, "invalid_json", "the body is not JSON from byte %zu on",
+                        end ? (size_t)(end - body) : 0);
+  const size_t used = (size_t)(end - body);
+  for (size_t i = used; i < bytes; i++)
+    if (!strchr(" \t\r\n", body[i]))
+      return serve_refuse(problem, 400, "invalid_json", "byte %zu: something follows the JSON", i);
+  return cJSON_IsObject(*root) || serve_refuse(problem, 400, "invalid_json", "the body must be a JSON object");
+}
+
+static bool finish(serve_reading *r) {
+  serve_asked *asked = r->asked;
+  if (asked->kind == SERVE_CHAT) return serve_finish_chat(r);
+  if (asked->kind == SERVE_COMPLETION) return serve_finish_completion(r);
+  if (asked->kind == SERVE_TOKENIZE && !asked->text)
+    return serve_refuse(r->problem, 400, "missing_field", "\"content\" is missing");
+  if (asked->kind == SERVE_DETOKENIZE && !asked->ids)
+    return serve_refuse(r->problem, 400, "missing_field", "\"tokens\" is missing");
+  return true;
+}
+
+bool serve_read(const serve_model *model, serve_kind kind, const char *body, size_t bytes, serve_asked *asked,
+                serve_problem *problem) {
+  serve_reading r = {.model = model, .asked = asked, .problem = problem};
+  *asked = (serve_asked){.kind = kind, .n = 1};
+  *problem = (serve_problem){0};
+  if (!parse(body, bytes, &asked->root, problem)) return false;
+  const cJSON *item;
+  cJSON_ArrayForEach(item, asked->root) if (!read_field(&r, item)) return false;
+  return finish(&r);
+}
+
+void serve_asked_free(serve_asked *asked) {
+  for (size_t p = 0; p < SERVE_MOST_CHOICES; p++) mica_encoding_free(&asked->prompts[p]);
+  free(asked->bias);
+  free(asked->schema);
+  free(asked->ids);
+  cJSON_Delete(asked->root);
+  *asked = (serve_asked){0};
+}

@@ -1,0 +1,66 @@
+/* cli/serve/request.h: the body of a request, as its JSON says. Bodies are foreign: whatever they hold, reading ends in
+ * a request or in a problem with an HTTP status. */
+#ifndef MICA_CLI_SERVE_REQUEST_H
+#define MICA_CLI_SERVE_REQUEST_H
+
+#include "cli/serve/model.h"
+
+#include <cjson/cJSON.h>
+
+#define SERVE_MOST_STOPS 16
+#define SERVE_MOST_STOP 256
+#define SERVE_MOST_SCHEMA 65536
+#define SERVE_MOST_MESSAGES 1024
+#define SERVE_MOST_CHOICES 16 /* prompts times n */
+#define SERVE_MOST_DEPTH 64   /* of JSON */
+
+typedef enum serve_kind {
+  SERVE_CHAT = 1,
+  SERVE_COMPLETION = 2,
+  SERVE_TOKENIZE = 4,
+  SERVE_DETOKENIZE = 8,
+  SERVE_EMBEDDING = 16,
+} serve_kind;
+
+/* What is wrong with a request, in the form of OpenAI's errors. */
+typedef struct serve_problem {
+  int status; /* of HTTP; 0: nothing is wrong */
+  const char *code;
+  char field[64]; /* empty: no field */
+  char text[1024];
+} serve_problem;
+
+/* Sets the problem, unless there is one. Returns false. */
+bool serve_refuse(serve_problem *problem, int status, const char *code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+typedef struct serve_asked {
+  serve_kind kind;
+  mica_encoding prompts[SERVE_MOST_CHOICES];
+  size_t prompt_count;
+  int32_t n; /* answers to each prompt */
+  int64_t most_tokens;
+  mica_sampler_config sampling;
+  mica_logit_bias *bias;
+  bool seeded;
+  char *schema;
+  const char *stops[SERVE_MOST_STOPS];
+  size_t stop_count;
+  bool stream, usage, logprobs;
+  const char *function; /* the answer is the arguments of this function; NULL: a text */
+  const char *text;     /* TOKENIZE */
+  int32_t *ids;         /* DETOKENIZE */
+  size_t id_count;
+  bool special; /* TOKENIZE: with the tokens that frame a text */
+  cJSON *root;  /* holds the texts */
+} serve_asked;
+
+/* Reads a body. Either way, serve_asked_free frees what *asked holds. Any thread. */
+bool serve_read(const serve_model *model, serve_kind kind, const char *body, size_t bytes, serve_asked *asked,
+                serve_problem *problem);
+void serve_asked_free(serve_asked *asked);
+
+/* True if the bytes are UTF-8 without NUL. */
+bool serve_is_utf8(const char *text, size_t bytes);
+
+#endif

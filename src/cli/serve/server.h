@@ -1,0 +1,80 @@
+/* cli/serve/server.h: the HTTP side of `mica serve`: connections, routes, who may ask and how much. */
+#ifndef MICA_CLI_SERVE_SERVER_H
+#define MICA_CLI_SERVE_SERVER_H
+
+#include "cli/serve/job.h"
+
+#define SERVE_MOST_KEYS 64
+
+typedef struct serve_keys {
+  char *texts[SERVE_MOST_KEYS];
+  size_t count; /* 0: everybody may ask */
+} serve_keys;
+
+typedef struct serve_config {
+  const char *host;
+  int64_t port;       /* 0: a free one */
+  const char *origin; /* a web page of this origin may ask; NULL: none but those of this host */
+  int64_t connections, per_address;
+  int64_t body_bytes;
+  double request_seconds; /* to send a request; a connection without one is closed after it */
+  serve_keys keys;
+} serve_config;
+
+/* A connection, as long as it is open. */
+typedef struct serve_connection {
+  struct serve_connection *before, *after;
+  int socket;
+  bool busy;    /* a whole request has arrived, and is not answered yet */
+  double since; /* when it was opened, or was last busy */
+} serve_connection;
+
+typedef struct serve_server {
+  serve_config config;
+  serve_work *work;
+  bool loopback;
+  double began;
+  atomic_bool draining;
+  struct MHD_Daemon *daemon;
+  pthread_mutex_t lock; /* of what follows */
+  serve_connection *connections;
+  size_t connection_count;
+  bool stop;
+  pthread_t watch;
+  bool watched;
+} serve_server;
+
+/* Binds and answers from now on; *port is the one that is bound. False: text says why not. */
+bool serve_server_begin(serve_server *server, int *port, char text[256]);
+/* Takes no more connections, and refuses new requests. */
+void serve_server_drain(serve_server *server);
+/* After serve_work_end. */
+void serve_server_end(serve_server *server);
+void serve_resume(serve_job *job);
+
+/* --- who may ask, in serve/guard.c --- */
+
+/* Lines of a file; blank ones and those that begin with # are left out. False: text says why. */
+bool serve_keys_read(const char *path, serve_keys *keys, char text[256]);
+void serve_keys_free(serve_keys *keys);
+/* Authorization: Bearer KEY. Its time does not depend on how much of a key is right. */
+bool serve_keys_accept(const serve_keys *keys, const char *authorization);
+/* True for an address or a name of this machine alone: 127.0.0.0/8, ::1, localhost. With a port or without. */
+bool serve_is_loopback(const char *host);
+/* True if a page of this origin may ask. */
+bool serve_origin_accept(const serve_server *server, const char *origin);
+
+/* --- routes, in serve/routes.c --- */
+
+typedef struct serve_route {
+  const char *method, *path;
+  bool open;                                 /* without a key */
+  serve_kind kind;                           /* of POST */
+  void (*get)(serve_server *, serve_text *); /* of GET: writes the answer */
+  const char *type;
+} serve_route;
+
+/* NULL having set the problem: 404, 405 (*allowed is the method that there is) or 501. HEAD is GET. */
+const serve_route *serve_route_find(const char *method, const char *path, const char **allowed, serve_problem *problem);
+
+#endif
