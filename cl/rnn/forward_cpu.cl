@@ -8,10 +8,11 @@
  * Groups of one work-item: blocks of `rows` sequences, a multiple of MR; directions from first_direction on, of which
  * those with a bit in `reverse` run backwards. A step multiplies x and h by one packed matrix, a tile at a time, and
  * finishes the tile's units from registers: no sum is stored but for the gradient. state has for each work-item
- * [PLANES][rows][pitch]: h before and after, alternately; then c, or r h and z's sum; pitch is H in whole slices. */
+ * [PLANES][rows][pitch]: h before and after, alternately; then c, or r h and z's sum; then h in 8 bits (BYTE_STATE).
+ * pitch is H in whole slices. */
 #include "rnn/cpu.clh"
 
-#define PLANES (KIND == LSTM ? 3 : KIND == GRU_BEFORE ? 4 : 2)
+#define PLANES (KIND == LSTM ? 3 + BYTE_STATE : KIND == GRU_BEFORE ? 4 : 2)
 
 typedef struct layer {
   source x;
@@ -88,7 +89,7 @@ INLINE void tile(__private const layer *l, const functions f, const int s, const
   }
   if (r.any) {
     __global const S *w = l->weights + (long)slice * (l->I + l->H) * COLUMNS * VW;
-    __global const S *h = l->state + (s & 1) * l->plane + (long)row * l->pitch;
+    __global const S *h = l->state + (BYTE_STATE ? 3 : s & 1) * l->plane + (long)row * l->pitch;
 #if KIND == GRU_BEFORE
     if (phase == 0) {
       MULTIPLY(0, 2, h)
@@ -122,6 +123,21 @@ INLINE void store_state(__private const layer *l, __global const S *from, target
     for (int u = 0; u < l->H; u += VW)
       write_part(MICA_VLOAD(VW, from, (long)row * l->pitch + u), to,
                  at + ((long)l->d * l->B + l->first + row) * l->H + u, l->H - u);
+}
+
+/* The h of `count` sequences before step s, in 8 bits of each sequence's own range. */
+INLINE void round_state(__private const layer *l, const int s, const int count) {
+  for (int row = 0; row < count; row++) {
+    __global const S *h = l->state + (s & 1) * l->plane + (long)row * l->pitch;
+    __global S *to = l->state + 3 * l->plane + (long)row * l->pitch;
+    S low = 0, high = 0;
+    for (int u = 0; u < l->H; u++) {
+      low = h[u] < low ? h[u] : low;
+      high = h[u] > high ? h[u] : high;
+    }
+    const S step = byte_step(low, high), zero = byte_zero(low, step);
+    for (int u = 0; u < l->H; u++) to[u] = in_bytes(h[u], step, zero);
+  }
 }
 
 CPU_KERNEL rnn_forward_cpu(source x, const long x_at, __global const S *weights, const long weights_at,
@@ -169,10 +185,12 @@ CPU_KERNEL rnn_forward_cpu(source x, const long x_at, __global const S *weights,
   const int count = min(rows, (B - block * rows + MR - 1) / MR * MR);
   load_state(&l, h0, h0_at, l.state, count);
   if (KIND == LSTM) load_state(&l, c0, c0_at, l.state + 2 * chunk, count);
-  for (int s = 0; s < T; s++)
+  for (int s = 0; s < T; s++) {
+    if (BYTE_STATE) round_state(&l, s, count);
     for (int phase = 0; phase < PHASES; phase++)
       for (int slice = 0; slice < slices; slice++)
         for (int row = 0; row < count; row += MR) tile(&l, f, s, phase, slice, row);
+  }
   store_state(&l, l.state + (T & 1) * chunk, h, h_at, count);
   if (KIND == LSTM) store_state(&l, l.state + 2 * chunk, c, c_at, count);
 }

@@ -29,6 +29,34 @@ INLINE S state_before(__private const layer *l, const int s, const int i, const 
   return l->h0 ? LOAD(X_T, l->h0, l->h0_at + l->states + own) : 0;
 }
 
+/* ranges[2 i] and ranges[2 i + 1]: the step and zero point of the h of sequence first + i before step s. partial is
+ * local memory of 2 ROWS ITEMS numbers. */
+INLINE void find_ranges(__private const layer *l, const int s, const int first, __local S *partial, __local S *ranges) {
+  const int item = get_local_id(0);
+  for (int i = 0; i < ROWS; i++) {
+    S low = 0, high = 0;
+    for (int k = item; k < l->H; k += ITEMS) {
+      const S h = state_before(l, s, first + i, k);
+      low = h < low ? h : low;
+      high = h > high ? h : high;
+    }
+    partial[2 * i * ITEMS + item] = low;
+    partial[(2 * i + 1) * ITEMS + item] = high;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  for (int i = item; i < ROWS; i += ITEMS) {
+    S low = 0, high = 0;
+    for (int k = 0; k < ITEMS; k++) {
+      const S least = partial[2 * i * ITEMS + k], most = partial[(2 * i + 1) * ITEMS + k];
+      low = least < low ? least : low;
+      high = most > high ? most : high;
+    }
+    ranges[2 * i] = byte_step(low, high);
+    ranges[2 * i + 1] = byte_zero(low, ranges[2 * i]);
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+}
+
 /* The gates' sums of unit u of the group's sequence i, from its products with w and r; `at` is its row in the sequence
  * tensors, counted through the directions. */
 INLINE void sums_of(__private const layer *l, __local const S *partial, const int i, const int u, const long at,
@@ -141,17 +169,26 @@ RNN_KERNEL rnn_forward_gpu(__global const S *products, const long products_at, s
                    batch_stride,
                    reverse >> d & 1};
   __local S tile[ROWS * KT], partial[SPLIT * ROWS * GATES * UNITS];
+#if BYTE_STATE
+  __local S ranges[2 * ROWS];
+#define BEFORE in_bytes(state_before(&l, s, first + row, k), ranges[2 * row], ranges[2 * row + 1])
+#else
+#define BEFORE state_before(&l, s, first + row, k)
+#endif
   weights += weights_at + (long)d * H * GATES * H;
   for (int q = stage; q < stage + stages; q++) {
     const int s = q / PHASES, phase = q % PHASES;
     __global const S *const reset = l.state + 2 * plane;
+#if BYTE_STATE
+    find_ranges(&l, s, first, partial, ranges);
+#endif
     for (int block = get_group_id(0) * UNITS; block < H; block += get_num_groups(0) * UNITS) {
       const int u = block + get_local_id(0) % UNITS;
       S acc[ROWS][GATES];
       UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int g = 0; g < GATES; g++) acc[i][g] = 0;
 #define WEIGHT LOAD(X_T, weights, ((long)k * GATES + g) * H + u)
       if (phase == 0) {
-        SHARE(acc, 0, H, 0, KIND == GRU_BEFORE ? 2 : GATES, tile, state_before(&l, s, first + row, k), WEIGHT, u < H)
+        SHARE(acc, 0, H, 0, KIND == GRU_BEFORE ? 2 : GATES, tile, BEFORE, WEIGHT, u < H)
       } else {
         SHARE(acc, 0, H, GATES - 1, GATES, tile, first + row < B ? reset[(long)(first + row) * H + k] : (S)0, WEIGHT,
               u < H)

@@ -77,6 +77,10 @@ typedef struct mica_rnn_config {
   mica_rnn_activation activations[2][3];
   bool reset_before; /* GRU: n = g(w x + b_w + r_n (r h) + b_r), ONNX's linear_before_reset = 0 */
   bool input_forget; /* LSTM: 1 - f(a_i) instead of f(a_f) */
+  /* LSTM without a gradient: r is multiplied by h rounded to 8 bits. In each step a sequence has the scale
+   * s = (max - min) / 255 and the zero point z = round(-min / s), with min = min(h, 0) and max = max(h, 0). h becomes
+   * (clamp(round(h / s) + z, 0, 255) - z) s. */
+  bool byte_state;
 } mica_rnn_config;
 
 /* y: h after each step, 0 after a sequence's end. h and c: states after each sequence's last step, or the initial
@@ -90,8 +94,9 @@ typedef struct mica_rnn_results {
 /* x (T, B, I) or (B, T, I); w (D, G H, I); r (D, G H, H); b (D, 2 G H) or null. These, states and peepholes have one
  * float dtype. For 16-bit types, sums and states are f32 between steps (f64 for f64). T and B may be dynamic, and 0.
  *
- * Differentiable once, with respect to all float operands. The backward pass is one walk back through time (op
- * rnn_grad) and one product over all steps for each of w, r and x. The gradient of a sum that clip limits is 0. */
+ * Differentiable once, with respect to all float operands, unless byte_state is set. The backward pass is one walk back
+ * through time (op rnn_grad) and one product over all steps for each of w, r and x. The gradient of a sum that clip
+ * limits is 0. */
 MICA_API mica_rnn_results mica_rnn(mica_value x, mica_value w, mica_value r, mica_value b,
                                    const mica_rnn_config *config);
 

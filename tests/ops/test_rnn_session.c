@@ -144,6 +144,24 @@ START_TEST(a_training_step_is_a_replay) {
 }
 END_TEST
 
+START_TEST(rounded_states_are_of_lstm_without_a_gradient) {
+  mica_value in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 1, I)), w[2], grad;
+  for (int k = 0; k < 2; k++) w[k] = mica_parameter(graph, k ? "r" : "w", MICA_F32, shapes[k]);
+  mica_rnn_config config = {.kind = MICA_RNN_KIND_LSTM, .direction = MICA_RNN_DIRECTION_BOTH, .byte_state = true};
+  mica_value loss = mica_sum(mica_rnn(in, w[0], w[1], (mica_value){0}, &config).y, MICA_AXES(0, 1, 2, 3), false);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_assert_int_eq(mica_gradients(loss, w, 1, &grad), MICA_E_UNSUPPORTED);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "byte_state"));
+  teardown();
+  setup();
+  in = mica_input(graph, "x", MICA_F32, MICA_SHAPE(2, 1, I));
+  config = (mica_rnn_config){.byte_state = true};
+  ck_assert_ptr_null(mica_rnn(in, in, in, (mica_value){0}, &config).y.graph);
+  ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "byte_state"));
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("rnn_session");
@@ -153,6 +171,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, open_steps_and_batches_are_any);
   tcase_add_test(all, weights_are_packed_once);
   tcase_add_test(all, a_training_step_is_a_replay);
+  tcase_add_test(all, rounded_states_are_of_lstm_without_a_gradient);
   suite_add_tcase(suite, all);
   return suite;
 }

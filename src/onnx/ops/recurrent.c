@@ -1,6 +1,7 @@
 /* RNN, LSTM and GRU as mica_rnn: gates are put in its order, axes where it has them. */
 #include "onnx/ops/family.h"
 
+#include <mica/quant.h>
 #include <mica/rnn.h>
 #include <string.h>
 #include <strings.h>
@@ -87,13 +88,20 @@ static mica_value state(mica_value x, bool batch_first) {
   return x.graph && batch_first ? mica_transpose(x, MICA_AXES(1, 0, 2)) : x;
 }
 
+/* x rounded to 255 steps of its range, 0 included. */
+static mica_value in_bytes(mica_value x) {
+  const mica_quantize_config config = {.dtype = MICA_U8};
+  mica_value zero, scale = mica__lower_byte_range(x, &zero);
+  return mica_dequantize(mica_quantize(x, scale, zero, &config), scale, zero, &config);
+}
+
 static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* w and r: the weights (directions, gates of hidden, inputs). */
-static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_value w,
-                              mica_value r) {
+/* w and r: the weights (directions, gates of hidden, inputs). bytes: x and h are rounded to 8 bits before products. */
+static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_value w, mica_value r,
+                              bool bytes) {
   static const mica_rnn_direction directions[] = {MICA_RNN_DIRECTION_FORWARD, MICA_RNN_DIRECTION_REVERSE,
                                                   MICA_RNN_DIRECTION_BOTH};
   bool first = mica__onnx_int(node, "layout", 0);
@@ -103,7 +111,8 @@ static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, co
       .batch_first = first,
       .clip = mica__onnx_real(node, "clip", 0),
       .reset_before = !mica__onnx_int(node, "linear_before_reset", 0),
-      .input_forget = mica__onnx_int(node, "input_forget", 0)};
+      .input_forget = mica__onnx_int(node, "input_forget", 0),
+      .byte_state = bytes};
   if (f->kind != MICA_RNN_KIND_GRU) config.reset_before = false;
   if (f->kind != MICA_RNN_KIND_LSTM) config.input_forget = false;
   mica_value x = x_of(l, node), b = optional(l, node, 3);
@@ -116,6 +125,7 @@ static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, co
   if (!x.graph || !w.graph || !r.graph || !take_activations(l, node, f, &config)) return MICA_OK;
   if (mica_value_shape(w).rank != 3 || mica_value_shape(r).rank != 3 || (b.graph && mica_value_shape(b).rank != 2))
     return mica__lower_fail(l, node, MICA_E_SHAPE, "weights of another rank than 3, or biases of another than 2");
+  if (bytes) x = in_bytes(x);
   mica_rnn_results y = mica_rnn(x, reorder(w, 1, f->gate_count, f->gates), reorder(r, 1, f->gate_count, f->gates),
                                 reorder(b, 2, f->gate_count, f->gates), &config);
   mica__lower_result(l, node, 0, first ? y.y : mica_transpose(y.y, MICA_AXES(0, 2, 1, 3)));
@@ -128,7 +138,7 @@ MICA__LOWER(recurrent) {
   const form *f = forms;
   while (strcmp(f->op, node->op)) f++;
   mica_value w = mica__lower_operand(l, node, 1), r = mica__lower_operand(l, node, 2);
-  return lower_form(l, node, f, w, r);
+  return lower_form(l, node, f, w, r, false);
 }
 
 /* Operand k, integers (directions, inputs, gates of hidden) with the scale and zero point of operands k_scale and
@@ -153,8 +163,9 @@ static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, i
   return mica_transpose(mica_mul(steps, parts[0]), MICA_AXES(0, 2, 1));
 }
 
-/* Weights of integers; x and the states are not rounded to any, as onnxruntime rounds them by their ranges. */
+/* Weights of integers. x is rounded to bytes by its range, h in each step by the range of each sequence, as onnxruntime
+ * does if every sequence has a thread. (With fewer it takes the range of all sequences of a thread.) */
 MICA__LOWER(dynamic_quantize_lstm) {
   mica_value w = real_weights(l, node, 1, 8), r = real_weights(l, node, 2, 10);
-  return w.graph && r.graph ? lower_form(l, node, &forms[1], w, r) : MICA_OK;
+  return w.graph && r.graph ? lower_form(l, node, &forms[1], w, r, true) : MICA_OK;
 }

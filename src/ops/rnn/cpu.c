@@ -156,7 +156,7 @@ static mica_status walk_forward(const mica__exec *exec, const mica__rnn_layer *l
 
 mica_status mica__rnn_forward_on_cpu(const mica__exec *exec, const mica__rnn_layer *layer) {
   int64_t per_gate = layer->kind == MICA__RNN_PLAIN ? 4 : 1, k = mica_tensor_shape(exec->inputs[MICA__RNN_X]).dim[2];
-  int64_t planes = layer->kind == MICA__RNN_LSTM ? 3 : layer->kind == MICA__RNN_GRU_BEFORE ? 4 : 2;
+  int64_t planes = layer->kind == MICA__RNN_LSTM ? 3 + layer->byte_state : layer->kind == MICA__RNN_GRU_BEFORE ? 4 : 2;
   mica_dtype dtype = mica_tensor_dtype(exec->inputs[MICA__RNN_X]);
   cut c;
   MICA_TRY(make_cut(exec, &mica__rnn_forward_cpu_kernel, layer, dtype, per_gate, planes, &c));

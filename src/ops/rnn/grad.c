@@ -102,6 +102,7 @@ mica_status mica__rnn_gradient(const mica__grad *grad) {
   if (!mica__shape_is_known(weights[0]) || !mica__shape_is_known(weights[1]))
     return mica__fail(MICA_E_SHAPE, "rnn: a gradient needs w and r without open axes, not %s and %s",
                       mica_shape_format(weights[0], text[0]), mica_shape_format(weights[1], text[1]));
+  if (attrs.byte_state) return mica__fail(MICA_E_UNSUPPORTED, "rnn: there is no gradient through byte_state");
   bool lstm = attrs.kind == MICA__RNN_LSTM;
   const mica_value given[MICA__RNN_GRAD_OPERANDS] = {operand[MICA__RNN_R],
                                                      grad->results[MICA__RNN_SUMS],

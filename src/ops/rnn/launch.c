@@ -42,6 +42,7 @@ void mica__rnn_set_cell(const mica__kernel_desc *desc, int32_t *values, const mi
   mica__kernel_set(desc, values, "CLIP", layer->clip < INFINITY);
   mica__kernel_set(desc, values, "INPUT_FORGET", lstm && layer->input_forget);
   mica__kernel_set(desc, values, "PEEPHOLES", peepholes != NULL);
+  mica__kernel_set(desc, values, "BYTE_STATE", lstm && layer->byte_state);
 }
 
 void mica__rnn_add_functions(mica__launch *launch, const mica__rnn_layer *layer, int64_t first, mica_dtype dtype) {

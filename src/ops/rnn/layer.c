@@ -26,6 +26,7 @@ mica__rnn_layer mica__rnn_layer_of(const mica__rnn_attrs *attrs, mica_shape sequ
                            .batch_stride = attrs->batch_first ? T : 1,
                            .reverse = (const uint32_t[]){0, 1, 2}[attrs->direction],
                            .input_forget = attrs->input_forget,
+                           .byte_state = attrs->byte_state,
                            .clip = attrs->clip > 0 ? attrs->clip : INFINITY,
                            .functions = {{{(mica_rnn_function)attrs->f0, attrs->f0_alpha, attrs->f0_beta},
                                           {(mica_rnn_function)attrs->g0, attrs->g0_alpha, attrs->g0_beta},

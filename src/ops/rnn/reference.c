@@ -97,9 +97,25 @@ static double hidden_sum(const walk *w, const double *h, int64_t g, int64_t u) {
   return sum;
 }
 
-/* What a step keeps (a[sums][H]) and the state after it, from h[H] and c[H]; reset is [H] of scratch. */
-static void lstm_step(const walk *w, const double *x, double *a, double *h, double *c, double *next) {
+/* h[H] in 255 steps of its range, 0 included. */
+static void round_to_bytes(const double *h, int64_t H, double *rounded) {
+  double low = 0, high = 0;
+  for (int64_t u = 0; u < H; u++) {
+    low = fmin(low, h[u]);
+    high = fmax(high, h[u]);
+  }
+  double step = high > low ? (high - low) / 255 : 1, zero = fmin(rint(-low / step), 255);
+  for (int64_t u = 0; u < H; u++) rounded[u] = (fmin(fmax(rint(h[u] / step) + zero, 0), 255) - zero) * step;
+}
+
+/* What a step keeps (a[sums][H]) and the state after it, from h[H] and c[H]; reset and rounded are [H] of scratch. */
+static void lstm_step(const walk *w, const double *x, double *a, const double *h, double *c, double *rounded,
+                      double *next) {
   const int64_t H = w->layer->H;
+  if (w->layer->byte_state) {
+    round_to_bytes(h, H, rounded);
+    h = rounded;
+  }
   const double *p = operand(w->eval, MICA__RNN_PEEPHOLES);
   for (int64_t u = 0; u < H; u++) {
     for (int64_t g = 0; g < 4; g++) a[g * H + u] = input_sum(w, x, g, u) + hidden_sum(w, h, g, u);
@@ -137,7 +153,7 @@ static void walk_forward(const walk *w, double *scratch) {
   const int64_t H = l->H;
   const double *h0 = operand(w->eval, MICA__RNN_H0), *c0 = operand(w->eval, MICA__RNN_C0);
   double *const *out = w->eval->outputs;
-  double *h = scratch, *c = h + H, *next = c + H, *kept = next + H, *a = kept + H;
+  double *h = scratch, *c = h + H, *next = c + H, *kept = next + H, *rounded = kept + H, *a = rounded + H;
   for (int64_t u = 0; u < H; u++) {
     h[u] = h0 ? h0[of_state(w, u)] : 0;
     c[u] = c0 ? c0[of_state(w, u)] : 0;
@@ -147,7 +163,7 @@ static void walk_forward(const walk *w, double *scratch) {
     const double *x = w->eval->inputs[MICA__RNN_X] + (row - w->d) / l->D * w->I;
     for (int64_t u = 0; u < H; u++) kept[u] = c[u];
     if (l->kind == MICA__RNN_LSTM)
-      lstm_step(w, x, a, h, c, next);
+      lstm_step(w, x, a, h, c, rounded, next);
     else if (l->kind != MICA__RNN_PLAIN)
       gru_step(w, x, a, h, kept, next);
     else
@@ -178,7 +194,7 @@ static void clear(const mica__eval *eval, int32_t results) {
 mica_status mica__rnn_evaluate(const mica__eval *eval) {
   mica_shape x = eval->types[MICA__RNN_X].shape;
   const mica__rnn_layer layer = mica__rnn_layer_of(eval->attrs, x, eval->types[MICA__RNN_R].shape);
-  double *scratch = malloc((size_t)(8 * layer.H) * sizeof *scratch);
+  double *scratch = malloc((size_t)(9 * layer.H) * sizeof *scratch);
   if (!scratch) return mica__fail_nomem("a recurrent layer's reference");
   clear(eval, MICA__RNN_RESULTS);
   for (int64_t d = 0; d < layer.D; d++)

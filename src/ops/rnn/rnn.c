@@ -143,8 +143,8 @@ static bool config_is_right(mica_value x, const mica_rnn_config *config) {
     what = "the kind is none of mica_rnn_kind";
   else if ((int32_t)config->direction < 0 || config->direction > MICA_RNN_DIRECTION_BOTH)
     what = "the direction is none of mica_rnn_direction";
-  else if (!lstm && (config->c0.graph || config->peepholes.graph || config->input_forget))
-    what = "c0, peepholes and input_forget are LSTM's alone";
+  else if (!lstm && (config->c0.graph || config->peepholes.graph || config->input_forget || config->byte_state))
+    what = "c0, peepholes, input_forget and byte_state are LSTM's alone";
   else if (config->kind != MICA_RNN_KIND_GRU && config->reset_before)
     what = "reset_before is GRU's alone";
   else if (!(config->clip >= 0) || !isfinite(config->clip))
@@ -168,6 +168,7 @@ mica_rnn_results mica_rnn(mica_value x, mica_value w, mica_value r, mica_value b
   attrs.batch_first = config->batch_first;
   attrs.input_forget = config->input_forget;
   attrs.clip = config->clip;
+  attrs.byte_state = config->byte_state;
   const mica_value operands[] = {x, w, r, b, config->lengths, config->h0, config->c0, config->peepholes};
   results.y = mica__graph_add_present(&mica__op_rnn, operands, MICA__RNN_OPERANDS, &attrs);
   results.h = mica__graph_result(results.y, MICA__RNN_H);

@@ -56,6 +56,7 @@ enum { MICA__RNN_DSUMS, MICA__RNN_DHIDDEN, MICA__RNN_DH0, MICA__RNN_DC0, MICA__R
   X(S, BOOL, batch_first, false, "sequences are (B, T, ...)")                                                          \
   X(S, BOOL, input_forget, false, "the forget gate is 1 - the input gate")                                             \
   X(S, REAL, clip, 0, "of sums; 0: none")                                                                              \
+  X(S, BOOL, byte_state, false, "h is rounded to 8 bits before its product")                                           \
   MICA__RNN_FUNCTION_ATTRS(X, S, f0)                                                                                   \
   MICA__RNN_FUNCTION_ATTRS(X, S, g0)                                                                                   \
   MICA__RNN_FUNCTION_ATTRS(X, S, p0)                                                                                   \
@@ -74,7 +75,7 @@ typedef struct mica__rnn_layer {
   int64_t T, B, H, D;
   int64_t time_stride, batch_stride;
   uint32_t reverse; /* bit d: direction d runs backwards */
-  bool input_forget;
+  bool input_forget, byte_state;
   double clip; /* infinite where nothing is clipped */
   mica_rnn_activation functions[2][3];
 } mica__rnn_layer;
@@ -113,8 +114,9 @@ bool mica__rnn_on_cpu(const mica__exec *exec);
       MICA__CASE("ACT_G", "g", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11),                                                     \
       MICA__CASE("ACT_P", "p", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11), MICA__CASE("CLIP", "1: sums are clipped", 0, 1),    \
       MICA__CASE("INPUT_FORGET", "1: LSTM's forget gate is 1 - its input gate", 0, 1),                                 \
-      MICA__CASE("PEEPHOLES", "1: LSTM has peepholes", 0, 1)
-#define MICA__RNN_CELL_VALUES MICA_F32, MICA_I32, MICA__RNN_LSTM, 1, 2, 2, 0, 0, 0
+      MICA__CASE("PEEPHOLES", "1: LSTM has peepholes", 0, 1),                                                          \
+      MICA__CASE("BYTE_STATE", "1: LSTM rounds h to 8 bits before its product", 0, 1)
+#define MICA__RNN_CELL_VALUES MICA_F32, MICA_I32, MICA__RNN_LSTM, 1, 2, 2, 0, 0, 0, 0
 
 /* Directions that one launch takes: those from `first` on whose functions are the same. */
 int64_t mica__rnn_alike(const mica__rnn_layer *layer, int64_t first);
