@@ -172,6 +172,15 @@ static bool is_right(const mica_run *run, const char *name, const char *value, m
   return is == MICA_OK;
 }
 
+/* True if an empty value means something: of a text, or the default of its setting. */
+static bool may_be_empty(const mica_run *run, const char *name) {
+  size_t i = 0;
+  while (i < run->settings->count && strcmp(run->settings->rows[i]->name, name) != 0) i++;
+  if (i == run->settings->count) return false;
+  const mica_setting_row *row = run->settings->rows[i];
+  return !*row->value || row->kind == MICA_SETTING_KIND_TEXT || row->kind == MICA_SETTING_KIND_PATH;
+}
+
 /* Values are taken as they stand where they are right; a setting that this version does not know is passed over. */
 static mica_status take_setting(mica_run *run, const char *name, const char *value) {
   mica__text modern = {0};
@@ -182,7 +191,8 @@ static mica_status take_setting(mica_run *run, const char *name, const char *val
   if (status == MICA_OK) status = mica__text_status(&modern);
   if (status == MICA_OK && modern.length) value = modern.data;
   if (status == MICA_OK && value &&
-      (is_right(run, name, value, &status) || !*value || !strcmp(name, "init") || !strcmp(name, "teacher")))
+      (is_right(run, name, value, &status) || (!*value && may_be_empty(run, name)) || !strcmp(name, "init") ||
+       !strcmp(name, "teacher")))
     status = mica__run_set(run, name, value);
   mica__attempt_end();
   mica__text_free(&modern);
