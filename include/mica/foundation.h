@@ -231,6 +231,32 @@ MICA_API MICA_CHECKED mica_status mica_foundation_bind(const mica_foundation *mo
 MICA_API MICA_CHECKED mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn,
                                                        mica_session *session);
 
+/* --- files --- */
+
+typedef struct mica_foundation_write_config {
+  /* Type of matrices: f32, f16, bf16, or a block type such as q4_k (mica_block_name). The output layer gets at least
+   * q6_k. Rows that blocks of 256 do not divide get blocks of 32 (q4_k: q5_0, q5_k: q5_1, q6_k: q8_0), other rows f16.
+   * Vectors and tables of positions become f32. NULL: each tensor of a GGUF file and each matrix of a folder keeps its
+   * type. */
+  const char *type;
+} mica_foundation_write_config;
+
+typedef struct mica_foundation_written {
+  size_t tensors, converted; /* tensors in the file; of them, tensors of a new type */
+  uint64_t bytes;            /* of all tensors */
+} mica_foundation_written;
+
+/* Writes a model that generates texts as a GGUF file, from a folder or from another GGUF file. From a folder the file
+ * also has tokenizer.json and the chat template, if there are any (mica_tokenizer_gguf_keys). The host needs memory for
+ * the new tensors. The file is replaced atomically. config and written may be NULL. Blocks.
+ *
+ * MICA_E_INVALID: an unknown type; a number is not finite or too large for its block. MICA_E_UNSUPPORTED: a tensor of a
+ * type that Mica does not compute with would change; GGUF has no key for something that the folder says; a tokenizer
+ * that GGUF cannot have. Otherwise the errors of mica_foundation_check and mica_gguf_write. */
+MICA_API MICA_CHECKED mica_status mica_foundation_write(const mica_foundation *model, const char *path,
+                                                        const mica_foundation_write_config *config,
+                                                        mica_foundation_written *written);
+
 /* --- scores --- */
 
 typedef struct mica_perplexity_config {

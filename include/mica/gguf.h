@@ -117,6 +117,23 @@ MICA_API const mica_weight_file *mica_gguf_file_at(const mica_gguf *file, size_t
 MICA_API MICA_CHECKED mica_status mica_gguf_write(const char *path, const mica_gguf_value *keys, size_t key_count,
                                                   const mica_weight_entry *tensors, size_t tensor_count);
 
+/* A list of keys to write. It copies what is added; adding a key again replaces its value. */
+typedef struct mica_gguf_keys mica_gguf_keys;
+
+/* Creates an empty list. */
+MICA_API MICA_CHECKED mica_status mica_gguf_keys_create(mica_gguf_keys **keys);
+/* NULL is a no-op. */
+MICA_API void mica_gguf_keys_destroy(mica_gguf_keys *keys);
+/* Adds a copy of a value, also of one from an open file. MICA_E_INVALID: NULL, or an unknown kind. */
+MICA_API MICA_CHECKED mica_status mica_gguf_keys_add(mica_gguf_keys *keys, const mica_gguf_value *value);
+/* Add one element: TEXT, U32, F32 and BOOL. MICA_E_INVALID: an integer outside 0 to 2^32 - 1. */
+MICA_API MICA_CHECKED mica_status mica_gguf_keys_add_text(mica_gguf_keys *keys, const char *key, const char *text);
+MICA_API MICA_CHECKED mica_status mica_gguf_keys_add_integer(mica_gguf_keys *keys, const char *key, int64_t number);
+MICA_API MICA_CHECKED mica_status mica_gguf_keys_add_real(mica_gguf_keys *keys, const char *key, double number);
+MICA_API MICA_CHECKED mica_status mica_gguf_keys_add_flag(mica_gguf_keys *keys, const char *key, bool flag);
+/* All keys in the order of adding, valid until the next change. */
+MICA_API const mica_gguf_value *mica_gguf_keys_list(const mica_gguf_keys *keys, size_t *count);
+
 MICA_END_DECLS
 
 #endif

@@ -33,6 +33,7 @@
 MICA_BEGIN_DECLS
 
 struct mica_gguf;
+struct mica_gguf_keys;
 typedef struct mica_tokenizer mica_tokenizer;
 
 /* --- files --- */
@@ -48,6 +49,14 @@ MICA_API MICA_CHECKED mica_status mica_tokenizer_open_memory(const char *name, c
  * model, or an unknown value of "tokenizer.ggml.pre"; the message lists the known ones. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_open_gguf(const char *name, const struct mica_gguf *file,
                                                            mica_tokenizer **tokenizer);
+
+/* Adds the keys of a GGUF file for a tokenizer.json: its tokens, types, merges and scores, and what it puts around a
+ * text. tokens is the size of the model's vocabulary; ids that no token has get "[PAD<id>]". GGUF has no normalisation
+ * but SentencePiece's, so NFC is dropped. Otherwise a file with these keys gives the same ids. name is for messages.
+ * MICA_E_FORMAT, MICA_E_UNSUPPORTED: as in mica_tokenizer_open; an id outside of the vocabulary; a model other than
+ * byte-level BPE and BPE with byte tokens; a pattern of words that GGUF has no name for. */
+MICA_API MICA_CHECKED mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t bytes,
+                                                           int64_t tokens, struct mica_gguf_keys *keys);
 /* Writes a tokenizer.json; replaces an existing file atomically. */
 MICA_API MICA_CHECKED mica_status mica_tokenizer_save(const mica_tokenizer *tokenizer, const char *path);
 /* The bytes that mica_tokenizer_save writes, followed by a NUL. The tokeniser owns them. mica_tokenizer_destroy: NULL

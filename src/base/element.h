@@ -14,7 +14,7 @@
 MICA__SHARED double mica__element_get(mica_dtype dtype, const void *data, int64_t i);
 
 /* The first `count` elements of floating type as floats, rounded to nearest even from f64. data: any address. Fast. */
-void mica__elements_to_floats(mica_dtype dtype, const void *data, size_t count, float *floats);
+MICA__SHARED void mica__elements_to_floats(mica_dtype dtype, const void *data, size_t count, float *floats);
 
 /* True if value, which mica__element_get gave, tells the element: false for integers of magnitude 2^53 and more, where
  * several round to the same double. */
@@ -22,7 +22,7 @@ bool mica__element_is_exact(mica_dtype dtype, double value);
 
 /* Stores value as element i: floating types round to nearest even, integers saturate (NaN gives 0), bool is
  * value != 0. */
-void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value);
+MICA__SHARED void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value);
 
 /* Stores value as element i, cut towards zero and modulo the range of an integer type (what is not finite gives 0);
  * other types as above. */

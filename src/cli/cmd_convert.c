@@ -1,7 +1,9 @@
+#include "cli/model.h"
 #include "cli/number.h"
 #include "cli/result.h"
 #include <ctype.h>
 
+#include <mica/foundation.h>
 #include <mica/model.h>
 #include <mica/onnx.h>
 #include <mica/safetensors.h>
@@ -11,13 +13,16 @@
 #include <sys/stat.h>
 
 struct values {
-  const char *from, *to, *model, *shape, *opset, *device;
+  const char *from, *to, *type, *model, *shape, *opset, *device;
   bool force;
 };
 
 static const cli_option options[] = {
-    CLI_ROW("IN", struct values, from, .role = CLI_OPERAND, .help = "safetensors file or ONNX model"),
-    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "file to write; its ending says which of the two"),
+    CLI_ROW("IN", struct values, from, .role = CLI_OPERAND,
+            .help = "safetensors file, ONNX model, or published model: its folder or GGUF file"),
+    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "file to write: .onnx, .safetensors or .gguf"),
+    CLI_ROW("type", struct values, type, .value = "TYPE",
+            .help = "GGUF: type of matrices, as in q4_k, q8_0, f16 (default: as they are)"),
     CLI_ROW("model", struct values, model, .value = "NAME", .help = "network that the weights belong to",
             .names = mica_model_name),
     CLI_ROW("shape", struct values, shape, .value = "3x224x224",
@@ -219,9 +224,25 @@ static int to_onnx(const cli_command *self, const struct values *v) {
   return status;
 }
 
+/* --- GGUF --- */
+
+static int check_gguf(const cli_command *self, const struct values *v) {
+  if (!mica_foundation_is(v->from))
+    return usage(self, "a GGUF file is made from a published model: its folder or GGUF file");
+  if (v->model || v->shape || v->opset || v->device)
+    return usage(self, "--model, --shape, --opset and --device are for ONNX");
+  return CLI_OK;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   struct stat about;
+  if (ends_in(v->to, ".gguf")) {
+    const int status = check_gguf(self, v);
+    if (status != CLI_OK) return status;
+    return cli_model_write(self, v->from, v->to, v->type, v->force, false);
+  }
+  if (v->type) return usage(self, "--type is for an OUT that ends in .gguf");
   const bool from = ends_in(v->from, ".onnx"), to = ends_in(v->to, ".onnx");
   if (stat(v->from, &about) == 0 && S_ISDIR(about.st_mode))
     return usage(self, "IN is a folder: mica export RUN --onnx FILE writes a run as a model");
@@ -243,10 +264,14 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_convert = {
     .name = "convert",
-    .summary = "turn weights of a known network into a model in ONNX, and back",
+    .summary = "convert weights between safetensors, ONNX and GGUF",
     .details = "\nTo ONNX, widths and the number of classes come from the file. From ONNX, weights\n"
                "keep their names: those of the network if Mica wrote the model. Weights of\n"
-               "recurrent layers have ONNX's names and order of gates.\n",
+               "recurrent layers have ONNX's names and order of gates.\n"
+               "\n"
+               "To GGUF, a published language model is written with its tokenizer and chat\n"
+               "template. --type converts matrices: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1,\n"
+               "q8_0, q4_k, q5_k, q6_k, mxfp4. The output layer gets 6 bits at least.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -1,4 +1,5 @@
 #include "cli/compiling.h"
+#include "cli/model.h"
 #include "cli/number.h"
 #include "cli/ranks.h"
 #include "cli/result.h"
@@ -13,18 +14,22 @@
 #define MOST_CHANNELS 64
 
 struct values {
-  const char *run, *data, *out, *bits, *method, *group, *keep, *samples, *percentile, *mean, *deviation, *device;
+  const char *run, *data, *out, *type, *bits, *method, *group, *keep, *samples, *percentile, *mean, *deviation, *device;
   bool weights_only, equalize, no_correction, json;
 };
 
 static const char *method_at(size_t i) { return mica_calibration_method_name(i); }
 
 static const cli_option options[] = {
-    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND, .help = "folder of a run, or an ONNX model"),
+    CLI_ROW("RUN", struct values, run, .role = CLI_OPERAND,
+            .help = "folder of a run, an ONNX model, or a published model: its folder or GGUF file"),
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help =
                 "calibration data; its training part is used (default: the run's; ONNX: also a folder of INPUT.npy)"),
-    CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write; for an ONNX model a file NAME.onnx"),
+    CLI_ROW("out", struct values, out, .value = "DIR",
+            .help = "folder to write; for an ONNX model a file NAME.onnx, for a published model NAME.gguf"),
+    CLI_ROW("type", struct values, type, .value = "TYPE",
+            .help = "published model: type of matrices, as in q4_k (default q8_0, with --bits 4 q4_k)"),
     CLI_ROW("bits", struct values, bits, .value = "8|4", .help = "bits of weights; inputs have 8 (default 8)"),
     CLI_ROW("weights-only", struct values, weights_only, .help = "quantise weights only; needs no data"),
     CLI_ROW("method", struct values, method, .value = "NAME", .help = "how input ranges are chosen (default mse)",
@@ -230,8 +235,40 @@ static int quantize_model(const cli_command *self, const struct values *v, const
   return status;
 }
 
+/* --- published models --- */
+
+static int quantize_published(const cli_command *self, const struct values *v) {
+  const size_t n = v->out ? strlen(v->out) : 0;
+  int64_t bits = 8;
+  int status = cli_integer(self, "bits", v->bits, 4, 8, &bits);
+  if (status != CLI_OK) return status;
+  if (v->bits && bits != 4 && bits != 8) {
+    cli_fail(self, "--bits must be 8 or 4; --type has more");
+    return CLI_USAGE;
+  }
+  if (n < 6 || strcmp(v->out + n - 5, ".gguf") != 0) {
+    cli_fail(self, "--out FILE.gguf is missing: a published model becomes a GGUF file");
+    return CLI_USAGE;
+  }
+  if (v->data || v->group || v->keep || v->mean || v->deviation || v->equalize || measuring(v)) {
+    cli_fail(self,
+             "of a published model the weights alone become blocks, without data: it takes --type, --bits, --out");
+    return CLI_USAGE;
+  }
+  return cli_model_write(self, v->run, v->out,
+                         v->type               ? v->type
+                         : v->bits && bits < 8 ? "q4_k"
+                                               : "q8_0",
+                         false, v->json);
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
+  if (mica_foundation_is(v->run)) return quantize_published(self, v);
+  if (v->type) {
+    cli_fail(self, "--type is for published models; %s is not one", v->run);
+    return CLI_USAGE;
+  }
   mica_run_quantize_config config;
   mica_engine *engine = NULL;
   mica_run *trained = NULL;
@@ -268,7 +305,10 @@ const cli_command cli_command_quantize = {
                "around inputs and weights of Conv, Gemm and MatMul. onnxruntime and mica run\n"
                "compute these on integers. Layers that stay in floating point are listed. The\n"
                "data are a dataset, or a folder with INPUT.npy per input, samples along the\n"
-               "first axis.\n",
+               "first axis.\n"
+               "\n"
+               "Of a published language model it writes a GGUF file whose matrices are blocks.\n"
+               "mica convert keeps or chooses other types.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Prompts that are continued at once. */
 #define MOST_SLOTS 8
@@ -28,6 +29,46 @@ int cli_model_open(const cli_command *self, const char *path, const char *device
 void cli_model_close(cli_model *opened) {
   mica_engine_destroy(opened->engine);
   mica_foundation_close(opened->model);
+}
+
+/* True if both paths are one file: what is mapped cannot be replaced while it is read. */
+static bool is_same(const char *a, const char *b) {
+  struct stat x, y;
+  return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int show_written(const cli_command *self, const char *to, const mica_foundation_written *written,
+                        uint64_t before, bool as_json) {
+  cli_json json;
+  if (!as_json) {
+    printf("written   %s: %zu tensors, %zu of a new type; %.1f MB, before %.1f MB\n", cli_clean(to), written->tensors,
+           written->converted, (double)written->bytes / 1e6, (double)before / 1e6);
+    return CLI_OK;
+  }
+  cli_json_begin(&json);
+  cli_json_text(&json, json.root, "file", to);
+  cli_json_integer(&json, json.root, "tensors", written->tensors);
+  cli_json_integer(&json, json.root, "converted", written->converted);
+  cli_json_integer(&json, json.root, "bytes", written->bytes);
+  cli_json_integer(&json, json.root, "bytes_before", before);
+  return cli_json_print_line(&json, self);
+}
+
+int cli_model_write(const cli_command *self, const char *from, const char *to, const char *type, bool force,
+                    bool json) {
+  mica_foundation *model = NULL;
+  mica_foundation_written written;
+  struct stat about;
+  if (is_same(from, to)) return cli_fail(self, "%s is the model itself; name another file", to);
+  if (lstat(to, &about) == 0 && !(force && S_ISREG(about.st_mode)))
+    return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already" : "%s is not a file", to);
+  if (mica_foundation_open(from, NULL, &model) != MICA_OK) return cli_fail_library(self);
+  int status = CLI_OK;
+  if (mica_foundation_write(model, to, &(mica_foundation_write_config){.type = type}, &written) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK) status = show_written(self, to, &written, mica_foundation_describe(model)->bytes, json);
+  mica_foundation_close(model);
+  return status;
 }
 
 /* One prompt on its way. */

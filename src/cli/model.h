@@ -17,6 +17,9 @@ typedef struct cli_model {
 int cli_model_open(const cli_command *self, const char *path, const char *device, int64_t context, cli_model *opened);
 void cli_model_close(cli_model *opened);
 
+/* Writes a model as a GGUF file with matrices of this type, NULL: as they are. force: also over a file. */
+int cli_model_write(const cli_command *self, const char *from, const char *to, const char *type, bool force, bool json);
+
 /* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. schema: a file with
  * a JSON schema, or NULL. */
 int cli_model_continue(const cli_command *self, const char *path, const char *device, const char *schema,

@@ -34,6 +34,9 @@ void mica__name_rows_free(mica__name_rows *rows);
 mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundation_rotary *rotary, double **factors,
                                double *scale);
 
+/* The source of a folder's chat template, which the caller frees; NULL: it has none. */
+mica_status mica__template_text(const mica_foundation *model, char **text);
+
 /* The longest JSON file of a folder, and how deep it may be nested. */
 #define MICA__FOLDER_MAX_BYTES ((size_t)16 << 20)
 #define MICA__FOLDER_MAX_DEPTH 64

@@ -1,5 +1,5 @@
 #include "base/text.h"
-#include "foundation/model.h"
+#include "foundation/write.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -183,4 +183,42 @@ mica_status mica__names_rows(const mica_foundation *model, mica__name_rows *rows
 void mica__name_rows_free(mica__name_rows *rows) {
   for (size_t r = 0; r < rows->count; r++) free(rows->sources[r]);
   rows->count = 0;
+}
+
+/* --- tensors to write --- */
+
+typedef struct visitor {
+  const mica_foundation *model;
+  mica_status (*visit)(void *user, const mica__written_tensor *tensor);
+  void *user;
+} visitor;
+
+/* Rows of q and k, and their biases, are halves of each head in a folder. */
+static bool is_rotated(const row *r) { return strstr(r->own, ".q_proj.") || strstr(r->own, ".k_proj."); }
+
+static mica_status visit_row(const row *r, void *user) {
+  const visitor *v = user;
+  const mica_foundation *m = v->model;
+  const int64_t layers = strchr(r->folder, '#') ? m->info.layers : 1;
+  if (m->info.tied && !strcmp(r->own, "head.weight")) return MICA_OK;
+  for (int64_t layer = 0; layer < layers; layer++) {
+    char name[MOST_NAME];
+    mica__written_tensor t = {
+        .entry = find(m->family, m->weights, false, r, layer, name),
+        .shape = {.rank = r->columns ? 2 : 1, .dim = {r->rows, r->columns}},
+        .transposed = r->how == TRANSPOSED,
+        .add = m->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0,
+        .head_size = m->family->interleaved && is_rotated(r) ? m->info.head_size : 0,
+    };
+    if (!t.entry) continue;
+    snprintf(t.name, sizeof t.name, "%s", spell("", 0, r->gguf, layer, name));
+    MICA_TRY(v->visit(v->user, &t));
+  }
+  return MICA_OK;
+}
+
+mica_status mica__names_visit(const mica_foundation *model,
+                              mica_status (*visit)(void *user, const mica__written_tensor *tensor), void *user) {
+  visitor v = {model, visit, user};
+  return visit_rows(model->family, &model->info, visit_row, &v);
 }

@@ -49,6 +49,15 @@ static mica_status read_factors(const mica__config_source *f, const char *keys, 
 /* "rope_parameters.KEY|rope_parameters.full_attention.KEY|rope_scaling.KEY". */
 #define IN_ROPE(key) "rope_parameters." key "|rope_parameters.full_attention." key "|rope_scaling." key
 
+/* What lists for short and long texts need. */
+static mica_status read_original(const mica__config_source *f, mica_foundation_rotary *r) {
+  MICA_TRY(mica__config_real(f, "original context",
+                             IN_ROPE("original_max_position_embeddings") "|original_max_position_embeddings",
+                             "rope.scaling.original_context_length", 0, 1, 1e9, &r->original));
+  return mica__config_real(f, "factor of attention", IN_ROPE("attention_factor"),
+                           "rope.scaling.yarn_attn_factor|rope.scaling.attn_factor", 0, 0, 1e6, &r->attention_factor);
+}
+
 static mica_status read_one(const mica__config_source *f, mica_foundation_info *i, mica__info_arrays *arrays) {
   mica_foundation_rotary *r = &i->rotary;
   const mica__config_value kind = mica__config_find(f, IN_ROPE("rope_type") "|rope_scaling.type", "rope.scaling.type");
@@ -57,14 +66,9 @@ static mica_status read_one(const mica__config_source *f, mica_foundation_info *
                              "rope.freq_base", 1e4, 1, 1e12, &r->base));
   MICA_TRY(read_scaling(f, &kind, &r->scaling));
   if (r->scaling == MICA_FOUNDATION_SCALING_NONE) return MICA_OK;
-  MICA_TRY(mica__config_real(f, "original context",
-                             IN_ROPE("original_max_position_embeddings") "|original_max_position_embeddings",
-                             "rope.scaling.original_context_length", 0, 1, 1e9, &r->original));
+  MICA_TRY(read_original(f, r));
   MICA_TRY(mica__config_real(f, "factor of positions", IN_ROPE("factor"), "rope.scaling.factor",
                              r->original > 0 ? (double)i->context / r->original : 1, 1e-6, 1e6, &r->factor));
-  MICA_TRY(mica__config_real(f, "factor of attention", IN_ROPE("attention_factor"),
-                             "rope.scaling.yarn_attn_factor|rope.scaling.attn_factor", 0, 0, 1e6,
-                             &r->attention_factor));
   if (r->scaling == MICA_FOUNDATION_SCALING_YARN) {
     MICA_TRY(mica__config_real(f, "beta_fast", IN_ROPE("beta_fast"), "rope.scaling.yarn_beta_fast", 32, 0, 1e6,
                                &r->beta_fast));
@@ -99,9 +103,11 @@ mica_status mica__rotary_read(const mica__config_source *f, const mica__family *
     return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " features of a head are rotated; they must be pairs", f->path,
                       i->rotated);
   MICA_TRY(read_one(f, i, arrays));
-  if (f->gguf &&
-      (mica_weights_find(weights, "rope_freqs.weight") || mica_weights_find(weights, "rope_factors_long.weight")))
+  const bool both = f->gguf && mica_weights_find(weights, "rope_factors_long.weight");
+  if (both || (f->gguf && mica_weights_find(weights, "rope_freqs.weight")))
     i->rotary.scaling = MICA_FOUNDATION_SCALING_FACTORS;
+  /* Published files have these keys without rope.scaling.type. */
+  if (both) MICA_TRY(read_original(f, &i->rotary));
   i->rotary_local = i->rotary;
   if (!family->own_local_base) return MICA_OK;
   i->rotary_local = (mica_foundation_rotary){0};

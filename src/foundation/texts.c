@@ -31,8 +31,7 @@ static mica_status none(const mica_foundation *model) {
 
 #if MICA_WITH_CJSON
 /* The template in tokenizer_config.json: a text, or a list of named ones; "default" is taken. */
-static mica_status from_config(const mica_foundation *model, const char *path, const unsigned char *text, size_t bytes,
-                               mica_chat_template **chat_template) {
+static mica_status from_config(const char *path, const unsigned char *text, size_t bytes, char **source) {
   cJSON *root = NULL;
   mica_status status = mica__folder_parse(path, (const char *)text, bytes, &root);
   const cJSON *item = status == MICA_OK ? cJSON_GetObjectItemCaseSensitive(root, "chat_template") : NULL;
@@ -41,10 +40,8 @@ static mica_status from_config(const mica_foundation *model, const char *path, c
     if (cJSON_IsString(name) && !strcmp(name->valuestring, "default"))
       item = cJSON_GetObjectItemCaseSensitive(one, "template");
   }
-  if (status == MICA_OK)
-    status = cJSON_IsString(item)
-                 ? mica_chat_template_create(path, item->valuestring, strlen(item->valuestring), chat_template)
-                 : none(model);
+  if (status == MICA_OK && cJSON_IsString(item) && !(*source = mica__strdup(item->valuestring)))
+    status = mica__fail_nomem(path);
   cJSON_Delete(root);
   return status;
 }
@@ -58,29 +55,53 @@ static mica_status read_file(const mica_foundation *model, const char *name, mic
   return mica__file_read(path->data, text, bytes);
 }
 
-static mica_status from_folder(const mica_foundation *model, mica_chat_template **chat_template) {
-  mica__text path = {0};
+/* The file that has the template, and the source in it. */
+static mica_status find_text(const mica_foundation *model, mica__text *path, char **source) {
   unsigned char *text = NULL;
   size_t bytes = 0;
   mica__attempt_begin();
-  mica_status status = read_file(model, "chat_template.jinja", &path, &text, &bytes);
+  mica_status status = read_file(model, "chat_template.jinja", path, &text, &bytes);
   const bool apart = status != MICA_E_NOT_FOUND;
-  if (!apart) status = read_file(model, "tokenizer_config.json", &path, &text, &bytes);
-  if (status == MICA_OK || status == MICA_E_NOT_FOUND)
-    mica__attempt_end();
-  else
-    return mica__text_free(&path), mica__attempt_pass(status);
-  if (status == MICA_E_NOT_FOUND)
-    status = none(model);
+  if (!apart) status = read_file(model, "tokenizer_config.json", path, &text, &bytes);
+  if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
+  mica__attempt_end();
+  if (status == MICA_E_NOT_FOUND) return MICA_OK;
+  if (apart && memchr(text, 0, bytes))
+    status = mica__fail(MICA_E_FORMAT, "%s has a byte 0 in it", path->data);
+  else if (apart && !(*source = malloc(bytes + 1)))
+    status = mica__fail_nomem(path->data);
   else if (apart)
-    status = mica_chat_template_create(path.data, (const char *)text, bytes, chat_template);
+    memcpy(*source, text, bytes), (*source)[bytes] = '\0';
   else
-    status = from_config(model, path.data, text, bytes, chat_template);
+    status = from_config(path->data, text, bytes, source);
   free(text);
+  return status;
+}
+
+mica_status mica__template_text(const mica_foundation *model, char **text) {
+  mica__text path = {0};
+  *text = NULL;
+  const mica_status status = find_text(model, &path, text);
+  mica__text_free(&path);
+  return status;
+}
+
+static mica_status from_folder(const mica_foundation *model, mica_chat_template **chat_template) {
+  mica__text path = {0};
+  char *source = NULL;
+  mica_status status = find_text(model, &path, &source);
+  if (status == MICA_OK)
+    status = source ? mica_chat_template_create(path.data, source, strlen(source), chat_template) : none(model);
+  free(source);
   mica__text_free(&path);
   return status;
 }
 #else
+mica_status mica__template_text(const mica_foundation *model, char **text) {
+  (void)model;
+  return *text = NULL, MICA_OK;
+}
+
 static mica_status from_folder(const mica_foundation *model, mica_chat_template **chat_template) {
   (void)chat_template;
   return none(model);

@@ -41,6 +41,34 @@ other --model mlp --shape 1x8x8
 ends 1 '' "*model.safetensors: it is of another network than mlp, which has no 'conv[12].weight'"
 [ ! -e "$model" ] || fault 'a model was written all the same'
 
+# Published models as GGUF files, from a folder and from a file.
+golden=$(cd "$(dirname "$0")/.." && pwd)/golden/foundation
+run convert "$golden/llama" "$work/m.gguf"
+ends 0 '*written*m.gguf: 21 tensors, 0 of a new type*' ''
+run convert "$golden/llama" "$work/m.gguf" --type q8_0
+ends 1 '' '*m.gguf is there already*'
+run convert "$golden/llama" "$work/m.gguf" --type q8_0 --force
+ends 0 '*written*m.gguf: 21 tensors*' ''
+run convert "$work/m.gguf" "$work/m.gguf" --force
+ends 1 '' '*is the model itself*'
+run info "$work/m.gguf" --json
+ends 0 '*llama.block_count**' ''
+run convert "$work/m.gguf" "$work/n.gguf" --type q99
+ends 1 '' '*"q99" of weights is unknown; known are f32*'
+run convert "$weights" "$work/n.gguf"
+ends 2 '' '*published model*'
+run convert "$golden/llama" "$work/n.onnx" --type q8_0
+ends 2 '' '*--type is for*gguf*'
+run quantize "$golden/llama" --out "$work/q.gguf" --bits 4 --json
+ends 0 '*"tensors":21*' ''
+run quantize "$golden/llama" --out "$work/q"
+ends 2 '' '*--out FILE.gguf is missing*'
+run quantize "$golden/llama" --out "$work/r.gguf" --bits 5
+ends 2 '' '*--bits must be 8 or 4*'
+run quantize "$golden/llama" --out "$work/r.gguf" --data "$work"
+ends 2 '' '*the weights alone become blocks*'
+[ ! -e "$work/n.gguf" ] && [ ! -e "$work/r.gguf" ] || fault 'a model was written all the same'
+
 run convert "$weights" "$model" --model mlp --shape 3
 [ "$err" != "${err#*needs protobuf-c}" ] && { echo 'this build has no protobuf-c'; exit 77; }
 ends 0 '*written*model.onnx*' ''

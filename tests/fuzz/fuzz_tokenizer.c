@@ -1,6 +1,7 @@
 /* The reader of tokenizer.json; what opens encodes a text and decodes its ids. */
 #include "fuzz/fuzz.h"
 
+#include <mica/gguf.h>
 #include <mica/tokenizer.h>
 #include <stdlib.h>
 
@@ -21,6 +22,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   mica_encoding_free(&encoding);
   mica_tokenizer_destroy(tokenizer);
+  mica_gguf_keys *keys = NULL;
+  if (mica_gguf_keys_create(&keys) == MICA_OK)
+    (void)!mica_tokenizer_gguf_keys("fuzz", (const char *)data, size, 64, keys);
+  mica_gguf_keys_destroy(keys);
   return 0;
 }
 

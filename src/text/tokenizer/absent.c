@@ -18,6 +18,11 @@ mica_status mica_tokenizer_open_gguf(const char *name, const struct mica_gguf *f
   (void)name, (void)file, (void)tokenizer;
   return unsupported();
 }
+mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t bytes, int64_t tokens,
+                                     struct mica_gguf_keys *keys) {
+  (void)name, (void)json, (void)bytes, (void)tokens, (void)keys;
+  return unsupported();
+}
 mica_status mica_tokenizer_save(const mica_tokenizer *tokenizer, const char *path) {
   (void)tokenizer, (void)path;
   return unsupported();

@@ -182,6 +182,15 @@ static mica_status find_pre(const vocabulary *v, const struct pre **pre) {
   return status;
 }
 
+const char *mica__gguf_pre(const char *split, bool digits, bool ignore_merges) {
+  if (!split) split = split_GPT2;
+  /* "default" comes first, and names nothing. */
+  for (size_t i = 1; i < sizeof pres / sizeof *pres; i++)
+    if (!strcmp(pres[i].split, split) && pres[i].digits == digits && pres[i].ignore_merges == ignore_merges)
+      return pres[i].name;
+  return NULL;
+}
+
 static mica_status add_merges(vocabulary *v) {
   mica__text_add(&v->json, ",\"merges\":[");
   for (size_t i = 0; i < v->merges->count; i++) {

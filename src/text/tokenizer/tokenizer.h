@@ -141,6 +141,9 @@ mica_status mica__encoding_add(mica_encoding *encoding, int32_t id);
 /* *list, of *room elements of that size, has `count` at least. */
 mica_status mica__reserve(void *list, size_t *room, size_t count, size_t element);
 
+/* The name in pre.def of a pattern of words (NULL: GPT-2's), or NULL. */
+const char *mica__gguf_pre(const char *split, bool digits, bool ignore_merges);
+
 /* --- tokenisers --- */
 
 /* One piece of a template: special tokens, or a text. */

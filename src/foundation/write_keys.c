@@ -1,0 +1,176 @@
+/* What a folder says of its model, as keys of a GGUF file. */
+#include "base/file.h"
+#include "base/text.h"
+#include "foundation/write.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <mica/tokenizer.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct writer {
+  const mica_foundation *model;
+  mica_gguf_keys *keys;
+  mica_status status; /* the first failure */
+} writer;
+
+static const char *key_of(const writer *w, const char *name, char key[128]) {
+  snprintf(key, 128, "%s.%s", w->model->family->arch, name);
+  return key;
+}
+
+static void integer(writer *w, const char *name, int64_t number) {
+  char key[128];
+  if (w->status == MICA_OK) w->status = mica_gguf_keys_add_integer(w->keys, key_of(w, name, key), number);
+}
+
+static void real(writer *w, const char *name, double number) {
+  char key[128];
+  if (w->status == MICA_OK) w->status = mica_gguf_keys_add_real(w->keys, key_of(w, name, key), number);
+}
+
+static void text(writer *w, const char *name, const char *value) {
+  char key[128];
+  if (w->status == MICA_OK) w->status = mica_gguf_keys_add_text(w->keys, key_of(w, name, key), value);
+}
+
+static void refuse(writer *w, const char *what) {
+  if (w->status == MICA_OK)
+    w->status = mica__fail(MICA_E_UNSUPPORTED, "%s: a GGUF file of the architecture %s cannot say %s", w->model->path,
+                           w->model->family->arch, what);
+}
+
+static void write_sizes(writer *w) {
+  const mica_foundation_info *i = &w->model->info;
+  integer(w, "vocab_size", i->vocabulary);
+  integer(w, "context_length", i->context);
+  integer(w, "embedding_length", i->width);
+  integer(w, "block_count", i->layers);
+  integer(w, "feed_forward_length", i->hidden);
+  integer(w, "attention.head_count", i->heads);
+  integer(w, "attention.head_count_kv", i->groups);
+  integer(w, "attention.key_length", i->head_size);
+  integer(w, "attention.value_length", i->head_size);
+  real(w, i->rms_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", i->epsilon);
+  if (i->score_cap > 0) real(w, "attn_logit_softcapping", i->score_cap);
+  if (i->logit_cap > 0) real(w, "final_logit_softcapping", i->logit_cap);
+  /* Readers compute the scale from the sizes, and in Gemma's widest models from the width. */
+  double length = (double)i->head_size;
+  if (w->model->family->query_scale && i->layers == w->model->family->wide)
+    length = (double)i->width / (double)i->heads;
+  if (fabs(i->score_scale * sqrt(length) - 1) > 1e-6) refuse(w, "by what its scores are scaled");
+}
+
+static void write_windows(writer *w) {
+  const mica_foundation_info *i = &w->model->info;
+  char key[128];
+  if (i->window == 0) return;
+  integer(w, "attention.sliding_window", i->window);
+  uint8_t *local = malloc((size_t)i->layers);
+  if (!local && w->status == MICA_OK) w->status = mica__fail_nomem(w->model->path);
+  for (int64_t l = 0; local && l < i->layers; l++) local[l] = i->local[l];
+  if (w->status == MICA_OK)
+    w->status =
+        mica_gguf_keys_add(w->keys, &(mica_gguf_value){.key = key_of(w, "attention.sliding_window_pattern", key),
+                                                       .kind = MICA_GGUF_KIND_BOOL,
+                                                       .array = true,
+                                                       .count = (size_t)i->layers,
+                                                       .data = local});
+  free(local);
+}
+
+static void write_yarn(writer *w, const mica_foundation_rotary *r) {
+  double *factors = NULL, scale = 1;
+  if (r->exact_range) refuse(w, "that its yarn does not round");
+  if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);
+  free(factors);
+  real(w, "rope.scaling.yarn_beta_fast", r->beta_fast);
+  real(w, "rope.scaling.yarn_beta_slow", r->beta_slow);
+  /* It comes on top of what follows from the factor. */
+  const double own = r->factor <= 1 ? 1 : 0.1 * log(r->factor) + 1;
+  if (fabs(scale / own - 1) > 1e-9) real(w, "rope.scaling.yarn_attn_factor", scale / own);
+}
+
+/* LLAMA3 and LONGROPE are tensors (foundation/write.c). */
+static void write_rotary(writer *w) {
+  const mica_foundation_info *i = &w->model->info;
+  const mica_foundation_rotary *r = &i->rotary;
+  double *factors = NULL, scale = 1;
+  if (i->positions != MICA_POSITIONS_KIND_ROTARY) return;
+  integer(w, "rope.dimension_count", i->rotated);
+  real(w, "rope.freq_base", r->base);
+  if (w->model->family->own_local_base) real(w, "rope.freq_base_swa", i->rotary_local.base);
+  switch (r->scaling) {
+  case MICA_FOUNDATION_SCALING_NONE:
+  case MICA_FOUNDATION_SCALING_DYNAMIC: /* begins after the model's context */
+  case MICA_FOUNDATION_SCALING_LLAMA3: return;
+  case MICA_FOUNDATION_SCALING_LONGROPE:
+    if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);
+    free(factors);
+    real(w, "rope.scaling.attn_factor", scale);
+    break;
+  case MICA_FOUNDATION_SCALING_YARN: write_yarn(w, r); break;
+  default: break;
+  }
+  text(w, "rope.scaling.type", mica_foundation_scaling_name(r->scaling));
+  if (r->factor > 0) real(w, "rope.scaling.factor", r->factor);
+  if (r->original > 0) integer(w, "rope.scaling.original_context_length", (int64_t)r->original);
+}
+
+mica_status mica__write_keys(const mica_foundation *model, mica_gguf_keys *keys) {
+  writer w = {.model = model, .keys = keys};
+  const char *slash = strrchr(model->path, '/'), *name = model->info.name;
+  if (!*model->family->arch)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: GGUF has no architecture for the family %s", model->path,
+                      model->family->name);
+  if (model->info.task != MICA_FOUNDATION_TASK_GENERATE)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: only models that generate texts are written as GGUF", model->path);
+  MICA_TRY(mica_gguf_keys_add_text(keys, "general.architecture", model->family->arch));
+  MICA_TRY(mica_gguf_keys_add_text(keys, "general.name", name ? name : slash && slash[1] ? slash + 1 : model->path));
+  if (model->info.licence) MICA_TRY(mica_gguf_keys_add_text(keys, "general.license", model->info.licence));
+  write_sizes(&w);
+  write_windows(&w);
+  write_rotary(&w);
+  return w.status;
+}
+
+/* --- texts --- */
+
+static mica_status write_ids(const mica_foundation *model, mica_gguf_keys *keys) {
+  const mica_foundation_info *i = &model->info;
+  if (i->begin >= 0) MICA_TRY(mica_gguf_keys_add_integer(keys, "tokenizer.ggml.bos_token_id", i->begin));
+  if (i->pad >= 0) MICA_TRY(mica_gguf_keys_add_integer(keys, "tokenizer.ggml.padding_token_id", i->pad));
+  if (i->end_count) MICA_TRY(mica_gguf_keys_add_integer(keys, "tokenizer.ggml.eos_token_id", i->ends[0]));
+  return MICA_OK;
+}
+
+mica_status mica__write_texts(const mica_foundation *model, mica_gguf_keys *keys) {
+  mica__text path = {0};
+  unsigned char *json = NULL;
+  size_t bytes = 0;
+  char *chat = NULL;
+  MICA_TRY(write_ids(model, keys));
+  mica__text_addf(&path, "%s/tokenizer.json", model->path);
+  mica_status status = mica__text_status(&path);
+  mica__attempt_begin();
+  if (status == MICA_OK) status = mica__file_read(path.data, &json, &bytes);
+  if (status == MICA_E_NOT_FOUND) {
+    mica__attempt_end();
+    mica__text_free(&path);
+    return MICA_OK;
+  }
+  if (status == MICA_OK)
+    mica__attempt_end();
+  else
+    mica__attempt_pass(status);
+  if (status == MICA_OK)
+    status = mica_tokenizer_gguf_keys(path.data, (const char *)json, bytes, model->info.vocabulary, keys);
+  free(json);
+  mica__text_free(&path);
+  if (status == MICA_OK) status = mica__template_text(model, &chat);
+  if (status == MICA_OK && chat) status = mica_gguf_keys_add_text(keys, "tokenizer.chat_template", chat);
+  free(chat);
+  return status;
+}
