@@ -57,6 +57,9 @@ MICA_API const char *mica_task_text(size_t index);
  * first. The lists end with a NULL name. NULL if there is no such task. */
 MICA_API const mica_setting_row *mica_task_settings(const char *task);
 MICA_API const mica_task_metric *mica_task_metrics(const char *task);
+/* Name of network number `index` that the task trains, a value of its setting "model". NULL after the last one, and if
+ * there is no such task. */
+MICA_API const char *mica_task_network(const char *task, size_t index);
 /* Common settings for which the task has defaults of its own. The value "" means that the run infers it from the data.
  * The list ends with a NULL name. NULL if there is no such task. */
 MICA_API const mica_setting *mica_task_defaults(const char *task);

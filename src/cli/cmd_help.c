@@ -62,7 +62,7 @@ static int run(const cli_command *self, const void *given) {
   }
   const cli_command *command = cli_command_find(values->command);
   if (command) {
-    cli_print_help(command);
+    cli_print_help(command, NULL);
     return CLI_OK;
   }
   return cli_fail_unknown(self, values->command);

@@ -41,6 +41,15 @@ int cli_fail_unknown(const cli_command *self, const char *typed) {
   return CLI_USAGE;
 }
 
+/* The value of --task; NULL: it is not given. */
+static const char *task_in(int count, char **words) {
+  for (int i = 0; i < count; i++) {
+    if (!strncmp(words[i], "--task=", 7)) return words[i] + 7;
+    if (!strcmp(words[i], "--task") && i + 1 < count) return words[i + 1];
+  }
+  return NULL;
+}
+
 static int run(const cli_command *command, int count, char **words) {
   void *values = calloc(1, command->values_size + 1);
   if (!values) return cli_fail(command, "the host has no memory");
@@ -48,7 +57,7 @@ static int run(const cli_command *command, int count, char **words) {
   switch (cli_parse(command, count, words, values)) {
   case CLI_PARSED: status = command->run(command, values); break;
   case CLI_PARSED_HELP:
-    cli_print_help(command);
+    cli_print_help(command, task_in(count, words));
     status = CLI_OK;
     break;
   case CLI_PARSED_WRONG: break;

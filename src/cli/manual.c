@@ -82,6 +82,12 @@ static void roff_names(const option *o) {
   }
 }
 
+static void man_task(const char *task) {
+  printf(".PP\nSettings of the task %s, which trains the networks", task);
+  for (size_t i = 0; mica_task_network(task, i); i++) printf(i ? ", %s" : " %s", mica_task_network(task, i));
+  puts(":");
+}
+
 static void man_command(const cli_command *command) {
   option o;
   const cli_option *operand;
@@ -97,7 +103,7 @@ static void man_command(const cli_command *command) {
     roff_paragraphs(command->details + strspn(command->details, "\n"));
   }
   for (size_t i = 0; option_at(command, i, &o); i++) {
-    if (o.task && (!task || strcmp(task, o.task) != 0)) printf(".PP\nSettings of the task %s:\n", o.task);
+    if (o.task && (!task || strcmp(task, o.task) != 0)) man_task(o.task);
     task = o.task;
     fputs(".TP\n\\fB\\-\\-", stdout);
     roff(o.name);

@@ -281,14 +281,27 @@ static void print_defaults(const char *task) {
   print_wrapped(text);
 }
 
-static void print_settings(void) {
+static void print_networks(const char *task) {
+  char text[1024];
+  size_t at = 0;
+  for (size_t i = 0; mica_task_network(task, i) && at < sizeof text; i++)
+    at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", i ? ", " : "", mica_task_network(task, i));
+  if (!at) return;
+  printf("  %-20s  ", "networks");
+  print_wrapped(text);
+}
+
+/* The settings of all tasks and of `only`; NULL: of each task. */
+static void print_settings(const char *only) {
   const char *task = NULL, *last = "";
   const mica_setting_row *row;
   for (size_t i = 0; (row = cli_setting_at(i, &task)); i++) {
+    if (task && only && strcmp(task, only) != 0) continue;
     if (!task && *last == '\0' && i == 0) printf("\nSettings of the run, kept in its config.json:\n");
     if (task && strcmp(task, last) != 0) {
       printf("\nSettings of the task %s:\n", task);
       print_defaults(task);
+      print_networks(task);
     }
     last = task ? task : "";
     char left[64];
@@ -298,7 +311,14 @@ static void print_settings(void) {
   }
 }
 
-void cli_print_help(const cli_command *self) {
+/* A task of that name; NULL: there is none. */
+static const char *known_task(const char *name) {
+  for (size_t i = 0; name && mica_task_name(i); i++)
+    if (!strcmp(mica_task_name(i), name)) return mica_task_name(i);
+  return NULL;
+}
+
+void cli_print_help(const cli_command *self, const char *task) {
   const cli_option *option;
   print_usage(self);
   printf("\n%c%s.\n", toupper((unsigned char)self->summary[0]), self->summary + 1);
@@ -315,5 +335,5 @@ void cli_print_help(const cli_command *self) {
       print_wrapped(choice->help);
     }
   }
-  if (self->settings_at) print_settings();
+  if (self->settings_at) print_settings(known_task(task));
 }

@@ -53,8 +53,7 @@ static mica_status set_defaults(mica_run *run) {
   const struct model_defaults *d = defaults;
   size_t rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
-  if (!is_set(run, "model") && !run->task->own_network)
-    MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
+  if (!is_set(run, "model") && !run->task->networks) MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
   while (*d->model && strcmp(d->model, mica_run_setting(run, "model")) != 0) d++;
   const bool usual = !is_set(run, "optimizer") || !strcmp(mica_run_setting(run, "optimizer"), d->optimizer);
   if (!is_set(run, "optimizer")) MICA_TRY(mica__run_set(run, "optimizer", d->optimizer));
@@ -67,7 +66,7 @@ static mica_status set_defaults(mica_run *run) {
 
 /* The network takes such inputs and gives one answer a sample. */
 static mica_status check_network(const mica_run *run) {
-  if (run->task->own_network) return MICA_OK;
+  if (run->task->networks) return MICA_OK;
   const char *name = mica_run_setting(run, "model");
   size_t i = 0, rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
@@ -194,7 +193,7 @@ static bool takes_size(const mica_run *run, int64_t channels, int64_t height, in
 static mica_status explain_shape(const mica_run *run, mica_status status) {
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
-  if (status != MICA_E_SHAPE || run->networks->network || run->networks->like || run->task->own_network || rank != 3)
+  if (status != MICA_E_SHAPE || run->networks->network || run->networks->like || run->task->networks || rank != 3)
     return status;
   const int64_t channels = (int64_t)input[0], height = (int64_t)input[1], width = (int64_t)input[2];
   int64_t side = 1;

@@ -61,6 +61,40 @@ const mica_task_metric *mica_task_metrics(const char *name) {
   return task ? task->metrics : NULL;
 }
 
+/* True if the network gives maps, which tasks of their own take. */
+static bool is_of_task(const char *network) {
+  for (size_t i = 0; mica__tasks[i]; i++)
+    for (const char *const *name = mica__tasks[i]->networks; name && *name; name++)
+      if (!strcmp(*name, network)) return true;
+  return false;
+}
+
+const char *mica_task_network(const char *name, size_t index) {
+  const mica__task_row *task = find_task(name);
+  for (size_t i = 0; task && task->networks && i <= index; i++)
+    if (i == index || !task->networks[i]) return task->networks[i];
+  for (size_t i = 0; task && mica_model_name(i); i++)
+    if (mica_model_family_of(i) != MICA_MODEL_FAMILY_TOKENS && !is_of_task(mica_model_name(i)) && index-- == 0)
+      return mica_model_name(i);
+  return NULL;
+}
+
+mica_status mica__task_check_network(const mica_run *run) {
+  const char *const *names = run->task->networks, *model = mica_run_setting(run, "model");
+  mica__text list = {0};
+  for (size_t i = 0; names[i]; i++) {
+    if (!strcmp(names[i], model)) {
+      mica__text_free(&list);
+      return MICA_OK;
+    }
+    mica__text_addf(&list, "%s%s", !i ? "" : names[i + 1] ? ", " : " and ", names[i]);
+  }
+  mica__fail(MICA_E_INVALID, "the task %s takes the network%s %s, not %s", run->task->name, names[1] ? "s" : "",
+             list.data ? list.data : names[0], model);
+  mica__text_free(&list);
+  return MICA_E_INVALID;
+}
+
 /* --- tables --- */
 
 #define TEXT_OF(name, text) text,
@@ -233,7 +267,7 @@ static mica_status check_setting(const mica__task_row *task, const mica_setting 
   const mica_setting_row *row = find_row(common, setting->name);
   mica_status status = MICA_E_INVALID;
   bool found = row != NULL;
-  if (row && task && task->own_network && !strcmp(row->name, "model")) return MICA_OK;
+  if (row && task && task->networks && !strcmp(row->name, "model")) return MICA_OK;
   if (row) return check_value(row, setting->value);
   for (size_t i = 0; mica__tasks[i] && status != MICA_OK; i++) {
     if (task && mica__tasks[i] != task) continue;

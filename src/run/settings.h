@@ -9,6 +9,8 @@
 mica_status mica__settings_check(const char *task, const mica_setting *settings, size_t count);
 /* The task of the name; NULL, with the sentence that lists them. */
 const mica__task_row *mica__task_find(const char *name);
+/* MICA_E_INVALID if the run's task, which builds its own networks, has none of the name in the setting "model". */
+mica_status mica__task_check_network(const mica_run *run);
 const mica__task_row *mica__task_at(size_t index);
 /* The rows that the run has from now on, those of its task too. */
 void mica__run_take_rows(mica_run *run);

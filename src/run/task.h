@@ -30,9 +30,9 @@ typedef struct mica__task_row {
   mica_status (*shows)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
   /* What training sees in place of its part; *shown stays NULL where it is the part. NULL: the part. */
   mica_status (*trains)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
-  /* The setting "model" is the task's own: its names, its default and whether it takes such data. Others take networks
-   * of the zoo that give one answer a sample. */
-  bool own_network;
+  /* Names of the networks that the task builds itself, then NULL; it checks the setting "model" too. NULL: it takes
+   * networks of the zoo that give one answer per sample. */
+  const char *const *networks;
   /* Samples are no pictures or rows of numbers, and the facts of those ("input", "mean") are none of the run's. */
   bool own_input;
   int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */

@@ -78,16 +78,10 @@ static const mica_setting defaults[] = {{"model", MODEL},   {"epochs", "20"},   
                                         {"lr", "0.004"},    {"optimizer", "adamw"}, {"weight-decay", "0.02"},
                                         {"warm-up", "100"}, {"schedule", "cosine"}, {0}};
 
-static mica_status check_network(const mica_run *run) {
-  if (!strcmp(mica_run_setting(run, "model"), MODEL)) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "the task keyword takes the network " MODEL ", not %s",
-                    mica_run_setting(run, "model"));
-}
-
 static mica_status prepare(mica_run *run) {
   const double zero = 0, one = 1;
   MICA_TRY(mica__run_set_defaults(run));
-  MICA_TRY(check_network(run));
+  MICA_TRY(mica__task_check_network(run));
   if (!run->parts->whole) return MICA_OK;
   const mica_column *sound = sound_of(run->parts->whole), *label = label_of(run->parts->whole);
   const double rate = mica_dataset_rate(run->parts->whole);
@@ -326,6 +320,8 @@ static mica_status report(mica_run *run, mica_report *r) {
   return classes_of(run) > MOST_CONFUSED ? MICA_OK : mica__run_report_classes(run, "Words", r);
 }
 
+static const char *const networks[] = {MODEL, NULL};
+
 const mica__task_row mica__task_keyword = {
     .name = "keyword",
     .text = "which word a short recording says",
@@ -333,7 +329,7 @@ const mica__task_row mica__task_keyword = {
     .settings = settings,
     .defaults = defaults,
     .opens = opens,
-    .own_network = true,
+    .networks = networks,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,

@@ -122,7 +122,7 @@ ends 1 '' "mica train: $work/short.txt has 12 tokens: a context of 128 and the t
 run train --task language --data "$work/none.txt" --out "$work/x"
 ends 1 '' "mica train: *none.txt: there is no such file or folder"
 run train --task language --data "$work/text.txt" --model resnet18 --out "$work/x"
-ends 2 '' 'mica train: the task language trains the network gpt, not resnet18'
+ends 2 '' 'mica train: the task language takes the network gpt, not resnet18'
 run train --task language --data "$work/text.txt" --width 30 --out "$work/x"
 ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width is a multiple of heads'
 run train --task language --data "$work/text.txt" --groups 3 --out "$work/x"

@@ -38,6 +38,16 @@ done
 # names FILE LIST: the names in an X-macro table of the library's.
 names() { sed -n "/#define $2(X)/,/[^\\]\$/s/^  X([A-Za-z_0-9]*, \"\([a-z_0-9]*\)\".*/\1/p" "$MICA_SOURCE_DIR/$1"; }
 
+# Networks of each task, and the settings of one task alone.
+run train --task text --help
+ends 0 "usage: mica train*Settings of the task text:*  networks              encoder, tagger, tcn$newline*" ''
+case $out in *'task detect:'*) fault 'another task is explained' ;; esac
+run train --help
+for networks in 'lstm, gru, tcn, linear' 'gru, conformer' detector unet dscnn translator \
+  'mf, neumf, dlrm, towers, sasrec' 'mlp, lenet, cnn, vgg11, resnet18, resnet50, mobilenetv2,'; do
+  case $out in *"  networks              $networks$newline"*) ;; *) fault "networks of no task: $networks" ;; esac
+done
+
 # What the library has a table of, help lists in full.
 lists() {
   option=$1

@@ -36,7 +36,7 @@ ends 2 '' '*mixup blends classes of whole pictures*'
 run train --data "$work/data" --window 30 --out "$work/none"
 ends 2 '' '*window 30 cannot be halved 4 times (depth); 16 can*'
 run train --data "$work/data" --model resnet18 --out "$work/none"
-ends 2 '' '*the task segment has one network, unet*'
+ends 2 '' '*the task segment takes the network unet, not *'
 [ ! -e "$work/none" ] || fault 'a folder is left'
 
 # Found from the data; learned.

@@ -150,7 +150,7 @@ run $train --width 30 --heads 4 --out "$work/x"
 ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width is a multiple of heads'
 # shellcheck disable=SC2086
 run $train $small --model gpt --out "$work/x"
-ends 2 '' 'mica train: the task translate trains the network translator, not gpt'
+ends 2 '' 'mica train: the task translate takes the network translator, not gpt'
 run train --task translate --data "$work/data/train.en" --out "$work/x"
 ends 1 '' 'mica train: *the task translate wants two columns, or files side by side *'
 run eval --model "$work/run" --data "$work/lines.en"

@@ -119,7 +119,7 @@ static mica_status check_input(const mica_run *run) {
 
 static mica_status check_settings(const mica_run *run) {
   const char *model = mica_run_setting(run, "model");
-  if (run->task->own_network)
+  if (run->task->networks)
     return mica__fail(MICA_E_INVALID, "the task %s trains networks of its own; init takes a file of their weights",
                       run->task->name);
   if (*model && strcmp(model, MODEL) != 0)

@@ -170,9 +170,7 @@ static mica_status make_outline(mica_run *run) {
 static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(set_warm_up(run));
-  if (strcmp(mica_run_setting(run, "model"), "detector") != 0)
-    return mica__fail(MICA_E_INVALID, "the task detect takes the network detector, not %s",
-                      mica_run_setting(run, "model"));
+  MICA_TRY(mica__task_check_network(run));
   if ((int64_t)mica_run_number(run, "width") % 8 != 0)
     return mica__fail(MICA_E_INVALID, "width is a multiple of 8, not %s", mica_run_setting(run, "width"));
   return run->parts->whole ? note_columns(run) : make_outline(run);
@@ -498,6 +496,8 @@ static const mica_onnx_text export_docs[] = {
     {"scores", "of each point and each of the \"classes\", from 0 to 1"},
     {0}};
 
+static const char *const networks[] = {"detector", NULL};
+
 const mica__task_row mica__task_detect = {
     .name = "detect",
     .text = "boxes of things in pictures, and the class of each",
@@ -506,7 +506,7 @@ const mica__task_row mica__task_detect = {
     .defaults = defaults,
     .opens = opens,
     .loads = loads,
-    .own_network = true,
+    .networks = networks,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,

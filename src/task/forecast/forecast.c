@@ -131,14 +131,6 @@ static mica_status say(mica_run *run, const mica__windows *w) {
                    : MICA_OK;
 }
 
-static mica_status check_network(const mica_run *run) {
-  const char *model = mica_run_setting(run, "model");
-  size_t i = 0;
-  while (networks[i] && strcmp(networks[i], model) != 0) i++;
-  if (networks[i]) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "the task forecast takes the networks lstm, gru, tcn and linear, not %s", model);
-}
-
 /* What a run that is opened says of its sizes. */
 static mica_status check_facts(const mica_run *run) {
   static const char *const names[] = {"targets", "horizon", "window", "season"};
@@ -155,7 +147,7 @@ static mica_status check_facts(const mica_run *run) {
 
 static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
-  MICA_TRY(check_network(run));
+  MICA_TRY(mica__task_check_network(run));
   if (!run->parts->whole) return check_facts(run);
   mica__windows *w = mica__windows_of(run->parts->whole);
   if (!w) return mica__fail(MICA_E_UNSUPPORTED, "the task forecast reads tables, not datasets of the caller's");
@@ -291,7 +283,7 @@ const mica__task_row mica__task_forecast = {
     .metrics = metrics,
     .settings = settings,
     .defaults = defaults,
-    .own_network = true,
+    .networks = networks,
     .own_input = true,
     .open = mica__forecast_open,
     .named_columns = true,

@@ -187,8 +187,7 @@ static mica_status note_bytes(mica_run *run) {
 
 static mica_status prepare(mica_run *run) {
   const char *model = mica_run_setting(run, "model");
-  if (*model && strcmp(model, "gpt") != 0)
-    return mica__fail(MICA_E_INVALID, "the task language trains the network gpt, not %s", model);
+  if (*model) MICA_TRY(mica__task_check_network(run));
   if (!*model) MICA_TRY(mica__run_set(run, "model", "gpt"));
   if (run->parts->whole) MICA_TRY(check_heads(run));
   if (!mica__tokens_are_bytes(run)) MICA_TRY(mica__language_tokenizer(run));
@@ -290,12 +289,14 @@ static const mica_onnx_text export_docs[] = {
     {"logits", "of each token of the vocabulary to follow, behind each of those read"},
     {0}};
 
+static const char *const networks[] = {"gpt", NULL};
+
 const mica__task_row mica__task_language = {
     .name = "language",
     .text = "the next byte or token of a text file, for texts to be continued by mica generate",
     .metrics = metrics,
     .settings = settings,
-    .own_network = true,
+    .networks = networks,
     .own_input = true,
     .open = open_text,
     .suits = suits,

@@ -341,6 +341,8 @@ static mica_part calibrates(const mica_run *run) {
   return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
 }
 
+static const char *const networks[] = {"mf", "neumf", "dlrm", "towers", "sasrec", NULL};
+
 const mica__task_row mica__task_recommend = {
     .name = "recommend",
     .text = "ratings of items by users, or the items that they choose next",
@@ -348,7 +350,7 @@ const mica__task_row mica__task_recommend = {
     .settings = settings,
     .open = mica__recommend_open,
     .loads = loads,
-    .own_network = true,
+    .networks = networks,
     .own_input = true,
     .suits = suits,
     .prepare = prepare,

@@ -190,9 +190,7 @@ static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   size_t count = 0;
   MICA_TRY(mica__run_set_defaults(run));
-  if (strcmp(mica_run_setting(run, "model"), "unet") != 0)
-    return mica__fail(MICA_E_INVALID, "the task segment has one network, unet, and no \"%s\"",
-                      mica_run_setting(run, "model"));
+  MICA_TRY(mica__task_check_network(run));
   if (mica__segment_classes(run) > MICA__MASK_CLASSES)
     return mica__fail(MICA_E_FORMAT, "%lld classes: masks have %d at most", (long long)mica__segment_classes(run),
                       MICA__MASK_CLASSES);
@@ -315,6 +313,8 @@ static const mica_onnx_text export_docs[] = {
     {"shares", "of each pixel the probability of each of the \"classes\", whose values in masks are \"mask_values\""},
     {0}};
 
+static const char *const networks[] = {"unet", NULL};
+
 const mica__task_row mica__task_segment = {
     .name = "segment",
     .text = "the class of each pixel of a picture, from pictures and masks",
@@ -325,7 +325,7 @@ const mica__task_row mica__task_segment = {
     .loads = loads,
     .shows = shows,
     .trains = trains,
-    .own_network = true,
+    .networks = networks,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,

@@ -2,6 +2,7 @@
  * that hear no more than has come. Convolutions in front pad nothing in time, so that parts of a recording give what
  * the whole does. */
 #include "run/facts.h"
+#include "run/settings.h"
 #include "run/state/networks.h"
 #include "task/speech/speech.h"
 
@@ -44,10 +45,9 @@ int64_t mica__speech_steps(const mica__speech_time *t, int64_t samples) {
 
 /* --- settings --- */
 
-enum { GRU, CONFORMER };
-static const char *const models[] = {"gru", "conformer"};
+const char *const mica__speech_networks[] = {"gru", "conformer", NULL};
 
-static bool is_conformer(const mica_run *run) { return !strcmp(mica_run_setting(run, "model"), models[CONFORMER]); }
+static bool is_conformer(const mica_run *run) { return !strcmp(mica_run_setting(run, "model"), "conformer"); }
 
 /* Positions that attention sees, and one sees itself. */
 static int64_t window_of(const mica_run *run) {
@@ -58,9 +58,7 @@ static int64_t window_of(const mica_run *run) {
 
 mica_status mica__speech_check_network(const mica_run *run) {
   const long long width = whole(run, "width"), heads = whole(run, "heads");
-  if (strcmp(mica_run_setting(run, "model"), models[GRU]) != 0 && !is_conformer(run))
-    return mica__fail(MICA_E_INVALID, "the task speech takes the networks gru and conformer, not %s",
-                      mica_run_setting(run, "model"));
+  MICA_TRY(mica__task_check_network(run));
   if (is_conformer(run) && width % (2 * heads))
     return mica__fail(MICA_E_INVALID,
                       "a width of %lld cannot be shared by %lld heads in pairs: width is a multiple of %lld", width,

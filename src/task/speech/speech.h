@@ -88,4 +88,7 @@ mica_status mica__speech_answers(mica_run *run);
 mica_status mica__speech_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__speech_report(mica_run *run, mica_report *report);
 
+/* What the setting "model" may name, then NULL. */
+extern const char *const mica__speech_networks[];
+
 #endif

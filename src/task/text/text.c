@@ -119,12 +119,8 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
 
 static mica_status check_network(const mica_run *run) {
   const long long width = (long long)mica_run_number(run, "width"), heads = (long long)mica_run_number(run, "heads");
-  const char *model = mica_run_setting(run, "model");
-  size_t i = 0;
-  while (networks[i] && strcmp(networks[i], model) != 0) i++;
-  if (!networks[i])
-    return mica__fail(MICA_E_INVALID, "the task text takes the networks encoder, tagger and tcn, not %s", model);
-  if (i == 0 && width % heads)
+  MICA_TRY(mica__task_check_network(run));
+  if (!strcmp(mica_run_setting(run, "model"), "encoder") && width % heads)
     return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
                       width, heads);
   return MICA_OK;
@@ -273,7 +269,7 @@ const mica__task_row mica__task_text = {
     .settings = settings,
     .defaults = defaults,
     .opens = opens,
-    .own_network = true,
+    .networks = networks,
     .own_input = true,
     .suits = suits,
     .prepare = prepare,

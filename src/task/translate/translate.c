@@ -149,10 +149,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 /* --- preparation --- */
 
 static mica_status check_network(const mica_run *run) {
-  const char *model = mica_run_setting(run, "model");
   const long long width = whole(run, "width"), heads = whole(run, "heads");
-  if (*model && strcmp(model, NETWORK) != 0)
-    return mica__fail(MICA_E_INVALID, "the task translate trains the network " NETWORK ", not %s", model);
+  if (*mica_run_setting(run, "model")) MICA_TRY(mica__task_check_network(run));
   if (width % heads)
     return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
                       width, heads);
@@ -387,13 +385,15 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
   out->output_names[0] = "logits";
 }
 
+static const char *const networks[] = {NETWORK, NULL};
+
 const mica__task_row mica__task_translate = {
     .name = "translate",
     .text = "texts of one language to another, learned from pairs of lines",
     .metrics = metrics,
     .settings = settings,
     .defaults = defaults,
-    .own_network = true,
+    .networks = networks,
     .own_input = true,
     .kinds = "*=text",
     .opens = opens,
