@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "nn/divided.h"
 #include "nn/sequence.h"
+#include "ops/blocks/blocks.h"
 
 #include <mica/index.h>
 
@@ -68,6 +69,7 @@ static projected project_apart(mica_nn *nn, mica_value x, mica_value memory, mic
   const int64_t groups = c->groups;
   p.k = split(nn, project(nn, "k_proj", MICA_ATTENTION_K, memory, c, groups, 0, 0), 0, 1, c);
   p.v = split(nn, project(nn, "v_proj", MICA_ATTENTION_V, memory, c, groups, 0, 0), 0, 1, c);
+  mica__block_join((mica_value *[]){&p.q, &p.k, &p.v});
   if (mica_value_is_null(p.v) || (mica_value_shape(p.k).dim[2] == groups && mica_value_shape(p.v).dim[2] == groups))
     return p;
   mica__graph_fail(nn->graph, MICA_E_FORMAT,

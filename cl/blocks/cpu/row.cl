@@ -5,7 +5,8 @@
  *
  *   WR   rows of w that are read at once, for which x is loaded once; divides 16
  *
- * Groups of one work-item, ceil(n / span) x ceil(m / XR); span is a multiple of 16. */
+ * Groups of one work-item, ceil(c / span) x ceil(m / XR), where c is n rounded up to 16, of all parts together; span is
+ * a multiple of 16. */
 #define BLOCK_WIDTH 16
 #include "blocks/row.clh"
 #include "common/prefetch.clh"
@@ -69,17 +70,19 @@ BLOCK_FN float16 some_of(__global const float *row, const long at, const int lan
 }
 
 CPU_KERNEL block_row_cpu(ROW_ARGUMENTS) {
-  const int begin = get_global_id(0) * span, end = min(begin + span, n), i0 = get_global_id(1) * XR;
-  for (int j0 = begin; j0 < end; j0 += 16) {
-    const int lanes = min(16, n - j0);
+  const int first = get_global_id(0) * (span / 16), i0 = get_global_id(1) * XR;
+  for (int strip = first; strip < first + span / 16; strip++) {
+    ROW_FIND_PART(part, strip, 16)
+    const int j0 = part.strip * 16, lanes = min(16, part.n - j0);
+    if (lanes <= 0) return;
     float sums[XR * 16];
-    for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, w + w_at, i0, j0 + r, m, n, blocks, sums);
+    for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, part.w, i0, j0 + r, m, part.n, blocks, sums);
 #if GATED
     float factors[XR * 16];
     for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, up + up_at, i0, j0 + r, m, n, blocks, factors);
 #endif
     for (int i = 0; i < XR && i0 + i < m; i++) {
-      const long at = (long)(i0 + i) * n + j0;
+      const long at = (long)(i0 + i) * part.n + j0;
       float16 v = vload16(i, sums);
       if (has_bias) v += some_of(bias, bias_at + j0, lanes);
       if (has_addend) v += some_of(addend, addend_at + at, lanes);
@@ -88,12 +91,12 @@ CPU_KERNEL block_row_cpu(ROW_ARGUMENTS) {
       v *= vload16(i, factors);
 #endif
       if (lanes == 16) {
-        vstore16(v, 0, y + y_at + at);
+        vstore16(v, 0, part.y + at);
         continue;
       }
       float each[16];
       vstore16(v, 0, each);
-      for (int l = 0; l < lanes; l++) y[y_at + at + l] = each[l];
+      for (int l = 0; l < lanes; l++) part.y[at + l] = each[l];
     }
   }
 }

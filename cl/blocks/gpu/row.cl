@@ -5,7 +5,7 @@
  *   LANES   work-items of a row
  *   ROWS    rows of w of a group
  *
- * Groups of LANES x ROWS work-items, ceil(n / ROWS) x ceil(m / XR) of them; span is not used. */
+ * Groups of LANES x ROWS work-items, ceil(n / ROWS) of each part x ceil(m / XR) of them; span is not used. */
 #define BLOCK_WIDTH 8
 #include "blocks/row.clh"
 
@@ -38,9 +38,11 @@ BLOCK_FN void add_pieces(__global const float *x, __global const uchar *p, const
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void block_row_gpu(ROW_ARGUMENTS) {
   __local float parts[1 + GATED][ROWS][LANES];
   const int lane = get_local_id(0), row = get_local_id(1);
-  const int j = get_group_id(0) * ROWS + row, i0 = get_group_id(1) * XR;
+  const int i0 = get_group_id(1) * XR;
+  ROW_FIND_PART(part, (int)get_group_id(0), ROWS)
+  const int j = part.strip * ROWS + row;
   float sums[1 + GATED][XR];
-  add_pieces(x + x_at, row_of_w(w + w_at, j, n, blocks), i0, m, blocks, lane, sums[0]);
+  add_pieces(x + x_at, row_of_w(part.w, j, part.n, blocks), i0, m, blocks, lane, sums[0]);
 #if GATED
   add_pieces(x + x_at, row_of_w(up + up_at, j, n, blocks), i0, m, blocks, lane, sums[1]);
 #endif
@@ -50,8 +52,8 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void block_row_gp
       barrier(CLK_LOCAL_MEM_FENCE);
       if (lane < half_of) UNROLL for (int g = 0; g <= GATED; g++) parts[g][row][lane] += parts[g][row][lane + half_of];
     }
-    if (lane == 0 && j < n && i0 + i < m) {
-      const long at = (long)(i0 + i) * n + j;
+    if (lane == 0 && j < part.n && i0 + i < m) {
+      const long at = (long)(i0 + i) * part.n + j;
       float v = parts[0][row][0];
       if (has_bias) v += bias[bias_at + j];
       if (has_addend) v += addend[addend_at + at];
@@ -59,7 +61,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void block_row_gp
 #if GATED
       v *= parts[1][row][0];
 #endif
-      y[y_at + at] = v;
+      part.y[at] = v;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
   }

@@ -66,18 +66,38 @@ extern const mica__op mica__op_block_feed;
  * Zen 4, 16 with the matrix made numbers. A decoder has up to 16 slots. */
 #define MICA__BLOCK_MOST_ROWS 16
 
-/* Few rows of x (m, k), times w (n, bytes of k); a bias and an addend as in ops/matmul/linear.h, NULL for none. With
- * `up`, another such w: the activated sums times the sums of up. */
+/* Products of the same x that share a launch, at most. */
+#define MICA__BLOCK_PARTS 3
+
+typedef struct mica__block_part {
+  const mica_tensor *w, *y; /* (n, bytes of k), (m, n) */
+  int64_t n;
+} mica__block_part;
+
+/* Few rows of x (m, k), times each part's w. A bias and an addend as in ops/matmul/linear.h, NULL for none; with `up`,
+ * another such w, the activated sums times the sums of up. These are for a single part. */
 typedef struct mica__block_rows {
   mica_block block;
-  int64_t m, n, k;
-  const mica_tensor *x, *w, *up, *bias, *addend;
+  int64_t m, k;
+  const mica_tensor *x;
+  mica__block_part part[MICA__BLOCK_PARTS];
+  int32_t parts;
+  const mica_tensor *up, *bias, *addend;
   mica_activation activation;
   float argument;
 } mica__block_rows;
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *rows);
 /* The kernels that it launches; ends in NULL. */
 extern const mica__kernel_desc *const mica__block_rows_kernels[];
+
+/* Row x (k elements) times one row of blocks, whose bytes are numbers. */
+double mica__block_dot(mica_block type, const double *blocks, const double *x, int64_t k);
+
+/* Three products of one x in one op (projections.c). */
+extern const mica__op mica__op_block_projections;
+/* Values that are three products of the same rows with weights in blocks, perhaps with biases and reshaped, become
+ * results of one mica__op_block_projections; other values stay as they are. */
+void mica__block_join(mica_value *const values[MICA__BLOCK_PARTS]);
 
 /* True if node `id` is a matmul of f32 with a transposed matrix in blocks; then gives x, as the product has it, and the
  * blocks. */

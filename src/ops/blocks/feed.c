@@ -37,31 +37,17 @@ static mica_status infer_feed(const mica__type *inputs, int32_t input_count, voi
   return MICA_OK;
 }
 
-/* Row j of blocks times row x. */
-static double dot(const mica__block_layout *layout, mica_block type, const double *blocks, const double *x, int64_t k) {
-  double sum = 0;
-  for (int64_t at = 0; at < k; at += layout->elements, blocks += layout->bytes) {
-    uint8_t block[MICA__BLOCK_MOST];
-    float values[MICA__BLOCK_MOST];
-    for (int32_t b = 0; b < layout->bytes; b++) block[b] = (uint8_t)blocks[b];
-    mica__block_values(type, block, values);
-    for (int32_t e = 0; e < layout->elements; e++) sum += x[at + e] * values[e];
-  }
-  return sum;
-}
-
 static mica_status evaluate_feed(const mica__eval *eval) {
   const mica__block_feed_attrs *attrs = eval->attrs;
   const mica_block type = (mica_block)attrs->block;
-  const mica__block_layout *layout = mica__block_layout_of(type);
   const mica__op *activation = mica__activation_op((mica_activation)attrs->activation);
   const mica_shape x = eval->types[X].shape, w = eval->types[GATE].shape;
   const int64_t k = x.dim[x.rank - 1], n = w.dim[0];
   for (int64_t i = 0; i < rows_of(x); i++)
     for (int64_t j = 0; j < n; j++) {
       const double *row = eval->inputs[X] + i * k;
-      const double gate = dot(layout, type, eval->inputs[GATE] + j * w.dim[1], row, k);
-      const double up = dot(layout, type, eval->inputs[UP] + j * w.dim[1], row, k);
+      const double gate = mica__block_dot(type, eval->inputs[GATE] + j * w.dim[1], row, k);
+      const double up = mica__block_dot(type, eval->inputs[UP] + j * w.dim[1], row, k);
       eval->output[i * n + j] = activation->scalar(&gate, NULL) * up;
     }
   return MICA_OK;
@@ -70,13 +56,14 @@ static mica_status evaluate_feed(const mica__eval *eval) {
 static mica_status launch_feed(const mica__exec *exec) {
   const mica__block_feed_attrs *attrs = exec->attrs;
   const mica_shape x = mica_tensor_shape(exec->inputs[X]);
+  const int64_t n = mica_tensor_shape(exec->inputs[GATE]).dim[0];
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   const mica__block_rows rows = {.block = (mica_block)attrs->block,
                                  .m = rows_of(x),
-                                 .n = mica_tensor_shape(exec->inputs[GATE]).dim[0],
                                  .k = x.dim[x.rank - 1],
                                  .x = exec->inputs[X],
-                                 .w = exec->inputs[GATE],
+                                 .part = {{exec->inputs[GATE], exec->output, n}},
+                                 .parts = 1,
                                  .up = exec->inputs[UP],
                                  .activation = (mica_activation)attrs->activation};
   return mica__block_rows_launch(exec, &rows);
@@ -145,6 +132,7 @@ static bool find_feed(const mica_graph *graph, int32_t gate, int32_t up, int32_t
   if (!mica__block_product_of(graph, factor, &x[1], &inputs[UP], &types[1])) return false;
   if (before_shapes(graph, x[0]) != before_shapes(graph, x[1]) || types[0] != types[1]) return false;
   inputs[X] = before_shapes(graph, x[0]);
+  if (!mica__shape_is_known(mica__graph_node(graph, x[0])->type.shape)) return false;
   attrs->block = types[0];
   attrs->activation = (int32_t)activation;
   return true;

@@ -135,3 +135,16 @@ mica_status mica_block_dequantize(mica_block type, const void *blocks, int64_t c
   for (int64_t i = 0; i < count; i += layout->elements, block += layout->bytes) mica__block_values(type, block, x + i);
   return MICA_OK;
 }
+
+double mica__block_dot(mica_block type, const double *blocks, const double *x, int64_t k) {
+  const mica__block_layout *layout = mica__block_layout_of(type);
+  double sum = 0;
+  for (int64_t at = 0; at < k; at += layout->elements, blocks += layout->bytes) {
+    uint8_t block[MICA__BLOCK_MOST];
+    float values[MICA__BLOCK_MOST];
+    for (int32_t b = 0; b < layout->bytes; b++) block[b] = (uint8_t)blocks[b];
+    mica__block_values(type, block, values);
+    for (int32_t e = 0; e < layout->elements; e++) sum += x[at + e] * (double)values[e];
+  }
+  return sum;
+}

@@ -82,21 +82,23 @@ static mica_status evaluate_product(const mica__eval *eval) {
 static const mica__kernel_param cpu_params[] = {
     MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
     MICA__CASE("GATED", "1: times sums of other weights", 0, 1),
+    MICA__CASE("PARTS", "products with the same x", 1, 2, 3),
     MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4, 8),
     MICA__CASE("WR", "rows of w that are read at once", 4, 1, 2),
 };
-static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, 0, 1, 4)};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, 0, 1, 1, 4)};
 static const mica__kernel_desc cpu_kernel = {
     MICA__KERNEL("block_row_cpu", "blocks/cpu/row.cl", cpu_params, cpu_variants)};
 
 static const mica__kernel_param gpu_params[] = {
     MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
     MICA__CASE("GATED", "1: times sums of other weights", 0, 1),
+    MICA__CASE("PARTS", "products with the same x", 1, 2, 3),
     MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4),
     MICA__INT("LANES", "work-items of a row", 16, 8, 32),
     MICA__INT("ROWS", "rows of w of a group", 4, 2, 8),
 };
-static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BLOCK_Q4_0, 0, 1, 16, 4)};
+static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BLOCK_Q4_0, 0, 1, 1, 16, 4)};
 static const mica__kernel_desc gpu_kernel = {
     MICA__KERNEL("block_row_gpu", "blocks/gpu/row.cl", gpu_params, gpu_variants)};
 
@@ -142,6 +144,28 @@ static mica_status launch_matrix(const mica__exec *exec, const sizes *s) {
   return status;
 }
 
+/* All arguments of the kernels except the parts after the first. */
+static void push_rows(mica__launch *launch, const mica__block_rows *r, int64_t span) {
+  mica__launch_tensor(launch, r->x);
+  mica__launch_tensor(launch, r->part[0].w);
+  mica__launch_tensor(launch, r->part[0].y);
+  const int64_t numbers[] = {r->m, r->part[0].n, r->k / mica_block_elements(r->block), span};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(launch, numbers[i]);
+  mica__launch_optional(launch, r->bias);
+  mica__launch_int(launch, r->bias != NULL);
+  mica__launch_optional(launch, r->addend);
+  mica__launch_int(launch, r->addend != NULL);
+  mica__launch_float(launch, mica__activation_argument(r->activation, r->argument));
+  if (r->up) mica__launch_tensor(launch, r->up);
+}
+
+/* Columns of all parts, each rounded up to whole strips. */
+static int64_t columns_of(const mica__block_rows *r, int64_t strip) {
+  int64_t columns = 0;
+  for (int32_t i = 0; i < r->parts; i++) columns += mica__ceil_div(r->part[i].n, strip) * strip;
+  return columns;
+}
+
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *r) {
   const bool cpu = mica__exec_takes(exec, &cpu_kernel);
   const mica__kernel_desc *desc = cpu ? &cpu_kernel : &gpu_kernel;
@@ -153,33 +177,31 @@ mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_ro
   MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "BLOCK", r->block);
   mica__kernel_set(desc, values, "GATED", r->up != NULL);
+  mica__kernel_set(desc, values, "PARTS", r->parts);
   mica__kernel_set(desc, values, "XR", (int32_t)of_x);
   if (cpu) mica__kernel_set(desc, values, "WR", (int32_t)of_w);
   const char *prelude = mica__activation_prelude(r->activation, MICA_F32);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, prelude, &kernel));
-  const int64_t span = span_of(exec, r->n, walks);
+  const int64_t lanes = cpu ? 1 : mica__kernel_value(desc, values, "LANES");
+  const int64_t high = cpu ? STRIP : mica__kernel_value(desc, values, "ROWS"), columns = columns_of(r, high);
+  const int64_t span = span_of(exec, columns, walks);
+  double bytes = r->up ? (double)mica_tensor_bytes(r->up) : 0, width = r->up ? (double)r->part[0].n : 0;
   mica__launch launch = mica__launch_of(kernel);
-  mica__launch_tensor(&launch, r->x);
-  mica__launch_tensor(&launch, r->w);
-  mica__launch_tensor(&launch, exec->output);
-  const int64_t numbers[] = {r->m, r->n, r->k / mica_block_elements(r->block), span};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(&launch, numbers[i]);
-  mica__launch_optional(&launch, r->bias);
-  mica__launch_int(&launch, r->bias != NULL);
-  mica__launch_optional(&launch, r->addend);
-  mica__launch_int(&launch, r->addend != NULL);
-  mica__launch_float(&launch, mica__activation_argument(r->activation, r->argument));
-  if (r->up) mica__launch_tensor(&launch, r->up);
-  if (cpu) {
-    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(r->n, span), walks, 1}, (size_t[]){1, 1, 1});
-  } else {
-    const int64_t lanes = mica__kernel_value(desc, values, "LANES"), high = mica__kernel_value(desc, values, "ROWS");
-    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(r->n, high) * lanes, walks * high, 1},
-                        (size_t[]){(size_t)lanes, (size_t)high, 1});
+  push_rows(&launch, r, span);
+  for (int32_t i = 0; i < r->parts; i++) {
+    bytes += (double)mica_tensor_bytes(r->part[i].w);
+    width += (double)r->part[i].n;
+    if (i == 0) continue;
+    mica__launch_tensor(&launch, r->part[i].w);
+    mica__launch_tensor(&launch, r->part[i].y);
+    mica__launch_size(&launch, r->part[i].n);
   }
-  const double matrices = r->up ? 2 : 1;
-  mica__launch_cost(&launch, matrices * 2 * (double)r->m * (double)r->n * (double)r->k,
-                    matrices * (double)mica_tensor_bytes(r->w));
+  if (cpu)
+    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(columns, span), walks, 1}, (size_t[]){1, 1, 1});
+  else
+    mica__launch_range3(&launch, (int64_t[]){columns / high * lanes, walks * high, 1},
+                        (size_t[]){(size_t)lanes, (size_t)high, 1});
+  mica__launch_cost(&launch, 2 * (double)r->m * width * (double)r->k, bytes);
   return mica__queue_submit(exec->queue, &launch);
 }
 
@@ -187,10 +209,10 @@ static mica_status launch_rows(const mica__exec *exec, const sizes *s) {
   const mica__block_product_attrs *attrs = exec->attrs;
   const mica__block_rows rows = {.block = (mica_block)attrs->block,
                                  .m = s->m,
-                                 .n = s->n,
                                  .k = s->k,
                                  .x = exec->inputs[X],
-                                 .w = exec->inputs[W],
+                                 .part = {{exec->inputs[W], exec->output, s->n}},
+                                 .parts = 1,
                                  .bias = attrs->bias ? exec->inputs[attrs->bias] : NULL,
                                  .addend = attrs->addend ? exec->inputs[attrs->addend] : NULL,
                                  .activation = (mica_activation)attrs->activation,
@@ -260,7 +282,7 @@ static bool find_product(const mica_graph *graph, int32_t id, bool *by_k, int32_
   const mica__node *numbers = mica__graph_node(graph, of[0]);
   const mica_shape shape = mica__graph_node(graph, in[0])->type.shape;
   if (shape.rank < 2 || numbers->type.shape.rank != 2 || numbers->type.dtype != MICA_F32) return false;
-  if (!mica__shape_is_known(shape) || shape.dim[shape.rank - 1] < 1) return false;
+  if (shape.dim[shape.rank - 1] < 1) return false;
   if (!*by_k && !is_swap(graph, mica__pattern_behind(graph, in[1]))) return false;
   *type = (int32_t)((const mica__unblock_attrs *)numbers->attrs)->block;
   *x = in[0];
@@ -278,6 +300,7 @@ static bool match_product(const mica__match *match, int32_t root, int32_t *input
   int32_t type = 0;
   bool by_k = false;
   if (!find_product(match->graph, root, &by_k, &inputs[X], &inputs[W], &type)) return false;
+  if (!mica__shape_is_known(mica__graph_node(match->graph, inputs[X])->type.shape)) return false;
   attrs->block = type;
   attrs->by_k = by_k;
   *count = OPERANDS;
