@@ -2,6 +2,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/parts.h"
@@ -312,12 +313,20 @@ static mica_status report_classes(mica_run *run, mica_report *report) {
   return add_mistakes(run, report);
 }
 
+/* What config.json must hold of a run of the task. */
+#define CLASSIFY_FACTS(X, S)                                                                                           \
+  X(S, TEXTS, classes, .needed = true)                                                                                 \
+  X(S, NUMBERS, class_weights, .of = "classes", .above = -0x1p-149)
+MICA__FACTS_STRUCT(classify, CLASSIFY_FACTS);
+static MICA__FACTS_TABLE(classify, CLASSIFY_FACTS, 0);
+
 const mica__task_row mica__task_classify = {
     .name = "classify",
     .sized = true,
     .classes = true,
     .text = "the class of a picture or a row of a table, or several classes of it",
     .metrics = metrics,
+    .facts = &mica__classify_fact_list,
     .settings = settings,
     .suits = suits,
     .prepare = prepare,

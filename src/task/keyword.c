@@ -3,6 +3,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/evaluation.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
@@ -322,10 +323,18 @@ static mica_status report(mica_run *run, mica_report *r) {
 
 static const char *const networks[] = {MODEL, NULL};
 
+/* What config.json must hold of a run of the task. */
+#define KEYWORD_FACTS(X, S)                                                                                            \
+  X(S, TEXTS, classes, .needed = true)                                                                                 \
+  X(S, NUMBER, rate, .needed = true, .most = 1 << 20)
+MICA__FACTS_STRUCT(keyword, KEYWORD_FACTS);
+static MICA__FACTS_TABLE(keyword, KEYWORD_FACTS, 2);
+
 const mica__task_row mica__task_keyword = {
     .name = "keyword",
     .text = "which word a short recording says",
     .metrics = metrics,
+    .facts = &mica__keyword_fact_list,
     .settings = settings,
     .defaults = defaults,
     .opens = opens,

@@ -4,6 +4,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/predict/samples.h"
@@ -299,10 +300,18 @@ static mica_status report_residuals(mica_run *run, mica_report *report) {
   return mica_report_add(report, &table);
 }
 
+/* What config.json must hold of a run of the task. */
+#define REGRESS_FACTS(X, S)                                                                                            \
+  X(S, NUMBER, target_mean, .needed = true, .above = -INFINITY)                                                        \
+  X(S, NUMBER, target_deviation, .needed = true)
+MICA__FACTS_STRUCT(regress, REGRESS_FACTS);
+static MICA__FACTS_TABLE(regress, REGRESS_FACTS, 0);
+
 const mica__task_row mica__task_regress = {
     .name = "regress",
     .text = "a number for each picture or row of a table",
     .metrics = metrics,
+    .facts = &mica__regress_fact_list,
     .settings = settings,
     .opens = opens,
     .suits = suits,

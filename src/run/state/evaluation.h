@@ -12,8 +12,8 @@ typedef struct mica__run_evaluation {
   bool split;           /* it was split off by the seed */
   bool changed;         /* the run's own data, parted by its task, are not those that it was trained on */
   bool predicts_own;    /* mica__run_open_given opens parts of the run's own data as training parted them */
-  int32_t *labels;      /* classes in the run's numbers, if those of `data` are others */
-  float *numbers;       /* inputs in the run's order, if that of `data` is another */
+  int32_t *labels;      /* classes in the run's numbers, if `data` has other numbers */
+  float *numbers;       /* inputs in the run's order, if `data` has another order */
   double *label_scores; /* of several labels per sample, what the test said of each (task/head/labels.h) */
   mica_metrics metrics;
 } mica__run_evaluation;

@@ -17,7 +17,7 @@ typedef struct mica__run_parts {
   const mica_dataset *whole;      /* training samples and, after a split, validation samples */
   mica__run_part at[MICA__PARTS]; /* by mica_part */
   mica_dataset *outline;          /* of tables: the columns that tables to be read are like */
-  bool outlined;                  /* the outline has the columns of a table, not only as many numbers as inputs */
+  bool outlined;                  /* the outline has the columns of a table, not only its number of inputs */
   mica_batch_column *columns;     /* of the batches of tests */
   size_t column_count;
   float *mean, *deviation; /* the facts of these names as loaders take them; NULL: none */

@@ -4,6 +4,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/settings.h"
 #include "run/state/evaluation.h"
@@ -498,10 +499,18 @@ static const mica_onnx_text export_docs[] = {
 
 static const char *const networks[] = {"detector", NULL};
 
+/* What config.json must hold of a run of the task. */
+#define DETECT_FACTS(X, S)                                                                                             \
+  X(S, TEXTS, classes, .needed = true)                                                                                 \
+  X(S, TEXT, boxes_column, .needed = true)
+MICA__FACTS_STRUCT(detect, DETECT_FACTS);
+static MICA__FACTS_TABLE(detect, DETECT_FACTS, 3);
+
 const mica__task_row mica__task_detect = {
     .name = "detect",
     .text = "boxes of things in pictures, and the class of each",
     .metrics = metrics,
+    .facts = &mica__detect_fact_list,
     .settings = settings,
     .defaults = defaults,
     .opens = opens,

@@ -1,6 +1,7 @@
 /* forecast: the next values of time series, of a window of rows before them. */
 #include "task/forecast/forecast.h"
 #include "run/config.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
@@ -277,10 +278,25 @@ static const mica_onnx_text export_docs[] = {
     {"forecast", "\"horizon\" rows of the first \"targets\" of the \"series\": number = last + answer * \"scale\""},
     {0}};
 
+/* What config.json must hold of a run of the task. */
+#define FORECAST_FACTS(X, S)                                                                                           \
+  X(S, TEXTS, series, .needed = true)                                                                                  \
+  X(S, NUMBER, targets, .needed = true, .most = MICA__LARGEST_ROW)                                                     \
+  X(S, NUMBER, horizon, .needed = true, .most = MICA__LARGEST_ROW)                                                     \
+  X(S, NUMBER, window, .needed = true, .most = MICA__LARGEST_ROW)                                                      \
+  X(S, NUMBER, season, .needed = true, .most = MICA__LARGEST_ROW)                                                      \
+  X(S, NUMBERS, scale, .needed = true, .of = "series")                                                                 \
+  X(S, NUMBERS, level_mean, .needed = true, .of = "series", .above = -INFINITY)                                        \
+  X(S, NUMBERS, level_deviation, .needed = true, .of = "series")                                                       \
+  X(S, NUMBERS, mase_scale, .needed = true, .of = "series")
+MICA__FACTS_STRUCT(forecast, FORECAST_FACTS);
+static MICA__FACTS_TABLE(forecast, FORECAST_FACTS, 0);
+
 const mica__task_row mica__task_forecast = {
     .name = "forecast",
     .text = "the next values of time series, of the rows before them",
     .metrics = metrics,
+    .facts = &mica__forecast_fact_list,
     .settings = settings,
     .defaults = defaults,
     .networks = networks,

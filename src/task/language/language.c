@@ -1,5 +1,6 @@
 /* language: the next token of a text, of those before it. Contexts are cut from a file; its last part is held out. */
 #include "task/language/language.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
@@ -291,10 +292,18 @@ static const mica_onnx_text export_docs[] = {
 
 static const char *const networks[] = {"gpt", NULL};
 
+/* What config.json must hold of a run of the task. */
+#define LANGUAGE_FACTS(X, S)                                                                                           \
+  X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)                                                            \
+  X(S, TEXTS, tokenizer, .needed = false)
+MICA__FACTS_STRUCT(language, LANGUAGE_FACTS);
+static MICA__FACTS_TABLE(language, LANGUAGE_FACTS, 0);
+
 const mica__task_row mica__task_language = {
     .name = "language",
     .text = "the next byte or token of a text file, for texts to be continued by mica generate",
     .metrics = metrics,
+    .facts = &mica__language_fact_list,
     .settings = settings,
     .networks = networks,
     .own_input = true,

@@ -2,6 +2,7 @@
  * that are updated by the rows that a step reads. */
 #include "task/recommend/recommend.h"
 #include "run/columns/columns.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
@@ -343,10 +344,40 @@ static mica_part calibrates(const mica_run *run) {
 
 static const char *const networks[] = {"mf", "neumf", "dlrm", "towers", "sasrec", NULL};
 
+static bool is_count(double number, double most) { return number >= 0 && number <= most && number == floor(number); }
+
+/* Each has how many values it takes, how many a cell holds, a mean and a deviation. */
+static mica_status check_feature_numbers(const mica_run *run) {
+  size_t count = 0;
+  const double *numbers = mica_run_fact_numbers(run, "feature_numbers", &count);
+  for (size_t k = 0; k + 4 <= count; k += 4)
+    if (!is_count(numbers[k], 1 << 24) || !is_count(numbers[k + 1], 1 << 8))
+      return mica__fail(MICA_E_FORMAT, "\"feature_numbers\" holds the counts %g and %g", numbers[k], numbers[k + 1]);
+  return MICA_OK;
+}
+
+/* What config.json must hold of a run of the task. */
+#define RECOMMEND_FACTS(X, S)                                                                                          \
+  X(S, TEXTS, users, .needed = true)                                                                                   \
+  X(S, TEXTS, items, .needed = true)                                                                                   \
+  X(S, TEXTS, histories, .needed = true, .of = "users")                                                                \
+  X(S, TEXTS, titles, .of = "items")                                                                                   \
+  X(S, NUMBERS, popularity, .needed = true, .of = "items", .more = 1, .above = -0x1p-149)                              \
+  X(S, NUMBERS, item_bias, .of = "items", .more = 1, .above = -INFINITY)                                               \
+  X(S, NUMBERS, user_bias, .of = "users", .more = 1, .above = -INFINITY)                                               \
+  X(S, NUMBER, rating_mean, .needed = true, .above = -INFINITY)                                                        \
+  X(S, NUMBERS, rating_range, .count = 2, .above = -INFINITY)                                                          \
+  X(S, TEXTS, features, .needed = false)                                                                               \
+  X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, .above = -INFINITY)
+MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
+static MICA__FACTS_TABLE(recommend, RECOMMEND_FACTS, 0);
+
 const mica__task_row mica__task_recommend = {
     .name = "recommend",
     .text = "ratings of items by users, or the items that they choose next",
     .metrics = rating_metrics,
+    .facts = &mica__recommend_fact_list,
+    .checks = check_feature_numbers,
     .settings = settings,
     .open = mica__recommend_open,
     .loads = loads,

@@ -6,6 +6,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
@@ -315,10 +316,21 @@ static const mica_onnx_text export_docs[] = {
 
 static const char *const networks[] = {"unet", NULL};
 
+/* What config.json must hold of a run of the task. */
+#define SEGMENT_FACTS(X, S)                                                                                            \
+  X(S, TEXTS, classes, .needed = true)                                                                                 \
+  X(S, NUMBERS, class_weights, .of = "classes", .above = -0x1p-149)                                                    \
+  X(S, NUMBERS, tile, .needed = true, .count = 3, .above = -1, .most = 1 << 13)                                        \
+  X(S, NUMBERS, window, .count = 2, .most = MICA__LARGEST_ROW)                                                         \
+  X(S, NUMBERS, cut, .count = 2, .most = MICA__LARGEST_ROW)
+MICA__FACTS_STRUCT(segment, SEGMENT_FACTS);
+static MICA__FACTS_TABLE(segment, SEGMENT_FACTS, 3);
+
 const mica__task_row mica__task_segment = {
     .name = "segment",
     .text = "the class of each pixel of a picture, from pictures and masks",
     .metrics = metrics,
+    .facts = &mica__segment_fact_list,
     .settings = settings,
     .defaults = defaults,
     .opens = opens,

@@ -1,6 +1,7 @@
 /* speech: what a recording says, letter by letter; networks that hear as much as has come, trained by connectionist
  * temporal classification (Graves et al. 2006). */
 #include "task/speech/speech.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
@@ -260,10 +261,18 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
   out->output_names[0] = "scores";
 }
 
+/* What config.json must hold of a run of the task. */
+#define SPEECH_FACTS(X, S)                                                                                             \
+  X(S, TEXTS, alphabet, .needed = true)                                                                                \
+  X(S, NUMBER, rate, .needed = true, .most = 1 << 20)
+MICA__FACTS_STRUCT(speech, SPEECH_FACTS);
+static MICA__FACTS_TABLE(speech, SPEECH_FACTS, 0);
+
 const mica__task_row mica__task_speech = {
     .name = "speech",
     .text = "what recordings say, as text, for mica transcribe",
     .metrics = metrics,
+    .facts = &mica__speech_fact_list,
     .settings = settings,
     .defaults = defaults,
     .networks = mica__speech_networks,

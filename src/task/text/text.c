@@ -5,6 +5,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/record.h"
@@ -262,10 +263,22 @@ static const mica_onnx_text export_docs[] = {
     {"shares", "the probability of each of the \"classes\""},
     {0}};
 
+/* What config.json must hold of a run of the task. */
+#define TEXT_FACTS(X, S)                                                                                               \
+  X(S, TEXTS, classes, .needed = true)                                                                                 \
+  X(S, NUMBERS, class_weights, .of = "classes", .above = -0x1p-149)                                                    \
+  X(S, TEXT, text_column, .needed = true)                                                                              \
+  X(S, TEXT, label_column, .needed = true)                                                                             \
+  X(S, TEXTS, tokenizer, .needed = true)                                                                               \
+  X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)
+MICA__FACTS_STRUCT(text, TEXT_FACTS);
+static MICA__FACTS_TABLE(text, TEXT_FACTS, 0);
+
 const mica__task_row mica__task_text = {
     .name = "text",
     .text = "the class of a text, of a column of texts in a table",
     .metrics = metrics,
+    .facts = &mica__text_fact_list,
     .settings = settings,
     .defaults = defaults,
     .opens = opens,

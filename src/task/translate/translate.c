@@ -1,5 +1,6 @@
 /* translate: texts of a language to texts of another, by an encoder-decoder that learns from pairs of lines. */
 #include "task/translate/translate.h"
+#include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
@@ -387,10 +388,19 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
 
 static const char *const networks[] = {NETWORK, NULL};
 
+/* What config.json must hold of a run of the task. */
+#define TRANSLATE_FACTS(X, S)                                                                                          \
+  X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)                                                            \
+  X(S, TEXT, from, .needed = true)                                                                                     \
+  X(S, TEXT, to, .needed = true)
+MICA__FACTS_STRUCT(translate, TRANSLATE_FACTS);
+static MICA__FACTS_TABLE(translate, TRANSLATE_FACTS, 0);
+
 const mica__task_row mica__task_translate = {
     .name = "translate",
     .text = "texts of one language to another, learned from pairs of lines",
     .metrics = metrics,
+    .facts = &mica__translate_fact_list,
     .settings = settings,
     .defaults = defaults,
     .networks = networks,

@@ -1,0 +1,84 @@
+/* run/fact_fields.h: facts of a task as a typed struct. One list gives the struct and what config.json must hold.
+ *
+ *   #define KEYWORD_FACTS(X, S)                                    \
+ *     X(S, TEXTS, classes, .needed = true)                         \
+ *     X(S, NUMBER, rate, .needed = true, .most = 1 << 20)
+ *   MICA__FACTS_STRUCT(keyword, KEYWORD_FACTS);           the type mica__keyword_facts
+ *   static MICA__FACTS_TABLE(keyword, KEYWORD_FACTS, 0);  the list mica__keyword_fact_list, for mica__task_row.facts
+ *
+ * A row has kind, name and further fields of mica__fact_row. */
+#ifndef MICA_RUN_FACT_FIELDS_H
+#define MICA_RUN_FACT_FIELDS_H
+
+#include "base/error.h"
+
+#include <mica/run.h>
+#include <stddef.h>
+
+/* Sizes that become memory are whole, and not absurd. */
+#define MICA__LARGEST_ROW (1 << 20)
+
+typedef struct mica__fact_texts {
+  const char *const *list;
+  size_t count;
+} mica__fact_texts;
+
+typedef struct mica__fact_numbers {
+  const double *list;
+  size_t count;
+} mica__fact_numbers;
+
+typedef enum mica__fact_kind {
+  MICA__FACT_TEXT,
+  MICA__FACT_TEXTS,
+  MICA__FACT_NUMBER,
+  MICA__FACT_NUMBERS
+} mica__fact_kind;
+
+#define MICA__FACT_TEXT_FIELD(name) const char *name;           /* "": not there */
+#define MICA__FACT_TEXTS_FIELD(name) mica__fact_texts name;     /* no list: not there */
+#define MICA__FACT_NUMBER_FIELD(name) double name;              /* 0: not there */
+#define MICA__FACT_NUMBERS_FIELD(name) mica__fact_numbers name; /* no list: not there */
+
+/* What a fact must be. TEXT and NUMBER have one value. TEXTS and NUMBERS have `count` values, or `each` per value of
+ * the fact `of` and `more` besides, or any number above 0. */
+typedef struct mica__fact_row {
+  const char *name;
+  mica__fact_kind kind;
+  size_t offset; /* in the struct */
+  bool needed;
+  size_t count;
+  const char *of;    /* "input": per channel or column */
+  size_t each, more; /* each 0: 1 */
+  double above;      /* numbers are greater */
+  double most;       /* numbers are whole, and not greater; 0: any */
+} mica__fact_row;
+
+/* Facts of a task, or of all. */
+typedef struct mica__fact_list {
+  const mica__fact_row *rows;
+  size_t count;
+  size_t input_rank; /* dimensions of the fact "input"; 0: any */
+} mica__fact_list;
+
+#define MICA__FACT_FIELD(owner, kind, name, ...) MICA__FACT_##kind##_FIELD(name)
+#define MICA__FACTS_STRUCT(label, list)                                                                                \
+  typedef struct mica__##label##_facts {                                                                               \
+    list(MICA__FACT_FIELD, )                                                                                           \
+  } mica__##label##_facts
+#define MICA__FACT_ROW(owner, tag, field, ...)                                                                         \
+  {.name = #field, .kind = MICA__FACT_##tag, .offset = offsetof(mica__##owner##_facts, field), __VA_ARGS__},
+#define MICA__FACTS_TABLE(label, list, rank)                                                                           \
+  const mica__fact_list mica__##label##_fact_list = {                                                                  \
+      .rows = (const mica__fact_row[]){list(MICA__FACT_ROW, label)},                                                   \
+      .count = sizeof((const mica__fact_row[]){list(MICA__FACT_ROW, label)}) / sizeof(mica__fact_row),                 \
+      .input_rank = (rank)}
+
+/* Fills the struct of the list from the run's facts. It is valid until one of them changes. */
+void mica__facts_read(const mica_run *run, const mica__fact_list *list, void *facts);
+/* Checks a fact: kind, count and range, and that it is there if it is needed and `all`. MICA_E_FORMAT names it. */
+mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, bool all);
+/* Checks the whole numbers of the list alone. */
+mica_status mica__facts_check_whole(const mica_run *run, const mica__fact_list *list);
+
+#endif
