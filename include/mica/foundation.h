@@ -204,6 +204,7 @@ MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation
 typedef struct mica_foundation_build {
   mica_value ids;             /* (B, T) i32 or i64 */
   mica_value lengths;         /* (B) i32: number of valid leading positions per sequence; null: all */
+  mica_value starts;          /* (B, T) i32: first position that each token sees, to pack texts; null: 0; no cache */
   const mica_kv_cache *cache; /* NULL: each sequence starts with ids, and nothing is kept */
   int64_t layers;             /* number of blocks to build, from the first; 0: all */
   bool logits_of_last;        /* (B, V) of the last valid position only, else (B, T, V) */

@@ -36,6 +36,8 @@
  *   compress                      (E) quantisation and pruning
  *   blocks weights gguf           (E) block types; weights of published models by name
  *   foundation                    (R, E) published language models
+ *   adapter                       (E) low-rank adapters of networks
+ *   finetune                      (R, E) files of adapters; training of adapters on conversations
  *   safetensors history io        files of weights, histories and arrays
  *   profile doctor tune cache     kernel times, correctness of a device, fastest kernels, disk cache
  *
@@ -71,10 +73,12 @@
 #ifndef MICA_H
 #define MICA_H
 
+#include <mica/adapter.h>
 #include <mica/chat.h>
 #include <mica/compare.h>
 #include <mica/data.h>
 #include <mica/engine.h>
+#include <mica/finetune.h>
 #include <mica/foundation.h>
 #include <mica/run.h>
 #include <mica/run_convert.h>

@@ -217,7 +217,7 @@ MICA_API MICA_CHECKED mica_status mica_nn_set_decay(mica_nn *nn, const char *pat
 
 /* Uploads initial values into a session made from the network's graph. Uses the engine's queue and blocks until they
  * are there, whatever queue the session runs on. Values only depend on the seed and the parameter's name (without
- * name_prefix). */
+ * name_prefix). Weights in read-only memory, such as a mapped file (mica_nn_bind), are left alone. */
 MICA_API MICA_CHECKED mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session);
 /* Makes `session`, made from this network's graph, use the tensors of `owner` for all parameters of the network. owner
  * must outlive session. MICA_E_NOT_FOUND: owner lacks a parameter; the message names it. */

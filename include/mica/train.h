@@ -189,6 +189,13 @@ typedef struct mica_trainer_config {
   /* Called by the layers of every network that the trainer builds (mica/nn.h); may be NULL. */
   mica_nn_hook *hook;
   void *hook_user;
+  /* Form of weights (mica_nn_config.hold). Checkpoints lack weights that it freezes. `bind` returns their memory for
+   * the training session when the network is built (mica_foundation_bind); other sessions share it. The tensors must
+   * outlive the trainer. MICA_E_UNSUPPORTED: combined with stages or tensor. NULL: all weights are f32. */
+  mica_nn_hold_fn *hold;
+  void *hold_user;
+  mica_status (*bind)(void *user, const mica_nn *nn, const mica_binding **parameters, size_t *count);
+  void *bind_user;
   /* Stop flag for signal handlers: training stops after the current step once it points to a value other than 0. NULL:
    * none. */
   const volatile int *stop;

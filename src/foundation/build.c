@@ -73,6 +73,7 @@ static mica_value block(const builder *b, mica_value x, int64_t layer) {
                .scale = i->score_scale,
                .soft_cap = i->score_cap,
                .key_lengths = b->how->cache ? null_value : b->how->lengths,
+               .starts = b->how->starts,
                .without_bias = (i->attention_bias ? 0 : in_proj) | (i->out_bias ? 0 : MICA_ATTENTION_OUT),
                .apart = !family->fused && family->names != MICA__NAMING_GPT2,
                .qk_norm = i->qk_norm,

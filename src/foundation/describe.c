@@ -103,7 +103,7 @@ static mica_status open_model(mica_foundation *model, const char *path, const mi
     return mica__fail(MICA_E_FORMAT, "%s has weights alone; name the folder that has their config.json", path);
   }
   count_weights(model);
-  MICA_TRY(mica__names_rows(model, &model->rows));
+  MICA_TRY(mica__names_rows(model, gguf != NULL, &model->rows));
   return choose_context(model, path, config);
 }
 

@@ -2,11 +2,15 @@
 #include "foundation/model.h"
 #include "nn/name_map.h"
 
-/* States, such as caches of keys, are in no file. */
-static size_t count_states(const mica_nn *nn) {
+#include <mica/adapter.h>
+
+/* States, such as caches of keys, and adapters are in no file of a model. */
+static size_t count_own(const mica_nn *nn) {
   size_t count = 0;
-  for (size_t p = 0; p < mica_nn_parameter_count(nn); p++)
-    count += mica_nn_parameter_at(nn, p)->role == MICA_NN_ROLE_STATE;
+  for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, p);
+    count += info->role == MICA_NN_ROLE_STATE || mica_adapter_is_parameter(info->own_name);
+  }
   return count;
 }
 
@@ -52,7 +56,7 @@ mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn
   const mica_name_map map = map_of(model);
   MICA_TRY(mica_foundation_check(model));
   MICA_TRY(mica_nn_load_from(nn, session, model->weights, &map, &missing));
-  if (missing <= count_states(nn)) return MICA_OK;
+  if (missing <= count_own(nn)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "%s lacks %zu weights of the network: it was not built from this model",
-                    model->path, missing - count_states(nn));
+                    model->path, missing - count_own(nn));
 }

@@ -25,8 +25,8 @@ struct mica_foundation {
   mica__name_rows rows; /* of its layout */
 };
 
-/* The map of a model's names; nothing stays allocated if it fails. */
-mica_status mica__names_rows(const mica_foundation *model, mica__name_rows *rows);
+/* The map of a model's names to names of GGUF, or of a folder; nothing stays allocated if it fails. */
+mica_status mica__names_rows(const mica_foundation *model, bool gguf, mica__name_rows *rows);
 void mica__name_rows_free(mica__name_rows *rows);
 
 /* What scales rotary positions to model->context: *factors (rotated / 2 numbers, the caller's to free; NULL: ones)

@@ -139,14 +139,14 @@ mica_status mica__names_check(const char *path, const mica__family *family, cons
 
 typedef struct mapping {
   const mica_foundation *model;
+  bool gguf; /* names are GGUF's */
   mica__name_rows *rows;
 } mapping;
 
 /* "X|model.X|...": a folder's name with each prefix and without. */
 static mica_status add_sources(const mapping *m, const row *r, mica__text *text) {
-  const bool gguf = mica_weights_gguf(m->model->weights) != NULL;
-  mica__text_addf(text, "%s", gguf ? r->gguf : r->folder);
-  for (const char *prefix = m->model->family->prefix; !gguf && *prefix;) {
+  mica__text_addf(text, "%s", m->gguf ? r->gguf : r->folder);
+  for (const char *prefix = m->model->family->prefix; !m->gguf && *prefix;) {
     const size_t n = strcspn(prefix, "|");
     mica__text_addf(text, "|%.*s%s", (int)n, prefix, r->folder);
     prefix += n + (prefix[n] == '|');
@@ -167,13 +167,13 @@ static mica_status map_row(const row *r, void *user) {
   rows->rows[rows->count++] =
       (mica_name_row){.own = r->own,
                       .source = text.data,
-                      .transposed = r->how == TRANSPOSED && !mica_weights_gguf(m->model->weights),
+                      .transposed = r->how == TRANSPOSED && !m->gguf,
                       .add = m->model->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0};
   return MICA_OK;
 }
 
-mica_status mica__names_rows(const mica_foundation *model, mica__name_rows *rows) {
-  mapping m = {model, rows};
+mica_status mica__names_rows(const mica_foundation *model, bool gguf, mica__name_rows *rows) {
+  mapping m = {model, gguf, rows};
   *rows = (mica__name_rows){0};
   const mica_status status = visit_rows(model->family, &model->info, map_row, &m);
   if (status != MICA_OK) mica__name_rows_free(rows);

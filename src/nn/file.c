@@ -13,6 +13,8 @@ mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool netw
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
     mica__weight_part *one = NULL;
+    /* A checkpoint lacks weights that never change: they stay in the file that they came from. */
+    if (optimiser && info->held.frozen) continue;
     if (!tensor || !(info->role == MICA_NN_ROLE_OPTIMIZER ? optimiser : network)) continue;
     MICA_TRY(mica__weights_put(parts, info->own_name, mica_tensor_dtype(tensor), mica_tensor_shape(tensor), &one));
     one->head.division = *mica__nn_division(nn, i);
@@ -98,6 +100,7 @@ static mica_status find_entry(const mica_safetensors *file, const char *name, mi
 }
 
 static bool reads(mica__nn_extent which, const mica_nn_parameter_info *info) {
+  if (which == MICA__NN_WHOLE && info->held.frozen) return false;
   return which == MICA__NN_WHOLE || (info->role == MICA_NN_ROLE_OPTIMIZER) == (which == MICA__NN_OPTIMISER);
 }
 

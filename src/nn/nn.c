@@ -6,6 +6,7 @@
 #include "nn/held.h"
 #include "nn/init.h"
 #include "ops/common/build.h"
+#include "runtime/tensor.h"
 
 #include <fnmatch.h>
 #include <mica/dist.h>
@@ -473,7 +474,7 @@ mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session) {
   mica_queue *queue = NULL;
   for (size_t i = 0; i < nn->parameter_count; i++) {
     mica_tensor *tensor = mica_session_parameter(session, nn->parameters[i].info.name);
-    if (!tensor) continue;
+    if (!tensor || mica__tensor_is_read_only(tensor)) continue;
     MICA_TRY(initialise_one(nn, tensor, &nn->parameters[i]));
     queue = mica_engine_queue(mica_tensor_engine(tensor));
   }

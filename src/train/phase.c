@@ -195,6 +195,23 @@ static mica_status take_outputs(mica__phase *phase, const mica_objective *made, 
   return MICA_OK;
 }
 
+/* Appends the memory of held weights to bindings. */
+static mica_status add_held(const mica_trainer *t, const mica__phase *phase, mica_session_config *config,
+                            mica_binding **all) {
+  const mica_binding *held = NULL;
+  size_t count = 0;
+  *all = NULL;
+  if (!t->config.bind || phase != &t->training) return MICA_OK;
+  MICA_TRY(t->config.bind(t->config.bind_user, phase->nn, &held, &count));
+  *all = malloc((config->parameter_count + count + 1) * sizeof **all);
+  if (!*all) return mica__fail_nomem("a session");
+  for (size_t i = 0; i < config->parameter_count; i++) (*all)[i] = config->parameters[i];
+  for (size_t i = 0; i < count; i++) (*all)[config->parameter_count + i] = held[i];
+  config->parameters = *all;
+  config->parameter_count += count;
+  return MICA_OK;
+}
+
 static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_value *outputs, size_t count) {
   /* All phases share the weights; each phase that tests has its own sums. */
   const bool adds_up = phase->sum_count && phase != &t->training;
@@ -210,7 +227,11 @@ static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_
   if (adds_up) config.parameter_count = 1;
   for (size_t s = 0; s < phase->slot_count; s++)
     if (!phase->slots[s].weighted) own[config.parameter_count++] = (mica_binding){phase->slots[s].parameter, NULL};
-  MICA_TRY(mica_session_create(t->engine, phase->graph, outputs, count, &config, &phase->session));
+  mica_binding *all = NULL;
+  MICA_TRY(add_held(t, phase, &config, &all));
+  const mica_status status = mica_session_create(t->engine, phase->graph, outputs, count, &config, &phase->session);
+  free(all);
+  if (status != MICA_OK) return status;
   phase->metrics = adds_up ? mica_session_parameter(phase->session, "metrics") : NULL;
   for (size_t s = 0; s < phase->slot_count; s++)
     if (!phase->slots[s].weighted)
@@ -242,6 +263,8 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
                         .allow_tf32 = c->allow_tf32,
                         .seed = c->seed,
                         .like = c->like,
+                        .hold = c->hold,
+                        .hold_user = c->hold_user,
                         .hook = o ? o->hook : c->hook,
                         .hook_user = o ? o->user : c->hook_user,
                         .norm_ranks = kind == MICA__PHASE_TRAIN && c->sync_norm ? c->communicator : NULL,

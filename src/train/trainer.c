@@ -14,6 +14,8 @@ static mica_status check(const mica_trainer_config *c) {
   if (!c->columns || !c->column_count) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there are no columns");
   if (c->sync_norm && c->stages.count > 1)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: batch norms of all ranks in stages of a network");
+  if (c->hold && (c->stages.count > 1 || c->tensor > 1))
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: held weights with stages or parts of layers");
   if (c->tensor > 1 && (c->sync_norm || c->like || c->hook))
     return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: parts of layers with sync_norm, like or a hook");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)

@@ -1,0 +1,106 @@
+/* mica/adapter.h: low-rank adapters: train a small addition to a network whose own weights do not change.
+ *
+ *   mica_adapter *adapter;
+ *   mica_adapter_create(&(mica_adapter_config){.rank = 16}, &adapter);
+ *   mica_nn_config config = {.hook = mica_adapter_hook, .hook_user = adapter, .training = true};
+ *   mica_foundation_hold(model, &config); mica_nn_create(graph, &config, &nn);
+ *   mica_value loss = build(nn);
+ *   mica_adapter_freeze_base(adapter, nn);
+ *   mica_optimize(nn, loss, &optimizer, NULL);
+ *
+ * An adapted dense layer computes y + scale B (A drop(x)) instead of y, with A (rank, inputs) and B (outputs, rank) in
+ * f32 (LoRA; Hu et al. 2021). B starts as zeros, so that training starts from the network's own answers. The network
+ * may hold its weights in blocks or in 16 bits (mica_nn_config.hold): gradients pass through them to x, and no gradient
+ * of them is computed (QLoRA; Dettmers et al. 2023).
+ *
+ * The parameters of the layer "layers.0.self_attn.q_proj" are "layers.0.self_attn.q_proj.lora_A.weight" and
+ * "layers.0.self_attn.q_proj.lora_B.weight". mica/finetune.h reads and writes files of adapters.
+ *
+ * Threads: use an adapter from one thread at a time. */
+#ifndef MICA_ADAPTER_H
+#define MICA_ADAPTER_H
+
+#include <mica/nn.h>
+
+MICA_EXPERIMENTAL
+MICA_BEGIN_DECLS
+
+typedef struct mica_adapter mica_adapter;
+
+#define MICA_ADAPTER_MAX_RANK 1024
+
+typedef struct mica_adapter_config {
+  int32_t rank;   /* 0: 8 */
+  double alpha;   /* scale = alpha / rank; 0: 2 rank */
+  double dropout; /* of x, in training networks */
+  bool rslora;    /* scale = alpha / sqrt(rank) (Kalajdzievski 2023) */
+  /* Layers to adapt, separated by commas: full names, last parts of names, or patterns with * and ?: "q_proj,v_proj",
+   * "layers.0.*". NULL, "all" and "all-linear": all dense layers but one named "head", the output layer. */
+  const char *targets;
+} mica_adapter_config;
+
+/* Creates an adapter without layers; a network adds them as it is built. config may be NULL. MICA_E_INVALID: a rank
+ * outside 1 to 1,024, an alpha that is negative or not finite, a dropout outside [0, 1), an empty name among the
+ * targets. */
+MICA_API MICA_CHECKED mica_status mica_adapter_create(const mica_adapter_config *config, mica_adapter **adapter);
+/* Networks that were built with it need it no more. NULL is a no-op. */
+MICA_API void mica_adapter_destroy(mica_adapter *adapter);
+
+/* Configuration with defaults filled in. The adapter owns targets; NULL: all linear layers, or the layers that
+ * mica_adapter_add named. */
+MICA_API const mica_adapter_config *mica_adapter_describe(const mica_adapter *adapter);
+
+/* An adapted layer. */
+typedef struct mica_adapter_layer {
+  const char *name;        /* of the layer: "layers.0.self_attn.q_proj" */
+  int64_t inputs, outputs; /* of the layer */
+  int32_t rank;
+  double scale;
+  const float *a, *b; /* (rank, inputs) and (outputs, rank); NULL: not read from a session or a file */
+} mica_adapter_layer;
+
+/* Number of layers, and layer number `index`; NULL if index is too large. Valid until the adapter changes. */
+MICA_API size_t mica_adapter_count(const mica_adapter *adapter);
+MICA_API const mica_adapter_layer *mica_adapter_at(const mica_adapter *adapter, size_t index);
+/* Adds a layer, as files give them; everything is copied, a and b are needed. From the first call on, the adapter has
+ * these layers only, and targets do not matter. MICA_E_INVALID: a size is out of range, or the layer exists. */
+MICA_API MICA_CHECKED mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *layer);
+
+/* Hook of networks (mica_nn_config.hook); hook_user is the adapter. In the graph: MICA_E_UNSUPPORTED if a target is not
+ * a dense layer, such as an embedding; MICA_E_SHAPE if a layer has other sizes than the adapter, with both sides. */
+MICA_API mica_value mica_adapter_hook(void *adapter, mica_nn *nn, mica_nn_point point, const char *layer,
+                                      mica_value value);
+
+/* Freezes all weights of a network except the adapter's. Call it after the network is built and before
+ * mica_optimize. MICA_E_NOT_FOUND: a target, or a layer of mica_adapter_add, matched no layer; the message names it. */
+MICA_API MICA_CHECKED mica_status mica_adapter_freeze_base(const mica_adapter *adapter, mica_nn *nn);
+/* True for parameters that an adapter adds to a network, by their name. */
+MICA_API bool mica_adapter_is_parameter(const char *own_name);
+
+/* Uploads values of the adapter into a session made from nn's graph; layers without values keep theirs. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_adapter_write_to(const mica_adapter *adapter, const mica_nn *nn,
+                                                        mica_session *session);
+/* Downloads values from a session. Blocks. MICA_E_NOT_FOUND: the session lacks a layer of the adapter. */
+MICA_API MICA_CHECKED mica_status mica_adapter_read_from(mica_adapter *adapter, const mica_nn *nn,
+                                                         mica_session *session);
+
+/* --- several hooks --- */
+
+typedef struct mica_nn_hook_entry {
+  mica_nn_hook *hook;
+  void *user;
+} mica_nn_hook_entry;
+
+/* Hooks to call in order, each with the result of the one before. */
+typedef struct mica_nn_hooks {
+  const mica_nn_hook_entry *list;
+  size_t count;
+} mica_nn_hooks;
+
+/* A hook that calls the hooks of a mica_nn_hooks, given as hook_user. */
+MICA_API mica_value mica_nn_hook_list(void *hooks, mica_nn *nn, mica_nn_point point, const char *layer,
+                                      mica_value value);
+
+MICA_END_DECLS
+
+#endif

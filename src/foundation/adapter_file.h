@@ -1,0 +1,50 @@
+/* foundation/adapter_file.h: tensors of adapters by the names of a form of file. */
+#ifndef MICA_FOUNDATION_ADAPTER_FILE_H
+#define MICA_FOUNDATION_ADAPTER_FILE_H
+
+#include "base/text.h"
+#include "foundation/model.h"
+
+#include <mica/finetune.h>
+
+/* A form of file, and what it says for all tensors. */
+typedef struct mica__adapter_source {
+  const mica_foundation *model;
+  const char *path;
+  bool gguf;
+  mica__name_rows rows; /* names of the form */
+  double alpha;
+  bool rslora;
+  const struct cJSON *alphas; /* PEFT: alpha_pattern, or NULL */
+} mica__adapter_source;
+
+/* Fills model, path, gguf and rows; free the rows with mica__name_rows_free. */
+mica_status mica__adapter_source_begin(const mica_foundation *model, const char *path, bool gguf,
+                                       mica__adapter_source *source);
+
+/* The model's layer "layers.0.self_attn.q_proj" of a matrix that the form calls `name`
+ * ("model.layers.0.self_attn.q_proj.weight"), allocated, with its sizes. MICA_E_FORMAT: the model has no such
+ * matrix; MICA_E_UNSUPPORTED: embeddings, and an output layer tied to them. */
+mica_status mica__adapter_layer_of(const mica__adapter_source *source, const char *name, char **layer, int64_t *outputs,
+                                   int64_t *inputs);
+/* The inverse: the form's name of the layer's matrix, with the family's prefix. MICA_E_NOT_FOUND. */
+mica_status mica__adapter_name_of(const mica__adapter_source *source, const char *layer, mica__text *name);
+
+/* Adds the layer with its two tensors to the adapter, after checks. module: the matrix's name without ".weight". */
+mica_status mica__adapter_take(const mica__adapter_source *source, const char *module, const mica_weight_entry *a,
+                               const mica_weight_entry *b, mica_adapter *adapter);
+/* B of a layer in the form's order of rows, allocated. */
+mica_status mica__adapter_rows(const mica__adapter_source *source, const mica_adapter_layer *layer, float **b);
+
+/* Reads adapter_config.json, in memory. The source keeps the JSON until the caller deletes *root. */
+mica_status mica__adapter_config_read(mica__adapter_source *source, const char *text, size_t bytes,
+                                      struct cJSON **root);
+/* Adds all tensors of a PEFT or GGUF file to the adapter. */
+mica_status mica__adapter_read_peft(const mica__adapter_source *source, const mica_weights *weights,
+                                    mica_adapter *adapter);
+mica_status mica__adapter_read_gguf(mica__adapter_source *source, const struct mica_gguf *file, mica_adapter *adapter);
+
+mica_status mica__adapter_write_peft(const mica__adapter_source *source, const mica_adapter *adapter);
+mica_status mica__adapter_write_gguf(const mica__adapter_source *source, const mica_adapter *adapter);
+
+#endif
