@@ -6,6 +6,7 @@
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
 #include "run/columns/missing.h"
+#include "run/columns/scale.h"
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/parts.h"
@@ -303,8 +304,10 @@ static mica_status make_loader(mica_run *run, mica_part part) {
 static mica_status make_training_loader(mica_run *run) {
   mica__run_part *p = &run->parts->at[MICA_PART_TRAIN];
   mica_loader_config config;
+  bool given = false;
+  MICA_TRY(mica__run_note_given_scale(run, &given));
   MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
-  config.mean = config.deviation = NULL;
+  if (!given) config.mean = config.deviation = NULL;
   config.shuffle = config.drop_last = true;
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
   if (run->task->trains) MICA_TRY(run->task->trains(run, p->data, &p->shown));

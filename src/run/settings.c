@@ -2,6 +2,7 @@
 #include "run/state/settings.h"
 #include "base/number.h"
 #include "run/columns/kinds.h"
+#include "run/columns/scale.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -160,6 +161,11 @@ static const mica_setting_row common[] = {
     ROW("ignore", TEXT, "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true),
     ROW("missing", CHOICE, "mean", "HOW", "value for missing numbers of a table, from the training part; refuse: stop",
         .names = missing_at, .fixed = true),
+    ROW("mean", TEXT, "", "LIST",
+        "numbers to subtract from inputs, one per channel or column, or one for all; pictures are 0 to 1 (default: "
+        "those of the data)",
+        .fixed = true),
+    ROW("deviation", TEXT, "", "LIST", "numbers to divide inputs by, likewise", .fixed = true),
     ROW("validation", REAL, "0.1", "SHARE", "fraction held out for validation if the data have no validation part",
         .low = 0, .high = 0.9, .fixed = true),
     ROW("patience", INT, "0", "N", "stop after N epochs without improvement; 0: never", .low = 0, .high = 1e6),
@@ -253,6 +259,7 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
     return mica__fail(MICA_E_INVALID, "%s: cannot read %s: %s", row->name, value, strerror(errno));
   case MICA_SETTING_KIND_TEXT: break;
   }
+  if (!strcmp(row->name, "mean") || !strcmp(row->name, "deviation")) return mica__scale_check(row->name, value);
   if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
   if (row->names == mica__kind_at) return mica__kinds_check(value);
   if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);

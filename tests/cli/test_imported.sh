@@ -180,4 +180,66 @@ ends 1 '' '*foreign-two.onnx ends in a softmax, by which one class is there; sev
 run train --data "$work/arrays" --epochs 1 --teacher "$work/foreign-labels.onnx" --quiet --out "$work/taught"
 ends 0 '' ''
 
+# --- scales that the user says ---
+
+# fact NAME: numbers of the run "own" as a list.
+fact() { sed -n "s/^    \"$1\": \[\(.*\)\].*/\1/p" "$work/own/config.json" | tr -d ' '; }
+run train --data "$work/two.csv" --epochs 2 --quiet --out "$work/own"
+run train --data "$work/two.csv" --epochs 2 --quiet --mean "$(fact mean)" --deviation "$(fact deviation)" \
+  --out "$work/said"
+ends 0 '' ''
+cmp "$work/own/model.safetensors" "$work/said/model.safetensors" || fault 'the scale of the data is not what was said'
+run train --data "$work/two.csv" --epochs 1 --quiet --mean 0.5 --deviation 2,1,4 --out "$work/given"
+ends 0 '' ''
+for fact in '"mean": [0.5, 0.5, 0.5]' '"deviation": [2, 1, 4]'; do
+  grep -qF "$fact" "$work/given/config.json" || fault "config.json has no $fact"
+done
+run predict --model "$work/given" --data "$work/two.csv" --count 1
+ends 0 'row 2 *' ''
+run train --data "$work/two.csv" --mean 1 --out "$work/none"
+ends 2 '' '*mean and deviation are given together*'
+run train --data "$work/two.csv" --mean 1,2 --deviation 1 --out "$work/none"
+ends 2 '' '*mean has 2 numbers; *two.csv has 3 channels or columns of inputs*'
+for list in x 1,,2 1, ' 1' inf nan; do
+  run train --data "$work/two.csv" --mean "$list" --deviation 1 --out "$work/none"
+  ends 2 '' "*mean is a list of numbers, as in 0.485,0.456,0.406, not \"$list\"*"
+done
+for list in 0 -1 1,0 1e-60; do
+  run train --data "$work/two.csv" --mean 0 --deviation "$list" --out "$work/none"
+  ends 2 '' "*deviation is a list of numbers above 0*"
+done
+run train --data "$work/two.csv" --epochs 1 --init "$work/foreign-two.onnx" --out "$work/remarked"
+ends 0 '*' '*is given inputs less the mean of the data, by their deviation; *--mean and --deviation*'
+
+# --- tokens ---
+
+# A table of four rows of two numbers; three ids of int64 each choose one, and the mean of these is the answer.
+mkdir "$work/ids"
+echo 'CAk6rgEKEwoBZQoDaWRzEgF2IgZHYXRoZXIKJgoBdgoBYRIBeiIKUmVkdWNlTWVhbioPCghrZWVwZGltcxgAoAECEgFnKisIBAgCEAFCAWVKIA
+AAAAAAAAAAAAAAPwAAAL8AAAC/AACAPgAAgD4AAAA/KhEIARAHQgFhSggBAAAAAAAAAFoWCgNpZHMSDwoNCAcSCQoDEgFuCgIIA2IUCgF6Eg8K
+DQgBEgkKAxIBbgoCCAJCBAoAEBI=' | base64 -d >"$work/ids.onnx"
+for part in train test; do
+  # shellcheck disable=SC2059 # the words are escapes
+  { array '<i4' '200, 3' && printf "$(values 200 '\\003\\000\\000\\000' '\\001\\000\\000\\000' 3)"; } \
+    >"$work/ids/x_$part.npy"
+  # shellcheck disable=SC2059 # likewise
+  { array '|u1' '200,' && printf "$(awk 'BEGIN { srand(7); for (i = 0; i < 200; i++) { n = 0
+    for (k = 0; k < 3; k++) n += rand() < 0.5; printf "%s", (n > 1) ? "\\001" : "\\000" } }')"; } \
+    >"$work/ids/y_$part.npy"
+done
+run train --data "$work/ids" --init "$work/ids.onnx" --out "$work/none"
+ends 2 '' '*ids.onnx takes whole numbers: --mean 0 --deviation 1 gives it inputs as they are*'
+run train --data "$work/ids" --init "$work/ids.onnx" --mean 0 --deviation 1 --epochs 20 --lr 0.05 --batch 20 \
+  --quiet --json --out "$work/tokens"
+ends 0 '*' ''
+[ "$(json metrics.accuracy)" = 1 ] || fault "tokens are not learnt: accuracy $(json metrics.accuracy)"
+run predict --model "$work/tokens" "$work/ids/x_test.npy"
+ends 0 'sample 0 *' ''
+# Inputs of u8 are divided by 255, and so are no ids.
+# shellcheck disable=SC2059 # the words are escapes
+{ array '|u1' '200, 3' && printf "$(values 200 '\\003' '\\001' 3)"; } >"$work/ids/x_train.npy"
+rm "$work/ids/x_test.npy" "$work/ids/y_test.npy"
+run train --data "$work/ids" --init "$work/ids.onnx" --mean 0 --deviation 1 --out "$work/none"
+ends 1 '' '*ids.onnx takes whole numbers, but inputs of u8 are divided by 255*'
+
 exit $failed

@@ -1,11 +1,13 @@
 /* Networks that come as models in ONNX: built into the steps of a run, with a new last layer where one is wanted. */
 #include "run/verbs/imported.h"
 #include "base/file.h"
+#include "data/dataset.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
 #include "onnx/training.h"
 #include "run/columns/categories.h"
 #include "run/columns/kinds.h"
+#include "run/columns/scale.h"
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -90,7 +92,24 @@ static mica_status check_stop(const mica_run *run) {
   return fail_listing(run->networks->network, stop, MICA_E_NOT_FOUND, sentence);
 }
 
-/* One input of f32, f16 or bf16 that takes the run's samples. */
+/* Ids stay whole numbers: nothing scales them. */
+static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  const mica__column *column = data ? mica__store_input(data->store) : NULL;
+  if (port->dtype != MICA_I64 && port->dtype != MICA_I32)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s takes %s; models of f32, f16, bf16, int32 and int64 are trained",
+                      path_of(run), port->type);
+  if (column && column->about.dtype == MICA_U8)
+    return mica__fail(MICA_E_FORMAT,
+                      "%s takes whole numbers, but inputs of u8 are divided by 255; give it int32 or "
+                      "int64 arrays",
+                      path_of(run));
+  if (mica__run_is_unscaled(run)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s takes whole numbers: --mean 0 --deviation 1 gives it inputs as they are",
+                    path_of(run));
+}
+
+/* One input of numbers that takes the run's samples. */
 static mica_status check_input(const mica_run *run) {
   const mica_onnx_port port = mica_onnx_input(run->networks->network, 0);
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -98,10 +117,11 @@ static mica_status check_input(const mica_run *run) {
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
   if (mica_onnx_input_count(run->networks->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s has not one input, a tensor: it cannot be trained", path_of(run));
-  if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s takes %s; models of f32, f16 and bf16 are trained", path_of(run),
-                      port.type);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s has %zu inputs, or one that is no tensor of a known type; a model is trained that has one "
+                      "input for samples: a mask or types beside tokens are not made from data",
+                      path_of(run), mica_onnx_input_count(run->networks->network));
+  if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16) MICA_TRY(check_ids(run, &port));
   if (mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED, "columns of classes are no input of a model in ONNX");
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
@@ -176,6 +196,11 @@ mica_status mica__imported_open(mica_run *run) {
                               "init: %s was trained on the column '%s', which %s has not: columns are taken as they "
                               "come, by their own means",
                               path_of(run), lacking, run->data));
+  if (!*mica_run_setting(run, "mean") && !mica__run_find_fact(run->networks->origin, "mean"))
+    MICA_TRY(mica__run_remark(run,
+                              "init: %s is given inputs less the mean of the data, by their deviation; if it expects "
+                              "others, --mean and --deviation say which (0 and 1: as they are)",
+                              path_of(run)));
   MICA_TRY(mica__run_note_numbers(run, IN_UNITS, &one, 1));
   return mica__run_set(run, "model", MODEL);
 }
@@ -258,6 +283,8 @@ mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, 
   const mica__ending ending = mica__imported_ending(run->networks->network, run->networks->origin, says_numbers(run));
   if (!*stop) config.stop_at = converts ? ending.stop_at : mica__onnx_before_softmax(run->networks->network);
   if (converts) x = mica__units_of_input(run, run->networks->origin, mica__run_fact_text(run, "input_column"), x);
+  const mica_onnx_port port = mica_onnx_input(run->networks->network, 0);
+  if (x.graph && (port.dtype == MICA_I64 || port.dtype == MICA_I32)) x = mica_cast(x, port.dtype);
   mica_value *values = calloc(count + 1, sizeof *values), y = {0};
   if (!x.graph || !values) {
     free(values);
