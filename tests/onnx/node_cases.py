@@ -1,5 +1,6 @@
 """The node tests of the onnx package that is installed, as folders with what each must give:
-node_cases.py write FOLDER writes them; node_cases.py judge KNOWN < WHAT `mica run --check` SAYS counts them.
+node_cases.py write FOLDER writes them, PART to a folder; node_cases.py judge KNOWN < WHAT `mica run --check` SAYS OF
+ALL FOLDERS counts them.
 
 A case is right, refused (with a sentence, before anything is computed) or wrong. BY_DESIGN lists refusals by
 design; KNOWN lists cases that may be wrong, with a reason each: it must list no others."""
@@ -7,6 +8,8 @@ import os
 import re
 import sys
 import warnings
+
+PART = 100  # cases
 
 BY_DESIGN = (
     ("an operator that Mica lacks", r"needs operators that are not supported"),
@@ -32,15 +35,16 @@ def write(folder):
         with open(path, "wb") as file:
             file.write(proto.SerializeToString())
 
-    for case in collect_testcases(None):
+    for number, case in enumerate(collect_testcases(None)):
         graph = case.model.graph
+        part = os.path.join(folder, f"part-{number // PART:02d}", "node", case.name)
         for i, (ins, outs) in enumerate(case.data_sets):
-            own = os.path.join(folder, "node", case.name, f"test_data_set_{i}")
+            own = os.path.join(part, f"test_data_set_{i}")
             os.makedirs(own)
             for name, values, ports in (("input", ins, graph.input), ("output", outs, graph.output)):
                 for k, value in enumerate(values):
                     save(os.path.join(own, f"{name}_{k}.pb"), value, ports[k].type)
-        onnx.save(case.model, os.path.join(folder, "node", case.name, "model.onnx"))
+        onnx.save(case.model, os.path.join(part, "model.onnx"))
     print("onnx", onnx.__version__)
 
 
@@ -51,13 +55,13 @@ def judge(known_path):
             if line.strip() and not line.startswith("#"):
                 name, reason = line.split(None, 1)
                 known[name] = reason.strip()
-    total = None
+    total = [0, 0]
     wrong, refused, designed = [], [], {reason: [] for reason, _ in BY_DESIGN}
     for line in sys.stdin:
         match = re.match(r"wrong  .*? (test_\w+): (.*)$", line)
         if not match:
             count = re.match(r" *(\d+) of +(\d+)  in all", line)
-            total = (int(count[1]), int(count[2])) if count else total
+            total = [total[0] + int(count[1]), total[1] + int(count[2])] if count else total
             continue
         name, said = match.groups()
         if re.search(r"and should (be|have)", said):
@@ -65,7 +69,7 @@ def judge(known_path):
             continue
         reason = next((reason for reason, pattern in BY_DESIGN if re.search(pattern, said)), None)
         (designed[reason] if reason else refused).append((name, said))
-    if total is None:
+    if not total[1]:
         sys.exit("mica run --check counted nothing")
     for reason, cases in designed.items():
         print(f"{len(cases):5d} refused by design: {reason}")
