@@ -61,7 +61,7 @@ struct mica_decoder {
 void mica__decoding_free(mica__decoding *work);
 
 /* Logits of one run, on the host until the next: of a part of a slot's prompt (one row), of a token of each slot (one
- * row per slot). tokens[s] is fed at position offsets[s]; an offset of `context` leaves the slot as it is. */
+ * row per slot). tokens[s] is fed at position offsets[s], which it overwrites; at `context` nothing is written. */
 mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t *ids, int64_t count, int64_t offset);
 mica_status mica__decoder_read_tokens(mica_decoder *d, const int32_t *tokens, const int32_t *offsets);
 

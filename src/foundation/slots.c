@@ -166,7 +166,9 @@ static mica_status read_tokens(mica_decoder *d) {
     const mica__text_slot *slot = &d->slots[s];
     reads[s] = goes_on(slot);
     any |= reads[s];
-    offsets[s] = (int32_t)(reads[s] ? slot->held : d->context);
+    /* A slot without a token takes part too, after what it holds: nothing reads that position before it is written
+     * again, and a query there sees fewer keys than one at the end of the context. */
+    offsets[s] = (int32_t)slot->held;
     if (reads[s]) tokens[s] = slot->work->ids[slot->held];
   }
   if (!any) return MICA_OK;
