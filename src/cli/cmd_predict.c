@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Standard input is read up to so many bytes. */
 #define MOST_INPUT ((size_t)1 << 28)
@@ -117,6 +118,19 @@ static int refuse_picture(const cli_command *self, const char *path, const mica_
   return cli_refuse_file(self, path, "--out names another folder");
 }
 
+/* The run's own folder of pictures, and files in it, are replaced, but nothing is written through a link. */
+static int refuse_link(const cli_command *self, const char *path, mode_t type) {
+  struct stat about;
+  if (lstat(path, &about) != 0 || (about.st_mode & S_IFMT) == type) return CLI_OK;
+  return cli_fail(self, "%s is a link, or no %s; it is not written to: --out names another folder", path,
+                  type == S_IFDIR ? "folder" : "file");
+}
+
+static int refuse_linked_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
+  (void)item, (void)quiet;
+  return refuse_link(self, path, S_IFREG);
+}
+
 /* Writes a picture, and says so unless it is quiet. */
 static int write_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
   uint8_t *png = NULL;
@@ -153,7 +167,9 @@ static int show_pictures(const cli_command *self, const struct values *v, const 
                          const mica_report *prediction) {
   names n = {0};
   int status = folder ? make_names(self, prediction, v->data != NULL, &n) : CLI_OK;
-  if (status == CLI_OK && folder && refuses) status = each_picture(self, folder, &n, prediction, true, refuse_picture);
+  if (status == CLI_OK && folder && !refuses) status = refuse_link(self, folder, S_IFDIR);
+  if (status == CLI_OK && folder)
+    status = each_picture(self, folder, &n, prediction, true, refuses ? refuse_picture : refuse_linked_picture);
   if (status == CLI_OK && !v->json) cli_print_prediction(prediction, v->pictures);
   if (status == CLI_OK && folder) status = each_picture(self, folder, &n, prediction, v->json, write_picture);
   free_names(&n);

@@ -182,14 +182,12 @@ static mica_status leave(mica_run *run) {
   mica__text_add(&was, run->folder);
   mica_status status = mica__text_status(&was);
   if (status == MICA_OK) status = move_beside(run);
-  if (status == MICA_OK) status = write_beginning(run);
-  if (status == MICA_OK) {
-    free(run->kept->left);
+  /* The run has left, whether or not its new folder can be written yet: what tries again must not forget that. */
+  if (status == MICA_OK && !run->kept->left)
     run->kept->left = was.data;
-    return MICA_OK;
-  }
-  mica__text_free(&was);
-  return status;
+  else
+    mica__text_free(&was);
+  return status == MICA_OK ? write_beginning(run) : status;
 }
 
 mica_status mica__run_say_left(const mica_run *run) {

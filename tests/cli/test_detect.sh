@@ -39,6 +39,23 @@ for side in 0:8 1:16 2:32 3:40; do
   awk -v is="$is" -v want="${side#*:}" 'BEGIN { exit !(is - want < 4 && want - is < 4) }' || fault "side $side is $is"
 done
 [ -s "$work/low0-overlay.png" ] || fault 'no picture with boxes'
+# Links in the run's own folder of pictures are not written through.
+mkdir "$work/elsewhere"
+echo kept >"$work/elsewhere/file"
+ln -s "$work/elsewhere" "$work/run/predictions"
+run predict --model "$work/run" "$work/voc/JPEGImages/low0.png"
+ends 1 '' '*run/predictions is a link, or no folder; it is not written to: --out names another folder'
+rm "$work/run/predictions"
+mkdir "$work/run/predictions"
+ln -s "$work/elsewhere/file" "$work/run/predictions/low0-overlay.png"
+run predict --model "$work/run" "$work/voc/JPEGImages/low0.png"
+ends 1 '' '*predictions/low0-overlay.png is a link, or no file; it is not written to*'
+[ "$(cat "$work/elsewhere"/*)" = kept ] || fault 'a link was written through'
+rm "$work/run/predictions/low0-overlay.png"
+for time in 1 2; do
+  run predict --model "$work/run" "$work/voc/JPEGImages/low0.png"
+  ends 0 "*written *predictions/low0-overlay.png*" ''
+done
 run predict --model "$work/run" --data "$work/voc" --count 2
 ends 0 '*JPEGImages/*.png*high*% *JPEGImages/*' ''
 # Boxes are in the pixels of the file, whichever way it is named and scaled.

@@ -18,7 +18,8 @@ static mica_missing missing_of(const mica_run *run) {
   const char *setting = mica__run_is_set(run, "missing") ? mica_run_setting(run, "missing") : "refuse";
   mica_missing how = MICA_MISSING_REFUSE;
   while (how < MICA_MISSING_NAN && strcmp(mica_missing_name(how), setting) != 0) how++;
-  return how;
+  /* A value that no version has written: nothing is known of what stands for missing numbers. */
+  return how < MICA_MISSING_NAN ? how : MICA_MISSING_REFUSE;
 }
 
 mica_missing mica__run_missing(const mica_run *run) {
