@@ -5,6 +5,7 @@
 #include "run/columns/scale.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/suggest.h"
 #include "run/tokens.h"
@@ -130,76 +131,78 @@ static const char *precision_at(size_t i) {
   return names[i];
 }
 
-/* name, kind, default, how help calls a value, help and further fields */
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
-
-static const mica_setting_row common[] = {
-    ROW("model", TEXT, "", "NAME", "network (default: cnn for pictures, mlp for tables)", .names = mica_model_name,
-        .fixed = true),
-    ROW("epochs", INT, "10", "N", "passes over the training data", .low = 1, .high = 1e6),
-    ROW("batch", INT, "64", "N", "samples per step over all ranks; an incomplete last batch is dropped", .low = 1,
-        .high = 1 << 20, .fixed = true),
-    ROW("optimizer", CHOICE, "", "NAME", "optimizer (default: the model's)", .names = optimizer_at, .fixed = true),
-    ROW("lr", REAL, "", "RATE", "peak learning rate (default: the optimizer's)", .low = 1e-12, .high = 1e6),
-    ROW("find-lr", FLAG, "false", "", "find the learning rate by a short sweep before training", .fixed = true),
-    ROW("schedule", CHOICE, "", "NAME", "learning-rate schedule (default one_cycle)", .names = schedule_at),
-    ROW("warm-up", INT, "0", "STEPS", "steps of linear warm-up; implies --schedule cosine unless given", .low = 0,
-        .high = 1e9),
-    ROW("weight-decay", REAL, "", "W", "weight decay (default: the model's)", .low = 0, .high = 1e6),
-    ROW("clip-norm", REAL, "0", "NORM", "clip the gradient to this norm; 0: no clipping", .low = 0, .high = 1e9),
-    ROW("accumulate", INT, "1", "N", "update after N batches, from their mean gradient", .low = 1, .high = 65536,
-        .fixed = true),
-    ROW("ema", REAL, "0", "SHARE",
-        "validate and keep moving averages of the weights with this decay, as in 0.999; 0: off", .low = 0,
-        .high = 0.999999, .fixed = true),
-    ROW("augment", TEXT, "none", "LIST", "random changes of training samples, as in crop,rotate=15",
-        .names = mica_augment_name, .fixed = true),
-    ROW("label", TEXT, "", "COLUMN", "column of the answer, by name or number from 0 (default: found)", .fixed = true),
-    ROW("kinds", TEXT, "", "LIST", "kinds of columns of a table, as in zip=class,width=number", .names = mica__kind_at,
-        .fixed = true),
-    ROW("ignore", TEXT, "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true),
-    ROW("missing", CHOICE, "mean", "HOW", "value for missing numbers of a table, from the training part; refuse: stop",
-        .names = missing_at, .fixed = true),
-    ROW("mean", TEXT, "", "LIST",
-        "numbers to subtract from inputs, one per channel or column, or one for all; pictures are 0 to 1 (default: "
-        "those of the data)",
-        .fixed = true),
-    ROW("deviation", TEXT, "", "LIST", "numbers to divide inputs by, likewise", .fixed = true),
-    ROW("validation", REAL, "0.1", "SHARE", "fraction held out for validation if the data have no validation part",
-        .low = 0, .high = 0.9, .fixed = true),
-    ROW("patience", INT, "0", "N", "stop after N epochs without improvement; 0: never", .low = 0, .high = 1e6),
-    ROW("checkpoint-steps", INT, "0", "N", "write a checkpoint every N steps too; 0: after each epoch only", .low = 0,
-        .high = INT32_MAX),
-    ROW("init", PATH, "", "FILE",
-        "initial weights: a safetensors file (matched by name and shape) or an ONNX model (outputs: logits, or values "
-        "in the target's units)",
-        .fixed = true),
-    ROW("stop-at", TEXT, "", "VALUE", "with --init MODEL.onnx: value after which to put a new last layer",
-        .fixed = true),
-    ROW("freeze", TEXT, "", "PATTERN", "do not train weights of these names, as in features.*", .fixed = true),
-    ROW("teacher", PATH, "", "RUN", "distil: also learn the answers of this run or ONNX model", .fixed = true),
-    ROW("temperature", REAL, "4", "T", "temperature of the teacher's logits", .low = 0.01, .high = 1000, .fixed = true,
-        .of = "teacher=*"),
-    ROW("alpha", REAL, "0.5", "SHARE", "share of the distillation loss", .low = 0, .high = 1, .fixed = true,
-        .of = "teacher=*"),
-    ROW("seed", INT, "0", "N", "seed of weights, sample order and augmentation", .low = 0, .high = 0x1p53,
-        .fixed = true),
-    ROW("precision", CHOICE, "f32", "TYPE", "type to compute in; f16 and bf16: mixed precision with f32 weights",
-        .names = precision_at, .fixed = true),
-    ROW("compress", CHOICE, "none", "HOW", "send gradients between ranks in 16 or 8 bits", .names = compression_at),
-    ROW("sync-norm", FLAG, "false", "", "compute batch norms over the samples of all ranks"),
-    ROW("quantize", CHOICE, "", "BITS", "train with weights rounded to BITS and layer inputs to 8 bits",
-        .names = quantize_at, .fixed = true),
-    ROW("threads", INT, "0", "N", "decoder threads; 0: cores - 1", .low = 0, .high = 1024),
-    {0},
-};
+#define COMMON_SETTINGS(X, S)                                                                                          \
+  X(S, TEXT, model, "model", "", "NAME", "network (default: cnn for pictures, mlp for tables)",                        \
+    .names = mica_model_name, .fixed = true)                                                                           \
+  X(S, INT, epochs, "epochs", "10", "N", "passes over the training data", .low = 1, .high = 1e6)                       \
+  X(S, INT, batch, "batch", "64", "N", "samples per step over all ranks; an incomplete last batch is dropped",         \
+    .low = 1, .high = 1 << 20, .fixed = true)                                                                          \
+  X(S, CHOICE, optimizer, "optimizer", "", "NAME", "optimizer (default: the model's)", .names = optimizer_at,          \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, lr, "lr", "", "RATE", "peak learning rate (default: the optimizer's)", .low = 1e-12, .high = 1e6)         \
+  X(S, FLAG, find_lr, "find-lr", "false", "", "find the learning rate by a short sweep before training",               \
+    .fixed = true)                                                                                                     \
+  X(S, CHOICE, schedule, "schedule", "", "NAME", "learning-rate schedule (default one_cycle)", .names = schedule_at)   \
+  X(S, INT, warm_up, "warm-up", "0", "STEPS", "steps of linear warm-up; implies --schedule cosine unless given",       \
+    .low = 0, .high = 1e9)                                                                                             \
+  X(S, REAL, weight_decay, "weight-decay", "", "W", "weight decay (default: the model's)", .low = 0, .high = 1e6)      \
+  X(S, REAL, clip_norm, "clip-norm", "0", "NORM", "clip the gradient to this norm; 0: no clipping", .low = 0,          \
+    .high = 1e9)                                                                                                       \
+  X(S, INT, accumulate, "accumulate", "1", "N", "update after N batches, from their mean gradient", .low = 1,          \
+    .high = 65536, .fixed = true)                                                                                      \
+  X(S, REAL, ema, "ema", "0", "SHARE",                                                                                 \
+    "validate and keep moving averages of the weights with this decay, as in 0.999; 0: off", .low = 0,                 \
+    .high = 0.999999, .fixed = true)                                                                                   \
+  X(S, TEXT, augment, "augment", "none", "LIST", "random changes of training samples, as in crop,rotate=15",           \
+    .names = mica_augment_name, .fixed = true)                                                                         \
+  X(S, TEXT, label, "label", "", "COLUMN", "column of the answer, by name or number from 0 (default: found)",          \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, kinds, "kinds", "", "LIST", "kinds of columns of a table, as in zip=class,width=number",                  \
+    .names = mica__kind_at, .fixed = true)                                                                             \
+  X(S, TEXT, ignore, "ignore", "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true)            \
+  X(S, CHOICE, missing, "missing", "mean", "HOW",                                                                      \
+    "value for missing numbers of a table, from the training part; refuse: stop", .names = missing_at, .fixed = true)  \
+  X(S, TEXT, mean, "mean", "", "LIST",                                                                                 \
+    "numbers to subtract from inputs, one per channel or column, or one for all; pictures are 0 to 1 (default: "       \
+    "those of the data)",                                                                                              \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, deviation, "deviation", "", "LIST", "numbers to divide inputs by, likewise", .fixed = true)               \
+  X(S, REAL, validation, "validation", "0.1", "SHARE",                                                                 \
+    "fraction held out for validation if the data have no validation part", .low = 0, .high = 0.9, .fixed = true)      \
+  X(S, INT, patience, "patience", "0", "N", "stop after N epochs without improvement; 0: never", .low = 0,             \
+    .high = 1e6)                                                                                                       \
+  X(S, INT, checkpoint_steps, "checkpoint-steps", "0", "N",                                                            \
+    "write a checkpoint every N steps too; 0: after each epoch only", .low = 0, .high = INT32_MAX)                     \
+  X(S, PATH, init, "init", "", "FILE",                                                                                 \
+    "initial weights: a safetensors file (matched by name and shape) or an ONNX model (outputs: logits, or values in " \
+    "the target's units)",                                                                                             \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, stop_at, "stop-at", "", "VALUE", "with --init MODEL.onnx: value after which to put a new last layer",     \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, freeze, "freeze", "", "PATTERN", "do not train weights of these names, as in features.*", .fixed = true)  \
+  X(S, PATH, teacher, "teacher", "", "RUN", "distil: also learn the answers of this run or ONNX model", .fixed = true) \
+  X(S, REAL, temperature, "temperature", "4", "T", "temperature of the teacher's logits", .low = 0.01, .high = 1000,   \
+    .fixed = true, .of = "teacher=*")                                                                                  \
+  X(S, REAL, alpha, "alpha", "0.5", "SHARE", "share of the distillation loss", .low = 0, .high = 1, .fixed = true,     \
+    .of = "teacher=*")                                                                                                 \
+  X(S, INT, seed, "seed", "0", "N", "seed of weights, sample order and augmentation", .low = 0, .high = 0x1p53,        \
+    .fixed = true)                                                                                                     \
+  X(S, CHOICE, precision, "precision", "f32", "TYPE",                                                                  \
+    "type to compute in; f16 and bf16: mixed precision with f32 weights", .names = precision_at, .fixed = true)        \
+  X(S, CHOICE, compress, "compress", "none", "HOW", "send gradients between ranks in 16 or 8 bits",                    \
+    .names = compression_at)                                                                                           \
+  X(S, FLAG, sync_norm, "sync-norm", "false", "", "compute batch norms over the samples of all ranks")                 \
+  X(S, CHOICE, quantize, "quantize", "", "BITS", "train with weights rounded to BITS and layer inputs to 8 bits",      \
+    .names = quantize_at, .fixed = true)                                                                               \
+  X(S, INT, threads, "threads", "0", "N", "decoder threads; 0: cores - 1", .low = 0, .high = 1024)
+MICA__SETTINGS_STRUCT(common, COMMON_SETTINGS);
+static MICA__SETTINGS_TABLE(common, COMMON_SETTINGS);
 
 const mica_setting_row *mica_task_settings(const char *name) {
   static const mica_setting_row none[1];
-  if (!name) return common;
+  if (!name) return mica__common_setting_list.rows;
   const mica__task_row *task = find_task(name);
-  return task ? task->settings ? task->settings : none : NULL;
+  return task ? task->settings ? task->settings->rows : none : NULL;
 }
 
 const mica_setting *mica_task_defaults(const char *name) {
@@ -212,6 +215,10 @@ static const mica_setting_row *find_row(const mica_setting_row *rows, const char
   for (; rows && rows->name; rows++)
     if (!strcmp(rows->name, name)) return rows;
   return NULL;
+}
+
+static const mica_setting_row *rows_of(const mica__task_row *task) {
+  return task->settings ? task->settings->rows : NULL;
 }
 
 /* --- checks --- */
@@ -271,14 +278,14 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
 
 /* The value is right for the row of the one task, or of any task that has such a setting. */
 static mica_status check_setting(const mica__task_row *task, const mica_setting *setting) {
-  const mica_setting_row *row = find_row(common, setting->name);
+  const mica_setting_row *row = find_row(mica__common_setting_list.rows, setting->name);
   mica_status status = MICA_E_INVALID;
   bool found = row != NULL;
   if (row && task && task->networks && !strcmp(row->name, "model")) return MICA_OK;
   if (row) return check_value(row, setting->value);
   for (size_t i = 0; mica__tasks[i] && status != MICA_OK; i++) {
     if (task && mica__tasks[i] != task) continue;
-    row = find_row(mica__tasks[i]->settings, setting->name);
+    row = find_row(rows_of(mica__tasks[i]), setting->name);
     found = found || row;
     if (row) status = check_value(row, setting->value);
   }
@@ -301,10 +308,12 @@ mica_status mica__settings_check(const char *name, const mica_setting *settings,
 
 void mica__run_take_rows(mica_run *run) {
   run->settings->count = 0;
-  for (const mica_setting_row *row = common; row->name && run->settings->count < MICA__SETTINGS; row++)
+  for (const mica_setting_row *row = mica__common_setting_list.rows; row->name && run->settings->count < MICA__SETTINGS;
+       row++)
     run->settings->rows[run->settings->count++] = row;
   if (!run->task || !run->task->settings) return;
-  for (const mica_setting_row *row = run->task->settings; row->name && run->settings->count < MICA__SETTINGS; row++)
+  for (const mica_setting_row *row = run->task->settings->rows; row->name && run->settings->count < MICA__SETTINGS;
+       row++)
     run->settings->rows[run->settings->count++] = row;
 }
 
@@ -360,7 +369,7 @@ mica_status mica__run_take_settings(mica_run *run) {
 
 mica_status mica__run_take_common(mica_run *run) {
   for (size_t i = 0; i < run->config.setting_count; i++)
-    if (find_row(common, run->config.settings[i].name))
+    if (find_row(mica__common_setting_list.rows, run->config.settings[i].name))
       MICA_TRY(mica__run_set(run, run->config.settings[i].name, run->config.settings[i].value));
   return MICA_OK;
 }

@@ -11,7 +11,7 @@
 typedef struct mica__task_row {
   const char *name, *text;
   const mica_task_metric *metrics;            /* the first one is watched unless prepare says otherwise */
-  const mica_setting_row *settings;           /* --help, config.json and completion come from it; may be NULL */
+  const struct mica__setting_list *settings;  /* --help, config.json and completion come from it; may be NULL */
   const struct mica__fact_list *facts;        /* what config.json must hold (run/fact_fields.h) */
   mica_status (*checks)(const mica_run *run); /* what facts must be besides; MICA_E_FORMAT names one. NULL: nothing */
   const mica_setting *defaults;               /* as mica_task_defaults gives them; NULL: those of all tasks */

@@ -7,6 +7,7 @@
 #include "run/network.h"
 #include "run/parts.h"
 #include "run/predict/samples.h"
+#include "run/setting_fields.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
 #include "task/head/labels.h"
@@ -27,54 +28,21 @@ static const char *loss_at(size_t i) {
   return names[i];
 }
 
-static const mica_setting_row settings[] = {
-    {.name = "loss",
-     .kind = MICA_SETTING_KIND_CHOICE,
-     .value = "cross_entropy",
-     .hint = "NAME",
-     .names = loss_at,
-     .text = "loss to minimise; several labels per sample use binary cross entropy",
-     .fixed = true},
-    {.name = "gamma",
-     .kind = MICA_SETTING_KIND_REAL,
-     .value = "2",
-     .hint = "G",
-     .low = 0,
-     .high = 100,
-     .text = "focal loss: how little easy samples count",
-     .of = "loss=focal",
-     .fixed = true},
-    {.name = "label-smoothing",
-     .kind = MICA_SETTING_KIND_REAL,
-     .value = "0",
-     .hint = "S",
-     .low = 0,
-     .high = 1,
-     .text = "probability shared evenly by all classes",
-     .fixed = true},
-    {.name = "width",
-     .kind = MICA_SETTING_KIND_INT,
-     .value = "0",
-     .hint = "N",
-     .low = 0,
-     .high = 4096,
-     .text = "units of mlp, first filters of cnn; 0: 128 and 32",
-     .of = "model=mlp|cnn",
-     .fixed = true},
-    {.name = "size",
-     .kind = MICA_SETTING_KIND_TEXT,
-     .value = "",
-     .hint = "PIXELS",
-     .text = "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)",
-     .fixed = true},
-    {.name = "class-weights",
-     .kind = MICA_SETTING_KIND_TEXT,
-     .value = "",
-     .hint = "LIST",
-     .text = "balanced, or one weight per class, as in 1,5,2",
-     .fixed = true},
-    {0},
-};
+#define CLASSIFY_SETTINGS(X, S)                                                                                        \
+  X(S, CHOICE, loss, "loss", "cross_entropy", "NAME",                                                                  \
+    "loss to minimise; several labels per sample use binary cross entropy", .names = loss_at, .fixed = true)           \
+  X(S, REAL, gamma, "gamma", "2", "G", "focal loss: how little easy samples count", .low = 0, .high = 100,             \
+    .fixed = true, .of = "loss=focal")                                                                                 \
+  X(S, REAL, label_smoothing, "label-smoothing", "0", "S", "probability shared evenly by all classes", .low = 0,       \
+    .high = 1, .fixed = true)                                                                                          \
+  X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn; 0: 128 and 32", .low = 0, .high = 4096,     \
+    .fixed = true, .of = "model=mlp|cnn")                                                                              \
+  X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
+    "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)", .fixed = true)         \
+  X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
+    .fixed = true)
+MICA__SETTINGS_STRUCT(classify, CLASSIFY_SETTINGS);
+static MICA__SETTINGS_TABLE(classify, CLASSIFY_SETTINGS);
 
 static const mica_task_metric metrics[] = {{"accuracy", false}, {"f1", false}, {"top_5", false}, {NULL, false}};
 
@@ -327,7 +295,7 @@ const mica__task_row mica__task_classify = {
     .text = "the class of a picture or a row of a table, or several classes of it",
     .metrics = metrics,
     .facts = &mica__classify_fact_list,
-    .settings = settings,
+    .settings = &mica__classify_setting_list,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,

@@ -7,6 +7,7 @@
 #include "run/facts.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -26,23 +27,21 @@
 #define CENTRE 7.0
 #define DEVIATION 3.0
 
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
-
-static const mica_setting_row settings[] = {
-    ROW("seconds", REAL, "1", "S", "seconds from the middle of each recording, padded with zeros", .low = 0.05,
-        .high = 60, .fixed = true),
-    ROW("rate", INT, "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true),
-    ROW("mels", INT, "40", "N", "mel frequencies", .low = 4, .high = 256, .fixed = true),
-    ROW("width", INT, "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true),
-    ROW("dropout", REAL, "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true),
-    ROW("shift", REAL, "0.1", "S", "largest random shift in training, in seconds", .low = 0, .high = 10, .fixed = true),
-    ROW("masks", INT, "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,
-        .fixed = true),
-    ROW("label-smoothing", REAL, "0.05", "S", "probability shared evenly by all classes", .low = 0, .high = 1,
-        .fixed = true),
-    {0},
-};
+#define KEYWORD_SETTINGS(X, S)                                                                                         \
+  X(S, REAL, seconds, "seconds", "1", "S", "seconds from the middle of each recording, padded with zeros",             \
+    .low = 0.05, .high = 60, .fixed = true)                                                                            \
+  X(S, INT, rate, "rate", "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true) \
+  X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = 4, .high = 256, .fixed = true)                          \
+  X(S, INT, width, "width", "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true)               \
+  X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)   \
+  X(S, REAL, shift, "shift", "0.1", "S", "largest random shift in training, in seconds", .low = 0, .high = 10,         \
+    .fixed = true)                                                                                                     \
+  X(S, INT, masks, "masks", "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,  \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, label_smoothing, "label-smoothing", "0.05", "S", "probability shared evenly by all classes", .low = 0,    \
+    .high = 1, .fixed = true)
+MICA__SETTINGS_STRUCT(keyword, KEYWORD_SETTINGS);
+static MICA__SETTINGS_TABLE(keyword, KEYWORD_SETTINGS);
 
 static const mica_task_metric metrics[] = {{"accuracy", false}, {NULL, false}};
 
@@ -335,7 +334,7 @@ const mica__task_row mica__task_keyword = {
     .text = "which word a short recording says",
     .metrics = metrics,
     .facts = &mica__keyword_fact_list,
-    .settings = settings,
+    .settings = &mica__keyword_setting_list,
     .defaults = defaults,
     .opens = opens,
     .networks = networks,

@@ -10,6 +10,7 @@
 #include "run/predict/samples.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -29,34 +30,15 @@ static const char *loss_at(size_t i) {
   return names[i];
 }
 
-static const mica_setting_row settings[] = {
-    {.name = "loss",
-     .kind = MICA_SETTING_KIND_CHOICE,
-     .value = "mse",
-     .hint = "NAME",
-     .names = loss_at,
-     .text = "loss to minimise, of standardised targets",
-     .fixed = true},
-    {.name = "delta",
-     .kind = MICA_SETTING_KIND_REAL,
-     .value = "1",
-     .hint = "D",
-     .low = 1e-6,
-     .high = 1e6,
-     .text = "huber: where it becomes linear, in standard deviations of the target",
-     .of = "loss=huber",
-     .fixed = true},
-    {.name = "quantile",
-     .kind = MICA_SETTING_KIND_REAL,
-     .value = "0.5",
-     .hint = "Q",
-     .low = 0.001,
-     .high = 0.999,
-     .text = "quantile: share of samples below the prediction",
-     .of = "loss=quantile",
-     .fixed = true},
-    {0},
-};
+#define REGRESS_SETTINGS(X, S)                                                                                         \
+  X(S, CHOICE, loss, "loss", "mse", "NAME", "loss to minimise, of standardised targets", .names = loss_at,             \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, delta, "delta", "1", "D", "huber: where it becomes linear, in standard deviations of the target",         \
+    .low = 1e-6, .high = 1e6, .fixed = true, .of = "loss=huber")                                                       \
+  X(S, REAL, quantile, "quantile", "0.5", "Q", "quantile: share of samples below the prediction", .low = 0.001,        \
+    .high = 0.999, .fixed = true, .of = "loss=quantile")
+MICA__SETTINGS_STRUCT(regress, REGRESS_SETTINGS);
+static MICA__SETTINGS_TABLE(regress, REGRESS_SETTINGS);
 
 static const mica_task_metric metrics[] = {{"rmse", true}, {"mae", true}, {"r2", false}, {NULL, false}};
 
@@ -312,7 +294,7 @@ const mica__task_row mica__task_regress = {
     .text = "a number for each picture or row of a table",
     .metrics = metrics,
     .facts = &mica__regress_fact_list,
-    .settings = settings,
+    .settings = &mica__regress_setting_list,
     .opens = opens,
     .suits = suits,
     .prepare = prepare,

@@ -6,6 +6,7 @@
 #include "run/columns/columns.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -26,47 +27,19 @@
 /* More than any area. */
 #define FAR 1e12
 
-static const mica_setting_row settings[] = {
-    {.name = "size",
-     .kind = MICA_SETTING_KIND_INT,
-     .value = "320",
-     .hint = "PIXELS",
-     .low = 32,
-     .high = 4096,
-     .text = "longer side that pictures are scaled to, padded to a multiple of 32",
-     .fixed = true},
-    {.name = "width",
-     .kind = MICA_SETTING_KIND_INT,
-     .value = "32",
-     .hint = "CHANNELS",
-     .low = 8,
-     .high = 1024,
-     .text = "channels of the detector at stride 4, a multiple of 8",
-     .fixed = true},
-    {.name = "mosaic",
-     .kind = MICA_SETTING_KIND_REAL,
-     .value = "0",
-     .hint = "SHARE",
-     .low = 0,
-     .high = 1,
-     .text = "share of training pictures composed of four",
-     .fixed = true},
-    {.name = "overlap",
-     .kind = MICA_SETTING_KIND_REAL,
-     .value = "0.6",
-     .hint = "IOU",
-     .low = 0.01,
-     .high = 1,
-     .text = "drop boxes that overlap a better one of their class by more"},
-    {.name = "least-score",
-     .kind = MICA_SETTING_KIND_REAL,
-     .value = "0.5",
-     .hint = "SCORE",
-     .low = 0,
-     .high = 1,
-     .text = "lowest score of predicted boxes; metrics count all"},
-    {0},
-};
+#define DETECT_SETTINGS(X, S)                                                                                          \
+  X(S, INT, size, "size", "320", "PIXELS", "longer side that pictures are scaled to, padded to a multiple of 32",      \
+    .low = 32, .high = 4096, .fixed = true)                                                                            \
+  X(S, INT, width, "width", "32", "CHANNELS", "channels of the detector at stride 4, a multiple of 8", .low = 8,       \
+    .high = 1024, .fixed = true)                                                                                       \
+  X(S, REAL, mosaic, "mosaic", "0", "SHARE", "share of training pictures composed of four", .low = 0, .high = 1,       \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, overlap, "overlap", "0.6", "IOU", "drop boxes that overlap a better one of their class by more",          \
+    .low = 0.01, .high = 1)                                                                                            \
+  X(S, REAL, least_score, "least-score", "0.5", "SCORE", "lowest score of predicted boxes; metrics count all",         \
+    .low = 0, .high = 1)
+MICA__SETTINGS_STRUCT(detect, DETECT_SETTINGS);
+static MICA__SETTINGS_TABLE(detect, DETECT_SETTINGS);
 
 /* Blood cells (205 pictures) from scratch come to a map_50 of 0.876 on their test part with them, 0.882 with
  * --mosaic 0.5 (2026-11-25). */
@@ -511,7 +484,7 @@ const mica__task_row mica__task_detect = {
     .text = "boxes of things in pictures, and the class of each",
     .metrics = metrics,
     .facts = &mica__detect_fact_list,
-    .settings = settings,
+    .settings = &mica__detect_setting_list,
     .defaults = defaults,
     .opens = opens,
     .loads = loads,

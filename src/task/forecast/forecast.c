@@ -4,6 +4,7 @@
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -15,28 +16,25 @@
 
 static const char *const networks[] = {"lstm", "gru", "tcn", "linear", NULL};
 
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  {                                                                                                                    \
-    .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__,       \
-    .fixed = true                                                                                                      \
-  }
-
 /* All but the linear function alone. */
 #define NETWORKS "model=gru|lstm|tcn"
 
-static const mica_setting_row settings[] = {
-    ROW("horizon", INT, "12", "N", "rows to forecast", .low = 1, .high = 1 << 16),
-    ROW("window", INT, "0", "N", "rows of the past that the network sees; 0: two seasons, or 24", .low = 0,
-        .high = 1 << 16),
-    ROW("season", INT, "0", "N", "rows per season; 0: by the times (hours 24, days 7, weeks 52, months 12), else none",
-        .low = 0, .high = 1 << 20),
-    ROW("time", TEXT, "", "COLUMN", "column of times (default: found)"),
-    ROW("test", REAL, "0.2", "SHARE", "fraction of the rows, at the end, for the test part", .low = 0, .high = 0.9),
-    ROW("layers", INT, "1", "N", "layers of the network", .low = 1, .high = 30, .of = NETWORKS),
-    ROW("width", INT, "32", "N", "units per layer", .low = 1, .high = 1 << 14, .of = NETWORKS),
-    ROW("dropout", REAL, "0.2", "P", "dropout after layers", .low = 0, .high = 0.95, .of = NETWORKS),
-    {0},
-};
+#define FORECAST_SETTINGS(X, S)                                                                                        \
+  X(S, INT, horizon, "horizon", "12", "N", "rows to forecast", .low = 1, .high = 1 << 16, .fixed = true)               \
+  X(S, INT, window, "window", "0", "N", "rows of the past that the network sees; 0: two seasons, or 24", .low = 0,     \
+    .high = 1 << 16, .fixed = true)                                                                                    \
+  X(S, INT, season, "season", "0", "N",                                                                                \
+    "rows per season; 0: by the times (hours 24, days 7, weeks 52, months 12), else none", .low = 0, .high = 1 << 20,  \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, time, "time", "", "COLUMN", "column of times (default: found)", .fixed = true)                            \
+  X(S, REAL, test, "test", "0.2", "SHARE", "fraction of the rows, at the end, for the test part", .low = 0,            \
+    .high = 0.9, .fixed = true)                                                                                        \
+  X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 30, .of = NETWORKS, .fixed = true)  \
+  X(S, INT, width, "width", "32", "N", "units per layer", .low = 1, .high = 1 << 14, .of = NETWORKS, .fixed = true)    \
+  X(S, REAL, dropout, "dropout", "0.2", "P", "dropout after layers", .low = 0, .high = 0.95, .of = NETWORKS,           \
+    .fixed = true)
+MICA__SETTINGS_STRUCT(forecast, FORECAST_SETTINGS);
+static MICA__SETTINGS_TABLE(forecast, FORECAST_SETTINGS);
 
 /* Found on four series of 300 to 2,300 rows. */
 static const mica_setting defaults[] = {{"model", "lstm"},
@@ -297,7 +295,7 @@ const mica__task_row mica__task_forecast = {
     .text = "the next values of time series, of the rows before them",
     .metrics = metrics,
     .facts = &mica__forecast_fact_list,
-    .settings = settings,
+    .settings = &mica__forecast_setting_list,
     .defaults = defaults,
     .networks = networks,
     .own_input = true,

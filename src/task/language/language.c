@@ -2,6 +2,7 @@
 #include "task/language/language.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -30,30 +31,30 @@ static const char *feed_forward_at(size_t i) {
 #undef TEXT_OF
 
 /* name, kind, default, how help calls a value, help and further fields */
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  {                                                                                                                    \
-    .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__,       \
-    .fixed = true                                                                                                      \
-  }
-
-static const mica_setting_row settings[] = {
-    ROW("tokenizer", TEXT, "byte", "NAME", "a tokenizer.json, or a kind to train on the training text",
-        .names = mica__tokenizer_kind_at),
-    ROW("vocabulary", INT, "4000", "N", "most tokens of a tokenizer that is trained", .low = 1, .high = 1 << 24,
-        .of = MICA__OF_TRAINED),
-    ROW("lowercase", FLAG, "false", "", "train a tokenizer that ignores case", .of = MICA__OF_TRAINED),
-    ROW("context", INT, "128", "N", "tokens that a prediction can see", .low = 1, .high = 1 << 20),
-    ROW("contexts", INT, "0", "N", "contexts per epoch, evenly spaced; 0: the whole text", .low = 0, .high = 0x1p31),
-    ROW("layers", INT, "4", "N", "blocks of the network", .low = 1, .high = 1000),
-    ROW("width", INT, "128", "N", "features per position", .low = 1, .high = 1 << 16),
-    ROW("heads", INT, "4", "N", "attention heads", .low = 1, .high = 1024),
-    ROW("groups", INT, "0", "N", "heads of keys and values; 0: the same as heads", .low = 0, .high = 1024),
-    ROW("dropout", REAL, "0", "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99),
-    ROW("positions", CHOICE, "learned", "NAME", "position encoding", .names = positions_at),
-    ROW("feed-forward", CHOICE, "gelu", "NAME", "activation between a block's dense layers", .names = feed_forward_at),
-    ROW("rms-norm", FLAG, "false", "", "use RMS norms instead of layer norms"),
-    {0},
-};
+#define LANGUAGE_SETTINGS(X, S)                                                                                        \
+  X(S, TEXT, tokenizer, "tokenizer", "byte", "NAME", "a tokenizer.json, or a kind to train on the training text",      \
+    .names = mica__tokenizer_kind_at, .fixed = true)                                                                   \
+  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
+    .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true)                                                            \
+  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = MICA__OF_TRAINED,       \
+    .fixed = true)                                                                                                     \
+  X(S, INT, context, "context", "128", "N", "tokens that a prediction can see", .low = 1, .high = 1 << 20,             \
+    .fixed = true)                                                                                                     \
+  X(S, INT, contexts, "contexts", "0", "N", "contexts per epoch, evenly spaced; 0: the whole text", .low = 0,          \
+    .high = 0x1p31, .fixed = true)                                                                                     \
+  X(S, INT, layers, "layers", "4", "N", "blocks of the network", .low = 1, .high = 1000, .fixed = true)                \
+  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)             \
+  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
+  X(S, INT, groups, "groups", "0", "N", "heads of keys and values; 0: the same as heads", .low = 0, .high = 1024,      \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, dropout, "dropout", "0", "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,        \
+    .fixed = true)                                                                                                     \
+  X(S, CHOICE, positions, "positions", "learned", "NAME", "position encoding", .names = positions_at, .fixed = true)   \
+  X(S, CHOICE, feed_forward, "feed-forward", "gelu", "NAME", "activation between a block's dense layers",              \
+    .names = feed_forward_at, .fixed = true)                                                                           \
+  X(S, FLAG, rms_norm, "rms-norm", "false", "", "use RMS norms instead of layer norms", .fixed = true)
+MICA__SETTINGS_STRUCT(language, LANGUAGE_SETTINGS);
+static MICA__SETTINGS_TABLE(language, LANGUAGE_SETTINGS);
 
 static const mica_task_metric metrics[] = {{"perplexity", true}, {"bits_per_byte", true}, {NULL, false}};
 
@@ -304,7 +305,7 @@ const mica__task_row mica__task_language = {
     .text = "the next byte or token of a text file, for texts to be continued by mica generate",
     .metrics = metrics,
     .facts = &mica__language_fact_list,
-    .settings = settings,
+    .settings = &mica__language_setting_list,
     .networks = networks,
     .own_input = true,
     .open = open_text,

@@ -5,6 +5,7 @@
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 #include "run/verbs/distil.h"
@@ -34,53 +35,55 @@ static const char *sampling_at(size_t i) {
 }
 
 /* name, kind, default, how help calls a value, help and further fields */
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  {                                                                                                                    \
-    .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__,       \
-    .fixed = true                                                                                                      \
-  }
-
-static const mica_setting_row settings[] = {
-    ROW("objective", CHOICE, "rating", "NAME", "what to learn: ratings, an order of all items, or clicks",
-        .names = objective_at),
-    ROW("split", CHOICE, "", "NAME", "how the test part is split off (default: random; leave-one-out for ranking)",
-        .names = split_at),
-    ROW("test", REAL, "0.1", "SHARE", "test fraction of random and time splits", .low = 0, .high = 0.9,
-        .of = "split=random|time"),
-    ROW("least", INT, "1", "N", "ids that occur less than N times are treated as unknown", .low = 1, .high = 1e6),
-    ROW("duplicates", CHOICE, "", "NAME", "what to do with repeated pairs (default: keep for clicks, else error)",
-        .names = duplicates_at),
-    ROW("user-column", TEXT, "", "NAME", "column of users (default: found, as for the next three)"),
-    ROW("item-column", TEXT, "", "NAME", "column of items"),
-    ROW("rating-column", TEXT, "", "NAME", "column of ratings"),
-    ROW("time-column", TEXT, "", "NAME", "column of times, numbers or dates (default: the order of the lines)"),
-    ROW("clicks-from", REAL, "", "RATING", "click: ratings of at least RATING are clicks", .low = -1e9, .high = 1e9,
-        .of = "objective=click"),
-    ROW("titles", PATH, "", "FILE",
-        "table of items and titles (default: movies.csv, items.csv, u.item or movies.dat in DATA or beside it)"),
-    ROW("item-features", PATH, "", "FILE", "dlrm: table of items (default: movies.csv or items.csv in DATA)",
-        .of = "model=dlrm"),
-    ROW("user-features", PATH, "", "FILE", "dlrm: table of users (default: users.csv in DATA)", .of = "model=dlrm"),
-    ROW("categorical", TEXT, "", "LIST", "dlrm: columns whose numbers are categories, as in zip,device",
-        .of = "model=dlrm"),
-    ROW("separator", TEXT, "|", "CHARACTER", "dlrm: separator of values in a cell", .of = "model=dlrm"),
-    ROW("width", INT, "", "N", "features per user and per item", .low = 1, .high = 4096),
-    ROW("layers", INT, "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec"),
-    ROW("heads", INT, "1", "N", "sasrec: attention heads", .low = 1, .high = 64, .of = "model=sasrec"),
-    ROW("context", INT, "50", "N", "sasrec, towers: earlier items that the network sees", .low = 1, .high = 4096,
-        .of = "model=sasrec|towers"),
-    ROW("dropout", REAL, "", "P", "dropout of features", .low = 0, .high = 0.99,
-        .of = "model=neumf|dlrm|towers|sasrec"),
-    ROW("negatives", INT, "", "N", "negative items drawn per positive one", .low = 1, .high = 1 << 16,
-        .of = "objective=ranking"),
-    ROW("sampling", CHOICE, "popular", "NAME", "how negative items are drawn", .names = sampling_at,
-        .of = "objective=ranking"),
-    ROW("l2", REAL, "", "W", "weight of the L2 penalty on rows read", .low = 0, .high = 1e6, .of = "model=mf|dlrm"),
-    ROW("whole-tables", FLAG, "false", "", "update whole tables instead of the rows read"),
-    ROW("top", INT, "10", "K", "rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,
-        .of = "objective=ranking"),
-    {0},
-};
+#define RECOMMEND_SETTINGS(X, S)                                                                                       \
+  X(S, CHOICE, objective, "objective", "rating", "NAME", "what to learn: ratings, an order of all items, or clicks",   \
+    .names = objective_at, .fixed = true)                                                                              \
+  X(S, CHOICE, split, "split", "", "NAME",                                                                             \
+    "how the test part is split off (default: random; leave-one-out for ranking)", .names = split_at, .fixed = true)   \
+  X(S, REAL, test, "test", "0.1", "SHARE", "test fraction of random and time splits", .low = 0, .high = 0.9,           \
+    .of = "split=random|time", .fixed = true)                                                                          \
+  X(S, INT, least, "least", "1", "N", "ids that occur less than N times are treated as unknown", .low = 1,             \
+    .high = 1e6, .fixed = true)                                                                                        \
+  X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
+    "what to do with repeated pairs (default: keep for clicks, else error)", .names = duplicates_at, .fixed = true)    \
+  X(S, TEXT, user_column, "user-column", "", "NAME", "column of users (default: found, as for the next three)",        \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, item_column, "item-column", "", "NAME", "column of items", .fixed = true)                                 \
+  X(S, TEXT, rating_column, "rating-column", "", "NAME", "column of ratings", .fixed = true)                           \
+  X(S, TEXT, time_column, "time-column", "", "NAME",                                                                   \
+    "column of times, numbers or dates (default: the order of the lines)", .fixed = true)                              \
+  X(S, REAL, clicks_from, "clicks-from", "", "RATING", "click: ratings of at least RATING are clicks", .low = -1e9,    \
+    .high = 1e9, .of = "objective=click", .fixed = true)                                                               \
+  X(S, PATH, titles, "titles", "", "FILE",                                                                             \
+    "table of items and titles (default: movies.csv, items.csv, u.item or movies.dat in DATA or beside it)",           \
+    .fixed = true)                                                                                                     \
+  X(S, PATH, item_features, "item-features", "", "FILE",                                                               \
+    "dlrm: table of items (default: movies.csv or items.csv in DATA)", .of = "model=dlrm", .fixed = true)              \
+  X(S, PATH, user_features, "user-features", "", "FILE", "dlrm: table of users (default: users.csv in DATA)",          \
+    .of = "model=dlrm", .fixed = true)                                                                                 \
+  X(S, TEXT, categorical, "categorical", "", "LIST", "dlrm: columns whose numbers are categories, as in zip,device",   \
+    .of = "model=dlrm", .fixed = true)                                                                                 \
+  X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: separator of values in a cell", .of = "model=dlrm",      \
+    .fixed = true)                                                                                                     \
+  X(S, INT, width, "width", "", "N", "features per user and per item", .low = 1, .high = 4096, .fixed = true)          \
+  X(S, INT, layers, "layers", "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec", .fixed = true)   \
+  X(S, INT, heads, "heads", "1", "N", "sasrec: attention heads", .low = 1, .high = 64, .of = "model=sasrec",           \
+    .fixed = true)                                                                                                     \
+  X(S, INT, context, "context", "50", "N", "sasrec, towers: earlier items that the network sees", .low = 1,            \
+    .high = 4096, .of = "model=sasrec|towers", .fixed = true)                                                          \
+  X(S, REAL, dropout, "dropout", "", "P", "dropout of features", .low = 0, .high = 0.99,                               \
+    .of = "model=neumf|dlrm|towers|sasrec", .fixed = true)                                                             \
+  X(S, INT, negatives, "negatives", "", "N", "negative items drawn per positive one", .low = 1, .high = 1 << 16,       \
+    .of = "objective=ranking", .fixed = true)                                                                          \
+  X(S, CHOICE, sampling, "sampling", "popular", "NAME", "how negative items are drawn", .names = sampling_at,          \
+    .of = "objective=ranking", .fixed = true)                                                                          \
+  X(S, REAL, l2, "l2", "", "W", "weight of the L2 penalty on rows read", .low = 0, .high = 1e6, .of = "model=mf|dlrm", \
+    .fixed = true)                                                                                                     \
+  X(S, FLAG, whole_tables, "whole-tables", "false", "", "update whole tables instead of the rows read", .fixed = true) \
+  X(S, INT, top, "top", "10", "K", "rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,                     \
+    .of = "objective=ranking", .fixed = true)
+MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
+static MICA__SETTINGS_TABLE(recommend, RECOMMEND_SETTINGS);
 
 static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", true},      {"ndcg", false},
                                                   {"hit_rate", false}, {"recall", false},  {"coverage", false},
@@ -378,7 +381,7 @@ const mica__task_row mica__task_recommend = {
     .metrics = rating_metrics,
     .facts = &mica__recommend_fact_list,
     .checks = check_feature_numbers,
-    .settings = settings,
+    .settings = &mica__recommend_setting_list,
     .open = mica__recommend_open,
     .loads = loads,
     .networks = networks,

@@ -8,6 +8,7 @@
 #include "run/columns/columns.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -35,28 +36,26 @@ static const char *norm_at(size_t i) {
   return names[i];
 }
 
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
-
-static const mica_setting_row settings[] = {
-    ROW("loss", CHOICE, "cross_entropy_dice", "NAME", "loss to minimise", .names = loss_at, .fixed = true),
-    ROW("gamma", REAL, "2", "G", "focal loss: how little easy pixels count", .low = 0, .high = 100, .fixed = true,
-        .of = "loss=focal"),
-    ROW("class-weights", TEXT, "", "LIST", "balanced, or one weight per class, as in 1,5,2", .fixed = true),
-    ROW("mask-values", TEXT, "", "LIST", "classes of mask values, as in 0=wall,255=cell,*=void (default: found)",
-        .fixed = true),
-    ROW("width", INT, "24", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true),
-    ROW("depth", INT, "4", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true),
-    ROW("norm", CHOICE, "batch", "NAME", "normalisation; use group for batches of one or two", .names = norm_at,
-        .fixed = true),
-    ROW("window", INT, "256", "PIXELS", "side of the windows cut from pictures for training", .low = 16, .high = 8192,
-        .fixed = true),
-    ROW("tile", INT, "512", "PIXELS", "largest side predicted at once; larger pictures are split into tiles", .low = 16,
-        .high = 8192, .fixed = true),
-    ROW("overlap", REAL, "0.25", "SHARE", "share of a tile that overlaps the next one", .low = 0, .high = 0.75,
-        .fixed = true),
-    {0},
-};
+#define SEGMENT_SETTINGS(X, S)                                                                                         \
+  X(S, CHOICE, loss, "loss", "cross_entropy_dice", "NAME", "loss to minimise", .names = loss_at, .fixed = true)        \
+  X(S, REAL, gamma, "gamma", "2", "G", "focal loss: how little easy pixels count", .low = 0, .high = 100,              \
+    .fixed = true, .of = "loss=focal")                                                                                 \
+  X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, mask_values, "mask-values", "", "LIST",                                                                   \
+    "classes of mask values, as in 0=wall,255=cell,*=void (default: found)", .fixed = true)                            \
+  X(S, INT, width, "width", "24", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true)  \
+  X(S, INT, depth, "depth", "4", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true)         \
+  X(S, CHOICE, norm, "norm", "batch", "NAME", "normalisation; use group for batches of one or two", .names = norm_at,  \
+    .fixed = true)                                                                                                     \
+  X(S, INT, window, "window", "256", "PIXELS", "side of the windows cut from pictures for training", .low = 16,        \
+    .high = 8192, .fixed = true)                                                                                       \
+  X(S, INT, tile, "tile", "512", "PIXELS", "largest side predicted at once; larger pictures are split into tiles",     \
+    .low = 16, .high = 8192, .fixed = true)                                                                            \
+  X(S, REAL, overlap, "overlap", "0.25", "SHARE", "share of a tile that overlaps the next one", .low = 0,              \
+    .high = 0.75, .fixed = true)
+MICA__SETTINGS_STRUCT(segment, SEGMENT_SETTINGS);
+static MICA__SETTINGS_TABLE(segment, SEGMENT_SETTINGS);
 
 static const mica_setting defaults[] = {
     {"model", "unet"}, {"epochs", ""}, {"batch", "4"}, {"augment", "flip,rotate,scale,elastic"}, {0}};
@@ -331,7 +330,7 @@ const mica__task_row mica__task_segment = {
     .text = "the class of each pixel of a picture, from pictures and masks",
     .metrics = metrics,
     .facts = &mica__segment_fact_list,
-    .settings = settings,
+    .settings = &mica__segment_setting_list,
     .defaults = defaults,
     .opens = opens,
     .loads = loads,

@@ -3,6 +3,7 @@
 #include "task/speech/speech.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -19,47 +20,41 @@
 #define LOUDNESS 1.15
 #define MOST_LETTERS 20000
 
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  {                                                                                                                    \
-    .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__,       \
-    .fixed = true                                                                                                      \
-  }
-
 static const char *reduction_at(size_t i) {
   static const char *const names[] = {"4", "2", NULL};
   return names[i];
 }
 
-static const mica_setting_row settings[] = {
-    ROW("join", TEXT, "", "A-B",
-        "join A to B recordings of one speaker into a sample, their texts separated by spaces"),
-    ROW("strings", INT, "0", "N", "joined samples per epoch; 0: twice the number of recordings", .low = 0,
-        .high = 0x1p31, .of = "join=*"),
-    ROW("gap", REAL, "0.3", "S", "longest silence between joined recordings, in seconds", .low = 0, .high = 60,
-        .of = "join=*"),
-    ROW("noise", REAL, "15", "DB", "lowest signal-to-noise ratio of added noise; 0: no noise", .low = 0, .high = 120),
-    ROW("rate", INT, "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000),
-    ROW("mels", INT, "40", "N", "mel frequencies", .low = 8, .high = 256),
-    ROW("reduction", CHOICE, "4", "N", "output time step, in units of 10 ms", .names = reduction_at),
-    ROW("filters", INT, "16", "N", "filters per convolution", .low = 1, .high = 1024),
-    ROW("layers", INT, "1", "N", "gru: recurrent layers; conformer: blocks, 3 unless given", .low = 1,
-        .high = MICA__SPEECH_LAYERS),
-    ROW("width", INT, "96", "N", "gru: units per layer; conformer: features, 64 unless given", .low = 1, .high = 4096),
-    ROW("heads", INT, "4", "N", "attention heads of conformer", .low = 1, .high = 1024, .of = "model=conformer"),
-    ROW("kernel", INT, "15", "N", "filter length of conformer, in steps", .low = 2, .high = 1024,
-        .of = "model=conformer"),
-    ROW("context", REAL, "2.5", "S", "seconds of the past that attention of conformer can see", .low = 0.02,
-        .high = 600, .of = "model=conformer"),
-    ROW("dropout", REAL, "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95),
-    ROW("masks", INT, "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16),
-    {.name = "beam",
-     .kind = MICA_SETTING_KIND_INT,
-     .value = "0",
-     .hint = "N",
-     .text = "beam width; 0: the likeliest letter of each step",
-     .high = 4096},
-    {0},
-};
+#define SPEECH_SETTINGS(X, S)                                                                                          \
+  X(S, TEXT, join, "join", "", "A-B",                                                                                  \
+    "join A to B recordings of one speaker into a sample, their texts separated by spaces", .fixed = true)             \
+  X(S, INT, strings, "strings", "0", "N", "joined samples per epoch; 0: twice the number of recordings", .low = 0,     \
+    .high = 0x1p31, .of = "join=*", .fixed = true)                                                                     \
+  X(S, REAL, gap, "gap", "0.3", "S", "longest silence between joined recordings, in seconds", .low = 0, .high = 60,    \
+    .of = "join=*", .fixed = true)                                                                                     \
+  X(S, REAL, noise, "noise", "15", "DB", "lowest signal-to-noise ratio of added noise; 0: no noise", .low = 0,         \
+    .high = 120, .fixed = true)                                                                                        \
+  X(S, INT, rate, "rate", "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true) \
+  X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = 8, .high = 256, .fixed = true)                          \
+  X(S, CHOICE, reduction, "reduction", "4", "N", "output time step, in units of 10 ms", .names = reduction_at,         \
+    .fixed = true)                                                                                                     \
+  X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true)           \
+  X(S, INT, layers, "layers", "1", "N", "gru: recurrent layers; conformer: blocks, 3 unless given", .low = 1,          \
+    .high = MICA__SPEECH_LAYERS, .fixed = true)                                                                        \
+  X(S, INT, width, "width", "96", "N", "gru: units per layer; conformer: features, 64 unless given", .low = 1,         \
+    .high = 4096, .fixed = true)                                                                                       \
+  X(S, INT, heads, "heads", "4", "N", "attention heads of conformer", .low = 1, .high = 1024, .of = "model=conformer", \
+    .fixed = true)                                                                                                     \
+  X(S, INT, kernel, "kernel", "15", "N", "filter length of conformer, in steps", .low = 2, .high = 1024,               \
+    .of = "model=conformer", .fixed = true)                                                                            \
+  X(S, REAL, context, "context", "2.5", "S", "seconds of the past that attention of conformer can see", .low = 0.02,   \
+    .high = 600, .of = "model=conformer", .fixed = true)                                                               \
+  X(S, REAL, dropout, "dropout", "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95, .fixed = true)       \
+  X(S, INT, masks, "masks", "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,  \
+    .fixed = true)                                                                                                     \
+  X(S, INT, beam, "beam", "0", "N", "beam width; 0: the likeliest letter of each step", .high = 4096)
+MICA__SETTINGS_STRUCT(speech, SPEECH_SETTINGS);
+static MICA__SETTINGS_TABLE(speech, SPEECH_SETTINGS);
 
 static const mica_task_metric metrics[] = {{"wer", true}, {"cer", true}, {NULL, false}};
 
@@ -273,7 +268,7 @@ const mica__task_row mica__task_speech = {
     .text = "what recordings say, as text, for mica transcribe",
     .metrics = metrics,
     .facts = &mica__speech_fact_list,
-    .settings = settings,
+    .settings = &mica__speech_setting_list,
     .defaults = defaults,
     .networks = mica__speech_networks,
     .own_input = true,

@@ -9,6 +9,7 @@
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/record.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 #include "run/tokens.h"
@@ -21,28 +22,27 @@
 
 static const char *const networks[] = {"encoder", "tagger", "tcn", NULL};
 
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  {                                                                                                                    \
-    .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__,       \
-    .fixed = true                                                                                                      \
-  }
-
-static const mica_setting_row settings[] = {
-    ROW("text", TEXT, "", "COLUMN", "column of texts (default: the first one)"),
-    ROW("tokenizer", TEXT, "bpe", "NAME", "a tokenizer.json, or a kind to train on the training texts",
-        .names = mica__tokenizer_kind_at),
-    ROW("vocabulary", INT, "4000", "N", "most tokens of a tokenizer that is trained", .low = 1, .high = 1 << 24,
-        .of = MICA__OF_TRAINED),
-    ROW("lowercase", FLAG, "false", "", "train a tokenizer that ignores case", .of = MICA__OF_LETTERS),
-    ROW("length", INT, "256", "N", "first N tokens of a text are read", .low = 1, .high = 1 << 20),
-    ROW("layers", INT, "1", "N", "layers of the network", .low = 1, .high = 1000),
-    ROW("width", INT, "64", "N", "features per position", .low = 1, .high = 1 << 16),
-    ROW("heads", INT, "4", "N", "attention heads of encoder", .low = 1, .high = 1024, .of = "model=encoder"),
-    ROW("dropout", REAL, "0.1", "P", "dropout after layers", .low = 0, .high = 0.95),
-    ROW("label-smoothing", REAL, "0", "S", "probability shared evenly by all classes", .low = 0, .high = 1),
-    ROW("class-weights", TEXT, "", "LIST", "balanced, or one weight per class, as in 1,5,2"),
-    {0},
-};
+#define TEXT_SETTINGS(X, S)                                                                                            \
+  X(S, TEXT, text, "text", "", "COLUMN", "column of texts (default: the first one)", .fixed = true)                    \
+  X(S, TEXT, tokenizer, "tokenizer", "bpe", "NAME", "a tokenizer.json, or a kind to train on the training texts",      \
+    .names = mica__tokenizer_kind_at, .fixed = true)                                                                   \
+  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
+    .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true)                                                            \
+  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = MICA__OF_LETTERS,       \
+    .fixed = true)                                                                                                     \
+  X(S, INT, length, "length", "256", "N", "first N tokens of a text are read", .low = 1, .high = 1 << 20,              \
+    .fixed = true)                                                                                                     \
+  X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true)                \
+  X(S, INT, width, "width", "64", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)              \
+  X(S, INT, heads, "heads", "4", "N", "attention heads of encoder", .low = 1, .high = 1024, .of = "model=encoder",     \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, dropout, "dropout", "0.1", "P", "dropout after layers", .low = 0, .high = 0.95, .fixed = true)            \
+  X(S, REAL, label_smoothing, "label-smoothing", "0", "S", "probability shared evenly by all classes", .low = 0,       \
+    .high = 1, .fixed = true)                                                                                          \
+  X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
+    .fixed = true)
+MICA__SETTINGS_STRUCT(text, TEXT_SETTINGS);
+static MICA__SETTINGS_TABLE(text, TEXT_SETTINGS);
 
 /* Found on messages of a telephone (spam or not). */
 static const mica_setting defaults[] = {
@@ -279,7 +279,7 @@ const mica__task_row mica__task_text = {
     .text = "the class of a text, of a column of texts in a table",
     .metrics = metrics,
     .facts = &mica__text_fact_list,
-    .settings = settings,
+    .settings = &mica__text_setting_list,
     .defaults = defaults,
     .opens = opens,
     .networks = networks,

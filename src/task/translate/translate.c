@@ -3,6 +3,7 @@
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
+#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -35,36 +36,40 @@ static const char *feed_forward_at(size_t i) {
 #undef TEXT_OF
 
 /* name, kind, default, how help calls a value, help and further fields */
-#define ROW(name_, kind_, value_, hint_, ...)                                                                          \
-  { .name = (name_), .kind = MICA_SETTING_KIND_##kind_, .value = (value_), .hint = (hint_), .text = __VA_ARGS__ }
-
-static const mica_setting_row settings[] = {
-    ROW("from", TEXT, "", "COLUMN", "source language or column, as en of train.en (default: the first)", .fixed = true),
-    ROW("to", TEXT, "", "COLUMN", "target language or column (default: the other one)", .fixed = true),
-    ROW("tokenizer", TEXT, "bpe", "NAME",
-        "a tokenizer.json with <s> and </s>, or a kind to train on the training texts",
-        .names = mica__tokenizer_kind_at, .fixed = true),
-    ROW("vocabulary", INT, "4000", "N", "most tokens of a tokenizer that is trained", .low = 1, .high = 1 << 24,
-        .fixed = true, .of = MICA__OF_TRAINED),
-    ROW("lowercase", FLAG, "false", "", "train a tokenizer that ignores case", .fixed = true, .of = MICA__OF_LETTERS),
-    ROW("length", INT, "64", "N", "most tokens of a text, its end included", .low = 2, .high = 1 << 16, .fixed = true),
-    ROW("layers", INT, "3", "N", "blocks of the encoder and of the decoder", .low = 1, .high = 1000, .fixed = true),
-    ROW("width", INT, "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true),
-    ROW("heads", INT, "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true),
-    ROW("hidden", INT, "0", "N", "features between a block's dense layers; 0: 4 x width", .low = 0, .high = 1 << 20,
-        .fixed = true),
-    ROW("dropout", REAL, "0.1", "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,
-        .fixed = true),
-    ROW("positions", CHOICE, "sinusoidal", "NAME", "position encoding", .names = positions_at, .fixed = true),
-    ROW("feed-forward", CHOICE, "relu", "NAME", "activation between a block's dense layers", .names = feed_forward_at,
-        .fixed = true),
-    ROW("label-smoothing", REAL, "0.1", "S", "probability shared evenly by all tokens", .low = 0, .high = 1,
-        .fixed = true),
-    ROW("beam", INT, "5", "N", "beam width for the metric bleu_beam; 1: do not measure it", .low = 1, .high = 64),
-    ROW("length-penalty", REAL, "1", "A", "beam scores are log probability / tokens^A", .low = 0, .high = 10),
-    ROW("bleu-samples", INT, "200", "N", "validation texts for an epoch's BLEU; 0: all", .low = 0, .high = 1e9),
-    {0},
-};
+#define TRANSLATE_SETTINGS(X, S)                                                                                       \
+  X(S, TEXT, from, "from", "", "COLUMN", "source language or column, as en of train.en (default: the first)",          \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, to, "to", "", "COLUMN", "target language or column (default: the other one)", .fixed = true)              \
+  X(S, TEXT, tokenizer, "tokenizer", "bpe", "NAME",                                                                    \
+    "a tokenizer.json with <s> and </s>, or a kind to train on the training texts", .names = mica__tokenizer_kind_at,  \
+    .fixed = true)                                                                                                     \
+  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
+    .high = 1 << 24, .fixed = true, .of = MICA__OF_TRAINED)                                                            \
+  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .fixed = true,                \
+    .of = MICA__OF_LETTERS)                                                                                            \
+  X(S, INT, length, "length", "64", "N", "most tokens of a text, its end included", .low = 2, .high = 1 << 16,         \
+    .fixed = true)                                                                                                     \
+  X(S, INT, layers, "layers", "3", "N", "blocks of the encoder and of the decoder", .low = 1, .high = 1000,            \
+    .fixed = true)                                                                                                     \
+  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)             \
+  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
+  X(S, INT, hidden, "hidden", "0", "N", "features between a block's dense layers; 0: 4 x width", .low = 0,             \
+    .high = 1 << 20, .fixed = true)                                                                                    \
+  X(S, REAL, dropout, "dropout", "0.1", "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,      \
+    .fixed = true)                                                                                                     \
+  X(S, CHOICE, positions, "positions", "sinusoidal", "NAME", "position encoding", .names = positions_at,               \
+    .fixed = true)                                                                                                     \
+  X(S, CHOICE, feed_forward, "feed-forward", "relu", "NAME", "activation between a block's dense layers",              \
+    .names = feed_forward_at, .fixed = true)                                                                           \
+  X(S, REAL, label_smoothing, "label-smoothing", "0.1", "S", "probability shared evenly by all tokens", .low = 0,      \
+    .high = 1, .fixed = true)                                                                                          \
+  X(S, INT, beam, "beam", "5", "N", "beam width for the metric bleu_beam; 1: do not measure it", .low = 1, .high = 64) \
+  X(S, REAL, length_penalty, "length-penalty", "1", "A", "beam scores are log probability / tokens^A", .low = 0,       \
+    .high = 10)                                                                                                        \
+  X(S, INT, bleu_samples, "bleu-samples", "200", "N", "validation texts for an epoch's BLEU; 0: all", .low = 0,        \
+    .high = 1e9)
+MICA__SETTINGS_STRUCT(translate, TRANSLATE_SETTINGS);
+static MICA__SETTINGS_TABLE(translate, TRANSLATE_SETTINGS);
 
 /* Found on multi30k (29,000 pairs of lines): after six epochs BLEU of its test part is 33.2, greedily. */
 static const mica_setting defaults[] = {{"epochs", "10"},
@@ -401,7 +406,7 @@ const mica__task_row mica__task_translate = {
     .text = "texts of one language to another, learned from pairs of lines",
     .metrics = metrics,
     .facts = &mica__translate_fact_list,
-    .settings = settings,
+    .settings = &mica__translate_setting_list,
     .defaults = defaults,
     .networks = networks,
     .own_input = true,
