@@ -43,13 +43,28 @@
 MICA__SETTINGS_STRUCT(keyword, KEYWORD_SETTINGS);
 static MICA__SETTINGS_TABLE(keyword, KEYWORD_SETTINGS);
 
+/* What config.json must hold of a run of the task. */
+#define KEYWORD_FACTS(X, S)                                                                                            \
+  X(S, TEXTS, classes, .needed = true)                                                                                 \
+  X(S, NUMBER, rate, .needed = true, .most = 1 << 20)
+MICA__FACTS_STRUCT(keyword, KEYWORD_FACTS);
+static MICA__FACTS_TABLE(keyword, KEYWORD_FACTS, 2);
+
+static mica__keyword_settings settings_of(const mica_run *run) {
+  mica__keyword_settings settings;
+  mica__settings_read(run, &mica__keyword_setting_list, &settings);
+  return settings;
+}
+
+static mica__keyword_facts facts_of(const mica_run *run) {
+  mica__keyword_facts facts;
+  mica__facts_read(run, &mica__keyword_fact_list, &facts);
+  return facts;
+}
+
 static const mica_task_metric metrics[] = {{"accuracy", false}, {NULL, false}};
 
-static int64_t classes_of(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "classes", &count);
-  return (int64_t)count;
-}
+static int64_t classes_of(const mica_run *run) { return (int64_t)facts_of(run).classes.count; }
 
 static const mica_column *sound_of(const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
@@ -68,7 +83,8 @@ static int32_t suits(const mica_dataset *data) { return sound_of(data) && label_
 
 static void opens(const mica_run *run, mica_dataset_config *config) {
   config->like = run->parts->whole;
-  config->rate = (int32_t)mica__run_fact_number(run, "rate", mica_run_number(run, "rate"));
+  const double rate = facts_of(run).rate;
+  config->rate = (int32_t)(rate > 0 ? rate : (double)settings_of(run).rate);
 }
 
 /* --- preparation --- */
@@ -90,7 +106,7 @@ static mica_status prepare(mica_run *run) {
                       sound ? "classes" : "recordings");
   if (rate < 1000)
     return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
-  const double input[] = {1, floor(rate * mica_run_number(run, "seconds"))};
+  const double input[] = {1, floor(rate * settings_of(run).seconds)};
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
   MICA_TRY(mica__run_note_numbers(run, "input", input, 2));
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
@@ -114,7 +130,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* The middle of each recording (N, T), `length` samples of it with zeros around; training moves it. */
 static mica_value middles(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths, int64_t length) {
-  const double most = mica_run_number(run, "shift") * mica__run_fact_number(run, "rate", 0);
+  const double most = settings_of(run).shift * facts_of(run).rate;
   mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
   mica_value start = mica_affine(count, 0.5, -0.5 * (double)length);
   if (mica_nn_is_training(nn) && most >= 1)
@@ -129,8 +145,9 @@ static mica_value middles(mica_nn *nn, const mica_run *run, mica_value x, mica_v
 /* Log mel spectra (N, 1, mels, frames) from 0 at the loudest value of a recording down to -log(RANGE), in multiples of
  * DEVIATION about CENTRE: neither loudness nor the zeros around a recording count. */
 static mica_value features(mica_nn *nn, const mica_run *run, mica_value x) {
-  const double rate = mica__run_fact_number(run, "rate", 0);
-  mica_mel_config c = {.rate = rate, .mels = (int64_t)mica_run_number(run, "mels"), .low = 20};
+  const double rate = facts_of(run).rate;
+  const mica__keyword_settings settings = settings_of(run);
+  mica_mel_config c = {.rate = rate, .mels = settings.mels, .low = 20};
   c.stft.length = 1;
   while ((double)c.stft.length < rate * 0.025) c.stft.length *= 2;
   c.stft.hop = (int64_t)(rate * 0.01);
@@ -138,7 +155,7 @@ static mica_value features(mica_nn *nn, const mica_run *run, mica_value x) {
   mica_value loudest = mica_affine(mica_max(power, MICA_AXES(1, 2), true), 1, LEAST_POWER);
   mica_value y = mica_log(mica_affine(mica_div(power, loudest), 1, 1 / RANGE));
   y = mica_affine(y, 1 / DEVIATION, CENTRE / DEVIATION);
-  const int64_t masks = (int64_t)mica_run_number(run, "masks");
+  const int64_t masks = settings.masks;
   if (mica_nn_is_training(nn) && masks > 0)
     y = mica_spec_augment(y, mica_nn_step(nn),
                           &(mica_spec_augment_config){.frequency_masks = masks,
@@ -154,7 +171,8 @@ static mica_value normed(mica_nn *nn, const char *name, mica_value x) {
 }
 
 static mica_value network(mica_nn *nn, const mica_run *run, mica_value x, int64_t classes) {
-  const int64_t width = (int64_t)mica_run_number(run, "width");
+  const mica__keyword_settings settings = settings_of(run);
+  const int64_t width = settings.width;
   x = mica_nn_conv(
       nn, "conv", x, width, 3,
       &(mica_nn_conv_config){.window = {4, 10}, .how = {.stride = {2, 2}, .pad = {1, 4}}, .no_bias = true});
@@ -171,7 +189,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, mica_value x, int64_
     mica_nn_pop(nn);
   }
   x = mica_mean(x, MICA_AXES(2, 3), false);
-  return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, mica_run_number(run, "dropout")), classes, NULL);
+  return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, settings.dropout), classes, NULL);
 }
 
 static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
@@ -190,7 +208,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
   if (!mica_batch_has(batch, label) || !z.graph) return;
   mica_value y = mica_batch_value(batch, label);
-  const double smoothing = mica_run_number(run, "label-smoothing");
+  const double smoothing = settings_of(run).label_smoothing;
   out->loss = mica_cross_entropy(z, y, &(mica_cross_entropy_config){.label_smoothing = training ? smoothing : 0});
   out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, y));
   if (!training && classes <= MOST_CONFUSED)
@@ -231,8 +249,9 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
 static mica_status add_recording(mica_run *run, const char *name, const float *samples, int64_t length,
                                  const char *truth, int64_t top, mica_report *p) {
   mica_tensor *tensors[2] = {NULL, NULL};
-  size_t classes = 0, rows = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
+  const mica__fact_texts known = facts_of(run).classes;
+  const size_t classes = known.count;
+  size_t rows = 0;
   const char **row_names = calloc(classes + 1, sizeof *row_names);
   double *numbers = calloc(classes + 1, sizeof *numbers);
   float *shares = calloc(classes + 1, sizeof *shares);
@@ -250,7 +269,7 @@ static mica_status add_recording(mica_run *run, const char *name, const float *s
     size_t best = 0;
     for (size_t c = 1; c < classes; c++)
       if (shares[c] > shares[best]) best = c;
-    row_names[rows] = names[best];
+    row_names[rows] = known.list[best];
     numbers[rows] = (double)shares[best];
     shares[best] = -1;
   }
@@ -273,7 +292,7 @@ static mica_status predict_files(mica_run *run, const mica_run_input *input, int
   for (size_t i = 0; i < input->file_count; i++) {
     float *samples = NULL;
     int64_t length = 0;
-    MICA_TRY(mica_sound_read(input->files[i], (int32_t)mica__run_fact_number(run, "rate", 0), &samples, &length, NULL));
+    MICA_TRY(mica_sound_read(input->files[i], (int32_t)facts_of(run).rate, &samples, &length, NULL));
     mica_status status = add_recording(run, input->files[i], samples, length, NULL, top, p);
     mica_free(samples);
     MICA_TRY(status);
@@ -321,13 +340,6 @@ static mica_status report(mica_run *run, mica_report *r) {
 }
 
 static const char *const networks[] = {MODEL, NULL};
-
-/* What config.json must hold of a run of the task. */
-#define KEYWORD_FACTS(X, S)                                                                                            \
-  X(S, TEXTS, classes, .needed = true)                                                                                 \
-  X(S, NUMBER, rate, .needed = true, .most = 1 << 20)
-MICA__FACTS_STRUCT(keyword, KEYWORD_FACTS);
-static MICA__FACTS_TABLE(keyword, KEYWORD_FACTS, 2);
 
 const mica__task_row mica__task_keyword = {
     .name = "keyword",
