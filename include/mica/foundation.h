@@ -205,15 +205,17 @@ typedef struct mica_foundation_build {
   mica_value ids;             /* (B, T) i32 or i64 */
   mica_value lengths;         /* (B) i32: number of valid leading positions per sequence; null: all */
   mica_value starts;          /* (B, T) i32: first position that each token sees, to pack texts; null: 0; no cache */
+  mica_value types;           /* (B, T) i32 or i64: token types, if the model has them (BERT); null: all 0 */
   const mica_kv_cache *cache; /* NULL: each sequence starts with ids, and nothing is kept */
   int64_t layers;             /* number of blocks to build, from the first; 0: all */
   bool logits_of_last;        /* (B, V) of the last valid position only, else (B, T, V) */
-  bool hidden;                /* features (..., C) after the last norm instead of logits */
+  bool hidden;                /* features (..., C) after the last layer and its norm instead of logits */
 } mica_foundation_build;
 
 /* Builds the model's network in nn's graph: f32 logits, or features. Parameters have PyTorch-style names
  * ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like all builders. MICA_E_UNSUPPORTED in
- * the graph: the model does not generate text. */
+ * the graph: logits of a model that does not generate text, such as BERT; it has `hidden` features alone. Its attention
+ * is not causal. */
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,
                                             const mica_foundation_build *build);
 

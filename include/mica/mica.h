@@ -38,6 +38,7 @@
  *   foundation                    (R, E) published language models
  *   adapter                       (E) low-rank adapters of networks
  *   finetune                      (R, E) files of adapters; training of adapters on conversations
+ *   embed                         (R, E) vectors of texts by published models; nearest neighbours
  *   safetensors history io        files of weights, histories and arrays
  *   profile doctor tune cache     kernel times, correctness of a device, fastest kernels, disk cache
  *
@@ -77,6 +78,7 @@
 #include <mica/chat.h>
 #include <mica/compare.h>
 #include <mica/data.h>
+#include <mica/embed.h>
 #include <mica/engine.h>
 #include <mica/finetune.h>
 #include <mica/foundation.h>

@@ -30,15 +30,26 @@ static mica_value norm(const builder *b, const char *name, mica_value x) {
 
 /* --- embeddings --- */
 
+/* Token types; (1, 1) of type 0 if the caller gives none. */
+static mica_value types_of(const builder *b) {
+  if (!mica_value_is_null(b->how->types)) return b->how->types;
+  return mica_full(mica_nn_graph(b->nn), MICA_I32, MICA_SHAPE(1, 1), 0);
+}
+
 static mica_value embed(const builder *b) {
   const mica_foundation_info *i = b->info;
   const mica_kv_cache *cache = b->how->cache;
   mica_value x = mica_nn_embedding(b->nn, "embed", b->how->ids, i->vocabulary, i->width, NULL);
   /* The scale is rounded as the embeddings are. */
   if (i->embed_scale != 1) x = mica_mul(x, mica_scalar(mica_nn_graph(b->nn), mica_value_dtype(x), i->embed_scale));
-  if (i->positions != MICA_POSITIONS_KIND_LEARNED) return x;
-  mica_value positions = mica_positions(x, cache ? cache->offset : null_value);
-  return mica_nn_positions(b->nn, "positions", x, positions, i->context, MICA_POSITIONS_KIND_LEARNED);
+  if (i->positions == MICA_POSITIONS_KIND_LEARNED) {
+    mica_value positions = mica_positions(x, cache ? cache->offset : null_value);
+    if (i->first_position)
+      positions = mica_add(positions, mica_scalar(mica_nn_graph(b->nn), MICA_I32, (double)i->first_position));
+    x = mica_nn_positions(b->nn, "positions", x, positions, i->context, MICA_POSITIONS_KIND_LEARNED);
+  }
+  if (i->types > 0) x = mica_add(x, mica_nn_embedding(b->nn, "types", types_of(b), i->types, i->width, NULL));
+  return i->embed_norm ? norm(b, "embed_norm", x) : x;
 }
 
 /* --- blocks --- */
@@ -121,8 +132,9 @@ static mica_value logits(const builder *b, mica_value x) {
 
 static mica_status prepare(builder *b) {
   const mica_foundation_info *i = b->info;
-  if (i->task != MICA_FOUNDATION_TASK_GENERATE)
-    return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts", i->family);
+  if (i->task != MICA_FOUNDATION_TASK_GENERATE && !b->how->hidden)
+    return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts; it has features alone (hidden)",
+                      i->family);
   if (b->how->layers < 0 || b->how->layers > i->layers)
     return mica__fail(MICA_E_INVALID, "%" PRId64 " layers were asked for; the model has %" PRId64, b->how->layers,
                       i->layers);
@@ -146,7 +158,7 @@ mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model, co
     x = embed(&b);
     for (int64_t layer = 0; layer < layers; layer++) x = block(&b, x, layer);
     if (build->logits_of_last) x = last_rows(&b, x);
-    x = norm(&b, "norm", x);
+    if (b.info->norms != MICA_FOUNDATION_NORMS_AFTER) x = norm(&b, "norm", x);
     if (!build->hidden) x = logits(&b, x);
   } else {
     mica__graph_fail_with(mica_nn_graph(nn), status);

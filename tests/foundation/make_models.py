@@ -11,6 +11,7 @@ import sys
 
 import gguf
 import numpy
+import tokenizers
 import torch
 import transformers as t
 
@@ -39,6 +40,15 @@ CASES = [
     ('phi3', t.Phi3Config(**SMALL, rope_parameters=LONGROPE, original_max_position_embeddings=8), 'bfloat16'),
     ('gpt2', t.GPT2Config(vocab_size=131, n_embd=32, n_layer=2, n_head=4, n_positions=32, bos_token_id=1,
                           eos_token_id=2), 'bfloat16'),
+]
+
+ENCODER = {'vocab_size': 131, 'hidden_size': 32, 'intermediate_size': 40, 'num_hidden_layers': 2,
+           'num_attention_heads': 4, 'max_position_embeddings': 64, 'pad_token_id': 0}
+ENCODERS = [
+    ('bert', t.BertConfig(**ENCODER), 'bfloat16'),
+    ('roberta', t.RobertaConfig(**dict(ENCODER, pad_token_id=1, type_vocab_size=1, hidden_act='relu')), 'bfloat16'),
+    ('distilbert', t.DistilBertConfig(vocab_size=131, dim=32, hidden_dim=40, n_layers=2, n_heads=4,
+                                      max_position_embeddings=64), 'float16'),
 ]
 
 
@@ -75,6 +85,68 @@ def save(folder, name, config, dtype):
     print('%-10s %8d bytes, logits of deviation %.2f' %
           (name, os.path.getsize(os.path.join(where, 'model.safetensors')), logits.std()))
     return model, ids, logits
+
+
+def save_encoder(folder, name, config, dtype):
+    """An encoder with its last features, (T, C) of T tokens: hidden.f32; types.txt: token types."""
+    torch.manual_seed(1)
+    where = os.path.join(folder, name)
+    model = t.AutoModel.from_config(config, attn_implementation='eager', dtype=torch.float32).eval()
+    spread(model)
+    model.to(getattr(torch, dtype)).save_pretrained(where)
+    model = t.AutoModel.from_pretrained(where, attn_implementation='eager', dtype=torch.float32).eval()
+    ids = numpy.random.default_rng(len(name)).integers(3, 131, T).tolist()
+    types = [0] * T if name != 'bert' else [0] * 5 + [1] * (T - 5)
+    for file_name, values in ('ids', ids), ('types', types):
+        with open(os.path.join(where, file_name + '.txt'), 'w') as file:
+            file.write(' '.join(map(str, values)) + '\n')
+    more = {'token_type_ids': torch.tensor([types])} if name == 'bert' else {}
+    with torch.no_grad():
+        hidden = model(torch.tensor([ids]), **more).last_hidden_state[0].float().numpy().astype('<f4')
+    hidden.tofile(os.path.join(where, 'hidden.f32'))
+    print('%-10s features of deviation %.2f' % (name, hidden.std()))
+
+
+TEXTS = ['a cat', 'The dog sat on a mat.', 'x', 'cats, dogs and many other animals of the old house', 'abc def', '',
+         'a cab in a bag', 'one two three four', 'fed a bead', 'zzz?']
+
+
+def write_embedder(folder):
+    """A sentence-transformers folder, with texts.txt and their unit vectors by mean pooling: vectors.f32."""
+    where = os.path.join(folder, 'embed')
+    sizes = dict(ENCODER, hidden_size=16, intermediate_size=24, vocab_size=64)
+    config = t.BertConfig(**sizes)
+    model = t.BertModel(config, add_pooling_layer=False).eval()
+    spread(model)
+    model.save_pretrained(where)
+    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '.', ','] + [c for c in 'abcdefghijklmnopqrstuvwxyz'] + [
+        '##' + c for c in 'abcdefghijklmnopqrstuvwxyz']
+    form = tokenizers.Tokenizer(tokenizers.models.WordPiece({text: i for i, text in enumerate(tokens)},
+                                                            unk_token='[UNK]'))
+    form.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+    form.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    form.post_processor = tokenizers.processors.TemplateProcessing(
+        single='[CLS] $A [SEP]', pair='[CLS] $A [SEP] $B [SEP]', special_tokens=[('[CLS]', 2), ('[SEP]', 3)])
+    form.add_special_tokens(tokens[:4])
+    form.save(os.path.join(where, 'tokenizer.json'))
+    modules = ['Transformer', 'Pooling', 'Normalize']
+    for name, value in (('modules', [{'idx': i, 'name': str(i), 'path': '' if i == 0 else '%d_%s' % (i, m),
+                                      'type': 'sentence_transformers.models.' + m} for i, m in enumerate(modules)]),
+                        ('1_Pooling/config', {'word_embedding_dimension': 16, 'pooling_mode_cls_token': False,
+                                              'pooling_mode_mean_tokens': True}),
+                        ('sentence_bert_config', {'max_seq_length': 24, 'do_lower_case': False})):
+        os.makedirs(os.path.dirname(os.path.join(where, name)), exist_ok=True)
+        with open(os.path.join(where, name + '.json'), 'w') as file:
+            json.dump(value, file)
+    form.enable_truncation(24)
+    vectors = []
+    for text in TEXTS:
+        with torch.no_grad():
+            hidden = model(torch.tensor([form.encode(text).ids])).last_hidden_state[0]
+        vectors.append(torch.nn.functional.normalize(hidden.mean(0), dim=0).numpy())
+    numpy.stack(vectors).astype('<f4').tofile(os.path.join(where, 'vectors.f32'))
+    with open(os.path.join(where, 'texts.txt'), 'w') as file:
+        file.write('\n'.join(TEXTS) + '\n')
 
 
 def pairs(weight, heads):
@@ -183,6 +255,9 @@ def main():
     folder = sys.argv[1]
     shutil.rmtree(folder, ignore_errors=True)
     made = {name: save(folder, name, config, dtype) for name, config, dtype in CASES}
+    for case in ENCODERS:
+        save_encoder(folder, *case)
+    write_embedder(folder)
     kinds = gguf.GGMLQuantizationType
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)
@@ -191,7 +266,8 @@ def main():
     for root, _, files in os.walk(folder):
         for file in files:
             if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32', 'tokenizer.json',
-                            'chat_template.jinja'):
+                            'types.txt', 'hidden.f32', 'modules.json', 'sentence_bert_config.json', 'texts.txt',
+                            'vectors.f32', 'chat_template.jinja'):
                 os.remove(os.path.join(root, file))
 
 

@@ -1,0 +1,95 @@
+/* mica/embed.h: vectors of texts by a published model, and search among vectors.
+ *
+ *   mica_foundation_open("all-MiniLM-L6-v2", NULL, &model);
+ *   mica_embedder_create(engine, model, NULL, &embedder);
+ *   float *vectors = malloc(count * mica_embedder_width(embedder) * sizeof *vectors);
+ *   mica_embedder_texts(embedder, texts, count, vectors);
+ *   mica_nearest(vectors, count, width, query, 1, 5, nearest);
+ *
+ * A text becomes tokens, the model's features per token, and one vector by pooling. A folder made by
+ * sentence-transformers says how in modules.json and in its files of pooling; a GGUF file by the key pooling_type.
+ *
+ * Threads: use an embedder from one thread at a time. mica_nearest may be called from any thread. */
+#ifndef MICA_EMBED_H
+#define MICA_EMBED_H
+
+#include <mica/foundation.h>
+
+MICA_EXPERIMENTAL
+MICA_BEGIN_DECLS
+
+/* name, text. MODEL: as the model's files say; without such files MEAN, or LAST if the model generates text. MEAN: mean
+ * of all tokens' features; CLS: features of the first token; LAST: features of the last token. */
+#define MICA_EMBED_POOLING_LIST(X)                                                                                     \
+  X(MODEL, "model")                                                                                                    \
+  X(MEAN, "mean")                                                                                                      \
+  X(CLS, "cls")                                                                                                        \
+  X(LAST, "last")
+
+typedef enum mica_embed_pooling {
+#define MICA_EMBED_POOLING_ENUM(name, text) MICA_EMBED_POOLING_##name,
+  MICA_EMBED_POOLING_LIST(MICA_EMBED_POOLING_ENUM)
+#undef MICA_EMBED_POOLING_ENUM
+      MICA_EMBED_POOLING_COUNT
+} mica_embed_pooling;
+/* "model", "mean", ...; "?" for any other value. */
+MICA_API const char *mica_embed_pooling_name(mica_embed_pooling pooling);
+
+/* Scale of vectors. MODEL: as the model's files say, without them RAW. RAW: as pooled. UNIT: divided by their length;
+ * zeros stay zeros. */
+typedef enum mica_embed_scale {
+  MICA_EMBED_SCALE_MODEL,
+  MICA_EMBED_SCALE_RAW,
+  MICA_EMBED_SCALE_UNIT,
+} mica_embed_scale;
+
+typedef struct mica_embedder_config {
+  mica_embed_pooling pooling;
+  mica_embed_scale scale;
+  /* maximum number of tokens per text, with special tokens; longer texts are cut at the end, special tokens stay. 0: as
+   * the model's files say, at most what it has positions for. */
+  int64_t most_tokens;
+  int64_t batch_tokens; /* maximum number of tokens per run, with padding; a longer text runs alone; 0: 2,048 */
+} mica_embedder_config;
+
+typedef struct mica_embedder mica_embedder;
+
+/* Loads a model's tokenizer and weights for embedding; computes in f32. config may be NULL. The engine and the model
+ * must outlive it. *embedder is only written on success. MICA_E_NOT_FOUND: the model has no tokenizer. MICA_E_INVALID:
+ * a number is out of range. MICA_E_FORMAT: modules.json or a file that it names is invalid. MICA_E_UNSUPPORTED: they
+ * ask for another module or pooling; the message names it. Otherwise the errors of mica_foundation_network and
+ * mica_foundation_load. */
+MICA_API MICA_CHECKED mica_status mica_embedder_create(mica_engine *engine, const mica_foundation *model,
+                                                       const mica_embedder_config *config, mica_embedder **embedder);
+/* NULL is a no-op. */
+MICA_API void mica_embedder_destroy(mica_embedder *embedder);
+
+/* Numbers per vector. */
+MICA_API int64_t mica_embedder_width(const mica_embedder *embedder);
+/* Maximum number of tokens per text. */
+MICA_API int64_t mica_embedder_most_tokens(const mica_embedder *embedder);
+/* Pooling in use; never MODEL. */
+MICA_API mica_embed_pooling mica_embedder_pooling(const mica_embedder *embedder);
+
+/* Writes vectors of count texts, which end with a NUL, to out (count, width). Texts of similar length run together. A
+ * vector does not depend on other texts but for rounding. Blocks. MICA_E_INVALID: a text has no tokens, or a token that
+ * the model lacks; the message gives its index. Otherwise the errors of mica_tokenizer_encode and mica_session_run; out
+ * may be partly written then. */
+MICA_API MICA_CHECKED mica_status mica_embedder_texts(mica_embedder *embedder, const char *const *texts, size_t count,
+                                                      float *out);
+
+typedef struct mica_neighbour {
+  size_t index;     /* of the vector */
+  float similarity; /* cosine: a b / (|a| |b|), from -1 to 1; 0 for zeros */
+} mica_neighbour;
+
+/* Finds the `nearest` vectors of each query by cosine, most similar first; ties go to the smaller index. vectors
+ * (count, width), queries (query_count, width), neighbours (query_count, nearest). Compares with every vector on the
+ * host, so results are exact. MICA_E_INVALID: a pointer is NULL, width is not positive, or nearest is not from 1 to
+ * count. MICA_E_FORMAT: a number is not finite; the message names its row. */
+MICA_API MICA_CHECKED mica_status mica_nearest(const float *vectors, size_t count, int64_t width, const float *queries,
+                                               size_t query_count, size_t nearest, mica_neighbour *neighbours);
+
+MICA_END_DECLS
+
+#endif

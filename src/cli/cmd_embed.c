@@ -1,0 +1,235 @@
+#include "cli/embed_file.h"
+#include "cli/model.h"
+#include "cli/number.h"
+#include "cli/result.h"
+
+#include <mica/embed.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct values {
+  const char *model, *data, *out, *index, *nearest, *batch_tokens, *device;
+  int pooling;
+  cli_words texts;
+  bool json;
+};
+
+static const cli_choice poolings[] = {
+    {"mean", "mean of all tokens' features"},
+    {"cls", "features of the first token"},
+    {"last", "features of the last token"},
+    {0},
+};
+
+static const cli_option options[] = {
+    CLI_ROW("TEXT", struct values, texts, .role = CLI_OPTIONAL_OPERAND,
+            .help = "texts to embed (default: lines of --data)"),
+    CLI_ROW("model", struct values, model, .value = "MODEL", .help = "published model: its folder or GGUF file"),
+    CLI_ROW("data", struct values, data, .value = "FILE", .help = "file with a text per line; - for standard input"),
+    CLI_ROW("out", struct values, out, .value = "FILE", .help = "write vectors to a .npy or .safetensors file"),
+    CLI_ROW("index", struct values, index, .value = "FILE",
+            .help = "search among these: vectors that --out wrote, or a file with a text per line"),
+    CLI_ROW("nearest", struct values, nearest, .value = "N", .help = "--index: neighbours per text (default 5)"),
+    CLI_ROW("pooling", struct values, pooling, .value = "KIND", .help = "pooling of tokens (default: the model's)",
+            .choices = poolings),
+    CLI_ROW("batch-tokens", struct values, batch_tokens, .value = "N",
+            .help = "maximum number of tokens per run (default 2048)"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
+    CLI_ROW("json", struct values, json, .help = "write a line of JSON per text"),
+    {0},
+};
+
+/* Texts, and their vectors (count, width). */
+typedef struct texts {
+  cli_lines lines;
+  float *vectors;
+} texts;
+
+static void free_texts(texts *t) {
+  cli_lines_free(&t->lines);
+  free(t->vectors);
+}
+
+static int embed(const cli_command *self, mica_embedder *embedder, texts *t) {
+  const size_t width = (size_t)mica_embedder_width(embedder);
+  t->vectors = calloc(t->lines.count ? t->lines.count : 1, width * sizeof *t->vectors);
+  if (!t->vectors) return cli_fail(self, "the host has no memory for %zu vectors", t->lines.count);
+  if (mica_embedder_texts(embedder, t->lines.texts, t->lines.count, t->vectors) != MICA_OK)
+    return cli_fail_library(self);
+  return CLI_OK;
+}
+
+/* --- vectors --- */
+
+static int print_vectors(const cli_command *self, const texts *t, int64_t width, bool as_json) {
+  int status = CLI_OK;
+  for (size_t i = 0; i < t->lines.count && status == CLI_OK; i++) {
+    const float *vector = t->vectors + (int64_t)i * width;
+    if (as_json) {
+      cli_json json;
+      cli_json_begin(&json);
+      cli_json_text(&json, json.root, "text", t->lines.texts[i]);
+      cJSON *list = cli_json_array(&json, json.root, "vector");
+      for (int64_t c = 0; c < width; c++) cli_json_real(&json, list, NULL, (double)vector[c]);
+      status = cli_json_print_line(&json, self);
+    } else {
+      for (int64_t c = 0; c < width; c++) printf("%s%.9g", c ? " " : "", (double)vector[c]);
+      putchar('\n');
+    }
+  }
+  return status;
+}
+
+/* --- neighbours --- */
+
+/* What is searched: vectors, with a text each if they were made of texts. */
+typedef struct searched {
+  texts made;
+  cli_vectors read;
+  const float *vectors;
+  size_t count;
+} searched;
+
+static int open_index(const cli_command *self, const struct values *v, mica_embedder *embedder, searched *s) {
+  const int64_t width = mica_embedder_width(embedder);
+  if (!cli_is_vectors(v->index)) {
+    int status = cli_lines_read(self, v->index, &s->made.lines);
+    if (status == CLI_OK) status = embed(self, embedder, &s->made);
+    s->vectors = s->made.vectors;
+    s->count = s->made.lines.count;
+    return status;
+  }
+  const int status = cli_vectors_read(self, v->index, &s->read);
+  s->vectors = s->read.numbers;
+  s->count = s->read.count;
+  if (status == CLI_OK && s->read.width != width)
+    return cli_fail(self, "%s has vectors of %" PRId64 " numbers; the model makes %" PRId64, v->index, s->read.width,
+                    width);
+  return status;
+}
+
+static int print_neighbours(const cli_command *self, const char *text, const searched *s, const mica_neighbour *list,
+                            size_t nearest, bool as_json) {
+  const cli_lines *lines = &s->made.lines;
+  cli_json json = {0};
+  cJSON *array = NULL;
+  if (as_json) {
+    cli_json_begin(&json);
+    cli_json_text(&json, json.root, "text", text);
+    array = cli_json_array(&json, json.root, "nearest");
+  } else {
+    cli_print_clean(text, strlen(text));
+    putchar('\n');
+  }
+  for (size_t k = 0; k < nearest; k++) {
+    const char *found = lines->count ? lines->texts[list[k].index] : NULL;
+    if (as_json) {
+      cJSON *one = cli_json_object(&json, array, NULL);
+      cli_json_integer(&json, one, "index", list[k].index);
+      cli_json_real(&json, one, "similarity", (double)list[k].similarity);
+      if (found) cli_json_text(&json, one, "text", found);
+    } else {
+      printf("  %.4f  %zu%s", (double)list[k].similarity, list[k].index, found ? "  " : "");
+      if (found) cli_print_clean(found, strlen(found));
+      putchar('\n');
+    }
+  }
+  return as_json ? cli_json_print_line(&json, self) : CLI_OK;
+}
+
+static int search(const cli_command *self, const struct values *v, mica_embedder *embedder, const texts *t,
+                  int64_t wanted) {
+  searched s = {0};
+  mica_neighbour *found = NULL;
+  int status = open_index(self, v, embedder, &s);
+  const size_t nearest = s.count < (size_t)wanted ? s.count : (size_t)wanted;
+  if (status == CLI_OK && s.count == 0) status = cli_fail(self, "%s has nothing to search among", v->index);
+  if (status == CLI_OK) {
+    found = calloc(t->lines.count, nearest * sizeof *found);
+    if (!found)
+      status = cli_fail(self, "the host has no memory for the neighbours");
+    else if (mica_nearest(s.vectors, s.count, mica_embedder_width(embedder), t->vectors, t->lines.count, nearest,
+                          found) != MICA_OK)
+      status = cli_fail_library(self);
+  }
+  for (size_t i = 0; status == CLI_OK && i < t->lines.count; i++)
+    status = print_neighbours(self, t->lines.texts[i], &s, found + i * nearest, nearest, v->json);
+  free(found);
+  free_texts(&s.made);
+  cli_vectors_free(&s.read);
+  return status;
+}
+
+/* --- the command --- */
+
+static int work(const cli_command *self, const struct values *v, mica_embedder *embedder, int64_t nearest) {
+  texts t = {0};
+  int status = v->data ? cli_lines_read(self, v->data, &t.lines) : cli_lines_copy(self, &v->texts, &t.lines);
+  if (status == CLI_OK && t.lines.count == 0) status = cli_fail(self, "%s has no texts", v->data);
+  if (status == CLI_OK) status = embed(self, embedder, &t);
+  if (status == CLI_OK && v->out)
+    status = cli_vectors_write(self, v->out, t.vectors, t.lines.count, mica_embedder_width(embedder));
+  if (status == CLI_OK && v->index)
+    status = search(self, v, embedder, &t, nearest);
+  else if (status == CLI_OK && !v->out)
+    status = print_vectors(self, &t, mica_embedder_width(embedder), v->json);
+  free_texts(&t);
+  return status;
+}
+
+static int check(const cli_command *self, const struct values *v) {
+  if (!v->model)
+    cli_fail(self, "--model is missing: the folder or GGUF file of a published model");
+  else if (!v->data && !v->texts.count)
+    cli_fail(self, "name texts, or a file of texts with --data");
+  else if (v->data && v->texts.count)
+    cli_fail(self, "name texts or --data, not both");
+  else if (v->data && v->index && !strcmp(v->data, "-") && !strcmp(v->index, "-"))
+    cli_fail(self, "--data and --index cannot both be standard input");
+  else if (v->nearest && !v->index)
+    cli_fail(self, "--nearest needs --index: what to search among");
+  else if (v->out && !cli_is_vectors(v->out))
+    cli_fail(self, "--out wants a name that ends in .npy or .safetensors, not \"%s\"", v->out);
+  else
+    return CLI_OK;
+  return CLI_USAGE;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  int64_t nearest = 5;
+  mica_embedder_config config = {.pooling = v->pooling < 0
+                                                ? MICA_EMBED_POOLING_MODEL
+                                                : (mica_embed_pooling)(v->pooling + MICA_EMBED_POOLING_MEAN)};
+  mica_embedder *embedder = NULL;
+  cli_model opened = {0};
+  int status = check(self, v);
+  if (status == CLI_OK) status = cli_integer(self, "nearest", v->nearest, 1, 1000000, &nearest);
+  if (status == CLI_OK) status = cli_integer(self, "batch-tokens", v->batch_tokens, 1, 1 << 24, &config.batch_tokens);
+  if (status != CLI_OK) return status;
+  status = cli_model_open(self, v->model, v->device, 0, &opened);
+  if (status == CLI_OK && mica_embedder_create(opened.engine, opened.model, &config, &embedder) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK) status = work(self, v, embedder, nearest);
+  mica_embedder_destroy(embedder);
+  cli_model_close(&opened);
+  return status;
+}
+
+const cli_command cli_command_embed = {
+    .name = "embed",
+    .summary = "turn texts into vectors, and find similar texts",
+    .details = "\nSearch a file of texts, or vectors that were written before:\n"
+               "\n"
+               "  mica embed --model FOLDER --index notes.txt \"How do I save a model?\"\n"
+               "  mica embed --model FOLDER --data notes.txt --out notes.npy\n"
+               "  mica embed --model FOLDER --index notes.npy --nearest 3 \"How do I save a model?\"\n"
+               "\n"
+               "Similarity is the cosine, from -1 to 1. Indices count lines from 0.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

@@ -1,0 +1,132 @@
+#include "cli/embed_file.h"
+
+#include <mica/io.h>
+#include <mica/safetensors.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- lines --- */
+
+#define MOST_BYTES ((size_t)1 << 30)
+
+/* Reads a stream whole, with a NUL after its end. */
+static int read_whole(const cli_command *self, FILE *file, const char *path, char **data, size_t *bytes) {
+  size_t room = 0, got = 1;
+  *bytes = 0;
+  while (got > 0) {
+    if (room - *bytes < 2) {
+      room = room ? 2 * room : 65536;
+      char *grown = realloc(*data, room);
+      if (!grown) return cli_fail(self, "the host has no memory for %s", path);
+      *data = grown;
+    }
+    got = fread(*data + *bytes, 1, room - *bytes - 1, file);
+    *bytes += got;
+    if (*bytes > MOST_BYTES) return cli_fail(self, "%s is above 1 GiB", path);
+  }
+  (*data)[*bytes] = '\0';
+  return ferror(file) ? cli_fail(self, "%s cannot be read: %s", path, strerror(errno)) : CLI_OK;
+}
+
+static int split(const cli_command *self, const char *path, size_t bytes, cli_lines *lines) {
+  size_t most = 1;
+  const char *zero = memchr(lines->data, 0, bytes);
+  if (zero) return cli_fail(self, "%s is no text: byte %zu is zero", path, (size_t)(zero - lines->data));
+  for (const char *at = lines->data; (at = strchr(at, '\n')); at++) most++;
+  lines->texts = calloc(most, sizeof *lines->texts);
+  if (!lines->texts) return cli_fail(self, "the host has no memory for %s", path);
+  for (char *at = lines->data, *next; at && *at; at = next) {
+    next = strchr(at, '\n');
+    size_t length = next ? (size_t)(next - at) : strlen(at);
+    if (next) next++;
+    if (length && at[length - 1] == '\r') length--;
+    at[length] = '\0';
+    lines->texts[lines->count++] = at;
+  }
+  return CLI_OK;
+}
+
+int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines) {
+  const bool standard = !strcmp(path, "-");
+  size_t bytes = 0;
+  if (!standard && cli_is_folder(path)) return cli_fail(self, "%s is a folder; name a file with a text per line", path);
+  FILE *file = standard ? stdin : fopen(path, "rb");
+  if (!file) return cli_fail(self, "%s cannot be read: %s", path, strerror(errno));
+  int status = read_whole(self, file, standard ? "standard input" : path, &lines->data, &bytes);
+  if (!standard) fclose(file);
+  return status == CLI_OK ? split(self, path, bytes, lines) : status;
+}
+
+int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines) {
+  lines->texts = calloc(words->count + 1, sizeof *lines->texts);
+  if (!lines->texts) return cli_fail(self, "the host has no memory for %zu texts", words->count);
+  for (size_t i = 0; i < words->count; i++) lines->texts[i] = words->words[i];
+  lines->count = words->count;
+  return CLI_OK;
+}
+
+void cli_lines_free(cli_lines *lines) {
+  free(lines->data);
+  free(lines->texts);
+}
+
+/* --- vectors --- */
+
+static bool ends_in(const char *path, const char *end) {
+  const size_t length = strlen(path), tail = strlen(end);
+  return length > tail && !strcmp(path + length - tail, end);
+}
+
+bool cli_is_vectors(const char *path) { return ends_in(path, ".npy") || ends_in(path, ".safetensors"); }
+
+static int take(const cli_command *self, const char *path, mica_dtype dtype, mica_shape shape, const void *data,
+                cli_vectors *vectors) {
+  if (dtype != MICA_F32 || shape.rank != 2 || shape.dim[1] < 1)
+    return cli_fail(self, "%s has no matrix of f32 numbers: one row per vector", path);
+  const size_t bytes = (size_t)shape.dim[0] * (size_t)shape.dim[1] * sizeof(float);
+  vectors->count = (size_t)shape.dim[0];
+  vectors->width = shape.dim[1];
+  vectors->numbers = malloc(bytes ? bytes : 1);
+  if (!vectors->numbers) return cli_fail(self, "the host has no memory for %s", path);
+  if (bytes) memcpy(vectors->numbers, data, bytes);
+  return CLI_OK;
+}
+
+static int read_safetensors(const cli_command *self, const char *path, cli_vectors *vectors) {
+  mica_safetensors *file = NULL;
+  if (mica_safetensors_open(path, &file) != MICA_OK) return cli_fail_library(self);
+  const mica_safetensors_entry *entry = mica_safetensors_find(file, "vectors");
+  const int status = entry ? take(self, path, entry->dtype, entry->shape, entry->data, vectors)
+                           : cli_fail(self, "%s has no tensor \"vectors\"", path);
+  mica_safetensors_close(file);
+  return status;
+}
+
+int cli_vectors_read(const cli_command *self, const char *path, cli_vectors *vectors) {
+  mica_dtype dtype = MICA_F32;
+  mica_shape shape = {0};
+  void *data = NULL;
+  if (ends_in(path, ".safetensors")) return read_safetensors(self, path, vectors);
+  if (mica_npy_read(path, &dtype, &shape, &data) != MICA_OK) return cli_fail_library(self);
+  const int status = take(self, path, dtype, shape, data, vectors);
+  mica_free(data);
+  return status;
+}
+
+int cli_vectors_write(const cli_command *self, const char *path, const float *numbers, size_t count, int64_t width) {
+  const mica_shape shape = MICA_SHAPE((int64_t)count, width);
+  const mica_safetensors_entry entry = {.name = "vectors",
+                                        .type = "F32",
+                                        .dtype = MICA_F32,
+                                        .shape = shape,
+                                        .data = numbers,
+                                        .bytes = count * (size_t)width * sizeof *numbers};
+  const mica_status status = ends_in(path, ".npy") ? mica_npy_write(path, MICA_F32, shape, numbers)
+                                                   : mica_safetensors_write(path, &entry, 1, NULL, 0);
+  return status == MICA_OK ? CLI_OK : cli_fail_library(self);
+}
+
+void cli_vectors_free(cli_vectors *vectors) { free(vectors->numbers); }

@@ -1,0 +1,37 @@
+/* cli/embed_file.h: files of texts by line and of vectors by row. */
+#ifndef MICA_CLI_EMBED_FILE_H
+#define MICA_CLI_EMBED_FILE_H
+
+#include "cli/command.h"
+
+#include <stdint.h>
+
+/* Texts, one per line. */
+typedef struct cli_lines {
+  char *data;
+  const char **texts;
+  size_t count;
+} cli_lines;
+
+/* Reads the lines of a file, or of standard input for "-", without line ends. Returns an exit status, having said what
+ * failed. */
+int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines);
+/* The words of a command line; they are not copied. */
+int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines);
+void cli_lines_free(cli_lines *lines);
+
+/* Vectors (count, width). */
+typedef struct cli_vectors {
+  float *numbers;
+  size_t count;
+  int64_t width;
+} cli_vectors;
+
+/* True for a name that ends in .npy or .safetensors. */
+bool cli_is_vectors(const char *path);
+/* Reads a matrix of f32: an npy file, or the tensor "vectors" of a safetensors file. */
+int cli_vectors_read(const cli_command *self, const char *path, cli_vectors *vectors);
+int cli_vectors_write(const cli_command *self, const char *path, const float *numbers, size_t count, int64_t width);
+void cli_vectors_free(cli_vectors *vectors);
+
+#endif

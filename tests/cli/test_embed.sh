@@ -1,0 +1,78 @@
+#!/bin/sh
+# labels: device
+# mica embed with a small published model: vectors as text, JSON and files; neighbours; wrong arguments and files.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+model=${MICA_SOURCE_DIR:-.}/tests/golden/foundation/embed
+
+# --- vectors ---
+run embed --model "$model" 'a cat' 'The dog'
+[ $status = 0 ] || fault "exit status $status: $err"
+[ "$(printf '%s\n' "$out" | wc -l)" = 2 ] || fault "not two lines: $out"
+[ "$(printf '%s\n' "$out" | head -n 1 | wc -w)" = 16 ] || fault "not 16 numbers: $out"
+lines=$out
+printf 'a cat\r\nThe dog' >"$work/texts"
+run embed --model "$model" --data "$work/texts"
+[ "$out" = "$lines" ] || fault "a file gives other vectors: $out"
+run embed --model "$model" --json 'a cat'
+case $out in '{"text":"a cat","vector":['*) ;; *) fault "no JSON: $out" ;; esac
+
+# --- neighbours: of texts and of files of their vectors ---
+printf 'the dog sat\na cat\nzzz\n' >"$work/index"
+run embed --model "$model" --index "$work/index" --nearest 2 'A CAT'
+[ $status = 0 ] || fault "exit status $status: $err"
+[ "$(printf '%s\n' "$out" | sed -n 2p)" = '  1.0000  1  a cat' ] || fault "not the nearest: $out"
+[ "$(printf '%s\n' "$out" | wc -l)" = 3 ] || fault "not two neighbours: $out"
+for form in npy safetensors; do
+  run embed --model "$model" --data "$work/index" --out "$work/index.$form"
+  [ $status = 0 ] && [ ! "$out" ] || fault "exit status $status: $out $err"
+  run embed --model "$model" --index "$work/index.$form" 'a cat'
+  [ "$(printf '%s\n' "$out" | sed -n 2p)" = '  1.0000  1' ] || fault "$form: $out $err"
+done
+run embed --model "$model" --index "$work/index" --nearest 1 --json 'a cat'
+case $out in
+'{"text":"a cat","nearest":[{"index":1,"similarity":'*'"text":"a cat"}]}') ;;
+*) fault "no JSON: $out" ;;
+esac
+
+# --- wrong arguments ---
+wrong() {
+  expected=$1
+  said=$2
+  shift 2
+  run embed "$@"
+  [ $status = "$expected" ] || fault "exit status $status, not $expected"
+  printf '%s' "$err" | grep -q -- "$said" || fault "it does not say \"$said\": $err"
+}
+wrong 2 '--model is missing' x
+wrong 2 'name texts' --model "$model"
+wrong 2 'not both' --model "$model" --data "$work/index" x
+wrong 2 'needs --index' --model "$model" --nearest 3 x
+wrong 2 '.npy or .safetensors' --model "$model" --out "$work/x.txt" x
+wrong 2 'nearest' --model "$model" --index "$work/index" --nearest 0 x
+wrong 1 'cannot be read' --model "$model" --data "$work/none"
+wrong 1 'is a folder' --model "$model" --data "$work"
+wrong 1 'none' --model "$work/none" x
+: >"$work/empty"
+wrong 1 'has no texts' --model "$model" --data "$work/empty"
+wrong 1 'nothing to search' --model "$model" --index "$work/empty" x
+printf 'a\0b' >"$work/zero"
+wrong 1 'byte 1 is zero' --model "$model" --data "$work/zero"
+printf 'no array' >"$work/bad.npy"
+wrong 1 'bad.npy' --model "$model" --index "$work/bad.npy" x
+
+# --- files of a model that ask for what Mica lacks ---
+cp -r "$model" "$work/model"
+sed 's/models.Normalize/models.Dense/' "$model/modules.json" >"$work/model/modules.json"
+wrong 1 'the module "Dense" is unknown' --model "$work/model" x
+sed 's/1_Pooling/..\/x/' "$model/modules.json" >"$work/model/modules.json"
+wrong 1 "no folder's name" --model "$work/model" x
+cp "$model/modules.json" "$work/model"
+echo '{"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true}' >"$work/model/1_Pooling/config.json"
+wrong 1 'pooling_mode_max_tokens' --model "$work/model" x
+rm "$work/model/1_Pooling/config.json"
+wrong 1 'modules.json names it' --model "$work/model" x
+echo '[' >"$work/model/modules.json"
+wrong 1 'modules.json' --model "$work/model" x
+exit $failed
