@@ -2,12 +2,12 @@
  * et al. 2017). */
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
+#include "run/common_settings.h"
 #include "run/evaluation.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
-#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -30,14 +30,12 @@
 #define KEYWORD_SETTINGS(X, S)                                                                                         \
   X(S, REAL, seconds, "seconds", "1", "S", "seconds from the middle of each recording, padded with zeros",             \
     .low = 0.05, .high = 60, .fixed = true)                                                                            \
-  X(S, INT, rate, "rate", "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true) \
-  X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = 4, .high = 256, .fixed = true)                          \
+  MICA__MEL_SETTINGS(X, S, 4)                                                                                          \
   X(S, INT, width, "width", "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true)               \
   X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)   \
   X(S, REAL, shift, "shift", "0.1", "S", "largest random shift in training, in seconds", .low = 0, .high = 10,         \
     .fixed = true)                                                                                                     \
-  X(S, INT, masks, "masks", "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,  \
-    .fixed = true)                                                                                                     \
+  MICA__MASK_SETTINGS(X, S)                                                                                            \
   X(S, REAL, label_smoothing, "label-smoothing", "0.05", "S", "probability shared evenly by all classes", .low = 0,    \
     .high = 1, .fixed = true)
 MICA__SETTINGS_STRUCT(keyword, KEYWORD_SETTINGS);

@@ -1,8 +1,8 @@
 /* language: the next token of a text, of those before it. Contexts are cut from a file; its last part is held out. */
 #include "task/language/language.h"
+#include "run/common_settings.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
-#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -18,26 +18,10 @@
 
 #define BYTES MICA__LANGUAGE_BYTES
 
-#define TEXT_OF(name, text) text,
-static const char *positions_at(size_t i) {
-  static const char *const names[] = {MICA_POSITIONS_LIST(TEXT_OF) NULL};
-  return names[i];
-}
-
-static const char *feed_forward_at(size_t i) {
-  static const char *const names[] = {MICA_FEED_FORWARD_LIST(TEXT_OF) NULL};
-  return names[i];
-}
-#undef TEXT_OF
-
 /* name, kind, default, how help calls a value, help and further fields */
 #define LANGUAGE_SETTINGS(X, S)                                                                                        \
-  X(S, TEXT, tokenizer, "tokenizer", "byte", "NAME", "a tokenizer.json, or a kind to train on the training text",      \
-    .names = mica__tokenizer_kind_at, .fixed = true)                                                                   \
-  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
-    .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true)                                                            \
-  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = MICA__OF_TRAINED,       \
-    .fixed = true)                                                                                                     \
+  MICA__TOKENIZER_SETTINGS(X, S, "byte", "a tokenizer.json, or a kind to train on the training text",                  \
+                           MICA__OF_TRAINED)                                                                           \
   X(S, INT, context, "context", "128", "N", "tokens that a prediction can see", .low = 1, .high = 1 << 20,             \
     .fixed = true)                                                                                                     \
   X(S, INT, contexts, "contexts", "0", "N", "contexts per epoch, evenly spaced; 0: the whole text", .low = 0,          \
@@ -47,11 +31,7 @@ static const char *feed_forward_at(size_t i) {
   X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
   X(S, INT, groups, "groups", "0", "N", "heads of keys and values; 0: the same as heads", .low = 0, .high = 1024,      \
     .fixed = true)                                                                                                     \
-  X(S, REAL, dropout, "dropout", "0", "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,        \
-    .fixed = true)                                                                                                     \
-  X(S, CHOICE, positions, "positions", "learned", "NAME", "position encoding", .names = positions_at, .fixed = true)   \
-  X(S, CHOICE, feed_forward, "feed-forward", "gelu", "NAME", "activation between a block's dense layers",              \
-    .names = feed_forward_at, .fixed = true)                                                                           \
+  MICA__BLOCK_SETTINGS(X, S, "0", "learned", "gelu")                                                                   \
   X(S, FLAG, rms_norm, "rms-norm", "false", "", "use RMS norms instead of layer norms", .fixed = true)
 MICA__SETTINGS_STRUCT(language, LANGUAGE_SETTINGS);
 static MICA__SETTINGS_TABLE(language, LANGUAGE_SETTINGS);

@@ -1,9 +1,9 @@
 /* speech: what a recording says, letter by letter; networks that hear as much as has come, trained by connectionist
  * temporal classification (Graves et al. 2006). */
 #include "task/speech/speech.h"
+#include "run/common_settings.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
-#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -34,8 +34,7 @@ static const char *reduction_at(size_t i) {
     .of = "join=*", .fixed = true)                                                                                     \
   X(S, REAL, noise, "noise", "15", "DB", "lowest signal-to-noise ratio of added noise; 0: no noise", .low = 0,         \
     .high = 120, .fixed = true)                                                                                        \
-  X(S, INT, rate, "rate", "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true) \
-  X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = 8, .high = 256, .fixed = true)                          \
+  MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
   X(S, CHOICE, reduction, "reduction", "4", "N", "output time step, in units of 10 ms", .names = reduction_at,         \
     .fixed = true)                                                                                                     \
   X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true)           \
@@ -50,8 +49,7 @@ static const char *reduction_at(size_t i) {
   X(S, REAL, context, "context", "2.5", "S", "seconds of the past that attention of conformer can see", .low = 0.02,   \
     .high = 600, .of = "model=conformer", .fixed = true)                                                               \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95, .fixed = true)       \
-  X(S, INT, masks, "masks", "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,  \
-    .fixed = true)                                                                                                     \
+  MICA__MASK_SETTINGS(X, S)                                                                                            \
   X(S, INT, beam, "beam", "0", "N", "beam width; 0: the likeliest letter of each step", .high = 4096)
 MICA__SETTINGS_STRUCT(speech, SPEECH_SETTINGS);
 static MICA__SETTINGS_TABLE(speech, SPEECH_SETTINGS);

@@ -5,11 +5,11 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/common_settings.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/record.h"
-#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 #include "run/tokens.h"
@@ -24,12 +24,8 @@ static const char *const networks[] = {"encoder", "tagger", "tcn", NULL};
 
 #define TEXT_SETTINGS(X, S)                                                                                            \
   X(S, TEXT, text, "text", "", "COLUMN", "column of texts (default: the first one)", .fixed = true)                    \
-  X(S, TEXT, tokenizer, "tokenizer", "bpe", "NAME", "a tokenizer.json, or a kind to train on the training texts",      \
-    .names = mica__tokenizer_kind_at, .fixed = true)                                                                   \
-  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
-    .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true)                                                            \
-  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = MICA__OF_LETTERS,       \
-    .fixed = true)                                                                                                     \
+  MICA__TOKENIZER_SETTINGS(X, S, "bpe", "a tokenizer.json, or a kind to train on the training texts",                  \
+                           MICA__OF_LETTERS)                                                                           \
   X(S, INT, length, "length", "256", "N", "first N tokens of a text are read", .low = 1, .high = 1 << 20,              \
     .fixed = true)                                                                                                     \
   X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true)                \

@@ -1,9 +1,9 @@
 /* translate: texts of a language to texts of another, by an encoder-decoder that learns from pairs of lines. */
 #include "task/translate/translate.h"
+#include "run/common_settings.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
-#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
@@ -23,30 +23,13 @@
 #define NETWORK "translator"
 #define BUCKETS 8
 
-#define TEXT_OF(name, text) text,
-static const char *positions_at(size_t i) {
-  static const char *const names[] = {MICA_POSITIONS_LIST(TEXT_OF) NULL};
-  return names[i];
-}
-
-static const char *feed_forward_at(size_t i) {
-  static const char *const names[] = {MICA_FEED_FORWARD_LIST(TEXT_OF) NULL};
-  return names[i];
-}
-#undef TEXT_OF
-
 /* name, kind, default, how help calls a value, help and further fields */
 #define TRANSLATE_SETTINGS(X, S)                                                                                       \
   X(S, TEXT, from, "from", "", "COLUMN", "source language or column, as en of train.en (default: the first)",          \
     .fixed = true)                                                                                                     \
   X(S, TEXT, to, "to", "", "COLUMN", "target language or column (default: the other one)", .fixed = true)              \
-  X(S, TEXT, tokenizer, "tokenizer", "bpe", "NAME",                                                                    \
-    "a tokenizer.json with <s> and </s>, or a kind to train on the training texts", .names = mica__tokenizer_kind_at,  \
-    .fixed = true)                                                                                                     \
-  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
-    .high = 1 << 24, .fixed = true, .of = MICA__OF_TRAINED)                                                            \
-  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .fixed = true,                \
-    .of = MICA__OF_LETTERS)                                                                                            \
+  MICA__TOKENIZER_SETTINGS(                                                                                            \
+      X, S, "bpe", "a tokenizer.json with <s> and </s>, or a kind to train on the training texts", MICA__OF_LETTERS)   \
   X(S, INT, length, "length", "64", "N", "most tokens of a text, its end included", .low = 2, .high = 1 << 16,         \
     .fixed = true)                                                                                                     \
   X(S, INT, layers, "layers", "3", "N", "blocks of the encoder and of the decoder", .low = 1, .high = 1000,            \
@@ -55,12 +38,7 @@ static const char *feed_forward_at(size_t i) {
   X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
   X(S, INT, hidden, "hidden", "0", "N", "features between a block's dense layers; 0: 4 x width", .low = 0,             \
     .high = 1 << 20, .fixed = true)                                                                                    \
-  X(S, REAL, dropout, "dropout", "0.1", "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,      \
-    .fixed = true)                                                                                                     \
-  X(S, CHOICE, positions, "positions", "sinusoidal", "NAME", "position encoding", .names = positions_at,               \
-    .fixed = true)                                                                                                     \
-  X(S, CHOICE, feed_forward, "feed-forward", "relu", "NAME", "activation between a block's dense layers",              \
-    .names = feed_forward_at, .fixed = true)                                                                           \
+  MICA__BLOCK_SETTINGS(X, S, "0.1", "sinusoidal", "relu")                                                              \
   X(S, REAL, label_smoothing, "label-smoothing", "0.1", "S", "probability shared evenly by all tokens", .low = 0,      \
     .high = 1, .fixed = true)                                                                                          \
   X(S, INT, beam, "beam", "5", "N", "beam width for the metric bleu_beam; 1: do not measure it", .low = 1, .high = 64) \

@@ -1,0 +1,36 @@
+/* run/common_settings.h: groups of settings that several tasks have, for the lists of run/setting_fields.h. */
+#ifndef MICA_RUN_COMMON_SETTINGS_H
+#define MICA_RUN_COMMON_SETTINGS_H
+
+#include "run/setting_fields.h"
+#include "run/tokens.h"
+
+/* The tokenizer of a task on texts. standard: its default; source: help; letters: `of` of "lowercase". */
+#define MICA__TOKENIZER_SETTINGS(X, S, standard, source, letters)                                                      \
+  X(S, TEXT, tokenizer, "tokenizer", standard, "NAME", source, .names = mica__tokenizer_kind_at, .fixed = true)        \
+  X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \
+    .high = 1 << 24, .of = MICA__OF_TRAINED, .fixed = true)                                                            \
+  X(S, FLAG, lowercase, "lowercase", "false", "", "train a tokenizer that ignores case", .of = letters, .fixed = true)
+
+/* The blocks of a transformer. */
+#define MICA__BLOCK_SETTINGS(X, S, dropout_, positions_, feed_forward_)                                                \
+  X(S, REAL, dropout, "dropout", dropout_, "P", "dropout of block outputs and of attention", .low = 0, .high = 0.99,   \
+    .fixed = true)                                                                                                     \
+  X(S, CHOICE, positions, "positions", positions_, "NAME", "position encoding", .names = mica__positions_at,           \
+    .fixed = true)                                                                                                     \
+  X(S, CHOICE, feed_forward, "feed-forward", feed_forward_, "NAME", "activation between a block's dense layers",       \
+    .names = mica__feed_forward_at, .fixed = true)
+
+/* The spectra of a task on recordings; least: the fewest mel frequencies. */
+#define MICA__MEL_SETTINGS(X, S, least)                                                                                \
+  X(S, INT, rate, "rate", "0", "HZ", "sample rate; 0: the first recording's", .low = 0, .high = 192000, .fixed = true) \
+  X(S, INT, mels, "mels", "40", "N", "mel frequencies", .low = least, .high = 256, .fixed = true)
+#define MICA__MASK_SETTINGS(X, S)                                                                                      \
+  X(S, INT, masks, "masks", "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,  \
+    .fixed = true)
+
+/* The names of MICA_POSITIONS_LIST and MICA_FEED_FORWARD_LIST; NULL after the last. */
+const char *mica__positions_at(size_t i);
+const char *mica__feed_forward_at(size_t i);
+
+#endif
