@@ -114,6 +114,29 @@ ask POST $chat "{$hi,\"tools\":$tools,\"tool_choice\":
 gives 200 '"name":"f","arguments":"{'
 gives 200 '"finish_reason":"tool_calls"'
 
+# --- several clients at once get what each gets alone ---
+ran='six clients'
+post() {
+  printf 'POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s' \
+    "$1" "$(printf %s "$2" | wc -c)" "$2"
+}
+clients=''
+for seed in 1 2 3 4 5 6; do
+  post $chat "{$hi,\"seed\":$seed,\"max_tokens\":40}" >"$work/request$seed"
+  "$client" "$port" <"$work/request$seed" >"$work/beside$seed" &
+  clients="$clients $!"
+done
+# Word splitting is wanted: one argument a process.
+# shellcheck disable=SC2086
+wait $clients
+for seed in 1 2 3 4 5 6; do
+  cp "$work/request$seed" "$work/request"
+  send
+  alone=$(text)
+  answer=$(tr -d '\r' <"$work/beside$seed")
+  [ "$alone" ] && [ "$(text)" = "$alone" ] || fault "seed $seed gives '$(text)' beside others, '$alone' alone"
+done
+
 # --- wrong requests ---
 # wrong CODE TEXT BODY
 wrong() {
@@ -216,7 +239,16 @@ send
 gives 403 wrong_host
 ask GET /v1/models '' 'Origin: https://evil.example'
 gives 403 wrong_origin
+# --- a signal lets a request that runs end ---
+ran='a stream at the end of the server'
+post $chat '{"messages":[{"role":"user","content":"hi"}],"stream":true,"n":8,"max_tokens":60}' >"$work/request"
+"$client" "$port" <"$work/request" >"$work/stream" &
+stream=$!
+i=0
+while [ ! -s "$work/stream" ] && [ $((i += 1)) -lt 300 ]; do sleep 0.02; done
 end INT
+wait $stream
+grep -q '^data: \[DONE\]' "$work/stream" || fault "the stream was cut: $(tail -n 3 "$work/stream")"
 printf '# keys\n\nfirst-key\nsecond-key\n' >"$work/keys"
 begin --api-key-file "$work/keys" --name tiny --origin https://a.example --slots 1 --time 1
 ask GET /health

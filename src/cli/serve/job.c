@@ -154,9 +154,9 @@ static bool make_choices(serve_job *job) {
   for (size_t c = 0; c < count; c++) {
     job->choices[c].job = job;
     job->choices[c].index = (int32_t)c;
-    if (asked->logprobs && !(job->choices[c].logprobs = cJSON_CreateArray())) job->choice_count = 0;
+    job->choice_count = c + 1;
+    if (asked->logprobs && !(job->choices[c].logprobs = cJSON_CreateArray())) return false;
   }
-  job->choice_count = count;
   for (size_t p = 0; p < asked->prompt_count; p++) job->prompt_tokens += (int64_t)asked->prompts[p].count;
   return true;
 }
