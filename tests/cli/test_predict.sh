@@ -55,6 +55,18 @@ echo 'no picture' >"$work/bad.png"
 run predict --model "$folder" "$work/bad.png"
 ends 1 '' '*bad.png*'
 
+# Damaged pictures are named all at once, the first one of the folder among them.
+cp -r "$work/pictures" "$work/damaged"
+for file in dark/0 dark/7 light/3; do echo 'no picture' >"$work/damaged/train/$file.png"; done
+run train --data "$work/damaged" --epochs 1 --out "$work/no"
+bad="$work/damaged/train/dark/0.png, $work/damaged/train/dark/7.png, $work/damaged/train/light/3.png"
+ends 1 '*' "*; of 20 pictures 3 cannot be read: $bad"
+cp "$a" "$work/damaged/train/dark/0.png"
+cp "$a" "$work/damaged/train/dark/7.png"
+run train --data "$work/damaged" --epochs 1 --out "$work/no"
+ends 1 '*' '*train/light/3.png*'
+case $err in *'cannot be read'*) fault "one picture is a list: $err" ;; esac
+
 # In 16 bits: other digits of the same classes; what cannot be computed so, and what is no precision, is said.
 run predict --model "$folder" --json "$a"
 was=$(json predictions.0.classes.1.probability)

@@ -2,6 +2,7 @@
 
 #include "base/checked.h"
 #include "base/clock.h"
+#include "data/damaged.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -175,7 +176,7 @@ mica_status mica_loader_create(mica_engine *engine, const mica_dataset *dataset,
     *out = loader;
   else
     mica_loader_destroy(loader);
-  return status;
+  return mica__damaged_list(dataset->store, status);
 }
 
 void mica_loader_destroy(mica_loader *loader) {

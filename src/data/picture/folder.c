@@ -46,7 +46,11 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
   }
   *shape = MICA_SHAPE(config->channels, config->height, config->width);
   if (shape->dim[0] && shape->dim[1] && shape->dim[2]) return MICA_OK;
-  MICA_TRY(mica_image_read(p->of.files[0], MICA_SHAPE(config->channels, 0, 0), &pixels, &first));
+  /* A damaged file is passed over here: loaders name all of them at once. */
+  mica_status status = MICA_E_FORMAT;
+  for (size_t i = 0; status == MICA_E_FORMAT && i < p->of.count; i++)
+    status = mica_image_read(p->of.files[i], MICA_SHAPE(config->channels, 0, 0), &pixels, &first);
+  MICA_TRY(status);
   mica_free(pixels);
   for (int i = 0; i < 3; i++)
     if (shape->dim[i] == 0) shape->dim[i] = first.dim[i];

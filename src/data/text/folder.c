@@ -99,7 +99,7 @@ static mica_status holds_texts(const char *path, bool *is) {
   return MICA_OK;
 }
 
-/* Every folder in it holds texts. YOLO's "labels" beside "images" is none. */
+/* Every folder in it holds texts. YOLO's "labels" beside "images" does not count. */
 static mica_status is_folder(const char *path, bool *is) {
   mica__names names;
   size_t found = 0;
