@@ -226,7 +226,7 @@ const cli_command cli_command_embed = {
                "\n"
                "  mica embed --model FOLDER --index notes.txt \"How do I save a model?\"\n"
                "  mica embed --model FOLDER --data notes.txt --out notes.npy\n"
-               "  mica embed --model FOLDER --index notes.npy --nearest 3 \"How do I save a model?\"\n"
+               "  mica embed --model FOLDER --index notes.npy --nearest 3 \"Save a model\"\n"
                "\n"
                "Similarity is the cosine, from -1 to 1. Indices count lines from 0.\n",
     .options = options,
