@@ -173,7 +173,7 @@ MICA_API MICA_CHECKED mica_status mica_foundation_open(const char *path, const m
 MICA_API void mica_foundation_close(mica_foundation *model);
 
 /* True if path is a GGUF file, or a folder whose config.json names a model_type. A quick look without checks; never
- * fails. */
+ * fails. True also if memory is too short to tell, which mica_foundation_open reports. */
 MICA_API bool mica_foundation_is(const char *path);
 
 /* Compares names and shapes of all tensors with the description. MICA_E_FORMAT: a tensor is missing, has another shape

@@ -109,11 +109,14 @@ bool mica__foundation_folder_is(const char *folder) {
   size_t bytes = 0;
   cJSON *root = NULL;
   mica__attempt_begin();
-  const bool read = read_file(folder, "config.json", &path, &text, &bytes) == MICA_OK &&
-                    mica__folder_parse(path.data, (const char *)text, bytes, &root) == MICA_OK;
+  mica_status status = read_file(folder, "config.json", &path, &text, &bytes);
+  if (status == MICA_OK) status = mica__folder_parse(path.data, (const char *)text, bytes, &root);
   mica__attempt_end();
-  const bool is = read && cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "model_type")) &&
-                  !cJSON_GetObjectItemCaseSensitive(root, "mica");
+  /* If memory is short, opening says so; another reader would call the model damaged. */
+  const bool read = status == MICA_OK;
+  const bool is =
+      status == MICA_E_NOMEM || (read && cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "model_type")) &&
+                                 !cJSON_GetObjectItemCaseSensitive(root, "mica"));
   cJSON_Delete(root);
   free(text);
   mica__text_free(&path);
