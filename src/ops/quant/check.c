@@ -208,6 +208,13 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
   static const int8_case list[] = {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 6, 7}}, {4, {5, 3, 3, 3}}, FIRST_ZERO, {.pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {2, 9, 8, 34}}, {4, {13, 9, 1, 1}}, SCALES | ZEROS | Y | BIAS | PER_COLUMN, {0}},
+      {MICA_U8,
+       MICA_I8,
+       MICA_U8,
+       {4, {2, 1, 70, 1}},
+       {4, {9, 1, 40, 1}},
+       SCALES | ZEROS | Y,
+       {.stride = {3, 1}, .pad = {20, 0}}},
       {MICA_I8,
        MICA_I8,
        MICA_I8,
