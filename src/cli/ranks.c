@@ -23,6 +23,8 @@ bool cli_ranks_is_follower(void) { return mica_communicator_mpi_asked() && own_r
 int cli_refuse_ranks(const cli_command *self) {
   if (!mica_communicator_mpi_asked()) return CLI_OK;
   cli_fail(self, "the command is for one process: start it without mpirun; mica train is for several");
+  /* mpirun ends all ranks with the first that fails: rank 0 must be the first, since it speaks. */
+  if (own_rank() > 0) sleep(1);
   return CLI_USAGE;
 }
 

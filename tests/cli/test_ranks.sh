@@ -9,6 +9,7 @@
 need_device
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe # Open MPI 5
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
 
 awk -v folder="$work" 'BEGIN {
@@ -165,15 +166,16 @@ for command in prune quantize; do
     --out "$work/wrong"
 done
 train="$mica train --task classify --model mlp --epochs 2 --quiet --out $work/wrong"
+each="sh $(dirname "$0")/each_rank.sh"
 # shellcheck disable=SC2086
 {
   refused 2 "cannot be divided among 3 ranks; 48 and 51 can" -n 3 $train --data "$work/data.csv" --batch 50
   refused 1 "there is no dataset" -n 2 $train --data "$work/none"
-  refused 2 "rank 1 has another seed" -n 1 $train --data "$work/data.csv" : \
-    -n 1 $train --data "$work/data.csv" --seed 5
-  refused 2 "rank 1 has other data" -n 1 $train --data "$work/data.csv" : -n 1 $train --data "$work/other.csv"
-  refused 2 "rank 1 has other settings" -n 1 $train --data "$work/data.csv" : \
-    -n 1 $train --data "$work/data.csv" --lr 1
+  refused 2 "rank 1 has another seed" -n 2 $each $train --data "$work/data.csv" // \
+    $train --data "$work/data.csv" --seed 5
+  refused 2 "rank 1 has other data" -n 2 $each $train --data "$work/data.csv" // $train --data "$work/other.csv"
+  refused 2 "rank 1 has other settings" -n 2 $each $train --data "$work/data.csv" // \
+    $train --data "$work/data.csv" --lr 1
   refused 2 "for 4 ranks, there are 2" -n 2 $train --data "$work/data.csv" --parallel data=2,pipe=2
   refused 2 "'pipes=2'" -n 2 $train --data "$work/data.csv" --parallel pipes=2
   refused 2 "64 a replica cannot be divided into 7" -n 2 $train --data "$work/data.csv" --parallel pipe=2,micro=7

@@ -42,8 +42,10 @@ int MPI_Comm_dup(MPI_Comm comm, MPI_Comm *copy) {
 
 /* True in a rank. Else this case was run by so many ranks, all of which ended well. */
 static bool is_rank(const char *name, int ranks) {
-  static const char settings[] = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                                 "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none";
+  static const char settings[] =
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "OMPI_MCA_rmaps_base_oversubscribe=1 "
+      "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_hwloc_base_binding_policy=none";
   char self[3000], command[4096];
   if (getenv(ROLE)) return true;
   const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
