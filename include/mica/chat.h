@@ -12,6 +12,7 @@
 #ifndef MICA_CHAT_H
 #define MICA_CHAT_H
 
+#include <mica/adapter.h>
 #include <mica/chat_template.h>
 #include <mica/foundation.h>
 #include <mica/sampler.h>
@@ -31,6 +32,8 @@ typedef struct mica_decoder_config {
   int64_t part;     /* tokens of a prompt that one run reads, a power of two of at least 16; 0: 128 */
   size_t most_wait; /* requests that wait for a slot; 0: 1024 */
   bool no_prefix;   /* prompts are read whole, even if a slot holds how they begin */
+  /* adapter of the model (mica_foundation_adapter_open), for all requests; needed during the call alone. NULL: none */
+  mica_adapter *adapter;
 } mica_decoder_config;
 
 /* Builds the sessions of the model and reads its weights; config may be NULL. The engine and the model must outlive the

@@ -1,8 +1,10 @@
-/* mica/finetune.h: files of adapters for published models, and models with an adapter merged in.
+/* mica/finetune.h: train adapters of published models on conversations; files of adapters.
  *
- *   mica_foundation_adapter_open(model, "adapter", &adapter);        a folder of PEFT's, or a GGUF adapter
- *   mica_foundation_adapter_save(model, adapter, "adapter.gguf", MICA_ADAPTER_FORM_GGUF);
- *   mica_foundation_merge(model, adapter, "merged.gguf", NULL);
+ *   mica_conversations_open(model, "chats.jsonl", NULL, &chats);
+ *   mica_adapter_create(&(mica_adapter_config){.rank = 16}, &adapter);
+ *   mica_finetune_config config = {.training = mica_conversations_source(chats, engine), .epochs = 3};
+ *   mica_finetune(engine, model, adapter, &config);
+ *   mica_foundation_adapter_save(model, adapter, "adapter", MICA_ADAPTER_FORM_PEFT);
  *
  * Threads: calls that only read a model or an adapter may run at once. */
 #ifndef MICA_FINETUNE_H
@@ -10,6 +12,7 @@
 
 #include <mica/adapter.h>
 #include <mica/foundation.h>
+#include <mica/train.h>
 
 MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
@@ -48,6 +51,76 @@ MICA_API MICA_CHECKED mica_status mica_foundation_adapter_open(const mica_founda
 MICA_API MICA_CHECKED mica_status mica_foundation_adapter_save(const mica_foundation *model,
                                                                const mica_adapter *adapter, const char *path,
                                                                mica_adapter_form form);
+
+/* --- conversations --- */
+
+/* Conversations as rows of tokens. Several conversations may share a row; none sees another one's tokens. */
+typedef struct mica_conversations mica_conversations;
+
+typedef struct mica_conversations_config {
+  int64_t context;  /* tokens per row; 0: 512, or the model's context if it is less */
+  int32_t batch;    /* rows per batch; 0: 4 */
+  bool loss_on_all; /* the loss counts all tokens; false: the assistant's answers, with their end */
+  bool one_per_row; /* conversations do not share rows */
+  uint64_t seed;    /* of the order of rows, anew in each epoch */
+  bool in_order;    /* keep the order of rows */
+} mica_conversations_config;
+
+/* Reads a file of JSON lines for a model with a tokenizer: {"messages": [{"role": ..., "content": ...}, ...]} (and
+ * "tools") through the model's chat template, {"prompt": ..., "completion": ...} or {"text": ...} as they are, with the
+ * token that ends a text after them. Empty lines are skipped. Conversations longer than a row are left out and counted.
+ * config may be NULL; the model must outlive the conversations.
+ *
+ * MICA_E_UNSUPPORTED: a build without cJSON. MICA_E_NOT_FOUND: the file, the tokenizer or the template is missing.
+ * MICA_E_INVALID: the context is out of range, or a negative batch. MICA_E_FORMAT names line and reason: a line that is
+ * not such an object or above 16 MiB, a conversation that the template refuses, a template whose text changes as
+ * messages are added (the message names the message); no conversation with an answer fits. */
+MICA_API MICA_CHECKED mica_status mica_conversations_open(const mica_foundation *model, const char *path,
+                                                          const mica_conversations_config *config,
+                                                          mica_conversations **conversations);
+/* NULL is a no-op. */
+MICA_API void mica_conversations_close(mica_conversations *conversations);
+
+typedef struct mica_conversations_info {
+  int64_t conversations, dropped; /* read; longer than a row */
+  int64_t rows, context;
+  int64_t tokens, counted; /* in all rows; of them, tokens that the loss counts */
+} mica_conversations_info;
+/* Counts of what was read. */
+MICA_API mica_conversations_info mica_conversations_describe(const mica_conversations *conversations);
+
+/* Batches with the columns of mica_finetune: "ids", "labels" and "starts", each (N, context) i32. A label is the next
+ * token, or -1 if the loss does not count it. Tensors are made on the engine at the first batch; the source must not
+ * outlive conversations and engine. */
+MICA_API mica_batch_source mica_conversations_source(mica_conversations *conversations, mica_engine *engine);
+
+/* --- training --- */
+
+typedef struct mica_finetune_config {
+  mica_batch_source training, validation; /* of conversations; validation without columns: none */
+  int64_t epochs;                         /* 0: 1 */
+  double rate;                            /* highest learning rate; 0: 2e-4 */
+  double clip_norm;                       /* 0: 1 */
+  double weight_decay;                    /* 0: none */
+  int32_t accumulate;                     /* batches per step; 0: 1 */
+  mica_dtype dtype;                       /* type that layers compute in */
+  uint64_t seed;
+  const char *folder; /* of checkpoints and history.csv; NULL: none */
+  bool resume;        /* continue from the last checkpoint in `folder`, to the same bits */
+  mica_train_fn *report;
+  void *user;
+  const volatile int *stop; /* as in mica_trainer_config */
+} mica_finetune_config;
+
+/* Trains an adapter of a model with AdamW, a warm-up over 3 % of the steps and a cosine schedule. The model's weights
+ * keep the form of its files and do not change. The adapter receives the values of the last epoch. Training starts from
+ * the values that it has, as from a file. Checkpoints hold the adapter, the optimiser's state and norms, but no other
+ * weight of the model.
+ *
+ * Errors as in mica_foundation_network, mica_adapter_freeze_base, mica_trainer_create and mica_trainer_fit.
+ * MICA_E_NOT_FOUND: resume without a checkpoint. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_finetune(mica_engine *engine, const mica_foundation *model,
+                                                mica_adapter *adapter, const mica_finetune_config *config);
 
 MICA_END_DECLS
 

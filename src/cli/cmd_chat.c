@@ -10,12 +10,15 @@
 #include <unistd.h>
 
 struct values {
-  const char *model, *system, *length, *context, *temperature, *top_k, *top_p, *min_p, *repetition, *seed, *device;
+  const char *model, *adapter, *system, *length, *context, *temperature, *top_k, *top_p, *min_p, *repetition, *seed,
+      *device;
   bool json;
 };
 
 static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
+    CLI_ROW("adapter", struct values, adapter, .value = "PATH",
+            .help = "low-rank adapter of the model: a PEFT folder or a GGUF file"),
     CLI_ROW("system", struct values, system, .value = "TEXT", .blank = true,
             .help = "instructions before the conversation"),
     CLI_ROW("length", struct values, length, .value = "N", .help = "tokens of an answer at most (default: no limit)"),
@@ -232,10 +235,12 @@ static int run(const cli_command *self, const void *given) {
   if (status != CLI_OK) return status;
   if (!mica_foundation_is(v->model))
     return cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
-  status = cli_model_open(self, v->model, v->device, context, &opened);
+  status = cli_model_open(self, v->model, v->adapter, v->device, context, &opened);
   t.system = v->system ? strdup(v->system) : NULL;
   if (status == CLI_OK &&
-      (mica_decoder_create(opened.engine, opened.model, NULL, &t.decoder) != MICA_OK || begin(&t) != MICA_OK))
+      (mica_decoder_create(opened.engine, opened.model, &(mica_decoder_config){.adapter = opened.adapter},
+                           &t.decoder) != MICA_OK ||
+       begin(&t) != MICA_OK))
     status = cli_fail_library(self);
   if (status == CLI_OK && !v->json) catch_interrupt();
   if (status == CLI_OK) status = talk_on(&t);

@@ -210,7 +210,7 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK) status = cli_integer(self, "nearest", v->nearest, 1, 1000000, &nearest);
   if (status == CLI_OK) status = cli_integer(self, "batch-tokens", v->batch_tokens, 1, 1 << 24, &config.batch_tokens);
   if (status != CLI_OK) return status;
-  status = cli_model_open(self, v->model, v->device, 0, &opened);
+  status = cli_model_open(self, v->model, NULL, v->device, 0, &opened);
   if (status == CLI_OK && mica_embedder_create(opened.engine, opened.model, &config, &embedder) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK) status = work(self, v, embedder, nearest);

@@ -9,13 +9,15 @@
 
 struct values {
   cli_words prompts;
-  const char *model, *length, *temperature, *top_k, *top_p, *repetition, *seed, *window, *schema, *device;
+  const char *model, *adapter, *length, *temperature, *top_k, *top_p, *repetition, *seed, *window, *schema, *device;
   bool json;
 };
 
 static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "MODEL",
             .help = "folder of a language run, or a published model: its folder or GGUF file"),
+    CLI_ROW("adapter", struct values, adapter, .value = "PATH",
+            .help = "published model: low-rank adapter, a PEFT folder or a GGUF file"),
     CLI_ROW("prompt", struct values, prompts, .value = "TEXT",
             .help = "text to continue; repeat it for several texts at once"),
     CLI_ROW("length", struct values, length, .value = "N", .help = "tokens to generate per prompt (default 200)"),
@@ -112,7 +114,7 @@ static int write_texts(const cli_command *self, const struct values *v, mica_run
   texts->text = take;
   texts->user = &w;
   if (status == CLI_OK && !run) {
-    status = cli_model_continue(self, v->model, v->device, v->schema, texts);
+    status = cli_model_continue(self, v->model, v->adapter, v->device, v->schema, texts);
   } else if (status == CLI_OK && mica_run_generate(run, texts) != MICA_OK) {
     if (w.live && w.list[0].count) putchar('\n');
     status = cli_fail_library(self);
@@ -174,6 +176,10 @@ static int run(const cli_command *self, const void *given) {
   const bool published = mica_foundation_is(v->model);
   if (published && v->window) {
     cli_fail(self, "--window is for trained runs; a published model's text ends where the context is full");
+    return CLI_USAGE;
+  }
+  if (!published && v->adapter) {
+    cli_fail(self, "--adapter is for published models; %s is a trained run, or nothing", v->model);
     return CLI_USAGE;
   }
   if (!published && v->schema) {

@@ -179,7 +179,7 @@ static int run(const cli_command *self, const void *given) {
   int status = read_settings(self, v, &server.config, &how, &work.most_seconds);
   if (status == CLI_OK && !mica_foundation_is(v->model))
     status = cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
-  if (status == CLI_OK) status = cli_model_open(self, v->model, v->device, how.context, &opened);
+  if (status == CLI_OK) status = cli_model_open(self, v->model, NULL, v->device, how.context, &opened);
   if (status == CLI_OK && (serve_model_open(opened.model, v->model, v->name, &model) != MICA_OK ||
                            mica_decoder_create(opened.engine, opened.model, &how, &work.decoder) != MICA_OK ||
                            warm_up(&model, work.decoder) != MICA_OK))

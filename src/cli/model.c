@@ -3,6 +3,8 @@
 #include "cli/compiling.h"
 #include "cli/result.h"
 
+#include <mica/finetune.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,8 @@
 #define STANDARD_LENGTH 200
 #define MOST_SCHEMA (1 << 20)
 
-int cli_model_open(const cli_command *self, const char *path, const char *device, int64_t context, cli_model *opened) {
+int cli_model_open(const cli_command *self, const char *path, const char *adapter, const char *device, int64_t context,
+                   cli_model *opened) {
   mica_engine_config config = mica_engine_config_default();
   *opened = (cli_model){0};
   const int refused = cli_refuse_null(self, device);
@@ -21,6 +24,7 @@ int cli_model_open(const cli_command *self, const char *path, const char *device
   config.device = device;
   cli_compile_with(self, &config);
   if (mica_foundation_open(path, &(mica_foundation_config){.context = context}, &opened->model) != MICA_OK ||
+      (adapter && mica_foundation_adapter_open(opened->model, adapter, &opened->adapter) != MICA_OK) ||
       mica_engine_create(&config, &opened->engine) != MICA_OK)
     return cli_fail_library(self);
   return CLI_OK;
@@ -28,6 +32,7 @@ int cli_model_open(const cli_command *self, const char *path, const char *device
 
 void cli_model_close(cli_model *opened) {
   mica_engine_destroy(opened->engine);
+  mica_adapter_destroy(opened->adapter);
   mica_foundation_close(opened->model);
 }
 
@@ -121,7 +126,8 @@ static int decode(const cli_command *self, const cli_model *opened, const char *
     if ((int64_t)prompts[p].count > longest) longest = (int64_t)prompts[p].count;
   const int64_t most = mica_foundation_describe(opened->model)->context, wanted = (longest + length + 64) / 64 * 64;
   const mica_decoder_config how = {.slots = (int32_t)(count < MOST_SLOTS ? count : MOST_SLOTS),
-                                   .context = wanted < most ? wanted : most};
+                                   .context = wanted < most ? wanted : most,
+                                   .adapter = opened->adapter};
   mica_decoder *decoder = NULL;
   bool busy = true;
   mica_status status = mica_decoder_create(opened->engine, opened->model, &how, &decoder);
@@ -144,14 +150,14 @@ static int decode(const cli_command *self, const cli_model *opened, const char *
   return result;
 }
 
-int cli_model_continue(const cli_command *self, const char *path, const char *device, const char *schema,
-                       const mica_run_texts *texts) {
+int cli_model_continue(const cli_command *self, const char *path, const char *adapter, const char *device,
+                       const char *schema, const mica_run_texts *texts) {
   cli_model opened;
   char *rules = NULL;
   mica_tokenizer *tokenizer = NULL;
   mica_encoding *prompts = calloc(texts->prompt_count, sizeof *prompts);
   continued *states = calloc(texts->prompt_count, sizeof *states);
-  int status = cli_model_open(self, path, device, 0, &opened);
+  int status = cli_model_open(self, path, adapter, device, 0, &opened);
   if (status == CLI_OK && !(prompts && states)) status = cli_fail(self, "the host has no memory");
   if (status == CLI_OK && mica_foundation_tokenizer(opened.model, &tokenizer) != MICA_OK)
     status = cli_fail_library(self);

@@ -10,11 +10,13 @@
 typedef struct cli_model {
   mica_engine *engine;
   mica_foundation *model;
+  mica_adapter *adapter; /* NULL: none */
 } cli_model;
 
-/* Opens both; what was made is closed by cli_model_close either way. Returns an exit status, having said what failed.
- * context: positions to use, 0 for the default. */
-int cli_model_open(const cli_command *self, const char *path, const char *device, int64_t context, cli_model *opened);
+/* Opens both, and an adapter if its path is not NULL; cli_model_close closes them after a failure too. Returns an exit
+ * status, having said what failed. context: positions to use, 0 for the default. */
+int cli_model_open(const cli_command *self, const char *path, const char *adapter, const char *device, int64_t context,
+                   cli_model *opened);
 void cli_model_close(cli_model *opened);
 
 /* Writes a model as a GGUF file with matrices of this type, NULL: as they are. force: also over a file. */
@@ -22,7 +24,7 @@ int cli_model_write(const cli_command *self, const char *from, const char *to, c
 
 /* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. schema: a file with
  * a JSON schema, or NULL. */
-int cli_model_continue(const cli_command *self, const char *path, const char *device, const char *schema,
-                       const mica_run_texts *texts);
+int cli_model_continue(const cli_command *self, const char *path, const char *adapter, const char *device,
+                       const char *schema, const mica_run_texts *texts);
 
 #endif

@@ -71,7 +71,7 @@ int cli_model_eval(const cli_command *self, const char *path, const char *data, 
   char *text = NULL;
   size_t bytes = 0;
   int status = read_text(self, data, &text, &bytes);
-  if (status == CLI_OK) status = cli_model_open(self, path, device, window, &opened);
+  if (status == CLI_OK) status = cli_model_open(self, path, NULL, device, window, &opened);
   if (status == CLI_OK &&
       (mica_foundation_tokenizer(opened.model, &tokenizer) != MICA_OK ||
        mica_tokenizer_encode(tokenizer, text, bytes, &(mica_encode_config){.special = true}, &encoding) != MICA_OK))

@@ -67,6 +67,7 @@ static mica_status make_sessions(mica_decoder *d) {
   mica_bindings *bindings = NULL;
   mica_nn_config config = {0};
   mica_foundation_hold(d->model, &config);
+  if (d->adapter) config.hook = mica_adapter_hook, config.hook_user = d->adapter;
   mica_status status = MICA_OK;
   for (int k = 0; status == MICA_OK && k < 2; k++) {
     mica_session **session = k ? &d->prompt.session : &d->step.session;
@@ -76,6 +77,7 @@ static mica_status make_sessions(mica_decoder *d) {
     if (status == MICA_OK)
       status = k ? mica_nn_share(networks[k], *session, d->step.session)
                  : mica_foundation_load(d->model, networks[k], *session);
+    if (status == MICA_OK && d->adapter && k == 0) status = mica_adapter_write_to(d->adapter, networks[k], *session);
   }
   mica_bindings_destroy(bindings);
   for (int k = 0; k < 2; k++) {
@@ -157,6 +159,7 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   d->part = c->part ? c->part : STANDARD_PART;
   d->most_wait = c->most_wait ? c->most_wait : STANDARD_WAIT;
   d->no_prefix = c->no_prefix;
+  d->adapter = c->adapter;
   d->vocabulary = mica_foundation_describe(d->model)->vocabulary;
   if (mica_foundation_describe(d->model)->task != MICA_FOUNDATION_TASK_GENERATE)
     return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", d->model->path,
@@ -193,6 +196,7 @@ static mica_status fill(mica_decoder *d, const mica_decoder_config *config) {
     if (!d->slots[s].ids) return mica__fail_nomem("a slot");
   }
   MICA_TRY(make_sessions(d));
+  d->adapter = NULL;
   return make_inputs(d);
 }
 

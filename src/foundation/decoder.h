@@ -44,6 +44,7 @@ struct mica_decoder {
   mica_engine *engine;
   const mica_foundation *model;
   mica_tokenizer *tokenizer;
+  mica_adapter *adapter; /* while sessions are made */
   int32_t slot_count;
   int64_t context, part, vocabulary;
   size_t most_wait;
