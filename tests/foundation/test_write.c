@@ -221,7 +221,8 @@ static void comes_back(const char *json, int64_t tokens, const char *const *text
     mica_encoding a = {0}, b = {0};
     ck_ok(mica_tokenizer_encode(from, texts[i], strlen(texts[i]), &framed, &a));
     ck_ok(mica_tokenizer_encode(to, texts[i], strlen(texts[i]), &framed, &b));
-    ck_assert_msg(a.count == b.count && !memcmp(a.ids, b.ids, a.count * sizeof *a.ids), "\"%s\": other ids", texts[i]);
+    ck_assert_msg(a.count == b.count && (a.count == 0 || !memcmp(a.ids, b.ids, a.count * sizeof *a.ids)),
+                  "\"%s\": other ids", texts[i]);
     mica_encoding_free(&a);
     mica_encoding_free(&b);
   }
