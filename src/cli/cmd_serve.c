@@ -206,7 +206,7 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_serve = {
     .name = "serve",
     .summary = "answer requests over HTTP with a published language model",
-    .details = "\nRoutes are those of OpenAI's API: /v1/chat/completions, /v1/completions and\n"
+    .details = "\nRoutes follow OpenAI's API: /v1/chat/completions, /v1/completions and\n"
                "/v1/models; besides them /tokenize, /detokenize, /health and /metrics. Ctrl-C\n"
                "ends the server after the requests that run, or 30 seconds later.\n",
     .options = options,

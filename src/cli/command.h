@@ -92,7 +92,7 @@ int cli_fail_unknown(const cli_command *self, const char *typed);
 typedef enum cli_parsed { CLI_PARSED, CLI_PARSED_HELP, CLI_PARSED_WRONG } cli_parsed;
 cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values);
 
-/* Writes the help of one command, of its settings those of that task alone; NULL or no task: of all. */
+/* Writes the help of one command. task: only the settings of that task; NULL: all settings. */
 void cli_print_help(const cli_command *self, const char *task);
 
 /* Writes "mica NAME: <sentence>" and a newline on stderr; self NULL leaves the name out. Returns CLI_FAILED. */

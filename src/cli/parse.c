@@ -311,7 +311,7 @@ static void print_settings(const char *only) {
   }
 }
 
-/* A task of that name; NULL: there is none. */
+/* The task of that name, or NULL. */
 static const char *known_task(const char *name) {
   for (size_t i = 0; name && mica_task_name(i); i++)
     if (!strcmp(mica_task_name(i), name)) return mica_task_name(i);

@@ -46,7 +46,7 @@ static mica_status add_class(mica__class_files *f, const char *path, const mica_
   return status;
 }
 
-/* The class of a folder: the next number, or that of its name in config->like. */
+/* The class of a folder: the next number, or the number of its name in config->like. */
 static mica_status class_of(const mica_dataset_config *config, const char *path, const char *name, int32_t next,
                             int32_t *label) {
   *label = config->like ? mica__config_class_of(config, name) : next;

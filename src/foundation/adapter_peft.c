@@ -70,7 +70,7 @@ static bool is_scale(const cJSON *value) {
 /* Names only: peft would take any regular expression. */
 static mica_status check_alphas(const char *path, const cJSON *alphas) {
   if (is_empty(alphas)) return MICA_OK;
-  if (!cJSON_IsObject(alphas)) return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern is no object", path);
+  if (!cJSON_IsObject(alphas)) return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern is not an object", path);
   for (const cJSON *item = alphas->child; item; item = item->next) {
     if (!is_scale(item))
       return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern of \"%.100s\" is not a number", path, item->string);

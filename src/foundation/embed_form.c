@@ -40,7 +40,7 @@ static mica_status take_module(const char *path, const cJSON *module, mica__embe
                       path, name);
   if (pooling->length) return mica__fail(MICA_E_FORMAT, "%s has two modules Pooling", path);
   if (!folder || !is_plain_folder(folder))
-    return mica__fail(MICA_E_FORMAT, "%s: the path of the module Pooling is no folder's name", path);
+    return mica__fail(MICA_E_FORMAT, "%s: the path of the module Pooling is not the name of a folder", path);
   mica__text_add(pooling, folder);
   return mica__text_status(pooling);
 }
@@ -111,7 +111,7 @@ mica_status mica__embed_limits_read(const char *path, const char *text, size_t b
     if (value >= 1 && value <= 16777216)
       form->most_tokens = (int64_t)value;
     else
-      status = mica__fail(MICA_E_FORMAT, "%s: max_seq_length is no number from 1 to 2^24", path);
+      status = mica__fail(MICA_E_FORMAT, "%s: max_seq_length is not a number from 1 to 2^24", path);
   }
   cJSON_Delete(root);
   return status;

@@ -159,8 +159,8 @@ static mica_status evaluate(mica_run *run, const char *path, mica_part part, mic
   return status;
 }
 
-/* True for the data that the run was trained on, as they were: their parts are those of training, too. Of a test
- * without a part of its own all of them are wanted. */
+/* True if these are the unchanged data of the training, so that their parts apply. A test without a part of its own
+ * uses all samples. */
 static bool is_own(const mica_run *run, const char *path, mica_part part) {
   char whole[PATH_MAX];
   return path && part != MICA_PART_TEST && run->data && realpath(path, whole) && !strcmp(whole, run->data) &&

@@ -20,7 +20,7 @@ mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_pa
 /* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have; MICA_E_STATE where
  * there was one when the run was trained. */
 mica_status mica__run_no_test(const mica_run *run);
-/* Gives the sections so far to input->take, where there is one, and then drops them. */
+/* Gives the sections so far to input->take if it is set, then drops them. */
 mica_status mica__run_take(const mica_run_input *input, mica_report *prediction);
 
 #endif

@@ -13,7 +13,7 @@
 /* Keeps other processes from training in the folder, until the run is destroyed: MICA_E_STATE where one does. */
 mica_status mica__run_lock(mica_run *run);
 void mica__run_unlock(mica_run *run);
-/* False if the path of the folder names another folder than the one that is locked, or none. */
+/* False if the path does not name the locked folder any more. */
 bool mica__run_is_held(const mica_run *run);
 /* Lets the trainer write the weights of each best epoch to model.safetensors, and look after the folder. */
 mica_status mica__run_begin_keeping(mica_run *run);
@@ -36,11 +36,11 @@ bool mica__run_data_changed(const mica_run *run);
 mica_status mica__run_remark_other(mica_run *run, const char *folder);
 /* Removes what a run is made of that is not trained, and its folder where it was made. */
 void mica__run_clear(const mica_run *target);
-/* Copies tokenizer.json, where there is one, from one run's folder to another's: texts need the run's own tokens. */
+/* Copies tokenizer.json, if it exists, from one run's folder to another's: texts need the run's own tokens. */
 mica_status mica__run_copy_tokenizer(const mica_run *from, const mica_run *to);
 /* MICA_E_STATE for a folder with a run, or with a file that a run would write over. */
 mica_status mica__run_check_free(const char *folder);
-/* Makes the folder, where it is not there, and sees that it can be written. */
+/* Makes the folder if it is missing, and checks that it can be written. */
 mica_status mica__run_make_folder(mica_run *run);
 /* folder/name, the caller's to free; NULL when memory is short. */
 char *mica__run_path(const mica_run *run, const char *name);

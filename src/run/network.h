@@ -6,11 +6,11 @@
 
 #include <mica/run.h>
 
-/* What the network is given of a batch: the input column, behind it the categories in one-hot form. */
+/* The network's input in a batch: the input column, then the categories in one-hot form. */
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch);
-/* A network's result in f32; MICA_E_FORMAT in the graph where the widths are a file's that has not so many answers. */
+/* A network's result in f32. MICA_E_FORMAT in the graph: the widths come from a file with fewer answers. */
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs);
-/* The network of the setting "model" with so many outputs: (N, outputs) f32. */
+/* Builds the network of the setting "model": (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
 /* How the run's network is built for something other than its trainer: its precision, its hook and its widths. */
 mica_nn_config mica__run_building(const mica_run *run);

@@ -12,7 +12,7 @@ const mica__task_row *mica__task_find(const char *name);
 /* MICA_E_INVALID if the run's task, which builds its own networks, has none of the name in the setting "model". */
 mica_status mica__task_check_network(const mica_run *run);
 const mica__task_row *mica__task_at(size_t index);
-/* The rows that the run has from now on, those of its task too. */
+/* Sets the rows of the run, with its task's. */
 void mica__run_take_rows(mica_run *run);
 /* Takes the settings of the configuration; those that a resumed run has for good may not change. */
 mica_status mica__run_take_settings(mica_run *run);
@@ -25,7 +25,7 @@ mica_status mica__run_set(mica_run *run, const char *name, const char *value);
 mica_status mica__run_set_number(mica_run *run, const char *name, double value);
 /* True if it was typed, read from config.json, or found already. */
 bool mica__run_is_set(const mica_run *run, const char *name);
-/* Sets what is not set to these values, up to a name NULL; and to the task's own defaults. */
+/* Gives unset settings these values (the list ends with a name NULL) and the task's own defaults. */
 mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings);
 mica_status mica__run_set_defaults(mica_run *run);
 bool mica__run_flag(const mica_run *run, const char *name);

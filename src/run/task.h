@@ -14,7 +14,7 @@ typedef struct mica__task_row {
   const struct mica__setting_list *settings;  /* --help, config.json and completion come from it; may be NULL */
   const struct mica__fact_list *facts;        /* what config.json must hold (run/fact_fields.h) */
   mica_status (*checks)(const mica_run *run); /* what facts must be besides; MICA_E_FORMAT names one. NULL: nothing */
-  const mica_setting *defaults;               /* as mica_task_defaults gives them; NULL: those of all tasks */
+  const mica_setting *defaults;               /* see mica_task_defaults; NULL: common defaults */
   /* The setting "size", N or HxW, is what pictures of folders are brought to (mica__run_size). */
   bool sized;
   /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such

@@ -102,7 +102,7 @@ bool serve_work_failed(serve_work *work, char message[512]);
 
 /* NULL: the host has no memory. It belongs to its connection until serve_job_leave. */
 serve_job *serve_job_create(serve_work *work, serve_kind kind, void *connection, int socket);
-/* The body is complete. The connection is to be suspended until status is set. */
+/* The body is complete. Suspend the connection until status is set. */
 void serve_job_submit(serve_job *job);
 /* The connection is closed, or the answer is sent. */
 void serve_job_leave(serve_job *job);

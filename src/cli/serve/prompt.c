@@ -162,7 +162,7 @@ static void free_variables(mica_chat_variable *variables, size_t count) {
   for (size_t v = 0; v < count; v++) cJSON_free((void *)(uintptr_t)variables[v].json);
 }
 
-/* Names of the template: the special tokens, then the request's. Those in JSON are to be freed. */
+/* Names of the template: the special tokens, then the request's. Free the ones in JSON. */
 static bool make_variables(serve_reading *r, mica_chat_variable *variables, size_t *count) {
   const cJSON *item;
   for (*count = 0; *count < 2; (*count)++) variables[*count] = r->model->variables[*count];

@@ -83,7 +83,7 @@ static bool read_stream_options(serve_reading *r, const cJSON *v) {
 
 static bool read_logprobs(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->logprobs); }
 
-/* The number of alternatives to list beside each token: there are none. */
+/* The number of alternatives to list beside each token; only 0 is supported. */
 static bool read_top_logprobs(serve_reading *r, const cJSON *v) {
   if (!cJSON_IsNumber(v) || v->valuedouble != 0)
     return serve_refuse(r->problem, 400, "unsupported_value",

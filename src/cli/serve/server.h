@@ -14,7 +14,7 @@ typedef struct serve_keys {
 typedef struct serve_config {
   const char *host;
   int64_t port;       /* 0: a free one */
-  const char *origin; /* a web page of this origin may ask; NULL: none but those of this host */
+  const char *origin; /* a web page of this origin may ask; NULL: only pages of this host */
   int64_t connections, per_address;
   int64_t body_bytes;
   double request_seconds; /* to send a request; a connection without one is closed after it */
@@ -44,7 +44,7 @@ typedef struct serve_server {
   bool watched;
 } serve_server;
 
-/* Binds and answers from now on; *port is the one that is bound. False: text says why not. */
+/* Binds and starts to answer; *port is the bound port. On failure returns false, with the reason in text. */
 bool serve_server_begin(serve_server *server, int *port, char text[256]);
 /* Takes no more connections, and refuses new requests. */
 void serve_server_drain(serve_server *server);

@@ -41,7 +41,7 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || !mica__shape_is_known(w))
     return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
-  if (!mica_block_bytes((mica_block)attrs->block)) return mica__fail(MICA_E_INVALID, "this is no block type");
+  if (!mica_block_bytes((mica_block)attrs->block)) return mica__fail(MICA_E_INVALID, "this is not a block type");
   const sizes s = sizes_of(attrs, x, w);
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, attrs->by_k ? s.n : s.k, MICA_F32}, &inputs[W]));
   if (attrs->by_k && w.dim[0] != s.k) return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");

@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* A column of more classes is no input: its one-hot form would be wider than most networks are. */
+/* A column of more classes is not an input: its one-hot form would be wider than most networks. */
 #define MOST_CLASSES 256
 /* Batches hold up to 64 columns: these, "x", the answers and one that is made of them. */
 #define MOST_CATEGORIES 60
@@ -42,8 +42,8 @@ mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data,
 mica_status mica__run_map_names(const mica_dataset *data, size_t column, bool others, const char *const *known,
                                 size_t count, int32_t **map);
 struct mica__cell;
-/* The class that a cell names, `count` where it is none of the known ones: as it is written, else as a number. *name, a
- * buffer that grows, gets what was looked for. */
+/* Finds the class that a cell names, as written, else as a number; *index is `count` if it is unknown. *name, a buffer
+ * that grows, gets the text that was looked for. */
 mica_status mica__run_find_class(const struct mica__cell *cell, const char *const *known, size_t count, char **name,
                                  size_t *capacity, size_t *index);
 

@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* Counts of pairs of classes are kept up to so many classes. */
+/* Pairs of classes are counted up to this number of classes. */
 #define MOST_CONFUSED 2000
 /* Makes the names of a column's classes the fact "classes". */
 mica_status mica__run_note_classes(mica_run *run, const mica_column *column);

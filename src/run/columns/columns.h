@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* The column of answers: "label", else the last that is no input; NULL where there is none. */
+/* The column of answers: "label", else the last column that is not an input. NULL: none. */
 const mica_column *mica__run_find_label(const mica_dataset *data);
 /* Notes the columns: "input" (shape), "input_column", "label_column", those of mica__run_note_categories. A table
  * without numbers has no input but classes. MICA_E_FORMAT names what is missing. */
@@ -40,7 +40,7 @@ mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data);
 mica_status mica__run_check_repeat(const mica_run *run, const char *table, const char *name);
 /* True for the name that a column has where the first line names none: its position. */
 bool mica__is_position(const char *name);
-/* The index of a name among those of a run; count where it is none. */
+/* The index of a name among the columns of a run; the number of columns if it is unknown. */
 size_t mica__run_find_name(const char *const *known, size_t count, const char *name);
 
 #endif

@@ -6,9 +6,9 @@
 
 #include <mica/run.h>
 
-/* The kinds that a table's column may be said to be; NULL behind the last. */
+/* The kinds that a table's column may have; NULL after the last. */
 const char *mica__kind_at(size_t i);
-/* MICA_E_INVALID where it is no list of NAME=KIND. */
+/* MICA_E_INVALID: it is not a list of NAME=KIND. */
 mica_status mica__kinds_check(const char *kinds);
 /* MICA_E_INVALID, naming the column, where the setting "kinds" is not about the data's. */
 mica_status mica__run_check_kinds(const mica_run *run);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The next number of a list; *at is behind it and its comma. False: it is none, or a deviation is not above 0. */
+/* Reads the next number of a list; *at moves after its comma. False: not a number, or a deviation not above 0. */
 static bool take_number(const char **at, bool above, double *number) {
   char *end = NULL;
   *number = mica__strtod(*at, &end);

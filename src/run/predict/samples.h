@@ -33,7 +33,7 @@ void mica__paths_free(mica__paths *paths);
  * planned for each recording, and its length (1); the caller's to destroy after a failure too. */
 mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]);
 
-/* Samples to predict from: names, inputs as the network takes them, pictures and truths where there are any. */
+/* Samples to predict from: names, inputs as the network takes them, and pictures and truths if there are any. */
 typedef struct mica__samples {
   int64_t count, size; /* size: elements of an input */
   char **names;

@@ -1,4 +1,4 @@
-/* run/state/networks.h: the networks of a run besides the one that its trainer has. */
+/* run/state/networks.h: networks of a run besides its trainer's. */
 #ifndef MICA_RUN_STATE_NETWORKS_H
 #define MICA_RUN_STATE_NETWORKS_H
 

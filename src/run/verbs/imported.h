@@ -14,7 +14,7 @@ mica_status mica__imported_open(mica_run *run);
 bool mica__is_model_file(const char *path);
 /* Facts and settings of the run that a model was exported from, where its metadata have such. */
 mica_status mica__imported_facts(mica_run *run, const char *path, const struct mica_onnx *model);
-/* It in a step's graph, with so many answers: (N, outputs). */
+/* Builds the model into a step's graph: (N, outputs). */
 mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
 /* Its weights into the trainer's session; and the file into the folder of a run that begins. */
 mica_status mica__imported_load(mica_run *run);
