@@ -67,7 +67,7 @@ cp -r "$model" "$work/model"
 sed 's/models.Normalize/models.Dense/' "$model/modules.json" >"$work/model/modules.json"
 wrong 1 'the module "Dense" is unknown' --model "$work/model" x
 sed 's/1_Pooling/..\/x/' "$model/modules.json" >"$work/model/modules.json"
-wrong 1 "no folder's name" --model "$work/model" x
+wrong 1 "not the name of a folder" --model "$work/model" x
 cp "$model/modules.json" "$work/model"
 echo '{"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true}' >"$work/model/1_Pooling/config.json"
 wrong 1 'pooling_mode_max_tokens' --model "$work/model" x
