@@ -103,4 +103,21 @@ run generate --model "$model" --prompt "$(printf '\377')"
 [ "$status" = 1 ] && [ "$(printf '%s\n' "$err" | wc -l)" = 1 ] || fault "$err"
 run chat "$model" --context 100000
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'the model has' || fault "$err"
+
+# --- adapters: what sample 24 teaches the model ---
+run chat "$model" --adapter "$work/nowhere"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'nowhere' || fault "$err"
+run generate --model "$model" --prompt a --adapter "$work"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'adapter_config.json' || fault "$err"
+sample=$MICA_BUILD_DIR/bin/samples/24_finetune
+if [ -x "$sample" ]; then
+  (cd "$work" && "$sample") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
+  lines 'Name 3 colours.'
+  talk --temperature 0
+  [ "${out%red*}" = "$out" ] || fault "knows the answer without an adapter: $out"
+  talk --temperature 0 --adapter "$work/finetune-adapter"
+  [ "$out" = red ] || fault "has not learnt the answer: $out $err"
+else
+  echo 'left out: there are no samples'
+fi
 exit $failed
