@@ -93,33 +93,44 @@ static mica_status take_task(mica_run *run) {
   return run->task ? MICA_OK : MICA_E_INVALID;
 }
 
-/* A run of more than an epoch has a checkpoint: where it lacks, beginning again would throw away what was trained. */
-static mica_status begin_again(mica_run *run) {
-  char *model = mica__run_path(run, "model.safetensors"), *path = mica__run_path(run, "history.csv");
+/* Epochs in history.csv; 0 if it cannot be read. */
+static mica_status count_epochs(const mica_run *run, size_t *epochs) {
+  char *path = mica__run_path(run, "history.csv");
   mica_history *history = NULL;
-  mica_status status = model && path ? MICA_OK : no_memory();
-  bool trained = status == MICA_OK && access(model, F_OK) == 0;
-  if (status == MICA_OK && !trained && access(path, R_OK) == 0) {
-    mica__attempt_begin();
-    const mica_status read = mica_history_read(path, &history);
-    mica__attempt_end();
-    if (read == MICA_E_NOMEM) status = no_memory();
-    trained = read == MICA_OK && mica_history_rows(history) > 1;
-    mica_history_destroy(history);
-  }
-  free(model);
+  *epochs = 0;
+  if (!path) return no_memory();
+  mica__attempt_begin();
+  const mica_status status = access(path, R_OK) == 0 ? mica_history_read(path, &history) : MICA_OK;
+  mica__attempt_end();
   free(path);
-  if (status == MICA_OK && trained)
-    status = mica__fail(MICA_E_NOT_FOUND, "there is no %s/last.safetensors to go on from, though the run was trained",
-                        run->folder);
-  return status == MICA_OK ? mica__run_set_out(run) : status;
+  if (status == MICA_E_NOMEM) return no_memory();
+  if (status == MICA_OK && history) *epochs = mica_history_rows(history);
+  mica_history_destroy(history);
+  return MICA_OK;
 }
 
-/* The rest of a creation that resumes: the checkpoint. A run that was killed before its first one begins again. */
+/* Without last.safetensors. If a run was killed at the end of its first epoch, its best checkpoint is the last one. If
+ * it was killed before, it begins again. Any other run is refused: beginning again would lose what was trained. */
+static mica_status go_on_without_last(mica_run *run) {
+  char *model = mica__run_path(run, "model.safetensors"), *best = mica__run_path(run, "best.safetensors");
+  size_t epochs = 0;
+  mica_status status = model && best ? count_epochs(run, &epochs) : no_memory();
+  const bool first = status == MICA_OK && epochs <= 1 && access(best, R_OK) == 0;
+  const bool trained = status == MICA_OK && !first && (epochs > 1 || access(model, F_OK) == 0);
+  if (first) status = mica_trainer_load(run->trainer, best);
+  free(model);
+  free(best);
+  if (trained)
+    return mica__fail(MICA_E_NOT_FOUND, "there is no %s/last.safetensors to go on from, though the run was trained",
+                      run->folder);
+  return status == MICA_OK && !first ? mica__run_set_out(run) : status;
+}
+
+/* The rest of a creation that resumes: the checkpoint. */
 static mica_status go_on(mica_run *run) {
   char *last = mica__run_path(run, "last.safetensors");
   if (!last) return no_memory();
-  mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : begin_again(run);
+  mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : go_on_without_last(run);
   char *best = status == MICA_E_FORMAT ? mica__run_path(run, "best.safetensors") : NULL;
   if (best && access(best, R_OK) == 0)
     status =

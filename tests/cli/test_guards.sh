@@ -85,6 +85,17 @@ sed -i 's/"label": ""/"label": "a"/' "$work/lines/config.json"
 run train --resume --epochs 2 --quiet --out "$work/lines"
 ends 0 '' ''
 
+# Killed between best.safetensors and last.safetensors at the end of its first epoch, a run continues from the former.
+run train --data "$work/k.csv" --epochs 1 --seed 2 --quiet --out "$work/first"
+ends 0 '' ''
+cp -r "$work/first" "$work/between"
+rm "$work/between/last.safetensors"
+for name in first between; do
+  run train --resume --epochs 3 --quiet --out "$work/$name"
+  ends 0 '' ''
+done
+cmp -s "$work/first/last.safetensors" "$work/between/last.safetensors" || fault 'other weights after the first epoch'
+
 # A checkpoint that lacks: nothing is begun again.
 cp "$work/run/model.safetensors" "$work/model"
 rm "$work/run/last.safetensors"
