@@ -39,7 +39,8 @@ predict() {
   segment) run predict --model "$work/run" "$work/segment.csv/images" --out "$work/pictures" ;;
   detect) run predict --model "$work/run" "$work/detect.csv/JPEGImages/low0.png" --out "$work/pictures" ;;
   keyword) run predict --model "$work/run" "$work/keyword.csv/low/1.wav" ;;
-  speech) run transcribe --model "$work/run" "$work/speech.csv/low1.wav" ;;
+  # So early the text may have no letters yet.
+  speech) run transcribe --model "$work/run" "$work/speech.csv/low1.wav" --json ;;
   text | translate) run predict --model "$work/run" --text 'one two three' ;;
   language) run generate --model "$work/run" --prompt 'the cat ' --length 8 ;;
   recommend) run recommend --model "$work/run" --user u1 ;;
