@@ -23,8 +23,6 @@ typedef struct plan {
   mica_weight_entry *list;
   char (*names)[64];
   size_t count, room, converted;
-  float *row;
-  size_t row_room;
   uint64_t bytes;
 } plan;
 
@@ -82,7 +80,7 @@ static form choose(const plan *p, const mica__written_tensor *t) {
 static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
 
 /* Row `r` of a tensor as floats, in the order of GGUF. */
-static mica_status read_row(const plan *p, const mica__written_tensor *t, int64_t r, int64_t columns, float *row) {
+static mica_status read_row(const mica__written_tensor *t, int64_t r, int64_t columns, float *row) {
   const mica_weight_entry *entry = t->entry;
   if (t->head_size > 0) {
     const int64_t in = r % t->head_size;
@@ -101,23 +99,20 @@ static mica_status read_row(const plan *p, const mica__written_tensor *t, int64_
                              row);
   }
   for (int64_t c = 0; c < columns && t->add != 0; c++) row[c] += (float)t->add;
-  (void)p;
   return MICA_OK;
 }
 
-static mica_status write_row(const plan *p, const mica__written_tensor *t, form to, int64_t columns, const float *row,
-                             char *out) {
+static mica_status write_row(const mica__written_tensor *t, form to, int64_t columns, const float *row, char *out) {
   if (to.block != MICA_BLOCK_NONE) {
     const mica_status status = mica_block_quantize(to.block, row, columns, NULL, out);
     return status == MICA_OK ? status : mica__fail_in(status, t->name);
   }
   if (to.dtype == MICA_F32) return memcpy(out, row, (size_t)columns * sizeof *row), MICA_OK;
   for (int64_t c = 0; c < columns; c++) mica__element_set(to.dtype, out, c, (double)row[c]);
-  (void)p;
   return MICA_OK;
 }
 
-static mica_status convert(plan *p, const mica__written_tensor *t, form to, char *data, size_t row_bytes) {
+static mica_status convert(const mica__written_tensor *t, form to, char *data, size_t row_bytes) {
   const int64_t columns = t->shape.dim[t->shape.rank - 1], one = t->shape.rank == 1;
   /* A vector of queries is permuted like rows of one number. */
   const bool alone = one && t->head_size > 0;
@@ -125,8 +120,8 @@ static mica_status convert(plan *p, const mica__written_tensor *t, form to, char
   float *row = malloc((size_t)length * sizeof *row);
   mica_status status = row ? MICA_OK : mica__fail_nomem(t->name);
   for (int64_t r = 0; status == MICA_OK && r < rows; r++) {
-    status = read_row(p, t, r, length, row);
-    if (status == MICA_OK) status = write_row(p, t, to, length, row, data + (size_t)r * row_bytes);
+    status = read_row(t, r, length, row);
+    if (status == MICA_OK) status = write_row(t, to, length, row, data + (size_t)r * row_bytes);
   }
   free(row);
   return status;
@@ -184,7 +179,7 @@ static mica_status add_tensor(void *user, const mica__written_tensor *t) {
   if (same)
     memcpy(data, entry->data, bytes);
   else
-    status = convert(p, t, to, data, row_bytes);
+    status = convert(t, to, data, row_bytes);
   if (status != MICA_OK) {
     free(data);
     return status;
