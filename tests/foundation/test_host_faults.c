@@ -9,6 +9,9 @@
 #include <mica/foundation.h>
 #include <mica/gguf.h>
 #include <mica/safetensors.h>
+#include <mica/tokenizer.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const float numbers[6] = {1, -2, 3, -4, 5, -6};
@@ -34,6 +37,48 @@ START_TEST(models_are_opened) {
 #endif
   fault_libc_each(FAULT_MEMORY, open_model, "x.gguf", 2);
   fault_libc_each(FAULT_FILES, open_model, "x.gguf", 2);
+}
+END_TEST
+
+/* A model of tests/golden as a GGUF file of other types. */
+static mica_status write_model(void *name) {
+  const char *root = getenv("MICA_SOURCE_DIR");
+  char path[600];
+  mica_foundation *model = NULL;
+  snprintf(path, sizeof path, "%s/tests/golden/foundation/%s", root ? root : ".", (const char *)name);
+  mica_status status = mica_foundation_open(path, NULL, &model);
+  if (status == MICA_OK)
+    status =
+        mica_foundation_write(model, files_path("written.gguf"), &(mica_foundation_write_config){.type = "q8_0"}, NULL);
+  mica_foundation_close(model);
+  return status;
+}
+
+#if MICA_WITH_CJSON && MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC
+static mica_status write_tokens(void *json) {
+  mica_gguf_keys *keys = NULL;
+  mica_status status = mica_gguf_keys_create(&keys);
+  if (status == MICA_OK) status = mica_tokenizer_gguf_keys("tokens", json, strlen(json), 8, keys);
+  mica_gguf_keys_destroy(keys);
+  return status;
+}
+
+static char tokens[] =
+    "{\"added_tokens\":[{\"id\":0,\"content\":\"<u>\",\"special\":true}],\"pre_tokenizer\":{\"type\":"
+    "\"Metaspace\",\"prepend_scheme\":\"first\",\"replacement\":\"\\u2581\",\"split\":false},"
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<u>\",\"byte_fallback\":true,\"vocab\":{\"<u>\":0,"
+    "\"a\":1,\"b\":2,\"ab\":3},\"merges\":[\"a b\"]}}";
+#endif
+
+START_TEST(models_are_written) {
+  fault_libc_each(FAULT_MEMORY, write_model, "qwen3-gguf/model.gguf", 2);
+  fault_libc_each(FAULT_FILES, write_model, "qwen3-gguf/model.gguf", 2);
+#if MICA_WITH_CJSON
+  fault_libc_each(FAULT_MEMORY, write_model, "llama3", 2);
+#endif
+#if MICA_WITH_CJSON && MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC
+  fault_libc_each(FAULT_MEMORY, write_tokens, tokens, 2);
+#endif
 }
 END_TEST
 
@@ -71,6 +116,7 @@ Suite *test_suite(void) {
   tcase_set_timeout(cases, 0);
   tcase_add_unchecked_fixture(cases, setup, files_remove);
   tcase_add_test(cases, models_are_opened);
+  tcase_add_test(cases, models_are_written);
   suite_add_tcase(suite, cases);
   return suite;
 }
