@@ -94,6 +94,7 @@ typedef struct mica_device_info {
   uint32_t compute_capability; /* NVIDIA: major * 10 + minor, such as 80; else 0 */
   uint32_t align_bytes;        /* alignment of a sub-buffer */
   uint32_t address_bits;
+  bool has_compiler; /* false: the device runs only the kernels of a bundle (mica/bundle.h) */
 } mica_device_info;
 
 /* Names such as "gpu" and "NVIDIA"; "?" for any other value. Constant strings. */
@@ -101,8 +102,8 @@ MICA_API const char *mica_device_class_name(mica_device_class device_class);
 MICA_API const char *mica_vendor_name(mica_vendor vendor);
 
 /* Lists the devices in the order of the drivers. Writes at most `capacity` elements; infos may be NULL if capacity is
- * 0. *count receives the number of all devices. Platforms without devices, and devices that are unavailable or lack a
- * compiler, are skipped. Without OpenCL, *count is 0 and the status MICA_OK. The null device is not listed. */
+ * 0. *count receives the number of all devices. Platforms without devices, and devices that are unavailable, are
+ * skipped. Without OpenCL, *count is 0 and the status MICA_OK. The null device is not listed. */
 static inline MICA_CHECKED mica_status mica_device_list(mica_device_info *infos, size_t capacity, size_t *count);
 
 /* Finds the device that a selector names; see mica_engine_config.device. MICA_E_NO_DEVICE: no device matches; the
@@ -164,6 +165,11 @@ typedef struct mica_engine_config {
    * XDG_CACHE_HOME or ~/.cache. "": no directory. If the directory cannot be created or written, kernels are compiled
    * in each process; nothing fails. */
   const char *cache_dir;
+  /* Path of a bundle, from which the engine takes kernels before it compiles any (mica/bundle.h). NULL: the environment
+   * variable MICA_BUNDLE, else none. "": none. An engine on a device without a compiler needs one. Creation fails with
+   * MICA_E_STATE if the bundle is for another device, driver or version of Mica, with MICA_E_FORMAT if it is damaged.
+   * Without a selector, the bundle's device is used. */
+  const char *bundle;
   /* Maximum size of the directory in bytes; least recently used kernels are deleted first. 0: 256 MiB. */
   uint64_t cache_bytes;
   /* Tunes kernels: when an op meets a problem for the first time, it measures its implementations (mica/tune.h) and

@@ -8,6 +8,7 @@
 #include <mica/batch.h>
 #include <mica/blocks.h>
 #include <mica/buffer.h>
+#include <mica/bundle.h>
 #include <mica/cache.h>
 #include <mica/chat_template.h>
 #include <mica/compress.h>

@@ -104,6 +104,18 @@ mica_status mica__file_read_private(const char *path, unsigned char **data, size
   return status;
 }
 
+mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t *size) {
+  struct stat about;
+  int file = -1;
+  MICA_TRY(open_to_read(path, &file));
+  mica_status status = MICA_OK;
+  if (fstat(file, &about) || !is_private(&about))
+    status = mica__fail(MICA_E_STATE, "%s is not used: it is another user's or can be written by others", path);
+  if (status == MICA_OK) status = read_open(file, path, data, size);
+  close(file);
+  return status;
+}
+
 /* --- parts of files, and maps --- */
 
 static mica_status read_part(int file, const char *path, double from, double to, unsigned char **data, size_t *size) {

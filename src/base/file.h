@@ -23,6 +23,8 @@ MICA__SHARED mica_status mica__file_read_open(int file, const char *path, unsign
 /* Reads a file that no other user could have written: MICA_E_STATE, and once a warning, if it or its folder belongs to
  * another user (root excepted), or can be written by others. */
 mica_status mica__file_read_private(const char *path, unsigned char **data, size_t *size);
+/* Reads a file of this user or root that others cannot write, in whatever folder: MICA_E_STATE if it is another. */
+mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t *size);
 /* Reads a share of a file of any size, from and to being 0 to 1, as mica__file_read does. */
 MICA__SHARED mica_status mica__file_read_part(const char *path, double from, double to, unsigned char **data,
                                               size_t *size);

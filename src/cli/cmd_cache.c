@@ -1,8 +1,10 @@
 #include "cli/command.h"
 #include "cli/json.h"
+#include "cli/result.h"
 #include "cli/text.h"
 #include "runtime/serve_builds.h"
 
+#include <mica/bundle.h>
 #include <mica/cache.h>
 #include <mica/device.h>
 #include <mica/doctor.h>
@@ -20,14 +22,15 @@
 struct values {
   int action;
   bool json;
-  const char *device, *directory;
+  const char *device, *directory, *file;
 };
 
-enum { PATH, LIST, CLEAR, BUILD, DOCTOR };
+enum { PATH, LIST, CLEAR, BUNDLE, BUILD, DOCTOR };
 static const cli_choice actions[] = {
     [PATH] = {"path", "print the directory"},
     [LIST] = {"list", "list what is in it, the last used first"},
     [CLEAR] = {"clear", "delete all of it"},
+    [BUNDLE] = {"bundle", "say which device the bundle --file is for"},
     [BUILD] = {"build", "add what standard input asks for; train starts such processes"},
     [DOCTOR] = {"doctor", "add what doctor needs, from the end on; doctor starts such a process"},
     {0},
@@ -37,6 +40,7 @@ static const cli_option options[] = {
     CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "action", .choices = actions),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to build for, as in MICA_DEVICE"),
     CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "cache folder (default: the user's)"),
+    CLI_ROW("file", struct values, file, .value = "FILE", .help = "a bundle of compiled kernels (MICA_BUNDLE_OUT)"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
 };
@@ -122,6 +126,27 @@ static int run_clear(const cli_command *self, const char *path, cli_json *json) 
   return CLI_OK;
 }
 
+static int run_bundle(const cli_command *self, const char *file, cli_json *json) {
+  char size[CLI_BYTES_TEXT];
+  mica_bundle_info info;
+  if (mica_bundle_describe(file, &info) != MICA_OK) return cli_fail_library(self);
+  if (json) {
+    cli_json_text(json, json->root, "version", info.version);
+    cli_json_text(json, json->root, "platform", info.platform);
+    cli_json_text(json, json->root, "platform_version", info.platform_version);
+    cli_json_text(json, json->root, "device", info.device);
+    cli_json_text(json, json->root, "driver", info.driver);
+    cli_json_integer(json, json->root, "programs", info.programs);
+    cli_json_integer(json, json->root, "bytes", info.bytes);
+    return CLI_OK;
+  }
+  printf("%s: %zu program%s, %s\n", file, (size_t)info.programs, info.programs == 1 ? "" : "s",
+         cli_format_bytes(info.bytes, size));
+  printf("  Mica      %s\n  device    %s\n  driver    %s\n  platform  %s, %s\n", info.version, cli_clean(info.device),
+         cli_clean(info.driver), cli_clean(info.platform), cli_clean(info.platform_version));
+  return CLI_OK;
+}
+
 /* Nobody asks any longer for what a driver is compiling once the process has ended that asked for it. The kernel
  * watches the thread that started this one: it waits for the end of this process. */
 static void end_with_asker(void) {
@@ -136,6 +161,8 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   mica_engine *engine = NULL;
   config.device = device;
   config.cache_dir = path;
+  config.bundle = "";
+  unsetenv("MICA_BUNDLE_OUT"); /* the asking process writes it */
   end_with_asker();
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
   int status = mica__engine_serve_builds(engine, STDIN_FILENO) == MICA_OK ? CLI_OK : cli_fail_library(self);
@@ -178,23 +205,31 @@ static int run_action(const cli_command *self, const struct values *values, cons
   return CLI_OK;
 }
 
+static int end(const cli_command *self, const struct values *values, cli_json *json, int status) {
+  if (values->json && status == CLI_OK) return cli_json_print(json, self);
+  cJSON_Delete(json->root);
+  return status;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   char *path = NULL;
+  if ((values->action == BUNDLE) != (values->file != NULL)) {
+    cli_fail(self, values->file ? "--file is for bundle" : "--file is missing: which bundle");
+    return CLI_USAGE;
+  }
   if (values->device && values->action != BUILD && values->action != DOCTOR) {
     cli_fail(self, "--device is for build; %s is of kernels for all devices", actions[values->action].name);
     return CLI_USAGE;
   }
-  if (mica_cache_path(values->directory, &path) != MICA_OK) return cli_fail_library(self);
   cli_json json;
   cli_json_begin(&json);
-  int status = run_action(self, values, path, values->json ? &json : NULL);
-  if (values->json && status == CLI_OK)
-    status = cli_json_print(&json, self);
-  else
-    cJSON_Delete(json.root);
+  if (values->action == BUNDLE)
+    return end(self, values, &json, run_bundle(self, values->file, values->json ? &json : NULL));
+  if (mica_cache_path(values->directory, &path) != MICA_OK) return end(self, values, &json, cli_fail_library(self));
+  const int status = run_action(self, values, path, values->json ? &json : NULL);
   mica_free(path);
-  return status;
+  return end(self, values, &json, status);
 }
 
 const cli_command cli_command_cache = {

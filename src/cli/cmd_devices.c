@@ -52,6 +52,7 @@ static void print_device(const mica_device_info *info, bool chosen) {
   for (size_t i = 0; i < sizeof features / sizeof *features; i++)
     if (info->features & features[i].bit) printf(" %s", features[i].extension);
   puts(info->features ? "" : " none");
+  if (!info->has_compiler) puts("    compiler  none: it runs only the kernels of a bundle (MICA_BUNDLE)");
 }
 
 static void add_limits(cli_json *json, cJSON *device, const mica_device_info *info) {
@@ -80,6 +81,7 @@ static void add_device(cli_json *json, cJSON *devices, const mica_device_info *i
   cli_json_integer(json, device, "vector_bytes", info->vector_bytes);
   cli_json_integer(json, device, "clock_mhz", info->clock_mhz);
   cli_json_integer(json, device, "global_bytes", info->global_bytes);
+  cli_json_bool(json, device, "has_compiler", info->has_compiler);
   cli_json_bool(json, device, "unified_memory", info->unified_memory);
   cli_json_bool(json, device, "local_is_fast", info->local_is_fast);
   add_limits(json, device, info);

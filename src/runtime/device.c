@@ -178,8 +178,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, fields[i].what, fields[i].size, fields[i].out, NULL),
                             "asking a device for its properties"));
-  if (!available || !compiler)
-    return mica__fail(MICA_E_UNSUPPORTED, "the device %s", available ? "has no compiler" : "is not available");
+  if (!available) return mica__fail(MICA_E_UNSUPPORTED, "the device is not available");
   /* Kernels read packed values as elements of other widths, and launches pack their arguments so. */
   if (!little_endian) return mica__fail(MICA_E_UNSUPPORTED, "the device is big-endian, for which no kernel is written");
   /* All of these identify compiled kernels in the cache, so none may be left empty for an error's sake. */
@@ -210,6 +209,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   info.vector_bytes = vector_bytes_of(lanes, type, address_bits);
   info.align_bytes = align_bits >= 8 ? align_bits / 8 : 1;
   info.address_bits = address_bits;
+  info.has_compiler = compiler;
   *out = info;
   return MICA_OK;
 }

@@ -31,12 +31,13 @@ static bool is_candidate(const mica_device_info *info, const char *selector) {
   return contains_ignoring_case(info->name, selector) || contains_ignoring_case(info->platform, selector);
 }
 
-/* GPUs before accelerators before CPUs; within a class by units x clock. Ties go to the first listed. */
+/* Devices with a compiler first; then GPUs before accelerators before CPUs; within a class by units x clock. Ties go to
+ * the first listed. */
 static uint64_t preference(const mica_device_info *info) {
   uint64_t rank = info->device_class == MICA_DEVICE_CLASS_GPU           ? 3
                   : info->device_class == MICA_DEVICE_CLASS_ACCELERATOR ? 2
                                                                         : 1;
-  return rank << 60 | (uint64_t)info->compute_units * (info->clock_mhz + 1);
+  return (uint64_t)info->has_compiler << 63 | rank << 60 | (uint64_t)info->compute_units * (info->clock_mhz + 1);
 }
 
 static mica_status fail_no_device(const char *selector, const mica__device *list, size_t count) {

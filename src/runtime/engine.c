@@ -11,6 +11,7 @@
 #include "runtime/lost.h"
 #include "runtime/profile.h"
 #include "runtime/program.h"
+#include "runtime/program_bundle.h"
 #include "runtime/queue.h"
 #include "runtime/tuning.h"
 
@@ -77,16 +78,36 @@ static void engine_free(mica_engine *engine) {
   free(engine->builder);
   pthread_mutex_destroy(&engine->lock);
   mica__loss_destroy(engine->loss);
+  mica__program_bundle_close(engine->bundle);
   free(engine);
 }
 
-/* What both ways of making an engine share, from the point where device is known. context and queue may be NULL. */
+/* The bundle by the rule of mica_engine_config.bundle; NULL for none. */
+static mica_status open_bundle(const mica_engine_config *config, mica__program_bundle **out) {
+  const char *path = config && config->bundle ? config->bundle : getenv("MICA_BUNDLE");
+  return path && *path ? mica__program_bundle_open(path, out) : MICA_OK;
+}
+
+static mica_status take_bundle(mica_engine *engine, mica__program_bundle *bundle) {
+  engine->bundle = bundle;
+  if (bundle && engine->device.info.device_class != MICA_DEVICE_CLASS_NULL)
+    return mica__program_bundle_fits(bundle, &engine->device.info);
+  if (engine->device.info.has_compiler) return MICA_OK;
+  return mica__fail(MICA_E_UNSUPPORTED, "%s has no compiler: it needs a bundle of compiled kernels (MICA_BUNDLE)",
+                    engine->device.info.name);
+}
+
+/* What both ways of making an engine share, from the point where device is known. context and queue may be NULL. The
+ * bundle becomes the engine's, or is closed. */
 static mica_status engine_create(const mica__device *device, cl_context context, cl_command_queue queue,
-                                 const mica_engine_config *config, mica_engine **out) {
+                                 mica__program_bundle *bundle, const mica_engine_config *config, mica_engine **out) {
   mica_engine_config defaults = mica_engine_config_default();
   if (!config) config = &defaults;
   mica_engine *engine = engine_allocate();
-  if (!engine) return mica__fail_nomem("an engine");
+  if (!engine) {
+    mica__program_bundle_close(bundle);
+    return mica__fail_nomem("an engine");
+  }
   engine->api = device->api;
   engine->device = *device;
   engine->split_limits = mica__split_limits_of(&device->info);
@@ -95,15 +116,18 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   engine->compiling_user = config->compiling_user;
   engine->cache_bytes = config->cache_bytes ? config->cache_bytes : DEFAULT_CACHE_BYTES;
   if (pthread_mutex_init(&engine->lock, NULL)) {
+    mica__program_bundle_close(bundle);
     free(engine);
     return mica__fail_nomem("a lock");
   }
   mica_status status = mica__loss_init(engine->loss);
   if (status != MICA_OK) {
     pthread_mutex_destroy(&engine->lock);
+    mica__program_bundle_close(bundle);
     free(engine);
     return status;
   }
+  MICA_TRY_GOTO(take_bundle(engine, bundle), fail_early);
   status = choose_cache_dir(config->cache_dir, &engine->cache_dir);
   if (status != MICA_OK) goto fail_early;
   engine->builder = mica__strdup(config->builder ? config->builder : "");
@@ -147,8 +171,18 @@ fail_early:
 mica_status mica_engine_create(const mica_engine_config *config, mica_engine **engine) {
   if (!engine) return mica__fail(MICA_E_INVALID, "mica_engine_create: engine is NULL");
   mica__device device;
-  MICA_TRY(mica__device_select(config ? config->device : NULL, &device));
-  return engine_create(&device, NULL, NULL, config, engine);
+  mica__program_bundle *bundle = NULL;
+  char of_bundle[MICA_DEVICE_TEXT];
+  const char *selector = config ? config->device : NULL;
+  MICA_TRY(open_bundle(config, &bundle));
+  if (bundle && !selector && !getenv("MICA_DEVICE")) {
+    mica__program_bundle_device(bundle, of_bundle);
+    selector = of_bundle;
+  }
+  const mica_status status = mica__device_select(selector, &device);
+  if (status == MICA_OK) return engine_create(&device, NULL, NULL, bundle, config, engine);
+  mica__program_bundle_close(bundle);
+  return status;
 }
 
 mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, cl_command_queue queue,
@@ -159,7 +193,19 @@ mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, 
   MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, CL_DEVICE_PLATFORM, sizeof device.platform, &device.platform, NULL),
                           "asking a device for its platform"));
   MICA_TRY(mica__device_describe(api, device.platform, id, &device.info));
-  return engine_create(&device, context, queue, config, engine);
+  mica__program_bundle *bundle = NULL;
+  MICA_TRY(open_bundle(config, &bundle));
+  return engine_create(&device, context, queue, bundle, config, engine);
+}
+
+/* The bundle that MICA_BUNDLE_OUT asks for. */
+static void write_wanted_bundle(mica_engine *engine) {
+  const char *path = getenv("MICA_BUNDLE_OUT");
+  if (!path || !*path || engine->device.info.device_class == MICA_DEVICE_CLASS_NULL) return;
+  mica__attempt_begin();
+  if (mica_bundle_write(engine, path) != MICA_OK)
+    mica__log(MICA_LOG_LEVEL_WARNING, "the bundle %s is not written: %s", path, mica_error_message());
+  mica__attempt_end();
 }
 
 void mica_engine_destroy(mica_engine *engine) {
@@ -169,6 +215,7 @@ void mica_engine_destroy(mica_engine *engine) {
   mica_queue_destroy(engine->queue);
   engine->queue = NULL;
   mica__programs_store_last(engine);
+  write_wanted_bundle(engine);
   mica__derivations_destroy(engine->derivations);
   const unsigned long long left = atomic_load(&engine->stats.bytes_in_use);
   if (left)

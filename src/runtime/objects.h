@@ -35,6 +35,7 @@ struct mica_engine {
   struct mica__tuning *tuning;
   struct mica__derivations *derivations;
   struct mica__loss *loss;
+  struct mica__program_bundle *bundle; /* mica_engine_config.bundle; NULL for none */
   mica__split_limits split_limits;
   bool tunes;        /* mica_engine_config.tune */
   bool imitates_gpu; /* see mica__kernels_imitate_gpu */

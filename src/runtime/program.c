@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "runtime/compiler.h"
 #include "runtime/lost.h"
+#include "runtime/program_bundle.h"
 #include "runtime/program_file.h"
 #include "runtime/split.h"
 
@@ -42,8 +43,8 @@ typedef mica__program_request request;
 static mica_status write_key(const mica_engine *engine, const request *r, mica__text *out) {
   const mica_device_info *d = &engine->device.info;
   char hash[MICA__HASH_TEXT];
-  mica__text_addf(out, "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n",
-                  MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver, d->opencl_c);
+  mica__text_addf(out, MICA__DEVICE_LINES, MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver,
+                  d->opencl_c);
   mica__text_addf(out, "program: %s\noptions: %s%s\nsource: %s%s\n%s", r->label, r->options, mica__compiler_options(d),
                   mica__split_prelude(d), mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash),
                   r->kernels);
@@ -120,6 +121,12 @@ static bool take_stored(mica_engine *engine, mica__program *program, const mica_
 
 static bool load_binary(mica_engine *engine, mica__program *program, const request *r) {
   mica__program_binary binary;
+  unsigned char *file = NULL;
+  size_t size = 0;
+  if (mica__program_bundle_find(engine->bundle, program->key, &file, &size) &&
+      mica__program_file_parse(file, size, program->key, program->key_text, &binary) == MICA_OK &&
+      take_stored(engine, program, &binary, r))
+    return true;
   if (mica__program_file_load(engine->cache_dir, program->key, program->key_text, &binary) != MICA_OK) return false;
   bool good = take_stored(engine, program, &binary, r);
   free(binary.data);
@@ -129,6 +136,10 @@ static bool load_binary(mica_engine *engine, mica__program *program, const reque
 static mica_status build_source(mica_engine *engine, const request *r, cl_program *out) {
   cl_int error = CL_SUCCESS;
   mica__text text = {0};
+  if (!engine->device.info.has_compiler)
+    return mica__fail(MICA_E_UNSUPPORTED, "kernel %s of %s is not in the bundle %s, and %s has no compiler", r->name,
+                      r->label, engine->bundle ? mica__program_bundle_path(engine->bundle) : "",
+                      engine->device.info.name);
   mica__text_add(&text, mica__split_prelude(&engine->device.info));
   mica__text_add(&text, r->source);
   mica_status status = mica__text_status(&text);
@@ -217,11 +228,16 @@ mica_status mica__program_get(mica_engine *engine, const mica__program_request *
   return get_program(engine, r, true, out);
 }
 
-/* From the disk cache, by one of its kernels. */
+/* From the engine's bundle or the disk cache, by one of its kernels. */
 static mica__program *load_with_kernel(mica_engine *engine, mica__hash key, mica__hash kernel) {
   mica__program_found found;
   char entry[MICA__MAX_ENTRY];
-  if (mica__program_file_load_holder(engine->cache_dir, key, kernel, &found) != MICA_OK) return NULL;
+  unsigned char *file = NULL;
+  size_t size = 0;
+  const bool bundled = mica__program_bundle_find(engine->bundle, key, &file, &size);
+  if (bundled ? mica__program_file_parse_holder(file, size, key, kernel, &found)
+              : mica__program_file_load_holder(engine->cache_dir, key, kernel, &found))
+    return NULL;
   mica__program_file_entry(found.key_text, kernel, entry, sizeof entry);
   const request r = {.name = entry, .label = entry, .source = "", .options = "", .kernels = ""};
   mica__program *program = calloc(1, sizeof *program);
@@ -236,7 +252,7 @@ static mica__program *load_with_kernel(mica_engine *engine, mica__hash key, mica
     program->shared = true;
     good = take_stored(engine, program, &found.binary, &r);
   }
-  free(found.file);
+  if (!bundled) free(found.file);
   if (good) {
     keep_program(engine, program);
   } else if (program) {
@@ -249,7 +265,10 @@ static mica__program *load_with_kernel(mica_engine *engine, mica__hash key, mica
 mica__program *mica__program_with_kernel(mica_engine *engine, mica__hash kernel, mica__hash *refused,
                                          char entry[MICA__MAX_ENTRY]) {
   mica__hash key;
-  if (!mica__program_file_holder(engine->cache_dir, kernel, &key) || mica__hash_equal(key, *refused)) return NULL;
+  if (!mica__program_bundle_holder(engine->bundle, kernel, &key) &&
+      !mica__program_file_holder(engine->cache_dir, kernel, &key))
+    return NULL;
+  if (mica__hash_equal(key, *refused)) return NULL;
   mica__attempt_begin();
   mica__program *program = find_program(engine, key);
   if (!program) program = load_with_kernel(engine, key, kernel);
@@ -262,6 +281,9 @@ mica__program *mica__program_with_kernel(mica_engine *engine, mica__hash kernel,
 mica_status mica__program_note(mica_engine *engine, mica__build_list *list, const mica__program_request *r) {
   mica__hash key;
   MICA_TRY(mica__program_key(engine, r, &key));
+  unsigned char *file = NULL;
+  size_t size = 0;
+  if (mica__program_bundle_find(engine->bundle, key, &file, &size)) return MICA_OK;
   if (find_program(engine, key) || mica__program_file_exists(engine->cache_dir, key)) return MICA_OK;
   return mica__build_list_add(list, key, r);
 }

@@ -43,8 +43,7 @@ static mica__hash checksum_of(const header *h, const char *key_text, const char 
   return mica__hash_bytes(sum, binary, (size_t)h->binary_bytes);
 }
 
-/* The value of the line "field: value" of a key; "" when it has none. */
-static void key_field(const char *key_text, const char *field, char *out, size_t size) {
+void mica__program_file_field(const char *key_text, const char *field, char *out, size_t size) {
   size_t length = strlen(field);
   out[0] = '\0';
   for (const char *line = key_text; line; line = strchr(line, '\n')) {
@@ -73,6 +72,14 @@ static mica_status parse_any(unsigned char *data, size_t size, header *h, mica__
   if (!mica__hash_equal(h->checksum, checksum_of(h, text, source, binary))) return miss("a file is damaged");
   *found = (mica__program_found){.file = data, .key_text = text};
   found->binary = (mica__program_binary){binary, (size_t)h->binary_bytes, h->used, h->source_bytes > 0 ? source : NULL};
+  return MICA_OK;
+}
+
+mica_status mica__program_file_parse_any(unsigned char *file, size_t size, mica__hash *key,
+                                         mica__program_found *found) {
+  header h;
+  MICA_TRY(parse_any(file, size, &h, found));
+  *key = h.key;
   return MICA_OK;
 }
 
@@ -113,6 +120,11 @@ static mica_status read_program(const char *directory, mica__hash key, char path
   return status == MICA_OK || status == MICA_E_NOMEM ? status : miss("there is no readable file");
 }
 
+mica_status mica__program_file_read(const char *directory, mica__hash key, unsigned char **data, size_t *size) {
+  char path[PATH_MAX];
+  return read_program(directory, key, path, data, size);
+}
+
 /* Notes the file's time of use, for the bound on the directory's size; a read-only directory merely forgets it. What
  * does not verify is freed. */
 static mica_status verified(mica_status status, const char *path, unsigned char *data) {
@@ -147,7 +159,7 @@ bool mica__program_file_exists(const char *directory, mica__hash key) {
 bool mica__program_file_entry(const char *key_text, mica__hash kernel, char *entry, size_t size) {
   char field[sizeof "kernel " + MICA__HASH_TEXT], hash[MICA__HASH_TEXT];
   snprintf(field, sizeof field, "kernel %s", mica__hash_format(kernel, hash));
-  key_field(key_text, field, entry, size);
+  mica__program_file_field(key_text, field, entry, size);
   return *entry != '\0';
 }
 
@@ -195,17 +207,24 @@ static void unlock_links(int lock) {
   if (lock >= 0) close(lock);
 }
 
+bool mica__program_file_next_kernel(const char **line, mica__hash *kernel) {
+  for (const char *at = *line; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+    if (strncmp(at, "kernel ", 7) != 0 || !mica__hash_parse(at + 7, kernel)) continue;
+    *line = strchr(at, '\n') ? strchr(at, '\n') + 1 : at + strlen(at);
+    return true;
+  }
+  return false;
+}
+
 /* Makes the links of a program's kernels, in the stead of other links alone. One that cannot be made costs whoever
  * looks for it a compilation. */
 static void link_kernels(const char *directory, mica__hash key, const char *key_text) {
   char path[PATH_MAX], name[MICA__HASH_TEXT], target[MICA__HASH_TEXT + sizeof SUFFIX];
   snprintf(target, sizeof target, "%s%s", mica__hash_format(key, name), SUFFIX);
   const int lock = lock_links(directory, LOCK_SH);
-  for (const char *line = key_text; line; line = strchr(line, '\n')) {
-    mica__hash kernel, held;
+  mica__hash kernel, held;
+  for (const char *line = key_text; mica__program_file_next_kernel(&line, &kernel);) {
     char byte;
-    if (*line == '\n') line++;
-    if (strncmp(line, "kernel ", 7) != 0 || !mica__hash_parse(line + 7, &kernel)) continue;
     if (!entry_path(path, directory, mica__hash_format(kernel, name), LINK_SUFFIX)) continue;
     if (read_link(path, &held) && mica__hash_equal(held, key)) continue;
     if (readlink(path, &byte, 1) >= 0) unlink(path);
@@ -350,8 +369,8 @@ static void show_entry(const char *directory, const found_file *file, mica_cache
   mica__attempt_end();
   if (sound) {
     mica_cache_entry entry = {.bytes = file->bytes, .last_used = file->used.tv_sec};
-    key_field(found.key_text, "program", entry.program, sizeof entry.program);
-    key_field(found.key_text, "device", entry.device, sizeof entry.device);
+    mica__program_file_field(found.key_text, "program", entry.program, sizeof entry.program);
+    mica__program_file_field(found.key_text, "device", entry.device, sizeof entry.device);
     mica__hash_format(h.key, entry.key);
     fn(user, &entry);
   }

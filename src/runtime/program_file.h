@@ -49,6 +49,15 @@ mica_status mica__program_file_load_holder(const char *directory, mica__hash key
 /* Reads a file's content in memory, as load_holder does after reading. */
 mica_status mica__program_file_parse_holder(unsigned char *file, size_t size, mica__hash key, mica__hash kernel,
                                             mica__program_found *found);
+/* Reads a file's content in memory, of whatever program: its key, and what it holds. */
+mica_status mica__program_file_parse_any(unsigned char *file, size_t size, mica__hash *key, mica__program_found *found);
+/* Goes from line to line of a key that offer a kernel: *line is the key at first; false when there is no more. */
+bool mica__program_file_next_kernel(const char **line, mica__hash *kernel);
+/* The value of the line "field: value" of a key; "" if it has none. */
+void mica__program_file_field(const char *key_text, const char *field, char *out, size_t size);
+/* The content of the file of a key; *data is the caller's to free. MICA_E_NOT_FOUND, MICA_E_NOMEM. */
+mica_status mica__program_file_read(const char *directory, mica__hash key, unsigned char **data, size_t *size);
+
 /* What a program of this key calls the kernel, cut at size; false when it does not offer it. */
 bool mica__program_file_entry(const char *key_text, mica__hash kernel, char *entry, size_t size);
 

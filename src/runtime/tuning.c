@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "runtime/kernel_source.h"
 #include "runtime/objects.h"
+#include "runtime/program_bundle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,16 +108,39 @@ static mica_status merge_file(const char *path, mica__tuning *into) {
   return status;
 }
 
-static void load_once(mica_engine *engine) {
-  mica__tuning *tuning = engine->tuning;
-  if (tuning->loaded) return;
-  tuning->loaded = true;
+/* What was found out before: facts of the engine's bundle, and later ones of the file. */
+static void merge_known(const mica_engine *engine, mica__tuning *into) {
   mica__text path = {0};
+  mica_status status = MICA_OK;
   mica__attempt_begin();
-  if (file_name(engine, &path) && merge_file(path.data, tuning) != MICA_OK)
-    mica__log(MICA_LOG_LEVEL_INFO, "what was tuned before is not used: %s", mica_error_message());
+  if (engine->bundle) {
+    size_t bytes = 0;
+    const char *facts = mica__program_bundle_facts(engine->bundle, &bytes);
+    status = mica__tuning_parse(into, facts, bytes);
+  }
+  if (status == MICA_OK && file_name(engine, &path)) status = merge_file(path.data, into);
+  if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "what was tuned before is not used: %s", mica_error_message());
   mica__attempt_end();
   mica__text_free(&path);
+}
+
+static void load_once(mica_engine *engine) {
+  if (engine->tuning->loaded) return;
+  engine->tuning->loaded = true;
+  merge_known(engine, engine->tuning);
+}
+
+static void add_fact(const mica__tuning_fact *f, mica__text *out) {
+  mica__text_addf(out, "%s\t%s\t%s", f->bad ? "bad" : "best", f->subject, f->text);
+  if (!f->bad) mica__text_addf(out, "\t%.9g", f->seconds);
+  mica__text_add(out, "\n");
+}
+
+void mica__tuning_text(const mica_engine *engine, mica__text *out) {
+  mica__tuning known = {0};
+  merge_known(engine, &known);
+  for (size_t i = 0; i < known.count; i++) add_fact(&known.facts[i], out);
+  free(known.facts);
 }
 
 /* Writes the file anew: what it holds now, which another process may have changed, with `fact` added, or taken back
@@ -133,9 +157,7 @@ static mica_status store(mica_engine *engine, const mica__tuning_fact *fact, boo
   for (size_t i = 0; status == MICA_OK && i < merged.count; i++) {
     const mica__tuning_fact *f = &merged.facts[i];
     if (remove && f->bad == fact->bad && !strcmp(f->subject, fact->subject)) continue;
-    mica__text_addf(&out, "%s\t%s\t%s", f->bad ? "bad" : "best", f->subject, f->text);
-    if (!f->bad) mica__text_addf(&out, "\t%.9g", f->seconds);
-    mica__text_add(&out, "\n");
+    add_fact(f, &out);
   }
   free(merged.facts);
   if (status == MICA_OK) status = mica__text_status(&out);

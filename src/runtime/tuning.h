@@ -13,6 +13,7 @@
 #define MICA_RUNTIME_TUNING_H
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <mica/device.h>
 #include <pthread.h>
@@ -38,6 +39,9 @@ void mica__tuning_destroy(mica__tuning *tuning);
 
 /* Adds the facts of a file's text; later ones replace earlier ones on the same subject. */
 mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t bytes);
+
+/* Appends what is known of the engine's device as the file has it. */
+void mica__tuning_text(const mica_engine *engine, mica__text *out);
 
 /* True when something is known for the problem; then choice holds it. */
 bool mica__tuning_best(mica_engine *engine, const char *problem, char choice[MICA__TUNING_TEXT]);

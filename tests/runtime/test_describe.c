@@ -65,12 +65,12 @@ static const made_up all[] = {
     {.name = "id of M", .vendor_id = 0x13b5, .units = 1, .type = CL_DEVICE_TYPE_CPU, .expected = MICA_VENDOR_ARM},
     {.name = "id of Q", .vendor_id = 0x5143, .units = 1, .type = CL_DEVICE_TYPE_CPU, .expected = MICA_VENDOR_QUALCOMM},
     {.name = "unknown", .vendor_id = 0xffff, .units = 1, .type = CL_DEVICE_TYPE_CPU, .expected = MICA_VENDOR_OTHER},
-    {.name = "away", .unavailable = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
     {.name = "no compiler", .without_compiler = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
+    {.name = "away", .unavailable = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
     {.name = "big-endian", .big_endian = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
     {.name = "silent", .without_name = true, .type = CL_DEVICE_TYPE_GPU, .units = 9999},
 };
-enum { ALL = sizeof all / sizeof *all, GOOD = ALL - 4 };
+enum { ALL = sizeof all / sizeof *all, GOOD = ALL - 3 };
 
 static cl_int no_devices; /* error of the second GetDeviceIDs; 0 for none */
 
@@ -142,6 +142,7 @@ START_TEST(each_is_what_it_says) {
     ck_assert_msg(infos[i].vendor == all[i].expected, "%s is of %s", all[i].name, mica_vendor_name(infos[i].vendor));
     ck_assert_uint_eq(infos[i].subgroup_min, all[i].smallest);
     ck_assert_uint_eq(infos[i].compute_capability, all[i].compute);
+    ck_assert(infos[i].has_compiler == !all[i].without_compiler);
   }
   ck_assert_uint_eq(infos[2].features, MICA_FEATURE_FP16); /* a longer word is another word */
   ck_assert_uint_eq(infos[4].features, MICA_FEATURE_FP64);
@@ -160,6 +161,7 @@ START_TEST(the_best_of_a_class_is_chosen) {
   ck_assert_str_eq(chosen("accelerator"), "accelerator");
   ck_assert_str_eq(chosen("cpu"), "CPU of A");
   ck_assert_str_eq(chosen("old"), "old GPU of N");
+  ck_assert_str_eq(chosen("no compiler"), "no compiler"); /* the fastest, and yet never the first choice */
   ck_assert_str_eq(chosen("0:4"), "GPU of I");
   ck_assert_str_eq(chosen("none of them"), "MICA_E_NO_DEVICE");
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "there are: 0:0 GPU of N, 0:1 old GPU of N"));

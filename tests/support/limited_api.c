@@ -16,7 +16,7 @@ static struct {
   cl_ulong local, buffer, memory;
   cl_uint bits, vectors, vendor_id;
   char vendor[32];
-  bool nofp64, unoptimised, kernel_writes, null;
+  bool nofp64, nocompiler, unoptimised, kernel_writes, null;
 } limit;
 
 /* What is allocated, where `memory` limits it. */
@@ -75,6 +75,9 @@ static cl_int limited_device_info(cl_device_id device, cl_device_info what, size
   case CL_DEVICE_TYPE:
     if (limit.type) *(cl_device_type *)out = limit.type;
     break;
+  case CL_DEVICE_COMPILER_AVAILABLE:
+    if (limit.nocompiler) *(cl_bool *)out = CL_FALSE;
+    break;
   case CL_DEVICE_MAX_WORK_GROUP_SIZE: CAP(size_t, limit.group); break;
   case CL_DEVICE_LOCAL_MEM_SIZE: CAP(cl_ulong, limit.local); break;
   case CL_DEVICE_LOCAL_MEM_TYPE:
@@ -110,6 +113,10 @@ static cl_int limited_kernel_info(cl_kernel kernel, cl_device_id device, cl_kern
 /* A device without double does not define the macro of its extension. Mica gives its text whole. */
 static cl_program limited_source(cl_context context, cl_uint count, const char **texts, const size_t *sizes,
                                  cl_int *error) {
+  if (limit.nocompiler) {
+    if (error) *error = CL_COMPILER_NOT_AVAILABLE;
+    return NULL;
+  }
   if (!limit.nofp64 || count != 1) return below.CreateProgramWithSource(context, count, texts, sizes, error);
   static const char without[] = "#undef cl_khr_fp64\n";
   return below.CreateProgramWithSource(context, 2, (const char *[]){without, texts[0]},
@@ -255,6 +262,8 @@ static bool take_word(const char *word) {
     limit.type = CL_DEVICE_TYPE_GPU;
   else if (!strcmp(word, "nofp64"))
     limit.nofp64 = true;
+  else if (!strcmp(word, "nocompiler"))
+    limit.nocompiler = true;
   else if (!strcmp(word, "unoptimised"))
     limit.unoptimised = true;
   else if (!strcmp(word, "null"))

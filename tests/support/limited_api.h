@@ -24,6 +24,7 @@
  *   vendor=TEXT     who made it
  *   vendor_id=N     the same as a number
  *   nofp64          no double
+ *   nocompiler      no compiler: programs come from binaries alone
  *   unoptimised     a CPU compiles kernels without optimisation: for tests of what PoCL takes longer to optimise than
  *                   to run. The driver says that it is of another version, by which caches tell programs apart
  *   writes=kernel   what the host writes or fills is put there by a kernel, and no memory is given back: Oclgrind 21.10

@@ -1,0 +1,51 @@
+/* runtime/program_bundle.h: compiled programs of one device in one file (mica/bundle.h).
+ *
+ * A header with a checksum of all that follows; the first lines of the programs' keys (version of Mica, platform,
+ * device, driver); the facts of the tuning file (tuning.h); the key and size of each program; and the programs as the
+ * files of the disk cache have them (program_file.h). */
+#ifndef MICA_RUNTIME_PROGRAM_BUNDLE_H
+#define MICA_RUNTIME_PROGRAM_BUNDLE_H
+
+#include "base/hash.h"
+
+#include <mica/bundle.h>
+
+typedef struct mica__program_bundle mica__program_bundle;
+
+/* Reads a bundle. MICA_E_NOT_FOUND, MICA_E_FORMAT, MICA_E_STATE, MICA_E_NOMEM. */
+mica_status mica__program_bundle_open(const char *path, mica__program_bundle **bundle);
+/* Reads a file's content, which becomes the bundle's, also if this fails. */
+mica_status mica__program_bundle_parse(const char *path, unsigned char *data, size_t size,
+                                       mica__program_bundle **bundle);
+void mica__program_bundle_close(mica__program_bundle *bundle);
+
+/* MICA_E_STATE if the bundle is for another version, device or driver; the message names both. */
+mica_status mica__program_bundle_fits(const mica__program_bundle *bundle, const mica_device_info *device);
+const char *mica__program_bundle_path(const mica__program_bundle *bundle);
+/* The device's name, which serves as a selector. */
+void mica__program_bundle_device(const mica__program_bundle *bundle, char device[MICA_DEVICE_TEXT]);
+/* The text of a tuning file; "" for none. */
+const char *mica__program_bundle_facts(const mica__program_bundle *bundle, size_t *bytes);
+
+/* The file of a program, by its key; false if the bundle lacks it. bundle may be NULL. */
+bool mica__program_bundle_find(const mica__program_bundle *bundle, mica__hash key, unsigned char **file, size_t *size);
+/* The key of a program that offers the kernel. bundle may be NULL. */
+bool mica__program_bundle_holder(const mica__program_bundle *bundle, mica__hash kernel, mica__hash *key);
+
+/* A program as the disk cache's file has it. */
+typedef struct mica__bundle_member {
+  mica__hash key;
+  unsigned char *file;
+  size_t size;
+} mica__bundle_member;
+
+/* All programs of a bundle; returns their number. */
+size_t mica__program_bundle_members(const mica__program_bundle *bundle, const mica__bundle_member **members);
+/* Writes a bundle of at least one program. facts: the text of a tuning file. */
+mica_status mica__program_bundle_write(const char *path, const mica_device_info *device, const char *facts,
+                                       const mica__bundle_member *members, size_t count);
+
+/* The lines of a program's key that say where its binary may be used. */
+#define MICA__DEVICE_LINES "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n"
+
+#endif
