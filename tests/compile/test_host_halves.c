@@ -5,6 +5,7 @@
 #include "ir/graph.h"
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -181,7 +182,7 @@ static double time_of(const char *trace, const char *name, double *lasts) {
   snprintf(begins, sizeof begins, "{\"name\":\"%s\",", name);
   const char *event = strstr(trace, begins);
   ck_assert_msg(event != NULL, "%s is not in the trace", name);
-  ck_assert_int_eq(sscanf(strstr(event, "\"ts\":"), "\"ts\":%lf,\"dur\":%lf", &at, lasts), 2);
+  ck_assert(test_number_after(event, "\"ts\":", &at) && test_number_after(event, "\"dur\":", lasts));
   return at;
 }
 
@@ -236,7 +237,7 @@ START_TEST(launches_run_between_the_halves) {
   int between = 0;
   for (const char *at = trace; (at = strstr(at, "\"pid\":0,")); at++) {
     double start = 0, dur = 0;
-    ck_assert_int_eq(sscanf(strstr(at, "\"ts\":"), "\"ts\":%lf,\"dur\":%lf", &start, &dur), 2);
+    ck_assert(test_number_after(at, "\"ts\":", &start) && test_number_after(at, "\"dur\":", &dur));
     between += start >= from && start <= to + end_lasts;
   }
   ck_assert_msg(between >= 2, "%s", trace);

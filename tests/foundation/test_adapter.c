@@ -7,6 +7,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/gguf.h>
@@ -124,11 +125,14 @@ static void expect_logits(const network *n, const char *name) {
 
 /* Finds the line of a tensor in a file of the oracle's: norm and dot product. */
 static void find_golden(const char *path, const char *name, double *norm, double *dot) {
-  char line[300], word[200];
+  char line[300], *end = NULL;
+  const size_t length = strlen(name);
   FILE *file = fopen(path, "r");
   ck_assert_ptr_nonnull(file);
   while (fgets(line, sizeof line, file))
-    if (sscanf(line, "%199s %lf %lf", word, norm, dot) == 3 && !strcmp(word, name)) {
+    if (!strncmp(line, name, length) && line[length] == ' ') {
+      *norm = mica__strtod(line + length, &end);
+      *dot = mica__strtod(end, &end);
       fclose(file);
       return;
     }

@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -110,7 +111,7 @@ START_TEST(summary_counts_all_positions) {
       double mflop = 0;
       const char *end = strchr(line, '\n');
       while (end[-1] != ' ') end--;
-      mflop = strtod(end, NULL);
+      mflop = mica__strtod(end, NULL);
       ck_assert_msg(1e6 * mflop > is[i].flops - 501 && 1e6 * mflop < is[i].flops + is[i].room + 501, "%s: %g of %g",
                     is[i].layer, 1e6 * mflop, is[i].flops);
     }
@@ -130,7 +131,8 @@ START_TEST(summary_has_recurrent_layers) {
   /* Four gates of inputs and of states, and two biases each; 50 steps of 2 4 24 (8 + 24) or 2 4 24 48. */
   const char *first = strstr(text, "lstm.l0 "), *second = strstr(text, "lstm.l1 ");
   ck_assert_msg(first && second && strstr(first, " 3264 ") && strstr(second, " 4800 "), "%s", text);
-  const double flops = strtod(strstr(first, " 3264 ") + 6, NULL), more = strtod(strstr(second, " 4800 ") + 6, NULL);
+  const double flops = mica__strtod(strstr(first, " 3264 ") + 6, NULL),
+               more = mica__strtod(strstr(second, " 4800 ") + 6, NULL);
   ck_assert_msg(flops >= 0.307 && flops < 0.4 && more >= 0.460 && more < 0.6, "%g and %g MFLOP: %s", flops, more, text);
   mica_free(text);
 }

@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -73,7 +74,7 @@ static const char *setting(const char *key) {
   ck_assert_msg(at != NULL, "case %d has no %s", number, key);
   return at + strlen(text);
 }
-static double setting_number(const char *key) { return strtod(setting(key), NULL); }
+static double setting_number(const char *key) { return mica__strtod(setting(key), NULL); }
 
 static double wanted(const mica_safetensors_entry *e, int64_t i) { return ((const double *)e->data)[i]; }
 

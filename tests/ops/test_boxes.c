@@ -3,6 +3,7 @@
  * Overlaps of boxes and their losses against values that torchvision computed (../shared/golden/boxes). */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -96,7 +97,7 @@ static double setting(const char *json, int index, const char *name) {
   const char *at = strstr(json, key);
   at = at ? strstr(at, name) : NULL;
   at = at ? strchr(at, ':') : NULL;
-  return at ? strtod(at + 1, NULL) : (double)NAN;
+  return at ? mica__strtod(at + 1, NULL) : (double)NAN;
 }
 
 START_TEST(focal) {

@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -75,7 +76,7 @@ static double threshold_of(const char *json, int index) {
   const char *at = strstr(json, key);
   if (!at) return NAN;
   at = strstr(at, "\"iou_threshold\":");
-  return at ? strtod(at + strlen("\"iou_threshold\":"), NULL) : NAN;
+  return at ? mica__strtod(at + strlen("\"iou_threshold\":"), NULL) : NAN;
 }
 
 static const mica_safetensors_entry *entry_of(const mica_safetensors *file, int index, const char *part) {

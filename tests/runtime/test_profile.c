@@ -6,6 +6,7 @@
 #include "support/engine.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <mica/opencl.h>
 #include <mica/profile.h>
 #include <stdio.h>
@@ -168,7 +169,7 @@ START_TEST(a_trace_that_cannot_be_written) {
   ck_assert_int_eq(mica_profile_write_trace(test_engine(), NULL), MICA_E_INVALID);
   if (access("/dev/full", W_OK) == 0) {
     ck_assert_int_eq(mica_profile_write_trace(test_engine(), "/dev/full"), MICA_E_IO);
-    ck_assert_ptr_nonnull(strstr(mica_error_message(), "No space"));
+    ck_assert_ptr_nonnull(strstr(mica_error_message(), strerror(ENOSPC)));
   }
 }
 END_TEST

@@ -6,6 +6,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -31,9 +32,9 @@ static void write_table(const char *name, int rows) {
   for (int i = 0; i < rows; i++) {
     fprintf(file, "%d-%02d,", 1999 + (i + 10) / 12, (i + 10) % 12 + 1);
     if (i % 17 != 5 && i != 130)
-      fprintf(file, "%.4f,%.4f,as seen\n", value_at(i, 0), value_at(i, 1));
+      test_print(file, "%.4f,%.4f,as seen\n", value_at(i, 0), value_at(i, 1));
     else
-      fprintf(file, "%s,%.4f,\n", i % 2 ? "" : "NA", value_at(i, 1));
+      test_print(file, "%s,%.4f,\n", i % 2 ? "" : "NA", value_at(i, 1));
   }
   fclose(file);
 }
@@ -392,8 +393,8 @@ static void write_late(const char *name, int begins) {
   fputs("month,north,south\n", file);
   for (int i = 0; i < ROWS; i++) {
     fprintf(file, "%d-%02d,", 1999 + (i + 10) / 12, (i + 10) % 12 + 1);
-    if (i >= begins) fprintf(file, "%.4f", 1000 + value_at(i, 0));
-    fprintf(file, ",%.4f\n", value_at(i, 1));
+    if (i >= begins) test_print(file, "%.4f", 1000 + value_at(i, 0));
+    test_print(file, ",%.4f\n", value_at(i, 1));
   }
   fclose(file);
 }

@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -36,7 +37,7 @@ static void write_trees(const char *name, int rows, const char *const *kinds, in
   for (int i = 0; i < rows; i++) {
     const int k = i % count, which = kinds[k][0] == 'a' ? 0 : kinds[k][0] == 'b' ? 1 : 2;
     for (int j = 0; j < 5; j++)
-      fprintf(file, "%.4f,", 3 * (which == 0 ? j % 2 : which == 1 ? 1 - j % 2 : 0.5) + 1 + uniform() / 2);
+      test_print(file, "%.4f,", 3 * (which == 0 ? j % 2 : which == 1 ? 1 - j % 2 : 0.5) + 1 + uniform() / 2);
     fprintf(file, "%s\n", kinds[k]);
   }
   fclose(file);
@@ -257,8 +258,8 @@ static void write_numbers(const char *name, double scale) {
   }
   for (int i = 0; i < 4000; i++) variance += (f[i] - mean) * (f[i] - mean) / 4000;
   for (int i = 0; i < 4000; i++) {
-    for (int j = 0; j < 6; j++) fprintf(file, "%.6f,", x[i][j]);
-    fprintf(file, "%.6f\n", scale * (5 + f[i] + sqrt(variance * 0.02 / 0.98) * normal()));
+    for (int j = 0; j < 6; j++) test_print(file, "%.6f,", x[i][j]);
+    test_print(file, "%.6f\n", scale * (5 + f[i] + sqrt(variance * 0.02 / 0.98) * normal()));
   }
   fclose(file);
 }
@@ -304,7 +305,7 @@ static void write_colours(const char *name, int rows) {
   for (int i = 0; i < rows; i++) {
     const int k = (int)(1.5 * (uniform() + 1));
     const double a = uniform(), b = uniform(), f = (k == 0 ? 1 : k == 1 ? -2 : a) + a * b + 0.5 * a;
-    fprintf(file, "%.5f,%s,%.5f,\"said %d, and more\",%.5f\n", a, colours[k], b, i, 100 * f);
+    test_print(file, "%.5f,%s,%.5f,\"said %d, and more\",%.5f\n", a, colours[k], b, i, 100 * f);
   }
   fclose(file);
 }

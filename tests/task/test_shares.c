@@ -6,6 +6,7 @@
 #include "support/engine.h"
 #include "support/files.h"
 #include "support/members.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/io.h>
@@ -62,7 +63,7 @@ static void write_weeks(void) {
     if (i / 4 % 3 == 1)
       fprintf(file, "%d,,\n", i);
     else
-      fprintf(file, "%d,%g,%d\n", i, sin(i / 2.0), i % 7);
+      test_print(file, "%d,%g,%d\n", i, sin(i / 2.0), i % 7);
   fclose(file);
 }
 
