@@ -34,11 +34,15 @@ typedef struct mica_decoder_config {
   bool no_prefix;   /* prompts are read whole, even if a slot holds how they begin */
   /* adapter of the model (mica_foundation_adapter_open), for all requests; needed during the call alone. NULL: none */
   mica_adapter *adapter;
+  /* decoder of the same engine and model, which shares its matrices with this one; needed during the call alone. NULL:
+   * none */
+  const mica_decoder *weights_of;
 } mica_decoder_config;
 
 /* Builds the sessions of the model and reads its weights; config may be NULL. The engine and the model must outlive the
- * decoder. MICA_E_INVALID names a field that is out of range; MICA_E_UNSUPPORTED for a model that writes no
- * texts; fails as mica_foundation_network and mica_foundation_load do. Blocks. */
+ * decoder. MICA_E_INVALID names a field that is out of range, or weights_of has another model or engine;
+ * MICA_E_UNSUPPORTED for a model that writes no texts; fails as mica_foundation_network and mica_foundation_load do.
+ * Blocks. */
 MICA_API MICA_CHECKED mica_status mica_decoder_create(mica_engine *engine, const mica_foundation *model,
                                                       const mica_decoder_config *config, mica_decoder **decoder);
 /* Requests that are not done end without another event. NULL is a no-op. */
@@ -67,9 +71,11 @@ MICA_API const char *mica_finish_name(mica_finish finish);
 
 /* A token of a text, or its end. What it points to lives during the call. */
 typedef struct mica_decoder_event {
-  int64_t id;       /* of the request */
-  int32_t token;    /* -1: none, the text just ends */
-  float logprob;    /* log probability of the token, as the model has it */
+  int64_t id;                /* of the request */
+  int32_t token;             /* -1: none, the text just ends */
+  float logprob;             /* log probability of the token, as the model has it */
+  const mica_candidate *top; /* the most likely tokens, as the model has them, the best first; NULL: none asked for */
+  size_t top_count;
   const char *text; /* whole characters of UTF-8 that are certain now, perhaps none; a NUL follows */
   size_t bytes;
   mica_finish finish;  /* NONE: the text goes on */
@@ -79,6 +85,8 @@ typedef struct mica_decoder_event {
 /* Called by mica_decoder_step. false: the text ends as CANCELLED, with one more event. It must not step the decoder. */
 typedef bool mica_decoder_fn(void *user, const mica_decoder_event *event);
 
+#define MICA_DECODER_MAX_TOP 20
+
 typedef struct mica_request {
   const int32_t *ids; /* the prompt, at least one token and fewer than the context has */
   size_t count;
@@ -86,6 +94,7 @@ typedef struct mica_request {
   const mica_sampler_config *sampling; /* NULL: its defaults */
   const char *const *stops;            /* texts that end it and are not part of it */
   size_t stop_count;
+  int32_t top;        /* tokens to list in events, at most MICA_DECODER_MAX_TOP; 0: none */
   bool ignore_end;    /* tokens that end a text do not; not with a schema */
   const char *schema; /* the text is JSON of this JSON schema (mica/grammar.h); NULL: any text */
   mica_decoder_fn *event;

@@ -296,7 +296,7 @@ typedef struct mica_bindings mica_bindings;
  * keep `weights` open. Errors as of mica_nn_load_from; a missing weight is MICA_E_FORMAT. Experimental. */
 MICA_API MICA_CHECKED mica_status mica_nn_bind(const mica_nn *nn, mica_engine *engine, struct mica_weights *weights,
                                                const mica_name_map *map, mica_bindings **bindings);
-/* Names and tensors; the names belong to the network. *count receives their number. */
+/* Names and tensors, which belong to the bindings. *count receives their number. */
 MICA_API const mica_binding *mica_bindings_list(const mica_bindings *bindings, size_t *count);
 /* Destroys the handles; sessions keep the memory of theirs. NULL is a no-op. */
 MICA_API void mica_bindings_destroy(mica_bindings *bindings);

@@ -3,6 +3,8 @@
 #include "cli/result.h"
 #include "cli/serve/server.h"
 
+#include <mica/finetune.h>
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +21,17 @@
 struct values {
   const char *model, *host, *port, *key_file, *origin, *name, *slots, *context, *device;
   const char *connections, *per_address, *body, *request_time, *time;
+  cli_words adapters;
+  int pooling;
   bool open;
+};
+
+static const cli_choice poolings[] = {
+    {"model", "as the model's files say, else the last token's features"},
+    {"mean", "mean of all tokens' features"},
+    {"cls", "features of the first token"},
+    {"last", "features of the last token"},
+    {0},
 };
 
 static const cli_option options[] = {
@@ -37,6 +49,11 @@ static const cli_option options[] = {
     CLI_ROW("slots", struct values, slots, .value = "N", .help = "requests that are answered at once (default 4)"),
     CLI_ROW("context", struct values, context, .value = "N",
             .help = "tokens of a prompt and its answer (default: the model's, at most 8192)"),
+    CLI_ROW("adapter", struct values, adapters, .value = "NAME=PATH",
+            .help = "adapter: a PEFT folder or a GGUF file, asked for as MODEL:NAME; repeat it for several"),
+    CLI_ROW("pooling", struct values, pooling, .value = "KIND",
+            .help = "make vectors at /v1/embeddings too (default: only if the model generates no text)",
+            .choices = poolings),
     CLI_ROW("time", struct values, time, .value = "SECONDS", .help = "time that an answer may take (default 600)"),
     CLI_ROW("request-time", struct values, request_time, .value = "SECONDS",
             .help = "time to send a request; idle connections are closed after it (default 30)"),
@@ -148,6 +165,66 @@ static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
   return MICA_OK;
 }
 
+/* Adapters that were named: NAME=PATH, checked. */
+static int check_adapters(const cli_command *self, const cli_words *adapters) {
+  if (adapters->count > SERVE_MOST_ADAPTERS) {
+    cli_fail(self, "--adapter: at most %d adapters", SERVE_MOST_ADAPTERS);
+    return CLI_USAGE;
+  }
+  for (size_t a = 0; a < adapters->count; a++) {
+    const char *word = adapters->words[a], *path = strchr(word, '=');
+    bool twice = false;
+    const size_t length = path ? (size_t)(path - word) : 0;
+    for (size_t b = 0; b < a && path; b++) twice |= !strncmp(adapters->words[b], word, length + 1);
+    if (length > 0 && path[1] && !twice) continue;
+    cli_fail(self, twice ? "--adapter %s: the name is taken" : "--adapter %s: write NAME=PATH", word);
+    return CLI_USAGE;
+  }
+  return CLI_OK;
+}
+
+/* A decoder of the model with an adapter; its matrices are those of the first one. */
+static mica_status add_adapter(const cli_model *opened, const char *word, mica_decoder_config how, serve_model *model,
+                               serve_work *work) {
+  char name[256];
+  const char *path = strchr(word, '=');
+  mica_adapter *adapter = NULL;
+  snprintf(name, sizeof name, "%.*s", (int)(path - word), word);
+  mica_decoder **decoder = &work->decoders[model->name_count];
+  if (!serve_model_add_name(model, name)) return MICA_E_NOMEM;
+  mica_status status = mica_foundation_adapter_open(opened->model, path + 1, &adapter);
+  how.adapter = adapter;
+  how.weights_of = work->decoders[0];
+  if (status == MICA_OK) status = mica_decoder_create(opened->engine, opened->model, &how, decoder);
+  if (status == MICA_OK) status = warm_up(model, *decoder);
+  mica_adapter_destroy(adapter);
+  return status;
+}
+
+/* What answers requests: a decoder per adapter and an embedder. */
+static mica_status make_work(const struct values *v, const cli_model *opened, const mica_decoder_config *how,
+                             serve_model *model, serve_work *work) {
+  static const char *const texts[] = {"warm"};
+  mica_status status = serve_model_open(opened->model, v->model, v->name, model);
+  model->slots = how->slots;
+  if (status == MICA_OK && (model->writes || v->adapters.count)) {
+    status = mica_decoder_create(opened->engine, opened->model, how, &work->decoders[0]);
+    if (status == MICA_OK) status = warm_up(model, work->decoders[0]);
+  }
+  for (size_t a = 0; a < v->adapters.count && status == MICA_OK; a++)
+    status = add_adapter(opened, v->adapters.words[a], *how, model, work);
+  if (status != MICA_OK || (model->writes && v->pooling < 0)) return status;
+  const mica_embedder_config pooling = {.pooling = (mica_embed_pooling)(v->pooling < 0 ? 0 : v->pooling)};
+  status = mica_embedder_create(opened->engine, opened->model, &pooling, &work->embedder);
+  if (status != MICA_OK) return status;
+  model->width = mica_embedder_width(work->embedder);
+  model->most_embedded = mica_embedder_most_tokens(work->embedder);
+  float *vector = calloc((size_t)model->width, sizeof *vector);
+  status = vector ? mica_embedder_texts(work->embedder, texts, 1, vector) : MICA_E_NOMEM;
+  free(vector);
+  return status;
+}
+
 static int serve(const cli_command *self, serve_server *server, serve_work *work) {
   char text[256] = "";
   int port = 0, status = CLI_OK;
@@ -156,7 +233,8 @@ static int serve(const cli_command *self, serve_server *server, serve_work *work
   const bool good = working && catch_signals() && serve_server_begin(server, &port, text);
   if (good) {
     const bool six = strchr(server->config.host, ':') != NULL;
-    printf("%s: http://%s%s%s:%d/v1\n", work->model->name, six ? "[" : "", server->config.host, six ? "]" : "", port);
+    printf("%s: http://%s%s%s:%d/v1\n", work->model->names[0], six ? "[" : "", server->config.host, six ? "]" : "",
+           port);
     fflush(stdout);
     status = wait_for_end(self, work);
     serve_server_drain(server);
@@ -177,16 +255,14 @@ static int run(const cli_command *self, const void *given) {
   serve_work work = {.model = &model, .resume = serve_resume};
   serve_server server = {.work = &work};
   int status = read_settings(self, v, &server.config, &how, &work.most_seconds);
+  if (status == CLI_OK) status = check_adapters(self, &v->adapters);
   if (status == CLI_OK && !mica_foundation_is(v->model))
     status = cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
   if (status == CLI_OK) status = cli_model_open(self, v->model, NULL, v->device, how.context, &opened);
-  if (status == CLI_OK && (serve_model_open(opened.model, v->model, v->name, &model) != MICA_OK ||
-                           mica_decoder_create(opened.engine, opened.model, &how, &work.decoder) != MICA_OK ||
-                           warm_up(&model, work.decoder) != MICA_OK))
-    status = cli_fail_library(self);
-  model.slots = how.slots;
+  if (status == CLI_OK && make_work(v, &opened, &how, &model, &work) != MICA_OK) status = cli_fail_library(self);
   if (status == CLI_OK) status = serve(self, &server, &work);
-  mica_decoder_destroy(work.decoder);
+  for (size_t d = 0; d <= SERVE_MOST_ADAPTERS; d++) mica_decoder_destroy(work.decoders[d]);
+  mica_embedder_destroy(work.embedder);
   serve_model_close(&model);
   cli_model_close(&opened);
   serve_keys_free(&server.config.keys);
@@ -206,9 +282,10 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_serve = {
     .name = "serve",
     .summary = "answer requests over HTTP with a published language model",
-    .details = "\nRoutes follow OpenAI's API: /v1/chat/completions, /v1/completions and\n"
-               "/v1/models; besides them /tokenize, /detokenize, /health and /metrics. Ctrl-C\n"
-               "ends the server after the requests that run, or 30 seconds later.\n",
+    .details = "\nRoutes follow OpenAI's API: /v1/chat/completions, /v1/completions,\n"
+               "/v1/embeddings and /v1/models; besides them /tokenize, /detokenize, /health\n"
+               "and /metrics. Ctrl-C ends the server after the requests that run, or 30\n"
+               "seconds later.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -25,8 +25,7 @@ const char *mica_finish_name(mica_finish finish) {
 /* --- sessions --- */
 
 /* The network in a graph of its own: of all slots, a token each, or of a part of one slot's prompt. */
-static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_bindings **bindings,
-                         mica_session **session) {
+static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_session **session) {
   const int32_t rows = prompt ? 1 : d->slot_count;
   mica_kv_cache cache = {
       .batch = d->slot_count, .length = d->context, .offset = mica_input(graph, "offset", MICA_I32, MICA_SHAPE(rows))};
@@ -39,9 +38,10 @@ static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool p
       .cache = &cache,
       .logits_of_last = true};
   mica_value logits = mica_foundation_network(nn, d->model, &how);
-  if (!*bindings && !mica_value_is_null(logits)) MICA_TRY(mica_foundation_bind(d->model, nn, d->engine, bindings));
+  if (!d->shared && !d->bindings && !mica_value_is_null(logits))
+    MICA_TRY(mica_foundation_bind(d->model, nn, d->engine, &d->bindings));
   mica_session_config config = {0};
-  config.parameters = mica_bindings_list(*bindings, &config.parameter_count);
+  config.parameters = mica_bindings_list(d->shared ? d->shared : d->bindings, &config.parameter_count);
   return mica_session_create(d->engine, graph, &logits, 1, &config, session);
 }
 
@@ -64,7 +64,6 @@ static mica_status make_inputs(mica_decoder *d) {
 static mica_status make_sessions(mica_decoder *d) {
   mica_graph *graphs[2] = {NULL};
   mica_nn *networks[2] = {NULL};
-  mica_bindings *bindings = NULL;
   mica_nn_config config = {0};
   mica_foundation_hold(d->model, &config);
   if (d->adapter) config.hook = mica_adapter_hook, config.hook_user = d->adapter;
@@ -73,13 +72,12 @@ static mica_status make_sessions(mica_decoder *d) {
     mica_session **session = k ? &d->prompt.session : &d->step.session;
     status = mica_graph_create(&graphs[k]);
     if (status == MICA_OK) status = mica_nn_create(graphs[k], &config, &networks[k]);
-    if (status == MICA_OK) status = build(d, graphs[k], networks[k], k == 1, &bindings, session);
+    if (status == MICA_OK) status = build(d, graphs[k], networks[k], k == 1, session);
     if (status == MICA_OK)
       status = k ? mica_nn_share(networks[k], *session, d->step.session)
                  : mica_foundation_load(d->model, networks[k], *session);
     if (status == MICA_OK && d->adapter && k == 0) status = mica_adapter_write_to(d->adapter, networks[k], *session);
   }
-  mica_bindings_destroy(bindings);
   for (int k = 0; k < 2; k++) {
     mica_nn_destroy(networks[k]);
     mica_graph_destroy(graphs[k]);
@@ -144,6 +142,7 @@ void mica_decoder_destroy(mica_decoder *d) {
     next = work->next;
     mica__decoding_free(work);
   }
+  mica_bindings_destroy(d->bindings);
   mica_tokenizer_destroy(d->tokenizer);
   free(d->logits);
   pthread_mutex_destroy(&d->lock);
@@ -160,6 +159,9 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   d->most_wait = c->most_wait ? c->most_wait : STANDARD_WAIT;
   d->no_prefix = c->no_prefix;
   d->adapter = c->adapter;
+  if (c->weights_of && (c->weights_of->model != d->model || c->weights_of->engine != d->engine))
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: weights_of has another model or engine");
+  d->shared = c->weights_of ? c->weights_of->bindings : NULL;
   d->vocabulary = mica_foundation_describe(d->model)->vocabulary;
   if (mica_foundation_describe(d->model)->task != MICA_FOUNDATION_TASK_GENERATE)
     return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", d->model->path,
@@ -197,6 +199,7 @@ static mica_status fill(mica_decoder *d, const mica_decoder_config *config) {
   }
   MICA_TRY(make_sessions(d));
   d->adapter = NULL;
+  d->shared = NULL;
   return make_inputs(d);
 }
 
@@ -239,6 +242,9 @@ static mica_status check(const mica_decoder *d, const mica_request *r) {
                       d->context);
   if (!r->event || r->most_tokens < 0)
     return mica__fail(MICA_E_INVALID, "mica_decoder_add: %s", r->event ? "most_tokens is below 0" : "event is NULL");
+  if (r->top < 0 || r->top > MICA_DECODER_MAX_TOP)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_add: top is %d; events list at most %d tokens", (int)r->top,
+                      MICA_DECODER_MAX_TOP);
   if ((r->stop_count || r->schema) && !d->tokenizer)
     return mica__fail(MICA_E_INVALID, "mica_decoder_add: stops and schemas need a tokenizer, but the model has none");
   if (r->schema && r->ignore_end)
@@ -266,6 +272,7 @@ static mica_status copy(const mica_decoder *d, const mica_request *r, mica__deco
   work->most = r->most_tokens && r->most_tokens < room ? r->most_tokens : room;
   work->event = r->event;
   work->user = r->user;
+  work->top = r->top;
   work->ignore_end = r->ignore_end;
   work->ids = malloc((size_t)d->context * sizeof *work->ids);
   if (!work->ids) return mica__fail_nomem("a request");

@@ -22,6 +22,7 @@ typedef struct mica__decoding {
   uint32_t *mask;        /* its tokens, of the model's vocabulary */
   mica_decoder_fn *event;
   void *user;
+  int32_t top; /* most likely tokens to list */
   bool ignore_end, cancelled;
 } mica__decoding;
 
@@ -49,6 +50,8 @@ struct mica_decoder {
   int64_t context, part, vocabulary;
   size_t most_wait;
   bool no_prefix;
+  mica_bindings *bindings;            /* the model's matrices; NULL: another decoder's */
+  const mica_bindings *shared;        /* of the other one, while sessions are made */
   mica__decoder_session step, prompt; /* one token of all slots; a part of a prompt of one */
   float *logits;                      /* (slots, vocabulary) */
   mica__text_slot slots[MICA__MOST_SLOTS];

@@ -7,11 +7,12 @@
 
 /* --- the end of a text --- */
 
-/* Tells the request's function; false: the text is to end. */
-static bool tell(const mica__decoding *work, int32_t token, float logprob, const char *text, size_t bytes,
-                 mica_finish finish, const char *message) {
-  const mica_decoder_event event = {work->id, token, logprob, bytes ? text : "", bytes, finish, message};
-  return work->event(work->user, &event);
+/* Tells the request's function that the text is over. */
+static void tell_end(const mica__decoding *work, const char *text, size_t bytes, mica_finish finish,
+                     const char *message) {
+  const mica_decoder_event event = {
+      .id = work->id, .token = -1, .text = bytes ? text : "", .bytes = bytes, .finish = finish, .message = message};
+  work->event(work->user, &event);
 }
 
 static void leave(mica_decoder *d, mica__text_slot *slot) {
@@ -27,12 +28,12 @@ static void end(mica_decoder *d, mica__text_slot *slot, mica_finish finish) {
   const char *text = "";
   size_t bytes = 0;
   if (!work->stream || mica_text_stream_end(work->stream, &text, &bytes) != MICA_OK) bytes = 0;
-  tell(work, -1, 0, text, bytes, finish, NULL);
+  tell_end(work, text, bytes, finish, NULL);
   leave(d, slot);
 }
 
 static void fail(mica_decoder *d, mica__text_slot *slot, const char *message) {
-  tell(slot->work, -1, 0, "", 0, MICA_FINISH_ERROR, message);
+  tell_end(slot->work, "", 0, MICA_FINISH_ERROR, message);
   leave(d, slot);
 }
 
@@ -95,6 +96,34 @@ static bool ends_text(const mica_decoder *d, int32_t token) {
   return false;
 }
 
+/* The `count` most likely tokens, best first, with log softmax(logits); of equals the smaller one first. */
+static size_t list_top(const float *logits, int64_t vocabulary, size_t count, mica_candidate *top) {
+  double sum = 0;
+  size_t listed = 0;
+  for (int64_t t = 0; t < vocabulary; t++) {
+    size_t at = listed;
+    while (at > 0 && (double)logits[t] > top[at - 1].logprob) at--;
+    if (at == count) continue;
+    if (listed < count) listed++;
+    memmove(top + at + 1, top + at, (listed - 1 - at) * sizeof *top);
+    top[at] = (mica_candidate){(int32_t)t, (double)logits[t]};
+  }
+  const double most = listed ? top[0].logprob : 0;
+  for (int64_t t = 0; t < vocabulary; t++) sum += exp((double)logits[t] - most);
+  for (size_t k = 0; k < listed; k++) top[k].logprob -= most + log(sum);
+  return listed;
+}
+
+/* Tells the request's function a token; false: the text is to end. */
+static bool tell_token(const mica_decoder *d, const mica__decoding *work, const float *logits,
+                       mica_decoder_event *event) {
+  mica_candidate top[MICA_DECODER_MAX_TOP];
+  event->id = work->id;
+  event->top_count = work->top ? list_top(logits, d->vocabulary, (size_t)work->top, top) : 0;
+  event->top = event->top_count ? top : NULL;
+  return work->event(work->user, event);
+}
+
 /* Draws the slot's next token from logits, and tells it. */
 static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
   mica__decoding *work = slot->work;
@@ -125,7 +154,8 @@ static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
     fail(d, slot, mica_error_message());
     return;
   }
-  if (!tell(work, token, logprob, text, bytes, MICA_FINISH_NONE, NULL))
+  mica_decoder_event event = {.token = token, .logprob = logprob, .text = bytes ? text : "", .bytes = bytes};
+  if (!tell_token(d, work, logits, &event))
     end(d, slot, MICA_FINISH_CANCELLED);
   else if (stopped)
     end(d, slot, MICA_FINISH_STOP);

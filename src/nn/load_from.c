@@ -348,7 +348,10 @@ const mica_binding *mica_bindings_list(const mica_bindings *bindings, size_t *co
 
 void mica_bindings_destroy(mica_bindings *bindings) {
   if (!bindings) return;
-  for (size_t i = 0; i < bindings->count; i++) mica_tensor_destroy(bindings->list[i].tensor);
+  for (size_t i = 0; i < bindings->count; i++) {
+    mica_tensor_destroy(bindings->list[i].tensor);
+    free((char *)bindings->list[i].name);
+  }
   free(bindings->list);
   free(bindings);
 }
@@ -416,9 +419,9 @@ static mica_status bind_all(const loading *l, mica_engine *engine, mica_weights 
     status = look(l, i, &r);
     if (status != MICA_OK || mica__is_divided(r.division)) continue;
     mica_binding *binding = &bindings->list[bindings->count];
-    *binding = (mica_binding){.name = info->name};
-    status = bind_one(l, engine, weights, &r, &c, &binding->tensor);
-    bindings->count += status == MICA_OK;
+    *binding = (mica_binding){.name = strdup(info->name)};
+    bindings->count++;
+    status = binding->name ? bind_one(l, engine, weights, &r, &c, &binding->tensor) : mica__fail_nomem("bindings");
   }
   chunk_free(&c);
   return status;

@@ -74,6 +74,10 @@ ask GET /health
 gives 200 '{"status":"ok"}'
 ask GET /v1/models
 gives 200 '"id":"chat"'
+ask GET /v1/models/chat
+gives 200 '"id":"chat","object":"model"'
+ask GET /v1/models/other
+gives 404 model_not_found
 ask HEAD /health
 gives 200 'Content-Length: 15'
 case $answer in *status*) fault "a body after HEAD: $answer" ;; esac
@@ -107,6 +111,14 @@ streamed=$(printf '%s\n' "$answer" | sed -n 's/^data: .*"content":"\(\([^"\\]\|\
 [ "$streamed" = "$first" ] || fault "in a stream it is '$streamed', not '$first'"
 ask POST $chat "{$hi,\"temperature\":0,\"logprobs\":true}"
 gives 200 '"logprob":-'
+gives 200 '"top_logprobs":[]'
+ask POST $chat "{$hi,\"temperature\":0,\"logprobs\":true,\"top_logprobs\":3}"
+[ "$(printf '%s' "$answer" | grep -o '"logprob":' | wc -l)" = 24 ] || fault "not 4 log probabilities per token: $answer"
+# A greedy token is the first of those that are listed.
+printf '%s' "$answer" | grep -q '"token":"H","logprob":\([^,]*\),"bytes":\[72\],"top_logprobs":\[{"token":"H",' ||
+  fault "the first token is not the likeliest: $answer"
+ask POST /v1/completions '{"prompt":"hi","max_tokens":2,"seed":1,"logprobs":2}'
+gives 200 '"top_logprobs":[{"'
 ask POST /v1/completions '{"prompt":["hi","abc"],"max_tokens":4,"seed":1}'
 gives 200 '"index":1,"text":'
 ask POST /v1/completions '{"prompt":[75,72],"max_tokens":4,"logit_bias":{"75":100},"temperature":0}'
@@ -124,6 +136,33 @@ ask POST $chat "{$hi,\"tools\":$tools,\"tool_choice\":
   {\"type\":\"function\",\"function\":{\"name\":\"f\"}},\"max_tokens\":99,\"seed\":1}"
 gives 200 '"name":"f","arguments":"{'
 gives 200 '"finish_reason":"tool_calls"'
+# --- tools: the model chooses, and its answer is made a call by a schema ---
+call_schema='{"type":"object","properties":{"name":{"const":"f"},"arguments":'$schema'},
+"required":["name","arguments"],"additionalProperties":false}'
+by_schema="\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":\"a\",\"schema\":$call_schema}}"
+for choice in '' ',"tool_choice":"auto"'; do
+  ask POST $chat "{$hi,\"seed\":1,\"max_tokens\":200,\"tools\":$tools,$by_schema$choice}"
+  gives 200 '"finish_reason":"tool_calls"'
+  gives 200 '"content":null,"tool_calls":[{"id":"call-'
+  gives 200 '"name":"f","arguments":"{\"n\":'
+done
+ask POST $chat "{$hi,\"seed\":1,\"max_tokens\":200,\"stream\":true,\"tools\":$tools,$by_schema}"
+gives 200 '"delta":{"tool_calls":[{"index":0,"id":"call-'
+gives 200 '"finish_reason":"tool_calls"'
+case $answer in *'"content":"{'*) fault "a call is in the text: $answer" ;; esac
+ask POST $chat "{$hi,\"seed\":1,\"max_tokens\":200,\"tools\":$tools,\"tool_choice\":\"none\",$by_schema}"
+gives 200 '"finish_reason":"stop"'
+gives 200 '\"name\"'
+ask POST $chat "{$hi,\"seed\":3,\"tools\":$tools}"
+[ "$(text)" = "$first" ] || fault "a text beside tools is '$(text)', not '$first'"
+ask POST $chat "{$hi,\"seed\":3,\"tools\":$tools,\"stream\":true}"
+streamed=$(printf '%s\n' "$answer" | sed -n 's/^data: .*"content":"\(\([^"\\]\|\\.\)*\)".*/\1/p' | tr -d '\n')
+[ "$streamed" = "$first" ] || fault "in a stream beside tools it is '$streamed', not '$first'"
+two="[{\"type\":\"function\",\"function\":{\"name\":\"g\",\"parameters\":$schema}},
+  {\"type\":\"function\",\"function\":{\"name\":\"h\",\"parameters\":$schema}}]"
+ask POST $chat "{$hi,\"seed\":1,\"max_tokens\":200,\"tools\":$two,\"tool_choice\":\"required\"}"
+gives 200 '"finish_reason":"tool_calls"'
+printf '%s' "$answer" | grep -q '"name":"[gh]","arguments":"{' || fault "not a call of g or h: $answer"
 
 # --- several clients at once get what each gets alone ---
 ran='six clients'
@@ -166,8 +205,10 @@ wrong 404 'must be \"chat\"' "{$hi,\"model\":\"other\"}"
 wrong 400 '"param":"temperature"' "{$hi,\"temperature\":-1}"
 wrong 400 'must be an integer' "{$hi,\"seed\":1.5}"
 wrong 400 '\"functions\" is not supported' "{$hi,\"functions\":[]}"
-wrong 400 'must be 0' "{$hi,\"logprobs\":true,\"top_logprobs\":3}"
-wrong 400 'the model does not choose itself' "{$hi,\"tools\":[],\"tool_choice\":\"auto\"}"
+wrong 400 'from 0 to 20' "{$hi,\"logprobs\":true,\"top_logprobs\":21}"
+wrong 400 'list of 1 to 128 functions' "{$hi,\"tools\":[],\"tool_choice\":\"auto\"}"
+wrong 400 'each of \"tools\"' "{$hi,\"tools\":[{\"function\":{}}]}"
+wrong 400 'tool_choice' "{$hi,\"tools\":$tools,\"tool_choice\":{\"function\":{\"name\":\"other\"}}}"
 wrong 400 'texts of 1 to 256 bytes' "{$hi,\"stop\":\"\"}"
 wrong 400 'is no token' "{$hi,\"logit_bias\":{\"9999\":1}}"
 wrong 400 'must have the type' "{$hi,\"response_format\":{\"type\":\"xml\"}}"
@@ -177,7 +218,7 @@ wrong 400 'must be UTF-8' "{\"messages\":[{\"role\":\"user\",\"content\":\"$(pri
 wrong 400 'nested more than 64 deep' "{\"a\":$(printf '%070d' 0 | tr 0 '[')"
 wrong 400 context_length_exceeded "{\"messages\":[{\"role\":\"user\",\"content\":\"$(printf '%0600d' 0)\"}]}"
 ask POST /v1/embeddings '{"input":"hi"}'
-gives 501 not_implemented
+gives 501 'start it with --pooling'
 
 # --- HTTP: chunks, several requests in one piece, sizes, halves, slowness ---
 ran='chunked body'
@@ -286,6 +327,87 @@ ask POST /v1/completions "$body" 'Authorization: Bearer first-key'
 [ "$code" = 429 ] || [ "$code" = 503 ] || fault "status $code: $answer"
 end TERM
 
+# --- adapters: each request names one, or none ---
+# adapter FOLDER: one of rank 1 for the queries of the first layer, all ones.
+adapter() {
+  mkdir "$1"
+  printf '{"peft_type":"LORA","r":1,"lora_alpha":8,"target_modules":["q_proj"],"bias":"none"}' >"$1/adapter_config.json"
+  layer=base_model.model.model.layers.0.self_attn.q_proj
+  header="{\"$layer.lora_A.weight\":{\"dtype\":\"F32\",\"shape\":[1,16],\"data_offsets\":[0,64]},
+\"$layer.lora_B.weight\":{\"dtype\":\"F32\",\"shape\":[16,1],\"data_offsets\":[64,128]}}"
+  while [ $((${#header} % 8)) != 0 ]; do header="$header "; done
+  {
+    # shellcheck disable=SC2059 # octal digits
+    printf "\\$(printf %o $((${#header} % 256)))\\$(printf %o $((${#header} / 256)))\0\0\0\0\0\0"
+    printf %s "$header"
+    i=0
+    while [ $((i += 1)) -le 32 ]; do printf '\0\0\200\077'; done
+  } >"$1/adapter_model.safetensors"
+}
+adapter "$work/ones"
+greedy='"messages":[{"role":"user","content":"hello there"}],"max_tokens":30,"temperature":0,"logit_bias":{"2":-100}'
+begin --adapter "ones=$work/ones" --adapter "again=$work/ones" --pooling mean
+ask GET /v1/models
+gives 200 '"id":"chat:ones"'
+ask GET /v1/models/chat:again
+gives 200 '"id":"chat:again"'
+ask POST $chat "{$greedy}"
+plain=$(text)
+ask POST $chat "{$greedy,\"model\":\"chat:ones\"}"
+gives 200 '"model":"chat:ones"'
+with=$(text)
+[ "$plain" ] && [ "$with" ] && [ "$plain" != "$with" ] || fault "the adapter changes nothing: '$plain', '$with'"
+ask POST $chat "{$greedy,\"model\":\"chat:again\"}"
+[ "$(text)" = "$with" ] || fault "the same adapter gives '$(text)', not '$with'"
+ask POST $chat "{$greedy,\"model\":\"chat\"}"
+[ "$(text)" = "$plain" ] || fault "after adapters the model gives '$(text)', not '$plain'"
+ask POST $chat "{$greedy,\"model\":\"chat:none\"}"
+gives 404 '/v1/models lists'
+ask POST /v1/embeddings '{"input":"hi","model":"chat:ones"}'
+gives 400 'without adapters'
+ask POST /v1/embeddings '{"input":"hi"}'
+gives 200 '"usage":{"prompt_tokens":2,"total_tokens":2}'
+end TERM
+
+# --- vectors: those of mica embed, and no texts ---
+encoder=${MICA_SOURCE_DIR:-.}/tests/golden/foundation/embed
+model=$encoder
+begin --name tiny
+ask POST /v1/embeddings '{"input":["a cat","The dog"],"model":"tiny"}'
+gives 200 '"index":1,"embedding":['
+printf '%s\n' "$answer" | sed '1,/^$/d; s/"embedding":\[/\n/g' | sed -n '2,$s/\].*//p' | tr ',' '\n' >"$work/asked"
+run embed --model "$encoder" 'a cat' 'The dog'
+printf '%s\n' "$out" | tr ' ' '\n' >"$work/made"
+[ "$(wc -l <"$work/made")" = 32 ] || fault "not 32 numbers: $out"
+paste "$work/made" "$work/asked" | awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-10 { bad = 1 } END { exit bad }' ||
+  fault "not the vectors of mica embed: $(paste "$work/made" "$work/asked")"
+many=$(i=0; while [ $((i += 1)) -le 100 ]; do printf '"cat %d",' $i; done)
+ask POST /v1/embeddings "{\"input\":[$many\"a cat\"],\"encoding_format\":\"base64\"}"
+gives 200 '"index":100'
+base64=$(printf '%s\n' "$answer" | sed -n 's/.*"embedding":"\([^"]*\)".*/\1/p')
+printf %s "$base64" | base64 -d | od -An -v -tf4 | tr -s ' ' '\n' | sed '/^$/d' >"$work/asked"
+paste "$work/asked" "$work/made" | head -n 16 | awk 'NF != 2 || ($1 - $2) ^ 2 > 1e-10 { bad = 1 } END { exit bad }' ||
+  fault "in base64 they are $base64"
+wrong_input() {
+  ask POST /v1/embeddings "$2"
+  gives 400 "$1"
+}
+wrong_input 'a text, or a list' '{}'
+wrong_input '1 to 2048 texts' '{"input":[]}'
+wrong_input 'at least one character' '{"input":["a",""]}'
+wrong_input 'at least one character' '{"input":[[1,2]]}'
+wrong_input 'encoding_format' '{"input":"a","encoding_format":"int8"}'
+wrong_input 'must be 16' '{"input":"a","dimensions":8}'
+long=$(printf '%0900d' 0 | sed 's/0/a /g')
+wrong_input context_length_exceeded "{\"input\":\"$long\"}"
+ask POST /v1/embeddings "{\"input\":\"$long\",\"truncate\":true}"
+gives 200 '"embedding":['
+ask POST $chat "{$hi}"
+gives 501 'makes vectors'
+ask POST /v1/completions '{"prompt":"hi"}'
+gives 501 'makes vectors'
+end TERM
+
 # --- settings ---
 run serve "$model" --host 0.0.0.0
 ends 2 '' '*--api-key-file*--open*'
@@ -296,6 +418,12 @@ run serve "$model" --api-key-file "$work/empty"
 ends 1 '' '*has no key*'
 run serve "$work"
 ends 1 '' '*is not a published model*'
+run serve "$model" --adapter nothing
+ends 2 '' '*write NAME=PATH*'
+run serve "$model" --adapter "a=$work/ones" --adapter "a=$work/ones"
+ends 2 '' '*the name is taken*'
+run serve "$model" --adapter "a=$work/none"
+[ "$status" = 1 ] || fault "exit status $status"
 run serve "$model" --port 70000
 [ "$status" = 2 ] || fault "exit status $status"
 run serve "$model" --host nowhere.invalid --open

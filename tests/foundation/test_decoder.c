@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 
+#include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -188,6 +189,101 @@ START_TEST(a_prompt_that_a_slot_holds_is_not_read_again) {
 }
 END_TEST
 
+/* --- adapters --- */
+
+/* A prompt's greedy text by a decoder with or without the adapter, beside another decoder or alone. */
+static told adapted_text(mica_adapter *adapter, const mica_decoder *beside) {
+  static const int32_t prompt[] = {5, 9, 2, 77, 31};
+  told t = {0};
+  mica_decoder *decoder = NULL;
+  const mica_decoder_config how = {.slots = 2, .part = 16, .adapter = adapter, .weights_of = beside};
+  ck_ok(mica_decoder_create(test_engine(), model, &how, &decoder));
+  add(decoder, prompt, sizeof prompt / sizeof *prompt, 20, 0, &t);
+  finish(decoder);
+  mica_decoder_destroy(decoder);
+  return t;
+}
+
+START_TEST(decoders_share_weights) {
+  char path[600];
+  const char *root = getenv("MICA_SOURCE_DIR");
+  mica_adapter *adapter = NULL;
+  mica_decoder *refused = NULL;
+  mica_foundation *first = NULL;
+  open_model("llama");
+  snprintf(path, sizeof path, "%s/tests/golden/foundation/llama/adapter", root ? root : ".");
+  ck_ok(mica_foundation_adapter_open(model, path, &adapter));
+  const told own = adapted_text(adapter, NULL), plain = adapted_text(NULL, NULL);
+  ck_assert(own.count == 20 && plain.count == 20);
+  ck_assert_int_ne(memcmp(own.tokens, plain.tokens, sizeof own.tokens), 0);
+  mica_decoder *base = make(1, 16);
+  for (int order = 0; order < 2; order++) {
+    const told shared = adapted_text(order ? NULL : adapter, base);
+    ck_assert_mem_eq(shared.tokens, (order ? &plain : &own)->tokens, sizeof shared.tokens);
+  }
+  /* A decoder of another model is refused. */
+  first = model;
+  model = NULL;
+  open_model("mistral");
+  const mica_decoder_config wrong = {.weights_of = base};
+  ck_assert_int_eq(mica_decoder_create(test_engine(), model, &wrong, &refused), MICA_E_INVALID);
+  mica_decoder_destroy(base);
+  mica_adapter_destroy(adapter);
+  mica_foundation_close(first);
+}
+END_TEST
+
+/* --- likely tokens --- */
+
+typedef struct likely {
+  int32_t top; /* asked for */
+  int events;
+} likely;
+
+static bool hear_likely(void *user, const mica_decoder_event *event) {
+  likely *l = user;
+  if (event->token < 0) return true;
+  l->events++;
+  ck_assert_uint_eq(event->top_count, (size_t)l->top);
+  if (l->top == 0) {
+    ck_assert_ptr_null(event->top);
+    return true;
+  }
+  /* The text is greedy: the token is the first of the list. */
+  ck_assert_int_eq(event->top[0].token, event->token);
+  ck_assert_double_eq_tol(event->top[0].logprob, (double)event->logprob, 1e-6);
+  double sum = 0;
+  for (size_t k = 0; k < event->top_count; k++) {
+    sum += exp(event->top[k].logprob);
+    if (k) ck_assert_double_le(event->top[k].logprob, event->top[k - 1].logprob);
+    for (size_t j = 0; j < k; j++) ck_assert_int_ne(event->top[j].token, event->top[k].token);
+  }
+  ck_assert(sum > 0 && sum < 1 + 1e-9);
+  return true;
+}
+
+START_TEST(the_likeliest_tokens_are_listed) {
+  static const int32_t prompt[] = {5, 9, 2, 77, 31};
+  open_model("llama");
+  mica_decoder *decoder = make(1, 16);
+  for (int32_t top = 0; top <= MICA_DECODER_MAX_TOP; top += 5) {
+    likely l = {.top = top};
+    const mica_request r = {.ids = prompt,
+                            .count = sizeof prompt / sizeof *prompt,
+                            .most_tokens = 6,
+                            .sampling = &greedy,
+                            .top = top,
+                            .ignore_end = true,
+                            .event = hear_likely,
+                            .user = &l};
+    ck_ok(mica_decoder_add(decoder, &r, NULL));
+    finish(decoder);
+    ck_assert_int_eq(l.events, 6);
+  }
+  mica_decoder_destroy(decoder);
+}
+END_TEST
+
 /* --- ends --- */
 
 START_TEST(texts_end_as_they_should) {
@@ -231,6 +327,9 @@ START_TEST(requests_are_checked) {
   ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "token 2 is 131"));
   prompt[2] = 0;
+  r.top = MICA_DECODER_MAX_TOP + 1;
+  ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
+  r.top = 0;
   r.sampling = &(mica_sampler_config){.top_p = 7};
   ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
   r.sampling = NULL;
@@ -258,6 +357,8 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tests, greedy_texts_are_those_of_the_network, 0, MODELS);
   tcase_add_test(tests, texts_are_the_same_in_any_company);
   tcase_add_test(tests, a_prompt_that_a_slot_holds_is_not_read_again);
+  tcase_add_test(tests, decoders_share_weights);
+  tcase_add_test(tests, the_likeliest_tokens_are_listed);
   tcase_add_test(tests, texts_end_as_they_should);
   tcase_add_test(tests, requests_are_checked);
   suite_add_tcase(suite, tests);

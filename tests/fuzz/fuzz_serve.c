@@ -1,4 +1,6 @@
-/* Bodies of requests to `mica serve`: the first byte chooses the route, the rest is the body. */
+/* Bodies of requests to `mica serve`: the first byte chooses the route, the rest is the body. After the last route it
+ * is an answer of a model, which may call functions. */
+#include "cli/serve/calls.h"
 #include "cli/serve/request.h"
 #include "fuzz/fuzz.h"
 
@@ -24,12 +26,16 @@ static const serve_model *open_model(void) {
       mica_chat_template_create("form", form, sizeof form - 1, &model.form) != MICA_OK)
     return NULL;
   static char name[] = "m";
-  model.name = name;
+  model.names[0] = name;
+  model.name_count = 1;
   model.variables[0] = (mica_chat_variable){.name = "bos_token", .text = "<s>"};
   model.variables[1] = (mica_chat_variable){.name = "eos_token", .text = ""};
   model.context = 64;
   model.vocabulary = 4;
   model.slots = 1;
+  model.writes = true;
+  model.width = 8;
+  model.most_embedded = 16;
   return &model;
 }
 
@@ -48,13 +54,35 @@ static void check(const serve_model *model, const serve_asked *asked) {
   mica_sampler_destroy(sampler);
 }
 
+/* Calls are of functions that there are, and a stream shows none of the text after the first one. */
+static void check_calls(const char *text, size_t bytes) {
+  static cJSON *tools;
+  serve_calls calls;
+  if (!tools) tools = cJSON_Parse("[{\"function\":{\"name\":\"f\"}}]");
+  if (!tools) return;
+  const bool called = serve_calls_read(tools, text, bytes, &calls);
+  if (called != (calls.count > 0) || calls.before > bytes) abort();
+  for (size_t c = 0; c < calls.count; c++)
+    if (!serve_tool_find(tools, calls.list[c].name) || calls.list[c].arguments[0] != '{') abort();
+  for (size_t n = 0, shown = 0; n <= bytes && bytes < 512; n++) {
+    const size_t plain = serve_calls_plain(text, n);
+    if (plain < shown || plain > n || (called && plain > calls.before)) abort();
+    shown = plain;
+  }
+  serve_calls_free(&calls);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const serve_kind kinds[] = {SERVE_CHAT, SERVE_COMPLETION, SERVE_TOKENIZE, SERVE_DETOKENIZE};
+  static const serve_kind kinds[] = {SERVE_CHAT, SERVE_COMPLETION, SERVE_TOKENIZE, SERVE_DETOKENIZE, SERVE_EMBEDDING};
   const serve_model *model = open_model();
   serve_asked asked;
   serve_problem problem;
   if (!model) return 0; /* a build without tokenisers */
-  const serve_kind kind = kinds[size ? data[0] % 4 : 0];
+  if (size && data[0] % 6 == 5) {
+    check_calls((const char *)data + 1, size - 1);
+    return 0;
+  }
+  const serve_kind kind = kinds[size ? data[0] % 6 : 0];
   const char *body = size ? (const char *)data + 1 : "";
   const bool good = serve_read(model, kind, body, size ? size - 1 : 0, &asked, &problem);
   if (good != (problem.status == 0)) abort();
@@ -69,24 +97,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 bool fuzz_seed(size_t index, mica__text *seed) {
   static const char *const seeds[] = {
-      "\x04{\"model\":\"m\",\"messages\":[{\"role\":\"developer\",\"content\":\"hi user\"},{\"role\":\"user\","
+      "\x06{\"model\":\"m\",\"messages\":[{\"role\":\"developer\",\"content\":\"hi user\"},{\"role\":\"user\","
       "\"content\":[{\"type\":\"text\",\"text\":\"h\\u00e9\"},{\"type\":\"text\",\"text\":\"i\"}]},{\"role\":"
       "\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}],\"temperature\":0,"
       "\"top_p\":0.5,\"top_k\":0,\"min_p\":0,\"seed\":-3,\"n\":2,\"stop\":[\"a\",\"b\"],\"max_tokens\":7,"
       "\"logit_bias\":{\"2\":-100,\"3\":1.5},\"stream\":true,\"stream_options\":{\"include_usage\":true},"
       "\"chat_template_kwargs\":{\"more\":[1,null]},\"presence_penalty\":1,\"frequency_penalty\":-1,"
       "\"repeat_penalty\":1.1,\"logprobs\":true,\"top_logprobs\":0,\"user\":\"x\"}",
-      "\x04{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[{\"type\":\"function\",\"function\":{"
+      "\x06{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[{\"type\":\"function\",\"function\":{"
       "\"name\":\"f\",\"parameters\":{\"type\":\"object\"}}}],\"tool_choice\":{\"type\":\"function\",\"function\":{"
       "\"name\":\"f\"}}}",
-      "\x04{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"response_format\":{\"type\":\"json_schema\","
+      "\x06{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"response_format\":{\"type\":\"json_schema\","
       "\"json_schema\":{\"name\":\"a\",\"schema\":{\"type\":\"string\"}}},\"tools\":[{\"function\":{\"name\":\"g\"}}],"
       "\"tool_choice\":\"required\",\"max_completion_tokens\":null}",
-      "\x05{\"prompt\":[[2,3],\"hi hi\"],\"n\":1,\"logprobs\":0,\"response_format\":{\"type\":\"json_object\"}}",
-      "\x05{\"prompt\":[2,3,1],\"stop\":\"x\"}",
-      "\x05{\"prompt\":\"hi user\"}",
-      "\x06{\"content\":\"hi\",\"add_special\":true}",
-      "\x07{\"tokens\":[0,1,2,3]}"};
+      "\x07{\"prompt\":[[2,3],\"hi hi\"],\"n\":1,\"logprobs\":0,\"response_format\":{\"type\":\"json_object\"}}",
+      "\x07{\"prompt\":[2,3,1],\"stop\":\"x\"}",
+      "\x07{\"prompt\":\"hi user\"}",
+      "\x08{\"content\":\"hi\",\"add_special\":true}",
+      "\x09{\"tokens\":[0,1,2,3]}",
+      "\x0a{\"input\":[\"hi user\",\"hi\"],\"encoding_format\":\"base64\",\"dimensions\":8,\"truncate\":true}",
+      "\x06{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"tools\":[{\"function\":{\"name\":\"g\"}},{"
+      "\"function\":{\"name\":\"h\",\"parameters\":{}}}],\"tool_choice\":\"required\"}",
+      "\x0bSo: <tool_call>{\"name\":\"f\",\"arguments\":{\"a\":[1]}}</tool_call> <tool_call>[{\"name\":\"f\","
+      "\"parameters\":{}}]",
+      "\x0b {\"function\":{\"name\":\"f\",\"arguments\":{}}}"};
   if (index >= sizeof seeds / sizeof *seeds) return false;
   mica__text_add(seed, seeds[index]);
   return true;

@@ -68,7 +68,7 @@ void serve_job_fail(serve_job *job, const serve_problem *problem) {
   end_job(job);
 }
 
-static void set_output(serve_job *job, char *json) {
+void serve_answer_set(serve_job *job, char *json) {
   const serve_problem problem = {.status = 500, .code = "out_of_memory", .text = "the host has no memory"};
   if (!json) {
     serve_job_fail(job, &problem);
@@ -85,7 +85,8 @@ static void set_output(serve_job *job, char *json) {
 static const char *finish_of(const serve_choice *choice) {
   if (choice->finish == MICA_FINISH_NONE) return NULL;
   const bool whole = choice->finish == MICA_FINISH_STOP;
-  return whole && choice->job->asked.function ? "tool_calls" : mica_finish_name(choice->finish);
+  const bool called = choice->job->asked.function || choice->calls.count;
+  return whole && called ? "tool_calls" : mica_finish_name(choice->finish);
 }
 
 static void begin_object(cli_json *json, const serve_job *job, const char *object) {
@@ -93,7 +94,7 @@ static void begin_object(cli_json *json, const serve_job *job, const char *objec
   cli_json_text(json, json->root, "id", job->id);
   cli_json_text(json, json->root, "object", object);
   cli_json_integer(json, json->root, "created", (uint64_t)job->created);
-  cli_json_text(json, json->root, "model", job->work->model->name);
+  cli_json_text(json, json->root, "model", job->work->model->names[job->asked.name]);
 }
 
 static void add_usage(cli_json *json, const serve_job *job) {
@@ -105,18 +106,27 @@ static void add_usage(cli_json *json, const serve_job *job) {
   cli_json_integer(json, usage, "total_tokens", (uint64_t)(job->prompt_tokens + tokens));
 }
 
-/* A call of the function that was chosen; name NULL: more of its arguments. */
-static void add_call(cli_json *json, cJSON *parent, const serve_choice *choice, bool first, bool chunk,
+/* Call number `index` of a choice; name NULL: more of its arguments. */
+static void add_call(cli_json *json, cJSON *list, const serve_choice *choice, size_t index, const char *name,
                      const char *text, size_t bytes) {
-  char id[64];
-  cJSON *call = cli_json_object(json, cli_json_array(json, parent, "tool_calls"), NULL);
-  snprintf(id, sizeof id, "call-%s-%d", choice->job->id, (int)choice->index);
-  if (chunk) cli_json_integer(json, call, "index", 0);
-  if (first) cli_json_text(json, call, "id", id);
-  if (first) cli_json_text(json, call, "type", "function");
+  char id[80];
+  cJSON *call = cli_json_object(json, list, NULL);
+  snprintf(id, sizeof id, "call-%s-%d-%zu", choice->job->id, (int)choice->index, index);
+  if (choice->job->asked.stream) cli_json_integer(json, call, "index", index);
+  if (name) cli_json_text(json, call, "id", id);
+  if (name) cli_json_text(json, call, "type", "function");
   cJSON *function = cli_json_object(json, call, "function");
-  if (first) cli_json_text(json, function, "name", choice->job->asked.function);
+  if (name) cli_json_text(json, function, "name", name);
   cli_json_bytes(json, function, "arguments", text, bytes);
+}
+
+/* The calls of a choice. */
+static void add_calls(cli_json *json, cJSON *parent, const serve_choice *choice) {
+  cJSON *list = cli_json_array(json, parent, "tool_calls");
+  for (size_t c = 0; c < choice->calls.count; c++) {
+    const serve_call *call = &choice->calls.list[c];
+    add_call(json, list, choice, c, call->name, call->arguments, strlen(call->arguments));
+  }
 }
 
 /* The tokens so far, which become the answer's. */
@@ -130,29 +140,42 @@ static void add_logprobs(cli_json *json, cJSON *parent, serve_choice *choice) {
     if (!cJSON_AddItemToObject(object, "content", choice->logprobs)) json->failed = true;
   } else {
     cJSON *tokens = cli_json_array(json, object, "tokens"), *numbers = cli_json_array(json, object, "token_logprobs");
+    cJSON *tops = choice->job->asked.top ? cli_json_array(json, object, "top_logprobs") : NULL;
+    if (!tops) cli_json_text(json, object, "top_logprobs", NULL);
     cJSON_ArrayForEach(item, choice->logprobs) {
+      const cJSON *likely, *list = cJSON_GetObjectItemCaseSensitive(item, "top_logprobs");
+      cJSON *top = tops ? cli_json_object(json, tops, NULL) : NULL;
       cli_json_text(json, tokens, NULL, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(item, "token")));
       cli_json_real(json, numbers, NULL, cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(item, "logprob")));
+      cJSON_ArrayForEach(likely, list) if (top)
+          cli_json_real(json, top, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(likely, "token")),
+                        cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(likely, "logprob")));
     }
-    cli_json_text(json, object, "top_logprobs", NULL);
     cJSON_Delete(choice->logprobs);
   }
   choice->logprobs = cJSON_CreateArray();
 }
 
 /* The text of a token and its bytes, which need not be whole characters. */
-static void note_token(serve_choice *choice, const mica_decoder_event *event) {
-  const serve_model *model = choice->job->work->model;
+static void add_token(cli_json *json, cJSON *object, const serve_model *model, int32_t token, double logprob) {
   char *text = NULL;
   size_t bytes = 0;
-  cli_json json = {.root = cJSON_CreateObject()};
-  if (mica_tokenizer_decode(model->tokenizer, &event->token, 1, false, &text, &bytes) != MICA_OK) bytes = 0;
-  cli_json_bytes(&json, json.root, "token", text ? text : "", bytes);
-  cli_json_real(&json, json.root, "logprob", (double)event->logprob);
-  cJSON *list = cli_json_array(&json, json.root, "bytes");
-  for (size_t b = 0; b < bytes; b++) cli_json_integer(&json, list, NULL, (unsigned char)text[b]);
-  cli_json_array(&json, json.root, "top_logprobs");
+  if (mica_tokenizer_decode(model->tokenizer, &token, 1, false, &text, &bytes) != MICA_OK) bytes = 0;
+  cli_json_bytes(json, object, "token", text ? text : "", bytes);
+  cli_json_real(json, object, "logprob", logprob);
+  cJSON *list = cli_json_array(json, object, "bytes");
+  for (size_t b = 0; b < bytes; b++) cli_json_integer(json, list, NULL, (unsigned char)text[b]);
   mica_free(text);
+}
+
+static void note_token(serve_choice *choice, const mica_decoder_event *event) {
+  const serve_model *model = choice->job->work->model;
+  cli_json json = {.root = cJSON_CreateObject()};
+  add_token(&json, json.root, model, event->token, (double)event->logprob);
+  cJSON *list = cli_json_array(&json, json.root, "top_logprobs");
+  for (size_t k = 0; k < event->top_count; k++)
+    add_token(&json, cli_json_object(&json, list, NULL), model, event->top[k].token,
+              (double)(float)event->top[k].logprob);
   if (json.failed || !cJSON_AddItemToArray(choice->logprobs, json.root)) cJSON_Delete(json.root);
 }
 
@@ -169,9 +192,11 @@ static void add_chunk(serve_choice *choice, bool first, const char *text, size_t
     cJSON *delta = cli_json_object(&json, item, "delta");
     if (first) cli_json_text(&json, delta, "role", "assistant");
     if (job->asked.function && (first || bytes))
-      add_call(&json, delta, choice, first, true, text, bytes);
+      add_call(&json, cli_json_array(&json, delta, "tool_calls"), choice, 0, first ? job->asked.function : NULL, text,
+               bytes);
     else if (first || bytes)
       cli_json_bytes(&json, delta, "content", text, bytes);
+    if (choice->calls.count) add_calls(&json, delta, choice);
   } else {
     cli_json_bytes(&json, item, "text", text, bytes);
   }
@@ -224,7 +249,14 @@ static void end_whole(serve_job *job) {
       cli_json_text(&json, message, "role", "assistant");
       if (job->asked.function) {
         cli_json_text(&json, message, "content", NULL);
-        add_call(&json, message, choice, true, false, text, choice->text.bytes);
+        add_call(&json, cli_json_array(&json, message, "tool_calls"), choice, 0, job->asked.function, text,
+                 choice->text.bytes);
+      } else if (choice->calls.count) {
+        if (choice->calls.before)
+          cli_json_bytes(&json, message, "content", text, choice->calls.before);
+        else
+          cli_json_text(&json, message, "content", NULL);
+        add_calls(&json, message, choice);
       } else {
         cli_json_bytes(&json, message, "content", text, choice->text.bytes);
       }
@@ -235,10 +267,21 @@ static void end_whole(serve_job *job) {
     cli_json_text(&json, item, "finish_reason", finish_of(choice));
   }
   add_usage(&json, job);
-  set_output(job, print(&json));
+  serve_answer_set(job, print(&json));
 }
 
 /* --- events of the decoder --- */
+
+/* Adds to a stream what is certainly text. At the end of the answer the rest is calls, or text too. */
+static void pass_text(serve_choice *choice, bool ends) {
+  const serve_text *text = &choice->text;
+  size_t to = !text->data ? 0 : ends ? text->bytes : serve_calls_plain(text->data, text->bytes);
+  if (choice->calls.count) to = choice->calls.before;
+  if (to < choice->sent) to = choice->sent;
+  if (to == choice->sent && !ends) return;
+  add_chunk(choice, false, text->data ? text->data + choice->sent : "", to - choice->sent);
+  choice->sent = to;
+}
 
 void serve_answer_event(serve_choice *choice, const mica_decoder_event *event) {
   serve_job *job = choice->job;
@@ -258,12 +301,19 @@ void serve_answer_event(serve_choice *choice, const mica_decoder_event *event) {
     serve_job_fail(job, &problem);
     return;
   }
+  const bool ends = event->finish != MICA_FINISH_NONE;
+  if (!job->asked.stream || job->asked.tools) serve_text_add(&choice->text, event->text, event->bytes);
+  if (event->finish == MICA_FINISH_STOP && job->asked.tools && choice->text.data)
+    serve_calls_read(job->asked.tools, choice->text.data, choice->text.bytes, &choice->calls);
   if (!job->asked.stream) {
-    serve_text_add(&choice->text, event->text, event->bytes);
     if (job->running == 0) end_whole(job);
     return;
   }
-  if (event->bytes || event->finish != MICA_FINISH_NONE) add_chunk(choice, false, event->text, event->bytes);
+  job->output.failed |= choice->text.failed;
+  if (job->asked.tools)
+    pass_text(choice, ends);
+  else if (event->bytes || ends)
+    add_chunk(choice, false, event->text, event->bytes);
   if (job->running == 0)
     end_stream(job);
   else
@@ -299,5 +349,5 @@ void serve_answer_tokens(serve_job *job) {
   }
   mica_encoding_free(&tokens);
   mica_free(text);
-  set_output(job, print(&json));
+  serve_answer_set(job, print(&json));
 }

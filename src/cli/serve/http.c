@@ -215,6 +215,21 @@ static bool check_size(serve_server *server, struct MHD_Connection *connection, 
                       (long long)server->config.body_bytes);
 }
 
+/* The answer to a GET. */
+static enum MHD_Result send_item(serve_server *server, struct MHD_Connection *connection, const serve_route *route,
+                                 const char *item) {
+  serve_text text = {0};
+  serve_problem problem = {0};
+  if (!route->get(server, item, &text)) {
+    serve_refuse(&problem, 404, "model_not_found", "there is no model \"%.200s\"; /v1/models lists them", item);
+    return send_problem(server, connection, &problem, NULL);
+  }
+  const enum MHD_Result result =
+      text.failed ? MHD_NO : send_bytes(server, connection, 200, route->type, text.data, text.bytes, NULL);
+  serve_text_free(&text);
+  return result;
+}
+
 /* The request's line and headers are there. */
 static enum MHD_Result begin_request(serve_server *server, struct MHD_Connection *connection, const char *url,
                                      const char *method, void **context) {
@@ -233,14 +248,7 @@ static enum MHD_Result begin_request(serve_server *server, struct MHD_Connection
   const bool waits = good && !route->get;
   if (!waits) set_busy(server, connection, true);
   if (!good) return send_problem(server, connection, &problem, allowed);
-  if (route->get) {
-    serve_text text = {0};
-    route->get(server, &text);
-    const enum MHD_Result result =
-        text.failed ? MHD_NO : send_bytes(server, connection, 200, route->type, text.data, text.bytes, NULL);
-    serve_text_free(&text);
-    return result;
-  }
+  if (route->get) return send_item(server, connection, route, serve_route_item(route, url));
   const serve_connection *c = connection_of(connection);
   serve_job *job = c ? serve_job_create(server->work, route->kind, connection, c->socket) : NULL;
   *context = job;

@@ -90,9 +90,11 @@ void serve_job_release(serve_job *job) {
   forget(job);
   for (size_t c = 0; c < job->choice_count; c++) {
     serve_text_free(&job->choices[c].text);
+    serve_calls_free(&job->choices[c].calls);
     cJSON_Delete(job->choices[c].logprobs);
   }
   free(job->choices);
+  free(job->vectors);
   serve_asked_free(&job->asked);
   serve_text_free(&job->body);
   serve_text_free(&job->output);
@@ -105,7 +107,7 @@ static void cancel(serve_job *job) {
   job->gone = true;
   for (size_t c = 0; c < job->choice_count; c++)
     if (job->choices[c].id && job->choices[c].finish == MICA_FINISH_NONE)
-      mica_decoder_cancel(job->work->decoder, job->choices[c].id);
+      mica_decoder_cancel(job->work->decoders[job->asked.name], job->choices[c].id);
 }
 
 void serve_job_leave(serve_job *job) {
@@ -175,10 +177,11 @@ static mica_status add_choice(serve_job *job, serve_choice *choice) {
                                 .stops = asked->stops,
                                 .stop_count = asked->stop_count,
                                 .schema = asked->schema,
+                                .top = asked->logprobs ? asked->top : 0,
                                 .event = take_event,
                                 .user = choice};
   atomic_fetch_add(&job->uses, 1); /* the answer's */
-  const mica_status status = mica_decoder_add(job->work->decoder, &request, &id);
+  const mica_status status = mica_decoder_add(job->work->decoders[asked->name], &request, &id);
   if (status != MICA_OK) {
     serve_job_release(job);
     return status;
@@ -190,7 +193,7 @@ static mica_status add_choice(serve_job *job, serve_choice *choice) {
   return MICA_OK;
 }
 
-static void refuse(serve_job *job, int status, const char *code, const char *text) {
+void serve_job_refuse(serve_job *job, int status, const char *code, const char *text) {
   serve_problem problem = {0};
   serve_refuse(&problem, status, code, "%s", text);
   pthread_mutex_lock(&job->lock);
@@ -199,7 +202,7 @@ static void refuse(serve_job *job, int status, const char *code, const char *tex
   pthread_mutex_unlock(&job->lock);
 }
 
-static void wake_decoder(serve_work *work) {
+void serve_work_wake(serve_work *work) {
   pthread_mutex_lock(&work->lock);
   work->pending = true;
   pthread_cond_signal(&work->decode);
@@ -216,7 +219,7 @@ static void decode(serve_job *job) {
   job->running = job->choice_count;
   pthread_mutex_unlock(&job->lock);
   if (!made) {
-    refuse(job, 500, "out_of_memory", "the host has no memory");
+    serve_job_refuse(job, 500, "out_of_memory", "the host has no memory");
     return;
   }
   for (size_t c = 0; c < job->choice_count; c++) {
@@ -230,11 +233,11 @@ static void decode(serve_job *job) {
       continue;
     }
     full = status == MICA_E_STATE;
-    refuse(job, full ? 429 : 400, full ? "queue_full" : "invalid_value",
-           full ? "too many requests wait; try again later" : mica_error_message());
+    serve_job_refuse(job, full ? 429 : 400, full ? "queue_full" : "invalid_value",
+                     full ? "too many requests wait; try again later" : mica_error_message());
     break;
   }
-  wake_decoder(work);
+  serve_work_wake(work);
 }
 
 static void read_job(serve_job *job) {
@@ -250,9 +253,14 @@ static void read_job(serve_job *job) {
   job->asked = asked;
   serve_text_free(&job->body);
   if (!good && !job->ended) serve_job_fail(job, &problem);
-  if (good && job->kind >= SERVE_TOKENIZE && !job->ended) serve_answer_tokens(job);
+  const bool tokens = job->kind == SERVE_TOKENIZE || job->kind == SERVE_DETOKENIZE;
+  if (good && tokens && !job->ended) serve_answer_tokens(job);
   pthread_mutex_unlock(&job->lock);
-  if (good && job->kind < SERVE_TOKENIZE) decode(job);
+  if (!good || tokens) return;
+  if (job->kind == SERVE_EMBEDDING)
+    serve_vectors_add(job);
+  else
+    decode(job);
 }
 
 static void *run_reader(void *user) {
@@ -274,6 +282,18 @@ static void *run_reader(void *user) {
 
 /* --- the decoder --- */
 
+/* A step of all decoders and of the embedder. */
+static mica_status step(serve_work *work, bool *busy) {
+  *busy = false;
+  for (size_t d = 0; d <= SERVE_MOST_ADAPTERS; d++) {
+    bool more = false;
+    const mica_status status = work->decoders[d] ? mica_decoder_step(work->decoders[d], &more) : MICA_OK;
+    if (status != MICA_OK) return status;
+    *busy |= more;
+  }
+  return work->embedder ? serve_vectors_step(work, busy) : MICA_OK;
+}
+
 static void *run_decoder(void *user) {
   serve_work *work = user;
   for (bool busy = false;;) {
@@ -283,7 +303,7 @@ static void *run_decoder(void *user) {
     work->pending = false;
     pthread_mutex_unlock(&work->lock);
     if (stop) return NULL;
-    if (mica_decoder_step(work->decoder, &busy) == MICA_OK) continue;
+    if (step(work, &busy) == MICA_OK) continue;
     pthread_mutex_lock(&work->lock);
     work->failed = true;
     snprintf(work->message, sizeof work->message, "%s", mica_error_message());

@@ -6,8 +6,10 @@
 #ifndef MICA_CLI_SERVE_JOB_H
 #define MICA_CLI_SERVE_JOB_H
 
+#include "cli/serve/calls.h"
 #include "cli/serve/request.h"
 
+#include <mica/embed.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -31,13 +33,15 @@ typedef struct serve_choice {
   int64_t tokens;
   mica_finish finish;
   serve_text text;
-  cJSON *logprobs; /* list of the tokens so far; NULL: not asked for */
+  size_t sent;       /* bytes of the text that a stream has */
+  serve_calls calls; /* in the whole text */
+  cJSON *logprobs;   /* list of the tokens so far; NULL: not asked for */
 } serve_choice;
 
 struct serve_job {
   serve_work *work;
   serve_job *before, *after; /* in the list of all jobs */
-  serve_job *next;           /* of those that wait for a reader */
+  serve_job *next;           /* of those that wait for a reader, then of those that wait for vectors */
   atomic_int uses;
   serve_kind kind;
   serve_text body;
@@ -63,6 +67,8 @@ struct serve_job {
   serve_choice *choices;
   size_t choice_count, running;
   int64_t prompt_tokens;
+  float *vectors; /* of the first texts, of the decoder's thread alone */
+  size_t vector_count;
 };
 
 typedef struct serve_counters {
@@ -71,19 +77,22 @@ typedef struct serve_counters {
 
 struct serve_work {
   const serve_model *model;
-  mica_decoder *decoder;
-  double most_seconds;            /* of a request */
-  void (*resume)(serve_job *job); /* the connection is read again; called with the job's lock held */
+  mica_decoder *decoders[SERVE_MOST_ADAPTERS + 1]; /* of each name of the model; none: it generates no text */
+  mica_embedder *embedder;                         /* NULL: it makes no vectors */
+  double most_seconds;                             /* of a request */
+  void (*resume)(serve_job *job);                  /* the connection is read again; called with the job's lock held */
   serve_counters counters;
 
   pthread_mutex_t lock; /* of what follows */
   pthread_cond_t read, decode;
-  serve_job *jobs;         /* all */
-  serve_job *first, *last; /* those that wait for a reader */
-  bool pending, stop;      /* the decoder has something to do; threads end */
-  bool failed;             /* the decoder cannot go on */
-  char message[512];       /* why */
-  size_t count;            /* jobs that are submitted and have not ended */
+  serve_job *jobs;               /* all */
+  serve_job *first, *last;       /* those that wait for a reader */
+  serve_job *texts, *last_texts; /* those that wait for vectors */
+  size_t text_jobs;
+  bool pending, stop; /* the decoder has something to do; threads end */
+  bool failed;        /* the decoder cannot go on */
+  char message[512];  /* why */
+  size_t count;       /* jobs that are submitted and have not ended */
   pthread_t readers[2], steps, watch;
   int threads;
 };
@@ -107,6 +116,10 @@ void serve_job_submit(serve_job *job);
 /* The connection is closed, or the answer is sent. */
 void serve_job_leave(serve_job *job);
 void serve_job_release(serve_job *job);
+/* Ends a job by an error, unless it has ended. Takes the job's lock. */
+void serve_job_refuse(serve_job *job, int status, const char *code, const char *text);
+/* Something waits for the decoder's thread. */
+void serve_work_wake(serve_work *work);
 
 /* --- answers, in serve/answer.c; with the job's lock held --- */
 
@@ -120,6 +133,17 @@ void serve_answer_begin(serve_job *job);
 void serve_answer_event(serve_choice *choice, const mica_decoder_event *event);
 /* Routes that need the tokenizer alone. */
 void serve_answer_tokens(serve_job *job);
+/* Sets the whole output, which cJSON_free frees, and ends the job. NULL: no memory. */
+void serve_answer_set(serve_job *job, char *json);
+
+/* --- vectors, in serve/vectors.c --- */
+
+/* Hands a job to the decoder's thread. */
+void serve_vectors_add(serve_job *job);
+/* Makes vectors of some texts of the job that has waited longest. *busy is set if more are to be made. The decoder's
+ * thread. Fails if the device does. */
+MICA_CHECKED mica_status serve_vectors_step(serve_work *work, bool *busy);
+
 /* {"error": ...}; the caller frees it. NULL: the host has no memory. */
 char *serve_error_json(const serve_problem *problem);
 

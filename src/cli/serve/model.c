@@ -1,5 +1,6 @@
 #include "cli/serve/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,24 +25,34 @@ mica_status serve_model_open(const mica_foundation *foundation, const char *path
   *model = (serve_model){.foundation = foundation,
                          .context = mica_foundation_context(foundation),
                          .vocabulary = info->vocabulary,
-                         .slots = 1};
+                         .slots = 1,
+                         .writes = info->task == MICA_FOUNDATION_TASK_GENERATE};
   const mica_status status = mica_foundation_tokenizer(foundation, &model->tokenizer);
   if (status != MICA_OK) return status;
   const mica_status found = mica_foundation_template(foundation, &model->form);
   if (found != MICA_OK && found != MICA_E_NOT_FOUND) return found;
-  model->name = name ? strdup(name) : name_of(path);
+  model->names[model->name_count++] = name ? strdup(name) : name_of(path);
   model->begin = copy_token(model, info->begin);
   model->end = copy_token(model, info->end_count ? info->ends[0] : -1);
-  if (!model->name || !model->begin || !model->end) return MICA_E_NOMEM;
+  if (!model->names[0] || !model->begin || !model->end) return MICA_E_NOMEM;
   model->variables[0] = (mica_chat_variable){.name = "bos_token", .text = model->begin};
   model->variables[1] = (mica_chat_variable){.name = "eos_token", .text = model->end};
   return MICA_OK;
 }
 
+bool serve_model_add_name(serve_model *model, const char *name) {
+  const size_t bytes = strlen(model->names[0]) + strlen(name) + 2;
+  char *both = malloc(bytes);
+  if (!both) return false;
+  snprintf(both, bytes, "%s:%s", model->names[0], name);
+  model->names[model->name_count++] = both;
+  return true;
+}
+
 void serve_model_close(serve_model *model) {
   mica_tokenizer_destroy(model->tokenizer);
   mica_chat_template_destroy(model->form);
-  free(model->name);
+  for (size_t n = 0; n < model->name_count; n++) free(model->names[n]);
   free(model->begin);
   free(model->end);
 }

@@ -5,20 +5,28 @@
 
 #include <mica/chat.h>
 
+#define SERVE_MOST_ADAPTERS 16
+
 typedef struct serve_model {
   const mica_foundation *foundation;
   mica_tokenizer *tokenizer;
-  mica_chat_template *form; /* NULL: the model has none */
-  char *name, *begin, *end; /* the name in requests; special tokens as the template knows them */
+  mica_chat_template *form;             /* NULL: the model has none */
+  char *names[SERVE_MOST_ADAPTERS + 1]; /* in requests: the model alone, then "MODEL:ADAPTER" of each adapter */
+  size_t name_count;
+  char *begin, *end; /* special tokens as the template knows them */
   mica_chat_variable variables[2];
   int64_t context, vocabulary; /* tokens of a prompt and its answer; of the model */
   int32_t slots;
+  bool writes;                  /* it generates text */
+  int64_t width, most_embedded; /* numbers of a vector, tokens of a text that becomes one; 0: it makes no vectors */
 } serve_model;
 
 /* Reads the tokenizer and the template of a model, which must outlive it. name: NULL for the model's own. A model
  * without a template serves everything but chat. */
 MICA_CHECKED mica_status serve_model_open(const mica_foundation *foundation, const char *path, const char *name,
                                           serve_model *model);
+/* Appends "MODEL:name" to the names; false: the host has no memory. */
+bool serve_model_add_name(serve_model *model, const char *name);
 void serve_model_close(serve_model *model);
 
 #endif

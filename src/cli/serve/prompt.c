@@ -7,14 +7,6 @@
 
 #define MOST_VARIABLES 16
 
-static bool no_memory(serve_reading *r) {
-  return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
-}
-
-static void name_field(serve_reading *r, const char *field) {
-  if (!r->problem->status) snprintf(r->problem->field, sizeof r->problem->field, "%s", field);
-}
-
 static const char *text_at(const cJSON *object, const char *name) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
   return cJSON_IsString(item) ? item->valuestring : NULL;
@@ -64,7 +56,7 @@ static char *join_parts(serve_reading *r, const cJSON *parts, size_t message) {
   }
   char *joined = malloc(bytes + 1), *at = joined;
   if (!joined) {
-    no_memory(r);
+    serve_refuse_memory(r);
     return NULL;
   }
   cJSON_ArrayForEach(part, parts) {
@@ -85,7 +77,7 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   cJSON *replaced = NULL;
   if (!role) return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no role", index);
   if (!strcmp(role, "developer")) {
-    if (!(replaced = cJSON_CreateString("system"))) return no_memory(r);
+    if (!(replaced = cJSON_CreateString("system"))) return serve_refuse_memory(r);
     cJSON_ReplaceItemInObjectCaseSensitive(message, "role", replaced);
   }
   if (cJSON_IsArray(content)) {
@@ -93,7 +85,7 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
     if (!joined) return false;
     replaced = cJSON_CreateString(joined);
     free(joined);
-    if (!replaced) return no_memory(r);
+    if (!replaced) return serve_refuse_memory(r);
     cJSON_ReplaceItemInObjectCaseSensitive(message, "content", replaced);
   } else if (!cJSON_IsString(content) && !calls) {
     return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no content, which must be a text", index);
@@ -104,56 +96,18 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
 /* The messages as a list of the library. */
 static bool make_messages(serve_reading *r, mica_messages *messages) {
   cJSON *copy = cJSON_Duplicate(r->messages, true), *message;
-  if (!copy) return no_memory(r);
+  if (!copy) return serve_refuse_memory(r);
   size_t index = 0;
   bool good = true;
   cJSON_ArrayForEach(message, copy) if (!(good = fit_message(r, message, index++))) break;
   char *text = good ? cJSON_PrintUnformatted(copy) : NULL;
   cJSON_Delete(copy);
   if (!good) return false;
-  if (!text) return no_memory(r);
+  if (!text) return serve_refuse_memory(r);
   good = mica_messages_add_json(messages, text, strlen(text)) == MICA_OK ||
          serve_refuse_library(r->problem, "invalid_value");
   cJSON_free(text);
   return good;
-}
-
-/* --- tools --- */
-
-static const cJSON *find_tool(const cJSON *tools, const char *name) {
-  const cJSON *tool;
-  cJSON_ArrayForEach(tool, tools) {
-    const cJSON *function = cJSON_GetObjectItemCaseSensitive(tool, "function");
-    const char *its = text_at(function, "name");
-    if (its && name && !strcmp(its, name)) return function;
-  }
-  return NULL;
-}
-
-/* The function whose arguments the answer has to be, if one is chosen. */
-static bool choose_function(serve_reading *r, bool *listed) {
-  static const char any[] = "{\"type\":\"object\"}";
-  const cJSON *choice = r->tool_choice;
-  const char *word = cJSON_IsString(choice) ? choice->valuestring : choice ? "" : r->tools ? "auto" : "none";
-  *listed = r->tools && strcmp(word, "none") != 0;
-  if (!strcmp(word, "none")) return true;
-  name_field(r, "tool_choice");
-  if (!cJSON_IsArray(r->tools))
-    return serve_refuse(r->problem, 400, "missing_field", "\"tools\" must be a list of functions");
-  const char *name = text_at(cJSON_GetObjectItemCaseSensitive(choice, "function"), "name");
-  if (!strcmp(word, "required") && cJSON_GetArraySize(r->tools) == 1)
-    name = text_at(cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(r->tools, 0), "function"), "name");
-  const cJSON *function = find_tool(r->tools, name);
-  if (!function)
-    return serve_refuse(r->problem, 400, "unsupported_value",
-                        "\"tool_choice\" must be \"none\" or one of the tools: {\"type\": \"function\", "
-                        "\"function\": {\"name\": ...}}; the model does not choose itself");
-  r->problem->field[0] = '\0';
-  r->asked->function = name;
-  const cJSON *schema = cJSON_GetObjectItemCaseSensitive(function, "parameters");
-  if (cJSON_IsObject(schema)) return serve_set_schema(r, schema);
-  free(r->asked->schema);
-  return (r->asked->schema = strdup(any)) || no_memory(r);
 }
 
 /* --- the template --- */
@@ -172,7 +126,7 @@ static bool make_variables(serve_reading *r, mica_chat_variable *variables, size
                         "\"chat_template_kwargs\" must be an object of at most %d names", MOST_VARIABLES);
   cJSON_ArrayForEach(item, r->variables) {
     char *json = cJSON_PrintUnformatted(item);
-    if (!json) return no_memory(r);
+    if (!json) return serve_refuse_memory(r);
     variables[(*count)++] = (mica_chat_variable){.name = item->string, .json = json};
   }
   return true;
@@ -200,15 +154,15 @@ bool serve_finish_chat(serve_reading *r) {
   if (!r->model->form)
     return serve_refuse(r->problem, 400, "unsupported_model",
                         "the model has no chat template; send a text to /v1/completions");
-  name_field(r, "messages");
+  serve_name_field(r, "messages");
   if (count < 1 || count > SERVE_MOST_MESSAGES)
     return serve_refuse(r->problem, 400, "invalid_value", "\"messages\" must be a list of 1 to %d messages",
                         SERVE_MOST_MESSAGES);
   r->problem->field[0] = '\0';
-  if (!choose_function(r, &listed)) return false;
-  name_field(r, "messages");
+  if (!serve_choose_function(r, &listed)) return false;
+  serve_name_field(r, "messages");
   char *tools = listed ? cJSON_PrintUnformatted(r->tools) : NULL;
-  bool good = listed && !tools ? no_memory(r) : true;
+  bool good = listed && !tools ? serve_refuse_memory(r) : true;
   good = good && (mica_messages_create(&messages) == MICA_OK || serve_refuse_library(r->problem, "invalid_value"));
   good = good && make_messages(r, messages) && apply(r, messages, tools) && check_lengths(r);
   mica_messages_destroy(messages);
@@ -234,7 +188,7 @@ static bool add_prompt(serve_reading *r, const cJSON *v) {
 
 bool serve_finish_completion(serve_reading *r) {
   const cJSON *first = cJSON_GetArrayItem(r->prompt, 0), *item;
-  name_field(r, "prompt");
+  serve_name_field(r, "prompt");
   if (!r->prompt) return serve_refuse(r->problem, 400, "missing_field", "\"prompt\" is missing");
   if (!cJSON_IsArray(r->prompt) || cJSON_IsNumber(first)) return add_prompt(r, r->prompt) && check_lengths(r);
   const int count = cJSON_GetArraySize(r->prompt);

@@ -9,7 +9,7 @@ typedef struct serve_reading {
   serve_asked *asked;
   serve_problem *problem;
   /* Fields that are read last; NULL: missing. */
-  const cJSON *messages, *tools, *tool_choice, *variables, *prompt;
+  const cJSON *messages, *tools, *tool_choice, *variables, *prompt, *input;
 } serve_reading;
 
 /* Each reads the value of a field, or refuses it by name. */
@@ -20,11 +20,18 @@ bool serve_bool(serve_reading *r, const cJSON *v, bool *value);
 bool serve_read_ids(serve_reading *r, const cJSON *v, int32_t **ids, size_t *count);
 /* The answer satisfies this schema. */
 bool serve_set_schema(serve_reading *r, const cJSON *schema);
+bool serve_refuse_memory(serve_reading *r);
+/* Names the field that is being read, for problems. */
+void serve_name_field(serve_reading *r, const char *field);
 /* Refuses by the library's last message. */
 bool serve_refuse_library(serve_problem *problem, const char *code);
 
 /* The prompts of the request. */
 bool serve_finish_chat(serve_reading *r);
 bool serve_finish_completion(serve_reading *r);
+/* The texts that become vectors, in serve/input.c. */
+bool serve_finish_embedding(serve_reading *r);
+/* How the answer may call functions, in serve/tools.c. *listed: the template shows the tools. */
+bool serve_choose_function(serve_reading *r, bool *listed);
 
 #endif

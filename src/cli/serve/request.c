@@ -23,6 +23,14 @@ bool serve_refuse(serve_problem *problem, int status, const char *code, const ch
   return false;
 }
 
+bool serve_refuse_memory(serve_reading *r) {
+  return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+}
+
+void serve_name_field(serve_reading *r, const char *field) {
+  if (!r->problem->status) snprintf(r->problem->field, sizeof r->problem->field, "%s", field);
+}
+
 bool serve_refuse_library(serve_problem *problem, const char *code) {
   const mica_status status = mica_error_status();
   const bool host = status == MICA_E_NOMEM;
@@ -58,9 +66,14 @@ bool serve_bool(serve_reading *r, const cJSON *v, bool *value) {
 /* --- fields of one value --- */
 
 static bool read_model(serve_reading *r, const cJSON *v) {
-  if (cJSON_IsString(v) && !strcmp(v->valuestring, r->model->name)) return true;
-  return serve_refuse(r->problem, 404, "model_not_found",
-                      "\"model\" must be \"%s\", the model that is served, or left out", r->model->name);
+  const serve_model *model = r->model;
+  for (size_t n = 0; n < model->name_count; n++) {
+    if (!cJSON_IsString(v) || strcmp(v->valuestring, model->names[n]) != 0) continue;
+    r->asked->name = n;
+    return true;
+  }
+  return serve_refuse(r->problem, 404, "model_not_found", "\"model\" must be \"%s\"%s, or left out", model->names[0],
+                      model->name_count > 1 ? " or another name that /v1/models lists" : ", the model that is served");
 }
 
 static bool read_most_tokens(serve_reading *r, const cJSON *v) {
@@ -83,11 +96,11 @@ static bool read_stream_options(serve_reading *r, const cJSON *v) {
 
 static bool read_logprobs(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->logprobs); }
 
-/* The number of alternatives to list beside each token; only 0 is supported. */
+/* The number of likely tokens to list with each token. */
 static bool read_top_logprobs(serve_reading *r, const cJSON *v) {
-  if (!cJSON_IsNumber(v) || v->valuedouble != 0)
-    return serve_refuse(r->problem, 400, "unsupported_value",
-                        "\"%s\" must be 0: the log probabilities of other tokens are not kept", v->string);
+  int64_t top = 0;
+  if (!serve_integer(r, v, 0, MICA_DECODER_MAX_TOP, &top)) return false;
+  r->asked->top = (int32_t)top;
   r->asked->logprobs |= r->asked->kind == SERVE_COMPLETION;
   return true;
 }
@@ -149,7 +162,7 @@ static bool read_logit_bias(serve_reading *r, const cJSON *v) {
                         "\"logit_bias\" must be an object of at most 1024 tokens: {\"50256\": -100}");
   free(asked->bias);
   asked->bias = calloc((size_t)count + 1, sizeof *asked->bias);
-  if (!asked->bias) return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  if (!asked->bias) return serve_refuse_memory(r);
   size_t at = 0;
   const cJSON *item;
   cJSON_ArrayForEach(item, v) {
@@ -189,7 +202,7 @@ static bool read_stop(serve_reading *r, const cJSON *v) {
 bool serve_set_schema(serve_reading *r, const cJSON *schema) {
   free(r->asked->schema);
   r->asked->schema = cJSON_PrintUnformatted(schema);
-  if (!r->asked->schema) return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  if (!r->asked->schema) return serve_refuse_memory(r);
   if (strlen(r->asked->schema) <= SERVE_MOST_SCHEMA) return true;
   return serve_refuse(r->problem, 400, "invalid_value", "the schema has more than %d bytes", SERVE_MOST_SCHEMA);
 }
@@ -200,7 +213,7 @@ static bool read_response_format(serve_reading *r, const cJSON *v) {
   if (!strcmp(name, "text")) return true;
   if (!strcmp(name, "json_object")) {
     r->asked->schema = strdup("{\"type\":\"object\"}");
-    return r->asked->schema || serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+    return r->asked->schema || serve_refuse_memory(r);
   }
   const cJSON *wrapped = cJSON_GetObjectItemCaseSensitive(v, "json_schema");
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(wrapped, "schema");
@@ -223,7 +236,7 @@ bool serve_read_ids(serve_reading *r, const cJSON *v, int32_t **ids, size_t *cou
   const int size = cJSON_GetArraySize(v);
   *count = 0;
   *ids = calloc((size_t)size + 1, sizeof **ids);
-  if (!*ids) return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  if (!*ids) return serve_refuse_memory(r);
   const cJSON *item;
   cJSON_ArrayForEach(item, v) {
     const double id = cJSON_IsNumber(item) ? item->valuedouble : -1;
@@ -241,12 +254,32 @@ static bool read_tokens(serve_reading *r, const cJSON *v) {
   return serve_read_ids(r, v, &r->asked->ids, &r->asked->id_count);
 }
 
+/* --- vectors --- */
+
+static bool read_encoding(serve_reading *r, const cJSON *v) {
+  const char *name = cJSON_IsString(v) ? v->valuestring : "";
+  r->asked->base64 = !strcmp(name, "base64");
+  return r->asked->base64 || !strcmp(name, "float") ||
+         serve_refuse(r->problem, 400, "invalid_value", "\"encoding_format\" must be \"float\" or \"base64\"");
+}
+
+static bool read_dimensions(serve_reading *r, const cJSON *v) {
+  if (cJSON_IsNumber(v) && v->valuedouble == (double)r->model->width) return true;
+  return serve_refuse(r->problem, 400, "unsupported_value", "\"dimensions\" must be %lld, the numbers of each vector",
+                      (long long)r->model->width);
+}
+
+static bool read_cut(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->cut); }
+
+/* --- fields that are read later --- */
+
 /* Read when all fields are known: what they mean depends on the others. */
 static bool read_messages(serve_reading *r, const cJSON *v) { return (r->messages = v) != NULL; }
 static bool read_tools(serve_reading *r, const cJSON *v) { return (r->tools = v) != NULL; }
 static bool read_tool_choice(serve_reading *r, const cJSON *v) { return (r->tool_choice = v) != NULL; }
 static bool read_variables(serve_reading *r, const cJSON *v) { return (r->variables = v) != NULL; }
 static bool read_prompt(serve_reading *r, const cJSON *v) { return (r->prompt = v) != NULL; }
+static bool read_input(serve_reading *r, const cJSON *v) { return (r->input = v) != NULL; }
 
 /* --- the whole --- */
 
@@ -328,8 +361,21 @@ static bool parse(const char *body, size_t bytes, cJSON **root, serve_problem *p
   return cJSON_IsObject(*root) || serve_refuse(problem, 400, "invalid_json", "the body must be a JSON object");
 }
 
+/* True if the model can answer requests of this kind. */
+static bool check_kind(serve_reading *r) {
+  const int kind = (int)r->asked->kind;
+  if (kind & (SERVE_CHAT | SERVE_COMPLETION) && !r->model->writes)
+    return serve_refuse(r->problem, 501, "not_implemented",
+                        "the model generates no text; it makes vectors at /v1/embeddings");
+  if (kind == SERVE_EMBEDDING && !r->model->width)
+    return serve_refuse(r->problem, 501, "not_implemented",
+                        "the server makes no vectors of this model; start it with --pooling");
+  return true;
+}
+
 static bool finish(serve_reading *r) {
   serve_asked *asked = r->asked;
+  if (asked->kind == SERVE_EMBEDDING) return serve_finish_embedding(r);
   if (asked->kind == SERVE_CHAT) return serve_finish_chat(r);
   if (asked->kind == SERVE_COMPLETION) return serve_finish_completion(r);
   if (asked->kind == SERVE_TOKENIZE && !asked->text)
@@ -344,7 +390,7 @@ bool serve_read(const serve_model *model, serve_kind kind, const char *body, siz
   serve_reading r = {.model = model, .asked = asked, .problem = problem};
   *asked = (serve_asked){.kind = kind, .n = 1};
   *problem = (serve_problem){0};
-  if (!parse(body, bytes, &asked->root, problem)) return false;
+  if (!check_kind(&r) || !parse(body, bytes, &asked->root, problem)) return false;
   const cJSON *item;
   cJSON_ArrayForEach(item, asked->root) if (!read_field(&r, item)) return false;
   return finish(&r);
@@ -355,6 +401,7 @@ void serve_asked_free(serve_asked *asked) {
   free(asked->bias);
   free(asked->schema);
   free(asked->ids);
+  free(asked->texts);
   cJSON_Delete(asked->root);
   *asked = (serve_asked){0};
 }

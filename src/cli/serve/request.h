@@ -13,6 +13,7 @@
 #define SERVE_MOST_MESSAGES 1024
 #define SERVE_MOST_CHOICES 16 /* prompts times n */
 #define SERVE_MOST_DEPTH 64   /* of JSON */
+#define SERVE_MOST_TEXTS 2048 /* of a request for vectors */
 
 typedef enum serve_kind {
   SERVE_CHAT = 1,
@@ -36,6 +37,7 @@ bool serve_refuse(serve_problem *problem, int status, const char *code, const ch
 
 typedef struct serve_asked {
   serve_kind kind;
+  size_t name; /* of the model: 0 alone, else with adapter name - 1 */
   mica_encoding prompts[SERVE_MOST_CHOICES];
   size_t prompt_count;
   int32_t n; /* answers to each prompt */
@@ -47,9 +49,15 @@ typedef struct serve_asked {
   const char *stops[SERVE_MOST_STOPS];
   size_t stop_count;
   bool stream, usage, logprobs;
+  int32_t top;          /* likely tokens to list with each token */
   const char *function; /* the answer is the arguments of this function; NULL: a text */
-  const char *text;     /* TOKENIZE */
-  int32_t *ids;         /* DETOKENIZE */
+  const cJSON *tools;   /* the answer may be calls of these; NULL: it is a text */
+  const char **texts;   /* EMBEDDING */
+  size_t text_count;
+  int64_t text_tokens;
+  bool base64, cut;
+  const char *text; /* TOKENIZE */
+  int32_t *ids;     /* DETOKENIZE */
   size_t id_count;
   bool special; /* TOKENIZE: with the tokens that frame a text */
   cJSON *root;  /* holds the texts */

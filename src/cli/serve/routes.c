@@ -14,26 +14,47 @@ static void add_json(serve_text *text, cli_json *json) {
   cJSON_Delete(json->root);
 }
 
-static void write_health(serve_server *server, serve_text *text) {
-  (void)server;
+static bool write_health(serve_server *server, const char *item, serve_text *text) {
+  (void)server, (void)item;
   serve_text_add(text, "{\"status\":\"ok\"}", 15);
+  return true;
 }
 
-static void write_models(serve_server *server, serve_text *text) {
+static void add_model(cli_json *json, cJSON *item, const serve_model *model, size_t name) {
+  cli_json_text(json, item, "id", model->names[name]);
+  cli_json_text(json, item, "object", "model");
+  cli_json_integer(json, item, "created", 0);
+  cli_json_text(json, item, "owned_by", "mica");
+  cli_json_integer(json, item, "context_length", (uint64_t)model->context);
+}
+
+static bool write_models(serve_server *server, const char *item, serve_text *text) {
   const serve_model *model = server->work->model;
   cli_json json;
+  (void)item;
   cli_json_begin(&json);
   cli_json_text(&json, json.root, "object", "list");
-  cJSON *item = cli_json_object(&json, cli_json_array(&json, json.root, "data"), NULL);
-  cli_json_text(&json, item, "id", model->name);
-  cli_json_text(&json, item, "object", "model");
-  cli_json_integer(&json, item, "created", 0);
-  cli_json_text(&json, item, "owned_by", "mica");
-  cli_json_integer(&json, item, "context_length", (uint64_t)model->context);
+  cJSON *list = cli_json_array(&json, json.root, "data");
+  for (size_t n = 0; n < model->name_count; n++) add_model(&json, cli_json_object(&json, list, NULL), model, n);
   add_json(text, &json);
+  return true;
 }
 
-static void write_metrics(serve_server *server, serve_text *text) {
+static bool write_model(serve_server *server, const char *item, serve_text *text) {
+  const serve_model *model = server->work->model;
+  for (size_t n = 0; n < model->name_count; n++) {
+    if (strcmp(item, model->names[n]) != 0) continue;
+    cli_json json;
+    cli_json_begin(&json);
+    add_model(&json, json.root, model, n);
+    add_json(text, &json);
+    return true;
+  }
+  return false;
+}
+
+static bool write_metrics(serve_server *server, const char *item, serve_text *text) {
+  (void)item;
   serve_work *work = server->work;
   serve_counters *c = &work->counters;
   pthread_mutex_lock(&work->lock);
@@ -65,42 +86,34 @@ static void write_metrics(serve_server *server, serve_text *text) {
                            rows[r].name, rows[r].type, rows[r].name, rows[r].value);
     serve_text_add(text, line, (size_t)n);
   }
+  return true;
 }
 
 static const serve_route routes[] = {
 #define GET_ROUTE(path_, open_, write, type_)                                                                          \
   {.method = "GET", .path = path_, .open = open_, .get = write, .type = type_},
 #define POST_ROUTE(path_, kind_) {.method = "POST", .path = path_, .kind = kind_},
-#define ABSENT(path_, why)
 #include "cli/serve/routes.def"
 #undef GET_ROUTE
 #undef POST_ROUTE
-#undef ABSENT
 };
 
-static const struct {
-  const char *path, *why;
-} absent[] = {
-#define GET_ROUTE(path, open, write, type)
-#define POST_ROUTE(path, kind)
-#define ABSENT(path, why) {path, why},
-#include "cli/serve/routes.def"
-#undef GET_ROUTE
-#undef POST_ROUTE
-#undef ABSENT
-};
+const char *serve_route_item(const serve_route *route, const char *path) {
+  const size_t length = strlen(route->path);
+  const bool items = route->path[length - 1] == '/';
+  return !strncmp(route->path, path, length) && (items ? path[length] != '\0' : path[length] == '\0') ? path + length
+                                                                                                      : NULL;
+}
 
 const serve_route *serve_route_find(const char *method, const char *path, const char **allowed,
                                     serve_problem *problem) {
   const char *asked = strcmp(method, "HEAD") == 0 ? "GET" : method;
   *allowed = NULL;
   for (size_t r = 0; r < sizeof routes / sizeof *routes; r++) {
-    if (strcmp(routes[r].path, path) != 0) continue;
+    if (!serve_route_item(&routes[r], path)) continue;
     if (!strcmp(routes[r].method, asked)) return &routes[r];
     *allowed = routes[r].method;
   }
-  for (size_t a = 0; a < sizeof absent / sizeof *absent; a++)
-    if (!strcmp(absent[a].path, path)) serve_refuse(problem, 501, "not_implemented", "%s", absent[a].why);
   if (*allowed)
     serve_refuse(problem, 405, "method_not_allowed", "the method must be %s", *allowed);
   else

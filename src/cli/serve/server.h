@@ -68,13 +68,16 @@ bool serve_origin_accept(const serve_server *server, const char *origin);
 
 typedef struct serve_route {
   const char *method, *path;
-  bool open;                                 /* without a key */
-  serve_kind kind;                           /* of POST */
-  void (*get)(serve_server *, serve_text *); /* of GET: writes the answer */
+  bool open;       /* without a key */
+  serve_kind kind; /* of POST */
+  /* GET: writes the answer. item is the rest of a path after a route that ends in a slash. False: no such item. */
+  bool (*get)(serve_server *, const char *item, serve_text *);
   const char *type;
 } serve_route;
 
-/* NULL having set the problem: 404, 405 (*allowed is the method that there is) or 501. HEAD is GET. */
+/* NULL having set the problem: 404 or 405 (*allowed is the method that the path has). HEAD is GET. */
 const serve_route *serve_route_find(const char *method, const char *path, const char **allowed, serve_problem *problem);
+/* What follows the path of the route. */
+const char *serve_route_item(const serve_route *route, const char *path);
 
 #endif

@@ -1,0 +1,38 @@
+/* cli/serve/calls.h: calls of functions in a text that a model wrote. The text is foreign. */
+#ifndef MICA_CLI_SERVE_CALLS_H
+#define MICA_CLI_SERVE_CALLS_H
+
+#include <cjson/cJSON.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SERVE_MOST_CALLS 16
+#define SERVE_MOST_TOOLS 128
+
+typedef struct serve_call {
+  char *name, *arguments; /* JSON */
+} serve_call;
+
+typedef struct serve_calls {
+  serve_call list[SERVE_MOST_CALLS];
+  size_t count;
+  size_t before; /* bytes of text before the first call */
+} serve_calls;
+
+/* The function of that name in a list of tools; NULL: none. */
+const cJSON *serve_tool_find(const cJSON *tools, const char *name);
+
+/* Finds the calls of tools in a whole text:
+ *
+ *   text <tool_call>CALL</tool_call> <tool_call>CALL</tool_call>
+ *   CALL
+ *
+ * CALL is {"name": ..., "arguments": {...}} or a list of these; "parameters" is the same as "arguments". False, with
+ * nothing to free: the text has no call, more than SERVE_MOST_CALLS, one of a function that tools lacks, or something
+ * after a call; then all of it is text. */
+bool serve_calls_read(const cJSON *tools, const char *text, size_t bytes, serve_calls *calls);
+void serve_calls_free(serve_calls *calls);
+/* How many bytes at the beginning of a text that grows are no part of a call, however it goes on. */
+size_t serve_calls_plain(const char *text, size_t bytes);
+
+#endif
