@@ -1,4 +1,5 @@
-/* mica/foundation.h: published language models: description, tokenizer, network and weights of a folder or a GGUF file.
+/* mica/foundation.h: published models of texts and pictures: description, tokenizer, network and weights of a folder or
+ * a GGUF file.
  *
  *   mica_foundation *model;
  *   if (mica_foundation_open("SmolLM2-135M-Instruct.Q4_1.gguf", NULL, &model) != MICA_OK) ...
@@ -24,7 +25,8 @@ MICA_BEGIN_DECLS
 struct mica_tokenizer;
 struct mica_chat_template;
 
-/* name, text. Purpose of a model. GENERATE: the next token of a text; EMBED: vectors of texts; CLASSIFY: classes. */
+/* name, text. Purpose of a model. GENERATE: the next token of a text; EMBED: vectors of texts, of pictures, or of both;
+ * CLASSIFY: classes. */
 #define MICA_FOUNDATION_TASK_LIST(X)                                                                                   \
   X(GENERATE, "generate")                                                                                              \
   X(EMBED, "embed")                                                                                                    \
@@ -45,7 +47,7 @@ typedef enum mica_foundation_norms {
 } mica_foundation_norms;
 
 /* name, text. Function f in feed-forward layers: down(f(gate(x)) up(x)) if gated, else down(f(up(x))). SWIGLU: silu;
- * GEGLU, GEGLU_TANH: GELU, exact and by tanh; RELU2: relu(x)^2. */
+ * GEGLU, GEGLU_TANH: GELU, exact and by tanh; RELU2: relu(x)^2; QUICK_GELU: x sigmoid(1.702 x). */
 #define MICA_FOUNDATION_FUNCTION_LIST(X)                                                                               \
   X(SWIGLU, "swiglu")                                                                                                  \
   X(GEGLU, "geglu")                                                                                                    \
@@ -54,7 +56,8 @@ typedef enum mica_foundation_norms {
   X(GELU_TANH, "gelu_tanh")                                                                                            \
   X(RELU, "relu")                                                                                                      \
   X(RELU2, "relu2")                                                                                                    \
-  X(SILU, "silu")
+  X(SILU, "silu")                                                                                                      \
+  X(QUICK_GELU, "quick_gelu")
 
 typedef enum mica_foundation_function {
 #define MICA_FOUNDATION_FUNCTION_ENUM(name, text) MICA_FOUNDATION_FUNCTION_##name,
@@ -113,6 +116,12 @@ typedef struct mica_foundation_info {
   int64_t context;                  /* positions used in training */
   int64_t types;                    /* number of token types with embeddings (BERT); 0: none */
   int64_t classes;                  /* CLASSIFY */
+  /* Pictures (ViT): side in pixels, side of a patch, channels; 0: the model reads texts. vocabulary is 0 then, and
+   * context is the number of patches and one class token. */
+  int64_t picture, patch, channels;
+  int64_t projection; /* numbers per vector of the space that texts and pictures share (CLIP); 0: none */
+  /* CLIP: the network of pictures; the other fields describe the network of texts. NULL: the model has one network. */
+  const struct mica_foundation_info *vision;
 
   /* Blocks. */
   bool rms_norm; /* else layer norms */
@@ -125,6 +134,7 @@ typedef struct mica_foundation_info {
   bool norm_plus_one;          /* stored norms lack 1: y = x / rms(x) (1 + w) */
   bool tied;                   /* the output layer uses the embeddings */
   bool embed_norm;             /* a norm follows the embeddings */
+  bool causal;                 /* a token sees no later ones */
   double embed_scale;          /* multiplies embeddings; 1: off */
   double score_scale;          /* multiplies q k^T */
   double score_cap, logit_cap; /* c of c tanh(z / c); 0: none */
@@ -202,20 +212,28 @@ MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation
 /* --- networks --- */
 
 typedef struct mica_foundation_build {
-  mica_value ids;             /* (B, T) i32 or i64 */
+  mica_value ids;             /* (B, T) i32 or i64; null: pixels are given */
+  mica_value pixels;          /* (B, channels, picture, picture), normalised pictures; null: ids are given */
   mica_value lengths;         /* (B) i32: number of valid leading positions per sequence; null: all */
   mica_value starts;          /* (B, T) i32: first position that each token sees, to pack texts; null: 0; no cache */
   mica_value types;           /* (B, T) i32 or i64: token types, if the model has them (BERT); null: all 0 */
   const mica_kv_cache *cache; /* NULL: each sequence starts with ids, and nothing is kept */
   int64_t layers;             /* number of blocks to build, from the first; 0: all */
   bool logits_of_last;        /* (B, V) of the last valid position only, else (B, T, V) */
-  bool hidden;                /* features (..., C) after the last layer and its norm instead of logits */
+  /* features (..., C) after the last layer and its norm instead of logits. For pictures (B, context, C), the class
+   * token first; for CLIP's without the norm, as transformers' last_hidden_state. */
+  bool hidden;
 } mica_foundation_build;
 
-/* Builds the model's network in nn's graph: f32 logits, or features. Parameters have PyTorch-style names
- * ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like all builders. MICA_E_UNSUPPORTED in
- * the graph: logits of a model that does not generate text, such as BERT; it has `hidden` features alone. Its attention
- * is not causal. */
+/* Builds the model's network in nn's graph: f32 logits, or features. Models of the task GENERATE give logits of tokens;
+ * a ViT of the task CLASSIFY gives logits of classes (B, classes). CLIP gives projected vectors (B, projection) of ids
+ * or of pixels, from a text's first end token or a picture's class token. They are not of unit length. Call twice to
+ * have both in one graph; parameters of the network of pictures begin with "vision.". Parameters have PyTorch-style
+ * names ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like all builders.
+ *
+ * In the graph: MICA_E_UNSUPPORTED: logits of another model, such as BERT; it has `hidden` features alone.
+ * MICA_E_INVALID: ids for a model of pictures alone, pixels for a model of texts alone, both, or pixels of another
+ * shape. */
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,
                                             const mica_foundation_build *build);
 

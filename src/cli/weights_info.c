@@ -118,7 +118,13 @@ static void print_network(const char *path) {
   if (i->groups != i->heads) printf(" (%" PRId64 " of keys)", i->groups);
   printf(" of size %" PRId64 ", %s of %" PRId64 "\n", i->head_size, mica_foundation_function_name(i->function),
          i->hidden);
-  printf("context   %" PRId64 " tokens of a vocabulary of %" PRId64, i->context, i->vocabulary);
+  const mica_foundation_info *vision = i->picture ? i : i->vision;
+  if (i->vocabulary) printf("context   %" PRId64 " tokens of a vocabulary of %" PRId64, i->context, i->vocabulary);
+  if (vision)
+    printf("%spictures  %" PRId64 " x %" PRId64 " pixels in patches of %" PRId64 ", %" PRId64
+           " layers of width %" PRId64,
+           i->vocabulary ? "\n" : "", vision->picture, vision->picture, vision->patch, vision->layers, vision->width);
+  if (i->projection) printf("\nvectors   %" PRId64 " numbers, for texts and pictures", i->projection);
   if (local) printf(", %" PRId64 " layers see the last %" PRId64, local, i->window);
   if (i->licence) printf("\nlicence   %s", cli_clean(i->licence));
   for (size_t k = 0; k < i->unknown_count; k++) printf("%s%s", k ? ", " : "\nunknown   ", cli_clean(i->unknown[k]));

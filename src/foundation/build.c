@@ -1,5 +1,5 @@
 /* A model's network: embeddings, blocks, logits. */
-#include "foundation/model.h"
+#include "foundation/build.h"
 
 #include "base/error.h"
 #include "ir/graph.h"
@@ -8,35 +8,19 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static const mica_value null_value = {0};
 
-typedef struct builder {
-  mica_nn *nn;
-  const mica_foundation *model;
-  const mica_foundation_info *info;
-  const mica_foundation_build *how;
-  /* Rotary positions of layers that see all, and of those with a window. */
-  mica_rotary_config rotary[2];
-  double *factors[2]; /* of these, on the heap */
-} builder;
-
-static mica_value norm(const builder *b, const char *name, mica_value x) {
-  const mica_norm_config config = {.epsilon = b->info->epsilon};
-  return b->info->rms_norm ? mica_nn_rms_norm(b->nn, name, x, &config) : mica_nn_layer_norm(b->nn, name, x, &config);
-}
-
 /* --- embeddings --- */
 
 /* Token types; (1, 1) of type 0 if the caller gives none. */
-static mica_value types_of(const builder *b) {
+static mica_value types_of(const mica__network_build *b) {
   if (!mica_value_is_null(b->how->types)) return b->how->types;
   return mica_full(mica_nn_graph(b->nn), MICA_I32, MICA_SHAPE(1, 1), 0);
 }
 
-static mica_value embed(const builder *b) {
+static mica_value embed(const mica__network_build *b) {
   const mica_foundation_info *i = b->info;
   const mica_kv_cache *cache = b->how->cache;
   mica_value x = mica_nn_embedding(b->nn, "embed", b->how->ids, i->vocabulary, i->width, NULL);
@@ -49,72 +33,18 @@ static mica_value embed(const builder *b) {
     x = mica_nn_positions(b->nn, "positions", x, positions, i->context, MICA_POSITIONS_KIND_LEARNED);
   }
   if (i->types > 0) x = mica_add(x, mica_nn_embedding(b->nn, "types", types_of(b), i->types, i->width, NULL));
-  return i->embed_norm ? norm(b, "embed_norm", x) : x;
-}
-
-/* --- blocks --- */
-
-static mica_feed_forward function_of(mica_foundation_function function) {
-  switch (function) {
-  case MICA_FOUNDATION_FUNCTION_SWIGLU: return MICA_FEED_FORWARD_SWIGLU;
-  case MICA_FOUNDATION_FUNCTION_GEGLU: return MICA_FEED_FORWARD_GEGLU;
-  case MICA_FOUNDATION_FUNCTION_GEGLU_TANH: return MICA_FEED_FORWARD_GEGLU_TANH;
-  case MICA_FOUNDATION_FUNCTION_GELU: return MICA_FEED_FORWARD_GELU;
-  case MICA_FOUNDATION_FUNCTION_GELU_TANH: return MICA_FEED_FORWARD_GELU_TANH;
-  case MICA_FOUNDATION_FUNCTION_RELU: return MICA_FEED_FORWARD_RELU;
-  case MICA_FOUNDATION_FUNCTION_RELU2: return MICA_FEED_FORWARD_RELU2;
-  case MICA_FOUNDATION_FUNCTION_SILU: return MICA_FEED_FORWARD_SILU;
-  case MICA_FOUNDATION_FUNCTION_COUNT: break;
-  }
-  return MICA_FEED_FORWARD_GELU;
-}
-
-static mica_value block(const builder *b, mica_value x, int64_t layer) {
-  const mica_foundation_info *i = b->info;
-  const mica__family *family = b->model->family;
-  const bool local = i->window > 0 && i->local[layer];
-  char name[32];
-  const uint32_t in_proj = MICA_ATTENTION_Q | MICA_ATTENTION_K | MICA_ATTENTION_V;
-  const mica_transformer_config c = {
-      .self = {.heads = i->heads,
-               .groups = i->groups,
-               .head_size = i->head_size,
-               .causal = i->task == MICA_FOUNDATION_TASK_GENERATE,
-               .window = local ? i->window : 0,
-               .scale = i->score_scale,
-               .soft_cap = i->score_cap,
-               .key_lengths = b->how->cache ? null_value : b->how->lengths,
-               .starts = b->how->starts,
-               .without_bias = (i->attention_bias ? 0 : in_proj) | (i->out_bias ? 0 : MICA_ATTENTION_OUT),
-               .apart = !family->fused && family->names != MICA__NAMING_GPT2,
-               .qk_norm = i->qk_norm,
-               .qk_epsilon = i->epsilon,
-               .positions = i->positions,
-               .rotary = b->rotary[local],
-               .cache = b->how->cache},
-      .hidden = i->hidden,
-      .feed_forward = function_of(i->function),
-      .apart = !family->fused,
-      .no_feed_bias = !i->feed_bias,
-      .norms = i->norms == MICA_FOUNDATION_NORMS_AROUND  ? MICA_BLOCK_NORMS_AROUND
-               : i->norms == MICA_FOUNDATION_NORMS_AFTER ? MICA_BLOCK_NORMS_AFTER
-                                                         : MICA_BLOCK_NORMS_BEFORE,
-      .rms_norm = i->rms_norm,
-      .epsilon = i->epsilon,
-  };
-  snprintf(name, sizeof name, "layers.%" PRId64, layer);
-  return mica_nn_transformer(b->nn, name, x, null_value, &c);
+  return i->embed_norm ? mica__build_norm(b, "embed_norm", x) : x;
 }
 
 /* --- logits --- */
 
-static mica_value last_rows(const builder *b, mica_value x) {
+static mica_value last_rows(const mica__network_build *b, mica_value x) {
   mica_value lengths = b->how->lengths;
   if (mica_value_is_null(lengths) && b->how->cache) lengths = b->how->cache->lengths;
   return mica_last_rows(x, lengths);
 }
 
-static mica_value logits(const builder *b, mica_value x) {
+static mica_value logits(const mica__network_build *b, mica_value x) {
   const mica_foundation_info *i = b->info;
   mica_value z;
   if (i->tied) {
@@ -128,11 +58,30 @@ static mica_value logits(const builder *b, mica_value x) {
   return z;
 }
 
+/* Features of the first end token, (B, C). Old files say 2 for it, and have it as the largest token instead. */
+static mica_value end_rows(const mica__network_build *b, mica_value x) {
+  const mica_foundation_info *i = b->info;
+  mica_value ids = b->how->ids;
+  const int32_t end = i->end_count ? i->ends[0] : 2;
+  if (end != 2) {
+    mica_value wanted = mica_scalar(mica_nn_graph(b->nn), mica_value_dtype(ids), end);
+    ids = mica_cast(mica_equal(ids, wanted), MICA_I32);
+  }
+  mica_value at = mica_cast(mica_argmax(ids, 1, false), MICA_I32);
+  return mica_last_rows(x, mica_add(at, mica_scalar(mica_nn_graph(b->nn), MICA_I32, 1)));
+}
+
 /* --- the network --- */
 
-static mica_status prepare(builder *b) {
+static mica_status prepare(mica__network_build *b) {
   const mica_foundation_info *i = b->info;
-  if (i->task != MICA_FOUNDATION_TASK_GENERATE && !b->how->hidden)
+  const bool pictures = !mica_value_is_null(b->how->pixels);
+  if (pictures && !mica_value_is_null(b->how->ids))
+    return mica__fail(MICA_E_INVALID, "ids and pixels were given; a network reads one of them");
+  if (pictures != (i->picture > 0))
+    return mica__fail(MICA_E_INVALID, "%s were given; a model of the family %s reads %s", pictures ? "pixels" : "ids",
+                      b->model->info.family, pictures ? "texts" : "pictures");
+  if (!pictures && i->task != MICA_FOUNDATION_TASK_GENERATE && !i->projection && !b->how->hidden)
     return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts; it has features alone (hidden)",
                       i->family);
   if (b->how->layers < 0 || b->how->layers > i->layers)
@@ -148,21 +97,34 @@ static mica_status prepare(builder *b) {
   return MICA_OK;
 }
 
+static mica_value build_texts(const mica__network_build *b) {
+  mica_value x = mica__build_blocks(b, embed(b));
+  if (b->how->logits_of_last) x = last_rows(b, x);
+  if (b->info->norms != MICA_FOUNDATION_NORMS_AFTER) x = mica__build_norm(b, "norm", x);
+  if (b->how->hidden) return x;
+  if (!b->info->projection) return logits(b, x);
+  return mica_cast(
+      mica_nn_dense(b->nn, "projection", end_rows(b, x), b->info->projection, &(mica_dense_config){.no_bias = true}),
+      MICA_F32);
+}
+
 mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model, const mica_foundation_build *build) {
-  if (!nn || !model || !build || mica_value_is_null(build->ids)) return null_value;
-  builder b = {.nn = nn, .model = model, .info = &model->info, .how = build};
-  mica_status status = prepare(&b);
+  if (!nn || !model || !build) return null_value;
+  if (mica_value_is_null(build->ids) && mica_value_is_null(build->pixels)) return null_value;
+  const bool second = model->info.vision && mica_value_is_null(build->ids);
+  mica__network_build b = {.nn = nn,
+                           .model = model,
+                           .info = second ? model->info.vision : &model->info,
+                           .family = second ? mica__family_named(model->family->vision) : model->family,
+                           .how = build};
+  const mica_status status = prepare(&b);
   mica_value x = null_value;
-  if (status == MICA_OK) {
-    const int64_t layers = build->layers ? build->layers : b.info->layers;
-    x = embed(&b);
-    for (int64_t layer = 0; layer < layers; layer++) x = block(&b, x, layer);
-    if (build->logits_of_last) x = last_rows(&b, x);
-    if (b.info->norms != MICA_FOUNDATION_NORMS_AFTER) x = norm(&b, "norm", x);
-    if (!build->hidden) x = logits(&b, x);
-  } else {
+  if (second) mica_nn_push(nn, "vision");
+  if (status != MICA_OK)
     mica__graph_fail_with(mica_nn_graph(nn), status);
-  }
+  else
+    x = b.info->picture ? mica__build_pictures(&b) : build_texts(&b);
+  if (second) mica_nn_pop(nn);
   free(b.factors[0]);
   free(b.factors[1]);
   return x;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #if MICA_WITH_CJSON
-#include <cjson/cJSON.h>
+#include "base/json_check.h"
 #endif
 
 /* The largest size. */
@@ -34,6 +34,19 @@ static mica_status read_keys(const mica__config_source *f, const mica__family *f
 #undef COUNT
 #undef REAL
 #undef FLAG
+  return MICA_OK;
+}
+
+/* Pictures have a position per patch, and one for the class token. */
+static mica_status read_patches(const mica__config_source *f, mica_foundation_info *i) {
+  const int64_t side = i->picture / i->patch;
+  if (side == 0 || side * side >= MOST)
+    return mica__fail(MICA_E_FORMAT, "%s: a picture of %" PRId64 " pixels cannot be cut into patches of %" PRId64,
+                      f->path, i->picture, i->patch);
+  if (i->patch > MOST / i->patch || i->patch * i->patch > MOST / i->channels)
+    return mica__fail(MICA_E_FORMAT, "%s: patches of %" PRId64 " pixels and %" PRId64 " channels are too large",
+                      f->path, i->patch, i->channels);
+  i->context = side * side + 1;
   return MICA_OK;
 }
 
@@ -64,6 +77,7 @@ static const struct {
     {"gelu_pytorch_tanh", MICA_FOUNDATION_FUNCTION_GELU_TANH, MICA_FOUNDATION_FUNCTION_GEGLU_TANH},
     {"relu", MICA_FOUNDATION_FUNCTION_RELU, MICA_FOUNDATION_FUNCTION_COUNT},
     {"relu2", MICA_FOUNDATION_FUNCTION_RELU2, MICA_FOUNDATION_FUNCTION_COUNT},
+    {"quick_gelu", MICA_FOUNDATION_FUNCTION_QUICK_GELU, MICA_FOUNDATION_FUNCTION_COUNT},
 };
 
 static mica_status read_function(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
@@ -168,6 +182,7 @@ static mica_status read_special(const mica__config_source *f, mica_foundation_in
   const mica__config_value end = mica__config_find(f, "eos_token_id", "/tokenizer.ggml.eos_token_id");
   size_t none = 0;
   i->begin = i->pad = -1;
+  if (i->vocabulary == 0) return MICA_OK;
   if (begin.kind != MICA__CONFIG_ABSENT) MICA_TRY(add_end(f, &begin, i, &i->begin, &none));
   none = 0;
   /* Some files say -1 for no padding. */
@@ -187,15 +202,20 @@ static mica_status read_special(const mica__config_source *f, mica_foundation_in
   return MICA_OK;
 }
 
+/* True if the first of the architectures ends with this. */
+static bool is_architecture(const mica__config_value *first, const char *ending) {
+  const size_t n = strlen(ending);
+  return first->kind == MICA__CONFIG_TEXT && first->text.length >= n &&
+         !memcmp(first->text.bytes + first->text.length - n, ending, n);
+}
+
 /* A head of classes is part of the architecture's name, such as BertForSequenceClassification. */
 static mica_status read_task(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
   const mica__config_value list = mica__config_find(f, "architectures", "");
   const mica__config_value first = list.kind == MICA__CONFIG_LIST && list.count > 0 ? mica__config_at(&list, 0) : list;
-  static const char ending[] = "ForSequenceClassification";
-  const size_t n = sizeof ending - 1;
   i->task = family->task;
-  if (first.kind != MICA__CONFIG_TEXT || first.text.length < n) return MICA_OK;
-  if (memcmp(first.text.bytes + first.text.length - n, ending, n) != 0) return MICA_OK;
+  if (!is_architecture(&first, family->pictures ? "ForImageClassification" : "ForSequenceClassification"))
+    return MICA_OK;
   i->task = MICA_FOUNDATION_TASK_CLASSIFY;
   i->classes = 2;
 #if MICA_WITH_CJSON
@@ -203,6 +223,48 @@ static mica_status read_task(const mica__config_source *f, const mica__family *f
   if (labels.kind == MICA__CONFIG_OBJECT) i->classes = cJSON_GetArraySize(labels.item);
 #endif
   return MICA_OK;
+}
+
+/* --- two networks --- */
+
+#if MICA_WITH_CJSON
+/* The object vision_config describes the network of pictures. */
+static mica_status read_vision(const mica__config_source *f, const mica__family *family, const mica_weights *weights,
+                               mica_foundation_info *i, mica__info_arrays *arrays) {
+  const cJSON *object = cJSON_GetObjectItemCaseSensitive(f->root, "vision_config");
+  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "%s: the object vision_config is missing", f->path);
+  MICA_TRY(mica__json_check_keys(f->path, "vision_config", (cJSON *)object));
+  mica__vision_info *vision = arrays->vision = calloc(1, sizeof *vision);
+  if (!vision) return mica__fail_nomem(f->path);
+  vision->seen = calloc((size_t)cJSON_GetArraySize(object) + 1, sizeof *vision->seen);
+  if (!vision->seen) return mica__fail_nomem(f->path);
+  const mica__config_source root = {.path = f->path, .json = f->root};
+  const mica__config_source facts = {.path = f->path, .json = object, .root = f->root, .seen = vision->seen};
+  MICA_TRY(mica__config_count(&root, "projection", "projection_dim", "", 512, 1, MOST, &i->projection));
+  MICA_TRY(mica__config_read(&facts, mica__family_named(family->vision), weights, &vision->info, &vision->arrays));
+  vision->info.projection = i->projection;
+  i->vision = &vision->info;
+  return MICA_OK;
+}
+#else
+static mica_status read_vision(const mica__config_source *f, const mica__family *family, const mica_weights *weights,
+                               mica_foundation_info *i, mica__info_arrays *arrays) {
+  (void)family, (void)weights, (void)i, (void)arrays;
+  return mica__fail_lacks(f->path, "cJSON");
+}
+#endif
+
+void mica__info_arrays_free(mica__info_arrays *arrays) {
+  free(arrays->local);
+  free(arrays->factors[0]);
+  free(arrays->factors[1]);
+  free(arrays->ends);
+  free(arrays->unknown);
+  if (arrays->vision) {
+    mica__info_arrays_free(&arrays->vision->arrays);
+    free(arrays->vision->seen);
+    free(arrays->vision);
+  }
 }
 
 mica_status mica__config_read(const mica__config_source *f, const mica__family *family, const mica_weights *weights,
@@ -218,6 +280,8 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   i->interleaved = family->interleaved && f->gguf;
   MICA_TRY(read_keys(f, family, i));
   MICA_TRY(check_sizes(f, i));
+  if (family->pictures) MICA_TRY(read_patches(f, i));
+  i->causal = family->causal || family->task == MICA_FOUNDATION_TASK_GENERATE;
   i->out_bias = family->bias_out_by_key ? i->attention_bias : (family->bias & MICA__BIAS_OUT) != 0;
   if (f->gguf) read_tensors(weights, i);
   MICA_TRY(read_function(f, family, i));
@@ -229,6 +293,7 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   MICA_TRY(mica__rotary_read(f, family, weights, i, arrays));
   MICA_TRY(read_special(f, i, arrays));
   MICA_TRY(read_task(f, family, i));
+  if (family->vision) MICA_TRY(read_vision(f, family, weights, i, arrays));
   return mica__config_leftovers(f, i, arrays);
 }
 

@@ -12,6 +12,7 @@ struct cJSON;
 typedef struct mica__config_source {
   const char *path;         /* of the file, for sentences */
   const struct cJSON *json; /* the object that is read, or NULL */
+  const struct cJSON *root; /* all of the file, likewise */
   const mica_gguf *gguf;    /* likewise */
   const char *arch;         /* of a GGUF file: before most of its keys */
   bool *seen;               /* of the object's items: they were asked for */

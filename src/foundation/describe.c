@@ -31,11 +31,7 @@ void mica_foundation_close(mica_foundation *model) {
   if (!model) return;
   mica_weights_close(model->weights);
   mica__foundation_folder_free(model);
-  free(model->arrays.local);
-  free(model->arrays.factors[0]);
-  free(model->arrays.factors[1]);
-  free(model->arrays.ends);
-  free(model->arrays.unknown);
+  mica__info_arrays_free(&model->arrays);
   mica__name_rows_free(&model->rows);
   free(model->path);
   free(model->name);

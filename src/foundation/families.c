@@ -13,6 +13,7 @@
 #define GEGLU_TANH MICA_FOUNDATION_FUNCTION_GEGLU_TANH
 #define GELU MICA_FOUNDATION_FUNCTION_GELU
 #define GELU_TANH MICA_FOUNDATION_FUNCTION_GELU_TANH
+#define QUICK_GELU MICA_FOUNDATION_FUNCTION_QUICK_GELU
 #define QKV MICA__BIAS_QKV
 #define OUT MICA__BIAS_OUT
 #define FEED MICA__BIAS_FEED
@@ -20,6 +21,9 @@
 #define GPT2 MICA__NAMING_GPT2
 #define BERT MICA__NAMING_BERT
 #define DISTILBERT MICA__NAMING_DISTILBERT
+#define VIT MICA__NAMING_VIT
+#define CLIP MICA__NAMING_CLIP
+#define CLIP_VISION MICA__NAMING_CLIP_VISION
 #define EMBED MICA_FOUNDATION_TASK_EMBED
 
 static const mica__family families[] = {
@@ -52,6 +56,12 @@ const mica__family *mica__family_of_type(const char *model_type, const char **ob
 const mica__family *mica__family_of_arch(const char *arch) {
   for (size_t i = 0; i < COUNT; i++)
     if (*families[i].arch && !strcmp(families[i].arch, arch)) return &families[i];
+  return NULL;
+}
+
+const mica__family *mica__family_named(const char *name) {
+  for (size_t i = 0; i < COUNT; i++)
+    if (!strcmp(families[i].name, name)) return &families[i];
   return NULL;
 }
 

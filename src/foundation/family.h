@@ -16,7 +16,10 @@ typedef enum mica__naming {
   MICA__NAMING_LLAMA,
   MICA__NAMING_GPT2,
   MICA__NAMING_BERT,
-  MICA__NAMING_DISTILBERT
+  MICA__NAMING_DISTILBERT,
+  MICA__NAMING_VIT,
+  MICA__NAMING_CLIP,
+  MICA__NAMING_CLIP_VISION
 } mica__naming;
 
 typedef struct mica__family {
@@ -44,12 +47,18 @@ typedef struct mica__family {
   int64_t local_every; /* each layer of that number sees all, unless a key says otherwise; 0: all layers are alike */
   int64_t head_size;   /* without a key; 0: width / heads */
   int64_t types;
+  bool pictures;      /* it reads pictures instead of texts */
+  bool causal;        /* for families that do not generate texts */
+  bool no_patch_bias; /* pictures: the layer of patches has no bias, and the class token is a vector */
+  const char *vision; /* row of families.def for pictures, described by the object vision_config; NULL: none */
 } mica__family;
 
 /* The family of a model_type, NULL if it is unknown. *object: the object of config.json that describes it; NULL for all
  * of the file. */
 const mica__family *mica__family_of_type(const char *model_type, const char **object);
 const mica__family *mica__family_of_arch(const char *arch);
+/* The row with this name, which must exist. */
+const mica__family *mica__family_named(const char *name);
 /* "llama, mistral, ...": what may stand in config.json, or in a GGUF file. */
 const char *mica__family_list(bool gguf, char text[400]);
 
@@ -64,7 +73,17 @@ typedef struct mica__info_arrays {
   double *factors[2];
   int32_t *ends;
   const char **unknown;
+  struct mica__vision_info *vision;
 } mica__info_arrays;
+
+/* The network of pictures of a model with two networks. */
+typedef struct mica__vision_info {
+  mica_foundation_info info;
+  mica__info_arrays arrays;
+  bool *seen;
+} mica__vision_info;
+
+void mica__info_arrays_free(mica__info_arrays *arrays);
 
 /* Fills the info from what the model says. weights: its tensors, by which GGUF files say what has a bias. */
 mica_status mica__config_read(const mica__config_source *facts, const mica__family *family, const mica_weights *weights,

@@ -63,7 +63,7 @@ mica_status mica__foundation_folder_read(mica_foundation *model, const char *pat
   if (generation) MICA_TRY(take_ends("generation_config.json", generation, generation_bytes, object));
   model->seen = calloc((size_t)cJSON_GetArraySize(object) + 1, sizeof *model->seen);
   if (!model->seen) return mica__fail_nomem(path);
-  const mica__config_source facts = {.path = path, .json = object, .seen = model->seen};
+  const mica__config_source facts = {.path = path, .json = object, .root = model->config, .seen = model->seen};
   return mica__config_read(&facts, model->family, model->weights, &model->info, &model->arrays);
 }
 

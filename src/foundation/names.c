@@ -10,6 +10,9 @@
 #define GPT2 MICA__NAMING_GPT2
 #define BERT MICA__NAMING_BERT
 #define DISTILBERT MICA__NAMING_DISTILBERT
+#define VIT MICA__NAMING_VIT
+#define CLIP MICA__NAMING_CLIP
+#define CLIP_VISION MICA__NAMING_CLIP_VISION
 #define AROUND MICA_FOUNDATION_NORMS_AROUND
 #define CLASSIFY MICA_FOUNDATION_TASK_CLASSIFY
 #define V i->vocabulary
@@ -17,10 +20,12 @@
 #define H i->hidden
 #define Q (i->heads * i->head_size)
 #define K (i->groups * i->head_size)
+#define T i->context
+#define PATCH (i->channels * i->patch * i->patch)
 
 #define MOST_NAME 200
 
-typedef enum how { NEEDED, OPTIONAL, TRANSPOSED } how;
+typedef enum how { NEEDED, OPTIONAL, TRANSPOSED, LEADING, FILTERS } how;
 
 /* A row for one model. */
 typedef struct row {
@@ -29,7 +34,10 @@ typedef struct row {
   const char *own, *folder, *gguf;
   how how;
   int64_t rows, columns;
+  const mica_foundation_info *info;
 } row;
+
+static int64_t layers_of(const row *r) { return strchr(r->folder, '#') ? r->info->layers : 1; }
 
 static const struct {
   mica__naming layout;
@@ -74,6 +82,15 @@ static const mica_weight_entry *find(const mica__family *family, const mica_weig
   return entry;
 }
 
+/* What the file must have. */
+static mica_shape shape_of(const row *r, bool gguf) {
+  const int64_t patch = r->info->patch;
+  if (r->how == TRANSPOSED && !gguf) return MICA_SHAPE(r->columns, r->rows);
+  if (r->how == FILTERS) return MICA_SHAPE(r->rows, r->info->channels, patch, patch);
+  if (r->how == LEADING) return r->columns ? MICA_SHAPE(1, r->rows, r->columns) : MICA_SHAPE(1, 1, r->rows);
+  return r->columns ? MICA_SHAPE(r->rows, r->columns) : MICA_SHAPE(r->rows);
+}
+
 static mica_status check_one(const check *c, const row *r, int64_t layer) {
   char name[MOST_NAME], want[MICA_SHAPE_TEXT], got[MICA_SHAPE_TEXT];
   const mica_weight_entry *entry = find(c->family, c->weights, c->gguf, r, layer, name);
@@ -81,8 +98,7 @@ static mica_status check_one(const check *c, const row *r, int64_t layer) {
   if (!entry)
     return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" of the family %s is missing", c->path, name,
                       c->family->name);
-  mica_shape shape = {.rank = r->columns ? 2 : 1, .dim = {r->rows, r->columns}};
-  if (r->how == TRANSPOSED && !c->gguf) shape = MICA_SHAPE(r->columns, r->rows);
+  const mica_shape shape = shape_of(r, c->gguf);
   if (!mica_shape_equal(entry->shape, shape))
     return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" has the shape %s; by the model's sizes it must be %s",
                       c->path, name, mica_shape_format(entry->shape, got), mica_shape_format(shape, want));
@@ -90,12 +106,12 @@ static mica_status check_one(const check *c, const row *r, int64_t layer) {
   return MICA_OK;
 }
 
-/* Calls visit for each row of the family's layout that the model has, until one fails. */
-static mica_status visit_rows(const mica__family *family, const mica_foundation_info *i,
-                              mica_status (*visit)(const row *, void *), void *user) {
+/* Calls visit for each row of the family's layout that one of the model's networks has, until one fails. */
+static mica_status visit_network(const mica__family *family, const mica_foundation_info *i,
+                                 mica_status (*visit)(const row *, void *), void *user) {
   const row rows[] = {
 #define NAME(layout, condition, own, folder, gguf, how, rows, columns)                                                 \
-  {layout, condition, own, folder, gguf, how, rows, columns},
+  {layout, condition, own, folder, gguf, how, rows, columns, i},
 #define DROP(layout, part)
 #include "foundation/names.def"
 #undef NAME
@@ -107,9 +123,15 @@ static mica_status visit_rows(const mica__family *family, const mica_foundation_
   return MICA_OK;
 }
 
+static mica_status visit_rows(const mica__family *family, const mica_foundation_info *i,
+                              mica_status (*visit)(const row *, void *), void *user) {
+  MICA_TRY(visit_network(family, i, visit, user));
+  return i->vision ? visit_network(mica__family_named(family->vision), i->vision, visit, user) : MICA_OK;
+}
+
 static mica_status check_row(const row *r, void *user) {
   const check *c = user;
-  const int64_t layers = strchr(r->folder, '#') ? c->info->layers : 1;
+  const int64_t layers = layers_of(r);
   for (int64_t layer = 0; layer < layers; layer++) MICA_TRY(check_one(c, r, layer));
   return MICA_OK;
 }
@@ -168,6 +190,7 @@ static mica_status map_row(const row *r, void *user) {
       (mica_name_row){.own = r->own,
                       .source = text.data,
                       .transposed = r->how == TRANSPOSED && !m->gguf,
+                      .reshaped = r->how == LEADING || r->how == FILTERS,
                       .add = m->model->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0};
   return MICA_OK;
 }
@@ -199,7 +222,7 @@ static bool is_rotated(const row *r) { return strstr(r->own, ".q_proj.") || strs
 static mica_status visit_row(const row *r, void *user) {
   const visitor *v = user;
   const mica_foundation *m = v->model;
-  const int64_t layers = strchr(r->folder, '#') ? m->info.layers : 1;
+  const int64_t layers = layers_of(r);
   if (m->info.tied && !strcmp(r->own, "head.weight")) return MICA_OK;
   for (int64_t layer = 0; layer < layers; layer++) {
     char name[MOST_NAME];

@@ -107,6 +107,38 @@ def save_encoder(folder, name, config, dtype):
     print('%-10s features of deviation %.2f' % (name, hidden.std()))
 
 
+PICTURES = 2
+VISION = {'hidden_size': 24, 'intermediate_size': 40, 'num_hidden_layers': 2, 'num_attention_heads': 3,
+          'image_size': 20, 'patch_size': 6}
+CLIP_TEXTS = [[1, 7, 50, 130, 0, 0], [1, 40, 50, 130, 50, 0], [1, 5, 99, 8, 130, 50]]
+
+
+def save_vision(folder, name, model_class, config, dtype):
+    """A model of pictures, with random pixels (2, 3, 20, 20) and its outputs: features, logits, or for CLIP vectors of
+    pictures and of texts and the logits of both (texts, pictures)."""
+    torch.manual_seed(1)
+    where = os.path.join(folder, name)
+    model = model_class(config).eval()
+    spread(model)
+    model.to(getattr(torch, dtype)).save_pretrained(where)
+    model = model_class.from_pretrained(where, attn_implementation='eager', dtype=torch.float32).eval()
+    pixels = torch.randn(PICTURES, 3, 20, 20, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        if isinstance(model, t.CLIPModel):
+            out = model(input_ids=torch.tensor(CLIP_TEXTS), pixel_values=pixels)
+            features = model.vision_model(pixel_values=pixels).last_hidden_state
+            vectors = [model.visual_projection(model.vision_model(pixel_values=pixels).pooler_output),
+                       model.text_projection(model.text_model(torch.tensor(CLIP_TEXTS)).pooler_output)]
+            results = {'pictures': vectors[0], 'texts': vectors[1], 'hidden': features,
+                       'logits': out.logits_per_text}
+        else:
+            out = model(pixel_values=pixels, output_hidden_states=True)
+            results = {'logits': out.logits, 'hidden': model.vit(pixel_values=pixels).last_hidden_state}
+    for file_name, value in dict(results, pixels=pixels).items():
+        value.numpy().astype('<f4').tofile(os.path.join(where, file_name + '.f32'))
+        print('%-10s %-10s %s of deviation %.2f' % (name, file_name, tuple(value.shape), value.std()))
+
+
 TEXTS = ['a cat', 'The dog sat on a mat.', 'x', 'cats, dogs and many other animals of the old house', 'abc def', '',
          'a cab in a bag', 'one two three four', 'fed a bead', 'zzz?']
 
@@ -257,6 +289,12 @@ def main():
     made = {name: save(folder, name, config, dtype) for name, config, dtype in CASES}
     for case in ENCODERS:
         save_encoder(folder, *case)
+    save_vision(folder, 'vit', t.ViTForImageClassification, t.ViTConfig(**VISION, num_labels=5), 'bfloat16')
+    for name, end in ('clip', 50), ('clip-old', 2):
+        text = dict(vocab_size=131, hidden_size=32, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+                    max_position_embeddings=16, eos_token_id=end, bos_token_id=1, pad_token_id=0)
+        save_vision(folder, name, t.CLIPModel, t.CLIPConfig(text_config=text, vision_config=VISION, projection_dim=12),
+                    'bfloat16')
     write_embedder(folder)
     kinds = gguf.GGMLQuantizationType
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
@@ -267,7 +305,7 @@ def main():
         for file in files:
             if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32', 'tokenizer.json',
                             'types.txt', 'hidden.f32', 'modules.json', 'sentence_bert_config.json', 'texts.txt',
-                            'vectors.f32', 'chat_template.jinja'):
+                            'vectors.f32', 'chat_template.jinja', 'pixels.f32', 'pictures.f32', 'texts.f32'):
                 os.remove(os.path.join(root, file))
 
 
