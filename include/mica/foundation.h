@@ -209,6 +209,18 @@ MICA_API MICA_CHECKED mica_status mica_foundation_tokenizer(const mica_foundatio
 MICA_API MICA_CHECKED mica_status mica_foundation_template(const mica_foundation *model,
                                                            struct mica_chat_template **chat_template);
 
+/* --- pictures --- */
+
+/* Reads a picture file as the model's preprocessor_config.json says: resizes it, crops its centre and normalises it.
+ * pixels (channels, picture, picture) are for mica_foundation_build.pixels. Sizes stand in mica_foundation_info, or
+ * in its vision. Resized bytes equal PIL's. Transparent pixels of a PNG are blended onto black.
+ *
+ * MICA_E_INVALID: the model does not read pictures. MICA_E_NOT_FOUND: it has no preprocessor_config.json.
+ * MICA_E_UNSUPPORTED: the file asks for a step or a filter that Mica lacks. MICA_E_FORMAT: the file is invalid, or
+ * makes pictures of another size. Otherwise the errors of mica_image_read. */
+MICA_API MICA_CHECKED mica_status mica_foundation_picture(const mica_foundation *model, const char *path,
+                                                          float *pixels);
+
 /* --- networks --- */
 
 typedef struct mica_foundation_build {

@@ -11,6 +11,7 @@ import sys
 
 import gguf
 import numpy
+import PIL.Image
 import tokenizers
 import torch
 import transformers as t
@@ -137,6 +138,33 @@ def save_vision(folder, name, model_class, config, dtype):
     for file_name, value in dict(results, pixels=pixels).items():
         value.numpy().astype('<f4').tofile(os.path.join(where, file_name + '.f32'))
         print('%-10s %-10s %s of deviation %.2f' % (name, file_name, tuple(value.shape), value.std()))
+
+
+# One size for both sides; a shorter side with a crop; old files' numbers with a crop above the picture's size.
+PROCESSORS = [
+    ('vit', t.ViTImageProcessorPil(size={'height': 20, 'width': 20}), {}),
+    ('clip', t.CLIPImageProcessorPil(size={'shortest_edge': 24}, crop_size={'height': 20, 'width': 20}), {}),
+    ('clip-old', t.CLIPImageProcessorPil(size={'shortest_edge': 15}, crop_size={'height': 20, 'width': 20}, resample=1),
+     {'size': 15, 'crop_size': 20}),
+]
+
+
+def write_processors(folder):
+    """preprocessor_config.json and what each makes of the picture photo.png: photo.f32."""
+    y, x = numpy.mgrid[0:46, 0:67]
+    noise = numpy.random.default_rng(5).integers(0, 60, (46, 67, 3))
+    planes = [2 * x + y, 255 - 3 * y - x // 2, 128 + 90 * numpy.sin(x / 5) * numpy.cos(y / 7)]
+    photo = numpy.clip(numpy.stack(planes, 2) + noise, 0, 255).astype('u1')
+    PIL.Image.fromarray(photo).save(os.path.join(folder, 'photo.png'))
+    for name, processor, changes in PROCESSORS:
+        where = os.path.join(folder, name)
+        processor.save_pretrained(where)
+        with open(os.path.join(where, 'preprocessor_config.json')) as file:
+            config = json.load(file)
+        with open(os.path.join(where, 'preprocessor_config.json'), 'w') as file:
+            json.dump(dict(config, **changes), file, indent=1)
+        pixels = processor(PIL.Image.open(os.path.join(folder, 'photo.png')), return_tensors='np')['pixel_values']
+        pixels.astype('<f4').tofile(os.path.join(where, 'photo.f32'))
 
 
 TEXTS = ['a cat', 'The dog sat on a mat.', 'x', 'cats, dogs and many other animals of the old house', 'abc def', '',
@@ -295,6 +323,7 @@ def main():
                     max_position_embeddings=16, eos_token_id=end, bos_token_id=1, pad_token_id=0)
         save_vision(folder, name, t.CLIPModel, t.CLIPConfig(text_config=text, vision_config=VISION, projection_dim=12),
                     'bfloat16')
+    write_processors(folder)
     write_embedder(folder)
     kinds = gguf.GGMLQuantizationType
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
@@ -305,7 +334,8 @@ def main():
         for file in files:
             if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32', 'tokenizer.json',
                             'types.txt', 'hidden.f32', 'modules.json', 'sentence_bert_config.json', 'texts.txt',
-                            'vectors.f32', 'chat_template.jinja', 'pixels.f32', 'pictures.f32', 'texts.f32'):
+                            'vectors.f32', 'chat_template.jinja', 'pixels.f32', 'pictures.f32', 'texts.f32',
+                            'photo.png', 'photo.f32', 'preprocessor_config.json'):
                 os.remove(os.path.join(root, file))
 
 

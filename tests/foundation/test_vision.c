@@ -119,6 +119,36 @@ START_TEST(vectors_of_texts_are_those_of_transformers) {
 }
 END_TEST
 
+/* --- files of pictures --- */
+
+static const char *const processors[] = {"vit", "clip", "clip-old"};
+
+START_TEST(pictures_are_prepared_as_by_transformers) {
+  enum { COUNT = CHANNELS * SIDE * SIDE };
+  static float want[COUNT], got[COUNT];
+  char photo[600];
+  fixture f;
+  open_fixture(&f, processors[_i]);
+  read_floats(processors[_i], "photo.f32", want, COUNT);
+  snprintf(photo, sizeof photo, "%s", path_of("photo.png", ""));
+  photo[strlen(photo) - 1] = '\0';
+  ck_ok(mica_foundation_picture(f.model, photo, got));
+  for (int i = 0; i < COUNT; i++)
+    ck_assert_msg(fabsf(got[i] - want[i]) <= 1e-5f, "pixel %d: %g, not %g", i, (double)got[i], (double)want[i]);
+  ck_assert_int_eq(mica_foundation_picture(f.model, "missing.png", got), MICA_E_NOT_FOUND);
+  close_fixture(&f);
+}
+END_TEST
+
+START_TEST(models_of_texts_prepare_no_pictures) {
+  float pixels[1];
+  fixture f;
+  open_fixture(&f, "bert");
+  ck_assert_int_eq(mica_foundation_picture(f.model, "any.png", pixels), MICA_E_INVALID);
+  close_fixture(&f);
+}
+END_TEST
+
 /* --- descriptions --- */
 
 START_TEST(descriptions_have_pictures) {
@@ -177,6 +207,8 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tests, results_of_pictures_are_those_of_transformers, 0,
                       (int)(sizeof pictures / sizeof *pictures));
   tcase_add_loop_test(tests, vectors_of_texts_are_those_of_transformers, 0, 2);
+  tcase_add_loop_test(tests, pictures_are_prepared_as_by_transformers, 0, 3);
+  tcase_add_test(tests, models_of_texts_prepare_no_pictures);
   tcase_add_test(tests, descriptions_have_pictures);
   tcase_add_loop_test(tests, wrong_inputs_are_refused, 0, (int)(sizeof faults / sizeof *faults));
   suite_add_tcase(suite, tests);

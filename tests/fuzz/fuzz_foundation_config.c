@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void look_at_pictures(const mica_foundation_info *i) {
+  const int64_t side = i->patch ? i->picture / i->patch : 0;
+  if (side < 1 || i->context != side * side + 1 || i->channels < 1 || i->head_size < 1) abort();
+}
+
 static void look(const mica_foundation_info *i) {
   volatile double sum = i->rotary.base + i->epsilon;
   if (i->width < 1 || i->layers < 1 || i->layers > 1000 || i->head_size < 1 || i->heads % i->groups) abort();
@@ -16,6 +21,8 @@ static void look(const mica_foundation_info *i) {
     if (i->ends[e] < 0 || i->ends[e] >= i->vocabulary) abort();
   for (size_t n = 0; n < i->rotary.count; n++) sum = sum + i->rotary.short_factors[n] + i->rotary.long_factors[n];
   for (size_t u = 0; u < i->unknown_count; u++) sum = sum + (double)strlen(i->unknown[u]);
+  if (i->picture) look_at_pictures(i);
+  if (i->vision) look_at_pictures(i->vision);
   if (!isfinite(i->score_scale) || !isfinite(i->embed_scale)) abort();
 }
 
@@ -47,7 +54,14 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "{\"type\": \"su\", \"short_factor\": [1, 1.5, 2, 3], \"long_factor\": [2, 4, 8, 9]}, \"is_decoder\": false}",
       "{\"model_type\": \"bert\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
       "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"architectures\": [\"BertForSequenceClassification\"], "
-      "\"id2label\": {\"0\": \"a\"}, \"pad_token_id\": 0}"};
+      "\"id2label\": {\"0\": \"a\"}, \"pad_token_id\": 0}",
+      "{\"model_type\": \"vit\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
+      "\"image_size\": 20, \"patch_size\": 6, \"num_channels\": 3, \"architectures\": [\"ViTForImageClassification\"], "
+      "\"id2label\": {\"0\": \"a\"}, \"qkv_bias\": false}",
+      "{\"model_type\": \"clip\", \"projection_dim\": 16, \"text_config\": {\"hidden_size\": 32, "
+      "\"num_hidden_layers\": 1, \"num_attention_heads\": 4, \"vocab_size\": 99, \"max_position_embeddings\": 16, "
+      "\"eos_token_id\": 2}, \"vision_config\": {\"hidden_size\": 24, \"num_hidden_layers\": 1, "
+      "\"num_attention_heads\": 3, \"image_size\": 20, \"patch_size\": 5, \"hidden_act\": \"quick_gelu\"}}"};
   if (index >= sizeof seeds / sizeof *seeds) return false;
   mica__text_add(seed, seeds[index]);
   return true;
