@@ -1,4 +1,4 @@
-/* mica/embed.h: vectors of texts by a published model, and search among vectors.
+/* mica/embed.h: vectors of texts and pictures by a published model, and search among vectors.
  *
  *   mica_foundation_open("all-MiniLM-L6-v2", NULL, &model);
  *   mica_embedder_create(engine, model, NULL, &embedder);
@@ -8,6 +8,7 @@
  *
  * A text becomes tokens, the model's features per token, and one vector by pooling. A folder made by
  * sentence-transformers says how in modules.json and in its files of pooling; a GGUF file by the key pooling_type.
+ * ViT makes vectors of pictures. CLIP makes vectors of texts and of pictures that can be compared.
  *
  * Threads: use an embedder from one thread at a time. mica_nearest may be called from any thread. */
 #ifndef MICA_EMBED_H
@@ -18,8 +19,9 @@
 MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
-/* name, text. MODEL: as the model's files say; without such files MEAN, or LAST if the model generates text. MEAN: mean
- * of all tokens' features; CLS: features of the first token; LAST: features of the last token. */
+/* name, text. MODEL: as the model's files say; without such files MEAN, LAST if the model generates text, or CLS for a
+ * ViT. CLIP has a pooling of its own, and takes only MODEL. MEAN: mean of all tokens' features; CLS: features of the
+ * first token; LAST: features of the last token. */
 #define MICA_EMBED_POOLING_LIST(X)                                                                                     \
   X(MODEL, "model")                                                                                                    \
   X(MEAN, "mean")                                                                                                      \
@@ -54,11 +56,12 @@ typedef struct mica_embedder_config {
 
 typedef struct mica_embedder mica_embedder;
 
-/* Loads a model's tokenizer and weights for embedding; computes in f32. config may be NULL. The engine and the model
- * must outlive it. *embedder is only written on success. MICA_E_NOT_FOUND: the model has no tokenizer. MICA_E_INVALID:
- * a number is out of range. MICA_E_FORMAT: modules.json or a file that it names is invalid. MICA_E_UNSUPPORTED: they
- * ask for another module or pooling; the message names it. Otherwise the errors of mica_foundation_network and
- * mica_foundation_load. */
+/* Loads a model's tokenizer and weights for embedding; computes in f32. Models that read pictures load them at the
+ * first call of mica_embedder_texts and of mica_embedder_pictures instead. config may be NULL. The engine and the
+ * model must outlive it. *embedder is only written on success. MICA_E_NOT_FOUND: the model has no tokenizer.
+ * MICA_E_INVALID: a number is out of range. MICA_E_FORMAT: modules.json or a file that it names is invalid.
+ * MICA_E_UNSUPPORTED: they ask for another module or pooling; the message names it. Otherwise the errors of
+ * mica_foundation_network and mica_foundation_load. */
 MICA_API MICA_CHECKED mica_status mica_embedder_create(mica_engine *engine, const mica_foundation *model,
                                                        const mica_embedder_config *config, mica_embedder **embedder);
 /* NULL is a no-op. */
@@ -66,17 +69,29 @@ MICA_API void mica_embedder_destroy(mica_embedder *embedder);
 
 /* Numbers per vector. */
 MICA_API int64_t mica_embedder_width(const mica_embedder *embedder);
+/* True if mica_embedder_texts works; CLIP reads both. */
+MICA_API bool mica_embedder_reads_texts(const mica_embedder *embedder);
+/* True if mica_embedder_pictures works. */
+MICA_API bool mica_embedder_reads_pictures(const mica_embedder *embedder);
+/* CLIP: s of softmax(s cosine), the probabilities of texts for a picture; 0: the model has none. */
+MICA_API double mica_embedder_logit_scale(const mica_embedder *embedder);
 /* Maximum number of tokens per text. */
 MICA_API int64_t mica_embedder_most_tokens(const mica_embedder *embedder);
 /* Pooling in use; never MODEL. */
 MICA_API mica_embed_pooling mica_embedder_pooling(const mica_embedder *embedder);
 
 /* Writes vectors of count texts, which end with a NUL, to out (count, width). Texts of similar length run together. A
- * vector does not depend on other texts but for rounding. Blocks. MICA_E_INVALID: a text has no tokens, or a token that
- * the model lacks; the message gives its index. Otherwise the errors of mica_tokenizer_encode and mica_session_run; out
- * may be partly written then. */
+ * vector does not depend on other texts but for rounding. Blocks. MICA_E_INVALID: the model does not read texts, or a
+ * text has no tokens, or a token that the model lacks; the message gives its index. Otherwise the errors of
+ * mica_tokenizer_encode and mica_session_run; out may be partly written then. */
 MICA_API MICA_CHECKED mica_status mica_embedder_texts(mica_embedder *embedder, const char *const *texts, size_t count,
                                                       float *out);
+
+/* Writes vectors of count picture files to out (count, width). Each is prepared as in mica_foundation_picture. A vector
+ * does not depend on other pictures but for rounding. Blocks. MICA_E_INVALID: the model does not read pictures.
+ * Otherwise the errors of mica_foundation_picture and mica_session_run; out may be partly written then. */
+MICA_API MICA_CHECKED mica_status mica_embedder_pictures(mica_embedder *embedder, const char *const *paths,
+                                                         size_t count, float *out);
 
 typedef struct mica_neighbour {
   size_t index;     /* of the vector */

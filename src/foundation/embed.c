@@ -1,11 +1,10 @@
 /* Vectors of texts: tokens, features and pooling in one network; texts of similar length share a run. */
 #include "foundation/embed.h"
 
-#include "foundation/model.h"
+#include "base/element.h"
 
 #include <mica/device.h>
 #include <mica/nodes.h>
-#include <mica/tokenizer.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -17,17 +16,6 @@
 #define FINE_STEP 8
 #define FINE_LIMIT 64
 #define COARSE_STEP 32
-
-struct mica_embedder {
-  mica_engine *engine;
-  const mica_foundation *model;
-  mica_tokenizer *tokenizer;
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
-  mica__embed_form form; /* in use: nothing is open */
-  int64_t batch_tokens;
-};
 
 /* --- making one --- */
 
@@ -54,6 +42,13 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
                       c->most_tokens, most);
   if (c->batch_tokens < 0 || c->batch_tokens > INT32_MAX)
     return mica__fail(MICA_E_INVALID, "mica_embedder_create: batch_tokens is out of range");
+  if (c->pooling != MICA_EMBED_POOLING_MODEL && info->projection)
+    return mica__fail(MICA_E_INVALID, "%s: models of the family %s have a pooling of their own", e->model->path,
+                      info->family);
+  if (c->pooling == MICA_EMBED_POOLING_LAST && info->picture)
+    return mica__fail(MICA_E_INVALID, "%s: pictures have no last token; pool by mean or cls", e->model->path);
+  if (info->projection) e->form.pooling = MICA_EMBED_POOLING_LAST;
+  if (info->picture) e->form.pooling = MICA_EMBED_POOLING_CLS;
   if (c->pooling != MICA_EMBED_POOLING_MODEL) e->form.pooling = c->pooling;
   if (e->form.pooling == MICA_EMBED_POOLING_MODEL)
     e->form.pooling = info->task == MICA_FOUNDATION_TASK_GENERATE ? MICA_EMBED_POOLING_LAST : MICA_EMBED_POOLING_MEAN;
@@ -64,19 +59,41 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
   return MICA_OK;
 }
 
-static mica_status make(mica_embedder *e, const mica_embedder_config *c) {
-  MICA_TRY(choose_form(e, c));
-  MICA_TRY(mica_foundation_tokenizer(e->model, &e->tokenizer));
-  MICA_TRY(mica_graph_create(&e->graph));
-  MICA_TRY(mica_nn_create(e->graph, NULL, &e->nn));
-  const mica_value lengths = mica_input(e->graph, "lengths", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
-  const mica_foundation_build how = {.ids =
-                                         mica_input(e->graph, "ids", MICA_I32, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)),
+static mica_status make_texts(mica_embedder *e) {
+  const bool projected = e->model->info.projection > 0;
+  if (!e->tokenizer) MICA_TRY(mica_foundation_tokenizer(e->model, &e->tokenizer));
+  MICA_TRY(mica__embed_network_begin(&e->texts));
+  mica_graph *graph = e->texts.graph;
+  const mica_value lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
+  const mica_foundation_build how = {.ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)),
                                      .lengths = lengths,
-                                     .hidden = true};
-  const mica_value vectors = pool(e, mica_foundation_network(e->nn, e->model, &how), lengths);
-  MICA_TRY(mica_session_create(e->engine, e->graph, &vectors, 1, NULL, &e->session));
-  return mica_foundation_load(e->model, e->nn, e->session);
+                                     .hidden = !projected};
+  const mica_value x = mica_foundation_network(e->texts.nn, e->model, &how);
+  return mica__embed_network_finish(e, &e->texts, projected ? x : pool(e, x, lengths));
+}
+
+/* CLIP multiplies cosines by the exponential of a weight. */
+static mica_status read_logit_scale(mica_embedder *e) {
+  const mica_weight_entry *entry =
+      e->model->info.vision ? mica_weights_find(mica_foundation_weights(e->model), "logit_scale") : NULL;
+  if (!entry) return MICA_OK;
+  const bool floating = entry->dtype == MICA_F32 || entry->dtype == MICA_F16 || entry->dtype == MICA_BF16;
+  if (entry->block != MICA_BLOCK_NONE || !floating || entry->bytes != mica_dtype_size(entry->dtype))
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor \"logit_scale\" is not one number", e->model->path);
+  float logarithm;
+  mica__elements_to_floats(entry->dtype, entry->data, 1, &logarithm);
+  e->logit_scale = exp((double)logarithm);
+  return isfinite(e->logit_scale)
+             ? MICA_OK
+             : mica__fail(MICA_E_FORMAT, "%s: the tensor \"logit_scale\" is not finite", e->model->path);
+}
+
+static mica_status make(mica_embedder *e, const mica_embedder_config *c) {
+  const mica_foundation_info *info = &e->model->info;
+  e->width = info->projection ? info->projection : info->width;
+  MICA_TRY(choose_form(e, c));
+  MICA_TRY(read_logit_scale(e));
+  return mica_embedder_reads_pictures(e) ? MICA_OK : make_texts(e);
 }
 
 mica_status mica_embedder_create(mica_engine *engine, const mica_foundation *model, const mica_embedder_config *config,
@@ -96,14 +113,18 @@ mica_status mica_embedder_create(mica_engine *engine, const mica_foundation *mod
 
 void mica_embedder_destroy(mica_embedder *e) {
   if (!e) return;
-  mica_session_destroy(e->session);
-  mica_nn_destroy(e->nn);
-  mica_graph_destroy(e->graph);
+  mica__embed_network_free(&e->texts);
+  mica__embed_network_free(&e->pictures);
   mica_tokenizer_destroy(e->tokenizer);
   free(e);
 }
 
-int64_t mica_embedder_width(const mica_embedder *e) { return e->model->info.width; }
+bool mica_embedder_reads_texts(const mica_embedder *e) { return e->model->info.picture == 0; }
+bool mica_embedder_reads_pictures(const mica_embedder *e) {
+  return e->model->info.picture > 0 || e->model->info.vision != NULL;
+}
+double mica_embedder_logit_scale(const mica_embedder *e) { return e->logit_scale; }
+int64_t mica_embedder_width(const mica_embedder *e) { return e->width; }
 int64_t mica_embedder_most_tokens(const mica_embedder *e) { return e->form.most_tokens; }
 mica_embed_pooling mica_embedder_pooling(const mica_embedder *e) { return e->form.pooling; }
 
@@ -190,9 +211,9 @@ static mica_status run(mica_embedder *e, const tokens *texts, int64_t count, int
   if (status == MICA_OK)
     status = mica_tensor_create_from(e->engine, MICA_I32, MICA_SHAPE(rows), host_lengths, &lengths);
   const mica_feed feeds[] = {{"ids", ids}, {"lengths", lengths}};
-  if (status == MICA_OK) status = mica_session_run(e->session, queue, feeds, 2);
+  if (status == MICA_OK) status = mica_session_run(e->texts.session, queue, feeds, 2);
   if (status == MICA_OK)
-    status = mica_tensor_download(queue, mica_session_output(e->session, 0), vectors,
+    status = mica_tensor_download(queue, mica_session_output(e->texts.session, 0), vectors,
                                   (size_t)(rows * width) * sizeof *vectors);
   for (int64_t r = 0; r < count && status == MICA_OK; r++)
     memcpy(out + (int64_t)texts[r].index * width, vectors + r * width, (size_t)width * sizeof *out);
@@ -203,17 +224,15 @@ static mica_status run(mica_embedder *e, const tokens *texts, int64_t count, int
   return status;
 }
 
-static void to_unit(float *x, int64_t width) {
-  double sum = 0;
-  for (int64_t i = 0; i < width; i++) sum += (double)x[i] * (double)x[i];
-  for (int64_t i = 0; sum > 0 && i < width; i++) x[i] = (float)((double)x[i] / sqrt(sum));
-}
-
 mica_status mica_embedder_texts(mica_embedder *e, const char *const *texts, size_t count, float *out) {
   if (!e || (count && (!texts || !out))) return mica__fail(MICA_E_INVALID, "mica_embedder_texts: a pointer is NULL");
   if (count > PTRDIFF_MAX / ((size_t)mica_embedder_width(e) * sizeof *out))
     return mica__fail(MICA_E_INVALID, "mica_embedder_texts: %zu texts are too many", count);
+  if (!mica_embedder_reads_texts(e))
+    return mica__fail(MICA_E_INVALID, "%s: models of the family %s do not read texts", e->model->path,
+                      e->model->info.family);
   if (count == 0) return MICA_OK;
+  if (!e->texts.session) MICA_TRY(make_texts(e));
   mica_encoding encoding = {0};
   tokens *all = calloc(count, sizeof *all);
   mica_status status = all ? MICA_OK : mica__fail_nomem("texts");
@@ -226,8 +245,7 @@ mica_status mica_embedder_texts(mica_embedder *e, const char *const *texts, size
     status = run(e, all + at, used, rows, length, out);
     at += (size_t)used;
   }
-  for (size_t i = 0; i < count && status == MICA_OK && e->form.unit; i++)
-    to_unit(out + (int64_t)i * mica_embedder_width(e), mica_embedder_width(e));
+  if (status == MICA_OK && e->form.unit) mica__embed_to_unit(out, count, e->width);
   for (size_t i = 0; all && i < count; i++) free(all[i].ids);
   free(all);
   mica_encoding_free(&encoding);

@@ -1,16 +1,45 @@
-/* foundation/embed.h: how a model's files say that its features become a vector per text. */
+/* foundation/embed.h: an embedder, and how a model's files say that features become a vector. */
 #ifndef MICA_FOUNDATION_EMBED_H
 #define MICA_FOUNDATION_EMBED_H
+
+#include "foundation/model.h"
+#include "foundation/processor.h"
 
 #include "base/text.h"
 
 #include <mica/embed.h>
+#include <mica/tokenizer.h>
 
 typedef struct mica__embed_form {
   mica_embed_pooling pooling; /* MODEL: the files do not say */
   bool unit;
   int64_t most_tokens; /* 0: the files do not say */
 } mica__embed_form;
+
+/* A network with one output, vectors. */
+typedef struct mica__embed_network {
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session; /* NULL: not made yet */
+} mica__embed_network;
+
+struct mica_embedder {
+  mica_engine *engine;
+  const mica_foundation *model;
+  mica_tokenizer *tokenizer;
+  mica__embed_network texts, pictures; /* made at first use if the model has both */
+  mica__processor processor;
+  mica__embed_form form; /* in use: nothing is open */
+  int64_t width, batch_tokens;
+  double logit_scale;
+};
+
+mica_status mica__embed_network_begin(mica__embed_network *network);
+/* Makes the session and loads the weights. After a failure of either function nothing stays allocated. */
+mica_status mica__embed_network_finish(const mica_embedder *e, mica__embed_network *network, mica_value vectors);
+void mica__embed_network_free(mica__embed_network *network);
+/* Divides each vector by its length; zeros stay. */
+void mica__embed_to_unit(float *vectors, size_t count, int64_t width);
 
 /* Reads modules.json, in memory: unit, and the folder of the pooling's config.json ("1_Pooling") in *pooling, which
  * stays empty without such a module; the caller frees it. path is for messages. MICA_E_FORMAT; MICA_E_UNSUPPORTED: an

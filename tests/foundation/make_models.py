@@ -171,6 +171,23 @@ TEXTS = ['a cat', 'The dog sat on a mat.', 'x', 'cats, dogs and many other anima
          'a cab in a bag', 'one two three four', 'fed a bead', 'zzz?']
 
 
+def write_tokenizer(where, begin, end):
+    """A tokenizer of lower-case words and their letters, with these tokens around each text."""
+    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '.', ','] + [c for c in 'abcdefghijklmnopqrstuvwxyz'] + [
+        '##' + c for c in 'abcdefghijklmnopqrstuvwxyz']
+    for old, new in (2, begin), (3, end):
+        tokens[old], tokens[new] = tokens[new], tokens[old]
+    form = tokenizers.Tokenizer(tokenizers.models.WordPiece({text: i for i, text in enumerate(tokens)},
+                                                            unk_token='[UNK]'))
+    form.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+    form.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    form.post_processor = tokenizers.processors.TemplateProcessing(
+        single='[CLS] $A [SEP]', pair='[CLS] $A [SEP] $B [SEP]', special_tokens=[('[CLS]', begin), ('[SEP]', end)])
+    form.add_special_tokens(['[PAD]', '[UNK]', '[CLS]', '[SEP]'])
+    form.save(os.path.join(where, 'tokenizer.json'))
+    return form
+
+
 def write_embedder(folder):
     """A sentence-transformers folder, with texts.txt and their unit vectors by mean pooling: vectors.f32."""
     where = os.path.join(folder, 'embed')
@@ -179,16 +196,7 @@ def write_embedder(folder):
     model = t.BertModel(config, add_pooling_layer=False).eval()
     spread(model)
     model.save_pretrained(where)
-    tokens = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '.', ','] + [c for c in 'abcdefghijklmnopqrstuvwxyz'] + [
-        '##' + c for c in 'abcdefghijklmnopqrstuvwxyz']
-    form = tokenizers.Tokenizer(tokenizers.models.WordPiece({text: i for i, text in enumerate(tokens)},
-                                                            unk_token='[UNK]'))
-    form.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
-    form.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    form.post_processor = tokenizers.processors.TemplateProcessing(
-        single='[CLS] $A [SEP]', pair='[CLS] $A [SEP] $B [SEP]', special_tokens=[('[CLS]', 2), ('[SEP]', 3)])
-    form.add_special_tokens(tokens[:4])
-    form.save(os.path.join(where, 'tokenizer.json'))
+    form = write_tokenizer(where, 2, 3)
     modules = ['Transformer', 'Pooling', 'Normalize']
     for name, value in (('modules', [{'idx': i, 'name': str(i), 'path': '' if i == 0 else '%d_%s' % (i, m),
                                       'type': 'sentence_transformers.models.' + m} for i, m in enumerate(modules)]),
@@ -207,6 +215,27 @@ def write_embedder(folder):
     numpy.stack(vectors).astype('<f4').tofile(os.path.join(where, 'vectors.f32'))
     with open(os.path.join(where, 'texts.txt'), 'w') as file:
         file.write('\n'.join(TEXTS) + '\n')
+
+
+def write_clip_vectors(folder):
+    """Texts' and photo.png's vectors by CLIP, the scale of its logits, and the photo's features by ViT."""
+    where = os.path.join(folder, 'clip')
+    form = write_tokenizer(where, 2, 50)
+    form.enable_truncation(16)
+    model = t.CLIPModel.from_pretrained(where, attn_implementation='eager', dtype=torch.float32).eval()
+    vit = t.ViTForImageClassification.from_pretrained(os.path.join(folder, 'vit'), dtype=torch.float32).eval()
+    photo = {name: torch.tensor(numpy.fromfile(os.path.join(folder, name, 'photo.f32'), '<f4').reshape(1, 3, 20, 20))
+             for name in ('clip', 'vit')}
+    with torch.no_grad():
+        texts = [model.text_projection(model.text_model(torch.tensor([form.encode(text).ids])).pooler_output)[0]
+                 for text in TEXTS]
+        pooled = model.vision_model(pixel_values=photo['clip']).pooler_output
+        vectors = torch.stack(texts + [model.visual_projection(pooled)[0]])
+        scale = model.logit_scale.exp().reshape(1)
+        features = vit.vit(pixel_values=photo['vit']).last_hidden_state[0]
+    for name, file_name, value in (('clip', 'vectors', vectors), ('clip', 'scale', scale),
+                                   ('vit', 'vectors', torch.stack([features[0], features.mean(0)]))):
+        value.numpy().astype('<f4').tofile(os.path.join(folder, name, file_name + '.f32'))
 
 
 def pairs(weight, heads):
@@ -325,6 +354,7 @@ def main():
                     'bfloat16')
     write_processors(folder)
     write_embedder(folder)
+    write_clip_vectors(folder)
     kinds = gguf.GGMLQuantizationType
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)
@@ -335,7 +365,7 @@ def main():
             if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32', 'tokenizer.json',
                             'types.txt', 'hidden.f32', 'modules.json', 'sentence_bert_config.json', 'texts.txt',
                             'vectors.f32', 'chat_template.jinja', 'pixels.f32', 'pictures.f32', 'texts.f32',
-                            'photo.png', 'photo.f32', 'preprocessor_config.json'):
+                            'photo.png', 'photo.f32', 'preprocessor_config.json', 'scale.f32'):
                 os.remove(os.path.join(root, file))
 
 

@@ -21,6 +21,11 @@ static const char *path_of(const char *model, const char *file) {
   return path;
 }
 
+static void photo_path(char photo[600]) {
+  snprintf(photo, 600, "%s", path_of("photo.png", ""));
+  photo[strlen(photo) - 1] = '\0';
+}
+
 static void read_floats(const char *model, const char *name, float *x, size_t count) {
   FILE *file = fopen(path_of(model, name), "rb");
   ck_assert_msg(file != NULL, "%s is missing", path_of(model, name));
@@ -130,8 +135,7 @@ START_TEST(pictures_are_prepared_as_by_transformers) {
   fixture f;
   open_fixture(&f, processors[_i]);
   read_floats(processors[_i], "photo.f32", want, COUNT);
-  snprintf(photo, sizeof photo, "%s", path_of("photo.png", ""));
-  photo[strlen(photo) - 1] = '\0';
+  photo_path(photo);
   ck_ok(mica_foundation_picture(f.model, photo, got));
   for (int i = 0; i < COUNT; i++)
     ck_assert_msg(fabsf(got[i] - want[i]) <= 1e-5f, "pixel %d: %g, not %g", i, (double)got[i], (double)want[i]);
@@ -145,6 +149,74 @@ START_TEST(models_of_texts_prepare_no_pictures) {
   fixture f;
   open_fixture(&f, "bert");
   ck_assert_int_eq(mica_foundation_picture(f.model, "any.png", pixels), MICA_E_INVALID);
+  close_fixture(&f);
+}
+END_TEST
+
+/* --- embedders --- */
+
+enum { LINES = 10 };
+
+/* 11 pictures make runs of 8, 2 and 1. */
+START_TEST(clip_embeds_texts_and_pictures) {
+  enum { COPIES = 11 };
+  float want[LINES + 1][SPACE], got[LINES][SPACE], pictures_got[COPIES][SPACE], scale;
+  char lines[LINES][200], photo[600];
+  const char *words[LINES], *paths[COPIES];
+  fixture f;
+  mica_embedder *e = NULL;
+  open_fixture(&f, "clip");
+  photo_path(photo);
+  read_floats("clip", "vectors.f32", want[0], (LINES + 1) * SPACE);
+  read_floats("clip", "scale.f32", &scale, 1);
+  FILE *file = fopen(path_of("embed", "texts.txt"), "r");
+  ck_assert_ptr_nonnull(file);
+  for (int i = 0; i < LINES; i++) {
+    ck_assert_ptr_nonnull(fgets(lines[i], sizeof lines[i], file));
+    lines[i][strcspn(lines[i], "\n")] = '\0';
+    words[i] = lines[i];
+  }
+  fclose(file);
+  for (int i = 0; i < COPIES; i++) paths[i] = photo;
+  ck_ok(mica_embedder_create(test_engine(), f.model, NULL, &e));
+  ck_assert(mica_embedder_reads_texts(e) && mica_embedder_reads_pictures(e));
+  ck_assert_int_eq(mica_embedder_width(e), SPACE);
+  ck_assert_double_eq_tol(mica_embedder_logit_scale(e), (double)scale, 1e-4);
+  ck_ok(mica_embedder_pictures(e, paths, COPIES, pictures_got[0]));
+  ck_ok(mica_embedder_texts(e, words, LINES, got[0]));
+  check_close("texts", got[0], want[0], LINES * SPACE);
+  for (int i = 0; i < COPIES; i++) check_close("photo", pictures_got[i], want[LINES], SPACE);
+  paths[3] = "missing.png";
+  ck_assert_int_eq(mica_embedder_pictures(e, paths, COPIES, pictures_got[0]), MICA_E_NOT_FOUND);
+  mica_embedder_destroy(e);
+  ck_assert_int_eq(
+      mica_embedder_create(test_engine(), f.model, &(mica_embedder_config){.pooling = MICA_EMBED_POOLING_MEAN}, &e),
+      MICA_E_INVALID);
+  close_fixture(&f);
+}
+END_TEST
+
+START_TEST(vit_embeds_pictures) {
+  float want[2][WIDTH], got[WIDTH];
+  char photo[600];
+  const char *const paths[] = {photo}, *const words[] = {"a cat"};
+  const mica_embed_pooling poolings[] = {MICA_EMBED_POOLING_MODEL, MICA_EMBED_POOLING_MEAN};
+  fixture f;
+  mica_embedder *e = NULL;
+  open_fixture(&f, "vit");
+  photo_path(photo);
+  read_floats("vit", "vectors.f32", want[0], 2 * WIDTH);
+  for (int p = 0; p < 2; p++) {
+    ck_ok(mica_embedder_create(test_engine(), f.model, &(mica_embedder_config){.pooling = poolings[p]}, &e));
+    ck_assert(!mica_embedder_reads_texts(e) && mica_embedder_logit_scale(e) == 0);
+    ck_ok(mica_embedder_pictures(e, paths, 1, got));
+    check_close("photo", got, want[p], WIDTH);
+    ck_assert_int_eq(mica_embedder_texts(e, words, 1, got), MICA_E_INVALID);
+    mica_embedder_destroy(e);
+  }
+  ck_assert_int_eq(
+      mica_embedder_create(test_engine(), f.model, &(mica_embedder_config){.pooling = MICA_EMBED_POOLING_LAST}, &e),
+      MICA_E_INVALID);
   close_fixture(&f);
 }
 END_TEST
@@ -209,6 +281,8 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tests, vectors_of_texts_are_those_of_transformers, 0, 2);
   tcase_add_loop_test(tests, pictures_are_prepared_as_by_transformers, 0, 3);
   tcase_add_test(tests, models_of_texts_prepare_no_pictures);
+  tcase_add_test(tests, clip_embeds_texts_and_pictures);
+  tcase_add_test(tests, vit_embeds_pictures);
   tcase_add_test(tests, descriptions_have_pictures);
   tcase_add_loop_test(tests, wrong_inputs_are_refused, 0, (int)(sizeof faults / sizeof *faults));
   suite_add_tcase(suite, tests);
