@@ -1,5 +1,6 @@
 /* Tokenisers as a whole: opened, saved, asked. */
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -63,6 +64,9 @@ static mica_status parse(const cJSON *root, mica_tokenizer *t) {
   return t->vocab.size > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "it has no tokens");
 }
 
+/* A text of this size is a million blocks of JSON, freed between blocks of the vocabulary. */
+#define LARGE_BYTES ((size_t)4 << 20)
+
 static mica_status parse_json(mica_tokenizer *tokenizer) {
   const size_t bytes = tokenizer->json_bytes, valid = mica__utf8_prefix(tokenizer->json, bytes);
   const char *end = NULL;
@@ -74,6 +78,7 @@ static mica_status parse_json(mica_tokenizer *tokenizer) {
                       end && end >= tokenizer->json ? (size_t)(end - tokenizer->json) : 0);
   const mica_status status = parse(root, tokenizer);
   cJSON_Delete(root);
+  if (bytes > LARGE_BYTES) mica__memory_trim();
   return status;
 }
 

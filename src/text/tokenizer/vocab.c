@@ -6,43 +6,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t hash_of(const char *text, size_t length) {
-  return (size_t)mica__hash_bytes((mica__hash){0, 0}, text, length).low;
+static uint32_t tag_of(const char *text, size_t length) {
+  return (uint32_t)mica__hash_bytes((mica__hash){0, 0}, text, length).low;
 }
 
 void mica__vocab_free(mica__vocab *vocab) {
   for (int32_t i = 0; i < vocab->size; i++) free((void *)(uintptr_t)vocab->tokens[i].text);
   free(vocab->tokens);
-  free(vocab->model.ids);
-  free(vocab->added.ids);
+  free(vocab->model.slots);
+  free(vocab->added.slots);
 }
 
 /* The slot of the bytes, or the free one where they would lie. */
-static size_t slot_of(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length) {
-  size_t slot = hash_of(text, length) & (table->size - 1);
-  for (; table->ids[slot] >= 0; slot = (slot + 1) & (table->size - 1)) {
-    const mica__token *token = &vocab->tokens[table->ids[slot]];
+static size_t slot_of(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length,
+                      uint32_t tag) {
+  size_t slot = tag & (table->size - 1);
+  for (; table->slots[slot].id >= 0; slot = (slot + 1) & (table->size - 1)) {
+    if (table->slots[slot].tag != tag) continue;
+    const mica__token *token = &vocab->tokens[table->slots[slot].id];
     if (token->length == length && !memcmp(token->text, text, length)) break;
   }
   return slot;
 }
 
 int32_t mica__vocab_find(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length) {
-  return table->size ? table->ids[slot_of(vocab, table, text, length)] : -1;
+  return table->size ? table->slots[slot_of(vocab, table, text, length, tag_of(text, length))].id : -1;
 }
 
-static mica_status grow_table(const mica__vocab *vocab, mica__token_table *table) {
+static mica_status grow_table(mica__token_table *table) {
   const mica__token_table old = *table;
   mica__token_table grown = {.size = old.size ? 2 * old.size : 64, .count = old.count};
-  grown.ids = malloc(grown.size * sizeof *grown.ids);
-  if (!grown.ids) return mica__fail_nomem("a vocabulary");
-  memset(grown.ids, 0xff, grown.size * sizeof *grown.ids);
+  grown.slots = malloc(grown.size * sizeof *grown.slots);
+  if (!grown.slots) return mica__fail_nomem("a vocabulary");
+  for (size_t i = 0; i < grown.size; i++) grown.slots[i] = (mica__token_slot){.id = -1};
   for (size_t i = 0; i < old.size; i++) {
-    if (old.ids[i] < 0) continue;
-    const mica__token *token = &vocab->tokens[old.ids[i]];
-    grown.ids[slot_of(vocab, &grown, token->text, token->length)] = old.ids[i];
+    if (old.slots[i].id < 0) continue;
+    size_t slot = old.slots[i].tag & (grown.size - 1);
+    while (grown.slots[slot].id >= 0) slot = (slot + 1) & (grown.size - 1);
+    grown.slots[slot] = old.slots[i];
   }
-  free(old.ids);
+  free(old.slots);
   *table = grown;
   return MICA_OK;
 }
@@ -68,7 +71,7 @@ mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, si
   if (length > MICA__LONGEST_TOKEN)
     return mica__fail(MICA_E_FORMAT, "the token %" PRId64 " has %zu bytes, more than %d", id, length,
                       MICA__LONGEST_TOKEN);
-  if (2 * (table->count + 1) > table->size) MICA_TRY(grow_table(vocab, table));
+  if (2 * (table->count + 1) > table->size) MICA_TRY(grow_table(table));
   MICA_TRY(grow_tokens(vocab, (int32_t)id));
   mica__token *token = &vocab->tokens[id];
   if (token->text && (token->length != length || memcmp(token->text, text, length)))
@@ -83,8 +86,9 @@ mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, si
   }
   token->added = token->added || added;
   if (!added && length > vocab->longest) vocab->longest = (uint32_t)length;
-  const size_t slot = slot_of(vocab, table, text, length);
-  table->count += table->ids[slot] < 0;
-  table->ids[slot] = (int32_t)id;
+  const uint32_t tag = tag_of(text, length);
+  const size_t slot = slot_of(vocab, table, text, length, tag);
+  table->count += table->slots[slot].id < 0;
+  table->slots[slot] = (mica__token_slot){(int32_t)id, tag};
   return MICA_OK;
 }

@@ -20,8 +20,12 @@ typedef struct mica__token {
 } mica__token;
 
 /* Ids by their token's bytes: open addressing, at most half full. */
+typedef struct mica__token_slot {
+  int32_t id;   /* -1: free */
+  uint32_t tag; /* the low half of the hash of the bytes: tells most other tokens apart without reading them */
+} mica__token_slot;
 typedef struct mica__token_table {
-  int32_t *ids; /* -1: free */
+  mica__token_slot *slots;
   size_t size, count;
 } mica__token_table;
 
