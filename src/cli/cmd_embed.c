@@ -6,6 +6,7 @@
 #include <mica/embed.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@ struct values {
   const char *model, *data, *out, *index, *nearest, *batch_tokens, *device;
   int pooling;
   cli_words texts;
-  bool json;
+  bool json, probability;
 };
 
 static const cli_choice poolings[] = {
@@ -26,13 +27,16 @@ static const cli_choice poolings[] = {
 
 static const cli_option options[] = {
     CLI_ROW("TEXT", struct values, texts, .role = CLI_OPTIONAL_OPERAND,
-            .help = "texts to embed (default: lines of --data)"),
+            .help = "texts, or picture files, to embed (default: lines of --data)"),
     CLI_ROW("model", struct values, model, .value = "MODEL", .help = "published model: its folder or GGUF file"),
-    CLI_ROW("data", struct values, data, .value = "FILE", .help = "file with a text per line; - for standard input"),
+    CLI_ROW("data", struct values, data, .value = "FILE",
+            .help = "file with a text or a picture file per line, or a folder of pictures; - for standard input"),
     CLI_ROW("out", struct values, out, .value = "FILE", .help = "write vectors to a .npy or .safetensors file"),
     CLI_ROW("index", struct values, index, .value = "FILE",
-            .help = "search among these: vectors that --out wrote, or a file with a text per line"),
+            .help = "search among these: vectors that --out wrote, or lines or pictures as for --data"),
     CLI_ROW("nearest", struct values, nearest, .value = "N", .help = "--index: neighbours per text (default 5)"),
+    CLI_ROW("probability", struct values, probability,
+            .help = "--index: print probabilities of all that is searched, as CLIP was trained"),
     CLI_ROW("pooling", struct values, pooling, .value = "KIND", .help = "pooling of tokens (default: the model's)",
             .choices = poolings),
     CLI_ROW("batch-tokens", struct values, batch_tokens, .value = "N",
@@ -53,13 +57,45 @@ static void free_texts(texts *t) {
   free(t->vectors);
 }
 
+/* Lines of a file, or, for models that read pictures, the pictures of a folder. */
+static int read_lines(const cli_command *self, const mica_embedder *embedder, const char *path, cli_lines *lines) {
+  const bool listed = mica_embedder_reads_pictures(embedder) && strcmp(path, "-") != 0 && cli_is_folder(path);
+  return listed ? cli_lines_list(self, path, lines) : cli_lines_read(self, path, lines);
+}
+
+static bool is_picture(const mica_embedder *embedder, const char *line) {
+  if (!mica_embedder_reads_pictures(embedder)) return false;
+  return !mica_embedder_reads_texts(embedder) || cli_is_picture(line);
+}
+
+/* Vectors of all lines that are pictures, or of all others. */
+static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t, bool pictures) {
+  const size_t width = (size_t)mica_embedder_width(embedder), all = t->lines.count;
+  const char **some = calloc(all + 1, sizeof *some);
+  float *vectors = calloc(all + 1, width * sizeof *vectors);
+  size_t count = 0;
+  int status = some && vectors ? CLI_OK : cli_fail(self, "the host has no memory for %zu vectors", all);
+  for (size_t i = 0; i < all && status == CLI_OK; i++)
+    if (is_picture(embedder, t->lines.texts[i]) == pictures) some[count++] = t->lines.texts[i];
+  if (status == CLI_OK && (pictures ? mica_embedder_pictures(embedder, some, count, vectors)
+                                    : mica_embedder_texts(embedder, some, count, vectors)) != MICA_OK)
+    status = cli_fail_library(self);
+  for (size_t i = 0, k = 0; i < all && status == CLI_OK; i++)
+    if (is_picture(embedder, t->lines.texts[i]) == pictures)
+      memcpy(t->vectors + i * width, vectors + k++ * width, width * sizeof *vectors);
+  free(some);
+  free(vectors);
+  return status;
+}
+
 static int embed(const cli_command *self, mica_embedder *embedder, texts *t) {
   const size_t width = (size_t)mica_embedder_width(embedder);
+  int status = CLI_OK;
   t->vectors = calloc(t->lines.count ? t->lines.count : 1, width * sizeof *t->vectors);
   if (!t->vectors) return cli_fail(self, "the host has no memory for %zu vectors", t->lines.count);
-  if (mica_embedder_texts(embedder, t->lines.texts, t->lines.count, t->vectors) != MICA_OK)
-    return cli_fail_library(self);
-  return CLI_OK;
+  if (mica_embedder_reads_texts(embedder)) status = embed_some(self, embedder, t, false);
+  if (status == CLI_OK && mica_embedder_reads_pictures(embedder)) status = embed_some(self, embedder, t, true);
+  return status;
 }
 
 /* --- vectors --- */
@@ -96,7 +132,7 @@ typedef struct searched {
 static int open_index(const cli_command *self, const struct values *v, mica_embedder *embedder, searched *s) {
   const int64_t width = mica_embedder_width(embedder);
   if (!cli_is_vectors(v->index)) {
-    int status = cli_lines_read(self, v->index, &s->made.lines);
+    int status = read_lines(self, embedder, v->index, &s->made.lines);
     if (status == CLI_OK) status = embed(self, embedder, &s->made);
     s->vectors = s->made.vectors;
     s->count = s->made.lines.count;
@@ -111,8 +147,9 @@ static int open_index(const cli_command *self, const struct values *v, mica_embe
   return status;
 }
 
+/* probabilities: printed instead of similarities; NULL: none. */
 static int print_neighbours(const cli_command *self, const char *text, const searched *s, const mica_neighbour *list,
-                            size_t nearest, bool as_json) {
+                            const double *probabilities, size_t nearest, bool as_json) {
   const cli_lines *lines = &s->made.lines;
   cli_json json = {0};
   cJSON *array = NULL;
@@ -130,14 +167,24 @@ static int print_neighbours(const cli_command *self, const char *text, const sea
       cJSON *one = cli_json_object(&json, array, NULL);
       cli_json_integer(&json, one, "index", list[k].index);
       cli_json_real(&json, one, "similarity", (double)list[k].similarity);
+      if (probabilities) cli_json_real(&json, one, "probability", probabilities[k]);
       if (found) cli_json_text(&json, one, "text", found);
     } else {
-      printf("  %.4f  %zu%s", (double)list[k].similarity, list[k].index, found ? "  " : "");
+      printf("  %.4f  %zu%s", probabilities ? probabilities[k] : (double)list[k].similarity, list[k].index,
+             found ? "  " : "");
       if (found) cli_print_clean(found, strlen(found));
       putchar('\n');
     }
   }
   return as_json ? cli_json_print_line(&json, self) : CLI_OK;
+}
+
+/* softmax(scale similarity); similarities fall. */
+static void to_probabilities(const mica_neighbour *list, size_t count, double scale, double *probabilities) {
+  double sum = 0;
+  for (size_t k = 0; k < count; k++)
+    sum += probabilities[k] = exp(scale * ((double)list[k].similarity - (double)list[0].similarity));
+  for (size_t k = 0; k < count; k++) probabilities[k] /= sum;
 }
 
 static int search(const cli_command *self, const struct values *v, mica_embedder *embedder, const texts *t,
@@ -146,18 +193,24 @@ static int search(const cli_command *self, const struct values *v, mica_embedder
   mica_neighbour *found = NULL;
   int status = open_index(self, v, embedder, &s);
   const size_t nearest = s.count < (size_t)wanted ? s.count : (size_t)wanted;
+  const size_t kept = v->probability ? s.count : nearest;
+  double *probabilities = NULL;
   if (status == CLI_OK && s.count == 0) status = cli_fail(self, "%s has nothing to search among", v->index);
   if (status == CLI_OK) {
-    found = calloc(t->lines.count, nearest * sizeof *found);
-    if (!found)
+    found = calloc(t->lines.count, kept * sizeof *found);
+    probabilities = v->probability ? calloc(kept, sizeof *probabilities) : NULL;
+    if (!found || (v->probability && !probabilities))
       status = cli_fail(self, "the host has no memory for the neighbours");
-    else if (mica_nearest(s.vectors, s.count, mica_embedder_width(embedder), t->vectors, t->lines.count, nearest,
-                          found) != MICA_OK)
+    else if (mica_nearest(s.vectors, s.count, mica_embedder_width(embedder), t->vectors, t->lines.count, kept, found) !=
+             MICA_OK)
       status = cli_fail_library(self);
   }
-  for (size_t i = 0; status == CLI_OK && i < t->lines.count; i++)
-    status = print_neighbours(self, t->lines.texts[i], &s, found + i * nearest, nearest, v->json);
+  for (size_t i = 0; status == CLI_OK && i < t->lines.count; i++) {
+    if (probabilities) to_probabilities(found + i * kept, kept, mica_embedder_logit_scale(embedder), probabilities);
+    status = print_neighbours(self, t->lines.texts[i], &s, found + i * kept, probabilities, nearest, v->json);
+  }
   free(found);
+  free(probabilities);
   free_texts(&s.made);
   cli_vectors_free(&s.read);
   return status;
@@ -167,8 +220,11 @@ static int search(const cli_command *self, const struct values *v, mica_embedder
 
 static int work(const cli_command *self, const struct values *v, mica_embedder *embedder, int64_t nearest) {
   texts t = {0};
-  int status = v->data ? cli_lines_read(self, v->data, &t.lines) : cli_lines_copy(self, &v->texts, &t.lines);
-  if (status == CLI_OK && t.lines.count == 0) status = cli_fail(self, "%s has no texts", v->data);
+  int status = v->data ? read_lines(self, embedder, v->data, &t.lines) : cli_lines_copy(self, &v->texts, &t.lines);
+  if (status == CLI_OK && v->probability && mica_embedder_logit_scale(embedder) == 0)
+    status = cli_fail(self, "--probability: %s is not a CLIP model, and has no scale of probabilities", v->model);
+  if (status == CLI_OK && t.lines.count == 0)
+    status = cli_fail(self, "%s has no %s", v->data, mica_embedder_reads_pictures(embedder) ? "lines" : "texts");
   if (status == CLI_OK) status = embed(self, embedder, &t);
   if (status == CLI_OK && v->out)
     status = cli_vectors_write(self, v->out, t.vectors, t.lines.count, mica_embedder_width(embedder));
@@ -191,6 +247,8 @@ static int check(const cli_command *self, const struct values *v) {
     cli_fail(self, "--data and --index cannot both be standard input");
   else if (v->nearest && !v->index)
     cli_fail(self, "--nearest needs --index: what to search among");
+  else if (v->probability && !v->index)
+    cli_fail(self, "--probability needs --index: what to search among");
   else if (v->out && !cli_is_vectors(v->out))
     cli_fail(self, "--out wants a name that ends in .npy or .safetensors, not \"%s\"", v->out);
   else
@@ -221,12 +279,17 @@ static int run(const cli_command *self, const void *given) {
 
 const cli_command cli_command_embed = {
     .name = "embed",
-    .summary = "turn texts into vectors, and find similar texts",
+    .summary = "turn texts and pictures into vectors, and find similar ones",
     .details = "\nSearch a file of texts, or vectors that were written before:\n"
                "\n"
                "  mica embed --model FOLDER --index notes.txt \"How do I save a model?\"\n"
                "  mica embed --model FOLDER --data notes.txt --out notes.npy\n"
                "  mica embed --model FOLDER --index notes.npy --nearest 3 \"Save a model\"\n"
+               "\n"
+               "CLIP models read texts and pictures; a name that ends in .png, .jpg or .jpeg is a picture:\n"
+               "\n"
+               "  mica embed --model CLIP --index photos/ \"a red car\"\n"
+               "  mica embed --model CLIP --index labels.txt --probability photo.jpg\n"
                "\n"
                "Similarity is the cosine, from -1 to 1. Indices count lines from 0.\n",
     .options = options,

@@ -3,10 +3,17 @@
 #include <mica/io.h>
 #include <mica/safetensors.h>
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+static bool ends_in(const char *path, const char *end) {
+  const size_t length = strlen(path), tail = strlen(end);
+  return length > tail && !strcmp(path + length - tail, end);
+}
 
 /* --- lines --- */
 
@@ -68,17 +75,43 @@ int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *l
   return CLI_OK;
 }
 
+bool cli_is_picture(const char *path) {
+  static const char *const endings[] = {".png", ".jpg", ".jpeg"};
+  const char *dot = strrchr(path, '.');
+  for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
+    if (!strcasecmp(dot, endings[i])) return true;
+  return false;
+}
+
+static int is_entry_picture(const struct dirent *entry) { return cli_is_picture(entry->d_name); }
+
+int cli_lines_list(const cli_command *self, const char *folder, cli_lines *lines) {
+  struct dirent **entries = NULL;
+  size_t bytes = 1, at = 0;
+  const char *slash = ends_in(folder, "/") ? "" : "/";
+  const int found = scandir(folder, &entries, is_entry_picture, alphasort);
+  if (found < 0) return cli_fail(self, "%s cannot be read: %s", folder, strerror(errno));
+  for (int i = 0; i < found; i++) bytes += strlen(folder) + strlen(entries[i]->d_name) + 2;
+  lines->data = malloc(bytes);
+  lines->texts = calloc((size_t)found + 1, sizeof *lines->texts);
+  const bool ok = lines->data && lines->texts;
+  for (int i = 0; i < found; i++) {
+    if (ok) {
+      lines->texts[lines->count++] = lines->data + at;
+      at += (size_t)snprintf(lines->data + at, bytes - at, "%s%s%s", folder, slash, entries[i]->d_name) + 1;
+    }
+    free(entries[i]);
+  }
+  free(entries);
+  return ok ? CLI_OK : cli_fail(self, "the host has no memory for the names in %s", folder);
+}
+
 void cli_lines_free(cli_lines *lines) {
   free(lines->data);
   free(lines->texts);
 }
 
 /* --- vectors --- */
-
-static bool ends_in(const char *path, const char *end) {
-  const size_t length = strlen(path), tail = strlen(end);
-  return length > tail && !strcmp(path + length - tail, end);
-}
 
 bool cli_is_vectors(const char *path) { return ends_in(path, ".npy") || ends_in(path, ".safetensors"); }
 

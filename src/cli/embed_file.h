@@ -1,4 +1,4 @@
-/* cli/embed_file.h: files of texts by line and of vectors by row. */
+/* cli/embed_file.h: files of texts by line and of vectors by row, and folders of pictures. */
 #ifndef MICA_CLI_EMBED_FILE_H
 #define MICA_CLI_EMBED_FILE_H
 
@@ -18,6 +18,10 @@ typedef struct cli_lines {
 int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines);
 /* The words of a command line; they are not copied. */
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines);
+/* Paths of the picture files of a folder, in order of their names. */
+int cli_lines_list(const cli_command *self, const char *folder, cli_lines *lines);
+/* True for a name that ends in .png, .jpg or .jpeg. */
+bool cli_is_picture(const char *path);
 void cli_lines_free(cli_lines *lines);
 
 /* Vectors (count, width). */

@@ -36,6 +36,26 @@ case $out in
 *) fault "no JSON: $out" ;;
 esac
 
+# --- pictures: CLIP compares them with texts, ViT with each other ---
+foundation=${MICA_SOURCE_DIR:-.}/tests/golden/foundation
+mkdir "$work/photos"
+cp "$foundation/photo.png" "$work/photos/b.png"
+cp "$foundation/photo.png" "$work/photos/a.PNG"
+: >"$work/photos/notes.md"
+run embed --model "$foundation/clip" --index "$work/photos" 'a cat'
+[ $status = 0 ] || fault "exit status $status: $err"
+[ "$(printf '%s\n' "$out" | wc -l)" = 3 ] || fault "not two pictures: $out"
+printf '%s\n' "$out" | sed -n 2p | grep -q '  0  .*/photos/a.PNG$' || fault "not the first picture: $out"
+printf 'a cat\nthe dog\n%s\n' "$work/photos/b.png" >"$work/mixed"
+run embed --model "$foundation/clip" --index "$work/mixed" --nearest 1 "$work/photos/a.PNG"
+[ "$(printf '%s\n' "$out" | sed -n 2p)" = "  1.0000  2  $work/photos/b.png" ] || fault "not the same picture: $out"
+run embed --model "$foundation/clip" --index "$work/index" --probability "$work/photos/a.PNG"
+[ $status = 0 ] || fault "exit status $status: $err"
+printf '%s\n' "$out" | awk 'NR > 1 { sum += $1; n++ } END { exit !(n == 3 && sum > 0.999 && sum < 1.001) }' ||
+  fault "not probabilities: $out"
+run embed --model "$foundation/vit" --index "$work/photos" "$work/photos/b.png"
+[ "$(printf '%s\n' "$out" | grep -c '^  1.0000')" = 2 ] || fault "not the same pictures: $out"
+
 # --- wrong arguments ---
 wrong() {
   expected=$1
@@ -55,6 +75,9 @@ wrong 1 'cannot be read' --model "$model" --data "$work/none"
 wrong 1 'is a folder' --model "$model" --data "$work"
 wrong 1 'none' --model "$work/none" x
 : >"$work/empty"
+wrong 2 'needs --index' --model "$model" --probability x
+wrong 1 'not a CLIP' --model "$model" --index "$work/index" --probability x
+wrong 1 'missing.png' --model "$foundation/clip" "$work/missing.png"
 wrong 1 'has no texts' --model "$model" --data "$work/empty"
 wrong 1 'nothing to search' --model "$model" --index "$work/empty" x
 printf 'a\0b' >"$work/zero"
