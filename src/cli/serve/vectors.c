@@ -52,8 +52,8 @@ static void add_vector(cli_json *json, cJSON *item, const float *vector, size_t 
   for (size_t c = 0; c < width; c++) cli_json_real(json, list, NULL, (double)vector[c]);
 }
 
-/* With the job's lock held. */
-static void answer(serve_job *job) {
+/* The answer, which cJSON_free frees; NULL: no memory. It may take long, so no lock is held. */
+static char *make_answer(const serve_job *job) {
   const serve_asked *asked = &job->asked;
   const size_t width = (size_t)job->work->model->width;
   cli_json json;
@@ -72,8 +72,7 @@ static void answer(serve_job *job) {
   cli_json_integer(&json, usage, "total_tokens", (uint64_t)asked->text_tokens);
   char *text = json.failed ? NULL : cJSON_PrintUnformatted(json.root);
   cJSON_Delete(json.root);
-  atomic_fetch_add(&job->work->counters.prompt_tokens, asked->text_tokens);
-  serve_answer_set(job, text);
+  return text;
 }
 
 /* --- jobs --- */
@@ -144,9 +143,14 @@ mica_status serve_vectors_step(serve_work *work, bool *busy) {
     status = fail(job, status);
     over = true;
   } else if (!over && count == left) {
+    char *json = make_answer(job);
     pthread_mutex_lock(&job->lock);
-    if (!job->ended) answer(job);
+    if (job->ended)
+      cJSON_free(json);
+    else
+      serve_answer_set(job, json);
     pthread_mutex_unlock(&job->lock);
+    atomic_fetch_add(&work->counters.prompt_tokens, job->asked.text_tokens);
     over = true;
   }
   const bool more = over ? take_out(work, job) : true;
