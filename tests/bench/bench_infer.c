@@ -216,7 +216,7 @@ static bool make(const network *n, const char *folder) {
   const char *root = getenv("MICA_BENCH_MODELS");
   char path[600];
   peer_train maker;
-  snprintf(path, sizeof path, "%s/%s", root && *root ? root : "../shared/onnx", n->file ? n->file : "");
+  snprintf(path, sizeof path, "%s/%s", root && *root ? root : ".", n->file ? n->file : "");
   if (n->file && access(path, R_OK) != 0) {
     fprintf(stderr, "mica-bench: %s: there is no %s (MICA_BENCH_MODELS)\n", n->name, path);
     return false;

@@ -1,6 +1,6 @@
 /* labels: null
  *
- * Real data where it is: Fashion-MNIST of Debian's package, and what lies in ../shared/data. */
+ * Real data where it is: Fashion-MNIST of Debian's package, and data/ of the test data. */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -89,18 +89,18 @@ END_TEST
 
 START_TEST(mnist) {
   char images[4096], labels[4096];
-  snprintf(images, sizeof images, "%s", files_shared("mnist/train-images-idx3-ubyte.gz"));
-  snprintf(labels, sizeof labels, "%s", files_shared("mnist/train-labels-idx1-ubyte.gz"));
-  mica_dataset *train = open_part(files_shared("mnist"), MICA_PART_TRAIN, 60000, 10);
+  snprintf(images, sizeof images, "%s", files_real("mnist/train-images-idx3-ubyte.gz"));
+  snprintf(labels, sizeof labels, "%s", files_real("mnist/train-labels-idx1-ubyte.gz"));
+  mica_dataset *train = open_part(files_real("mnist"), MICA_PART_TRAIN, 60000, 10);
   check_idx(train, images, labels);
   mica_dataset_destroy(train);
 }
 END_TEST
 
 START_TEST(cifar10) {
-  mica_dataset *train = open_part(files_shared("cifar10"), MICA_PART_TRAIN, 10000, 10);
-  mica_dataset *test = open_part(files_shared("cifar10"), MICA_PART_TEST, 2000, 10);
-  check_against(train, (raw_file){.path = files_shared("cifar10/train_10000.bin.gz"), .label = 1});
+  mica_dataset *train = open_part(files_real("cifar10"), MICA_PART_TRAIN, 10000, 10);
+  mica_dataset *test = open_part(files_real("cifar10"), MICA_PART_TEST, 2000, 10);
+  check_against(train, (raw_file){.path = files_real("cifar10/train_10000.bin.gz"), .label = 1});
   ck_assert_str_eq(mica_dataset_class_name(train, mica_dataset_label(train, 9)), "truck");
   mica_dataset_destroy(train);
   mica_dataset_destroy(test);
@@ -109,7 +109,7 @@ END_TEST
 
 /* Rows of 64 pixels and a label, after a comment. */
 START_TEST(optdigits) {
-  const char *path = files_shared("optdigits/optdigits.tra");
+  const char *path = files_real("optdigits/optdigits.tra");
   mica_dataset *dataset = NULL;
   size_t size;
   uint64_t rows = 0;
@@ -140,10 +140,10 @@ START_TEST(ratings) {
       .label_column = "rating", .regression = true, .kinds = "userId=class,movieId=class,timestamp=time"};
   mica_dataset *dataset = NULL, *last = NULL, *rest = NULL;
   size_t size = 0, lines = 0;
-  uint8_t *text = files_read(files_shared("movielens_small/ratings.csv"), &size);
+  uint8_t *text = files_read(files_real("movielens_small/ratings.csv"), &size);
   for (size_t i = 0; i < size; i++) lines += text[i] == '\n' || i + 1 == size;
   free(text);
-  ck_ok(mica_dataset_open(files_shared("movielens_small/ratings.csv"), &config, &dataset));
+  ck_ok(mica_dataset_open(files_real("movielens_small/ratings.csv"), &config, &dataset));
   ck_assert_uint_ge(lines, 100837); /* as published, behind a header */
   ck_assert_uint_eq(mica_dataset_count(dataset), lines - 1);
   ck_assert_str_eq(mica_dataset_summary(dataset),
@@ -163,7 +163,7 @@ START_TEST(messages) {
   mica_dataset *dataset = NULL;
   char first[256] = "";
   int64_t length = 0;
-  ck_ok(mica_dataset_open(files_shared("sms_spam/SMSSpamCollection"), NULL, &dataset));
+  ck_ok(mica_dataset_open(files_real("sms_spam/SMSSpamCollection"), NULL, &dataset));
   ck_assert_str_eq(mica_dataset_summary(dataset), "2 columns, label 'Label', 2 classes, text 'SMS'");
   ck_assert_str_eq(mica_dataset_class_name(dataset, 1), "spam");
   const size_t k = mica_dataset_column_index(dataset, "SMS");
@@ -184,7 +184,7 @@ END_TEST
 /* Pictures and the masks beside them: two classes, cells and membranes, of which the most are cells. */
 START_TEST(folders_of_pictures) {
   mica_dataset *dataset = NULL;
-  const char *path = files_shared("isbi_membrane/train");
+  const char *path = files_real("isbi_membrane/train");
   static uint8_t input[32 * 48], mask[32 * 48];
   ck_ok(mica_dataset_open(path, &(mica_dataset_config){.height = 32, .width = 48}, &dataset));
   const size_t k = mica_dataset_column_index(dataset, "mask");
@@ -207,7 +207,7 @@ END_TEST
 #endif
 
 START_TEST(photos) {
-  const char *path = files_shared("photos/dog.jpg");
+  const char *path = files_real("photos/dog.jpg");
   uint8_t *pixels = NULL;
   mica_shape shape;
 #if MICA_WITH_JPEG
@@ -247,21 +247,21 @@ Suite *test_suite(void) {
 #if !MICA_WITH_DEFLATE
   return test_skip("no libdeflate");
 #endif
-  if (!has_fashion_mnist() && !files_shared("")) return test_skip("no real data");
+  if (!has_fashion_mnist() && !files_real("")) return test_skip("no real data");
   Suite *suite = suite_create("real_data");
   TCase *tcase = tcase_create("real_data");
   tcase_add_unchecked_fixture(tcase, NULL, files_remove);
   tcase_set_timeout(tcase, 60);
   if (has_fashion_mnist()) tcase_add_test(tcase, fashion_mnist);
-  if (files_shared("mnist")) tcase_add_test(tcase, mnist);
-  if (files_shared("cifar10")) tcase_add_test(tcase, cifar10);
-  if (files_shared("optdigits")) tcase_add_test(tcase, optdigits);
+  if (files_real("mnist")) tcase_add_test(tcase, mnist);
+  if (files_real("cifar10")) tcase_add_test(tcase, cifar10);
+  if (files_real("optdigits")) tcase_add_test(tcase, optdigits);
 #if MICA_WITH_PNG
-  if (files_shared("movielens_small")) tcase_add_test(tcase, ratings);
-  if (files_shared("sms_spam")) tcase_add_test(tcase, messages);
-  if (files_shared("isbi_membrane")) tcase_add_test(tcase, folders_of_pictures);
+  if (files_real("movielens_small")) tcase_add_test(tcase, ratings);
+  if (files_real("sms_spam")) tcase_add_test(tcase, messages);
+  if (files_real("isbi_membrane")) tcase_add_test(tcase, folders_of_pictures);
 #endif
-  if (files_shared("photos")) tcase_add_test(tcase, photos);
+  if (files_real("photos")) tcase_add_test(tcase, photos);
   suite_add_tcase(suite, tcase);
   return suite;
 }

@@ -1,12 +1,13 @@
 /* labels: device
  *
- * Recordings: resampled beside torchaudio (../shared/golden/sound) and beside the sines that they hold; folders and
- * their parts; what cannot be read, by its sentence; batches from the device's memory and streamed. */
+ * Recordings: resampled beside torchaudio (golden/sound of the test data) and beside the sines that they hold; folders
+ * and their parts; what cannot be read, by its sentence; batches from the device's memory and streamed. */
 #include "data/sound/sound.h"
 
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/golden.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -82,12 +83,11 @@ START_TEST(rates_and_channels) {
 }
 END_TEST
 
-/* "../shared/golden/sound/name"; NULL where it is not there. */
+/* "golden/sound/name" of the test data; NULL if it is not there. */
 static const char *golden(const char *name) {
-  static char file[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(file, sizeof file, "%s/../shared/golden/sound/%s", root ? root : ".", name);
-  return access(file, R_OK) ? NULL : file;
+  char file[256];
+  snprintf(file, sizeof file, "golden/sound/%s", name);
+  return test_data(file);
 }
 
 /* A stream in pieces of any size gives what torchaudio makes of the whole. */
@@ -378,13 +378,12 @@ END_TEST
 
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
-  if (!golden("9_george_32.torchaudio.safetensors")) return test_skip("no ../shared/golden/sound");
   Suite *suite = suite_create("data.sound");
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, NULL, files_remove);
   tcase_set_timeout(all, 120);
   tcase_add_test(all, rates_and_channels);
-  tcase_add_test(all, streams_are_torchaudios);
+  if (golden("9_george_32.torchaudio.safetensors")) tcase_add_test(all, streams_are_torchaudios);
   tcase_add_test(all, folders_of_classes);
   tcase_add_test(all, names_say_what_is_spoken);
   tcase_add_test(all, bad_recordings_are_named);

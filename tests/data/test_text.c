@@ -151,8 +151,8 @@ END_TEST
 
 /* What lies beside the project: a table of texts with a header, in memory and in its file, and 29,000 pairs. */
 START_TEST(shared_texts_are_read) {
-  for (uint64_t memory = 0; memory < 2 && files_shared("sms_spam"); memory++) {
-    mica_dataset *dataset = opened(files_shared("sms_spam"), &(mica_dataset_config){.memory = memory});
+  for (uint64_t memory = 0; memory < 2 && files_real("sms_spam"); memory++) {
+    mica_dataset *dataset = opened(files_real("sms_spam"), &(mica_dataset_config){.memory = memory});
     const size_t label = mica_dataset_column_index(dataset, "label");
     size_t text = 0;
     while (mica_dataset_column(dataset, text)->kind != MICA_COLUMN_KIND_TEXT) text++;
@@ -170,19 +170,19 @@ START_TEST(shared_texts_are_read) {
     ck_assert_int_eq(length, 29); /* "Ok lar... Joking wif u oni..." */
     mica_dataset_destroy(dataset);
   }
-  if (files_shared("multi30k")) {
-    mica_dataset *dataset = opened(files_shared("multi30k"), NULL);
+  if (files_real("multi30k")) {
+    mica_dataset *dataset = opened(files_real("multi30k"), NULL);
     ck_assert_uint_eq(mica_dataset_count(dataset), 29000);
     ck_assert_uint_lt(mica_dataset_column_index(dataset, "de"), 2);
     ck_assert_uint_lt(mica_dataset_column_index(dataset, "en"), 2);
     mica_dataset_destroy(dataset);
-    dataset = opened(files_shared("multi30k"), &(mica_dataset_config){.part = MICA_PART_TEST});
+    dataset = opened(files_real("multi30k"), &(mica_dataset_config){.part = MICA_PART_TEST});
     ck_assert_uint_eq(mica_dataset_count(dataset), 1000);
     mica_dataset_destroy(dataset);
   }
   static const char *const folders[] = {"tinyshakespeare", "names"};
-  for (int i = 0; i < 2 && files_shared(folders[i]); i++) {
-    mica_dataset *dataset = opened(files_shared(folders[i]), NULL);
+  for (int i = 0; i < 2 && files_real(folders[i]); i++) {
+    mica_dataset *dataset = opened(files_real(folders[i]), NULL);
     ck_assert_uint_gt(mica_dataset_count(dataset), 30000);
     mica_dataset_destroy(dataset);
   }

@@ -40,6 +40,12 @@ find include src cl tests samples cmake -type f -name '*.*[a-z]' -size +0 | whil
   esac
 done | { ! grep . ; } || status=1
 
+# Tests read nothing beside the source (MICA_TEST_DATA names a folder).
+if grep -rnE '\.\./shar[e]d' tests 2>/dev/null; then
+  echo 'tests read below tests/golden and MICA_TEST_DATA'
+  status=1
+fi
+
 # "0.5.x" in a header means the minor version that is being written.
 minor=$(sed -n 's/^project(.* VERSION \([0-9]*\.[0-9]*\)\..*/\1/p' CMakeLists.txt 2>/dev/null) || minor=''
 if [ "$minor" ] && grep -rnE '(^|[^0-9.])[0-9]+\.[0-9]+\.x' include | grep -vF "$minor.x"; then

@@ -4,6 +4,7 @@
  * operators gives what is recorded as often as conformance.counts says, whose numbers only rise. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/golden.h"
 
 #include <mica/onnx.h>
 #include <stdio.h>
@@ -12,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CASES "../shared/onnx/backend"
 #define COUNTS "tests/onnx/conformance.counts"
 #define FAMILIES 64
 
@@ -74,7 +74,7 @@ static void run_case(const char *kind, const char *test, family *f) {
   char folder[2200], path[2300];
   mica_onnx *model = NULL;
   mica_onnx_runner *runner = NULL;
-  snprintf(folder, sizeof folder, CASES "/%s/%s", kind, test);
+  snprintf(folder, sizeof folder, "%s/%s/%s", test_data("onnx/backend"), kind, test);
   snprintf(path, sizeof path, "%s/model.onnx", folder);
   f->cases++;
   mica_status status = mica_onnx_open(path, &model);
@@ -90,7 +90,7 @@ static void run_case(const char *kind, const char *test, family *f) {
 /* scope.tsv: kind, test, operator, family, scope. */
 static void run_cases(table *t, bool all) {
   char line[1024];
-  FILE *scope = fopen(CASES "/scope.tsv", "r");
+  FILE *scope = fopen(test_data("onnx/backend/scope.tsv"), "r");
   ck_assert_ptr_nonnull(scope);
   while (fgets(line, sizeof line, scope)) {
     char *columns[5] = {line};
@@ -130,12 +130,12 @@ START_TEST(cases_give_what_is_recorded) {
 END_TEST
 
 Suite *test_suite(void) {
-  struct stat about;
   const char *source = getenv("MICA_SOURCE_DIR");
   mica_onnx *none = NULL;
   if (mica_onnx_open("", &none) == MICA_E_UNSUPPORTED) return test_skip("this build has no protobuf-c");
   if (!test_engine()) return test_skip("no device");
-  if (!source || chdir(source) || stat(CASES, &about)) return test_skip("no " CASES);
+  if (!test_data("onnx/backend/scope.tsv")) return test_skip("no onnx/backend in MICA_TEST_DATA");
+  if (!source || chdir(source)) return NULL;
   Suite *suite = suite_create("conformance");
   TCase *tests = tcase_create("conformance");
   tcase_add_test(tests, cases_give_what_is_recorded);

@@ -5,6 +5,7 @@
  * test_voice_oracle.sh makes). */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/golden.h"
 
 #include <math.h>
 #include <mica/data.h>
@@ -16,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MODELS "../shared/onnx/models"
 #define PIXELS 784
 #define WINDOW 512
 #define STATE 256
@@ -48,9 +48,9 @@ static int best_of(const float *scores, int count) {
 START_TEST(digits_are_told_apart) {
   mica_dataset *digits = NULL;
   const mica_dataset_config config = {.part = MICA_PART_TEST};
-  ck_ok(mica_dataset_open("../shared/data/mnist", &config, &digits));
+  ck_ok(mica_dataset_open(test_data("data/mnist"), &config, &digits));
   ck_assert_uint_eq(mica_dataset_count(digits), 10000);
-  program p = start(MODELS "/mnist-8/model.onnx");
+  program p = start(test_data("onnx/models/mnist-8/model.onnx"));
   int right = 0;
   for (uint64_t i = 0; i < 10000; i++) {
     unsigned char pixels[PIXELS];
@@ -89,7 +89,7 @@ START_TEST(a_voice_detector_is_few_launches) {
   static float sound[576], state[STATE];
   int64_t rate = 16000;
   mica_onnx_report report;
-  program p = start(MODELS "/silero_vad_16k_op15/model.onnx");
+  program p = start(test_data("onnx/models/silero_vad_16k_op15/model.onnx"));
   const mica_onnx_feed feeds[] = {{.name = "input", .dtype = MICA_F32, .shape = MICA_SHAPE(1, 576), .data = sound},
                                   {.name = "state", .dtype = MICA_F32, .shape = MICA_SHAPE(2, 1, 128), .data = state},
                                   {.name = "sr", .dtype = MICA_I64, .data = &rate}};
@@ -109,7 +109,7 @@ START_TEST(a_voice_detector_keeps_its_state) {
   float state[STATE] = {0}, voice = 0;
   ck_assert_int_eq(samples, windows * WINDOW);
   ck_assert_int_eq(states, STATE);
-  program p = start(MODELS "/silero_vad_16k_op15/model.onnx");
+  program p = start(test_data("onnx/models/silero_vad_16k_op15/model.onnx"));
   for (int64_t i = 0; i < windows; i++) {
     const mica_onnx_feed feeds[] = {
         {.name = "input", .dtype = MICA_F32, .shape = MICA_SHAPE(1, WINDOW), .data = sound + i * WINDOW},
@@ -130,12 +130,10 @@ START_TEST(a_voice_detector_keeps_its_state) {
 END_TEST
 
 Suite *test_suite(void) {
-  struct stat about;
-  const char *source = getenv("MICA_SOURCE_DIR");
   mica_onnx *none = NULL;
   if (mica_onnx_open("", &none) == MICA_E_UNSUPPORTED) return test_skip("this build has no protobuf-c");
   if (!test_engine()) return test_skip("no device");
-  if (!source || chdir(source) || stat(MODELS, &about)) return test_skip("no " MODELS);
+  if (!test_data("onnx/models") || !test_data("data/mnist")) return test_skip("no onnx/models in MICA_TEST_DATA");
   Suite *suite = suite_create("models");
   TCase *digits = tcase_create("digits"), *voice = tcase_create("voice");
   tcase_add_test(digits, digits_are_told_apart);

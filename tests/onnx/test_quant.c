@@ -1,8 +1,9 @@
 /* labels: device single
  *
- * A keyword spotter with quantised operators (shared/onnx/models): right, and computed by integer kernels. */
+ * A keyword spotter with quantised operators (onnx/models of the test data): right, and computed by integer kernels. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/golden.h"
 
 #include <mica/onnx.h>
 #include <mica/profile.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[512];
+static const char *folder;
 
 static uint64_t launches_of(const char *kernel) {
   mica_profile_row rows[64];
@@ -49,9 +50,8 @@ Suite *test_suite(void) {
 #ifndef MICA_WITH_ONNX
   return test_skip("this build lacks protobuf-c");
 #endif
-  const char *source = getenv("MICA_SOURCE_DIR");
-  snprintf(folder, sizeof folder, "%s/../shared/onnx/models/micro_kws_m_static_qdq", source ? source : ".");
-  if (access(folder, R_OK) != 0) return test_skip("no shared/onnx beside the source");
+  folder = test_data("onnx/models/micro_kws_m_static_qdq");
+  if (!folder) return test_skip("no onnx/models in MICA_TEST_DATA");
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("onnx_quant");
   TCase *tcase = tcase_create("quant");

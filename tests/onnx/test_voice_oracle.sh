@@ -7,8 +7,9 @@ set -eu
 cd "$(dirname "$0")/../.."
 build=${MICA_BUILD_DIR:-build}
 python=${MICA_ORACLE_PYTHON:-python3}
-[ -d ../shared/onnx/models ] && [ -d ../shared/data/speech_yes_no ] || {
-  echo 'SKIP: no ../shared/onnx/models'
+data=${MICA_TEST_DATA:-/nowhere}
+[ -d "$data/onnx/models" ] && [ -d "$data/data/speech_yes_no" ] || {
+  echo 'SKIP: no onnx/models and data/speech_yes_no in MICA_TEST_DATA'
   exit 77
 }
 "$python" -c 'import numpy, onnxruntime' 2>/dev/null || {

@@ -1,10 +1,11 @@
 /* labels: device single
  *
- * Attention against values that PyTorch computed in double (../shared/golden/attention, whose README says how): results
+ * Attention against values that PyTorch computed in double (tests/golden/attention, whose README says how): results
  * and gradients under every kind of mask, of heads, windows, lengths and offsets, rows that see nothing among them. */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/golden.h"
 #include "support/number.h"
 
 #include <math.h>
@@ -26,16 +27,7 @@ static mica_value outputs[MOST];
 static const char *expected[MOST];
 static size_t feed_count, output_count;
 
-/* "../shared/golden/attention/name"; NULL where it is not there. */
-static const char *golden(const char *name) {
-  static char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/attention/%s", root ? root : ".", name);
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fclose(file);
-  return path;
-}
+static const char *golden(const char *name) { return golden_path("attention", name); }
 
 /* "a007.q" of case 7; NULL where the case has none. */
 static const mica_safetensors_entry *entry(const char *part) {
@@ -146,8 +138,6 @@ END_TEST
 
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
-  if (!golden("attention.json") || !golden("attention.safetensors"))
-    return test_skip("no ../shared/golden/attention with PyTorch's values");
   Suite *suite = suite_create("attention");
   TCase *tests = tcase_create("golden");
   tcase_set_timeout(tests, 0);

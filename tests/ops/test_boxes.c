@@ -1,8 +1,9 @@
 /* labels: device single
  *
- * Overlaps of boxes and their losses against values that torchvision computed (../shared/golden/boxes). */
+ * Overlaps of boxes and their losses against values that torchvision computed (tests/golden/boxes). */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/golden.h"
 #include "support/number.h"
 
 #include <math.h>
@@ -11,15 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *golden(const char *name) {
-  static char path[512];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/boxes/%s", root ? root : ".", name);
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fclose(file);
-  return path;
-}
+static const char *golden(const char *name) { return golden_path("boxes", name); }
 
 static const mica_safetensors_entry *entry_of(const mica_safetensors *file, const char *kind, int index,
                                               const char *part) {
@@ -169,12 +162,8 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("boxes");
   TCase *all = tcase_create("boxes");
   tcase_set_timeout(all, 120);
-  if (golden("overlaps.safetensors")) {
-    tcase_add_test(all, overlaps);
-    tcase_add_test(all, focal);
-  } else {
-    printf("SKIP: no ../shared/golden/boxes: without torchvision's values\n");
-  }
+  tcase_add_test(all, overlaps);
+  tcase_add_test(all, focal);
   tcase_add_test(all, wrong_operands);
   tcase_add_test(all, no_area);
   suite_add_tcase(suite, all);

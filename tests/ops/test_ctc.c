@@ -1,10 +1,11 @@
 /* labels: device single
  *
- * CTC loss and gradient against PyTorch's (../shared/golden/ctc, whose README says how they were made).
+ * CTC loss and gradient against PyTorch's (tests/golden/ctc, whose README says how they were made).
  * MICA_CTC_CASES names a file of further cases (tests/ops/test_ctc_torch.py writes it). */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/golden.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -14,16 +15,7 @@
 
 enum { MOST_BLANKS = 16 };
 
-/* "../shared/golden/ctc/name"; NULL where it is not there. */
-static const char *golden(const char *name) {
-  static char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/ctc/%s", root ? root : ".", name);
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fclose(file);
-  return path;
-}
+static const char *golden(const char *name) { return golden_path("ctc", name); }
 
 static const mica_safetensors *values;
 static int number; /* of the case */
@@ -183,7 +175,6 @@ END_TEST
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   bool further = getenv("MICA_CTC_CASES") != NULL;
-  if (!further && !golden("ctc.json")) return test_skip("no ../shared/golden/ctc with PyTorch's values");
   Suite *suite = suite_create("ops.ctc");
   TCase *all = tcase_create(further ? "torch" : "golden");
   tcase_set_timeout(all, 0);

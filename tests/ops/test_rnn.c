@@ -1,11 +1,12 @@
 /* labels: device single
  *
- * Recurrent layers against values that PyTorch computed (../shared/golden/rnn, whose README says how): results and
+ * Recurrent layers against values that PyTorch computed (tests/golden/rnn, whose README says how): results and
  * gradients of one and two layers, both directions, lengths from 0; what stands behind a length is made NaN here.
  * MICA_RNN_CASES names a file of forward cases with what ONNX adds (tests/ops/test_rnn_onnx.py writes it). */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/golden.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -36,16 +37,7 @@ static void teardown(void) {
   while (feed_count > 0) mica_tensor_destroy(fed[--feed_count]);
 }
 
-/* "../shared/golden/rnn/name"; NULL where it is not there. */
-static const char *golden(const char *name) {
-  static char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/rnn/%s", root ? root : ".", name);
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fclose(file);
-  return path;
-}
+static const char *golden(const char *name) { return golden_path("rnn", name); }
 
 /* "r007.x" of case 7; NULL where the case has none. */
 static const mica_safetensors_entry *entry(const char *part) {
@@ -294,8 +286,7 @@ END_TEST
 
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
-  bool torch = golden("rnn.json") && golden("rnn.safetensors"), onnx = getenv("MICA_RNN_CASES") != NULL;
-  if (!torch && !onnx) return test_skip("no ../shared/golden/rnn with PyTorch's values");
+  bool onnx = getenv("MICA_RNN_CASES") != NULL;
   Suite *suite = suite_create("rnn");
   TCase *values_case = tcase_create(onnx ? "onnx" : "golden");
   tcase_add_checked_fixture(values_case, setup, teardown);

@@ -1,22 +1,19 @@
 /* labels: device single
  *
- * Features of sounds against librosa's and torchaudio's (../shared/golden/sound, whose README says how they were made),
+ * Features of sounds against librosa and torchaudio (golden/sound of the test data, whose README says how),
  * and the gradient of one. */
+#include "support/golden.h"
 #include "support/graph_run.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-/* "../shared/golden/sound/name"; NULL where it is not there. */
+/* "golden/sound/name" of the test data; NULL if it is not there. */
 static const char *golden(const char *name) {
-  static char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/sound/%s", root ? root : ".", name);
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fclose(file);
-  return path;
+  char file[256];
+  snprintf(file, sizeof file, "golden/sound/%s", name);
+  return test_data(file);
 }
 
 static const mica_mel_config mel_40 = {.stft = {.length = 256, .hop = 64}, .rate = 8000, .mels = 40};
@@ -228,7 +225,7 @@ END_TEST
 
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
-  if (!golden("librosa.json")) return test_skip("no ../shared/golden/sound with librosa's and torchaudio's values");
+  if (!golden("librosa.json")) return test_skip("no golden/sound in MICA_TEST_DATA");
   Suite *suite = suite_create("ops.signal_golden");
   TCase *all = tcase_create("golden");
   tcase_add_checked_fixture(all, graph_setup, graph_teardown);

@@ -1,10 +1,11 @@
 /* labels: device single
  *
- * Boxes against values that torchvision computed (../shared/golden/boxes, whose README says how), and what those
+ * Boxes against values that torchvision computed (tests/golden/boxes, whose README says how), and what those
  * lack. */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/golden.h"
 #include "support/number.h"
 
 #include <math.h>
@@ -59,15 +60,7 @@ static void *output(size_t index) {
 
 /* --- suppression --- */
 
-static const char *golden(const char *name) {
-  static char path[512];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/boxes/%s", root ? root : ".", name);
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fclose(file);
-  return path;
-}
+static const char *golden(const char *name) { return golden_path("boxes", name); }
 
 /* "iou_threshold" of a case of nms.json. */
 static double threshold_of(const char *json, int index) {
@@ -223,10 +216,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, nms_of_many);
   tcase_add_test(all, samples_of_sixteen_bits);
   tcase_add_test(all, samples_differentiate_once);
-  if (golden("nms.json") && golden("nms.safetensors"))
-    tcase_add_test(values, nms_as_torchvision);
-  else
-    printf("SKIP: no ../shared/golden/boxes: without torchvision's values\n");
+  tcase_add_test(values, nms_as_torchvision);
   suite_add_tcase(suite, all);
   suite_add_tcase(suite, values);
   return suite;

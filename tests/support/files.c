@@ -1,4 +1,5 @@
 #include "support/files.h"
+#include "support/golden.h"
 
 #include <check.h>
 #include <ftw.h>
@@ -116,9 +117,8 @@ void files_remove(void) {
   folder[0] = '\0';
 }
 
-const char *files_shared(const char *name) {
-  static char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/data/%s", root ? root : ".", name);
-  return access(path, R_OK) == 0 ? path : NULL;
+const char *files_real(const char *name) {
+  char path[4096];
+  snprintf(path, sizeof path, "data/%s", name);
+  return test_data(path);
 }

@@ -19,7 +19,7 @@ uint8_t *files_read(const char *path, size_t *size);
 /* Deletes the folder and all in it. */
 void files_remove(void);
 
-/* "../shared/data/name" from the project's root; NULL where that is not there. Valid until the next call. */
-const char *files_shared(const char *name);
+/* "data/name" of the test data (test_data); NULL if it is not there. */
+const char *files_real(const char *name);
 
 #endif

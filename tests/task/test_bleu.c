@@ -3,6 +3,7 @@
  * BLEU against sacrebleu's, of sentences and of corpora (golden values beside the project). */
 #include "support/check_main.h"
 #include "support/files.h"
+#include "support/golden.h"
 
 #include <mica/metric.h>
 #include <stdio.h>
@@ -20,10 +21,9 @@ static cJSON *sentences[MOST], *corpora;
 static int sentence_count;
 
 static const char *golden(const char *name) {
-  static char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/bleu/%s", root ? root : ".", name);
-  return path;
+  char file[256];
+  snprintf(file, sizeof file, "golden/bleu/%s", name);
+  return test_data(file);
 }
 
 static void read_golden(void) {
@@ -167,9 +167,7 @@ END_TEST
 
 Suite *test_suite(void) {
 #if MICA_WITH_CJSON
-  FILE *file = fopen(golden("corpora.json"), "rb");
-  if (!file) return test_skip("no golden/bleu beside the project");
-  fclose(file);
+  if (!golden("corpora.json")) return test_skip("no golden/bleu in MICA_TEST_DATA");
 #endif
   Suite *suite = suite_create("task_bleu");
   TCase *all = tcase_create("task_bleu");

@@ -4,6 +4,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/golden.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -17,13 +18,9 @@
 #define CLOSE 1e-6
 
 static const char *golden(const char *name, const char *end) {
-  static char path[512];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/boxes/%s%s", root ? root : ".", name, end);
-  FILE *file = fopen(path, "rb");
-  if (!file) return NULL;
-  fclose(file);
-  return path;
+  char file[64];
+  snprintf(file, sizeof file, "%s%s", name, end);
+  return golden_path("boxes", file);
 }
 
 static cJSON *read_json(const char *path) {
@@ -207,10 +204,7 @@ END_TEST
 Suite *test_suite(void) {
   Suite *suite = suite_create("box_precision");
   TCase *all = tcase_create("box_precision");
-  if (golden("coco", ".json"))
-    tcase_add_test(all, as_pycocotools);
-  else
-    printf("SKIP: no ../shared/golden/boxes: without pycocotools' values\n");
+  tcase_add_test(all, as_pycocotools);
   tcase_add_test(all, ignored_boxes);
   tcase_add_test(all, an_area_of_zero);
   tcase_add_test(all, curve_of_a_class);

@@ -5,8 +5,7 @@
 # shellcheck source-path=SCRIPTDIR/../cli source=cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 need_device
-table=$(dirname "$0")/../../../shared/golden/forecast/co2_monthly.csv
-[ -r "$table" ] || { echo 'SKIP: no golden/forecast'; exit 77; }
+table=$(dirname "$0")/../golden/forecast/co2_monthly.csv
 python=${MICA_ORACLE_PYTHON:-python3}
 "$python" -c 'import torch, numpy' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }
 

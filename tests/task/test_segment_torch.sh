@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR/../cli source=cli.sh
 . "$(dirname "$0")/../cli/cli.sh"
 need_device
-data="$MICA_SOURCE_DIR/../shared/data/isbi_membrane"
+data=${MICA_TEST_DATA:-/nowhere}/data/isbi_membrane
 [ -d "$data" ] || { echo 'SKIP: no pictures beside the project'; exit 77; }
 python=${MICA_ORACLE_PYTHON:-python3}
 "$python" -c 'import torch, numpy, PIL' 2>/dev/null || { echo 'SKIP: no PyTorch'; exit 77; }

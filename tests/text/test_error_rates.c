@@ -1,8 +1,9 @@
 /* labels: null single
  *
- * Word and character errors beside those of jiwer and rapidfuzz (../shared/golden/metrics, whose README says what
+ * Word and character errors against jiwer and rapidfuzz (tests/golden/metrics, whose README says what
  * counts). */
 #include "support/check_main.h"
+#include "support/golden.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
@@ -52,16 +53,10 @@ static int64_t integer_of(const char *line, const char *key) {
   return strtoll(s + strlen(name), NULL, 10);
 }
 
-static FILE *golden(void) {
-  char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/metrics/wer.jsonl", root ? root : ".");
-  return fopen(path, "rb");
-}
-
 START_TEST(errors_are_those_of_jiwer_and_rapidfuzz) {
   static char line[1 << 20], reference[1 << 20], hypothesis[1 << 20];
-  FILE *file = golden();
+  FILE *file = fopen(golden_path("metrics", "wer.jsonl"), "rb");
+  ck_assert_ptr_nonnull(file);
   mica_text_errors all = {0};
   int lines = 0;
   while (fgets(line, sizeof line, file)) {
@@ -86,9 +81,6 @@ START_TEST(errors_are_those_of_jiwer_and_rapidfuzz) {
 END_TEST
 
 Suite *test_suite(void) {
-  FILE *file = golden();
-  if (!file) return test_skip("no ../shared/golden/metrics with error rates");
-  fclose(file);
   Suite *suite = suite_create("text.error_rates");
   TCase *all = tcase_create("golden");
   tcase_add_test(all, errors_are_those_of_jiwer_and_rapidfuzz);

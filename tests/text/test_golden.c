@@ -6,6 +6,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/golden.h"
 
 #include <mica/tokenizer.h>
 #include <stdio.h>
@@ -23,12 +24,11 @@ static const char *const names[] = {"a_bytelevel_bpe", "b_wordpiece", "c_unigram
 static char *texts[TEXTS];
 static size_t lengths[TEXTS];
 
-/* "../shared/golden/tokenizers/NAME.ENDING" */
+/* "golden/tokenizers/NAME.ENDING" of the test data; NULL if it is not there. */
 static const char *golden(const char *name, const char *ending) {
-  static char path[4096];
-  const char *root = getenv("MICA_SOURCE_DIR");
-  snprintf(path, sizeof path, "%s/../shared/golden/tokenizers/%s%s", root ? root : ".", name, ending);
-  return path;
+  char file[256];
+  snprintf(file, sizeof file, "golden/tokenizers/%s%s", name, ending);
+  return test_data(file);
 }
 
 static int digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
@@ -159,7 +159,7 @@ START_TEST(texts_are_what_the_package_makes_of_them) {
 END_TEST
 
 Suite *test_suite(void) {
-  if (access(golden("texts", ".tsv"), R_OK)) return test_skip("no ../shared/golden/tokenizers");
+  if (!golden("texts", ".tsv")) return test_skip("no golden/tokenizers in MICA_TEST_DATA");
   Suite *suite = suite_create("text_golden");
   TCase *all = tcase_create("text_golden");
   tcase_set_timeout(all, 120);

@@ -5,10 +5,10 @@
 set -eu
 : "${MICA_ORACLE_PYTHON:=}"
 here=$(dirname "$0")
-data=$MICA_SOURCE_DIR/../shared/data/multi30k/train
+data=${MICA_TEST_DATA:-/nowhere}/data/multi30k/train
 [ "$MICA_ORACLE_PYTHON" ] && "$MICA_ORACLE_PYTHON" -c 'import tokenizers' 2>/dev/null ||
   { echo 'SKIP: no MICA_ORACLE_PYTHON with tokenizers'; exit 77; }
-[ -e "$data.en.gz" ] || { echo 'SKIP: no ../shared/data/multi30k'; exit 77; }
+[ -e "$data.en.gz" ] || { echo 'SKIP: no data/multi30k in MICA_TEST_DATA'; exit 77; }
 work=$(mktemp -d "$MICA_BUILD_DIR/tokenizers.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 for language in en de; do
