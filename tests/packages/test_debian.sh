@@ -101,8 +101,9 @@ for test in quickstart programs; do
   cp "$tests/$test" "$work/user/package/"
   alone user "sh ./$test"
 done
-inside user $install purge mica libmica-dev
-[ -z "$(find "$work/user/usr" -name '*mica*' ! -path '*libmica[0-9]*' ! -name 'libmica.so.*')" ] || {
+# shellcheck disable=SC2046,SC2086
+inside user $install purge $(cd "$work/user/package" && for file in *.deb; do echo "${file%%_*}"; done)
+[ -z "$(find "$work/user/usr" -name '*mica*')" ] || {
   find "$work/user/usr" -name '*mica*'
   echo 'these files stay when the packages are purged'
   exit 1

@@ -260,7 +260,7 @@ def main():
         print(f'{name:22} {rows} rows, {least} to {most} left, {wrong} differ, error {error:.1e}, {error32:.1e}'
               + ('  FAILED' if bad else ''))
         mica.c.mica_sampler_destroy(sampler)
-    sys.exit(failed > 0)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == '__main__':

@@ -15,7 +15,10 @@ for language in en de; do
   gzip -dc "$data.$language.gz" | head -n 8000 >"$work/lines.txt"
   for kind in bpe wordpiece unigram word character byte; do
     rm -f "$work/$kind.json"
-    "$MICA_BUILD_DIR/bin/mica" tokenizer train --data "$work/lines.txt" --kind $kind --size 2000 \
+    size='--size 2000'
+    [ $kind != byte ] || size='' # it has 256 tokens
+    # shellcheck disable=SC2086
+    "$MICA_BUILD_DIR/bin/mica" tokenizer train --data "$work/lines.txt" --kind $kind $size \
       --out "$work/$kind.json" >/dev/null
     "$MICA_BUILD_DIR/bin/mica" tokenizer encode "$work/$kind.json" --frame <"$work/lines.txt" >"$work/ids"
     "$MICA_BUILD_DIR/bin/mica" tokenizer decode "$work/$kind.json" --skip-special <"$work/ids" >"$work/back"
