@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/text.h"
 #include "foundation/model.h"
 
@@ -109,6 +110,23 @@ mica_status mica_foundation_open(const char *path, const mica_foundation_config 
   if (!made) return mica__fail_nomem(path);
   made->path = mica__strdup(path);
   const mica_status status = made->path ? open_model(made, path, config) : mica__fail_nomem(path);
+  if (status == MICA_OK)
+    *model = made;
+  else
+    mica_foundation_close(made);
+  return status;
+}
+
+mica_status mica__foundation_open_config(const char *path, mica_foundation **model) {
+  unsigned char *text = NULL;
+  size_t bytes = 0;
+  mica_foundation *made = calloc(1, sizeof *made);
+  if (!made) return mica__fail_nomem(path);
+  made->path = mica__strdup(path);
+  mica_status status = made->path ? mica__file_read(path, &text, &bytes) : mica__fail_nomem(path);
+  if (status == MICA_OK) status = mica__foundation_folder_read(made, path, (const char *)text, bytes, NULL, 0);
+  if (status == MICA_OK) status = choose_context(made, path, NULL);
+  free(text);
   if (status == MICA_OK)
     *model = made;
   else

@@ -67,6 +67,13 @@ mica_status mica__foundation_folder_read(mica_foundation *model, const char *pat
   return mica__config_read(&facts, model->family, model->weights, &model->info, &model->arrays);
 }
 
+mica_status mica__foundation_config_text(const mica_foundation *model, char **text) {
+  char *printed = cJSON_Print(model->config);
+  *text = printed ? mica__strdup(printed) : NULL;
+  cJSON_free(printed);
+  return *text ? MICA_OK : mica__fail_nomem(model->path);
+}
+
 void mica__foundation_folder_free(mica_foundation *model) {
   cJSON_Delete(model->config);
   free(model->seen);
@@ -134,6 +141,9 @@ mica_status mica__foundation_folder_open(mica_foundation *model, const char *fol
   return mica__foundation_folder_read(model, folder, NULL, 0, NULL, 0);
 }
 bool mica__foundation_folder_is(const char *folder) { return (void)folder, false; }
+mica_status mica__foundation_config_text(const mica_foundation *model, char **text) {
+  return (void)text, mica__fail_lacks(model->path, "cJSON");
+}
 void mica__foundation_folder_free(mica_foundation *model) { (void)model; }
 
 #endif

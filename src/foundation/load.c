@@ -50,12 +50,17 @@ mica_status mica_foundation_bind(const mica_foundation *model, const mica_nn *nn
   return mica_nn_bind(nn, engine, model->weights, &map, bindings);
 }
 
+mica_status mica__foundation_load_part(const mica_foundation *model, const mica_nn *nn, mica_session *session,
+                                       size_t *missing) {
+  const mica_name_map map = map_of(model);
+  MICA_TRY(mica_foundation_check(model));
+  return mica_nn_load_from(nn, session, model->weights, &map, missing);
+}
+
 mica_status mica_foundation_load(const mica_foundation *model, const mica_nn *nn, mica_session *session) {
   size_t missing = 0;
   if (!model || !nn || !session) return mica__fail(MICA_E_INVALID, "mica_foundation_load: a pointer is NULL");
-  const mica_name_map map = map_of(model);
-  MICA_TRY(mica_foundation_check(model));
-  MICA_TRY(mica_nn_load_from(nn, session, model->weights, &map, &missing));
+  MICA_TRY(mica__foundation_load_part(model, nn, session, &missing));
   if (missing <= count_own(nn)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "%s lacks %zu weights of the network: it was not built from this model",
                     model->path, missing - count_own(nn));

@@ -48,6 +48,13 @@ mica_status mica__folder_parse(const char *path, const char *text, size_t bytes,
  * of the first, for sentences. MICA_E_UNSUPPORTED in a build without cJSON. */
 mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,
                                          size_t config_bytes, const char *generation, size_t generation_bytes);
+/* The folder's config.json as a text, which the caller frees. */
+mica_status mica__foundation_config_text(const mica_foundation *model, char **text);
+/* Opens a copy of config.json: a model that describes itself and builds its network, but has no weights. */
+mica_status mica__foundation_open_config(const char *path, mica_foundation **model);
+/* mica_foundation_load of a network that has other parameters too; *missing counts those that the files lack. */
+mica_status mica__foundation_load_part(const mica_foundation *model, const mica_nn *nn, mica_session *session,
+                                       size_t *missing);
 /* Opens config.json in a folder, and the other file if it is there. */
 mica_status mica__foundation_folder_open(mica_foundation *model, const char *folder);
 /* True if the folder's config.json names a model_type and not a version of Mica, as a run's does. */

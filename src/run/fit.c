@@ -13,6 +13,7 @@
 #include "run/state/record.h"
 #include "run/tokens.h"
 #include "run/verbs/imported.h"
+#include "run/verbs/published.h"
 #include "train/stages.h"
 
 #include <math.h>
@@ -125,6 +126,7 @@ static mica_status begin_folder(mica_run *run) {
   MICA_TRY(mica__run_make_folder(run));
   MICA_TRY(mica__run_write_tokenizer(run));
   MICA_TRY(mica__imported_keep(run));
+  MICA_TRY(mica__published_keep(run));
   return mica__run_write_config(run);
 }
 
@@ -149,6 +151,7 @@ static void abandon(mica_run *run) {
   remove_file(run, "history.csv");
   if (run->record->events) unlink(mica__events_path(run->record->events));
   if (run->networks->network) remove_file(run, "network.onnx");
+  if (run->networks->published) remove_file(run, MICA__PUBLISHED_FILE);
   mica__folder_remove(run->folder, run->made_folders);
 }
 

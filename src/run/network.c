@@ -17,6 +17,7 @@
 #include "run/units.h"
 #include "run/verbs/distil.h"
 #include "run/verbs/imported.h"
+#include "run/verbs/published.h"
 #include "run/verbs/quantizer.h"
 
 #include <math.h>
@@ -92,6 +93,7 @@ mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs)
 
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
   if (run->networks->network) return mica__imported_build(run, nn, x, outputs);
+  if (run->networks->published) return mica__published_build(run, nn, x, (mica_value){0}, outputs);
   const double width = mica_run_number(run, "width");
   const mica_model_config config = {
       .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
@@ -193,7 +195,8 @@ static bool takes_size(const mica_run *run, int64_t channels, int64_t height, in
 static mica_status explain_shape(const mica_run *run, mica_status status) {
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
-  if (status != MICA_E_SHAPE || run->networks->network || run->networks->like || run->task->networks || rank != 3)
+  if (status != MICA_E_SHAPE || run->networks->network || run->networks->published || run->networks->like ||
+      run->task->networks || rank != 3)
     return status;
   const int64_t channels = (int64_t)input[0], height = (int64_t)input[1], width = (int64_t)input[2];
   int64_t side = 1;
@@ -244,7 +247,7 @@ mica_status mica__run_make_trainer(mica_run *run) {
   mica_trainer_config *c = &run->training;
   MICA_TRY(mica__imported_open(run));
   MICA_TRY(set_defaults(run));
-  if (!run->networks->network) MICA_TRY(check_network(run));
+  if (!run->networks->network && !run->networks->published) MICA_TRY(check_network(run));
   MICA_TRY(configure(run, c));
   c->columns = run->parts->columns;
   c->column_count = run->parts->column_count;
@@ -272,7 +275,7 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
   const bool pruned = mica__run_find_fact(run, "pruned") != NULL;
   mica_safetensors *file = NULL;
   if (!*path) return MICA_OK;
-  if (mica__is_model_file(path)) return MICA_OK; /* a model in ONNX has its own widths */
+  if (mica__is_model_file(path) || mica_foundation_is(path)) return MICA_OK; /* models have their own widths */
   MICA_TRY(mica_safetensors_open(path, &file));
   if (!pruned && !mica_safetensors_metadata(file, MICA_PRUNED_KEY)) {
     mica_safetensors_close(file);
@@ -312,6 +315,9 @@ static mica_status take_weights(mica_run *run, const char *path) {
   mica_session *session = mica_trainer_session(run->trainer);
   mica_safetensors *file = NULL;
   size_t taken = 0, weights = 0, frozen = 0;
+  if (mica_foundation_is(path))
+    return mica__fail(MICA_E_UNSUPPORTED, "init: %s is a published model; the tasks text and classify begin with one",
+                      path);
   MICA_TRY(check_columns(run, path));
   MICA_TRY(mica_safetensors_open(path, &file));
   mica_status status = mica_safetensors_metadata(file, "mica.quantized")
@@ -345,6 +351,8 @@ mica_status mica__run_set_out(mica_run *run) {
   if (run->task->begin) MICA_TRY(run->task->begin(run));
   if (run->networks->network)
     MICA_TRY(mica__imported_load(run));
+  else if (run->networks->published)
+    MICA_TRY(mica__published_load(run));
   else if (*init)
     MICA_TRY(take_weights(run, init));
   return mica__run_begin_steps(run);

@@ -121,6 +121,9 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
   if (c->sync_norm)
     return mica__fail(MICA_E_UNSUPPORTED, "sync-norm is for networks that are whole: not with parallel \"%s\"",
                       run->config.parallel);
+  if (run->networks->published)
+    return mica__fail(MICA_E_UNSUPPORTED, "a published model is trained whole: not with parallel \"%s\"",
+                      run->config.parallel);
   if (run->networks->network)
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained whole: not with parallel \"%s\"",
                       run->config.parallel);

@@ -174,8 +174,8 @@ static const char *precision_at(size_t i) {
   X(S, INT, checkpoint_steps, "checkpoint-steps", "0", "N",                                                            \
     "write a checkpoint every N steps too; 0: after each epoch only", .low = 0, .high = INT32_MAX)                     \
   X(S, PATH, init, "init", "", "FILE",                                                                                 \
-    "initial weights: a safetensors file (matched by name and shape) or an ONNX model (outputs: logits, or values in " \
-    "the target's units)",                                                                                             \
+    "initial weights: a safetensors file (matched by name and shape), an ONNX model (outputs: logits, or values in "   \
+    "the target's units), or the folder of a published model (tasks text and classify)",                               \
     .fixed = true)                                                                                                     \
   X(S, TEXT, stop_at, "stop-at", "", "VALUE", "with --init MODEL.onnx: value after which to put a new last layer",     \
     .fixed = true)                                                                                                     \
@@ -270,7 +270,7 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
   if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
   if (row->names == mica__kind_at) return mica__kinds_check(value);
   if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
-  if (row->names != mica_model_name || !strcmp(value, "onnx")) return MICA_OK;
+  if (row->names != mica_model_name || !strcmp(value, "onnx") || !strcmp(value, "published")) return MICA_OK;
   for (size_t i = 0; mica_model_name(i); i++)
     if (!strcmp(mica_model_name(i), value)) return MICA_OK;
   return wrong_choice(row, value);

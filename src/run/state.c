@@ -55,6 +55,7 @@ static void drop_networks(mica_run *run) {
   mica_run_destroy(n->teacher.run);
   mica_trainer_destroy(run->trainer);
   mica_onnx_close(n->network);
+  mica_foundation_close(n->published);
   mica_run_destroy(n->origin);
   mica_onnx_runner_destroy(n->runner);
   mica_onnx_close(n->model);

@@ -10,6 +10,7 @@
 #include "run/setting_fields.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
+#include "run/verbs/published.h"
 #include "task/head/labels.h"
 
 #include <math.h>
@@ -84,6 +85,7 @@ static mica_status note_weights(mica_run *run) {
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   const double one = 1;
+  MICA_TRY(mica__published_open(run, true));
   if (!run->parts->whole)
     return classes_of(run) ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no classes", run->folder);
   MICA_TRY(mica__run_note_columns(run, &label));

@@ -4,6 +4,7 @@
 #include "run/guard.h"
 #include "run/run.h"
 #include "run/verbs/imported.h"
+#include "run/verbs/published.h"
 #include "run/verbs/quantizer.h"
 
 #include <math.h>
@@ -90,6 +91,7 @@ static mica_status write_run(const mica_run *run, const mica_run *target, double
   copy.folder = target->folder;
   if (status == MICA_OK) status = mica__run_copy_tokenizer(run, target);
   if (status == MICA_OK) status = mica__imported_copy(run, &copy);
+  if (status == MICA_OK) status = mica__published_copy(run, &copy);
   return status == MICA_OK ? mica__run_write_config(&copy) : status;
 }
 

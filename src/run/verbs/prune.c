@@ -12,6 +12,7 @@
 #include "run/state/parts.h"
 #include "run/state/settings.h"
 #include "run/tokens.h"
+#include "run/verbs/published.h"
 #include "run/verbs/quantizer.h"
 #include "train/train.h"
 
@@ -297,6 +298,12 @@ static mica_status check_run(const mica_run *base) {
                       "the run in %s was trained with weights rounded to %s bits, whose steps would fit no layer that "
                       "is cut: prune a run without --quantize, and give it to prune",
                       base->folder, mica_run_setting(base, "quantize"));
+  if (base->networks->published)
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "the run in %s has the network of a published model, whose widths stand in %s: prune a run of one "
+        "of Mica's networks",
+        base->folder, MICA__PUBLISHED_FILE);
   if (base->networks->network)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "the run in %s has the network of a model in ONNX, whose widths stand in the model: prune a run "

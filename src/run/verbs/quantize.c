@@ -12,6 +12,7 @@
 #include "run/state/parts.h"
 #include "run/state/settings.h"
 #include "run/verbs/imported.h"
+#include "run/verbs/published.h"
 #include "run/verbs/quantizer.h"
 #include "train/train.h"
 
@@ -156,6 +157,7 @@ static mica_status write_config(const work *w) {
   if (facts.count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run of more than %d facts", MICA__FACTS);
   facts.list[facts.count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
   MICA_TRY(mica__imported_copy(w->run, &copy));
+  MICA_TRY(mica__published_copy(w->run, &copy));
   return mica__run_write_config(&copy);
 }
 

@@ -11,8 +11,10 @@
 #include "run/network.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
 #include "run/state/parts.h"
 #include "run/tokens.h"
+#include "run/verbs/published.h"
 
 #include <mica/loss.h>
 #include <mica/nodes.h>
@@ -147,8 +149,9 @@ static mica_status find_columns(mica_run *run, const mica_column **text, const m
 
 static mica_status prepare(mica_run *run) {
   const mica_column *text = NULL, *label = NULL;
+  MICA_TRY(mica__published_open(run, false));
   MICA_TRY(mica__run_set_defaults(run));
-  MICA_TRY(check_network(run));
+  if (!run->networks->published) MICA_TRY(check_network(run));
   if (!run->parts->whole) return mica__run_make_tokenizer(run, NULL, NULL);
   MICA_TRY(find_columns(run, &text, &label));
   MICA_TRY(mica__run_note_text(run, "text_column", text->name));
@@ -158,7 +161,7 @@ static mica_status prepare(mica_run *run) {
                        .column = mica_dataset_column_index(run->parts->at[MICA_PART_TRAIN].data, text->name)};
   mica_status status = mica__run_make_tokenizer(run, mica__texts_next, &texts);
   mica__texts_free(&texts);
-  return status;
+  return status == MICA_OK ? mica__published_check_tokens(run) : status;
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
@@ -190,6 +193,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
 /* --- the step --- */
 
 static mica_value network(mica_nn *nn, const mica_run *run, mica_value tokens, mica_value lengths) {
+  if (run->networks->published) return mica__published_build(run, nn, tokens, lengths, classes_of(run));
   const mica_model_config config = {.name = mica_run_setting(run, "model"),
                                     .classes = classes_of(run),
                                     .width = (int64_t)mica_run_number(run, "width"),
