@@ -314,6 +314,58 @@ def write_gguf(folder, name, arch, model, ids, kind):
     logits_of(model, ids).tofile(os.path.join(where, 'logits.f32'))
 
 
+BERT_NAMES = {'attention.self.query': 'attn_q', 'attention.self.key': 'attn_k', 'attention.self.value': 'attn_v',
+              'attention.output.dense': 'attn_output', 'attention.output.LayerNorm': 'attn_output_norm',
+              'intermediate.dense': 'ffn_up', 'output.dense': 'ffn_down', 'output.LayerNorm': 'layer_output_norm',
+              'embeddings.word_embeddings': 'token_embd', 'embeddings.position_embeddings': 'position_embd',
+              'embeddings.token_type_embeddings': 'token_types', 'embeddings.LayerNorm': 'token_embd_norm'}
+
+
+def write_bert_gguf(folder):
+    """The model "embed" as llama.cpp stores it, with its WordPiece vocabulary."""
+    source, where = os.path.join(folder, 'embed'), os.path.join(folder, 'embed-gguf')
+    os.makedirs(where, exist_ok=True)
+    model = t.BertModel.from_pretrained(source, add_pooling_layer=False)
+    c = model.config
+    writer = gguf.GGUFWriter(os.path.join(where, 'model.gguf'), 'bert')
+    writer.add_context_length(c.max_position_embeddings)
+    writer.add_embedding_length(c.hidden_size)
+    writer.add_block_count(c.num_hidden_layers)
+    writer.add_feed_forward_length(c.intermediate_size)
+    writer.add_head_count(c.num_attention_heads)
+    writer.add_layer_norm_eps(c.layer_norm_eps)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.MEAN)
+    with open(os.path.join(source, 'tokenizer.json')) as file:
+        vocabulary = json.load(file)['model']['vocab']
+    words = sorted(vocabulary, key=vocabulary.get)
+    words += ['[PAD%d]' % i for i in range(len(words), c.vocab_size)]
+    special = {'[PAD]', '[CLS]', '[SEP]'}
+    types = [3 if word in special else 2 if word == '[UNK]' else 5 if word.startswith('[PAD') else 1 for word in words]
+    words = [word if word[0] == '[' else word[2:] if word.startswith('##') else chr(0x2581) + word for word in words]
+    writer.add_tokenizer_model('bert')
+    writer.add_token_list(words)
+    writer.add_token_types(types)
+    writer.add_token_type_count(c.type_vocab_size)
+    writer.add_unk_token_id(1)
+    writer.add_pad_token_id(0)
+    writer.add_bos_token_id(2)
+    writer.add_sep_token_id(3)
+    for name, weight in model.state_dict().items():
+        if name.endswith('position_ids'):
+            continue
+        part, kind = name.rsplit('.', 1)
+        prefix = ''
+        if part.startswith('encoder.layer.'):
+            _, _, layer, part = part.split('.', 3)
+            prefix = 'blk.%s.' % layer
+        writer.add_tensor(prefix + BERT_NAMES[part] + '.' + kind, weight.float().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 TEMPLATE = """{% for m in messages %}<|im_start|>{{ m.role }}: {{ m.content }}<|im_end|>{% endfor %}\
 {% if add_generation_prompt %}<|im_start|>assistant: {% endif %}"""
 
@@ -355,6 +407,7 @@ def main():
     write_processors(folder)
     write_embedder(folder)
     write_clip_vectors(folder)
+    write_bert_gguf(folder)
     kinds = gguf.GGMLQuantizationType
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)

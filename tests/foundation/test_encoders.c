@@ -150,6 +150,28 @@ START_TEST(vectors_are_those_of_transformers) {
 }
 END_TEST
 
+/* A GGUF file does not ask for unit length, nor for fewer tokens. */
+START_TEST(a_gguf_file_gives_the_same_vectors) {
+  fixture f;
+  float got[TEXTS][VECTOR];
+  mica_embedder *e = NULL;
+  open_fixture(&f);
+  mica_foundation_close(f.model);
+  ck_ok(mica_foundation_open(path_of("embed-gguf", "model.gguf"), NULL, &f.model));
+  ck_ok(mica_foundation_check(f.model));
+  const mica_embedder_config config = {.scale = MICA_EMBED_SCALE_UNIT, .most_tokens = 24};
+  ck_ok(mica_embedder_create(test_engine(), f.model, &config, &e));
+  ck_assert_int_eq(mica_embedder_pooling(e), MICA_EMBED_POOLING_MEAN);
+  ck_ok(mica_embedder_texts(e, f.texts, TEXTS, got[0]));
+  for (int i = 0; i < TEXTS; i++)
+    for (int c = 0; c < VECTOR; c++)
+      ck_assert_msg(fabsf(got[i][c] - f.want[i][c]) <= 1e-5f, "\"%s\", number %d: %g, not %g", f.texts[i], c,
+                    (double)got[i][c], (double)f.want[i][c]);
+  mica_embedder_destroy(e);
+  mica_foundation_close(f.model);
+}
+END_TEST
+
 /* The first and the last token's features: of one token they are alike, and so is the mean. */
 START_TEST(poolings_differ_and_scale_is_a_choice) {
   fixture f;
@@ -199,6 +221,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tests, features_are_those_of_transformers, 0, MODELS);
   tcase_add_test(tests, an_encoder_has_no_logits);
   tcase_add_loop_test(tests, vectors_are_those_of_transformers, 0, 4);
+  tcase_add_test(tests, a_gguf_file_gives_the_same_vectors);
   tcase_add_test(tests, poolings_differ_and_scale_is_a_choice);
   tcase_add_test(tests, wrong_settings_are_refused);
   suite_add_tcase(suite, tests);

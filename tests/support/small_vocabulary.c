@@ -18,7 +18,7 @@ TEXTS(piece_tokens, "<unk>", "<s>", "</s>", "<0x0A>", "<0xC3>", "<0xA9>", "\xe2\
       "\xe2\x96\x81"
       "a",
       "ab", "  ", "<go>")
-TEXTS(names, "llama", "gemma3", "gpt2", "llama", "t5", "smollm", "default")
+TEXTS(names, "llama", "gemma3", "gpt2", "llama", "t5", "smollm", "default", "bert")
 
 static const int32_t byte_types[] = {3, 1, 1, 1, 1, 1, 1, 1, 1, 4};
 static const int32_t piece_types[] = {2, 3, 3, 6, 6, 6, 1, 1, 1, 1, 1, 4, 3};
@@ -74,6 +74,7 @@ void small_vocabulary_keys(small_vocabulary which, mica_gguf_value keys[12], siz
   FILL(names);
   switch (which) {
   case SMALL_BYTE_LEVEL: byte_level_keys(keys, count); break;
+  case SMALL_WORDPIECE: piece_keys(0, 7, keys, count); break;
   case SMALL_GEMMA: piece_keys(1, 3, keys, count); break;
   case SMALL_UNIGRAM:
     piece_keys(0, 4, keys, count);

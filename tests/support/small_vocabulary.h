@@ -11,6 +11,7 @@ typedef enum small_vocabulary {
   SMALL_LLAMA,
   SMALL_GEMMA,
   SMALL_UNIGRAM,
+  SMALL_WORDPIECE,
   SMALL_VOCABULARIES
 } small_vocabulary;
 

@@ -133,7 +133,7 @@ START_TEST(saved_as_json) {
 }
 END_TEST
 
-static const mica_gguf_text unknown_texts[] = {{"bert", 4}, {"nobody", 6}, {"a \xff", 3}, {"x y", 3}};
+static const mica_gguf_text unknown_texts[] = {{"rwkv", 4}, {"nobody", 6}, {"a \xff", 3}, {"x y", 3}};
 static const int32_t numbers[] = {99, -1, 1};
 static const float unordered[13] = {[3] = NAN}, infinite[13] = {[12] = -INFINITY};
 
@@ -148,11 +148,16 @@ static const struct {
      "tokenizer.ggml.model",
      {.kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &unknown_texts[0]},
      MICA_E_UNSUPPORTED,
-     "'bert', which is not one of gpt2, llama and t5"},
+     "'rwkv', which is not one of gpt2, llama, t5 and bert"},
     {SMALL_LLAMA, "tokenizer.ggml.model", {0}, MICA_E_FORMAT, "tokenizer.ggml.model is missing"},
     {SMALL_LLAMA, "tokenizer.ggml.tokens", {0}, MICA_E_FORMAT, "tokenizer.ggml.tokens is missing"},
     {SMALL_LLAMA, "tokenizer.ggml.scores", {0}, MICA_E_FORMAT, "tokenizer.ggml.scores is missing"},
     {SMALL_UNIGRAM, "tokenizer.ggml.scores", {0}, MICA_E_FORMAT, "tokenizer.ggml.scores is missing"},
+    {SMALL_WORDPIECE,
+     "tokenizer.ggml.unknown_token_id",
+     {0},
+     MICA_E_FORMAT,
+     "tokenizer.ggml.unknown_token_id is missing"},
     {SMALL_BYTE_LEVEL, "tokenizer.ggml.merges", {0}, MICA_E_FORMAT, "tokenizer.ggml.merges is missing"},
     {SMALL_BYTE_LEVEL,
      "tokenizer.ggml.pre",

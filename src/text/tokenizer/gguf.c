@@ -3,7 +3,8 @@
  *   gpt2   byte-level BPE with merges; "pre" says how a text is cut (pre.def)
  *   llama  SentencePiece's BPE: a pair is merged if both together are a token, the one with the best score first. The
  *          merges come from scores; in Gemma, from the order of its tokens
- *   t5     Unigram with scores, and a charsmap if there is one */
+ *   t5     Unigram with scores, and a charsmap if there is one
+ *   bert   WordPiece: words begin with a mark, and other pieces have no "##" */
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -25,6 +26,7 @@ typedef struct vocabulary {
   const mica_gguf_value *tokens, *scores, *types, *merges;
   size_t count;
   bool gemma; /* runs of spaces stand for runs of marks, and merges go by id */
+  bool wordpiece, no_memory;
   mica__text json;
 } vocabulary;
 
@@ -66,8 +68,34 @@ static bool is_run_of_spaces(const vocabulary *v, mica_gguf_text token) {
   return spaces;
 }
 
+static bool is_word(mica_gguf_text token) {
+  return token.length > sizeof MARK - 1 && !memcmp(token.bytes, MARK, sizeof MARK - 1);
+}
+
+/* "[CLS]", which is stored as it is. */
+static bool is_bracketed(mica_gguf_text token) {
+  return token.length > 1 && token.bytes[0] == '[' && token.bytes[token.length - 1] == ']';
+}
+
+/* A piece as tokenizer.json has it: words without the mark, others with "##". */
+static void add_piece(vocabulary *v, mica_gguf_text token) {
+  mica__text piece = {0};
+  const bool word = is_word(token);
+  if (!word && !is_bracketed(token)) mica__text_add(&piece, "##");
+  mica__text_add_bytes(&piece, token.bytes + (word ? sizeof MARK - 1 : 0), token.length - (word ? sizeof MARK - 1 : 0));
+  if (mica__text_status(&piece) == MICA_OK)
+    add_json_text(&v->json, piece.data, piece.length);
+  else
+    v->no_memory = true;
+  mica__text_free(&piece);
+}
+
 static void add_token(vocabulary *v, size_t id) {
   const mica_gguf_text token = mica_gguf_text_at(v->tokens, id);
+  if (v->wordpiece) {
+    add_piece(v, token);
+    return;
+  }
   if (!is_run_of_spaces(v, token)) {
     add_json_text(&v->json, token.bytes, token.length);
     return;
@@ -125,18 +153,14 @@ static void add_sequence(vocabulary *v, int64_t bos, int64_t eos, const char *na
   add_special(v, eos);
 }
 
-/* What stands around a text that is framed. */
-static mica_status add_frame(vocabulary *v, bool bos_by_default, bool eos_by_default) {
-  int64_t ids[2] = {-1, -1};
-  if (flag(v, "add_bos_token", bos_by_default)) MICA_TRY(special_id(v, "bos_token_id", &ids[0]));
-  if (flag(v, "add_eos_token", eos_by_default)) MICA_TRY(special_id(v, "eos_token_id", &ids[1]));
-  if (ids[0] < 0 && ids[1] < 0) return MICA_OK;
+/* What stands around a text that is framed; -1: nothing. */
+static void add_template(vocabulary *v, const int64_t ids[2]) {
   mica__text_add(&v->json, ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[");
   add_sequence(v, ids[0], ids[1], "A", 0);
   mica__text_add(&v->json, "],\"pair\":[");
   add_sequence(v, ids[0], ids[1], "A", 0);
   mica__text_add(&v->json, ",");
-  add_sequence(v, ids[0], ids[1], "B", 1);
+  add_sequence(v, v->wordpiece ? -1 : ids[0], ids[1], "B", 1);
   mica__text_add(&v->json, "],\"special_tokens\":{");
   for (int i = 0, more = 0; i < 2; i++) {
     if (ids[i] < 0 || (i == 1 && ids[0] == ids[1])) continue;
@@ -150,6 +174,13 @@ static mica_status add_frame(vocabulary *v, bool bos_by_default, bool eos_by_def
     more = 1;
   }
   mica__text_add(&v->json, "}}");
+}
+
+static mica_status add_frame(vocabulary *v, bool bos_by_default, bool eos_by_default) {
+  int64_t ids[2] = {-1, -1};
+  if (flag(v, "add_bos_token", bos_by_default)) MICA_TRY(special_id(v, "bos_token_id", &ids[0]));
+  if (flag(v, "add_eos_token", eos_by_default)) MICA_TRY(special_id(v, "eos_token_id", &ids[1]));
+  if (ids[0] >= 0 || ids[1] >= 0) add_template(v, ids);
   return MICA_OK;
 }
 
@@ -412,6 +443,48 @@ static mica_status write_unigram(vocabulary *v) {
   return MICA_OK;
 }
 
+/* --- WordPiece --- */
+
+/* The files do not say whether a model has letters of both cases; its words do. */
+static bool has_capitals(const vocabulary *v) {
+  for (size_t id = 0; id < v->count; id++) {
+    const mica_gguf_text token = mica_gguf_text_at(v->tokens, id);
+    for (size_t i = 0; is_word(token) && i < token.length; i++)
+      if (token.bytes[i] >= 'A' && token.bytes[i] <= 'Z') return true;
+  }
+  return false;
+}
+
+/* The id of the first of two keys that the file has. */
+static mica_status first_id(const vocabulary *v, const char *name, const char *other, int64_t *id) {
+  MICA_TRY(special_id(v, name, id));
+  return *id < 0 ? special_id(v, other, id) : MICA_OK;
+}
+
+static mica_status write_wordpiece(vocabulary *v) {
+  int64_t frame[2] = {-1, -1}, unknown = -1;
+  v->wordpiece = true;
+  MICA_TRY(special_id(v, "unknown_token_id", &unknown));
+  /* The key is spelled so in published files. */
+  MICA_TRY(first_id(v, "cls_token_id", "bos_token_id", &frame[0]));
+  MICA_TRY(first_id(v, "seperator_token_id", "eos_token_id", &frame[1]));
+  if (unknown < 0) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.unknown_token_id is missing");
+  add_added_tokens(v);
+  mica__text_addf(&v->json,
+                  ",\"normalizer\":{\"type\":\"BertNormalizer\",\"clean_text\":true,\"handle_chinese_chars\":true,"
+                  "\"strip_accents\":null,\"lowercase\":%s},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},"
+                  "\"decoder\":{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true}",
+                  has_capitals(v) ? "false" : "true");
+  if (frame[0] >= 0 || frame[1] >= 0) add_template(v, frame);
+  mica__text_add(&v->json, ",\"model\":{\"type\":\"WordPiece\",\"continuing_subword_prefix\":\"##\","
+                           "\"max_input_chars_per_word\":100,\"unk_token\":");
+  add_token(v, (size_t)unknown);
+  mica__text_add(&v->json, ",");
+  add_words(v);
+  mica__text_add(&v->json, "}}");
+  return v->no_memory ? mica__fail_nomem("a tokenizer") : MICA_OK;
+}
+
 /* --- opening --- */
 
 /* A list of this kind, as long as there are tokens; NULL if the file has none. */
@@ -450,7 +523,8 @@ static mica_status write_json(vocabulary *v) {
   if (is_text(model, "gpt2")) return write_byte_level(v);
   if (is_text(model, "llama")) return write_sentencepiece(v);
   if (is_text(model, "t5")) return write_unigram(v);
-  return mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.model is '%.*s', which is not one of gpt2, llama and t5",
+  if (is_text(model, "bert")) return write_wordpiece(v);
+  return mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.model is '%.*s', which is not one of gpt2, llama, t5 and bert",
                     mica__text_shown(model.length), model.bytes);
 }
 
