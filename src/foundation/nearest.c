@@ -1,4 +1,5 @@
-/* Nearest neighbours by cosine: every vector is compared; a sorted list per query keeps the best ones. */
+/* Nearest neighbours by cosine: every vector is compared; a sorted list per query keeps the best ones. Long lists are
+ * sorted at the end instead. */
 #include "base/error.h"
 
 #include <mica/embed.h>
@@ -9,6 +10,8 @@
 
 /* Vectors that are compared with all queries while they are in the cache. */
 #define TILE 64
+/* The longest list that is kept sorted. */
+#define SORTED 64
 /* Partial sums of a product, added in a fixed order. */
 #define LANES 16
 
@@ -56,6 +59,30 @@ static void compare(const float *vectors, size_t count, int64_t width, const flo
       }
 }
 
+static int more_similar(const void *a, const void *b) {
+  const mica_neighbour *x = a, *y = b;
+  if (x->similarity != y->similarity) return x->similarity > y->similarity ? -1 : 1;
+  return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static mica_status compare_and_sort(const float *vectors, size_t count, int64_t width, const float *queries,
+                                    size_t query_count, const double *scale, size_t nearest,
+                                    mica_neighbour *neighbours) {
+  mica_neighbour *all = calloc(count, sizeof *all);
+  if (!all) return mica__fail_nomem("neighbours");
+  for (size_t q = 0; q < query_count; q++) {
+    for (size_t v = 0; v < count; v++) {
+      const float *vector = vectors + (int64_t)v * width, *query = queries + (int64_t)q * width;
+      const double cosine = (double)product(vector, query, width) * scale[v] * scale[count + q];
+      all[v] = (mica_neighbour){.index = v, .similarity = (float)fmax(-1, fmin(1, cosine))};
+    }
+    qsort(all, count, sizeof *all, more_similar);
+    for (size_t k = 0; k < nearest; k++) neighbours[q * nearest + k] = all[k];
+  }
+  free(all);
+  return MICA_OK;
+}
+
 mica_status mica_nearest(const float *vectors, size_t count, int64_t width, const float *queries, size_t query_count,
                          size_t nearest, mica_neighbour *neighbours) {
   if (query_count == 0) return MICA_OK;
@@ -69,7 +96,10 @@ mica_status mica_nearest(const float *vectors, size_t count, int64_t width, cons
   mica_status status = used && scale ? MICA_OK : mica__fail_nomem("neighbours");
   if (status == MICA_OK) status = scales("vector", vectors, count, width, scale);
   if (status == MICA_OK) status = scales("query", queries, query_count, width, scale + count);
-  if (status == MICA_OK) compare(vectors, count, width, queries, query_count, scale, used, nearest, neighbours);
+  if (status == MICA_OK && nearest <= SORTED)
+    compare(vectors, count, width, queries, query_count, scale, used, nearest, neighbours);
+  else if (status == MICA_OK)
+    status = compare_and_sort(vectors, count, width, queries, query_count, scale, nearest, neighbours);
   free(used);
   free(scale);
   return status;

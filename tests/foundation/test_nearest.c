@@ -61,6 +61,37 @@ START_TEST(neighbours_are_the_most_similar) {
 }
 END_TEST
 
+/* 100,000 vectors, each a little off another one of the queries: neighbours are the planted ones, in order, and all
+ * vectors at once are sorted in time. */
+START_TEST(planted_neighbours_are_found_among_many) {
+  enum { MANY = 100000, WIDTH = 48, ASKED = 20, PLANTED = 5 };
+  uint32_t state = 11;
+  float *vectors = malloc((size_t)MANY * WIDTH * sizeof *vectors), queries[ASKED][WIDTH];
+  mica_neighbour found[ASKED][PLANTED], *all = malloc((size_t)MANY * sizeof *all);
+  ck_assert(vectors && all);
+  for (size_t i = 0; i < (size_t)MANY * WIDTH; i++) vectors[i] = draw(&state);
+  for (int q = 0; q < ASKED; q++) {
+    for (int i = 0; i < WIDTH; i++) queries[q][i] = draw(&state);
+    for (int k = 0; k < PLANTED; k++)
+      for (int i = 0; i < WIDTH; i++)
+        vectors[((size_t)k * 19001 + (size_t)q * 997) * WIDTH + (size_t)i] =
+            queries[q][i] + (i == k ? 0.1f * (float)(k + 1) : 0);
+  }
+  ck_ok(mica_nearest(vectors, MANY, WIDTH, queries[0], ASKED, PLANTED, found[0]));
+  for (int q = 0; q < ASKED; q++) {
+    for (int k = 0; k < PLANTED; k++) {
+      ck_assert_uint_eq(found[q][k].index % 19001, (size_t)q * 997);
+      ck_assert(k == 0 || found[q][k].similarity <= found[q][k - 1].similarity);
+    }
+  }
+  ck_ok(mica_nearest(vectors, MANY, WIDTH, queries[0], 1, MANY, all));
+  for (int k = 0; k < PLANTED; k++) ck_assert_uint_eq(all[k].index, found[0][k].index);
+  for (int k = 1; k < MANY; k++) ck_assert(all[k].similarity <= all[k - 1].similarity);
+  free(vectors);
+  free(all);
+}
+END_TEST
+
 START_TEST(wrong_values_are_refused) {
   float vectors[4] = {1, 0, 0, 1}, query[2] = {1, 1};
   mica_neighbour found[3];
@@ -81,6 +112,7 @@ Suite *test_suite(void) {
   Suite *suite = suite_create("nearest");
   TCase *tests = tcase_create("nearest");
   tcase_add_loop_test(tests, neighbours_are_the_most_similar, 0, 5);
+  tcase_add_test(tests, planted_neighbours_are_found_among_many);
   tcase_add_test(tests, wrong_values_are_refused);
   suite_add_tcase(suite, tests);
   return suite;
