@@ -52,6 +52,16 @@ MICA_API MICA_CHECKED mica_status mica_foundation_adapter_save(const mica_founda
                                                                const mica_adapter *adapter, const char *path,
                                                                mica_adapter_form form);
 
+/* Writes a model with an adapter merged into its matrices as a GGUF file: W + scale B A, computed in f32. Layers keep
+ * their type unless config names another one: a matrix in blocks is dequantised, merged and quantised again, which
+ * rounds it once more. config and written may be NULL. Blocks.
+ *
+ * MICA_E_STATE: the adapter has no layers, or a layer has no values. MICA_E_NOT_FOUND: the model lacks a layer of the
+ * adapter. MICA_E_SHAPE: a layer has other sizes. Otherwise the errors of mica_foundation_write. */
+MICA_API MICA_CHECKED mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapter *adapter,
+                                                        const char *path, const mica_foundation_write_config *config,
+                                                        mica_foundation_written *written);
+
 /* --- conversations --- */
 
 /* Conversations as rows of tokens. Several conversations may share a row; none sees another one's tokens. */

@@ -240,7 +240,7 @@ static int run(const cli_command *self, const void *given) {
   if (ends_in(v->to, ".gguf")) {
     const int status = check_gguf(self, v);
     if (status != CLI_OK) return status;
-    return cli_model_write(self, v->from, v->to, v->type, v->force, false);
+    return cli_model_write(self, v->from, NULL, v->to, v->type, v->force, false);
   }
   if (v->type) return usage(self, "--type is for an OUT that ends in .gguf");
   const bool from = ends_in(v->from, ".onnx"), to = ends_in(v->to, ".onnx");

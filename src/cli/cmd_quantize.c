@@ -255,7 +255,7 @@ static int quantize_published(const cli_command *self, const struct values *v) {
              "of a published model the weights alone become blocks, without data: it takes --type, --bits, --out");
     return CLI_USAGE;
   }
-  return cli_model_write(self, v->run, v->out,
+  return cli_model_write(self, v->run, NULL, v->out,
                          v->type               ? v->type
                          : v->bits && bits < 8 ? "q4_k"
                                                : "q8_0",

@@ -59,9 +59,11 @@ static int show_written(const cli_command *self, const char *to, const mica_foun
   return cli_json_print_line(&json, self);
 }
 
-int cli_model_write(const cli_command *self, const char *from, const char *to, const char *type, bool force,
-                    bool json) {
+int cli_model_write(const cli_command *self, const char *from, const char *adapter, const char *to, const char *type,
+                    bool force, bool json) {
+  const mica_foundation_write_config config = {.type = type};
   mica_foundation *model = NULL;
+  mica_adapter *addition = NULL;
   mica_foundation_written written;
   struct stat about;
   if (is_same(from, to)) return cli_fail(self, "%s is the model itself; name another file", to);
@@ -69,9 +71,12 @@ int cli_model_write(const cli_command *self, const char *from, const char *to, c
     return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already" : "%s is not a file", to);
   if (mica_foundation_open(from, NULL, &model) != MICA_OK) return cli_fail_library(self);
   int status = CLI_OK;
-  if (mica_foundation_write(model, to, &(mica_foundation_write_config){.type = type}, &written) != MICA_OK)
+  if ((adapter && mica_foundation_adapter_open(model, adapter, &addition) != MICA_OK) ||
+      (adapter ? mica_foundation_merge(model, addition, to, &config, &written)
+               : mica_foundation_write(model, to, &config, &written)) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK) status = show_written(self, to, &written, mica_foundation_describe(model)->bytes, json);
+  mica_adapter_destroy(addition);
   mica_foundation_close(model);
   return status;
 }

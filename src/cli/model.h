@@ -19,8 +19,10 @@ int cli_model_open(const cli_command *self, const char *path, const char *adapte
                    cli_model *opened);
 void cli_model_close(cli_model *opened);
 
-/* Writes a model as a GGUF file with matrices of this type, NULL: as they are. force: also over a file. */
-int cli_model_write(const cli_command *self, const char *from, const char *to, const char *type, bool force, bool json);
+/* Writes a model as a GGUF file with matrices of this type, NULL: as they are. adapter: merged into the matrices, or
+ * NULL. force: also over a file. */
+int cli_model_write(const cli_command *self, const char *from, const char *adapter, const char *to, const char *type,
+                    bool force, bool json);
 
 /* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. schema: a file with
  * a JSON schema, or NULL. */

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/text.h"
+#include "foundation/merge.h"
 
 #include <mica/gguf.h>
 #include <stdio.h>
@@ -17,8 +18,9 @@ typedef struct form {
 
 typedef struct plan {
   const mica_foundation *model;
-  const char *type; /* NULL: as they are */
-  form form;        /* of matrices */
+  mica__merging *merge; /* NULL: none */
+  const char *type;     /* NULL: as they are */
+  form form;            /* of matrices */
   bool tied;
   mica_weight_entry *list;
   char (*names)[64];
@@ -112,7 +114,8 @@ static mica_status write_row(const mica__written_tensor *t, form to, int64_t col
   return MICA_OK;
 }
 
-static mica_status convert(const mica__written_tensor *t, form to, char *data, size_t row_bytes) {
+static mica_status convert(const mica__written_tensor *t, const mica__addition *addition, form to, char *data,
+                           size_t row_bytes) {
   const int64_t columns = t->shape.dim[t->shape.rank - 1], one = t->shape.rank == 1;
   /* A vector of queries is permuted like rows of one number. */
   const bool alone = one && t->head_size > 0;
@@ -121,6 +124,7 @@ static mica_status convert(const mica__written_tensor *t, form to, char *data, s
   mica_status status = row ? MICA_OK : mica__fail_nomem(t->name);
   for (int64_t r = 0; status == MICA_OK && r < rows; r++) {
     status = read_row(t, r, length, row);
+    mica__merge_add(addition, r, row);
     if (status == MICA_OK) status = write_row(t, to, length, row, data + (size_t)r * row_bytes);
   }
   free(row);
@@ -153,37 +157,50 @@ static mica_status add(plan *p, const char *name, form to, mica_shape shape, voi
   return MICA_OK;
 }
 
-static mica_status add_tensor(void *user, const mica__written_tensor *t) {
-  plan *p = user;
+/* The tensor's new bytes, allocated. same: the file's bytes, copied. */
+static mica_status make_data(const plan *p, const mica__written_tensor *t, const mica__addition *addition, form to,
+                             bool same, char **data, size_t *bytes) {
   const mica_weight_entry *entry = t->entry;
-  form to = choose(p, t);
-  if (to.block != MICA_BLOCK_NONE) to.dtype = MICA_DTYPE_COUNT;
-  const bool same =
-      to.dtype == entry->dtype && to.block == entry->block && !t->transposed && t->add == 0 && t->head_size == 0;
-  if (!same && entry->block == MICA_BLOCK_NONE && !is_float(entry->dtype))
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor \"%s\" is of the type %s, which cannot be converted",
-                      p->model->path, entry->name, entry->type);
-  size_t bytes = entry->bytes, row_bytes = 0;
+  size_t row_bytes = 0;
+  *bytes = entry->bytes;
   if (!same) {
     const int64_t columns = t->shape.dim[t->shape.rank - 1];
     row_bytes = to.block != MICA_BLOCK_NONE
                     ? (size_t)(columns / mica_block_elements(to.block)) * mica_block_bytes(to.block)
                     : (size_t)columns * mica_dtype_size(to.dtype);
-    if (!mica__mul_size(t->shape.rank == 2 ? (uint64_t)t->shape.dim[0] : 1, row_bytes, &bytes))
+    if (!mica__mul_size(t->shape.rank == 2 ? (uint64_t)t->shape.dim[0] : 1, row_bytes, bytes))
       return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" is too large", p->model->path, entry->name);
     if (t->shape.rank == 1) row_bytes = mica_dtype_size(to.dtype);
   }
-  char *data = malloc(bytes + 1);
-  if (!data) return mica__fail_nomem(entry->name);
-  mica_status status = MICA_OK;
-  if (same)
-    memcpy(data, entry->data, bytes);
-  else
-    status = convert(t, to, data, row_bytes);
-  if (status != MICA_OK) {
-    free(data);
-    return status;
+  *data = malloc(*bytes + 1);
+  if (!*data) return mica__fail_nomem(entry->name);
+  if (same) {
+    memcpy(*data, entry->data, *bytes);
+    return MICA_OK;
   }
+  const mica_status status = convert(t, addition, to, *data, row_bytes);
+  if (status != MICA_OK) free(*data);
+  return status;
+}
+
+static mica_status add_tensor(void *user, const mica__written_tensor *t) {
+  plan *p = user;
+  const mica_weight_entry *entry = t->entry;
+  mica__addition addition;
+  char *data = NULL;
+  size_t bytes = 0;
+  form to = choose(p, t);
+  if (to.block != MICA_BLOCK_NONE) to.dtype = MICA_DTYPE_COUNT;
+  MICA_TRY(mica__merge_find(p->merge, t->name, &addition));
+  const bool same = to.dtype == entry->dtype && to.block == entry->block && !t->transposed && t->add == 0 &&
+                    t->head_size == 0 && !addition.layer;
+  mica_status status = MICA_OK;
+  if (!same && entry->block == MICA_BLOCK_NONE && !is_float(entry->dtype))
+    status = mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor \"%s\" is of the type %s, which cannot be converted",
+                        p->model->path, entry->name, entry->type);
+  if (status == MICA_OK) status = make_data(p, t, &addition, to, same, &data, &bytes);
+  free(addition.b);
+  MICA_TRY(status);
   p->converted += to.dtype != entry->dtype || to.block != entry->block;
   MICA_TRY(add(p, t->name, to, t->shape, data, bytes));
   /* Types that Mica does not compute with have nothing but a spelling. */
@@ -252,6 +269,7 @@ static mica_status write_file(plan *p, const char *path, mica_gguf_keys *keys) {
   MICA_TRY(gguf ? copy_keys(p, keys) : mica__write_keys(p->model, keys));
   if (!gguf) MICA_TRY(mica__write_texts(p->model, keys));
   MICA_TRY(gguf ? add_gguf(p) : mica__names_visit(p->model, add_tensor, p));
+  if (p->merge) MICA_TRY(mica__merge_check(p->merge));
   if (!gguf) MICA_TRY(add_rotary(p));
   MICA_TRY(add_file_type(p, keys));
   for (size_t i = 0; i < p->count; i++) p->list[i].name = p->names[i];
@@ -259,10 +277,9 @@ static mica_status write_file(plan *p, const char *path, mica_gguf_keys *keys) {
   return mica_gguf_write(path, list, count, p->list, p->count);
 }
 
-mica_status mica_foundation_write(const mica_foundation *model, const char *path,
-                                  const mica_foundation_write_config *config, mica_foundation_written *written) {
-  if (!model || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_write: a pointer is NULL");
-  plan p = {.model = model, .type = config ? config->type : NULL, .tied = model->info.tied};
+static mica_status write_model(const mica_foundation *model, mica__merging *merge, const char *path,
+                               const mica_foundation_write_config *config, mica_foundation_written *written) {
+  plan p = {.model = model, .merge = merge, .type = config ? config->type : NULL, .tied = model->info.tied};
   mica_gguf_keys *keys = NULL;
   mica_status status = mica_gguf_keys_create(&keys);
   if (status == MICA_OK) status = write_file(&p, path, keys);
@@ -272,5 +289,21 @@ mica_status mica_foundation_write(const mica_foundation *model, const char *path
   free(p.list);
   free(p.names);
   mica_gguf_keys_destroy(keys);
+  return status;
+}
+
+mica_status mica_foundation_write(const mica_foundation *model, const char *path,
+                                  const mica_foundation_write_config *config, mica_foundation_written *written) {
+  if (!model || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_write: a pointer is NULL");
+  return write_model(model, NULL, path, config, written);
+}
+
+mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapter *adapter, const char *path,
+                                  const mica_foundation_write_config *config, mica_foundation_written *written) {
+  mica__merging merge;
+  if (!model || !adapter || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_merge: a pointer is NULL");
+  mica_status status = mica__merge_begin(model, adapter, path, &merge);
+  if (status == MICA_OK) status = write_model(model, &merge, path, config, written);
+  mica__merge_end(&merge);
   return status;
 }

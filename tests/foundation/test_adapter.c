@@ -282,6 +282,87 @@ START_TEST(order_of_rows) {
 }
 END_TEST
 
+/* --- merged models --- */
+
+static mica_foundation *merge(const mica_foundation *model, const mica_adapter *adapter, const char *type) {
+  mica_foundation *merged = NULL;
+  const mica_foundation_write_config config = {.type = type};
+  ck_ok(mica_foundation_merge(model, adapter, files_path("merged.gguf"), &config, NULL));
+  ck_ok(mica_foundation_open(files_path("merged.gguf"), NULL, &merged));
+  return merged;
+}
+
+/* A merged model gives peft's logits without the adapter. */
+START_TEST(merged_from_folders) {
+  const char *name = adapted[_i];
+  mica_foundation *model = open_model(name);
+  mica_adapter *adapter = open_adapter(model, name);
+  network n = build(name, merge(model, adapter, "f32"), NULL, true);
+  expect_logits(&n, name);
+  mica_adapter_destroy(adapter);
+  mica_foundation_close(model);
+  drop(&n);
+  files_remove();
+}
+END_TEST
+
+/* In a GGUF file rows of queries and keys are pairs. Matrices keep their type. */
+START_TEST(merged_from_a_file) {
+  static float apart[T][V], merged[T][V];
+  mica_foundation *model = open_model("llama-gguf");
+  mica_adapter *adapter = open_adapter(model, "llama");
+  network m = build("llama", merge(model, adapter, "f32"), NULL, true);
+  network n = build("llama", model, adapter, false);
+  read_logits(&n, apart);
+  read_logits(&m, merged);
+  for (int t = 0; t < T; t++)
+    for (int v = 0; v < V; v++)
+      ck_assert_msg(fabsf(apart[t][v] - merged[t][v]) <= 1e-4f, "token %d, logit %d: %g, not %g", t, v,
+                    (double)merged[t][v], (double)apart[t][v]);
+  drop(&m);
+  mica_foundation *again = merge(model, adapter, NULL);
+  const mica_weights *from = mica_foundation_weights(model), *to = mica_foundation_weights(again);
+  ck_assert_uint_eq(mica_weights_count(from), mica_weights_count(to));
+  size_t changed = 0;
+  for (size_t i = 0; i < mica_weights_count(from); i++) {
+    const mica_weight_entry *a = mica_weights_at(from, i), *b = mica_weights_find(to, a->name);
+    ck_assert_int_eq(a->block, b->block);
+    ck_assert_int_eq(a->dtype, b->dtype);
+    changed += memcmp(a->data, b->data, a->bytes) != 0;
+  }
+  ck_assert_uint_eq(changed, mica_adapter_count(adapter));
+  mica_foundation_close(again);
+  drop(&n);
+  files_remove();
+}
+END_TEST
+
+/* The adapter must have values, and fit the model. */
+START_TEST(merged_wrongly) {
+  static const float few[64] = {1};
+  mica_foundation *model = open_model("llama");
+  mica_adapter *adapter = NULL;
+  const char *path = files_path("merged.gguf");
+  mica_adapter_layer layer = {.name = "layers.0.self_attn.q_proj", .inputs = 16, .outputs = 48, .rank = 1, .scale = 1};
+  ck_ok(mica_adapter_create(NULL, &adapter));
+  ck_assert_int_eq(mica_foundation_merge(model, adapter, path, NULL, NULL), MICA_E_STATE);
+  ck_assert_int_eq(mica_foundation_merge(model, NULL, path, NULL, NULL), MICA_E_INVALID);
+  layer.a = layer.b = few;
+  ck_ok(mica_adapter_add(adapter, &layer));
+  ck_assert_int_eq(mica_foundation_merge(model, adapter, path, NULL, NULL), MICA_E_SHAPE);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "48 outputs and 16 inputs, the model's has 48 and 32"));
+  mica_adapter_destroy(adapter);
+  ck_ok(mica_adapter_create(NULL, &adapter));
+  layer.name = "layers.7.self_attn.q_proj";
+  ck_ok(mica_adapter_add(adapter, &layer));
+  ck_assert_int_eq(mica_foundation_merge(model, adapter, path, NULL, NULL), MICA_E_NOT_FOUND);
+  FILE *file = fopen(path, "rb");
+  ck_assert_msg(!file, "a file was written all the same");
+  mica_adapter_destroy(adapter);
+  mica_foundation_close(model);
+}
+END_TEST
+
 /* --- bad input --- */
 
 #define CONFIG "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4"
@@ -426,6 +507,9 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tests, adapters_as_peft, 0, 2 * COUNT(adapted));
   tcase_add_loop_test(tests, files_of_adapters, 0, COUNT(adapted));
   tcase_add_test(tests, order_of_rows);
+  tcase_add_loop_test(tests, merged_from_folders, 0, COUNT(adapted));
+  tcase_add_test(tests, merged_from_a_file);
+  tcase_add_test(tests, merged_wrongly);
   tcase_add_loop_test(tests, bad_configs, 0, COUNT(configs));
   tcase_add_loop_test(tests, bad_tensors, 0, COUNT(tensors));
   tcase_add_test(tests, tied_output_layer);

@@ -1,0 +1,31 @@
+/* foundation/merge.h: matrices with an adapter's product added. */
+#ifndef MICA_FOUNDATION_MERGE_H
+#define MICA_FOUNDATION_MERGE_H
+
+#include "foundation/adapter_file.h"
+
+typedef struct mica__merging {
+  const mica_adapter *adapter;
+  mica__adapter_source source; /* of the names in the written file */
+  size_t merged;               /* layers of the adapter that were added */
+} mica__merging;
+
+/* Names are names of GGUF. MICA_E_STATE: the adapter has no layers, or a layer without values. */
+mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *adapter, const char *path,
+                              mica__merging *merge);
+/* MICA_E_NOT_FOUND: a layer of the adapter was not added to any matrix. */
+mica_status mica__merge_check(const mica__merging *merge);
+void mica__merge_end(mica__merging *merge);
+
+/* What the adapter adds to a matrix. layer NULL: nothing. */
+typedef struct mica__addition {
+  const mica_adapter_layer *layer;
+  float *b; /* (rows, rank) in the order of the written file */
+} mica__addition;
+
+/* merge may be NULL. Free addition->b. */
+mica_status mica__merge_find(mica__merging *merge, const char *name, mica__addition *addition);
+/* row += scale B[r] A */
+void mica__merge_add(const mica__addition *addition, int64_t r, float *row);
+
+#endif
