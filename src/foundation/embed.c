@@ -62,7 +62,7 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
 static mica_status make_texts(mica_embedder *e) {
   const bool projected = e->model->info.projection > 0;
   if (!e->tokenizer) MICA_TRY(mica_foundation_tokenizer(e->model, &e->tokenizer));
-  MICA_TRY(mica__embed_network_begin(&e->texts));
+  MICA_TRY(mica__embed_network_begin(e, &e->texts));
   mica_graph *graph = e->texts.graph;
   const mica_value lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
   const mica_foundation_build how = {.ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)),

@@ -20,7 +20,8 @@ typedef struct mica__embed_form {
 typedef struct mica__embed_network {
   mica_graph *graph;
   mica_nn *nn;
-  mica_session *session; /* NULL: not made yet */
+  mica_bindings *bindings; /* weights that stay as the file has them; NULL: none */
+  mica_session *session;   /* NULL: not made yet */
 } mica__embed_network;
 
 struct mica_embedder {
@@ -34,7 +35,8 @@ struct mica_embedder {
   double logit_scale;
 };
 
-mica_status mica__embed_network_begin(mica__embed_network *network);
+/* Weights in blocks stay blocks; others become f32, which is faster. */
+mica_status mica__embed_network_begin(const mica_embedder *e, mica__embed_network *network);
 /* Makes the session and loads the weights. After a failure of either function nothing stays allocated. */
 mica_status mica__embed_network_finish(const mica_embedder *e, mica__embed_network *network, mica_value vectors);
 void mica__embed_network_free(mica__embed_network *network);

@@ -17,7 +17,7 @@ static const mica_foundation_info *vision_of(const mica_embedder *e) {
 static mica_status make(mica_embedder *e) {
   const mica_foundation_info *i = vision_of(e);
   MICA_TRY(mica__processor_open(e->model, &e->processor));
-  MICA_TRY(mica__embed_network_begin(&e->pictures));
+  MICA_TRY(mica__embed_network_begin(e, &e->pictures));
   const mica_foundation_build how = {
       .pixels = mica_input(e->pictures.graph, "pixels", MICA_F32,
                            MICA_SHAPE(MICA_DYNAMIC, i->channels, i->picture, i->picture)),

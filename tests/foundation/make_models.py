@@ -323,10 +323,29 @@ BERT_NAMES = {'attention.self.query': 'attn_q', 'attention.self.key': 'attn_k', 
 
 def write_bert_gguf(folder):
     """The model "embed" as llama.cpp stores it, with its WordPiece vocabulary."""
-    source, where = os.path.join(folder, 'embed'), os.path.join(folder, 'embed-gguf')
+    model = t.BertModel.from_pretrained(os.path.join(folder, 'embed'), add_pooling_layer=False)
+    write_bert_file(folder, 'embed-gguf', model, None)
+
+
+def write_bert_blocks(folder):
+    """A wider model whose matrices are blocks, and the vectors of the dequantised weights."""
+    sizes = dict(ENCODER, hidden_size=32, intermediate_size=64, vocab_size=64)
+    model = t.BertModel(t.BertConfig(**sizes), add_pooling_layer=False).eval()
+    spread(model)
+    write_bert_file(folder, 'embed-q8', model, gguf.GGMLQuantizationType.Q8_0)
+    form = tokenizers.Tokenizer.from_file(os.path.join(folder, 'embed', 'tokenizer.json'))
+    form.enable_truncation(24)
+    with torch.no_grad():
+        vectors = [torch.nn.functional.normalize(model(torch.tensor([form.encode(text).ids])).last_hidden_state[0]
+                                                 .mean(0), dim=0).numpy() for text in TEXTS]
+    numpy.stack(vectors).astype('<f4').tofile(os.path.join(folder, 'embed-q8', 'vectors.f32'))
+
+
+def write_bert_file(folder, name, model, kind):
+    """kind: of matrices, which the model has dequantised from now on; None: f32."""
+    source, where = os.path.join(folder, 'embed'), os.path.join(folder, name)
     os.makedirs(where, exist_ok=True)
-    model = t.BertModel.from_pretrained(source, add_pooling_layer=False)
-    c = model.config
+    c, blocks = model.config, kind
     writer = gguf.GGUFWriter(os.path.join(where, 'model.gguf'), 'bert')
     writer.add_context_length(c.max_position_embeddings)
     writer.add_embedding_length(c.hidden_size)
@@ -359,7 +378,13 @@ def write_bert_gguf(folder):
         if part.startswith('encoder.layer.'):
             _, _, layer, part = part.split('.', 3)
             prefix = 'blk.%s.' % layer
-        writer.add_tensor(prefix + BERT_NAMES[part] + '.' + kind, weight.float().numpy())
+        values = weight.float().numpy()
+        if blocks and values.ndim == 2 and 'position' not in part and 'token_type' not in part:
+            packed = gguf.quants.quantize(values, blocks)
+            weight.copy_(torch.tensor(gguf.quants.dequantize(packed, blocks)))
+            writer.add_tensor(prefix + BERT_NAMES[part] + '.' + kind, packed, raw_dtype=blocks)
+        else:
+            writer.add_tensor(prefix + BERT_NAMES[part] + '.' + kind, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -408,6 +433,7 @@ def main():
     write_embedder(folder)
     write_clip_vectors(folder)
     write_bert_gguf(folder)
+    write_bert_blocks(folder)
     kinds = gguf.GGMLQuantizationType
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)

@@ -172,6 +172,28 @@ START_TEST(a_gguf_file_gives_the_same_vectors) {
 }
 END_TEST
 
+/* Weights in blocks stay blocks. */
+START_TEST(quantised_weights_give_the_vectors_of_their_values) {
+  enum { WIDE = 32 };
+  fixture f;
+  float got[TEXTS][WIDE], want[TEXTS][WIDE];
+  mica_embedder *e = NULL;
+  open_fixture(&f);
+  mica_foundation_close(f.model);
+  read_floats("embed-q8", "vectors.f32", want[0], TEXTS * WIDE);
+  ck_ok(mica_foundation_open(path_of("embed-q8", "model.gguf"), NULL, &f.model));
+  const mica_embedder_config config = {.scale = MICA_EMBED_SCALE_UNIT, .most_tokens = 24};
+  ck_ok(mica_embedder_create(test_engine(), f.model, &config, &e));
+  ck_ok(mica_embedder_texts(e, f.texts, TEXTS, got[0]));
+  for (int i = 0; i < TEXTS; i++)
+    for (int c = 0; c < WIDE; c++)
+      ck_assert_msg(fabsf(got[i][c] - want[i][c]) <= 1e-5f, "\"%s\", number %d: %g, not %g", f.texts[i], c,
+                    (double)got[i][c], (double)want[i][c]);
+  mica_embedder_destroy(e);
+  mica_foundation_close(f.model);
+}
+END_TEST
+
 /* The first and the last token's features: of one token they are alike, and so is the mean. */
 START_TEST(poolings_differ_and_scale_is_a_choice) {
   fixture f;
@@ -222,6 +244,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, an_encoder_has_no_logits);
   tcase_add_loop_test(tests, vectors_are_those_of_transformers, 0, 4);
   tcase_add_test(tests, a_gguf_file_gives_the_same_vectors);
+  tcase_add_test(tests, quantised_weights_give_the_vectors_of_their_values);
   tcase_add_test(tests, poolings_differ_and_scale_is_a_choice);
   tcase_add_test(tests, wrong_settings_are_refused);
   suite_add_tcase(suite, tests);
