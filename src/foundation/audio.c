@@ -1,0 +1,32 @@
+/* Features of sound for Whisper: log mel spectrograms. Radford et al. 2022. */
+#include "base/error.h"
+#include "ir/graph.h"
+
+#include <mica/nodes.h>
+#include <mica/signal.h>
+#include <mica/whisper.h>
+
+enum { FRAME = 400, HOP = 160, BINS = 80 };
+
+mica_value mica_whisper_features(mica_value x, int64_t bins) {
+  if (mica_value_is_null(x)) return x;
+  const mica_shape shape = mica_value_shape(x);
+  const mica_mel_config mel = {
+      .stft = {.length = FRAME, .hop = HOP, .pad = MICA_SIGNAL_PAD_REFLECT},
+      .rate = MICA_WHISPER_RATE,
+      .mels = bins ? bins : BINS,
+  };
+  if (shape.rank != 2 || shape.dim[1] < 2 * HOP || shape.dim[1] % HOP) {
+    char text[MICA_SHAPE_TEXT];
+    mica__graph_fail_with(x.graph,
+                          mica__fail(MICA_E_SHAPE,
+                                     "whisper_features: sound of the shape %s was given; it must be (N, T) with a "
+                                     "fixed T that is a multiple of %d and at least %d",
+                                     mica_shape_format(shape, text), HOP, 2 * HOP));
+    return (mica_value){0};
+  }
+  /* The last frame is centred on the end of the sound; Whisper omits it. mica_decibels bounds powers as Whisper does:
+   * 1e-10, and 80 dB below the maximum, which is 8 in log10. So (log10 + 4) / 4 is dB / 40 + 1. */
+  const mica_value power = mica_slice(mica_mel(x, &mel), 2, 0, shape.dim[1] / HOP, 1);
+  return mica_affine(mica_decibels(power, NULL), 1.0 / 40, 1);
+}

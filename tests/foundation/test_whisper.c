@@ -1,0 +1,138 @@
+/* labels: device
+ *
+ * Features of sound for Whisper against transformers (whisper_oracle.py wrote tests/golden/foundation/whisper). */
+#include "support/check_main.h"
+#include "support/engine.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES = MICA_WHISPER_SAMPLES, FRAMES = MICA_WHISPER_FRAMES, MOST_BINS = 128 };
+
+/* Frames that the files hold: both ends, the end of the sound that is shorter than a window, some between. */
+static const int frames[] = {0, 1, 2, 3, 97, 998, 999, 1000, 1001, 1002, 2996, 2997, 2998, 2999};
+enum { KEPT = sizeof frames / sizeof *frames };
+
+/* --- signals, as whisper_oracle.py makes them; all values are exact in f32 --- */
+
+static void add_noise(float *x, int count, float scale) {
+  uint32_t state = 12345;
+  for (int i = 0; i < count; i++) {
+    state = state * 1664525u + 1013904223u;
+    x[i] += scale * ((float)((int32_t)(state >> 16) - 32768) / 65536.0f);
+  }
+}
+
+static void add_saw(float *x, float scale) {
+  for (int i = 0; i < SAMPLES; i++) x[i] += scale * ((float)(i * 37 % 1024 - 512) / 1024.0f);
+}
+
+static void make_noise(float *x) { add_noise(x, 160000, 1); }
+static void make_saw(float *x) { add_saw(x, 1); }
+static void make_both(float *x) {
+  add_saw(x, 0.5f);
+  add_noise(x, SAMPLES, 1.0f / 64);
+}
+static void make_silence(float *x) { memset(x, 0, SAMPLES * sizeof *x); }
+
+static const struct {
+  const char *name;
+  void (*make)(float *x);
+} signals[] = {{"noise", make_noise}, {"saw", make_saw}, {"both", make_both}, {"silence", make_silence}};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+static void read_features(const char *signal, int bins, float *y) {
+  char path[600];
+  const char *root = getenv("MICA_SOURCE_DIR");
+  snprintf(path, sizeof path, "%s/tests/golden/foundation/whisper/features-%s-%d.f32", root ? root : ".", signal, bins);
+  FILE *file = fopen(path, "rb");
+  ck_assert_msg(file != NULL, "%s is missing", path);
+  ck_assert_uint_eq(fread(y, sizeof *y, (size_t)KEPT * (size_t)bins, file), (size_t)KEPT * (size_t)bins);
+  fclose(file);
+}
+
+/* Features (SIGNALS, bins, FRAMES) of all signals in one batch: each has a maximum of its own. */
+static void compute(int bins, const float *x, float *y) {
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  mica_tensor *tensor = NULL;
+  ck_ok(mica_graph_create(&graph));
+  const mica_value sound = mica_input(graph, "sound", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, SAMPLES));
+  const mica_value result = mica_whisper_features(sound, bins == 80 ? 0 : bins);
+  ck_ok(mica_session_create(test_engine(), graph, &result, 1, NULL, &session));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(SIGNALS, SAMPLES), x, &tensor));
+  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"sound", tensor}, 1));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), y,
+                             (size_t)SIGNALS * (size_t)bins * FRAMES * sizeof *y));
+  mica_tensor_destroy(tensor);
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+}
+
+static const int bin_counts[] = {80, 128};
+
+START_TEST(features_are_those_of_transformers) {
+  const int bins = bin_counts[_i];
+  static float want[KEPT * MOST_BINS];
+  float *x = calloc((size_t)SIGNALS * SAMPLES, sizeof *x);
+  float *y = calloc((size_t)SIGNALS * (size_t)bins * FRAMES, sizeof *y);
+  ck_assert(x && y);
+  for (int s = 0; s < SIGNALS; s++) signals[s].make(x + (size_t)s * SAMPLES);
+  compute(bins, x, y);
+  double largest = 0;
+  for (int s = 0; s < SIGNALS; s++) {
+    read_features(signals[s].name, bins, want);
+    for (int f = 0; f < KEPT; f++)
+      for (int b = 0; b < bins; b++) {
+        const float got = y[((size_t)s * (size_t)bins + (size_t)b) * FRAMES + (size_t)frames[f]];
+        const float expected = want[f * bins + b];
+        ck_assert_msg(fabsf(got - expected) <= 1e-4f, "%s, frame %d, bin %d of %d: %g, not %g", signals[s].name,
+                      frames[f], b, bins, (double)got, (double)expected);
+        largest = fmax(largest, fabs((double)got - (double)expected));
+      }
+  }
+  printf("%d bins: largest difference %.2g\n", bins, largest);
+  free(x);
+  free(y);
+}
+END_TEST
+
+/* --- faults --- */
+
+static const struct {
+  int32_t rank;
+  int64_t samples, bins;
+  mica_status status;
+  const char *text;
+} faults[] = {
+    {1, SAMPLES, 80, MICA_E_SHAPE, "(480000)"}, {2, 1000, 80, MICA_E_SHAPE, "multiple of 160"},
+    {2, 160, 80, MICA_E_SHAPE, "at least 320"}, {2, MICA_DYNAMIC, 80, MICA_E_SHAPE, "fixed T"},
+    {2, SAMPLES, -1, MICA_E_INVALID, "mels"},   {2, SAMPLES, 1 << 20, MICA_E_INVALID, "mels"},
+};
+
+START_TEST(wrong_sounds_are_refused) {
+  mica_graph *graph = NULL;
+  ck_ok(mica_graph_create(&graph));
+  const mica_shape shape = faults[_i].rank == 1 ? MICA_SHAPE(faults[_i].samples) : MICA_SHAPE(2, faults[_i].samples);
+  const mica_value x = mica_input(graph, "sound", MICA_F32, shape);
+  ck_assert(mica_value_is_null(mica_whisper_features(x, faults[_i].bins)));
+  ck_assert_int_eq(mica_graph_status(graph), faults[_i].status);
+  ck_assert_msg(strstr(mica_error_message(), faults[_i].text) != NULL, "%s", mica_error_message());
+  ck_assert(mica_value_is_null(mica_whisper_features((mica_value){0}, 80)));
+  mica_graph_destroy(graph);
+}
+END_TEST
+
+Suite *test_suite(void) {
+  if (!test_engine()) return test_skip("no device");
+  Suite *suite = suite_create("whisper");
+  TCase *tests = tcase_create("whisper");
+  tcase_set_timeout(tests, 120);
+  tcase_add_loop_test(tests, features_are_those_of_transformers, 0, 2);
+  tcase_add_loop_test(tests, wrong_sounds_are_refused, 0, (int)(sizeof faults / sizeof *faults));
+  suite_add_tcase(suite, tests);
+  return suite;
+}
