@@ -35,7 +35,8 @@ typedef struct mica_adapter_config {
   double dropout; /* of x, in training networks */
   bool rslora;    /* scale = alpha / sqrt(rank) (Kalajdzievski 2023) */
   /* Layers to adapt, separated by commas: full names, last parts of names, or patterns with * and ?: "q_proj,v_proj",
-   * "layers.0.*". NULL, "all" and "all-linear": all dense layers but one named "head", the output layer. */
+   * "layers.0.*". "o_proj" also means "out_proj". NULL, "all" and "all-linear": all dense layers but one named "head",
+   * the output layer. */
   const char *targets;
 } mica_adapter_config;
 

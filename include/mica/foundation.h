@@ -294,6 +294,7 @@ MICA_API MICA_CHECKED mica_status mica_foundation_write(const mica_foundation *m
 
 typedef struct mica_perplexity_config {
   int64_t window; /* tokens per window, from 2 to mica_foundation_context; 0: 512, or the context if it is less */
+  struct mica_adapter *adapter; /* of the model (mica_foundation_adapter_open); NULL: none */
 } mica_perplexity_config;
 
 typedef struct mica_perplexity {
@@ -312,7 +313,7 @@ typedef struct mica_perplexity {
  * is only written on success. Blocks.
  *
  * MICA_E_INVALID: fewer than two tokens, a token outside of the vocabulary, or a window out of range. Otherwise the
- * errors of mica_foundation_network, mica_foundation_bind and mica_foundation_load. */
+ * errors of mica_foundation_network, mica_foundation_bind, mica_foundation_load and mica_adapter_write_to. */
 MICA_API MICA_CHECKED mica_status mica_foundation_perplexity(mica_engine *engine, const mica_foundation *model,
                                                              const int32_t *ids, size_t count,
                                                              const mica_perplexity_config *config,

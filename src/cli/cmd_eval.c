@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct values {
-  const char *model, *data, *part, *window, *precision, *device;
+  const char *model, *adapter, *data, *part, *window, *precision, *device;
   cli_search search;
   bool json;
 };
@@ -15,6 +15,8 @@ struct values {
 static const cli_option options[] = {
     CLI_ROW("model", struct values, model, .value = "MODEL",
             .help = "folder of a run, or a published language model: its folder or GGUF file"),
+    CLI_ROW("adapter", struct values, adapter, .value = "PATH",
+            .help = "published models: low-rank adapter, a PEFT folder or a GGUF file"),
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "data to test on (default: the training's); a text file for a published model"),
     CLI_ROW("part", struct values, part, .value = "PART",
@@ -72,7 +74,7 @@ static int evaluate_published(const cli_command *self, const struct values *v, i
     cli_fail(self, "--data is missing: a text file for the published model to score");
     return CLI_USAGE;
   }
-  return cli_model_eval(self, v->model, v->data, v->device, window, v->json);
+  return cli_model_eval(self, v->model, v->adapter, v->data, v->device, window, v->json);
 }
 
 static int run(const cli_command *self, const void *given) {
@@ -88,8 +90,11 @@ static int run(const cli_command *self, const void *given) {
   }
   int status = cli_integer(self, "window", v->window, 2, INT32_MAX, &window);
   if (status == CLI_OK && mica_foundation_is(v->model)) return evaluate_published(self, v, window);
-  if (status == CLI_OK && v->window) {
-    cli_fail(self, "--window is for published models; a run's windows are its own");
+  if (status == CLI_OK && (v->window || v->adapter)) {
+    cli_fail(self,
+             v->window ? "--window is for published models; the windows of %s are its own"
+                       : "--adapter is for published models; %s is a run, or nothing",
+             v->model);
     return CLI_USAGE;
   }
   if (status == CLI_OK) status = cli_take_search(self, &v->search, &search);

@@ -58,20 +58,21 @@ static int score(const cli_command *self, const cli_model *opened, const char *d
   if (encoding->count < 2)
     return cli_fail(self, "%s has %zu tokens; a perplexity needs at least two", data, encoding->count);
   if (mica_foundation_perplexity(opened->engine, opened->model, encoding->ids, encoding->count,
-                                 &(mica_perplexity_config){.window = window}, &p) != MICA_OK)
+                                 &(mica_perplexity_config){.window = window, .adapter = opened->adapter},
+                                 &p) != MICA_OK)
     return cli_fail_library(self);
   return print(self, &p, json);
 }
 
-int cli_model_eval(const cli_command *self, const char *path, const char *data, const char *device, int64_t window,
-                   bool json) {
+int cli_model_eval(const cli_command *self, const char *path, const char *adapter, const char *data, const char *device,
+                   int64_t window, bool json) {
   cli_model opened = {0};
   mica_tokenizer *tokenizer = NULL;
   mica_encoding encoding = {0};
   char *text = NULL;
   size_t bytes = 0;
   int status = read_text(self, data, &text, &bytes);
-  if (status == CLI_OK) status = cli_model_open(self, path, NULL, device, window, &opened);
+  if (status == CLI_OK) status = cli_model_open(self, path, adapter, device, window, &opened);
   if (status == CLI_OK &&
       (mica_foundation_tokenizer(opened.model, &tokenizer) != MICA_OK ||
        mica_tokenizer_encode(tokenizer, text, bytes, &(mica_encode_config){.special = true}, &encoding) != MICA_OK))

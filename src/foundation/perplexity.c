@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <mica/adapter.h>
 #include <mica/device.h>
 #include <stdlib.h>
 
@@ -14,6 +15,7 @@ typedef struct scorer {
   mica_engine *engine;
   mica_graph *graph;
   mica_nn *nn;
+  mica_adapter *adapter; /* NULL: none */
   mica_bindings *bindings;
   mica_session *session;
   mica_tensor *ids;
@@ -40,6 +42,7 @@ static mica_status make_scorer(const mica_foundation *model, scorer *s) {
   MICA_TRY(mica_graph_create(&s->graph));
   mica_nn_config hold = {0};
   mica_foundation_hold(model, &hold);
+  if (s->adapter) hold.hook = mica_adapter_hook, hold.hook_user = s->adapter;
   MICA_TRY(mica_nn_create(s->graph, &hold, &s->nn));
   const mica_foundation_build how = {.ids = mica_input(s->graph, "ids", MICA_I32, MICA_SHAPE(1, length))};
   const mica_value logits = mica_foundation_network(s->nn, model, &how);
@@ -48,6 +51,7 @@ static mica_status make_scorer(const mica_foundation *model, scorer *s) {
   config.parameters = mica_bindings_list(s->bindings, &config.parameter_count);
   MICA_TRY(mica_session_create(s->engine, s->graph, &logits, 1, &config, &s->session));
   MICA_TRY(mica_foundation_load(model, s->nn, s->session));
+  if (s->adapter) MICA_TRY(mica_adapter_write_to(s->adapter, s->nn, s->session));
   return mica_tensor_create(s->engine, MICA_I32, MICA_SHAPE(1, length), &s->ids);
 }
 
@@ -98,7 +102,7 @@ mica_status mica_foundation_perplexity(mica_engine *engine, const mica_foundatio
                                        size_t count, const mica_perplexity_config *config, mica_perplexity *result) {
   if (!engine || !model || !ids || !result)
     return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: a pointer is NULL");
-  scorer s = {.engine = engine, .vocabulary = model->info.vocabulary};
+  scorer s = {.engine = engine, .vocabulary = model->info.vocabulary, .adapter = config ? config->adapter : NULL};
   mica_perplexity sum = {0};
   MICA_TRY(check(model, ids, count, config, &s.window));
   mica_status status = make_scorer(model, &s);

@@ -67,8 +67,10 @@ static const char *last_part(const char *name) {
   return dot ? dot + 1 : name;
 }
 
+/* Published models call the output layer of attention o_proj. */
 static bool matches(const char *word, const char *name) {
-  return !fnmatch(word, name, 0) || !strcmp(word, last_part(name));
+  const char *last = last_part(name);
+  return !fnmatch(word, name, 0) || !strcmp(word, last) || (!strcmp(word, "o_proj") && !strcmp(last, "out_proj"));
 }
 
 static layer *find(const mica_adapter *adapter, const char *name) {

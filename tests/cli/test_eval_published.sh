@@ -35,7 +35,20 @@ holds window 40
 run eval --model "$model" --data "$work/text.txt"
 ends 0 '*perplexity *(loss *, 98 tokens in windows of 64)' ''
 
+# An adapter changes the score.
+adapter=$MICA_SOURCE_DIR/tests/golden/foundation/llama/adapter
+run eval --model "$model" --data "$work/text.txt" --adapter "$adapter" --json
+ends 0 '{*}' ''
+adapted=$(json metrics.loss)
+run eval --model "$model" --data "$work/text.txt" --json
+awk -v a="$adapted" -v b="$(json metrics.loss)" 'BEGIN { d = a - b; exit !(d > 1e-3 || d < -1e-3) }' ||
+  fault 'the adapter changed nothing'
+run eval --model "$model" --data "$work/text.txt" --adapter "$work/none"
+ends 1 '' 'mica eval: *none*'
+
 # What is wrong.
+run eval --model "$work" --data "$work/text.txt" --adapter "$adapter"
+ends 2 '' 'mica eval: --adapter is for published models*'
 run eval --model "$model"
 ends 2 '' 'mica eval: --data is missing*'
 for option in part beam text-model text-order text-weight text-bonus precision; do

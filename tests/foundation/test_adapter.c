@@ -363,6 +363,39 @@ START_TEST(merged_wrongly) {
 }
 END_TEST
 
+/* The perplexity with an adapter equals the merged model's. */
+START_TEST(score_with_an_adapter) {
+  mica_foundation *model = open_model("llama");
+  mica_adapter *adapter = open_adapter(model, "llama");
+  mica_foundation *merged = merge(model, adapter, "f32");
+  mica_perplexity base, apart, whole;
+  int32_t ids[40];
+  for (int t = 0; t < 40; t++) ids[t] = t * t % V;
+  ck_ok(mica_foundation_perplexity(test_engine(), model, ids, 40, NULL, &base));
+  ck_ok(
+      mica_foundation_perplexity(test_engine(), model, ids, 40, &(mica_perplexity_config){.adapter = adapter}, &apart));
+  ck_ok(mica_foundation_perplexity(test_engine(), merged, ids, 40, NULL, &whole));
+  ck_assert(fabs(base.nll - apart.nll) > 1e-2);
+  ck_assert_double_eq_tol(apart.nll, whole.nll, 1e-3);
+  mica_adapter_destroy(adapter);
+  mica_foundation_close(merged);
+  mica_foundation_close(model);
+  files_remove();
+}
+END_TEST
+
+/* peft's name of the output layer of attention is a target too. */
+START_TEST(output_layer_of_attention) {
+  mica_adapter *adapter = NULL;
+  ck_ok(mica_adapter_create(&(mica_adapter_config){.rank = 2, .targets = "o_proj"}, &adapter));
+  network n = build("llama", open_model("llama"), adapter, false);
+  ck_assert_uint_eq(mica_adapter_count(adapter), (size_t)mica_foundation_describe(n.model)->layers);
+  for (size_t i = 0; i < mica_adapter_count(adapter); i++)
+    ck_assert_ptr_nonnull(strstr(mica_adapter_at(adapter, i)->name, ".out_proj"));
+  drop(&n);
+}
+END_TEST
+
 /* --- bad input --- */
 
 #define CONFIG "{\"peft_type\": \"LORA\", \"r\": 2, \"lora_alpha\": 4"
@@ -510,10 +543,12 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tests, merged_from_folders, 0, COUNT(adapted));
   tcase_add_test(tests, merged_from_a_file);
   tcase_add_test(tests, merged_wrongly);
+  tcase_add_test(tests, score_with_an_adapter);
   tcase_add_loop_test(tests, bad_configs, 0, COUNT(configs));
   tcase_add_loop_test(tests, bad_tensors, 0, COUNT(tensors));
   tcase_add_test(tests, tied_output_layer);
 #endif
+  tcase_add_test(tests, output_layer_of_attention);
   tcase_add_loop_test(tests, gguf_of_another_kind, 0, 5);
   suite_add_tcase(suite, tests);
   return suite;
