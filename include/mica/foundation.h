@@ -312,8 +312,9 @@ typedef struct mica_perplexity {
  * (mica_foundation_hold). The engine and the host need memory for (C, vocabulary) logits. config may be NULL. *result
  * is only written on success. Blocks.
  *
- * MICA_E_INVALID: fewer than two tokens, a token outside of the vocabulary, or a window out of range. Otherwise the
- * errors of mica_foundation_network, mica_foundation_bind, mica_foundation_load and mica_adapter_write_to. */
+ * MICA_E_INVALID: fewer than two tokens, a token outside of the vocabulary, or a window out of range.
+ * MICA_E_UNSUPPORTED: the model does not generate text. Otherwise the errors of mica_foundation_network,
+ * mica_foundation_bind, mica_foundation_load and mica_adapter_write_to. */
 MICA_API MICA_CHECKED mica_status mica_foundation_perplexity(mica_engine *engine, const mica_foundation *model,
                                                              const int32_t *ids, size_t count,
                                                              const mica_perplexity_config *config,

@@ -1,4 +1,6 @@
 /* Trains an adapter of a published model. */
+#include "foundation/model.h"
+
 #include "base/error.h"
 #include "base/text.h"
 #include "ir/graph.h"
@@ -149,6 +151,9 @@ mica_status mica_finetune(mica_engine *engine, const mica_foundation *model, mic
   mica_trainer *trainer = NULL;
   if (!engine || !model || !adapter || !config || !config->training.columns)
     return mica__fail(MICA_E_INVALID, "mica_finetune: a pointer is NULL");
+  if (model->info.task != MICA_FOUNDATION_TASK_GENERATE)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", model->path,
+                      model->info.family);
   if (config->epochs < 0 || config->rate < 0 || config->clip_norm < 0)
     return mica__fail(MICA_E_INVALID, "mica_finetune: epochs, rate and clip_norm are not negative");
   mica_status status = open_history(&t);

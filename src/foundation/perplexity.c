@@ -102,6 +102,9 @@ mica_status mica_foundation_perplexity(mica_engine *engine, const mica_foundatio
                                        size_t count, const mica_perplexity_config *config, mica_perplexity *result) {
   if (!engine || !model || !ids || !result)
     return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: a pointer is NULL");
+  if (model->info.task != MICA_FOUNDATION_TASK_GENERATE)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", model->path,
+                      model->info.family);
   scorer s = {.engine = engine, .vocabulary = model->info.vocabulary, .adapter = config ? config->adapter : NULL};
   mica_perplexity sum = {0};
   MICA_TRY(check(model, ids, count, config, &s.window));

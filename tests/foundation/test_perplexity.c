@@ -139,6 +139,19 @@ START_TEST(arguments_are_checked) {
 }
 END_TEST
 
+/* CLIP gives vectors of texts; they are not logits. */
+START_TEST(models_that_do_not_write_have_no_perplexity) {
+  const char *root = getenv("MICA_SOURCE_DIR");
+  char path[600];
+  mica_foundation *clip = NULL;
+  mica_perplexity p;
+  snprintf(path, sizeof path, "%s/tests/golden/foundation/clip", root ? root : ".");
+  ck_ok(mica_foundation_open(path, NULL, &clip));
+  ck_assert_int_eq(mica_foundation_perplexity(test_engine(), clip, ids, T, NULL, &p), MICA_E_UNSUPPORTED);
+  mica_foundation_close(clip);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("perplexity");
@@ -148,6 +161,7 @@ Suite *test_suite(void) {
   tcase_add_test(tests, windows_are_scored_apart);
   tcase_add_test(tests, the_standard_window_is_the_context);
   tcase_add_test(tests, arguments_are_checked);
+  tcase_add_test(tests, models_that_do_not_write_have_no_perplexity);
   suite_add_tcase(suite, tests);
   return suite;
 }
