@@ -52,7 +52,8 @@ MICA_API MICA_CHECKED mica_status mica_foundation_adapter_save(const mica_founda
                                                                const mica_adapter *adapter, const char *path,
                                                                mica_adapter_form form);
 
-/* Writes a model with an adapter merged into its matrices as a GGUF file: W + scale B A, computed in f32. Layers keep
+/* Writes a model with an adapter merged into its matrices: W + scale B A, computed in f32. A path that ends in .gguf
+ * becomes a GGUF file. Another one becomes a folder for transformers; the model must be a folder then. Layers keep
  * their type unless config names another one: a matrix in blocks is dequantised, merged and quantised again, which
  * rounds it once more. config and written may be NULL. Blocks.
  *

@@ -12,7 +12,7 @@ static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND, .help = "published model: its folder or GGUF file"),
     CLI_ROW("ADAPTER", struct values, adapter, .role = CLI_OPERAND,
             .help = "low-rank adapter of the model: a PEFT folder or a GGUF file"),
-    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "file to write: .gguf"),
+    CLI_ROW("OUT", struct values, to, .role = CLI_OPERAND, .help = "what to write: a FILE.gguf, or a new folder"),
     CLI_ROW("type", struct values, type, .value = "TYPE",
             .help = "type of matrices, as in q4_k, q8_0, f16 (default: as they are)"),
     CLI_ROW("force", struct values, force, .help = "overwrite an existing file"),
@@ -23,8 +23,8 @@ static const cli_option options[] = {
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   const size_t n = strlen(v->to);
-  if (n < 6 || strcmp(v->to + n - 5, ".gguf") != 0) {
-    cli_fail(self, "OUT must end in .gguf; it is %s", v->to);
+  if ((n < 6 || strcmp(v->to + n - 5, ".gguf") != 0) && (v->type || v->force)) {
+    cli_fail(self, "--%s is for an OUT that ends in .gguf", v->type ? "type" : "force");
     return CLI_USAGE;
   }
   if (!mica_foundation_is(v->model)) return cli_fail(self, "%s is not a published model", v->model);

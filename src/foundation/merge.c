@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *adapter, const char *path,
+mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *adapter, const char *path, bool gguf,
                               mica__merging *merge) {
   *merge = (mica__merging){.adapter = adapter};
   if (mica_adapter_count(adapter) == 0)
@@ -15,7 +15,7 @@ mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *
     if (!layer->a || !layer->b)
       return mica__fail(MICA_E_STATE, "mica_foundation_merge: the adapter's layer \"%s\" has no values", layer->name);
   }
-  return mica__adapter_source_begin(model, path, true, &merge->source);
+  return mica__adapter_source_begin(model, path, gguf, &merge->source);
 }
 
 void mica__merge_end(mica__merging *merge) { mica__name_rows_free(&merge->source.rows); }

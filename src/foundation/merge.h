@@ -10,8 +10,8 @@ typedef struct mica__merging {
   size_t merged;               /* layers of the adapter that were added */
 } mica__merging;
 
-/* Names are names of GGUF. MICA_E_STATE: the adapter has no layers, or a layer without values. */
-mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *adapter, const char *path,
+/* gguf: names are names of GGUF, else of a folder. MICA_E_STATE: the adapter has no layers, or one without values. */
+mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *adapter, const char *path, bool gguf,
                               mica__merging *merge);
 /* MICA_E_NOT_FOUND: a layer of the adapter was not added to any matrix. */
 mica_status mica__merge_check(const mica__merging *merge);
@@ -27,5 +27,9 @@ typedef struct mica__addition {
 mica_status mica__merge_find(mica__merging *merge, const char *name, mica__addition *addition);
 /* row += scale B[r] A */
 void mica__merge_add(const mica__addition *addition, int64_t r, float *row);
+
+/* Writes the model's folder with the adapter merged in. MICA_E_UNSUPPORTED: the model is a GGUF file. */
+mica_status mica__merge_folder(const mica_foundation *model, const mica_adapter *adapter, const char *path,
+                               mica_foundation_written *written);
 
 #endif

@@ -301,8 +301,13 @@ mica_status mica_foundation_write(const mica_foundation *model, const char *path
 mica_status mica_foundation_merge(const mica_foundation *model, const mica_adapter *adapter, const char *path,
                                   const mica_foundation_write_config *config, mica_foundation_written *written) {
   mica__merging merge;
+  const size_t n = path ? strlen(path) : 0;
   if (!model || !adapter || !path) return mica__fail(MICA_E_INVALID, "mica_foundation_merge: a pointer is NULL");
-  mica_status status = mica__merge_begin(model, adapter, path, &merge);
+  if (n < 5 || strcmp(path + n - 5, ".gguf") != 0) {
+    if (!config || !config->type) return mica__merge_folder(model, adapter, path, written);
+    return mica__fail(MICA_E_INVALID, "%s: tensors of a folder keep their types; a type is for a FILE.gguf", path);
+  }
+  mica_status status = mica__merge_begin(model, adapter, path, true, &merge);
   if (status == MICA_OK) status = write_model(model, &merge, path, config, written);
   mica__merge_end(&merge);
   return status;
