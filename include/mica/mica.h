@@ -39,7 +39,7 @@
  *   adapter                       (E) low-rank adapters of networks
  *   finetune                      (R, E) files of adapters; training of adapters on conversations
  *   embed                         (R, E) vectors of texts by published models; nearest neighbours
- *   whisper                       (R, E) features of sound for Whisper
+ *   whisper                       (R, E) Whisper: features of sound, encoder, decoder
  *   safetensors history io        files of weights, histories and arrays
  *   profile doctor tune cache     kernel times, correctness of a device, fastest kernels, disk cache
  *   bundle                        (E) compiled kernels in a file, for devices without a compiler

@@ -1,6 +1,6 @@
 /* labels: device
  *
- * Features of sound for Whisper against transformers (whisper_oracle.py wrote tests/golden/foundation/whisper). */
+ * Whisper's features and networks against transformers (whisper_oracle.py wrote tests/golden/foundation/whisper). */
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -126,6 +126,116 @@ START_TEST(wrong_sounds_are_refused) {
 }
 END_TEST
 
+/* --- networks --- */
+
+enum { N = 2, BINS = 10, P = 14, T = 9, WIDTH = 24, V = 131 };
+static const mica_whisper_sizes sizes = {.width = WIDTH,
+                                         .bins = BINS,
+                                         .vocabulary = V,
+                                         .encoder = {.layers = 2, .heads = 4, .hidden = 40, .positions = P},
+                                         .decoder = {.layers = 3, .heads = 2, .hidden = 36, .positions = 16}};
+
+static void model_file(char path[600], const char *file) {
+  const char *root = getenv("MICA_SOURCE_DIR");
+  snprintf(path, 600, "%s/tests/golden/foundation/whisper/net/%s", root ? root : ".", file);
+}
+
+static void check_close(mica_session *session, size_t output, const char *name, size_t count) {
+  static float got[N * T * V], want[N * T * V];
+  char path[600];
+  model_file(path, name);
+  FILE *file = fopen(path, "rb");
+  ck_assert_msg(file != NULL, "%s is missing", path);
+  ck_assert_uint_eq(fread(want, sizeof *want, count, file), count);
+  fclose(file);
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, output), got, count * sizeof *got));
+  double largest = 0;
+  for (size_t i = 0; i < count; i++) {
+    const double difference = fabs((double)got[i] - (double)want[i]);
+    ck_assert_msg(difference <= 1e-4, "%s, number %zu: %g, not %g", name, i, (double)got[i], (double)want[i]);
+    largest = fmax(largest, difference);
+  }
+  printf("%s: largest difference %.2g\n", name, largest);
+}
+
+START_TEST(networks_compute_what_transformers_does) {
+  float mel[N * BINS * 2 * P];
+  int32_t ids[N * T];
+  char path[600];
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_session *session = NULL;
+  mica_weights *weights = NULL;
+  mica_tensor *x = NULL, *tokens = NULL;
+  for (int i = 0; i < N * BINS * 2 * P; i++) mel[i] = (float)(i * 37 % 64 - 32) / 32.0f;
+  for (int i = 0; i < N * T; i++) ids[i] = i * 29 % V;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, NULL, &nn));
+  mica_value outputs[2];
+  outputs[0] =
+      mica_whisper_encoder(nn, &sizes, mica_input(graph, "mel", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, BINS, 2 * P)));
+  outputs[1] = mica_whisper_decoder(
+      nn, &sizes, mica_input(graph, "ids", MICA_I32, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)), outputs[0]);
+  ck_ok(mica_session_create(test_engine(), graph, outputs, 2, NULL, &session));
+  model_file(path, "model.safetensors");
+  ck_ok(mica_weights_open(path, &weights));
+  const mica_name_map names = mica_whisper_names();
+  ck_ok(mica_nn_load_from(nn, session, weights, &names, NULL));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(N, BINS, 2 * P), mel, &x));
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(N, T), ids, &tokens));
+  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"mel", x}, {"ids", tokens}}, 2));
+  check_close(session, 0, "hidden.f32", (size_t)N * P * WIDTH);
+  check_close(session, 1, "logits.f32", (size_t)N * T * V);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(tokens);
+  mica_session_destroy(session);
+  mica_weights_close(weights);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+END_TEST
+
+/* A size that is wrong, or the shape of an input. */
+static const struct {
+  int64_t heads, layers, width, positions, bins, tokens, memory;
+  mica_status status;
+  const char *text;
+} wrong[] = {
+    {5, 2, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "5 heads"},
+    {0, 2, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "0 heads"},
+    {4, 0, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "0 layers"},
+    {4, 1001, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "1001 layers"},
+    {4, 2, INT64_MAX, P, BINS, T, WIDTH, MICA_E_INVALID, "width"},
+    {4, 2, WIDTH, INT64_MAX, BINS, T, WIDTH, MICA_E_INVALID, "positions"},
+    {4, 2, WIDTH, P + 1, BINS, T, WIDTH, MICA_E_SHAPE, "10, 30)"},
+    {4, 2, WIDTH, P, BINS + 1, T, WIDTH, MICA_E_SHAPE, "10, 28)"},
+    {4, 2, WIDTH, P, BINS, 17, WIDTH, MICA_E_SHAPE, "16 positions"},
+    {4, 2, WIDTH, P, BINS, T, WIDTH + 1, MICA_E_SHAPE, "24)"},
+};
+
+START_TEST(wrong_sizes_are_refused) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica_whisper_sizes s = sizes;
+  s.width = wrong[_i].width;
+  s.encoder.heads = wrong[_i].heads;
+  s.encoder.layers = wrong[_i].layers;
+  s.encoder.positions = wrong[_i].positions;
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, NULL, &nn));
+  const bool decodes = wrong[_i].tokens != T || wrong[_i].memory != WIDTH;
+  const mica_value mel = mica_input(graph, "mel", MICA_F32, MICA_SHAPE(N, wrong[_i].bins, 2 * P));
+  const mica_value ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(N, wrong[_i].tokens));
+  const mica_value memory = mica_input(graph, "memory", MICA_F32, MICA_SHAPE(N, P, wrong[_i].memory));
+  const mica_value y = decodes ? mica_whisper_decoder(nn, &s, ids, memory) : mica_whisper_encoder(nn, &s, mel);
+  ck_assert(mica_value_is_null(y));
+  ck_assert_int_eq(mica_graph_status(graph), wrong[_i].status);
+  ck_assert_msg(strstr(mica_error_message(), wrong[_i].text) != NULL, "%s", mica_error_message());
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+}
+END_TEST
+
 Suite *test_suite(void) {
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("whisper");
@@ -133,6 +243,8 @@ Suite *test_suite(void) {
   tcase_set_timeout(tests, 120);
   tcase_add_loop_test(tests, features_are_those_of_transformers, 0, 2);
   tcase_add_loop_test(tests, wrong_sounds_are_refused, 0, (int)(sizeof faults / sizeof *faults));
+  tcase_add_test(tests, networks_compute_what_transformers_does);
+  tcase_add_loop_test(tests, wrong_sizes_are_refused, 0, (int)(sizeof wrong / sizeof *wrong));
   suite_add_tcase(suite, tests);
   return suite;
 }
