@@ -45,6 +45,7 @@ START_TEST(gradients_are_right) {
 END_TEST
 
 Suite *test_suite(void) {
+  test_emulate_unoptimised();
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("attention_mma");
   TCase *right = tcase_create("emulation");

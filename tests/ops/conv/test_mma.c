@@ -3,6 +3,7 @@
  * Convolutions on matrix units: the emulation of NVIDIA's in every type over the whole grid of the check, and which
  * devices, types and shapes they are chosen for. */
 #include "ops/conv/mma_passes.h"
+#include "ops/emulation.h"
 #include "ops/select/mma.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -123,6 +124,7 @@ START_TEST(tiles_have_room) {
 END_TEST
 
 Suite *test_suite(void) {
+  test_emulate_unoptimised();
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("conv_mma");
   TCase *chosen = tcase_create("routes");

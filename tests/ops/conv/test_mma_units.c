@@ -7,18 +7,6 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* PoCL 6.0 (LLVM 18) optimises these kernels to other code from one compilation to the next. On empty caches 3 of 8
- * runs of a shard computed wrongly; unoptimised, none of 11. Called before the first test_engine. */
-static void choose_optimisation(void) {
-  mica_device_info device;
-  if (mica_device_find(getenv("MICA_DEVICE"), &device) != MICA_OK) return;
-  if (strstr(device.platform, "Portable Computing Language") && atoi(device.driver) > 3)
-    setenv("MICA_TEST_LIMITS", "unoptimised", 0);
-}
-
 START_TEST(emulations_are_right) {
   const mica__impl *impl = mma_passes[_i].impl;
   const mica__variant *nvidia = last_variant(impl), *variant;
@@ -33,7 +21,7 @@ START_TEST(emulations_are_right) {
 END_TEST
 
 Suite *test_suite(void) {
-  choose_optimisation();
+  test_emulate_unoptimised();
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("conv_mma_units");
   TCase *right = tcase_create("emulations");

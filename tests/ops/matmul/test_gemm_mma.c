@@ -63,6 +63,7 @@ START_TEST(trials_are_right) {
 END_TEST
 
 Suite *test_suite(void) {
+  test_emulate_unoptimised();
   if (!test_engine()) return test_skip("no device");
   Suite *suite = suite_create("gemm_mma");
   TCase *right = tcase_create("emulation");
