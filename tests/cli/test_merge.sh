@@ -15,14 +15,22 @@ ends 0 '*' ''
 run info "$work/m.gguf" --json
 ends 0 '*llama.block_count**' ''
 
+# A folder. As a file it has the same weights, after keys that say the folder's name.
+run merge "$golden/llama" "$golden/llama/adapter" "$work/folder"
+ends 0 '*written*folder*' ''
+run convert "$work/folder" "$work/folder.gguf"
+ends 0 '*' ''
+tail -c 20000 "$work/m.gguf" >"$work/a"
+tail -c 20000 "$work/folder.gguf" | cmp - "$work/a" || fault 'the folder has other weights'
+run merge "$work/m.gguf" "$golden/llama/adapter" "$work/none-folder"
+ends 1 '' '*'
+
 run merge "$golden/llama" "$golden/llama/adapter" "$work/m.gguf"
 ends 1 '' '*m.gguf is there already*'
 run merge "$golden/llama" "$golden/llama/adapter" "$work/m.gguf" --force --type q8_0
 ends 0 '*written*m.gguf: 21 tensors*' ''
 run merge "$work/base.gguf" "$golden/llama/adapter" "$work/base.gguf" --force
 ends 1 '' '*is the model itself*'
-run merge "$golden/llama" "$golden/llama/adapter" "$work/out"
-ends 2 '' '*OUT must end in .gguf*'
 run merge "$work" "$golden/llama/adapter" "$work/n.gguf"
 ends 1 '' '*is not a published model*'
 run merge "$golden/llama" "$work/none" "$work/n.gguf"
