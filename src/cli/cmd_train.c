@@ -9,6 +9,7 @@
 #include "cli/stop.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "cli/train_adapter.h"
 #include "cli/training.h"
 
 #include <inttypes.h>
@@ -21,7 +22,7 @@
 #define DEFAULT_FOLDER "mica-run"
 
 struct values {
-  const char *data, *task, *out, *device, *devices, *watchdog, *parallel, *speeds;
+  const char *data, *task, *out, *device, *devices, *watchdog, *parallel, *speeds, *lora;
   bool resume, json, quiet, shard, elastic;
   cli_settings settings;
 };
@@ -47,6 +48,9 @@ static const cli_option options[] = {
             .help = "relative speeds of ranks, as in 3,1, to divide batches by (default: measured if devices differ)"),
     CLI_ROW("elastic", struct values, elastic,
             .help = "begin or continue the run in DIR with the ranks that are there; drop devices that fail"),
+    CLI_ROW("lora", struct values, lora, .value = "LIST",
+            .help = "train a low-rank adapter of the published model --init on conversations, as in rank=16,alpha=32; "
+                    "also dropout=0.05, targets=q_proj+v_proj"),
     CLI_ROW("watchdog", struct values, watchdog, .value = "SECONDS",
             .help = "several ranks: stop if one is silent for SECONDS (default 300)"),
     {0},
@@ -442,6 +446,28 @@ static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   return ranks->count > 1 && kept < ranks->count ? cli_ranks_keep(self, ranks, keeps) : CLI_OK;
 }
 
+static int run_lora(const cli_command *self, const struct values *v) {
+  const char *refused = v->devices    ? "devices"
+                        : v->parallel ? "parallel"
+                        : v->speeds   ? "speeds"
+                        : v->shard    ? "shard"
+                        : v->elastic  ? "elastic"
+                        : v->watchdog ? "watchdog"
+                                      : NULL;
+  const cli_lora lora = {.data = v->data,
+                         .out = v->out ? v->out : DEFAULT_FOLDER,
+                         .device = v->device,
+                         .task = v->task,
+                         .adapter = v->lora,
+                         .settings = &v->settings,
+                         .resume = v->resume,
+                         .json = v->json,
+                         .quiet = v->quiet};
+  if (!refused) return cli_train_adapter(self, &lora);
+  cli_fail(self, "--%s is not for --lora, which trains on one device", refused);
+  return CLI_USAGE;
+}
+
 static int run_train(const cli_command *self, const void *given) {
   const struct values *v = given;
   static cli_ranks ranks;
@@ -450,6 +476,7 @@ static int run_train(const cli_command *self, const void *given) {
   j = (job){.self = self, .v = v};
   if (v->quiet) cli_compile_silently();
   int status = cli_refuse_null(self, v->device);
+  if (status == CLI_OK && v->lora) return run_lora(self, v);
   if (status == CLI_OK) status = cli_number(self, "watchdog", v->watchdog, 1e-3, 1e9, &watchdog);
   if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, cli_stop_flag(), &ranks);
   if (status == CLI_OK) write_again(v, &ranks, j.again);

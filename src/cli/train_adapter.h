@@ -1,0 +1,17 @@
+/* cli/train_adapter.h: mica train --lora: an adapter of a published model, trained on conversations. */
+#ifndef MICA_CLI_TRAIN_ADAPTER_H
+#define MICA_CLI_TRAIN_ADAPTER_H
+
+#include "cli/command.h"
+
+typedef struct cli_lora {
+  const char *data, *out, *device, *task; /* as typed; device and task may be NULL */
+  const char *adapter;                    /* "rank=16,alpha=32,dropout=0.05,targets=q_proj+v_proj" */
+  const cli_settings *settings;           /* init, epochs, lr, batch, context, seed, ... */
+  bool resume, json, quiet;
+} cli_lora;
+
+/* Trains, and writes a folder as the package peft has it. Returns an exit status, having said what failed. */
+int cli_train_adapter(const cli_command *self, const cli_lora *lora);
+
+#endif

@@ -1,0 +1,67 @@
+#!/bin/sh
+# labels: device single
+# mica train --lora: an adapter of a published model that learns conversations, goes on after a stop to the same bytes,
+# and is used by generate and merge; and bad input.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+model=$MICA_SOURCE_DIR/tests/golden/foundation/chat
+
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
+  printf '{"messages": [{"role": "user", "content": "Name %d colours."}, ' "$i"
+  printf '{"role": "assistant", "content": "red"}]}\n'
+done >"$work/chats.jsonl"
+train() { run train --task language --data "$work/chats.jsonl" --init "$model" --context 64 --lr 2e-2 "$@"; }
+
+train --lora rank=16 --epochs 20 --out "$work/a" --json
+case $err in *cJSON*) echo 'SKIP: no cJSON'; exit 77 ;; esac
+ends 0 '{"task":"language","adapter":"*/a","conversations":16,"loss":*}' '*epoch 20/20*'
+loss=$(printf '%s' "$out" | sed 's/.*"loss"://; s/}//')
+awk -v loss="$loss" 'BEGIN { exit !(loss < 0.5) }' || fault "the last loss is $loss"
+[ -s "$work/a/adapter_config.json" ] && [ -s "$work/a/adapter_model.safetensors" ] || fault 'the adapter is not there'
+
+# A killed training ends with the same bytes.
+lora='rank=4,alpha=8,dropout=0.1,targets=q_proj+v_proj'
+train --lora $lora --epochs 30 --seed 3 --out "$work/whole" --quiet
+ends 0 '' ''
+train --lora $lora --epochs 30 --seed 3 --out "$work/whole"
+ends 1 '' '*has an adapter already; --resume continues it*'
+"$mica" train --data "$work/chats.jsonl" --init "$model" --context 64 --lr 2e-2 --lora $lora --epochs 30 --seed 3 \
+  --out "$work/killed" --quiet &
+pid=$!
+for _ in $(seq 600); do
+  [ "$(wc -l <"$work/killed/history.csv" 2>/dev/null || echo 0)" -lt 3 ] || break
+  sleep 0.1
+done
+kill -9 $pid 2>/dev/null
+wait $pid 2>/dev/null
+train --lora $lora --epochs 30 --seed 3 --out "$work/killed" --resume --quiet
+ends 0 '' ''
+cmp "$work/whole/adapter_model.safetensors" "$work/killed/adapter_model.safetensors" || fault 'the bytes differ'
+
+run generate --model "$model" --adapter "$work/a" --prompt 'Name 3 colours.' --length 4 --temperature 0
+ends 0 '*' ''
+run merge "$model" "$work/a" "$work/merged"
+ends 0 '*written*' ''
+
+train --lora rank=0 --out "$work/b"
+ends 2 '' '*rank wants a whole number from 1 to 1024*'
+train --lora depth=3 --out "$work/b"
+ends 2 '' '*--lora wants rank=N*'
+train --lora rank=4,targets=nothing --out "$work/b"
+ends 1 '*' '*nothing*'
+train --lora rank=4 --augment flip --out "$work/b"
+ends 2 '' '*--augment is not for --lora*'
+train --lora rank=4 --devices 0:0/2 --out "$work/b"
+ends 2 '' '*--devices is not for --lora*'
+run train --data "$work/chats.jsonl" --lora rank=4 --out "$work/b"
+ends 2 '' '*--init MODEL*'
+run train --init "$model" --lora rank=4 --out "$work/b"
+ends 2 '' '*--data CHATS.jsonl*'
+run train --data "$work/chats.jsonl" --init "$work" --lora rank=4 --out "$work/b"
+ends 1 '' '*is not a published model*'
+run train --task text --data "$work/chats.jsonl" --init "$model" --lora rank=4 --out "$work/b"
+ends 2 '' '*--lora is for --task language*'
+run train --data "$work/none.jsonl" --init "$model" --lora rank=4 --out "$work/b"
+ends 1 '' '*none.jsonl*'
+exit $failed
