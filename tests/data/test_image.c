@@ -250,6 +250,28 @@ START_TEST(many_pictures_are_looked_at_evenly) {
 END_TEST
 #endif
 
+/* A grey picture before one with colours, and the other way round: both datasets have colours. */
+START_TEST(one_with_colours_makes_all_coloured) {
+  static const uint8_t grey[2][2] = {{10, 20}, {30, 40}};
+  for (int first = 0; first < 2; first++) {
+    mica_dataset *dataset = NULL;
+    uint8_t *file = NULL, pixels[3 * 64] = {0};
+    size_t size = 0;
+    ck_assert_int_eq(mica_png_encode(&grey[0][0], MICA_SHAPE(1, 2, 2), &file, &size), MICA_OK);
+    files_write(first ? "mixed/a/1.png" : "mixed/a/2.png", file, size);
+    files_write(first ? "mixed/a/2.png" : "mixed/a/1.png", rgb, sizeof rgb);
+    ck_assert_int_eq(mica_dataset_open(files_path("mixed"), &(mica_dataset_config){.height = 2, .width = 2}, &dataset),
+                     MICA_OK);
+    ck_assert_int_eq((int)mica_dataset_shape(dataset).dim[0], 3);
+    ck_assert_int_eq(mica_dataset_read(dataset, 0, first ? 0 : 1, pixels, 12), MICA_OK);
+    for (int c = 0; c < 3; c++) ck_assert_mem_eq(pixels + c * 4, grey, 4);
+    mica_dataset_destroy(dataset);
+    mica_free(file);
+    files_remove();
+  }
+}
+END_TEST
+
 START_TEST(a_picture_comes_back) {
   uint8_t pixels[3 * 4 * 5], *file = NULL;
   size_t size = 0;
@@ -276,6 +298,7 @@ Suite *test_suite(void) {
   TCase *sideways = tcase_create("sideways");
   tcase_add_test(sideways, print_is_named);
   tcase_add_test(sideways, a_picture_comes_back);
+  tcase_add_test(sideways, one_with_colours_makes_all_coloured);
   tcase_add_test(sideways, sides_are_found_behind_filling_bytes);
   tcase_add_test(sideways, orientation_is_read);
   tcase_add_test(sideways, orientation_of_another_type_is_read);

@@ -257,13 +257,16 @@ static mica_status read_picture(void *user, uint64_t sample, void *data, size_t 
                     b->paths[sample], width, height, size[0], size[1]);
 }
 
-/* The channels of the first picture. */
+/* The channels of the first picture; 3 if it is grey and others have colours. */
 static mica_status find_channels(mica__boxed *b) {
   uint8_t *pixels = NULL;
   mica_shape shape = MICA_SCALAR;
   MICA_TRY(mica_image_read(b->paths[0], MICA_SHAPE(0, 0, 0), &pixels, &shape));
   mica_free(pixels);
   b->channels = (int32_t)shape.dim[0];
+  bool coloured = false;
+  if (b->channels == 1) MICA_TRY(mica__pictures_with_colours((const char *const *)b->paths, b->count, &coloured));
+  if (coloured) b->channels = 3;
   return MICA_OK;
 }
 

@@ -54,6 +54,11 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
   mica_free(pixels);
   for (int i = 0; i < 3; i++)
     if (shape->dim[i] == 0) shape->dim[i] = first.dim[i];
+  /* Grey pictures have a form in colour, and others would lose theirs. */
+  bool coloured = false;
+  if (!config->channels && shape->dim[0] == 1)
+    MICA_TRY(mica__pictures_with_colours((const char *const *)p->of.files, p->of.count, &coloured));
+  if (coloured) shape->dim[0] = 3;
   return MICA_OK;
 }
 

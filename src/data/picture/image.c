@@ -4,6 +4,7 @@
 #include "data/dataset.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -129,7 +130,19 @@ static int32_t big_endian(const uint8_t *at, int bytes) {
   return value < INT32_MAX ? (int32_t)value : INT32_MAX;
 }
 
-/* A JPEG file is segments of a marker, a length and bytes; a frame's (C0 to CF but for three) begins with its sides. */
+/* A JPEG file is segments of a marker, a length and bytes. Finds the frame (C0 to CF but for three), which has height,
+ * width and the number of channels from its byte 5 on; 0: there is none. */
+static size_t find_frame(const uint8_t *bytes, size_t size) {
+  if (size < 3 || memcmp(bytes, "\xff\xd8\xff", 3) != 0) return 0;
+  for (size_t at = 2; at + 9 <= size && bytes[at] == 0xff; at += 2 + (size_t)big_endian(bytes + at + 2, 2)) {
+    /* Any number of bytes 0xff may stand before a marker. */
+    while (at + 9 < size && bytes[at + 1] == 0xff) at++;
+    const uint8_t marker = bytes[at + 1];
+    if (marker >> 4 == 0xc && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) return at;
+  }
+  return 0;
+}
+
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width) {
   const bool swap = mica__image_orientation(bytes, size) >= 5;
   if (size >= 24 && mica__image_is_png(bytes, size)) {
@@ -137,17 +150,36 @@ bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_
     *(swap ? width : height) = big_endian(bytes + 20, 4);
     return true;
   }
-  if (size < 3 || memcmp(bytes, "\xff\xd8\xff", 3) != 0) return false;
-  for (size_t at = 2; at + 9 <= size && bytes[at] == 0xff; at += 2 + (size_t)big_endian(bytes + at + 2, 2)) {
-    /* Any number of bytes 0xff may stand before a marker. */
-    while (at + 9 < size && bytes[at + 1] == 0xff) at++;
-    const uint8_t marker = bytes[at + 1];
-    if (marker >> 4 != 0xc || marker == 0xc4 || marker == 0xc8 || marker == 0xcc) continue;
-    *(swap ? width : height) = big_endian(bytes + at + 5, 2);
-    *(swap ? height : width) = big_endian(bytes + at + 7, 2);
-    return true;
+  const size_t frame = find_frame(bytes, size);
+  if (!frame) return false;
+  *(swap ? width : height) = big_endian(bytes + frame + 5, 2);
+  *(swap ? height : width) = big_endian(bytes + frame + 7, 2);
+  return true;
+}
+
+bool mica__image_has_colours(const uint8_t *bytes, size_t size) {
+  /* Bit 1 of a PNG's colour type: colours, or a palette of them. */
+  if (size >= 26 && mica__image_is_png(bytes, size)) return bytes[25] & 2;
+  const size_t frame = find_frame(bytes, size);
+  return frame && frame + 9 < size && bytes[frame + 9] > 1;
+}
+
+/* How many pictures are looked at, and how much of a file. */
+#define LOOKED_AT 200
+#define HEADER 65536
+
+mica_status mica__pictures_with_colours(const char *const *files, size_t count, bool *coloured) {
+  uint8_t *header = malloc(HEADER);
+  if (!header) return mica__fail_nomem("the header of a picture");
+  *coloured = false;
+  for (size_t i = 0; !*coloured && i < count; i += 1 + count / LOOKED_AT) {
+    FILE *in = fopen(files[i], "rb");
+    const size_t size = in ? fread(header, 1, HEADER, in) : 0;
+    if (in) fclose(in);
+    *coloured = mica__image_has_colours(header, size);
   }
-  return false;
+  free(header);
+  return MICA_OK;
 }
 
 /* Sides of 0 are the picture's own. */

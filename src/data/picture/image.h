@@ -50,6 +50,11 @@ mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t hei
 /* The sides of an upright picture by the beginning of its file; false where it does not tell them. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
 
+/* True if the beginning of a file tells that the picture has colours: palettes count. */
+bool mica__image_has_colours(const uint8_t *bytes, size_t size);
+/* *coloured: one of up to 200 of the files, evenly spaced, has colours. */
+mica_status mica__pictures_with_colours(const char *const *files, size_t count, bool *coloured);
+
 bool mica__image_is_png(const uint8_t *bytes, size_t size);
 /* What the first chunk of that type holds before the pixels of a PNG file, or its beginning, and how many bytes it says
  * that are, perhaps more than there are; NULL: there is none. */
