@@ -87,8 +87,8 @@ typedef struct mica_dataset_config {
   /* Dataset that this one must match, as test samples match training samples. Class names and sizes come from it. A
    * label that it does not have is MICA_E_FORMAT. NULL: none. */
   const mica_dataset *like;
-  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the first picture's size;
-   * 1 channel if the pictures are grey, 3 if some have colours. */
+  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the first picture's
+   * size; 1 channel if the pictures are grey, 3 if some have colours. */
   int32_t channels, height, width;
   /* Pictures with boxes, instead of height and width: the first picture's size, scaled to this longer side and rounded
    * up to multiples of 32. 0: use height and width. */

@@ -164,7 +164,8 @@ typedef struct mica_run_input {
   const char *text; /* lines of a table, or a text, depending on the task */
   int64_t count;    /* maximum number of samples; 0: all */
   int64_t top;      /* number of likeliest classes to report per sample; 0: 3 */
-  /* tasks with several labels per sample: report labels whose probability exceeds it; 0: 0.5; MICA_ZERO: 0 */
+  /* Several labels per sample: report labels whose probability exceeds it; 0: 0.5. detect: report boxes that score it
+   * or more; 0: the run's setting. MICA_ZERO: 0 */
   double threshold;
   const char *name; /* name of the text in error messages; NULL: "the text" */
   /* Translation only; see mica_beam_config. */

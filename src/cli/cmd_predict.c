@@ -31,7 +31,8 @@ static const cli_option options[] = {
     CLI_ROW("count", struct values, count, .value = "N", .help = "number of samples of DATA (default 10)"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "number of likeliest classes to show (default 3)"),
     CLI_ROW("threshold", struct values, threshold, .value = "P",
-            .help = "several labels: show those with a probability above P (default 0.5)"),
+            .help = "several labels: show those with a probability above P (default 0.5); detect: boxes that score "
+                    "P or more (default: the run's)"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "beam width (default: 1 for translate, the run's for speech)"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
@@ -337,7 +338,8 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
-  if (status == CLI_OK && v->threshold && !mica_run_fact_numbers(trained, "several", NULL))
+  if (status == CLI_OK && v->threshold && strcmp(mica_run_task(trained), "detect") != 0 &&
+      !mica_run_fact_numbers(trained, "several", NULL))
     status = cli_fail(self, "--threshold is of several labels a sample; %s was trained on one", v->model);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);
   if (status == CLI_OK) status = predict(self, v, trained, &numbers);

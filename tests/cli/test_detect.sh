@@ -39,6 +39,11 @@ for side in 0:8 1:16 2:32 3:40; do
   awk -v is="$is" -v want="${side#*:}" 'BEGIN { exit !(is - want < 4 && want - is < 4) }' || fault "side $side is $is"
 done
 [ -s "$work/low0-overlay.png" ] || fault 'no picture with boxes'
+# More boxes at a lower score, none at a score of 1.
+run predict --model "$work/run" "$work/voc/JPEGImages/low0.png" --out "$work/t1" --threshold 1
+ends 0 '*no box scores 100 % or more (--threshold)*' ''
+run predict --model "$work/run" "$work/voc/JPEGImages/low0.png" --out "$work/t2" --threshold 0.001 --json
+holds predictions.0.boxes.1.name '*'
 # Links in the run's own folder of pictures are not written through.
 mkdir "$work/elsewhere"
 echo kept >"$work/elsewhere/file"

@@ -1,4 +1,5 @@
 /* The boxes of the task detect on the host: collected over a part to be scored, predicted, drawn and reported. */
+#include "base/arith.h"
 #include "data/annotation/boxed.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
@@ -327,8 +328,9 @@ static mica_status read_sample(const mica_run *run, const mica_dataset *data, ui
   return status;
 }
 
-/* Boxes of a picture in its own pixels, with their names, at least as likely as the setting says. */
+/* Boxes of a picture in its own pixels, with their names, that score `least` or more. */
 typedef struct shown {
+  double least;
   size_t count;
   double numbers[5 * MOST];
   const char *names[MOST];
@@ -337,7 +339,6 @@ typedef struct shown {
 
 static mica_status find_shown(mica_run *run, const picture *p, shown *s) {
   const char *const *names = mica_run_fact(run, "classes", NULL);
-  const double least = mica_run_number(run, "least-score");
   const mica_shape shape = MICA_SHAPE(1, dimension(run, 0), dimension(run, 1), dimension(run, 2));
   const int32_t size[2] = {(int32_t)p->width, (int32_t)p->height};
   mica_tensor *x = NULL;
@@ -346,7 +347,7 @@ static mica_status find_shown(mica_run *run, const picture *p, shown *s) {
   mica_status status = find(run, x, size, 1, &f);
   s->count = 0;
   for (int32_t k = 0; status == MICA_OK && k < f.counts[0]; k++) {
-    if (!((double)f.scores[k] >= least) || f.classes[k] < 0 || (size_t)f.classes[k] >= classes_of(run)) continue;
+    if (!((double)f.scores[k] >= s->least) || f.classes[k] < 0 || (size_t)f.classes[k] >= classes_of(run)) continue;
     double *row = s->numbers + 5 * s->count;
     for (int i = 0; i < 4; i++) {
       const double at =
@@ -371,8 +372,7 @@ static mica_status describe(const mica_run *run, const shown *s, mica__text *tex
     for (size_t i = 0; i < s->count; i++) count += s->classes[i] == (int32_t)k;
     if (count) mica__text_addf(text, "%s%d %s", text->data ? ", " : "", count, names[k]);
   }
-  const double least = mica_run_number(run, "least-score");
-  if (!s->count) mica__text_addf(text, "no box scores %.3g %% or more (--least-score)", 100 * least);
+  if (!s->count) mica__text_addf(text, "no box scores %.3g %% or more (--threshold)", 100 * s->least);
   return mica__text_status(text);
 }
 
@@ -390,12 +390,14 @@ static mica_status add_boxes(mica_report *report, const picture *p, const shown 
 }
 
 /* A section with boxes, and the picture with them drawn. */
-static mica_status add_prediction(mica_run *run, picture *p, mica_report *report) {
+static mica_status add_prediction(mica_run *run, picture *p, double threshold, mica_report *report) {
   const size_t kinds = sizeof colours / sizeof *colours;
   const int64_t side = p->width < p->height ? p->width : p->height, thick = side < 400 ? 1 : side / 200;
   shown *s = malloc(sizeof *s);
   mica__text text = {0};
-  mica_status status = s ? find_shown(run, p, s) : mica__fail_nomem("boxes");
+  mica_status status = s ? MICA_OK : mica__fail_nomem("boxes");
+  if (s) s->least = mica__or_default(threshold, mica_run_number(run, "least-score"));
+  if (status == MICA_OK) status = find_shown(run, p, s);
   if (status == MICA_OK) status = describe(run, s, &text);
   if (status == MICA_OK) status = mica_report_begin(report, p->name);
   if (status == MICA_OK) status = add_boxes(report, p, s, text.data, false);
@@ -422,7 +424,7 @@ static mica_status predict_data(mica_run *run, const mica_run_input *input, mica
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
     picture p = {0};
     status = read_sample(run, data, i, &p);
-    if (status == MICA_OK) status = add_prediction(run, &p, report);
+    if (status == MICA_OK) status = add_prediction(run, &p, input->threshold, report);
     free_picture(&p);
   }
   mica_dataset_destroy(data);
@@ -437,7 +439,7 @@ mica_status mica__detect_predict(mica_run *run, const mica_run_input *input, mic
   for (size_t i = 0; status == MICA_OK && i < paths.count; i++) {
     picture p = {0};
     status = read_file(run, paths.list[i], &p);
-    if (status == MICA_OK) status = add_prediction(run, &p, report);
+    if (status == MICA_OK) status = add_prediction(run, &p, input->threshold, report);
     free_picture(&p);
   }
   mica__paths_free(&paths);
@@ -493,6 +495,7 @@ static mica_status add_pictures(mica_run *run, mica_report *report) {
   const uint64_t all = mica_dataset_count(run->evaluation->data);
   shown *s = malloc(sizeof *s);
   if (!s) return mica__fail_nomem("a report");
+  s->least = mica_run_number(run, "least-score");
   mica_status status = mica_report_begin(report, "What is found");
   for (uint64_t i = 0; status == MICA_OK && i < all && i < SHOWN; i++) {
     picture p = {0};
