@@ -183,7 +183,7 @@ static int check_adapters(const cli_command *self, const cli_words *adapters) {
   return CLI_OK;
 }
 
-/* A decoder of the model with an adapter; its matrices are those of the first one. */
+/* A decoder of the model with an adapter; it shares the matrices of the first one. */
 static mica_status add_adapter(const cli_model *opened, const char *word, mica_decoder_config how, serve_model *model,
                                serve_work *work) {
   char name[256];

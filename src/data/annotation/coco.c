@@ -331,7 +331,7 @@ static mica_status find_only(const char *folder, char **found) {
   if (status == MICA_OK && !*found && mica__is_folder(images)) status = only_json(folder, found);
   free(inner);
   free(images);
-  /* A damaged file of that name is one too: its fault is said when it is read. */
+  /* A damaged file of that name is one too. Reading it names the fault. */
   is = *found && mica__name_ends(*found, "/annotations.json");
   if (status == MICA_OK && *found && !is) status = holds_annotations(*found, &is);
   if (is) return MICA_OK;
