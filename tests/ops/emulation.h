@@ -17,8 +17,8 @@ static inline const mica__variant *test_emulation(const mica__kernel_desc *desc,
 }
 
 /* PoCL 6.0 (LLVM 18) optimises these kernels to other code from one compilation to the next. On empty caches 3 of 8
- * runs of a shard of convolutions computed wrongly, and attention's once; unoptimised, none of 11 did. Call it before
- * the first test_engine. */
+ * runs of a shard of convolutions computed wrongly, and attention's once; unoptimised, none of 11 did. The cause is
+ * unknown. Call it before the first test_engine. */
 static inline void test_emulate_unoptimised(void) {
   mica_device_info device;
   if (mica_device_find(getenv("MICA_DEVICE"), &device) != MICA_OK) return;
