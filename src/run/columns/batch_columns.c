@@ -11,9 +11,9 @@
 #include <string.h>
 
 mica_status mica__run_note_batch_columns(mica_run *run, const mica_batch_source *source) {
-  mica__text texts[64] = {{0}};
-  const char *list[64];
-  mica_status status = source->column_count <= 64 ? MICA_OK : mica__fail(MICA_E_OVERFLOW, "more than 64 columns");
+  mica__text *texts = calloc(source->column_count + 1, sizeof *texts);
+  const char **list = calloc(source->column_count + 1, sizeof *list);
+  mica_status status = texts && list ? MICA_OK : mica__fail_nomem("a run");
   for (size_t i = 0; status == MICA_OK && i < source->column_count; i++) {
     const mica_batch_column *column = &source->columns[i];
     mica__text_addf(&texts[i], "%s %s", column->name, mica_dtype_name(column->dtype));
@@ -23,7 +23,9 @@ mica_status mica__run_note_batch_columns(mica_run *run, const mica_batch_source 
     list[i] = texts[i].data;
   }
   if (status == MICA_OK) status = mica__run_note(run, "columns", list, source->column_count);
-  for (size_t i = 0; i < 64; i++) mica__text_free(&texts[i]);
+  for (size_t i = 0; texts && i < source->column_count; i++) mica__text_free(&texts[i]);
+  free(texts);
+  free(list);
   return status;
 }
 

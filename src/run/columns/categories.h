@@ -8,8 +8,8 @@
 
 /* A column of more classes is not an input: its one-hot form would be wider than most networks. */
 #define MOST_CLASSES 256
-/* Batches hold up to 64 columns: these, "x", the answers and one that is made of them. */
-#define MOST_CATEGORIES 60
+/* Columns of classes that are inputs, at most. */
+#define MOST_CATEGORIES 1000
 
 /* A column of classes that is an input: "colour" of "blue", "green", "red". The names are the run's. */
 typedef struct mica__category {

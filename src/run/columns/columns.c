@@ -62,8 +62,9 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
 }
 
 bool mica__run_is_answer(const mica_run *run, const char *column) {
-  const char *names[8] = {mica__run_fact_text(run, "label_column"), mica__run_fact_text(run, "boxes_column"),
-                          "ignored"};
+  const char *boxes = mica__run_fact_text(run, "boxes_column");
+  /* Crowds and difficult objects; elsewhere a column of that name is an input. */
+  const char *names[8] = {mica__run_fact_text(run, "label_column"), boxes, *boxes ? "ignored" : ""};
   size_t count = 3;
   for (const char *const *own = run->task->answer_columns; own && *own && count < 8; own++) names[count++] = *own;
   for (size_t i = 0; i < count; i++) {
@@ -72,4 +73,13 @@ bool mica__run_is_answer(const mica_run *run, const char *column) {
       return true;
   }
   return false;
+}
+
+mica_status mica__run_withhold(const mica_run *run, const mica_batch *batch, mica_feed **feeds, mica_batch *blind) {
+  *feeds = calloc(batch->tensor_count + 1, sizeof **feeds);
+  if (!*feeds) return mica__fail_nomem("a batch");
+  *blind = (mica_batch){.count = batch->count, .tensors = *feeds};
+  for (size_t i = 0; i < batch->tensor_count; i++)
+    if (!mica__run_is_answer(run, batch->tensors[i].name)) (*feeds)[blind->tensor_count++] = batch->tensors[i];
+  return MICA_OK;
 }

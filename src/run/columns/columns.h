@@ -15,6 +15,8 @@ mica_status mica__run_note_columns(mica_run *run, const mica_column **label);
 mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data);
 /* True for a column of answers, or of their lengths, which a prediction goes without. */
 bool mica__run_is_answer(const mica_run *run, const char *column);
+/* The batch without these columns; *feeds holds its tensors and is the caller's to free. */
+mica_status mica__run_withhold(const mica_run *run, const mica_batch *batch, mica_feed **feeds, mica_batch *blind);
 /* Notes the columns of the table that the run is trained on: "table", of mica__outline_list, and "header". */
 mica_status mica__run_note_table(mica_run *run);
 /* The name of the column of answers in its table; what the dataset calls it elsewhere. */

@@ -29,7 +29,7 @@ typedef struct contender {
   mica_dataset *shown;
   mica_loader *loader;
   mica_batch batch;
-  mica_feed feeds[64];
+  mica_feed *feeds;
   double *times, spent;
   int64_t timed;
 } contender;
@@ -39,6 +39,7 @@ static void free_contenders(contender *list, size_t count) {
     mica_loader_destroy(list[i].loader);
     mica_dataset_destroy(list[i].shown);
     free(list[i].times);
+    free(list[i].feeds);
   }
   free(list);
 }
@@ -56,11 +57,8 @@ static mica_status take_sample(contender *c, mica_part part) {
   MICA_TRY(source.seek(source.user, 0, 0));
   MICA_TRY(source.next(source.user, mica_engine_queue(run->engine), &batch));
   if (!batch.count) return mica__fail(MICA_E_FORMAT, "%s has no samples", mica_dataset_name(run->evaluation->data));
-  c->batch = (mica_batch){.count = batch.count, .tensors = c->feeds};
   /* Answers are not shown to a network that predicts. */
-  for (size_t i = 0; i < batch.tensor_count && c->batch.tensor_count < 64; i++)
-    if (!mica__run_is_answer(run, batch.tensors[i].name)) c->feeds[c->batch.tensor_count++] = batch.tensors[i];
-  return MICA_OK;
+  return mica__run_withhold(run, &batch, &c->feeds, &c->batch);
 }
 
 static mica_status predict_once(contender *c) {

@@ -1,5 +1,6 @@
 /* Several labels a sample: what a test says of each, and what a prediction decides. */
 #include "task/head/labels.h"
+#include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/state/evaluation.h"
 
@@ -28,20 +29,21 @@ typedef struct ranking {
 } ranking;
 
 static mica_status take_batch(mica_run *run, mica_queue *queue, const mica_batch *batch, ranking *r, uint64_t most) {
-  mica_feed feeds[64];
   const char *label = mica__run_fact_text(run, "label_column");
   const size_t bytes = (size_t)batch->count * r->labels * sizeof(float), at = r->rows * r->labels;
-  mica_batch blind = {.count = batch->count, .tensors = feeds};
+  mica_feed *feeds = NULL;
+  mica_batch blind;
   if (r->rows + (size_t)batch->count > most) return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
   for (size_t i = 0; i < batch->tensor_count; i++)
     if (!strcmp(batch->tensors[i].name, label))
       MICA_TRY(mica_tensor_download(queue, batch->tensors[i].tensor, r->truths + at, bytes));
-    else if (blind.tensor_count < 64)
-      feeds[blind.tensor_count++] = batch->tensors[i];
-  MICA_TRY(mica_trainer_predict(run->trainer, &blind));
-  MICA_TRY(mica_tensor_download(queue, mica_trainer_output(run->trainer, "shares"), r->shares + at, bytes));
+  mica_status status = mica__run_withhold(run, batch, &feeds, &blind);
+  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
+  free(feeds);
+  if (status == MICA_OK)
+    status = mica_tensor_download(queue, mica_trainer_output(run->trainer, "shares"), r->shares + at, bytes);
   r->rows += (size_t)batch->count;
-  return MICA_OK;
+  return status;
 }
 
 static mica_status take_all(mica_run *run, const mica_batch_source *source, ranking *r) {

@@ -1,5 +1,6 @@
 /* Pictures larger than the network's input: tiles whose shares are blended by a window. */
 #include "data/dataset.h"
+#include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -237,20 +238,20 @@ static void add_tile(judging *j, const float *shares, const int32_t *mask) {
 }
 
 static mica_status take_batch(mica_run *run, judging *j, const mica_batch *batch) {
-  mica_feed feeds[64];
-  size_t count = 0;
+  mica_feed *feeds = NULL;
+  mica_batch blind;
   const char *label = mica__run_fact_text(run, "label_column");
   const size_t tile = (size_t)(j->tiling.height * j->tiling.width), all = (size_t)batch->count * tile;
   if ((double)batch->count > mica_run_number(run, "batch"))
     return mica__fail(MICA_E_STATE, "a source gave more samples than a batch has");
-  for (size_t i = 0; i < batch->tensor_count && count < 64; i++)
-    if (strcmp(batch->tensors[i].name, label) != 0)
-      feeds[count++] = batch->tensors[i];
-    else
+  for (size_t i = 0; i < batch->tensor_count; i++)
+    if (!strcmp(batch->tensors[i].name, label))
       MICA_TRY(mica_tensor_download(mica_engine_queue(run->engine), batch->tensors[i].tensor, j->masks,
                                     all * sizeof *j->masks));
-  const mica_batch blind = {.count = batch->count, .tensors = feeds, .tensor_count = count};
-  MICA_TRY(mica_trainer_predict(run->trainer, &blind));
+  mica_status status = mica__run_withhold(run, batch, &feeds, &blind);
+  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
+  free(feeds);
+  MICA_TRY(status);
   MICA_TRY(take_shares(run, j->shares, all * (size_t)j->classes * sizeof *j->shares));
   for (size_t i = 0; i < (size_t)batch->count; i++)
     add_tile(j, j->shares + i * tile * (size_t)j->classes, j->masks + i * tile);
