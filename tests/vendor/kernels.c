@@ -4,7 +4,8 @@
  *
  * A line for each variant of the GPU class; and, since types and cases (layouts and the like) are decided by the
  * problem and not by a device, a line for each other value of each of them. VENDORS are of nvidia,amd,intel, or targets
- * of run.sh. With --platform nvidia|amd|intel: the macros that the vendor's platform gets beside them. */
+ * of run.sh. With --all: the same of both classes, whatever a vendor's device takes, for tests/vendor/digest.sh. With
+ * --platform nvidia|amd|intel: the macros that the vendor's platform gets beside them. */
 #include "ops/matmul/gemm.h"
 #include "ops/select/mma.h"
 #include "ops/select/registry.h"
@@ -14,6 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Set by --all. */
+static bool every_class;
 
 /* True if the table has the parameter and it has this value. */
 static bool is_set(const mica__kernel_desc *desc, const int32_t *values, const char *macro, int32_t value) {
@@ -95,6 +99,7 @@ static bool is_never(const mica__kernel_desc *desc, const int32_t *values) {
 
 static bool print_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t *values) {
   char vendors[64];
+  if (every_class) return print_line(desc, values, "any");
   vendors_of(desc, variant, values, vendors);
   if (!*vendors || is_never(desc, values)) return true;
   if (is_set(desc, values, "MICA_SUBGROUPS", 2))
@@ -189,7 +194,7 @@ static bool print_kernel(const mica__kernel_desc *desc) {
   for (int v = 0; v < desc->variant_count; v++) {
     const mica__variant *variant = &desc->variants[v];
     int32_t values[MICA__MAX_PARAMS];
-    if (!(variant->classes & MICA__ON_GPU)) continue;
+    if (!every_class && !(variant->classes & MICA__ON_GPU)) continue;
     first_values(desc, variant, values);
     if (!print_values(desc, variant, values) || !print_types(desc, variant) || !print_cases(desc, variant) ||
         !print_layouts(desc, variant))
@@ -214,6 +219,8 @@ static int print_platform(const char *vendor) {
 
 int main(int argc, char **argv) {
   if (argc == 3 && !strcmp(argv[1], "--platform")) return print_platform(argv[2]);
+  every_class = argc == 2 && !strcmp(argv[1], "--all");
+  if (argc > 1 && !every_class) return 2;
   for (size_t i = 0; i < mica__op_count; i++)
     for (const mica__kernel_desc *const *kernel = mica__ops[i]->kernels; kernel && *kernel; kernel++)
       if (!print_kernel(*kernel)) {
