@@ -7,79 +7,9 @@
  *   WHOLE   1: D and E are D_PAD and E_PAD, and elements of k and of v are adjacent
  *
  * NDRange (Tq, H, B), work-groups of one work-item. */
-#include "attention/cpu_tile.clh"
-
-#ifndef WHOLE
-#define WHOLE 0
-#endif
-#define KEYS 64
-/* Columns of a row that are in registers at once. */
-#define AT_ONCE(pad) ((pad) <= 128 ? (pad) : 32)
-#if WHOLE
-#define PART(x, step, c, columns) MICA_AS(float, VW, LOADV(Q_T, VW, x, c))
-#else
-#define PART(x, step, c, columns) read_row(x, step, c, columns)
-#endif
+#include "attention/cpu_row.clh"
 
 DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
-
-/* The largest lane. */
-INLINE float largest(const vec x) {
-  float lanes[VW];
-  MICA_VSTORE(VW, x, lanes, 0);
-  UNROLL for (int s = VW / 2; s > 0; s /= 2) UNROLL for (int l = 0; l < s; l++) lanes[l] =
-      lanes[l + s] > lanes[l] ? lanes[l + s] : lanes[l];
-  return lanes[0];
-}
-
-INLINE float sum_of(const vec x) {
-  float lanes[VW], sum = 0;
-  MICA_VSTORE(VW, x, lanes, 0);
-  for (int l = 0; l < VW; l++) sum += lanes[l];
-  return sum;
-}
-
-/* Fetches what the next step reads at these columns. Rows of a cache lie apart, with other heads' between them, and
- * processors fetch ahead by themselves only what is adjacent. */
-#define FETCH(row, row_step, column_step, c, pad)                                                                      \
-  UNROLL for (int u = 0; u < AT_ONCE(pad) / VW; u++) PREFETCH_FAR(row + KEYS * row_step + (c + u * VW) * column_step)
-
-/* Products of q with VW rows of k, of which those behind `last` are `last`. */
-INLINE vec products(__local const float *q, elements k, const long row_step, const long column_step, const int last,
-                    const int columns) {
-  vec t[VW];
-  UNROLL for (int r = 0; r < VW; r++) t[r] = (vec)(0.0f);
-  for (int c = 0; c < D_PAD; c += AT_ONCE(D_PAD)) {
-    vec q_[AT_ONCE(D_PAD) / VW];
-    UNROLL for (int u = 0; u < AT_ONCE(D_PAD) / VW; u++) q_[u] = MICA_VLOAD(VW, q, c + u * VW);
-    UNROLL for (int r = 0; r < VW; r++) {
-      elements row = k + min(r, last) * row_step;
-      FETCH(row, row_step, column_step, c, D_PAD);
-      UNROLL for (int u = 0; u < AT_ONCE(D_PAD) / VW; u++) t[r] =
-          fma(q_[u], PART(row, column_step, c + u * VW, columns), t[r]);
-    }
-  }
-  TRANSPOSE(vec, VW, t)
-  UNROLL for (int s = VW / 2; s > 0; s /= 2) UNROLL for (int r = 0; r < s; r++) t[r] += t[r + s];
-  return t[0];
-}
-
-/* y = y * shrink + the sum over r < count of weights[r] v[r]. */
-INLINE void add_rows(__local float *y, __local const float *weights, const float shrink, elements v,
-                     const long row_step, const long column_step, const int count, const int columns) {
-  for (int c = 0; c < E_PAD; c += AT_ONCE(E_PAD)) {
-    vec y_[AT_ONCE(E_PAD) / VW];
-    UNROLL for (int u = 0; u < AT_ONCE(E_PAD) / VW; u++) y_[u] = MICA_VLOAD(VW, y, c + u * VW) * shrink;
-    for (int r = 0; r < count; r++) {
-      elements row = v + r * row_step;
-      FETCH(row, row_step, column_step, c, E_PAD);
-      const vec weight = (vec)(weights[r]);
-      UNROLL for (int u = 0; u < AT_ONCE(E_PAD) / VW; u++) y_[u] =
-          fma(weight, PART(row, column_step, c + u * VW, columns), y_[u]);
-    }
-    UNROLL for (int u = 0; u < AT_ONCE(E_PAD) / VW; u++) STOREV(f32, VW, y_[u], y, c + u * VW);
-  }
-}
 
 CPU_KERNEL attention_cpu_row(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                              __global float *L, const mica_packed packed) {

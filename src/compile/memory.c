@@ -50,8 +50,9 @@ static mica_status locate_results(planner *p, const bool *deferred) {
   mica__location *locations = p->memory->locations;
   for (int32_t s = 0; s < p->partition->count; s++) {
     const mica__step *step = &p->partition->steps[s];
-    if (step->updated)
-      locations[step->members[0] - 1] = (mica__location){.home = MICA__HOME_PARAMETER, .node = step->updated};
+    for (int32_t r = 0; r < MICA__UPDATES; r++)
+      if (step->updated[r])
+        locations[step->members[0] + r - 1] = (mica__location){.home = MICA__HOME_PARAMETER, .node = step->updated[r]};
   }
   for (int32_t i = 0; i < p->template->output_count; i++) {
     int32_t id = p->template->outputs[i];

@@ -76,22 +76,30 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
   return mica__access_row_major(space);
 }
 
-int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node) {
-  int32_t updated = 0, base = 0;
-  bool alone = true;
-  for (int32_t k = 0; node->op->kind == MICA__OP_LAUNCH && k < node->input_count && k < 32; k++) {
-    if (!(node->op->updates >> k & 1) || updated) continue;
-    mica__access access = mica__partition_operand(graph, node, k, &base);
-    const mica__node *from = mica__graph_node(graph, base);
-    if (from->type.dtype == node->type.dtype && mica__node_count(from) == mica__node_count(node) &&
-        mica__access_is_row_major(mica__graph_node(graph, node->inputs[k])->type.shape, &access))
-      updated = base;
-  }
-  for (int32_t k = 0, count = 0; updated && k < node->input_count; k++) {
+/* The input that result number `result` is, with changes; -1: there is none. */
+static int32_t updated_input(const mica__op *op, int32_t result) {
+  if (op->kind != MICA__OP_LAUNCH || result >= MICA__UPDATES) return -1;
+  for (int32_t k = 0, count = 0; k < 32; k++)
+    if (op->updates >> k & 1 && count++ == result) return k;
+  return -1;
+}
+
+int32_t mica__partition_updated(const mica_graph *graph, int32_t id) {
+  const mica__node *value = mica__graph_node(graph, id), *node = value;
+  int32_t base = 0, updated = 0, readers = 0;
+  if (value->op == &mica__op_result) node = mica__graph_node(graph, value->inputs[0]);
+  const int32_t at = updated_input(node->op, value->result);
+  if (at < 0 || at >= node->input_count) return 0;
+  const mica__access access = mica__partition_operand(graph, node, at, &updated);
+  const mica__node *from = mica__graph_node(graph, updated);
+  if (from->type.dtype != value->type.dtype || mica__node_count(from) != mica__node_count(value) ||
+      !mica__access_is_row_major(mica__graph_node(graph, node->inputs[at])->type.shape, &access))
+    return 0;
+  for (int32_t k = 0; k < node->input_count; k++) {
     mica__partition_operand(graph, node, k, &base);
-    if (base == updated && reads_input(node, k)) alone = ++count == 1;
+    readers += base == updated && reads_input(node, k);
   }
-  return alone ? updated : 0;
+  return readers == 1 ? updated : 0;
 }
 
 /* --- what is needed, and who uses it --- */

@@ -5,6 +5,9 @@
 #include "compile/composite.h"
 #include "compile/emit.h"
 
+/* The most results of an op that may be updates (mica__op.updates). */
+#define MICA__UPDATES 2
+
 /* One launch of a run: a fused kernel of several nodes, or the launch of an op. */
 typedef struct mica__step {
   int32_t *members; /* ascending ids; of the launch of an op those of its results */
@@ -16,7 +19,8 @@ typedef struct mica__step {
   uint32_t stores;  /* bit k: a kernel writes operand k, the launch of an op result k */
   bool invariant;   /* what it stores is no output and stays as it is from run to run */
   int32_t together; /* how many steps share its launch, itself and those after it (fused_batch.h); 0: it has its own */
-  int32_t updated;  /* the parameter in whose memory its launch writes only what changes; 0 for others */
+  /* by result: the parameter in whose memory its launch writes only what changes; 0 for others */
+  int32_t updated[MICA__UPDATES];
 } mica__step;
 
 typedef struct mica__partition {
@@ -51,9 +55,9 @@ mica_status mica__partition_schedule(const mica__template *template, mica__parti
  * operand). Looks through views where the op takes strides, or where the elements stand in order. */
 mica__access mica__partition_operand(const mica_graph *graph, const mica__node *node, int32_t k, int32_t *base);
 
-/* The value that the launch of the node updates (mica__op.updates), all of it and in order, and that no other operand
- * reads; 0 where there is none. */
-int32_t mica__partition_updated(const mica_graph *graph, const mica__node *node);
+/* The value that a launch updates to make value `id`, a result of its node (mica__op.updates): all of it, in order, and
+ * read by no other operand. 0: none. */
+int32_t mica__partition_updated(const mica_graph *graph, int32_t id);
 
 /* True if the node is launched by its op. */
 bool mica__node_is_launched(const mica__node *node);

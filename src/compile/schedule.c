@@ -185,7 +185,7 @@ static bool a_reader_comes_after(schedule *s, int32_t parameter, int32_t writer)
 
 static int32_t updated_by(const schedule *s, int32_t id) {
   const mica__step *step = &s->partition->steps[s->partition->step_of[id - 1]];
-  return step->fused ? 0 : mica__partition_updated(s->partition->graph, mica__graph_node(s->partition->graph, id));
+  return step->fused ? 0 : mica__partition_updated(s->partition->graph, id);
 }
 
 /* The first of the launches that one after the other update the parameter until it has its new value, each of which
@@ -212,8 +212,10 @@ static mica_status insert_assignment(schedule *s, mica__assignment a, bool *defe
     late = late || s->rank[reader] > s->rank[writer];
   }
   if (late) find_ranks(s);
-  for (int32_t id = a.value; update && !*deferred && id != a.parameter; id = updated_by(s, id))
-    s->partition->steps[s->partition->step_of[id - 1]].updated = a.parameter;
+  for (int32_t id = a.value; update && !*deferred && id != a.parameter; id = updated_by(s, id)) {
+    mica__step *by = &s->partition->steps[s->partition->step_of[id - 1]];
+    by->updated[id - by->members[0]] = a.parameter;
+  }
   return MICA_OK;
 }
 

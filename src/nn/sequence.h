@@ -12,6 +12,9 @@
  * positions are (Tq) or (B, Tq), key positions (Tk). */
 mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 
+/* The frequencies of rotary positions of heads x (B, T, heads, D), f32 (c->rotated / 2). Sets the defaults of c. */
+mica_value mica__rotary_frequencies(mica_value x, mica_rotary_config *c);
+
 /* x (B, T, n size) as (B, T, n, size), and back. */
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
 mica_value mica__join_heads(mica_value x, int64_t width);

@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "nn/divided.h"
 #include "nn/sequence.h"
+#include "ops/attention/decode.h"
 #include "ops/blocks/blocks.h"
 
 #include <mica/index.h>
@@ -97,12 +98,17 @@ static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_
   return p;
 }
 
+/* The scale of an RMS norm of heads, (D), in a scope that the caller leaves. */
+static mica_value enter_norm(mica_nn *nn, const char *name, const mica_nn_attention_config *c) {
+  const mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = 1};
+  mica__nn_enter(nn, name, "rms_norm");
+  return mica_nn_parameter(nn, "weight", MICA_SHAPE(c->head_size), &ones);
+}
+
 /* RMS norm of each head of x (B, T, heads, D). All ranks have the scale; each has the gradient of its own heads. */
 static mica_value norm_heads(mica_nn *nn, const char *name, mica_value x, const mica_nn_attention_config *c) {
-  const mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = 1};
   if (mica_value_is_null(x)) return x;
-  mica__nn_enter(nn, name, "rms_norm");
-  mica_value scale = mica_nn_parameter(nn, "weight", MICA_SHAPE(c->head_size), &ones);
+  mica_value scale = enter_norm(nn, name, c);
   scale = mica__nn_narrow(nn, mica__nn_fan_out(nn, scale));
   mica_value y = mica_rms_norm(mica__nn_narrow(nn, x), -1, scale, mica__or_default(c->qk_epsilon, 1e-5));
   return mica__nn_leave(nn, mica__nn_hooked(nn, MICA_NN_POINT_RESULT, y));
@@ -133,19 +139,32 @@ typedef struct update {
   mica_value rows, parents;
 } update;
 
+/* A cache's state, and what is in it before the update, (batch length, G D). */
+typedef struct cached {
+  mica_value state, all;
+} cached;
+
+static cached find_cache(mica_nn *nn, const char *name, const mica_nn_attention_config *c, const update *by) {
+  const int64_t width = c->groups * c->head_size, length = c->cache->length;
+  const mica_shape shape = MICA_SHAPE(by->batch * length, width);
+  mica_value all = mica_nn_state_of(nn, name, nn->config.dtype, shape, 0);
+  const mica_value state = all;
+  if (!mica_value_is_null(by->parents)) {
+    mica_value sequences = mica_reshape(all, MICA_SHAPE(by->batch, length * width));
+    all = mica_reshape(mica_gather(sequences, by->parents, 0), shape);
+  }
+  return (cached){state, all};
+}
+
 /* State after the update, (batch, length, G, D), or only the slots of x. */
 static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_config *c, mica_value x,
                        const update *by) {
   const int64_t width = c->groups * c->head_size, length = c->cache->length;
-  mica_value all = mica_nn_state_of(nn, name, nn->config.dtype, MICA_SHAPE(by->batch * length, width), 0);
-  mica_value state = all;
-  if (!mica_value_is_null(by->parents)) {
-    mica_value sequences = mica_reshape(all, MICA_SHAPE(by->batch, length * width));
-    all = mica_reshape(mica_gather(sequences, by->parents, 0), MICA_SHAPE(by->batch * length, width));
-  }
+  const cached before = find_cache(nn, name, c, by);
+  mica_value all = before.all;
   if (!mica_value_is_null(by->rows)) {
     all = mica_scatter_rows_unique(all, by->rows, mica__join_heads(x, width), 0, MICA_SCATTER_SET);
-    mica_assign(state, all);
+    mica_assign(before.state, all);
   }
   if (mica_value_is_null(c->cache->slots))
     return mica_reshape(all, MICA_SHAPE(by->batch, length, c->groups, c->head_size));
@@ -184,7 +203,7 @@ static void use_past(mica_nn *nn, mica_nn_attention_config *c, projected *p, mic
   *offset = mica_scalar(nn->graph, MICA_I32, (double)kept);
 }
 
-/* --- the layer --- */
+/* --- parts of this rank --- */
 
 /* This rank's heads of a mask for all heads, (..., H, Tq, Tk). */
 static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
@@ -199,6 +218,59 @@ static mica_value add_sinks(mica_nn *nn, int64_t own, int64_t all) {
   if (mica__nn_ranks(nn) > 1) mica__nn_divide_as(nn, &(mica__division){.count = 1, .sections = {all}});
   return sinks;
 }
+
+/* --- one new position --- */
+
+/* True if norms, rotary positions, the cache and attention are one op (ops/attention/decode.h): x has one position of
+ * each sequence, after those in a cache. A hook may want a norm's result. */
+static bool is_one_op(const mica_nn *nn, mica_value x, mica_value memory, const mica_nn_attention_config *c) {
+  if (!mica_value_is_null(memory) || c->recall || !c->cache || mica_value_is_null(c->cache->offset)) return false;
+  if (!mica_value_is_null(c->mask) || !mica_value_is_null(c->starts) || !mica_value_is_null(c->position_ids) ||
+      !mica_value_is_null(c->key_lengths))
+    return false;
+  if (c->qk_norm && (nn->config.hook || mica__nn_ranks(nn) > 1)) return false;
+  return mica_value_shape(x).dim[1] == 1 && mica_value_dtype(x) == MICA_F32 && nn->config.dtype == MICA_F32 &&
+         !nn->config.training && c->causal && c->positions != MICA_POSITIONS_KIND_ALIBI && !c->past &&
+         c->head_size <= MICA__DECODE_MOST_SIZE;
+}
+
+/* (B, 1, H D) */
+static mica_value decode(mica_nn *nn, const mica_nn_attention_config *c, const projected *p, int64_t heads) {
+  mica_rotary_config rotary = c->rotary;
+  const update by = {.batch = c->cache->batch, .parents = c->cache->parents};
+  mica__decode d = {.q = p->q,
+                    .k = p->k,
+                    .v = p->v,
+                    .offset = c->cache->offset,
+                    .slots = c->cache->slots,
+                    .length = c->cache->length,
+                    .window = c->window,
+                    .scale = c->scale,
+                    .soft_cap = c->soft_cap,
+                    .epsilon = mica__or_default(c->qk_epsilon, 1e-5),
+                    .rotary_scale = 1};
+  if (c->qk_norm) {
+    d.q_scale = mica__nn_leave(nn, enter_norm(nn, "q_norm", c));
+    d.k_scale = mica__nn_leave(nn, enter_norm(nn, "k_norm", c));
+  }
+  if (c->positions == MICA_POSITIONS_KIND_ROTARY) {
+    d.frequencies = mica__rotary_frequencies(p->q, &rotary);
+    d.rotary_scale = rotary.scale;
+    d.interleave = rotary.interleave;
+    if (mica_value_is_null(d.frequencies)) return d.frequencies;
+  }
+  if (c->sinks) d.sinks = add_sinks(nn, c->heads, heads);
+  const cached k = find_cache(nn, "cache_k", c, &by), v = find_cache(nn, "cache_v", c, &by);
+  d.k_cache = k.all;
+  d.v_cache = v.all;
+  mica__nn_record(nn, "attention", "attention");
+  mica_value y = mica__attention_decode(&d);
+  mica_assign(k.state, d.k_cache);
+  mica_assign(v.state, d.v_cache);
+  return mica__nn_recorded(nn, mica__join_heads(y, c->heads * c->head_size));
+}
+
+/* --- the layer --- */
 
 static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attention_config *c) {
   const uint32_t in_proj = MICA_ATTENTION_Q | MICA_ATTENTION_K | MICA_ATTENTION_V;
@@ -244,64 +316,70 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
   return !wrong;
 }
 
+/* Attention of the heads to the memory, or to x and the cache, in ops of their own: (B, T, H D). */
+static mica_value attend(mica_nn *nn, mica_nn_attention_config *c, mica_value x, mica_value memory, projected p,
+                         int64_t heads) {
+  const bool alone = mica_value_is_null(memory) && !c->recall;
+  /* Sequences that start see only their own keys, whatever the cache holds. */
+  const bool goes_on = alone && c->cache && !mica_value_is_null(c->cache->offset);
+  mica_value offset = goes_on ? c->cache->offset : null_value;
+  mica_value positions = mica_positions(x, offset);
+  if (c->qk_norm) p.q = norm_heads(nn, "q_norm", p.q, c);
+  if (c->qk_norm && !c->recall) p.k = norm_heads(nn, "k_norm", p.k, c);
+  mica_value key_positions = positions;
+  if (c->past) {
+    use_past(nn, c, &p, &offset);
+    positions = mica_add(positions, offset);
+    key_positions = mica_positions(p.k, null_value);
+  }
+  if (alone && c->positions == MICA_POSITIONS_KIND_ROTARY) {
+    const bool given = !mica_value_is_null(c->position_ids);
+    p.q = mica_rotary(p.q, given ? c->position_ids : positions, &c->rotary);
+    p.k = mica_rotary(p.k, given ? c->position_ids : key_positions, &c->rotary);
+  }
+  if (c->cache) {
+    use_cache(nn, c, alone || c->recall ? positions : mica_positions(memory, null_value), alone, goes_on, &p);
+    if (goes_on && !c->causal)
+      c->key_lengths = mica_add(offset, mica__number(offset, (double)mica_value_shape(x).dim[1]));
+  }
+  if (c->positions == MICA_POSITIONS_KIND_ALIBI && alone) {
+    mica_value keys = goes_on ? mica_range(nn->graph, MICA_I32, c->cache->length) : positions;
+    c->mask = own_heads(nn, mica__alibi(positions, keys, heads), c->heads);
+  }
+  mica_attention_config how = {.causal = c->causal && alone,
+                               .window = c->window,
+                               .scale = c->scale,
+                               .soft_cap = c->soft_cap,
+                               .mask = c->mask,
+                               .key_lengths = c->key_lengths,
+                               .starts = c->starts,
+                               .offset = offset};
+  if (c->sinks) how.sinks = add_sinks(nn, c->heads, heads);
+  if (nn->config.training && c->dropout > 0) {
+    how.dropout = c->dropout;
+    how.seed = mica__nn_draw_own(nn);
+    how.step = mica_nn_step(nn);
+  }
+  const int64_t shared = sharers(c->cache, alone);
+  /* To a shared memory, its sequences are positions of one sequence; the order does not matter. */
+  if (shared > 1) p.q = mica_reshape(p.q, MICA_SHAPE(c->cache->batch / shared, MICA_DYNAMIC, c->heads, c->head_size));
+  mica__nn_record(nn, "attention", "attention");
+  mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);
+  y = mica__nn_recorded(nn, mica__join_heads(heads_first(y), c->heads * c->head_size));
+  return shared > 1 ? mica_reshape(y, MICA_SHAPE(c->cache->batch, MICA_DYNAMIC, c->heads * c->head_size)) : y;
+}
+
 mica_value mica_nn_attention(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                              const mica_nn_attention_config *config) {
   mica_nn_attention_config c = config ? *config : (mica_nn_attention_config){0};
   if (!check(nn, x, memory, &c)) return null_value;
   const int64_t width = mica_value_shape(x).dim[2];
-  const bool alone = mica_value_is_null(memory) && !c.recall;
-  /* Sequences that start see only their own keys, whatever the cache holds. */
-  const bool goes_on = alone && c.cache && !mica_value_is_null(c.cache->offset);
-  mica_value offset = goes_on ? c.cache->offset : null_value;
-  mica_value positions = mica_positions(x, offset);
   mica_nn_push(nn, name);
   const int64_t heads = c.heads;
   c.heads = mica__nn_share_of(nn, "heads", c.heads);
   c.groups = mica__nn_share_of(nn, "groups of heads", c.groups);
   projected p = project_all(nn, x, memory, &c);
-  if (c.qk_norm) p.q = norm_heads(nn, "q_norm", p.q, &c);
-  if (c.qk_norm && !c.recall) p.k = norm_heads(nn, "k_norm", p.k, &c);
-  mica_value key_positions = positions;
-  if (c.past) {
-    use_past(nn, &c, &p, &offset);
-    positions = mica_add(positions, offset);
-    key_positions = mica_positions(p.k, null_value);
-  }
-  if (alone && c.positions == MICA_POSITIONS_KIND_ROTARY) {
-    const bool given = !mica_value_is_null(c.position_ids);
-    p.q = mica_rotary(p.q, given ? c.position_ids : positions, &c.rotary);
-    p.k = mica_rotary(p.k, given ? c.position_ids : key_positions, &c.rotary);
-  }
-  if (c.cache) {
-    use_cache(nn, &c, alone || c.recall ? positions : mica_positions(memory, null_value), alone, goes_on, &p);
-    if (goes_on && !c.causal)
-      c.key_lengths = mica_add(offset, mica__number(offset, (double)mica_value_shape(x).dim[1]));
-  }
-  if (c.positions == MICA_POSITIONS_KIND_ALIBI && alone) {
-    mica_value keys = goes_on ? mica_range(nn->graph, MICA_I32, c.cache->length) : positions;
-    c.mask = own_heads(nn, mica__alibi(positions, keys, heads), c.heads);
-  }
-  mica_attention_config how = {.causal = c.causal && alone,
-                               .window = c.window,
-                               .scale = c.scale,
-                               .soft_cap = c.soft_cap,
-                               .mask = c.mask,
-                               .key_lengths = c.key_lengths,
-                               .starts = c.starts,
-                               .offset = offset};
-  if (c.sinks) how.sinks = add_sinks(nn, c.heads, heads);
-  if (nn->config.training && c.dropout > 0) {
-    how.dropout = c.dropout;
-    how.seed = mica__nn_draw_own(nn);
-    how.step = mica_nn_step(nn);
-  }
-  const int64_t shared = sharers(c.cache, alone);
-  /* To a shared memory, its sequences are positions of one sequence; the order does not matter. */
-  if (shared > 1) p.q = mica_reshape(p.q, MICA_SHAPE(c.cache->batch / shared, MICA_DYNAMIC, c.heads, c.head_size));
-  mica__nn_record(nn, "attention", "attention");
-  mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);
-  y = mica__nn_recorded(nn, mica__join_heads(heads_first(y), c.heads * c.head_size));
-  if (shared > 1) y = mica_reshape(y, MICA_SHAPE(c.cache->batch, MICA_DYNAMIC, c.heads * c.head_size));
+  mica_value y = is_one_op(nn, p.q, memory, &c) ? decode(nn, &c, &p, heads) : attend(nn, &c, x, memory, p, heads);
   const mica_dense_config out = {.no_bias = lacks_bias(&c, MICA_ATTENTION_OUT),
                                  .weight = mica__init_or(c.out_weight, xavier)};
   y = mica__nn_rows(nn, "out_proj", y, heads * c.head_size, width, &out);

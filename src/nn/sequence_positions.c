@@ -66,6 +66,30 @@ static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_c
   return mica__narrow(mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->rotated)), x);
 }
 
+/* Sets the defaults of a configuration for heads of `all` features; false: an error was recorded. */
+static bool complete(mica_value x, int64_t all, mica_rotary_config *c) {
+  if (c->base == 0) c->base = 10000;
+  if (c->rotated == 0) c->rotated = all;
+  if (c->scale == 0) c->scale = 1;
+  mica_value wrong = x;
+  if (c->rotated < 2 || c->rotated > all || c->rotated % 2 != 0 || !(c->base > 0))
+    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "%lld of %lld features are rotated in pairs, by base %g",
+                               (long long)c->rotated, (long long)all, c->base);
+  else if (!isfinite(c->scale))
+    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "a scale of %g", c->scale);
+  for (int64_t i = 0; wrong.graph && c->factors && i < c->rotated / 2; i++)
+    if (!(c->factors[i] > 0))
+      wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "factor %lld is %g, not above 0", (long long)i,
+                                 c->factors[i]);
+  return wrong.graph != NULL;
+}
+
+mica_value mica__rotary_frequencies(mica_value x, mica_rotary_config *c) {
+  const int64_t size = mica_value_shape(x).dim[3];
+  if (!complete(x, size, c)) return (mica_value){0};
+  return frequencies(x.graph, c->base, c->rotated, c->rotated / 2, c->factors);
+}
+
 mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_config *config) {
   mica_rotary_config c = config ? *config : (mica_rotary_config){0};
   mica_shape shape = mica_value_shape(x);
@@ -73,17 +97,7 @@ mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_con
   if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)
     return mica__builder_fail("rotary", x, MICA_E_SHAPE, "x is (B, T, H, D), with H and D known");
   const int64_t all = shape.dim[3];
-  if (c.base == 0) c.base = 10000;
-  if (c.rotated == 0) c.rotated = all;
-  if (c.scale == 0) c.scale = 1;
-  if (c.rotated < 2 || c.rotated > all || c.rotated % 2 != 0 || !(c.base > 0))
-    return mica__builder_fail("rotary", x, MICA_E_INVALID, "%lld of %lld features are rotated in pairs, by base %g",
-                              (long long)c.rotated, (long long)all, c.base);
-  if (!isfinite(c.scale)) return mica__builder_fail("rotary", x, MICA_E_INVALID, "a scale of %g", c.scale);
-  for (int64_t i = 0; c.factors && i < c.rotated / 2; i++)
-    if (!(c.factors[i] > 0))
-      return mica__builder_fail("rotary", x, MICA_E_INVALID, "factor %lld is %g, not above 0", (long long)i,
-                                c.factors[i]);
+  if (!complete(x, all, &c)) return (mica_value){0};
   if (c.rotated == all) return rotate(x, positions, &c, shape.dim[2]);
   const mica_value parts[] = {rotate(mica_slice(x, 3, 0, c.rotated, 1), positions, &c, shape.dim[2]),
                               mica_slice(x, 3, c.rotated, all, 1)};
