@@ -1,5 +1,5 @@
-/* mica/foundation.h: published models of texts and pictures: description, tokenizer, network and weights of a folder or
- * a GGUF file.
+/* mica/foundation.h: published models of texts, pictures and speech: description, tokenizer, network and weights of a
+ * folder or a GGUF file.
  *
  *   mica_foundation *model;
  *   if (mica_foundation_open("SmolLM2-135M-Instruct.Q4_1.gguf", NULL, &model) != MICA_OK) ...
@@ -26,11 +26,12 @@ struct mica_tokenizer;
 struct mica_chat_template;
 
 /* name, text. Purpose of a model. GENERATE: the next token of a text; EMBED: vectors of texts, of pictures, or of both;
- * CLASSIFY: classes. */
+ * CLASSIFY: classes; TRANSCRIBE: the text of speech (mica/whisper.h). */
 #define MICA_FOUNDATION_TASK_LIST(X)                                                                                   \
   X(GENERATE, "generate")                                                                                              \
   X(EMBED, "embed")                                                                                                    \
-  X(CLASSIFY, "classify")
+  X(CLASSIFY, "classify")                                                                                              \
+  X(TRANSCRIBE, "transcribe")
 
 typedef enum mica_foundation_task {
 #define MICA_FOUNDATION_TASK_ENUM(name, text) MICA_FOUNDATION_TASK_##name,
@@ -122,6 +123,10 @@ typedef struct mica_foundation_info {
   int64_t projection; /* numbers per vector of the space that texts and pictures share (CLIP); 0: none */
   /* CLIP: the network of pictures; the other fields describe the network of texts. NULL: the model has one network. */
   const struct mica_foundation_info *vision;
+  /* Whisper: the encoder, whose context is half the number of frames per window; the other fields describe the decoder.
+   * NULL: the model reads no sound. */
+  const struct mica_foundation_info *sound;
+  int64_t bins; /* mel bins per frame of sound, in `sound` */
 
   /* Blocks. */
   bool rms_norm; /* else layer norms */
@@ -243,7 +248,8 @@ typedef struct mica_foundation_build {
  * have both in one graph; parameters of the network of pictures begin with "vision.". Parameters have PyTorch-style
  * names ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like all builders.
  *
- * In the graph: MICA_E_UNSUPPORTED: logits of another model, such as BERT; it has `hidden` features alone.
+ * In the graph: MICA_E_UNSUPPORTED: logits of another model, such as BERT; it has `hidden` features alone. Whisper's
+ * networks are built by mica/whisper.h.
  * MICA_E_INVALID: ids for a model of pictures alone, pixels for a model of texts alone, both, or pixels of another
  * shape. */
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,

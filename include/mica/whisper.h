@@ -11,7 +11,7 @@
 #ifndef MICA_WHISPER_H
 #define MICA_WHISPER_H
 
-#include <mica/nn.h>
+#include <mica/foundation.h>
 
 MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
@@ -51,8 +51,9 @@ MICA_API mica_value mica_whisper_encoder(mica_nn *nn, const mica_whisper_sizes *
  * mica_whisper_encoder. */
 MICA_API mica_value mica_whisper_decoder(mica_nn *nn, const mica_whisper_sizes *sizes, mica_value ids,
                                          mica_value memory);
-/* Names of a folder that transformers saved, for mica_nn_load_from: of a network with both parts. */
-MICA_API mica_name_map mica_whisper_names(void);
+/* Sizes of a published model. mica_foundation_load reads the weights of a network with both parts. MICA_E_INVALID: the
+ * model is of another family. */
+MICA_API MICA_CHECKED mica_status mica_whisper_sizes_of(const mica_foundation *model, mica_whisper_sizes *sizes);
 
 MICA_END_DECLS
 

@@ -124,6 +124,9 @@ static void print_network(const char *path) {
     printf("%spictures  %" PRId64 " x %" PRId64 " pixels in patches of %" PRId64 ", %" PRId64
            " layers of width %" PRId64,
            i->vocabulary ? "\n" : "", vision->picture, vision->picture, vision->patch, vision->layers, vision->width);
+  if (i->sound)
+    printf("\nsound     %" PRId64 " mel bins, windows of %.4g s, %" PRId64 " layers of width %" PRId64, i->sound->bins,
+           0.02 * (double)i->sound->context, i->sound->layers, i->sound->width);
   if (i->projection) printf("\nvectors   %" PRId64 " numbers, for texts and pictures", i->projection);
   if (local) printf(", %" PRId64 " layers see the last %" PRId64, local, i->window);
   if (i->licence) printf("\nlicence   %s", cli_clean(i->licence));

@@ -76,6 +76,9 @@ static mica_value end_rows(const mica__network_build *b, mica_value x) {
 static mica_status prepare(mica__network_build *b) {
   const mica_foundation_info *i = b->info;
   const bool pictures = !mica_value_is_null(b->how->pixels);
+  if (i->sound)
+    return mica__fail(MICA_E_UNSUPPORTED, "models of the family %s read sound; mica/whisper.h builds their networks",
+                      i->family);
   if (pictures && !mica_value_is_null(b->how->ids))
     return mica__fail(MICA_E_INVALID, "ids and pixels were given; a network reads one of them");
   if (pictures != (i->picture > 0))

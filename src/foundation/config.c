@@ -234,7 +234,7 @@ static mica_status read_vision(const mica__config_source *f, const mica__family 
   const cJSON *object = cJSON_GetObjectItemCaseSensitive(f->root, "vision_config");
   if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "%s: the object vision_config is missing", f->path);
   MICA_TRY(mica__json_check_keys(f->path, "vision_config", (cJSON *)object));
-  mica__vision_info *vision = arrays->vision = calloc(1, sizeof *vision);
+  mica__second_info *vision = arrays->second = calloc(1, sizeof *vision);
   if (!vision) return mica__fail_nomem(f->path);
   vision->seen = calloc((size_t)cJSON_GetArraySize(object) + 1, sizeof *vision->seen);
   if (!vision->seen) return mica__fail_nomem(f->path);
@@ -254,21 +254,85 @@ static mica_status read_vision(const mica__config_source *f, const mica__family 
 }
 #endif
 
+/* --- sound --- */
+
+typedef struct stack_keys {
+  const char *layers, *heads, *hidden, *context;
+} stack_keys;
+
+static mica_status read_stack(const mica__config_source *f, const stack_keys *keys, const mica__family *family,
+                              mica_foundation_info *i) {
+  i->family = family->name;
+  i->task = family->task;
+  i->norms = family->norms;
+  i->positions = family->positions;
+  i->epsilon = family->epsilon;
+  i->attention_bias = i->out_bias = i->feed_bias = true;
+  i->begin = i->pad = -1;
+  MICA_TRY(mica__config_count(f, "width", "d_model", "", MICA__NEEDED, 1, MOST, &i->width));
+  MICA_TRY(mica__config_count(f, "number of layers", keys->layers, "", MICA__NEEDED, 1, 1000, &i->layers));
+  MICA_TRY(mica__config_count(f, "number of heads", keys->heads, "", MICA__NEEDED, 1, MOST, &i->heads));
+  MICA_TRY(
+      mica__config_count(f, "size of the feed-forward layers", keys->hidden, "", 4 * i->width, 1, MOST, &i->hidden));
+  MICA_TRY(mica__config_count(f, "number of positions", keys->context, "", MICA__NEEDED, 1, MOST, &i->context));
+  i->groups = i->heads;
+  i->head_size = i->width % i->heads ? 0 : i->width / i->heads;
+  MICA_TRY(check_sizes(f, i));
+  i->score_scale = 1 / sqrt((double)i->head_size);
+  i->embed_scale = 1;
+  return read_function(f, family, i);
+}
+
+/* Both networks of Whisper. The info describes the decoder, its sound the encoder. */
+static mica_status read_sound(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
+                              mica__info_arrays *arrays) {
+  static const stack_keys encoder = {"encoder_layers", "encoder_attention_heads", "encoder_ffn_dim",
+                                     "max_source_positions"},
+                          decoder = {"decoder_layers", "decoder_attention_heads", "decoder_ffn_dim",
+                                     "max_target_positions"};
+  bool scaled = false;
+  mica__second_info *second = arrays->second = calloc(1, sizeof *second);
+  if (!second) return mica__fail_nomem(f->path);
+  MICA_TRY(read_stack(f, &decoder, family, i));
+  MICA_TRY(read_stack(f, &encoder, mica__family_named(family->sound), &second->info));
+  MICA_TRY(mica__config_count(f, "number of mel bins", "num_mel_bins", "", 80, 1, 65536, &second->info.bins));
+  MICA_TRY(mica__config_count(f, "vocabulary", "vocab_size", "", MICA__NEEDED, 1, MOST, &i->vocabulary));
+  MICA_TRY(mica__config_flag(f, "tie_word_embeddings", "", true, &i->tied));
+  MICA_TRY(mica__config_flag(f, "scale_embedding", "", false, &scaled));
+  if (!i->tied)
+    return mica__fail(MICA_E_FORMAT, "%s: the output layer must use the embeddings: tie_word_embeddings is false",
+                      f->path);
+  if (scaled) i->embed_scale = sqrt((double)i->width);
+  i->causal = true;
+  i->sound = &second->info;
+  arrays->local = calloc((size_t)i->layers, sizeof *arrays->local);
+  if (!arrays->local) return mica__fail_nomem(f->path);
+  i->local = arrays->local;
+  second->arrays.local = calloc((size_t)second->info.layers, sizeof *arrays->local);
+  if (!second->arrays.local) return mica__fail_nomem(f->path);
+  second->info.local = second->arrays.local;
+  /* Some files repeat a number of layers under this name. */
+  mica__config_find(f, "num_hidden_layers", "");
+  MICA_TRY(read_special(f, i, arrays));
+  return mica__config_leftovers(f, i, arrays);
+}
+
 void mica__info_arrays_free(mica__info_arrays *arrays) {
   free(arrays->local);
   free(arrays->factors[0]);
   free(arrays->factors[1]);
   free(arrays->ends);
   free(arrays->unknown);
-  if (arrays->vision) {
-    mica__info_arrays_free(&arrays->vision->arrays);
-    free(arrays->vision->seen);
-    free(arrays->vision);
+  if (arrays->second) {
+    mica__info_arrays_free(&arrays->second->arrays);
+    free(arrays->second->seen);
+    free(arrays->second);
   }
 }
 
 mica_status mica__config_read(const mica__config_source *f, const mica__family *family, const mica_weights *weights,
                               mica_foundation_info *i, mica__info_arrays *arrays) {
+  if (family->sound) return read_sound(f, family, i, arrays);
   i->family = family->name;
   i->rms_norm = family->rms_norm;
   i->norms = family->norms;

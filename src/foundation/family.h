@@ -19,7 +19,9 @@ typedef enum mica__naming {
   MICA__NAMING_DISTILBERT,
   MICA__NAMING_VIT,
   MICA__NAMING_CLIP,
-  MICA__NAMING_CLIP_VISION
+  MICA__NAMING_CLIP_VISION,
+  MICA__NAMING_WHISPER,
+  MICA__NAMING_WHISPER_ENCODER
 } mica__naming;
 
 typedef struct mica__family {
@@ -51,6 +53,7 @@ typedef struct mica__family {
   bool causal;        /* for families that do not generate texts */
   bool no_patch_bias; /* pictures: the layer of patches has no bias, and the class token is a vector */
   const char *vision; /* row of families.def for pictures, described by the object vision_config; NULL: none */
+  const char *sound;  /* row of families.def for the encoder of sound; NULL: none */
 } mica__family;
 
 /* The family of a model_type, NULL if it is unknown. *object: the object of config.json that describes it; NULL for all
@@ -73,15 +76,15 @@ typedef struct mica__info_arrays {
   double *factors[2];
   int32_t *ends;
   const char **unknown;
-  struct mica__vision_info *vision;
+  struct mica__second_info *second;
 } mica__info_arrays;
 
-/* The network of pictures of a model with two networks. */
-typedef struct mica__vision_info {
+/* The network of pictures, or the encoder of sound, of a model with two networks. */
+typedef struct mica__second_info {
   mica_foundation_info info;
   mica__info_arrays arrays;
   bool *seen;
-} mica__vision_info;
+} mica__second_info;
 
 void mica__info_arrays_free(mica__info_arrays *arrays);
 

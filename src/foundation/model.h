@@ -5,7 +5,7 @@
 #include "foundation/family.h"
 
 /* Rows of names.def as a map of names. */
-#define MICA__MOST_NAME_ROWS 192
+#define MICA__MOST_NAME_ROWS 256
 typedef struct mica__name_rows {
   mica_name_row rows[MICA__MOST_NAME_ROWS];
   char *sources[MICA__MOST_NAME_ROWS]; /* texts of the rows */

@@ -13,6 +13,8 @@
 #define VIT MICA__NAMING_VIT
 #define CLIP MICA__NAMING_CLIP
 #define CLIP_VISION MICA__NAMING_CLIP_VISION
+#define WHISPER MICA__NAMING_WHISPER
+#define WHISPER_ENCODER MICA__NAMING_WHISPER_ENCODER
 #define AROUND MICA_FOUNDATION_NORMS_AROUND
 #define CLASSIFY MICA_FOUNDATION_TASK_CLASSIFY
 #define V i->vocabulary
@@ -25,7 +27,7 @@
 
 #define MOST_NAME 200
 
-typedef enum how { NEEDED, OPTIONAL, TRANSPOSED, LEADING, FILTERS } how;
+typedef enum how { NEEDED, OPTIONAL, TRANSPOSED, LEADING, FILTERS, SPANS } how;
 
 /* A row for one model. */
 typedef struct row {
@@ -87,6 +89,7 @@ static mica_shape shape_of(const row *r, bool gguf) {
   const int64_t patch = r->info->patch;
   if (r->how == TRANSPOSED && !gguf) return MICA_SHAPE(r->columns, r->rows);
   if (r->how == FILTERS) return MICA_SHAPE(r->rows, r->info->channels, patch, patch);
+  if (r->how == SPANS) return MICA_SHAPE(r->rows, r->columns, 3);
   if (r->how == LEADING) return r->columns ? MICA_SHAPE(1, r->rows, r->columns) : MICA_SHAPE(1, 1, r->rows);
   return r->columns ? MICA_SHAPE(r->rows, r->columns) : MICA_SHAPE(r->rows);
 }
@@ -126,6 +129,7 @@ static mica_status visit_network(const mica__family *family, const mica_foundati
 static mica_status visit_rows(const mica__family *family, const mica_foundation_info *i,
                               mica_status (*visit)(const row *, void *), void *user) {
   MICA_TRY(visit_network(family, i, visit, user));
+  if (i->sound) return visit_network(mica__family_named(family->sound), i->sound, visit, user);
   return i->vision ? visit_network(mica__family_named(family->vision), i->vision, visit, user) : MICA_OK;
 }
 

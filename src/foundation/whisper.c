@@ -1,10 +1,9 @@
 /* Whisper's encoder and decoder. Radford et al. 2022. */
-#include "base/error.h"
+#include "foundation/whisper.h"
+
 #include "ir/graph.h"
 
 #include <mica/nodes.h>
-#include <mica/sequence.h>
-#include <mica/whisper.h>
 
 #include <inttypes.h>
 #include <math.h>
@@ -60,13 +59,20 @@ static mica_status check_input(const char *name, mica_value x, mica_shape wanted
 
 /* --- networks --- */
 
-static mica_value blocks(mica_nn *nn, const mica_whisper_stack *stack, mica_value x, mica_value memory) {
-  const bool causal = !mica_value_is_null(memory);
+/* caches: of a decoder; NULL: none. A decoder with caches and without a memory uses the cached one. */
+static mica_value blocks(mica_nn *nn, const mica_whisper_stack *stack, mica_value x, mica_value memory,
+                         const mica__whisper_caches *caches) {
+  const bool causal = !mica_value_is_null(memory) || caches;
   /* Keys have no bias: it would add the same number to all scores of a query. */
   mica_nn_attention_config self = {
       .heads = stack->heads, .causal = causal, .apart = true, .without_bias = MICA_ATTENTION_K};
   mica_nn_attention_config cross = self;
   cross.causal = false;
+  if (caches) {
+    self.cache = &caches->self;
+    cross.cache = &caches->cross;
+    cross.recall = mica_value_is_null(memory);
+  }
   const mica_transformer_config config = {
       .self = self, .cross = cross, .hidden = stack->hidden, .feed_forward = MICA_FEED_FORWARD_GELU};
   for (int64_t layer = 0; layer < stack->layers; layer++) {
@@ -91,63 +97,53 @@ mica_value mica_whisper_encoder(mica_nn *nn, const mica_whisper_sizes *sizes, mi
   x = mica_transpose(x, MICA_AXES(0, 2, 1));
   x = mica_add(x,
                mica_nn_parameter(nn, "positions.weight", MICA_SHAPE(sizes->encoder.positions, sizes->width), &normal));
-  x = blocks(nn, &sizes->encoder, x, null_value);
+  x = blocks(nn, &sizes->encoder, x, null_value, NULL);
   mica_nn_pop(nn);
   return x;
 }
 
-mica_value mica_whisper_decoder(mica_nn *nn, const mica_whisper_sizes *sizes, mica_value ids, mica_value memory) {
-  if (!nn || !sizes || mica_value_is_null(ids) || mica_value_is_null(memory)) return null_value;
-  mica_status status = check_sizes(sizes);
-  if (status == MICA_OK) status = check_input("ids", ids, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC));
-  if (status == MICA_OK && mica_value_shape(ids).dim[1] > sizes->decoder.positions)
-    status = mica__fail(MICA_E_SHAPE, "whisper: %" PRId64 " tokens were given; the decoder has %" PRId64 " positions",
-                        mica_value_shape(ids).dim[1], sizes->decoder.positions);
-  if (status == MICA_OK) status = check_input("memories", memory, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, sizes->width));
+static mica_status check_decoder(const mica_whisper_sizes *sizes, mica_value ids, mica_value memory) {
+  MICA_TRY(check_sizes(sizes));
+  MICA_TRY(check_input("ids", ids, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)));
+  if (mica_value_shape(ids).dim[1] > sizes->decoder.positions)
+    return mica__fail(MICA_E_SHAPE, "whisper: %" PRId64 " tokens were given; the decoder has %" PRId64 " positions",
+                      mica_value_shape(ids).dim[1], sizes->decoder.positions);
+  if (mica_value_is_null(memory)) return MICA_OK;
+  return check_input("memories", memory, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, sizes->width));
+}
+
+mica_value mica__whisper_decoder(mica_nn *nn, const mica_whisper_sizes *sizes, mica_value ids, mica_value memory,
+                                 const mica__whisper_caches *caches) {
+  const mica_status status = check_decoder(sizes, ids, memory);
   if (status != MICA_OK) return fail(nn, status);
   mica_nn_push(nn, "decoder");
   mica_value x = mica_nn_embedding(nn, "embed", ids, sizes->vocabulary, sizes->width, NULL);
   if (sizes->embed_scale) x = mica_affine(x, sqrt((double)sizes->width), 0);
-  x = mica_nn_positions(nn, "positions", x, mica_positions(x, null_value), sizes->decoder.positions,
-                        MICA_POSITIONS_KIND_LEARNED);
-  x = blocks(nn, &sizes->decoder, x, memory);
+  x = mica_nn_positions(nn, "positions", x, mica_positions(x, caches ? caches->self.offset : null_value),
+                        sizes->decoder.positions, MICA_POSITIONS_KIND_LEARNED);
+  x = blocks(nn, &sizes->decoder, x, memory, caches);
   x = mica_matmul(x, mica_transpose(mica_nn_weight_of(nn, "decoder.embed.weight"), MICA_AXES(1, 0)));
   mica_nn_pop(nn);
   return mica_cast(x, MICA_F32);
 }
 
-/* --- names --- */
+mica_value mica_whisper_decoder(mica_nn *nn, const mica_whisper_sizes *sizes, mica_value ids, mica_value memory) {
+  if (!nn || !sizes || mica_value_is_null(ids) || mica_value_is_null(memory)) return null_value;
+  return mica__whisper_decoder(nn, sizes, ids, memory, NULL);
+}
 
-#define LAYER(stack, ours, theirs)                                                                                     \
-  { .own = stack ".layers.#." ours, .source = "model." stack ".layers.#." theirs "|" stack ".layers.#." theirs }
-#define BOTH(stack, ours, theirs)                                                                                      \
-  LAYER(stack, ours ".weight", theirs ".weight"), LAYER(stack, ours ".bias", theirs ".bias")
-#define ATTENTION(stack, ours, theirs)                                                                                 \
-  BOTH(stack, ours ".q_proj", theirs ".q_proj"), LAYER(stack, ours ".k_proj.weight", theirs ".k_proj.weight"),         \
-      BOTH(stack, ours ".v_proj", theirs ".v_proj"), BOTH(stack, ours ".out_proj", theirs ".out_proj")
-#define ONE(ours, theirs)                                                                                              \
-  { .own = ours, .source = "model." theirs "|" theirs }
-#define STACK(stack)                                                                                                   \
-  BOTH(stack, "linear1", "fc1"), BOTH(stack, "linear2", "fc2"), ATTENTION(stack, "self_attn", "self_attn"),            \
-      BOTH(stack, "norm1", "self_attn_layer_norm"), ONE(stack ".norm.weight", stack ".layer_norm.weight"),             \
-      ONE(stack ".norm.bias", stack ".layer_norm.bias"),                                                               \
-      ONE(stack ".positions.weight", stack ".embed_positions.weight")
-
-static const mica_name_row rows[] = {
-    STACK("encoder"),
-    BOTH("encoder", "norm2", "final_layer_norm"),
-    ONE("encoder.conv1.weight", "encoder.conv1.weight"),
-    ONE("encoder.conv1.bias", "encoder.conv1.bias"),
-    ONE("encoder.conv2.weight", "encoder.conv2.weight"),
-    ONE("encoder.conv2.bias", "encoder.conv2.bias"),
-    STACK("decoder"),
-    ATTENTION("decoder", "multihead_attn", "encoder_attn"),
-    BOTH("decoder", "norm2", "encoder_attn_layer_norm"),
-    BOTH("decoder", "norm3", "final_layer_norm"),
-    ONE("decoder.embed.weight", "decoder.embed_tokens.weight"),
-    {.own = NULL, .source = "proj_out.weight"},
-};
-
-mica_name_map mica_whisper_names(void) {
-  return (mica_name_map){.rows = rows, .count = sizeof rows / sizeof *rows, .complete = true};
+mica_status mica_whisper_sizes_of(const mica_foundation *model, mica_whisper_sizes *sizes) {
+  if (!model || !sizes) return mica__fail(MICA_E_INVALID, "mica_whisper_sizes_of: a pointer is NULL");
+  const mica_foundation_info *i = mica_foundation_describe(model), *e = i->sound;
+  if (!e)
+    return mica__fail(MICA_E_INVALID, "%s: models of the family %s do not transcribe sound", model->path, i->family);
+  *sizes = (mica_whisper_sizes){
+      .width = i->width,
+      .bins = e->bins,
+      .vocabulary = i->vocabulary,
+      .encoder = {.layers = e->layers, .heads = e->heads, .hidden = e->hidden, .positions = e->context},
+      .decoder = {.layers = i->layers, .heads = i->heads, .hidden = i->hidden, .positions = i->context},
+      .embed_scale = i->embed_scale != 1,
+  };
+  return MICA_OK;
 }

@@ -165,7 +165,8 @@ START_TEST(networks_compute_what_transformers_does) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
   mica_session *session = NULL;
-  mica_weights *weights = NULL;
+  mica_foundation *model = NULL;
+  mica_whisper_sizes found;
   mica_tensor *x = NULL, *tokens = NULL;
   for (int i = 0; i < N * BINS * 2 * P; i++) mel[i] = (float)(i * 37 % 64 - 32) / 32.0f;
   for (int i = 0; i < N * T; i++) ids[i] = i * 29 % V;
@@ -177,10 +178,12 @@ START_TEST(networks_compute_what_transformers_does) {
   outputs[1] = mica_whisper_decoder(
       nn, &sizes, mica_input(graph, "ids", MICA_I32, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)), outputs[0]);
   ck_ok(mica_session_create(test_engine(), graph, outputs, 2, NULL, &session));
-  model_file(path, "model.safetensors");
-  ck_ok(mica_weights_open(path, &weights));
-  const mica_name_map names = mica_whisper_names();
-  ck_ok(mica_nn_load_from(nn, session, weights, &names, NULL));
+  model_file(path, "");
+  ck_ok(mica_foundation_open(path, NULL, &model));
+  ck_ok(mica_whisper_sizes_of(model, &found));
+  ck_assert_int_eq(found.encoder.positions, sizes.encoder.positions);
+  ck_assert_int_eq(found.decoder.hidden, sizes.decoder.hidden);
+  ck_ok(mica_foundation_load(model, nn, session));
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(N, BINS, 2 * P), mel, &x));
   ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(N, T), ids, &tokens));
   ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"mel", x}, {"ids", tokens}}, 2));
@@ -189,7 +192,7 @@ START_TEST(networks_compute_what_transformers_does) {
   mica_tensor_destroy(x);
   mica_tensor_destroy(tokens);
   mica_session_destroy(session);
-  mica_weights_close(weights);
+  mica_foundation_close(model);
   mica_nn_destroy(nn);
   mica_graph_destroy(graph);
 }

@@ -23,6 +23,7 @@ static void look(const mica_foundation_info *i) {
   for (size_t u = 0; u < i->unknown_count; u++) sum = sum + (double)strlen(i->unknown[u]);
   if (i->picture) look_at_pictures(i);
   if (i->vision) look_at_pictures(i->vision);
+  if (i->sound && (i->sound->bins < 1 || i->sound->context < 1 || i->sound->head_size < 1)) abort();
   if (!isfinite(i->score_scale) || !isfinite(i->embed_scale)) abort();
 }
 
@@ -61,7 +62,12 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "{\"model_type\": \"clip\", \"projection_dim\": 16, \"text_config\": {\"hidden_size\": 32, "
       "\"num_hidden_layers\": 1, \"num_attention_heads\": 4, \"vocab_size\": 99, \"max_position_embeddings\": 16, "
       "\"eos_token_id\": 2}, \"vision_config\": {\"hidden_size\": 24, \"num_hidden_layers\": 1, "
-      "\"num_attention_heads\": 3, \"image_size\": 20, \"patch_size\": 5, \"hidden_act\": \"quick_gelu\"}}"};
+      "\"num_attention_heads\": 3, \"image_size\": 20, \"patch_size\": 5, \"hidden_act\": \"quick_gelu\"}}",
+      "{\"model_type\": \"whisper\", \"vocab_size\": 131, \"d_model\": 24, \"num_mel_bins\": 10, \"encoder_layers\": "
+      "2, "
+      "\"decoder_layers\": 3, \"encoder_attention_heads\": 4, \"decoder_attention_heads\": 2, \"encoder_ffn_dim\": 40, "
+      "\"decoder_ffn_dim\": 36, \"max_source_positions\": 14, \"max_target_positions\": 16, \"eos_token_id\": 2, "
+      "\"activation_function\": \"gelu\"}"};
   if (index >= sizeof seeds / sizeof *seeds) return false;
   mica__text_add(seed, seeds[index]);
   return true;
