@@ -89,6 +89,7 @@ static void print_numbers(FILE *out, const mica_dataset *data) {
 /* Samples that no step of an epoch sees, and batches that are smaller than was asked for. */
 static void print_epoch(FILE *out, const mica_run *run) {
   const mica_run_epoch epoch = mica_run_epoch_of(run);
+  fprintf(out, "          %s epochs of %" PRIu64 " steps\n", mica_run_setting(run, "epochs"), epoch.batches);
   if (epoch.batch && (double)epoch.batch < mica_run_number(run, "batch"))
     fprintf(out, "          one batch of %" PRIu64 ": there are no more samples\n", epoch.batch);
   if (epoch.left_out)
@@ -187,8 +188,8 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
   return cli_report_page_write(self, path, mica_run_setting(run, "model"), report);
 }
 
-/* Tests the weights that are kept, and writes the report. */
-static int finish(const cli_command *self, const cli_training *how, mica_run *run, const char *energy) {
+/* Tests the weights that are kept, and writes the report. Remarks from number `remarks` on are shown beside them. */
+static int finish(const cli_command *self, const cli_training *how, mica_run *run, const char *energy, size_t remarks) {
   FILE *out = how->out;
   const mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
                          : mica_run_data(run, MICA_PART_VALIDATION) ? MICA_PART_VALIDATION
@@ -200,6 +201,8 @@ static int finish(const cli_command *self, const cli_training *how, mica_run *ru
   if (out) {
     cli_print_tables(out, report);
     cli_print_metrics(out, mica_part_name(part), run, &metrics);
+    for (size_t i = remarks; mica_run_remark(run, i); i++)
+      fprintf(out, "%s%s\n", i == remarks ? "\n" : "", cli_clean(mica_run_remark(run, i)));
   }
   int status = how->speaks ? write_report(self, run, how->folder, report, energy) : CLI_OK;
   if (status == CLI_OK && out)
@@ -215,6 +218,8 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   cli_energy energy;
   double joules = 0;
   char spent[64] = "not available";
+  size_t remarks = 0;
+  while (mica_run_remark(run, remarks)) remarks++;
   cli_stop_catch();
   cli_energy_begin(&energy, mica_engine_device(mica_run_engine(run)));
   mica_status status = mica_run_fit(run);
@@ -231,7 +236,7 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   /* Patience leaves a network to be used; a signal, at whichever rank, leaves a checkpoint. */
   if (!mica_run_is_complete(run)) return say_stopped(self, how, run, progress);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
-  return finish(self, how, run, spent);
+  return finish(self, how, run, spent, remarks);
 }
 
 /* Behind the first step there is something to save; the first event may be that of an epoch whose steps were done. */

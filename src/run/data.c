@@ -9,6 +9,7 @@
 #include "run/columns/scale.h"
 #include "run/facts.h"
 #include "run/guard.h"
+#include "run/learning.h"
 #include "run/parts.h"
 #include "run/ranks.h"
 #include "run/record.h"
@@ -394,6 +395,7 @@ mica_status mica__run_open_data(mica_run *run) {
   if (status == MICA_OK)
     status = mica__run_derive(run, MICA_PART_VALIDATION, &run->parts->at[MICA_PART_VALIDATION].data);
   if (status == MICA_OK) status = make_training_loader(run);
+  if (status == MICA_OK) status = mica__run_find_epochs(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);
   MICA_TRY(end_reading(&test, status));
   for (int i = 0; i < MICA__PARTS; i++)

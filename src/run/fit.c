@@ -4,6 +4,7 @@
 #include "io/history.h"
 #include "run/config.h"
 #include "run/guard.h"
+#include "run/learning.h"
 #include "run/ranks.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -89,6 +90,7 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
 static bool report(void *user, const mica_train_progress *progress) {
   mica_run *run = user;
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) {
+    run->record->last_is_best = progress->best;
     mica__attempt_begin();
     if (note_epoch(run, progress) != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
     mica__attempt_end();
@@ -182,6 +184,7 @@ mica_status mica_run_fit(mica_run *run) {
   if (run->record->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
   MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
   status = run->folder ? mica__run_keep_weights(run) : MICA_OK;
+  if (status == MICA_OK) status = mica__run_remark_learning(run);
   return mica__run_join(run, status == MICA_OK ? mica__run_say_left(run) : status);
 }
 

@@ -37,6 +37,8 @@ typedef struct mica__task_row {
   const char *const *networks;
   /* Samples are no pictures or rows of numbers, and the facts of those ("input", "mean") are none of the run's. */
   bool own_input;
+  /* The default number of epochs rises until they have at least this many steps; 0: it does not (run/learning.h). */
+  int32_t least_steps;
   int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */
   /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
    * opened there is no data, and the facts are there already. */

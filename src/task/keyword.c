@@ -346,6 +346,7 @@ const mica__task_row mica__task_keyword = {
     .facts = &mica__keyword_fact_list,
     .settings = &mica__keyword_setting_list,
     .defaults = defaults,
+    .least_steps = 1200,
     .opens = opens,
     .networks = networks,
     .suits = suits,

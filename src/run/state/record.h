@@ -3,13 +3,15 @@
 #define MICA_RUN_STATE_RECORD_H
 
 #include <mica/history.h>
+#include <stdbool.h>
 
 #define MICA__REMARKS 16
 
 typedef struct mica__run_record {
   mica_history *history;
   mica_events *events;
-  char *stopped; /* the sentence of mica_run_stopped; NULL: the run has ended */
+  char *stopped;     /* the sentence of mica_run_stopped; NULL: the run has ended */
+  bool last_is_best; /* the last epoch was the best so far */
   char *remarks[MICA__REMARKS];
 } mica__run_record;
 

@@ -281,6 +281,7 @@ const mica__task_row mica__task_text = {
     .facts = &mica__text_fact_list,
     .settings = &mica__text_setting_list,
     .defaults = defaults,
+    .least_steps = 300,
     .opens = opens,
     .networks = networks,
     .own_input = true,

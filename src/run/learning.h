@@ -1,0 +1,14 @@
+/* run/learning.h: how long a run trains by default, and what its epochs say of how it learns. */
+#ifndef MICA_RUN_LEARNING_H
+#define MICA_RUN_LEARNING_H
+
+#include "run/task.h"
+
+/* Raises the default number of epochs if they would have fewer steps than the task needs (mica__task_row.least_steps).
+ * A number that the caller gave, or that a resumed run has, stays. */
+mica_status mica__run_find_epochs(mica_run *run);
+/* Adds remarks on a run that has trained: its answers are not better than one answer for all samples, or it was still
+ * improving at its last epoch. */
+mica_status mica__run_remark_learning(mica_run *run);
+
+#endif
