@@ -84,6 +84,9 @@ typedef struct mica__exec {
   mica_tensor *output;         /* result 0 */
   mica_tensor *const *outputs; /* of an op with several results: all of them; NULL for unused ones */
   unsigned classes; /* MICA__ON_... bits of the kernel variants to use; 0: the device's own. Set by checks. */
+  /* For checks, with classes: the implementation that has a variant of this name is launched with it
+   * (mica__exec_choose). NULL: the first that takes the problem. */
+  const char *variant;
   /* for checks: receives the kernels and variants that the launch uses; may be NULL */
   struct mica__launch_notes *notes;
   /* Bit k: input k stays the same between runs (a constant, or a parameter that the session does not assign). The op

@@ -57,6 +57,7 @@ static struct {
   cl_int always[FAULT_CALL_COUNT]; /* what each function answers */
   unsigned long calls[FAULT_CALL_COUNT];
   long live[KIND_COUNT];
+  const char *refused[2]; /* texts of options that do not build */
 } layer;
 
 /* What a lost device's driver answers to what reaches the device; the rest goes on as before. */
@@ -121,11 +122,19 @@ static cl_int release_queue(cl_command_queue q) {
   return fault_ReleaseCommandQueue(q);
 }
 
+static cl_int build(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
+                    void(CL_CALLBACK *done)(cl_program program, void *user), void *user) {
+  for (int i = 0; i < 2; i++)
+    if (layer.refused[i] && strstr(options, layer.refused[i])) return CL_BUILD_PROGRAM_FAILURE;
+  return fault_BuildProgram(program, count, devices, options, done, user);
+}
+
 void fault_install(const mica__cl_api *below) {
 #define STATUS_ROW(name, parameters, arguments) .name = fault_##name,
 #define OBJECT_ROW(type, name, parameters, arguments) .name = fault_##name,
   static mica__cl_api api = {MICA__CL_CALLS(STATUS_ROW, OBJECT_ROW)};
   api.ReleaseCommandQueue = release_queue;
+  api.BuildProgram = build;
   memset(&layer, 0, sizeof layer);
   layer.below = below;
   fault_arm(FAULT_ANY, 0, CL_SUCCESS);
@@ -148,6 +157,11 @@ void fault_lose(fault_call call, unsigned n, cl_int error) {
 }
 
 void fault_always(fault_call call, cl_int error) { layer.always[call] = error; }
+
+void fault_build(const char *first, const char *second) {
+  layer.refused[0] = first;
+  layer.refused[1] = second;
+}
 
 fault_call fault_fired(void) { return layer.fired; }
 

@@ -30,6 +30,9 @@ void fault_arm(fault_call call, unsigned n, cl_int error);
 void fault_lose(fault_call call, unsigned n, cl_int error);
 /* Every call of the function fails with `error` from now on; CL_SUCCESS ends that. */
 void fault_always(fault_call call, cl_int error);
+/* BuildProgram fails with CL_BUILD_PROGRAM_FAILURE from now on for options with one of these texts; NULL ends that. The
+ * texts stay the caller's. */
+void fault_build(const char *first, const char *second);
 /* The call that failed since fault_arm; FAULT_CALL_COUNT when none has. */
 fault_call fault_fired(void);
 

@@ -17,8 +17,6 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16)};
 const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/gemm_amx.cl", params, variants)};
 
-static atomic_bool rejected;
-
 #define SIDE MICA__TILES_SIDE
 /* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
 #define ROWS 4
@@ -49,7 +47,7 @@ static const char *decline(const mica__task *task) {
   if (!reason) reason = mica__needs_cpu(task->device);
   if (reason) return reason;
   if (gemm->m < LEAST_ROWS || gemm->k < LEAST_DEPTH) return "the matrices are smaller than a few tiles";
-  return mica__tiles_missing(task->device, &rejected);
+  return mica__tiles_missing(task->device);
 }
 
 static mica__tiles_cut cut_of(const mica__gemm *gemm) { return mica__tiles_cut_of(gemm->k, per_word(gemm)); }
@@ -131,7 +129,7 @@ static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mic
   mica__kernel_set(desc, values, "A_T", (int32_t)mica_tensor_dtype(gemm->a.tensor));
   mica__kernel_set(desc, values, "B_T", (int32_t)mica_tensor_dtype(gemm->b.tensor));
   mica__kernel_set(desc, values, "PACK", own != 0);
-  MICA_TRY(mica__tiles_begin(queue, desc, values, &gemm->epilogue, &rejected, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &gemm->epilogue, &launch));
   const int64_t sizes[] = {gemm->m, gemm->n, c.steps, c.words, block, height, columns};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
   mica__launch_tensor(&launch, a->tensor);

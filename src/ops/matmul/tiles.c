@@ -28,8 +28,7 @@ mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per) {
   return (mica__tiles_cut){words, words * chunks};
 }
 
-const char *mica__tiles_missing(const mica_device_info *device, const atomic_bool *rejected) {
-  if (atomic_load(rejected)) return "the driver has rejected its assembly";
+const char *mica__tiles_missing(const mica_device_info *device) {
   return mica__host_has_tiles(device) ? NULL : "the processor has no tiles, or this process may not use them";
 }
 
@@ -37,13 +36,6 @@ mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel
                               const mica__variant *variant) {
   if (!variant->has_instruction || variant->has_instruction(device)) return MICA_OK;
   return mica__fail(MICA_E_UNSUPPORTED, "%s: the processor has no tiles", desc->name);
-}
-
-mica_status mica__tiles_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
-                              const mica__epilogue *epilogue, atomic_bool *rejected, mica__launch *launch) {
-  const mica_status status = mica__epilogue_begin(queue, desc, values, epilogue, launch);
-  if (status == MICA_E_BUILD) atomic_store(rejected, true);
-  return status;
 }
 
 mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *o, mica__tiles_cut cut,

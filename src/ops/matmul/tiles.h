@@ -6,8 +6,6 @@
 #include "ops/epilogue/epilogue.h"
 #include "runtime/host_cpu.h"
 
-#include <stdatomic.h>
-
 #define MICA__TILES_SIDE 32
 
 /* A row of such a kernel's table, and its two variants, the emulation being no device's choice: it is there to be
@@ -21,15 +19,11 @@
    .values = {__VA_ARGS__, 1}},                                                                                        \
       {.name = "emulation", .values = {__VA_ARGS__, 0}},
 
-/* For mica__impl.decline. rejected: a kernel's own, set when a driver that should take its instructions does not. One
- * for the process: drivers do not differ within one. */
-const char *mica__tiles_missing(const mica_device_info *device, const atomic_bool *rejected);
+/* For mica__impl.decline. */
+const char *mica__tiles_missing(const mica_device_info *device);
 /* MICA_E_UNSUPPORTED where the processor has not the variant's instructions. */
 mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
                               const mica__variant *variant);
-/* mica__epilogue_begin of a kernel on tiles. */
-mica_status mica__tiles_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
-                              const mica__epilogue *epilogue, atomic_bool *rejected, mica__launch *launch);
 
 /* How k is cut: words a tile takes along it, as few as fill the last one best, and words in all. */
 typedef struct mica__tiles_cut {

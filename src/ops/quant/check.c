@@ -41,9 +41,13 @@ static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
 }
 
 /* A case as the check of launches takes it; *attrs keeps what it points to. */
-static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs *attrs) {
+static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, mica__int8_attrs *attrs) {
+  /* Units are emulated in turn. */
+  const char *units = number % 2 ? "emulated_mfma" : "emulation";
   static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50, 250, 2, 90, 3, 50};
   mica__launch_case made = {.attrs = attrs};
+  if (c->with & STANDARD) made.variants[0] = "cpu", made.variants[1] = "gpu";
+  if (c->with & TILES) made.variants[0] = "emulated_amx", made.variants[1] = units;
   int64_t rows = c->a.dim[c->a.rank - 2];
   int64_t columns = conv ? c->b.dim[0] : c->b.dim[c->b.rank - 1 - c->window.transposed];
   mica_dtype zeros = c->with & I32_ZEROS ? MICA_I32 : MICA_F32;
@@ -51,7 +55,6 @@ static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs
   attrs->to = c->to;
   attrs->low = c->with & RELU ? 0 : -INFINITY;
   attrs->high = c->with & RELU ? 6 : INFINITY;
-  attrs->way = c->with & STANDARD ? 1 : c->with & TILES ? 2 : 0;
   for (int i = 0; i < 3; i++) {
     if (!attrs->stride[i]) attrs->stride[i] = 1;
     if (!attrs->dilation[i]) attrs->dilation[i] = 1;
@@ -90,7 +93,7 @@ static mica__launch_case case_of(const int8_case *c, bool conv, mica__int8_attrs
 static mica_status check_cases(mica__check *check, const mica__op *op, bool conv, const int8_case *list, size_t count) {
   mica__launch_case cases[MOST_CASES];
   mica__int8_attrs attrs[MOST_CASES];
-  for (size_t i = 0; i < count; i++) cases[i] = case_of(&list[i], conv, &attrs[i]);
+  for (size_t i = 0; i < count; i++) cases[i] = case_of(&list[i], conv, i, &attrs[i]);
   return mica__check_launches(check, op, op->name, cases, count);
 }
 

@@ -288,6 +288,7 @@ static mica_status launch_conv(const mica__exec *exec) {
   mica__int8 p = problem_of(exec);
   mica_conv_config config = config_of(exec->attrs);
   p.conv = true;
+  p.launch = launch_conv;
   MICA_TRY(mica__conv_dims_of(&config, mica_tensor_shape(exec->inputs[0]), mica_tensor_shape(exec->inputs[1]), NULL,
                               &p.dims));
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
@@ -324,8 +325,9 @@ static double flops_of(const mica__node *node, const mica__type *inputs) {
 static mica_status check_matmul(mica__check *check) { return mica__int8_matmul_check(check, &mica__op_int8_matmul); }
 static mica_status check_conv(mica__check *check) { return mica__int8_conv_check(check, &mica__op_int8_conv); }
 
-static const mica__kernel_desc *const matmul_kernels[] = {&mica__int8_pack_kernel, &mica__int8_cpu_kernel,
-                                                          &mica__int8_gpu_kernel, &mica__int8_mma_kernel, NULL};
+static const mica__kernel_desc *const matmul_kernels[] = {
+    &mica__int8_pack_kernel, &mica__int8_cpu_kernel,     &mica__int8_cpu_vnni_kernel, &mica__int8_cpu_amx_kernel,
+    &mica__int8_gpu_kernel,  &mica__int8_gpu_ptx_kernel, &mica__int8_mma_kernel,      NULL};
 static const mica__kernel_desc *const conv_kernels[] = {&mica__int8_image_kernel, &mica__int8_depthwise_kernel,
                                                         &mica__int8_depthwise_cpu_kernel, &mica__int8_add_kernel, NULL};
 

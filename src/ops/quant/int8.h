@@ -50,8 +50,7 @@ typedef enum mica__int8_operand {
   X(S, SPATIAL, pad, 0, "before the first element, and as many after the last")                                        \
   X(S, SPATIAL, pad_more, 0, "after the last so many more")                                                            \
   X(S, SPATIAL, dilation, 1, "from one element of a filter to the next")                                               \
-  X(S, INT, groups, 1, "of channels and filters")                                                                      \
-  X(S, INT, way, 0, "of checks: 1 without a processor's own instructions, 2 on emulated tiles or matrix units")
+  X(S, INT, groups, 1, "of channels and filters")
 MICA__ATTR_STRUCT(int8, MICA__INT8_ATTRS);
 extern const mica__attr_list mica__int8_attr_list;
 extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_weights;
@@ -69,6 +68,7 @@ typedef struct mica__int8 {
   int64_t batches, row_batches; /* of results, of rows: filters repeat from image to image */
   int64_t m, n, depth;          /* n: columns of a matrix, pixels of an image; depth: values of one tap */
   mica__conv_dims dims;         /* of a convolution */
+  mica_status (*launch)(const mica__exec *exec); /* of a convolution, for mica__int8_conv_then_add */
 } mica__int8;
 
 /* Values of rows and columns as kernels multiply them. */
@@ -124,13 +124,15 @@ mica_status mica__int8_conv_then_add(const mica__int8 *p, mica_status (*conv)(co
 /* True if the product's own kernel adds others. */
 bool mica__int8_product_adds(const mica__int8 *p);
 
-/* product.c and depthwise.c: the launches. */
+/* product.c and depthwise.c: the launches. Implementations take a mica__int8; without `exec` only to be asked whether
+ * they decline. */
+extern const mica__impl *const mica__int8_impls[];
 mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
-    mica__int8_gpu_kernel, mica__int8_mma_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel,
-    mica__int8_add_kernel;
+    mica__int8_cpu_vnni_kernel, mica__int8_cpu_amx_kernel, mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel,
+    mica__int8_mma_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
 
 /* match.c. */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);

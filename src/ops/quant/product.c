@@ -7,7 +7,8 @@
 #include "runtime/device.h"
 #include "runtime/host_cpu.h"
 
-#include <stdatomic.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* dp4a came with compute capability 6.1. */
@@ -25,31 +26,39 @@ static const mica__kernel_param cpu_params[] = {
     MICA__CASE("OTHER", "1: others are added to results", 0, 1),
     MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
-enum { STANDARD, VNNI, AMX, EMULATED };
 static const mica__variant cpu_variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 6),
+};
+static const mica__variant vnni_variants[] = {
     {.name = "vnni",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_vnni,
      .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 12}},
+};
+/* The emulation is there to be checked. */
+static const mica__variant amx_variants[] = {
     {.name = "amx",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_tiles,
      .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 0, 32}},
-    MICA__VARIANT("emulated_amx", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 0, 32),
+    {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 0, 32}},
 };
+/* One kernel, by its instructions: each is declined or given up by itself. */
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
+const mica__kernel_desc mica__int8_cpu_vnni_kernel = {
+    MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, vnni_variants)};
+const mica__kernel_desc mica__int8_cpu_amx_kernel = {
+    MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, amx_variants)};
 
 static const mica__kernel_param gpu_params[] = {
     MICA__INT8_PARAMS,
     MICA__CASE("MICA_HAS_DP4A", "1: dp4a by inline PTX", 0, 1),
 };
-enum { PLAIN, PTX };
-static const mica__variant gpu_variants[] = {
-    MICA__VARIANT("gpu", MICA__ON_GPU, MICA__INT8_VALUES, 0),
+static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA__INT8_VALUES, 0)};
+static const mica__variant ptx_variants[] = {
     {.name = "ptx",
      .classes = MICA__ON_GPU,
      .features = MICA_FEATURE_INLINE_PTX,
@@ -58,6 +67,8 @@ static const mica__variant gpu_variants[] = {
 };
 const mica__kernel_desc mica__int8_gpu_kernel = {
     MICA__KERNEL("int8_gpu", "quant/int8_gpu.cl", gpu_params, gpu_variants)};
+const mica__kernel_desc mica__int8_gpu_ptx_kernel = {
+    MICA__KERNEL("int8_gpu", "quant/int8_gpu.cl", gpu_params, ptx_variants)};
 
 static const mica__kernel_param mma_params[] = {
     MICA__INT8_PARAMS,
@@ -81,10 +92,6 @@ const mica__kernel_desc mica__int8_mma_kernel = {
 #define CPU_COLUMNS 32
 #define GPU_TILE 64
 #define GPU_SIDE 8
-
-/* Set when a compiler that should take an instruction does not, so that it is not asked again for every product. One
- * for the process: drivers do not differ within one. */
-static atomic_bool vnni_rejected, amx_rejected, ptx_rejected;
 
 /* --- what kernels take --- */
 
@@ -184,13 +191,6 @@ static int64_t words_of(int64_t depth) {
 
 /* Tiles multiply 16 rows at once, 64 values of them: few rows or a short depth leave most of that idle. */
 static bool suits_tiles(const mica__int8 *p) { return p->m >= 16 && words_of(p->depth) >= 8; }
-
-static bool takes_instruction(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
-                              const atomic_bool *rejected) {
-  mica_engine *engine = mica__queue_engine(p->exec->queue);
-  return p->attrs->way == 0 && mica__variant_fits(desc, variant, mica_engine_device(engine)) &&
-         !mica__variant_is_bad(engine, desc, variant) && !atomic_load(rejected);
-}
 
 /* --- the launch --- */
 
@@ -294,34 +294,56 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   return status;
 }
 
-static mica_status run_on_tiles(const mica__int8 *p, const mica__variant *variant) {
-  mica__int8_form form = {.rows = rows_type(p), .columns = columns_type(p), .per = 4, .column_width = CPU_COLUMNS};
-  form.row_width = p->m > 16 ? 32 : 16;
-  form.run = words_of(p->depth);
-  return run(p, &mica__int8_cpu_kernel, variant, &form, (int32_t)form.row_width);
+/* --- processors --- */
+
+static const mica__int8 *problem_of(const mica__task *task) { return task->problem; }
+
+static const char *decline_amx(const mica__task *task) {
+  const mica__int8 *p = task->problem;
+  const char *reason = mica__exec_declines(p->exec, task, &mica__int8_cpu_amx_kernel);
+  if (!reason && !mica__kernel_variant(&mica__int8_cpu_amx_kernel, task->device)) reason = "the processor has no tiles";
+  return reason ? reason : suits_tiles(p) ? NULL : "there are few rows, or they are short";
 }
 
-static mica_status run_on_cpu(const mica__int8 *p) {
-  if (p->attrs->way == 2) return run_on_tiles(p, &cpu_variants[EMULATED]);
-  if (suits_tiles(p) && takes_instruction(p, &mica__int8_cpu_kernel, &cpu_variants[AMX], &amx_rejected)) {
-    mica_status status = run_on_tiles(p, &cpu_variants[AMX]);
-    if (status != MICA_E_BUILD) return status;
-    atomic_store(&amx_rejected, true);
-  }
-  /* One operand of vpdpbusd is unsigned: activations mostly are, and weights signed. */
+static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
+  const mica__int8 *p = task->problem;
+  mica__int8_form form = {.rows = rows_type(p), .columns = columns_type(p), .per = 4, .column_width = CPU_COLUMNS};
+  (void)queue;
+  form.row_width = p->m > 16 ? 32 : 16;
+  form.run = words_of(p->depth);
+  return run(p, &mica__int8_cpu_amx_kernel, task->variant, &form, (int32_t)form.row_width);
+}
+
+static const char *decline_vnni(const mica__task *task) {
+  const char *reason = mica__exec_declines(problem_of(task)->exec, task, &mica__int8_cpu_vnni_kernel);
+  if (reason || mica__kernel_variant(&mica__int8_cpu_vnni_kernel, task->device)) return reason;
+  return "the processor has no vpdpbusd";
+}
+
+/* One operand of vpdpbusd is unsigned: activations mostly are, and weights signed. */
+static mica_status launch_vnni(mica_queue *queue, const mica__task *task) {
+  const mica__int8 *p = task->problem;
   mica__int8_form form = {
       .rows = p->conv ? MICA_I8 : MICA_U8, .columns = p->conv ? MICA_U8 : MICA_I8, .per = 4, .run = 1};
+  (void)queue;
   form.column_width = CPU_COLUMNS;
-  if (takes_instruction(p, &mica__int8_cpu_kernel, &cpu_variants[VNNI], &vnni_rejected)) {
-    form.row_width = height_of(p->m, true);
-    mica_status status = run(p, &mica__int8_cpu_kernel, &cpu_variants[VNNI], &form, (int32_t)form.row_width);
-    if (status != MICA_E_BUILD) return status;
-    atomic_store(&vnni_rejected, true);
-  }
-  form = (mica__int8_form){.rows = MICA_U8, .columns = MICA_U8, .per = 2, .column_width = CPU_COLUMNS, .run = 1};
-  form.row_width = height_of(p->m, false);
-  return run(p, &mica__int8_cpu_kernel, &cpu_variants[STANDARD], &form, (int32_t)form.row_width);
+  form.row_width = height_of(p->m, true);
+  return run(p, &mica__int8_cpu_vnni_kernel, task->variant, &form, (int32_t)form.row_width);
 }
+
+static const char *decline_cpu(const mica__task *task) {
+  return mica__exec_declines(problem_of(task)->exec, task, &mica__int8_cpu_kernel);
+}
+
+static mica_status launch_cpu(mica_queue *queue, const mica__task *task) {
+  const mica__int8 *p = task->problem;
+  mica__int8_form form = {.rows = MICA_U8, .columns = MICA_U8, .per = 2, .column_width = CPU_COLUMNS, .run = 1};
+  (void)queue;
+  form.row_width = height_of(p->m, false);
+  return run(p, &mica__int8_cpu_kernel, task->variant, &form, (int32_t)form.row_width);
+}
+
+/* --- matrix units --- */
 
 static mica_status run_on_units(const mica__int8 *p, const mica__variant *variant) {
   const mica__mma_tile tile = mica__mma_tile_of(&mica__int8_mma_kernel, variant->values);
@@ -387,39 +409,79 @@ static mica_status try_units(mica_engine *engine, const mica__variant *variant, 
   return status;
 }
 
-/* The device's matrix unit for the product; NULL where it has none, it is wrong, or the product is smaller than its
- * tiles are good for. */
-static const mica__variant *unit_for(const mica__int8 *p) {
+static const char *decline_mma(const mica__task *task) {
   const mica__kernel_desc *desc = &mica__int8_mma_kernel;
-  mica_engine *engine = mica__queue_engine(p->exec->queue);
-  const mica_device_info *device = mica_engine_device(engine);
-  /* Checks have both emulations in turn. */
-  if (p->attrs->way == 2) return &mma_variants[desc->variant_count - 1 - p->m % 2];
-  if (p->attrs->way || p->m < 16 || mica__mma_missing(desc, MICA_I8, device)) return NULL;
-  const mica__variant *variant = mica__kernel_variant(desc, device);
-  if (mica__variant_is_bad(engine, desc, variant) || mica__mma_check(engine, desc, variant, MICA_I8) != MICA_OK)
-    return NULL;
-  /* A dry run has no kernels: it is tried when launches are recorded. */
-  const bool dry = mica__build_list_open();
-  return dry || mica__mma_prove_by(engine, variant, MICA_I8, try_units) == MICA_OK ? variant : NULL;
+  const mica__int8 *p = task->problem;
+  const mica__variant *variant = task->variant ? task->variant : mica__kernel_variant(desc, task->device);
+  const char *reason = mica__exec_declines(p->exec, task, desc);
+  if (!reason) reason = mica__mma_missing(desc, MICA_I8, task->device);
+  if (!reason && variant) reason = mica__mma_failed(task->device, variant, MICA_I8);
+  return reason ? reason : p->m < 16 ? "there are few rows" : NULL;
 }
 
-static mica_status run_on_gpu(const mica__int8 *p) {
-  const mica__variant *unit = unit_for(p);
-  if (unit) {
-    const mica_status status = run_on_units(p, unit);
-    const bool rejected = mica__mma_built(&mica__int8_mma_kernel, unit, MICA_I8, status) == MICA_E_BUILD;
-    if (!rejected || p->attrs->way) return status;
-  }
+/* Kernels of GPUs add nothing to their sums. If others are to be added: launches the convolution without them and adds
+ * them in a second launch, whose status is *status. */
+static bool added_apart(const mica__int8 *p, mica_status *status) {
+  const bool apart = has(p, MICA__INT8_OTHER);
+  if (apart) *status = mica__int8_conv_then_add(p, p->launch);
+  return apart;
+}
+
+static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
+  const mica__kernel_desc *desc = &mica__int8_mma_kernel;
+  const mica__int8 *p = task->problem;
+  mica_engine *engine = mica__queue_engine(queue);
+  const mica__variant *variant = task->variant ? task->variant : mica__kernel_variant(desc, task->device);
+  mica_status status = MICA_OK;
+  if (added_apart(p, &status)) return status;
+  if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "int8_mma: the device has no matrix units");
+  MICA_TRY(mica__mma_check(engine, desc, variant, MICA_I8));
+  /* A dry run has no kernels. The trial follows when launches are recorded. */
+  if (variant->has_instruction && !mica__build_list_open())
+    MICA_TRY(mica__mma_prove_by(engine, variant, MICA_I8, try_units));
+  return mica__mma_built(desc, variant, MICA_I8, run_on_units(p, variant));
+}
+
+/* --- other GPUs --- */
+
+static mica_status run_on_gpu(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant) {
   const mica__int8_form form = {
       .rows = MICA_I8, .columns = MICA_I8, .per = 4, .row_width = GPU_TILE, .column_width = GPU_TILE, .run = 1};
-  if (takes_instruction(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &ptx_rejected)) {
-    mica_status status = run(p, &mica__int8_gpu_kernel, &gpu_variants[PTX], &form, 0);
-    if (status != MICA_E_BUILD) return status;
-    atomic_store(&ptx_rejected, true);
-  }
-  return run(p, &mica__int8_gpu_kernel, NULL, &form, 0);
+  mica_status status = MICA_OK;
+  return added_apart(p, &status) ? status : run(p, desc, variant, &form, 0);
 }
+
+static const char *decline_ptx(const mica__task *task) {
+  const char *reason = mica__exec_declines(problem_of(task)->exec, task, &mica__int8_gpu_ptx_kernel);
+  if (reason || mica__kernel_variant(&mica__int8_gpu_ptx_kernel, task->device)) return reason;
+  return "the device has no dp4a";
+}
+
+static mica_status launch_ptx(mica_queue *queue, const mica__task *task) {
+  (void)queue;
+  return run_on_gpu(task->problem, &mica__int8_gpu_ptx_kernel, task->variant);
+}
+
+static mica_status launch_gpu(mica_queue *queue, const mica__task *task) {
+  (void)queue;
+  return run_on_gpu(task->problem, &mica__int8_gpu_kernel, task->variant);
+}
+
+/* --- the choice --- */
+
+static const mica__impl cpu_amx = {
+    .name = "int8_cpu_amx", .kernel = &mica__int8_cpu_amx_kernel, .decline = decline_amx, .launch = launch_amx};
+static const mica__impl cpu_vnni = {
+    .name = "int8_cpu_vnni", .kernel = &mica__int8_cpu_vnni_kernel, .decline = decline_vnni, .launch = launch_vnni};
+static const mica__impl cpu = {
+    .name = "int8_cpu", .kernel = &mica__int8_cpu_kernel, .decline = decline_cpu, .launch = launch_cpu};
+static const mica__impl mma = {
+    .name = "int8_mma", .kernel = &mica__int8_mma_kernel, .decline = decline_mma, .launch = launch_mma};
+static const mica__impl gpu_ptx = {
+    .name = "int8_gpu_ptx", .kernel = &mica__int8_gpu_ptx_kernel, .decline = decline_ptx, .launch = launch_ptx};
+static const mica__impl gpu = {.name = "int8_gpu", .kernel = &mica__int8_gpu_kernel, .launch = launch_gpu};
+
+const mica__impl *const mica__int8_impls[] = {&cpu_amx, &cpu_vnni, &cpu, &mma, &gpu_ptx, &gpu, NULL};
 
 static bool runs_on_cpu(const mica__int8 *p) {
   unsigned classes = p->exec->classes;
@@ -430,4 +492,9 @@ static bool runs_on_cpu(const mica__int8 *p) {
 /* Rows of images that are wider than those of results hold columns that are dropped, to which nothing is added. */
 bool mica__int8_product_adds(const mica__int8 *p) { return p->conv && p->dims.filter[2] == 1 && runs_on_cpu(p); }
 
-mica_status mica__int8_product(const mica__int8 *p) { return runs_on_cpu(p) ? run_on_cpu(p) : run_on_gpu(p); }
+mica_status mica__int8_product(const mica__int8 *p) {
+  char key[MICA__TUNING_TEXT];
+  snprintf(key, sizeof key, "int8 m%" PRId64 " n%" PRId64 " k%" PRId64 " b%" PRId64 "%s", p->m, p->n, p->depth,
+           p->batches, p->conv ? " conv" : "");
+  return mica__exec_choose(p->exec, mica__int8_impls, p, key);
+}

@@ -212,6 +212,31 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
   }
 }
 
+static mica_status launch_named(mica_queue *queue, const mica__impl *const *list, const void *problem,
+                                const char *name) {
+  for (; *list; list++)
+    for (int v = 0; (*list)->kernel && v < (*list)->kernel->variant_count; v++)
+      if (!strcmp((*list)->kernel->variants[v].name, name))
+        return mica__impl_launch(queue, *list, problem, &(*list)->kernel->variants[v]);
+  return mica__fail(MICA_E_UNSUPPORTED, "no implementation has a variant \"%s\"", name);
+}
+
+mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
+                                   const char *variant) {
+  mica_engine *engine = mica__queue_engine(queue);
+  if (variant) return launch_named(queue, list, problem, variant);
+  for (;; list++) {
+    mica__task task = {.problem = problem, .device = mica_engine_device(engine), .engine = engine};
+    if (list[1] && declines(*list, &task)) continue;
+    mica__attempt_begin();
+    const mica_status status = mica__impl_launch(queue, *list, problem, NULL);
+    const bool lame = status == MICA_E_BUILD || status == MICA_E_UNSUPPORTED;
+    if (status != MICA_OK && (!lame || !list[1])) return mica__attempt_pass(status);
+    mica__attempt_end();
+    if (status == MICA_OK) return status;
+  }
+}
+
 static mica_status append(mica__choice **choices, size_t *count, const mica__choice *choice) {
   mica__choice *grown = realloc(*choices, (*count + 1) * sizeof *grown);
   if (!grown) return mica__fail_nomem("a list of choices");

@@ -49,6 +49,12 @@ mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                     const char *key);
 
+/* For checks: queues the first implementation that takes the problem, whatever is in quarantine, and the next one if it
+ * cannot be compiled or started. variant: the implementation that has a variant of this name is queued with it, asking
+ * nothing. MICA_E_UNSUPPORTED if no implementation has one. */
+mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
+                                   const char *variant);
+
 /* Queues it. */
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);
 

@@ -51,6 +51,17 @@ bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc) {
   return false;
 }
 
+mica_status mica__exec_choose(const mica__exec *exec, const mica__impl *const *list, const void *problem,
+                              const char *key) {
+  if (!exec->classes) return mica__choose_and_launch(exec->queue, list, problem, key);
+  return mica__choose_for_check(exec->queue, list, problem, exec->variant);
+}
+
+const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc) {
+  const bool takes = exec ? mica__exec_takes(exec, desc) : mica__kernel_variant(desc, task->device) != NULL;
+  return takes ? NULL : "its kernel is for other devices";
+}
+
 /* One case as it runs. */
 typedef struct run {
   mica__check_tensor inputs[MICA__CHECK_INPUTS], outputs[MICA__MAX_RESULTS];
@@ -164,6 +175,7 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
                      .output = outputs[0],
                      .outputs = outputs,
                      .classes = classes,
+                     .variant = c->variants[classes == MICA__ON_GPU],
                      .notes = notes};
   MICA_TRY(op->launch(&exec));
   for (int32_t k = 0; k < r->results; k++) {

@@ -5,6 +5,7 @@
 
 #include "ir/graph.h"
 #include "ops/select/check.h"
+#include "ops/select/choice.h"
 
 #define MICA__CHECK_INPUTS 16
 
@@ -19,8 +20,9 @@ typedef struct mica__launch_case {
   /* The bound is that of a sum whose terms add up to the largest element of the result, for ops that are no sums: what
    * the reference makes of magnitudes bounds nothing there. */
   bool normwise;
-  uint32_t unwanted; /* bit k: the launch gets no tensor for result k */
-  uint32_t whole;    /* bit k: input k is floating, but its values are whole numbers from 0 on */
+  const char *variants[2]; /* mica__exec.variant, as on a CPU and as on a GPU */
+  uint32_t unwanted;       /* bit k: the launch gets no tensor for result k */
+  uint32_t whole;          /* bit k: input k is floating, but its values are whole numbers from 0 on */
   /* Bit k: the `count` values of input k come from `fill`, not from a bound. */
   uint32_t filled;
   void (*fill)(mica__check *check, const struct mica__launch_case *c, int32_t input, double *values, int64_t count);
@@ -42,6 +44,13 @@ MICA_CHECKED mica_status mica__exec_variant(const mica__exec *exec, const mica__
 /* For an op with several kernels for the same: whether the launch may take this one, a variant of which suits
  * exec->classes, or the device and is not in quarantine. */
 bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc);
+
+/* Chooses among implementations and queues: mica__choose_and_launch, or for a check mica__choose_for_check. */
+MICA_CHECKED mica_status mica__exec_choose(const mica__exec *exec, const mica__impl *const *list, const void *problem,
+                                           const char *key);
+
+/* For mica__impl.decline of a launch with `exec`, NULL for mica__route: NULL if a variant of the kernel suits. */
+const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc);
 
 /* The kernels and variants of a launch, noted by mica__exec_values. */
 #define MICA__LAUNCH_NOTES 8

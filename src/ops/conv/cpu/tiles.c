@@ -14,8 +14,6 @@ static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA_BF16, MICA_F3
 const mica__kernel_desc mica__conv_cpu_tiles_kernel = {
     MICA__KERNEL("conv_cpu_tiles", "conv/cpu/tiles.cl", params, variants)};
 
-static atomic_bool rejected;
-
 #define SIDE MICA__TILES_SIDE
 #define SLACK 64
 /* Groups a core; each packs what it reads again where filters are parted. */
@@ -96,7 +94,7 @@ static const char *decline(const mica__task *task) {
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (conv->dims.c < FEWEST_CHANNELS || conv->dims.k < FEWEST_CHANNELS) return "there are few channels";
   if (make_plan(conv, task->device).scratch > task->device->local_bytes) return "local memory does not take a row";
-  return mica__tiles_missing(task->device, &rejected);
+  return mica__tiles_missing(task->device);
 }
 
 static mica_status pack(mica_queue *queue, const mica__conv *conv, const plan *p, mica_tensor **packed) {
@@ -122,7 +120,7 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant, values);
-  MICA_TRY(mica__tiles_begin(queue, desc, values, &conv->epilogue, &rejected, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, d);
   const shape_fields s = {.rows = p->rows,
                           .panels = p->panels,

@@ -22,8 +22,6 @@ static const mica__variant filter_variants[] = {MICA__VARIANT("cpu", MICA__ON_CP
 const mica__kernel_desc mica__conv_cpu_tiles_filters_kernel = {
     MICA__KERNEL("conv_cpu_tiles_filters", "conv/cpu/tiles_filters.cl", filter_params, filter_variants)};
 
-static atomic_bool rejected;
-
 #define SIDE MICA__TILES_SIDE
 #define STRIP 16
 #define PITCH (SIDE * SIDE + 16)
@@ -79,7 +77,7 @@ static const char *decline(const mica__task *task) {
   if (mica__max(mica__product3(d->in), mica__product3(d->out)) > MOST_PIXELS) return "planes are large";
   if (mica__max(STRIP * PITCH * (int64_t)sizeof(float), (int64_t)filter_bytes(d)) > (int64_t)task->device->local_bytes)
     return "local memory does not take a strip or its filters";
-  return mica__tiles_missing(task->device, &rejected);
+  return mica__tiles_missing(task->device);
 }
 
 static mica_status pack_images(mica_queue *queue, const mica__conv *conv, const plan *p, mica_tensor **packed) {
@@ -130,7 +128,7 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   mica__launch launch;
   mica__kernel_values(desc, variant, values);
   mica__kernel_set(desc, values, "BACK", p->back);
-  MICA_TRY(mica__tiles_begin(queue, desc, values, &conv->epilogue, &rejected, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
   const shape_fields s = {.panels = p->panels,
                           .strips = p->strips,

@@ -14,8 +14,6 @@ static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA_BF16, MICA_F3
 const mica__kernel_desc mica__conv_cpu_wgrad_tiles_kernel = {
     MICA__KERNEL("conv_cpu_wgrad_tiles", "conv/cpu/wgrad_tiles.cl", params, variants)};
 
-static atomic_bool rejected;
-
 #define SIDE MICA__TILES_SIDE
 #define PITCH (SIDE * SIDE + 16)
 #define LINES 4
@@ -48,7 +46,7 @@ static const char *decline(const mica__task *task) {
   if (mica__ceil_div(d->k, SIDE) * mica__ceil_div(d->c, SIDE) < (int64_t)task->device->compute_units)
     return "there are fewer panels than cores";
   if (scratch_of(d) > task->device->local_bytes) return "local memory does not take the sums";
-  return mica__tiles_missing(task->device, &rejected);
+  return mica__tiles_missing(task->device);
 }
 
 static mica_status pack(mica_queue *queue, const mica__conv *conv, bool rows, mica_tensor **packed) {
@@ -73,7 +71,7 @@ static mica_status multiply(mica_queue *queue, const mica__conv *conv, const mic
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, variant, values);
-  MICA_TRY(mica__tiles_begin(queue, desc, values, &conv->epilogue, &rejected, &launch));
+  MICA_TRY(mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   mica__conv_push_dims(&launch, &conv->dims);
   const mica__tiles_cut cut = cut_of(conv);
   const int64_t rows = mica__min(rows_of(conv), conv->dims.out[1] + 1);
