@@ -14,18 +14,14 @@
 #define VW 16
 #endif
 
-DEFINE_PACKED(8 + SUM_VALUES);
+#define FIELDS(X) ADD_FIELDS(X) SUM_FIELDS(X)
+DEFINE_PACKED_FIELDS(FIELDS);
 
 RANGE_KERNEL int8_add(__global const uchar *x, __global const float *x_scale, __global const float *x_zero,
                       __global uchar *y, SUM_BUFFERS, const mica_packed packed) {
-  UNPACK_BEGIN;
-  x += UNPACK(i64);
-  x_scale += UNPACK(i64);
-  x_zero += UNPACK(i64);
-  y += UNPACK(i64);
-  const int has_scale = UNPACK(i32), has_zero = UNPACK(i32), is_signed = UNPACK(i32);
-  const long count = UNPACK(i64), i = (long)get_global_id(0) * VW;
-  UNPACK_SUM;
+  UNPACK_FIELDS(FIELDS);
+  const long i = (long)get_global_id(0) * VW;
+  SUM_NUMBERS;
   const float ys = has_scale ? x_scale[0] : 1, yz = has_zero ? x_zero[0] : 0;
   if (i >= count) return;
 #if VW == 16

@@ -298,13 +298,14 @@ static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, c
 
 #include "quant/int8_tile.clh"
 
-DEFINE_PACKED(PRODUCT_VALUES + 1 + SUM_VALUES);
+#define FIELDS(X) PRODUCT_FIELDS(X) PRODUCT_MASK(X) OTHER_FIELDS(X)
+DEFINE_PACKED_FIELDS(FIELDS);
 
 CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global const int *row_sums,
                     FINISH_BUFFERS OTHER_BUFFERS, const mica_packed packed) {
-  UNPACK_PRODUCT;
-  const int mask = UNPACK(i32);
-  UNPACK_OTHER;
+  UNPACK_FIELDS(FIELDS);
+  FINISH_NUMBERS;
+  OTHER_NUMBERS;
   const int j0 = get_global_id(0) * NR, batch = get_global_id(2), panels = (m + MR - 1) / MR;
   const int lanes = min(NR, columns - j0), a_batch = batch % a_count;
   const bool plain = wq == q;

@@ -5,11 +5,12 @@
  * One dimension of images * filters * P * Q work-items. */
 #include "quant/product.clh"
 
-DEFINE_PACKED(DEPTHWISE_VALUES);
+DEFINE_PACKED_FIELDS(DEPTHWISE_FIELDS);
 
 RANGE_KERNEL int8_depthwise(__global const uchar *w, __global const uchar *x, FINISH_BUFFERS,
                             const mica_packed packed) {
-  UNPACK_DEPTHWISE;
+  UNPACK_FIELDS(DEPTHWISE_FIELDS);
+  FINISH_NUMBERS;
   const long item = get_global_id(0);
   const int q = (int)(item % Q);
   long rest = item / Q;

@@ -32,7 +32,8 @@
 #define FLAT 256
 #define STRIP_ROWS 4
 
-DEFINE_PACKED(DEPTHWISE_VALUES + 4);
+#define FIELDS(X) DEPTHWISE_FIELDS(X) DEPTHWISE_CUT(X)
+DEFINE_PACKED_FIELDS(FIELDS);
 
 #if TAPS
 #define STEP STRIDE
@@ -93,17 +94,17 @@ INLINE void multiply(__private float16 *sum, __local const float *x, const int w
   {                                                                                                                    \
     uint16 doubt = 0;                                                                                                  \
     if (quick) {                                                                                                       \
-      UNROLL for (int i = 0; i < ROWS; i++) (done)[i] = QUICK(sum[i], factor, add, &doubt);                            \
+      UNROLL for (int i = 0; i < ROWS; i++)(done)[i] = QUICK(sum[i], factor, add, &doubt);                             \
     }                                                                                                                  \
     if (!quick || mica_any(doubt)) {                                                                                   \
-      UNROLL for (int i = 0; i < ROWS; i++) (done)[i] = FINISHED_REAL(16, sum[i], factor, add);                        \
+      UNROLL for (int i = 0; i < ROWS; i++)(done)[i] = FINISHED_REAL(16, sum[i], factor, add);                         \
     }                                                                                                                  \
   }
 
 CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, FINISH_BUFFERS, __local float *stage,
                               const mica_packed packed) {
-  UNPACK_DEPTHWISE;
-  const int planes = UNPACK(i32), strips = UNPACK(i32), wide = UNPACK(i32), flat = UNPACK(i32);
+  UNPACK_FIELDS(FIELDS);
+  FINISH_NUMBERS;
   const int channels = filters / each, first = (int)get_group_id(0) * planes, strip = get_group_id(1);
   const int p0 = STRIP(strip), rows = STRIP(strip + 1) - p0, lines = (rows - 1) * sh + (R - 1) * dh + 1;
   const long area = (long)H * W, all = images * channels * area;

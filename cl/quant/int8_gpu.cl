@@ -44,12 +44,13 @@
          BYTE_AT(a, 24) * BYTE_AT(b, 24)
 #endif
 
-DEFINE_PACKED(PRODUCT_VALUES);
+DEFINE_PACKED_FIELDS(PRODUCT_FIELDS);
 
 __kernel __attribute__((reqd_work_group_size(SIDE, SIDE, 1))) void
 int8_gpu(__global const uint *A, __global const uint *B, __global const int *row_sums, FINISH_BUFFERS,
          const mica_packed packed) {
-  UNPACK_PRODUCT;
+  UNPACK_FIELDS(PRODUCT_FIELDS);
+  FINISH_NUMBERS;
   __local uint tile_a[DEPTH][TILE], tile_b[DEPTH][TILE];
   __local int stage[SIDE * PASS][TILE], sums_of[TILE];
   const int tx = get_local_id(0), ty = get_local_id(1), me = ty * SIDE + tx;

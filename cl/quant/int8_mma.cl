@@ -22,7 +22,7 @@
 
 typedef int acc_t;
 
-DEFINE_PACKED(PRODUCT_VALUES);
+DEFINE_PACKED_FIELDS(PRODUCT_FIELDS);
 
 /* Declares from_, the word of column 0 of word k: of a tap, of which ALIGNED columns have one. */
 #if ALIGNED
@@ -74,7 +74,8 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
                                                                                          __global const int *row_sums,
                                                                                          FINISH_BUFFERS,
                                                                                          const mica_packed packed) {
-  UNPACK_PRODUCT;
+  UNPACK_FIELDS(PRODUCT_FIELDS);
+  FINISH_NUMBERS;
   MMA_TILE_VARIABLES
   __local int sums_of[TILE_N];
   const int j0 = get_group_id(0) * TILE_N, panel = get_group_id(1), batch = get_group_id(2), a_batch = batch % a_count;

@@ -4,11 +4,20 @@
  *   #include "cl/conv/fields.clh"
  *   MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
  *   mica__launch_sizes(&launch, (blocking){.TB = 32, .PANELS = 2}.values);      of an int8
- *   mica__launch_long8(&launch, (strides){.w_k = 27, .w_c = 9}.values);         of a long8 */
+ *   mica__launch_long8(&launch, (strides){.w_k = 27, .w_c = 9}.values);         of a long8
+ *
+ * And of cl/common/packed.clh: the packed arguments of a kernel, or a part of them, added in the list's order.
+ *
+ *   MICA__PACKED(sizes, PRODUCT_SIZES);
+ *   sizes_push(&launch, &(sizes){.m = 32, .steps = 2});
+ *
+ * A BUFFER is a tensor, NULL for none. An INT that does not fit 32 bits is MICA_E_OVERFLOW. */
 #ifndef MICA_RUNTIME_FIELDS_H
 #define MICA_RUNTIME_FIELDS_H
 
 #include "cl/common/fields.clh"
+
+#include "runtime/launch.h"
 
 #include <stdint.h>
 
@@ -20,5 +29,24 @@
     int64_t values[8];                                                                                                 \
   } type
 #define MICA__FIELD(type, s, name) int64_t name;
+
+#define MICA__PACKED(type, fields)                                                                                     \
+  struct type {                                                                                                        \
+    fields(MICA__PACKED_MEMBER)                                                                                        \
+  };                                                                                                                   \
+  static inline void type##_push(mica__launch *launch, const struct type *values) { fields(MICA__PACKED_PUSH) }        \
+  typedef struct type type
+#define MICA__PACKED_MEMBER(kind, name) MICA__MEMBER_##kind name;
+#define MICA__MEMBER_BUFFER const mica_tensor *
+#define MICA__MEMBER_LONG int64_t
+#define MICA__MEMBER_INT int64_t
+#define MICA__MEMBER_BYTE int64_t
+#define MICA__MEMBER_FLOAT float
+#define MICA__PACKED_PUSH(kind, name) MICA__PUSH_##kind(launch, values->name);
+#define MICA__PUSH_BUFFER mica__launch_optional
+#define MICA__PUSH_LONG mica__launch_long
+#define MICA__PUSH_INT mica__launch_size
+#define MICA__PUSH_BYTE mica__launch_size
+#define MICA__PUSH_FLOAT mica__launch_float
 
 #endif

@@ -1,6 +1,8 @@
 /* Sums of a convolution's bytes and others, which are bytes again: what residual connections of integers are. */
 #include "base/arith.h"
+#include "cl/quant/fields.clh"
 #include "ops/quant/int8.h"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 static const mica__kernel_param params[] = {MICA__INT("VW", "elements of a vector", 1, 16)};
@@ -10,18 +12,25 @@ static const mica__variant variants[] = {
 };
 const mica__kernel_desc mica__int8_add_kernel = {MICA__KERNEL("int8_add", "quant/int8_add.cl", params, variants)};
 
+MICA__PACKED(sum_fields, SUM_FIELDS);
+MICA__PACKED(add_fields, ADD_FIELDS);
+
 void mica__int8_push_sum(const mica__int8 *p, mica__launch *launch) {
-  const mica__int8_attrs *attrs = p->attrs;
-  int32_t has = 0;
-  for (int32_t i = MICA__INT8_OTHER; i < MICA__INT8_OPERANDS; i++) {
-    mica__launch_optional(launch, p->in[i]);
-    has |= (p->in[i] != NULL) << (i - MICA__INT8_OTHER);
-  }
-  mica__launch_int(launch, has);
-  mica__launch_int(launch, mica_tensor_dtype(p->in[MICA__INT8_OTHER]) == MICA_I8);
-  mica__launch_int(launch, attrs->sum_to == MICA_I8);
-  mica__launch_float(launch, (float)attrs->sum_low);
-  mica__launch_float(launch, (float)attrs->sum_high);
+  const mica_tensor *const *in = p->in;
+  sum_fields f = {
+      .other = in[MICA__INT8_OTHER],
+      .other_scale = in[MICA__INT8_OTHER_SCALE],
+      .other_zero = in[MICA__INT8_OTHER_ZERO],
+      .sum_scale = in[MICA__INT8_SUM_SCALE],
+      .sum_zero = in[MICA__INT8_SUM_ZERO],
+      .other_is_signed = mica_tensor_dtype(in[MICA__INT8_OTHER]) == MICA_I8,
+      .sum_is_signed = p->attrs->sum_to == MICA_I8,
+      .least_sum = (float)p->attrs->sum_low,
+      .most_sum = (float)p->attrs->sum_high,
+  };
+  for (int32_t i = MICA__INT8_OTHER; i < MICA__INT8_OPERANDS; i++)
+    f.has_of_sum |= (in[i] != NULL) << (i - MICA__INT8_OTHER);
+  sum_fields_push(launch, &f);
 }
 
 static mica_status add(const mica__int8 *p, const mica_tensor *bytes) {
@@ -34,14 +43,17 @@ static mica_status add(const mica__int8 *p, const mica_tensor *bytes) {
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_pack(&launch);
-  mica__launch_tensor(&launch, bytes);
-  mica__launch_optional(&launch, p->in[MICA__INT8_Y_SCALE]);
-  mica__launch_optional(&launch, p->in[MICA__INT8_Y_ZERO]);
-  mica__launch_tensor(&launch, p->exec->output);
-  mica__launch_int(&launch, p->in[MICA__INT8_Y_SCALE] != NULL);
-  mica__launch_int(&launch, p->in[MICA__INT8_Y_ZERO] != NULL);
-  mica__launch_int(&launch, p->attrs->to == MICA_I8);
-  mica__launch_long(&launch, count);
+  const add_fields f = {
+      .x = bytes,
+      .x_scale = p->in[MICA__INT8_Y_SCALE],
+      .x_zero = p->in[MICA__INT8_Y_ZERO],
+      .y = p->exec->output,
+      .has_scale = p->in[MICA__INT8_Y_SCALE] != NULL,
+      .has_zero = p->in[MICA__INT8_Y_ZERO] != NULL,
+      .is_signed = p->attrs->to == MICA_I8,
+      .count = count,
+  };
+  add_fields_push(&launch, &f);
   mica__int8_push_sum(p, &launch);
   mica__launch_range1(&launch, mica__ceil_div(count, mica__kernel_value(desc, values, "VW")), MICA__RANGE_GROUP);
   mica__launch_cost(&launch, (double)count, 3 * (double)count);

@@ -1,7 +1,9 @@
 /* Convolutions of 8-bit images whose filters have one channel. */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/quant/fields.clh"
 #include "ops/quant/int8.h"
+#include "runtime/fields.h"
 
 static const mica__kernel_param params[] = {MICA__INT8_PARAMS};
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__INT8_VALUES)};
@@ -86,10 +88,41 @@ static void set_values(const mica__conv_dims *d, const cut *c, int32_t *values) 
   mica__kernel_set(desc, values, "ROWS", known && !c->flat && d->out[1] >= ROWS ? ROWS : 1);
 }
 
+MICA__PACKED(operand_fields, DEPTHWISE_OPERANDS);
+MICA__PACKED(size_fields, DEPTHWISE_SIZES);
+MICA__PACKED(cut_fields, DEPTHWISE_CUT);
+
+static void push_problem(const mica__int8 *p, mica__launch *launch) {
+  const mica__conv_dims *d = &p->dims;
+  const mica__int8_form form = {.rows = MICA_U8, .columns = MICA_U8};
+  const operand_fields operands = {.w = p->in[MICA__INT8_SECOND], .x = p->in[MICA__INT8_FIRST]};
+  const size_fields sizes = {
+      .images = d->n,
+      .filters = d->groups * d->k,
+      .each = d->k,
+      .H = d->in[1],
+      .W = d->in[2],
+      .P = d->out[1],
+      .Q = d->out[2],
+      .R = d->filter[1],
+      .S = d->filter[2],
+      .dh = d->dilation[1],
+      .dw = d->dilation[2],
+      .sh = d->stride[1],
+      .sw = d->stride[2],
+      .pad_h = d->pad[1],
+      .pad_w = d->pad[2],
+      .w_mask = mica__int8_mask(operands.w, MICA_U8),
+      .x_mask = mica__int8_mask(operands.x, MICA_U8),
+  };
+  operand_fields_push(launch, &operands);
+  mica__int8_push_finish(p, &form, launch);
+  size_fields_push(launch, &sizes);
+}
+
 mica_status mica__int8_depthwise(const mica__int8 *p) {
   const mica__conv_dims *d = &p->dims;
   const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
-  const mica_tensor *const first[] = {p->in[MICA__INT8_SECOND], p->in[MICA__INT8_FIRST]};
   const mica__kernel_desc *desc = &mica__int8_depthwise_cpu_kernel;
   const cut c = cut_of(d, device->compute_units);
   const bool cpu = mica__exec_takes(p->exec, desc) && suits_cpu(d, &c, device->local_bytes);
@@ -98,25 +131,16 @@ mica_status mica__int8_depthwise(const mica__int8 *p) {
   if (!cpu) desc = &mica__int8_depthwise_kernel;
   MICA_TRY(mica__exec_values(p->exec, desc, values));
   if (cpu) set_values(d, &c, values);
-  const int64_t filters = d->groups * d->k;
-  const mica__int8_form form = {.rows = MICA_U8, .columns = MICA_U8};
-  MICA_TRY(mica__int8_begin(p, desc, values, &form, first, 2, &launch));
-  if (cpu) mica__launch_local(&launch, (size_t)c.bytes);
-  const int64_t sizes[] = {d->n,           filters,      d->k,         d->in[1],     d->in[2],
-                           d->out[1],      d->out[2],    d->filter[1], d->filter[2], d->dilation[1],
-                           d->dilation[2], d->stride[1], d->stride[2], d->pad[1],    d->pad[2]};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
-  mica__launch_int(&launch, mica__int8_mask(first[0], MICA_U8));
-  mica__launch_int(&launch, mica__int8_mask(first[1], MICA_U8));
+  MICA_TRY(mica__int8_begin(p, desc, values, &launch));
+  push_problem(p, &launch);
   if (cpu) {
-    mica__launch_size(&launch, c.planes);
-    mica__launch_size(&launch, c.strips);
-    mica__launch_size(&launch, c.wide);
-    mica__launch_int(&launch, c.flat);
+    const cut_fields fields = {.planes = c.planes, .strips = c.strips, .wide = c.wide, .flat = c.flat};
+    cut_fields_push(&launch, &fields);
+    mica__launch_local(&launch, (size_t)c.bytes);
     const int64_t groups[] = {mica__ceil_div(d->n * d->groups, c.planes), c.strips, 1};
     mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   } else {
-    mica__launch_range1(&launch, d->n * filters * d->out[1] * d->out[2], MICA__RANGE_GROUP);
+    mica__launch_range1(&launch, d->n * d->groups * d->k * d->out[1] * d->out[2], MICA__RANGE_GROUP);
   }
   return mica__int8_end(p, &launch);
 }

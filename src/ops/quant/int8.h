@@ -107,10 +107,9 @@ void mica__int8_packed_free(mica__int8_packed *packed);
 /* product.c: what all kernels of the family take. */
 #define MICA__INT8_PARAMS MICA__DTYPE("Y_T", "type of results, u8 for i8 too", MICA_I32, MICA_F32, MICA_U8)
 #define MICA__INT8_VALUES MICA_I32
-/* Begins a packed launch: two tensors, further ones, the buffers of FINISH_BUFFERS. */
-mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values,
-                             const mica__int8_form *form, const mica_tensor *const *first, int32_t count,
-                             mica__launch *launch);
+/* Begins a packed launch, whose lists are in cl/quant/fields.clh: operands, FINISH_FIELDS, sizes. */
+mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch);
+void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mica__launch *launch);
 /* True if zero points are I32. */
 bool mica__int8_int_zeros(const mica__int8 *p);
 /* What changes the sign's meaning of a byte of the tensor in that of a form: 128 or 0. */

@@ -1,10 +1,12 @@
 /* Products of packed 8-bit operands: which kernel, in what form, and its launch. */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/quant/fields.clh"
 #include "ops/quant/int8.h"
 #include "ops/select/mma.h"
 #include "runtime/build_list.h"
 #include "runtime/device.h"
+#include "runtime/fields.h"
 #include "runtime/host_cpu.h"
 
 #include <inttypes.h>
@@ -100,43 +102,59 @@ static bool has(const mica__int8 *p, mica__int8_operand operand) { return p->in[
 /* 1 where there is a number for each row or column, 0 where one is for all. */
 static int32_t step_of(const mica_tensor *tensor) { return tensor && mica_tensor_count(tensor) > 1; }
 
+/* Bit i: operand list[i] is there. */
+static int32_t bits_of(const mica__int8 *p, const mica__int8_operand *list, size_t count) {
+  int32_t bits = 0;
+  for (size_t i = 0; i < count; i++) bits |= has(p, list[i]) << i;
+  return bits;
+}
+
 /* What is added to a zero point of the tensor's in that form. */
 static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
   return to == MICA_U8 ? mica__int8_mask(tensor, to) : -mica__int8_mask(tensor, to);
 }
 
 mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values,
-                             const mica__int8_form *form, const mica_tensor *const *first, int32_t count,
                              mica__launch *launch) {
   const mica_dtype to = p->attrs->to;
-  mica__kernel_set(desc, values, "Y_T", (int32_t)(to == MICA_I8 ? MICA_U8 : to));
-  mica__int8_operand row_scale = p->conv ? MICA__INT8_SECOND_SCALE : MICA__INT8_FIRST_SCALE;
-  mica__int8_operand row_zero = row_scale + 1;
-  mica__int8_operand column_scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
-  const mica__int8_operand order[] = {row_scale,       row_zero,           column_scale,     column_scale + 1,
-                                      MICA__INT8_BIAS, MICA__INT8_Y_SCALE, MICA__INT8_Y_ZERO};
-  enum { OPERANDS = sizeof order / sizeof *order };
   mica__kernel *kernel = NULL;
-  int32_t present = 0;
+  mica__kernel_set(desc, values, "Y_T", (int32_t)(to == MICA_I8 ? MICA_U8 : to));
   MICA_TRY(mica__kernel_get(mica__queue_engine(p->exec->queue), desc, values, NULL, &kernel));
   *launch = mica__launch_of(kernel);
   mica__launch_pack(launch);
-  for (int32_t i = 0; i < count; i++) mica__launch_optional(launch, first[i]);
-  for (int32_t i = 0; i < OPERANDS; i++) {
-    mica__launch_optional(launch, p->in[order[i]]);
-    present |= has(p, order[i]) << i;
-  }
-  mica__launch_tensor(launch, p->exec->output);
-  mica__launch_int(launch, present);
-  for (int32_t i = 0; i < 4; i++) mica__launch_int(launch, step_of(p->in[order[i]]));
-  mica__launch_int(launch, p->conv);
-  mica__launch_int(launch, mica__int8_int_zeros(p));
-  mica__launch_int(launch, flip_of(p->in[p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST], form->rows));
-  mica__launch_int(launch, flip_of(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND], form->columns));
-  mica__launch_int(launch, to == MICA_I8);
-  mica__launch_float(launch, (float)p->attrs->low);
-  mica__launch_float(launch, (float)p->attrs->high);
   return MICA_OK;
+}
+
+MICA__PACKED(finish_fields, FINISH_FIELDS);
+
+void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mica__launch *launch) {
+  const mica__int8_operand row = p->conv ? MICA__INT8_SECOND_SCALE : MICA__INT8_FIRST_SCALE;
+  const mica__int8_operand column = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
+  const mica__int8_operand bits[] = {
+      row, row + 1, column, column + 1, MICA__INT8_BIAS, MICA__INT8_Y_SCALE, MICA__INT8_Y_ZERO};
+  const finish_fields f = {
+      .row_scale = p->in[row],
+      .row_zero = p->in[row + 1],
+      .col_scale = p->in[column],
+      .col_zero = p->in[column + 1],
+      .bias = p->in[MICA__INT8_BIAS],
+      .y_scale = p->in[MICA__INT8_Y_SCALE],
+      .y_zero = p->in[MICA__INT8_Y_ZERO],
+      .y = p->exec->output,
+      .has = bits_of(p, bits, sizeof bits / sizeof *bits),
+      .row_scale_step = step_of(p->in[row]),
+      .row_zero_step = step_of(p->in[row + 1]),
+      .col_scale_step = step_of(p->in[column]),
+      .col_zero_step = step_of(p->in[column + 1]),
+      .bias_by_row = p->conv,
+      .int_zeros = mica__int8_int_zeros(p),
+      .row_flip = flip_of(p->in[p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST], form->rows),
+      .col_flip = flip_of(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND], form->columns),
+      .is_signed = p->attrs->to == MICA_I8,
+      .least_result = (float)p->attrs->low,
+      .most_result = (float)p->attrs->high,
+  };
+  finish_fields_push(launch, &f);
 }
 
 mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch) {
@@ -194,28 +212,41 @@ static bool suits_tiles(const mica__int8 *p) { return p->m >= 16 && words_of(p->
 
 /* --- the launch --- */
 
-static void push_problem(const mica__int8 *p, const mica__int8_form *form, const mica__int8_packed *packed,
-                         int64_t columns, int64_t steps, int64_t block, mica__launch *launch) {
-  const mica__conv_dims *d = &p->dims;
-  int64_t pixels = p->conv ? d->out[1] * d->out[2] : p->n;
-  const int64_t sizes[] = {p->m, columns, steps, block, p->row_batches};
-  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(launch, sizes[i]);
-  mica__launch_long(launch, packed->b_batch);
-  mica__launch_long(launch, packed->tile_step);
-  mica__launch_long(launch, packed->step_step);
-  mica__launch_long(launch, packed->plane);
-  for (int i = 1; i <= 2; i++) mica__launch_size(launch, p->conv ? d->filter[i] : 1);
-  for (int i = 1; i <= 2; i++) mica__launch_size(launch, p->conv ? d->dilation[i] : 1);
-  for (int i = 1; i <= 2; i++) mica__launch_size(launch, p->conv ? d->stride[i] : 1);
-  mica__launch_size(launch, packed->wide);
-  mica__launch_size(launch, p->conv ? d->out[2] : p->n);
-  /* A zero point counts for every value of every tap: what is padded is the zero point. */
-  mica__launch_int(launch, (int32_t)(uint32_t)(uint64_t)(p->depth * (p->conv ? mica__product3(d->filter) : 1)));
-  mica__launch_size(launch, p->conv ? p->m : 0);
-  mica__launch_int(launch, rows_are_offset(p, form));
-  mica__launch_int(launch, columns_are_offset(p, form));
-  mica__launch_size(launch, form->run);
-  mica__launch_long(launch, pixels);
+MICA__PACKED(operand_fields, PRODUCT_OPERANDS);
+MICA__PACKED(size_fields, PRODUCT_SIZES);
+MICA__PACKED(mask_fields, PRODUCT_MASK);
+
+static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const mica__int8_packed *packed,
+                       int64_t columns, int64_t block, mica__launch *launch) {
+  static const mica__conv_dims one = {.filter = {1, 1, 1}, .dilation = {1, 1, 1}, .stride = {1, 1, 1}};
+  const mica__conv_dims *d = p->conv ? &p->dims : &one;
+  const size_fields f = {
+      .m = p->m,
+      .columns = columns,
+      .steps = mica__int8_steps(p, form),
+      .block = block,
+      .a_count = p->row_batches,
+      .b_batch = packed->b_batch,
+      .tile_step = packed->tile_step,
+      .step_step = packed->step_step,
+      .plane = packed->plane,
+      .R = d->filter[1],
+      .S = d->filter[2],
+      .dh = d->dilation[1],
+      .dw = d->dilation[2],
+      .sh = d->stride[1],
+      .sw = d->stride[2],
+      .wq = packed->wide,
+      .q = p->conv ? d->out[2] : p->n,
+      /* A zero point counts for every value of every tap: what is padded is the zero point. */
+      .depth = (int32_t)(uint32_t)(uint64_t)(p->depth * (p->conv ? mica__product3(d->filter) : 1)),
+      .row_batch = p->conv ? p->m : 0,
+      .rows_are_offset = rows_are_offset(p, form),
+      .columns_are_offset = columns_are_offset(p, form),
+      .words = form->run,
+      .pixels = p->conv ? d->out[1] * d->out[2] : p->n,
+  };
+  size_fields_push(launch, &f);
 }
 
 /* True if one number is for all columns. */
@@ -274,8 +305,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (units) mica__kernel_set(desc, values, "ALIGNED", are_aligned(p, &packed));
   const size_t side = cpu ? 1 : GPU_SIDE, threads = units ? mica__mma_tile_of(desc, values).threads : 0;
   const size_t group[] = {units ? threads : side, units ? 1 : side, 1};
-  const mica_tensor *const first[] = {packed.rows, raw ? p->in[MICA__INT8_FIRST] : packed.columns, packed.sums};
-  if (status == MICA_OK) status = mica__int8_begin(p, desc, values, form, first, 3, &launch);
+  if (status == MICA_OK) status = mica__int8_begin(p, desc, values, &launch);
   int64_t columns = p->conv ? (d->out[1] - 1) * packed.wide + d->out[2] : p->n;
   int64_t tiles = mica__ceil_div(columns, form->column_width), panels = mica__ceil_div(p->m, form->row_width);
   /* A group takes all rows of a tile, whose columns it then finds in its cache, unless cores would idle. */
@@ -284,8 +314,12 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (status == MICA_OK) {
     const int64_t groups[] = {tiles * (int64_t)group[0],
                               (cpu ? mica__ceil_div(panels, block) : panels) * (int64_t)group[1], p->batches};
-    push_problem(p, form, &packed, columns, mica__int8_steps(p, form), block, &launch);
-    if (cpu) mica__launch_int(&launch, mica__int8_mask(p->in[MICA__INT8_FIRST], form->columns));
+    const mica_tensor *second = raw ? p->in[MICA__INT8_FIRST] : packed.columns;
+    operand_fields_push(&launch, &(operand_fields){.A = packed.rows, .B = second, .row_sums = packed.sums});
+    mica__int8_push_finish(p, form, &launch);
+    push_sizes(p, form, &packed, columns, block, &launch);
+    const mask_fields mask = {.mask = mica__int8_mask(p->in[MICA__INT8_FIRST], form->columns)};
+    if (cpu) mask_fields_push(&launch, &mask);
     if (cpu && has(p, MICA__INT8_OTHER)) mica__int8_push_sum(p, &launch);
     mica__launch_range3(&launch, groups, group);
     status = mica__int8_end(p, &launch);
