@@ -9,6 +9,7 @@
 void mica__class_files_free(mica__class_files *f) {
   for (size_t i = 0; i < f->count; i++) free(f->files[i]);
   for (int32_t i = 0; i < f->classes; i++) free(f->names[i]);
+  for (size_t i = 0; i < MICA__NAMED_UNUSED; i++) free(f->unused_names[i]);
   free(f->files);
   free(f->labels);
   free(f->names);
@@ -26,6 +27,19 @@ static mica_status grow(mica__class_files *f) {
   return MICA_OK;
 }
 
+/* Counts a file that is not a sample; a folder is not a file. */
+static mica_status note_unused(mica__class_files *f, const char *path, const char *name) {
+  char *file = NULL;
+  MICA_TRY(mica__path_join(path, name, &file));
+  const bool folder = mica__is_folder(file);
+  if (!folder && f->unused < MICA__NAMED_UNUSED)
+    f->unused_names[f->unused] = file;
+  else
+    free(file);
+  f->unused += !folder;
+  return MICA_OK;
+}
+
 /* Adds the files of one class. */
 static mica_status add_class(mica__class_files *f, const char *path, const mica__class_kind *kind, int32_t label) {
   mica__names names;
@@ -34,7 +48,10 @@ static mica_status add_class(mica__class_files *f, const char *path, const mica_
   const size_t before = f->count;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     char *file = NULL;
-    if (!kind->takes(names.names[i])) continue;
+    if (!kind->takes(names.names[i])) {
+      if (kind->lists_unused) status = note_unused(f, path, names.names[i]);
+      continue;
+    }
     if (f->count == f->capacity) status = grow(f);
     if (status == MICA_OK) status = mica__path_join(path, names.names[i], &file);
     if (status != MICA_OK) break;

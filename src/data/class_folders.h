@@ -7,8 +7,12 @@
 /* Which files are samples. */
 typedef struct mica__class_kind {
   bool (*takes)(const char *name);
-  const char *none; /* "holds no ...", of a folder without such files */
+  const char *none;  /* "holds no ...", of a folder without such files */
+  bool lists_unused; /* notes the other files */
 } mica__class_kind;
+
+/* Most names of files that are not samples. */
+#define MICA__NAMED_UNUSED 5
 
 /* The files of all classes in the order of names, and their classes. */
 typedef struct mica__class_files {
@@ -17,6 +21,8 @@ typedef struct mica__class_files {
   size_t count, capacity;
   char **names; /* of the classes, printable */
   int32_t classes;
+  size_t unused; /* files in the folders that are not samples, if their kind lists them; the first of their paths */
+  char *unused_names[MICA__NAMED_UNUSED];
 } mica__class_files;
 
 /* Lists the files of the folders in `path`, each a class. *files is zero before; it has no class if there is no folder.

@@ -156,17 +156,18 @@ static mica_status check_class_weights(const mica_run *run) {
   return all ? mica__fail(MICA_E_INVALID, "class-weights are all 0: no sample would count") : MICA_OK;
 }
 
-/* Says of what nothing can be learned. */
-static mica_status remark_data(mica_run *run) {
+/* Refuses data from which nothing can be learned. */
+static mica_status check_samples(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
   MICA_TRY(mica__run_remark_coarse(run));
   if (count == 1) return mica__run_remark(run, "there is one sample to train on");
-  if (!mica_dataset_classes(data) || mica__run_find_fact(run, "several")) return MICA_OK;
+  if (!mica_dataset_classes(data) || mica_dataset_label(data, 0) < 0 || mica__run_find_fact(run, "several"))
+    return MICA_OK;
   for (uint64_t i = 1; i < count; i++)
     if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
-  return mica__run_remark(run, "all samples are of one class, '%s': nothing is to be told apart",
-                          mica_dataset_class_name(data, mica_dataset_label(data, 0)));
+  return mica__fail(MICA_E_FORMAT, "%s: every sample has class \"%s\"; there is nothing to learn", run->data,
+                    mica_dataset_class_name(data, mica_dataset_label(data, 0)));
 }
 
 mica_status mica__run_make_engine(mica_run *run) {
@@ -251,7 +252,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(mica__run_check_data(run));
   MICA_TRY(mica__run_open_data(run));
   MICA_TRY(check_class_weights(run));
-  MICA_TRY(remark_data(run));
+  MICA_TRY(check_samples(run));
   if (mica__run_has_other_data(run)) MICA_TRY(mica__run_remark_other(run, run->folder));
   MICA_TRY(mica__run_remark_alone(run));
   MICA_TRY(mica__run_remark_idle(run));

@@ -304,7 +304,7 @@ const mica__task_row mica__task_classify = {
     .step = step,
     .evaluate = evaluate,
     .by_samples = true,
-    .least_steps = 600,
+    .least_steps = 300,
     .predict = predict,
     .report = report_classes,
 };

@@ -23,10 +23,10 @@ rows 200 >"$work/few.csv"
 run train --data "$work/few.csv" --task classify --out "$work/few"
 ends 0 '*100 epochs of 2 steps*epoch 100/100*' ''
 [ "$(wc -l <"$work/few/history.csv")" = 101 ] || fault 'history.csv has no 100 epochs'
-# 3600 rows make 56: enough epochs for 600 steps.
-rows 4000 >"$work/some.csv"
+# 1800 rows make 28: enough epochs for 300 steps.
+rows 2000 >"$work/some.csv"
 run train --data "$work/some.csv" --task classify --out "$work/some"
-ends 0 '*11 epochs of 56 steps*epoch 11/11*' ''
+ends 0 '*11 epochs of 28 steps*epoch 11/11*' ''
 # A given number is used, and a resumed run keeps its own.
 run train --data "$work/few.csv" --task classify --epochs 2 --out "$work/two"
 ends 0 '*2 epochs of 2 steps*epoch 2/2*' ''
@@ -46,9 +46,14 @@ ends 0 '*the network has learned little: its best accuracy is *"often" as the an
 case $(cat "$work/out") in *'still falling'*) fault 'a loss falls that cannot' ;; esac
 
 # A rate at which the loss falls to the end.
-run train --data "$work/some.csv" --task classify --epochs 8 --lr 0.0001 --schedule constant --out "$work/slow"
+run train --data "$work/some.csv" --task classify --epochs 8 --lr 0.0002 --schedule constant --out "$work/slow"
 ends 0 '*the last epoch was the best, and the loss was still falling: more epochs may help (--resume --epochs 16)*' ''
 case $(cat "$work/out") in *'learned little'*) fault 'an accurate network is called poor' ;; esac
-run train --data "$work/some.csv" --task classify --epochs 8 --lr 0.0001 --quiet --out "$work/silent"
+run train --data "$work/some.csv" --task classify --epochs 8 --lr 0.0002 --quiet --out "$work/silent"
 ends 0 '' ''
+
+# One window cannot choose an epoch.
+awk 'BEGIN { print "a"; for (i = 0; i < 60; i++) print i % 7 }' >"$work/series.csv"
+run train --data "$work/series.csv" --task forecast --window 7 --horizon 2 --epochs 1 --out "$work/series"
+ends 0 '*' '*windows validate: the best epoch is found by chance; --validation SHARE holds out more*'
 exit $failed

@@ -162,10 +162,10 @@ cp "$work/arrays/x_test.npy" "$work/holes"
 run eval --model "$work/labels" --data "$work/holes/x_test.npy"
 ends 1 '' '*has 1 label a sample, the network was trained on 2, each 0 or 1: labels of shape (40, 2)*'
 
-# Nothing is learned of one class.
+# One class alone is refused.
 printf 'x,y\n1,a\n2, a\n3,a \n4,a\n' >"$work/one.csv"
 run train --data "$work/one.csv" --epochs 1 --out "$work/one"
-ends 0 '*' "mica train: all samples are of one class, 'a': nothing is to be told apart"
+ends 1 '' 'mica train: *one.csv: every sample has class "a"; there is nothing to learn'
 
 # Without a first line, what a table has beyond the network's numbers is the answer.
 awk 'BEGIN { for (i = 0; i < 40; i++) print i % 4 "," i % 3 "," (i % 4 > 1 ? "up" : "down") }' >"$work/bare.csv"

@@ -118,7 +118,8 @@ grep -q '"lr": "0.002"' "$work/mine/config.json" || fault 'the rate is not recor
 # Data of which nothing can be learned.
 sed -n '1p; /a$/p' "$data" >"$work/one.csv"
 run train --data "$work/one.csv" --epochs 1 --out "$work/one"
-ends 0 '*' '*all samples are of one class*'
+ends 1 '' 'mica train: *one.csv: every sample has class "a"; there is nothing to learn'
+[ ! -e "$work/one" ] || fault 'a refused run leaves a folder'
 sed -n '1,2p' "$data" >"$work/row.csv"
 run train --data "$work/row.csv" --epochs 1 --out "$work/row"
 ends 0 '*' '*one sample to train on*'

@@ -3,16 +3,7 @@
 #include "data/dataset.h"
 #include "data/picture/image.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-#include <unistd.h>
-
-/* How many files are looked at, evenly spaced: opening a folder is not to touch every file in it. */
-#define LOOKED_AT 200
-/* What stands before a file's pixels is nearly always within so many bytes. */
-#define HEADER 16384
 
 /* Types 4 and 6 of colour have opacity, others may have it in a chunk tRNS. */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size) {
@@ -21,26 +12,21 @@ bool mica__png_has_alpha(const uint8_t *bytes, size_t size) {
          (bytes[25] & 4 || mica__png_find_chunk(bytes, size, "tRNS", &length));
 }
 
-static bool has_alpha(const char *name, uint8_t *header) {
-  const char *dot = strrchr(name, '.');
-  if (!dot || strcasecmp(dot, ".png") != 0) return false;
-  const int file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (file < 0) return false; /* which reading it says */
-  const ssize_t got = pread(file, header, HEADER, 0);
-  close(file);
-  return got > 0 && mica__png_has_alpha(header, (size_t)got);
+static bool count_alpha(void *user, const uint8_t *header, size_t size) {
+  *(size_t *)user += mica__png_has_alpha(header, size);
+  return true;
 }
 
 bool mica__pictures_with_alpha(const char *const *files, size_t count, mica__text *sentence) {
-  const size_t looked_at = count < LOOKED_AT ? count : LOOKED_AT;
-  uint8_t *header = malloc(HEADER);
+  const size_t inspected = mica__pictures_inspected(count);
   size_t found = 0;
-  for (size_t i = 0; header && i < looked_at; i++) found += has_alpha(files[i * count / looked_at], header);
-  sentence->failed = sentence->failed || !header; /* which its status says */
-  free(header);
+  mica__attempt_begin();
+  const mica_status status = mica__pictures_inspect(files, count, count_alpha, &found);
+  mica__attempt_end();
+  sentence->failed = sentence->failed || status != MICA_OK; /* its status reports it */
   if (!found) return sentence->failed;
-  mica__text_addf(sentence, looked_at == count ? "%zu of %zu pictures" : "%zu of the %zu pictures looked at", found,
-                  looked_at);
+  mica__text_addf(sentence, inspected == count ? "%zu of %zu pictures" : "%zu of the %zu pictures looked at", found,
+                  inspected);
   mica__text_add(sentence, " have an alpha channel: black is behind what is transparent");
   return true;
 }

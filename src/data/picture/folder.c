@@ -4,7 +4,6 @@
 #include "data/picture/image.h"
 #include "data/source.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +13,8 @@ typedef struct pictures {
   int32_t channels, height, width;
 } pictures;
 
-static const mica__class_kind kind = {mica__image_is_named, "holds no pictures: no file ends in .png, .jpg or .jpeg"};
+static const mica__class_kind kind = {mica__image_is_named, "holds no pictures: no file ends in .png, .jpg or .jpeg",
+                                      true};
 
 static void release_pictures(void *object) {
   pictures *p = object;
@@ -62,34 +62,48 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
   return MICA_OK;
 }
 
-/* How many pictures are looked at, one in so many: their headers alone are read. */
-#define LOOKED_AT 200
-#define HEADER 65536
+/* The size that all pictures have so far. */
+typedef struct sizes {
+  mica_shape shape;
+  bool same;
+} sizes;
 
-static bool has_shape(const char *file, mica_shape shape, uint8_t *header) {
+static bool has_shape(void *user, const uint8_t *header, size_t size) {
+  sizes *s = user;
   int32_t height = 0, width = 0;
-  FILE *in = fopen(file, "rb");
-  const size_t size = in ? fread(header, 1, HEADER, in) : 0;
-  if (in) fclose(in);
-  return !mica__image_size(header, size, &height, &width) || (height == shape.dim[1] && width == shape.dim[2]) ||
-         (height == shape.dim[2] && width == shape.dim[1]);
+  if (!mica__image_size(header, size, &height, &width)) return true;
+  s->same = (height == s->shape.dim[1] && width == s->shape.dim[2]) ||
+            (height == s->shape.dim[2] && width == s->shape.dim[1]);
+  return s->same;
 }
 
-/* The first picture decides what is learnt of all others: where they are of other sizes, the summary says so. */
-static mica_status note_sizes(const pictures *p, mica_shape shape, mica__store *store) {
-  const size_t step = 1 + p->of.count / LOOKED_AT;
+/* The first picture decides the size of all others. If these have other sizes, the summary says so. */
+static mica_status note_sizes(const pictures *p, mica_shape shape, mica__text *summary) {
+  sizes s = {.shape = shape, .same = true};
+  MICA_TRY(mica__pictures_inspect((const char *const *)p->of.files, p->of.count, has_shape, &s));
+  if (!s.same)
+    mica__text_addf(summary,
+                    "pictures of several sizes, scaled and cut to that of the first, %dx%d (height and width of %s)",
+                    (int)shape.dim[1], (int)shape.dim[2], p->of.files[0]);
+  return MICA_OK;
+}
+
+/* Files beside the pictures of a class. */
+static void note_unused(const pictures *p, mica__text *summary) {
+  if (!p->of.unused) return;
+  mica__text_addf(summary, "%s%zu file%s no PNG or JPEG and %s not used: ", summary->length ? "; " : "", p->of.unused,
+                  p->of.unused == 1 ? " is" : "s are", p->of.unused == 1 ? "is" : "are");
+  for (size_t i = 0; i < MICA__NAMED_UNUSED && p->of.unused_names[i]; i++)
+    mica__text_addf(summary, i ? ", %s" : "%s", p->of.unused_names[i]);
+  if (p->of.unused > MICA__NAMED_UNUSED) mica__text_add(summary, ", ...");
+}
+
+static mica_status note_summary(const pictures *p, mica_shape shape, bool sized, mica__store *store) {
   mica__text text = {0};
-  uint8_t *header = malloc(HEADER);
-  bool same = true;
-  if (!header) return mica__fail_nomem("the header of a picture");
-  for (size_t i = 0; same && i < p->of.count; i += step) same = has_shape(p->of.files[i], shape, header);
-  free(header);
-  if (same) return MICA_OK;
-  mica__text_addf(&text,
-                  "pictures of several sizes, scaled and cut to that of the first, %dx%d (height and width of %s)",
-                  (int)shape.dim[1], (int)shape.dim[2], p->of.files[0]);
-  const mica_status status = mica__text_status(&text);
-  if (status == MICA_OK)
+  mica_status status = sized ? MICA_OK : note_sizes(p, shape, &text);
+  note_unused(p, &text);
+  if (status == MICA_OK) status = mica__text_status(&text);
+  if (status == MICA_OK && text.length)
     store->summary = text.data;
   else
     mica__text_free(&text);
@@ -110,7 +124,7 @@ static mica_status fill_store(mica__store *store, pictures *p, const char *path,
   MICA_TRY(choose_shape(p, config, &shape));
   if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
     return mica__fail(MICA_E_FORMAT, "%s: what it goes with holds no pictures of 1 or 3 channels", path);
-  if (!config->like && !config->height && !config->width) MICA_TRY(note_sizes(p, shape, store));
+  MICA_TRY(note_summary(p, shape, config->like || config->height || config->width, store));
   p->channels = (int32_t)shape.dim[0];
   p->height = (int32_t)shape.dim[1];
   p->width = (int32_t)shape.dim[2];

@@ -164,22 +164,13 @@ bool mica__image_has_colours(const uint8_t *bytes, size_t size) {
   return frame && frame + 9 < size && bytes[frame + 9] > 1;
 }
 
-/* How many pictures are looked at, and how much of a file. */
-#define LOOKED_AT 200
-#define HEADER 65536
+static bool is_grey(void *user, const uint8_t *header, size_t size) {
+  return !(*(bool *)user = mica__image_has_colours(header, size));
+}
 
 mica_status mica__pictures_with_colours(const char *const *files, size_t count, bool *coloured) {
-  uint8_t *header = malloc(HEADER);
-  if (!header) return mica__fail_nomem("the header of a picture");
   *coloured = false;
-  for (size_t i = 0; !*coloured && i < count; i += 1 + count / LOOKED_AT) {
-    FILE *in = fopen(files[i], "rb");
-    const size_t size = in ? fread(header, 1, HEADER, in) : 0;
-    if (in) fclose(in);
-    *coloured = mica__image_has_colours(header, size);
-  }
-  free(header);
-  return MICA_OK;
+  return mica__pictures_inspect(files, count, is_grey, coloured);
 }
 
 /* Sides of 0 are the picture's own. */

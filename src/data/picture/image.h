@@ -47,6 +47,13 @@ mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t wi
 /* Reads a file so. */
 mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes);
 
+/* Calls fn with the beginning of up to 200 of the files, evenly spaced, until it returns false. Files that cannot be
+ * read are passed over. */
+typedef bool mica__header_fn(void *user, const uint8_t *header, size_t size);
+mica_status mica__pictures_inspect(const char *const *files, size_t count, mica__header_fn *fn, void *user);
+/* How many of `count` files that is. */
+size_t mica__pictures_inspected(size_t count);
+
 /* The sides of an upright picture by the beginning of its file; false where it does not tell them. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
 
@@ -62,8 +69,7 @@ const uint8_t *mica__png_find_chunk(const uint8_t *bytes, size_t size, const cha
 
 /* True if a PNG file that begins so has an alpha channel, or a transparent colour. */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size);
-/* Looks at up to 200 of the files, evenly spaced, at those that are named as PNG. Where some are such: true, with a
- * sentence of how many they are, of how many. */
+/* Looks at up to 200 of the files, evenly spaced. If some have alpha: true, with a sentence that counts them. */
 bool mica__pictures_with_alpha(const char *const *files, size_t count, mica__text *sentence);
 
 #endif

@@ -10,7 +10,7 @@
 
 static bool is_text(const char *name) { return mica__name_ends(name, ".txt"); }
 
-static const mica__class_kind kind = {is_text, "holds no texts: no file ends in .txt"};
+static const mica__class_kind kind = {is_text, "holds no texts: no file ends in .txt", false};
 
 /* Adds a content as UTF-8. Bytes that are not UTF-8 are Latin-1, which *latin counts. */
 static mica_status add_content(const char *path, const char *content, size_t size, mica__text *all, uint64_t *latin) {

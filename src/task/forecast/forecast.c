@@ -8,6 +8,7 @@
 #include "run/settings.h"
 #include "run/state/parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <mica/loss.h>
 #include <mica/nodes.h>
@@ -156,10 +157,17 @@ static mica_status prepare(mica_run *run) {
   return say(run, w);
 }
 
+/* Fewer windows are too few to compare epochs by. */
+#define FEW_WINDOWS 10
+
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
   mica__windows *w = mica__windows_of(data);
-  (void)part;
+  const uint64_t count = mica_dataset_count(data);
   *out = data;
+  if (part == MICA_PART_VALIDATION && run->parts->whole && count < FEW_WINDOWS)
+    MICA_TRY(mica__run_remark(
+        run, "%" PRIu64 " window%s: the best epoch is found by chance; --validation SHARE holds out more", count,
+        count == 1 ? " validates" : "s validate"));
   MICA_TRY(mica__windows_remark(run, mica_dataset_name(data), w));
   return mica__windows_scale(run, w);
 }
