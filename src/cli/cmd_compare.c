@@ -262,7 +262,7 @@ const cli_command cli_command_compare = {
     .summary = "compare trained networks: quality, size and speed",
     .details = "\nPrints metrics, file size, weights, FLOPs per sample, latency at batch 1 (median\n"
                "and 95th percentile, measured in turns), planned memory, energy if the machine\n"
-               "has a counter, and the share of answers equal to those of the first run. For\n"
+               "has a counter, and the share of answers that the first run gives too. For\n"
                "language models it counts the positions where both expect the same token next.\n",
     .options = options,
     .values_size = sizeof(struct values),

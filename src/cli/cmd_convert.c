@@ -266,7 +266,7 @@ const cli_command cli_command_convert = {
     .name = "convert",
     .summary = "convert weights between safetensors, ONNX and GGUF",
     .details = "\nTo ONNX, widths and the number of classes come from the file. From ONNX, weights\n"
-               "keep their names: those of the network if Mica wrote the model. Weights of\n"
+               "keep their names: the network's names if Mica wrote the model. Weights of\n"
                "recurrent layers have ONNX's names and order of gates.\n"
                "\n"
                "To GGUF, a published language model is written with its tokenizer and chat\n"

@@ -1,10 +1,11 @@
 #include "cli/manual.h"
+#include "cli/markdown.h"
 #include "cli/terminal.h"
 
 #include <stdio.h>
 
 struct values {
-  const char *command, *completion;
+  const char *command, *completion, *markdown;
   bool man;
 };
 
@@ -15,12 +16,17 @@ static const char *shell_at(size_t i) {
 
 static const char *command_at(size_t i) { return cli_commands[i] ? cli_commands[i]->name : NULL; }
 
+/* "commands", then the tasks. */
+static const char *page_at(size_t i) { return i ? mica_task_name(i - 1) : "commands"; }
+
 static const cli_option options[] = {
     CLI_ROW("COMMAND", struct values, command, .role = CLI_OPTIONAL_OPERAND, .names = command_at,
             .help = "command to explain"),
     CLI_ROW("man", struct values, man, .help = "write the manual page: mica help --man | man -l -"),
     CLI_ROW("completion", struct values, completion, .value = "SHELL", .names = shell_at,
             .help = "write a script that completes the command line"),
+    CLI_ROW("markdown", struct values, markdown, .value = "PAGE", .names = page_at,
+            .help = "write all commands, or the settings of a task, as Markdown"),
     {0},
 };
 
@@ -56,6 +62,11 @@ static int run(const cli_command *self, const void *given) {
   if (values->completion) {
     if (cli_print_completion(values->completion)) return CLI_OK;
     cli_fail(self, "--completion cannot be \"%s\"; it is bash, zsh or fish", values->completion);
+    return CLI_USAGE;
+  }
+  if (values->markdown) {
+    if (cli_print_markdown(values->markdown)) return CLI_OK;
+    cli_fail(self, "--markdown cannot be \"%s\"; it is commands or the name of a task", values->markdown);
     return CLI_USAGE;
   }
   if (!values->command) {

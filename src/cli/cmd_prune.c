@@ -194,7 +194,7 @@ const cli_command cli_command_prune = {
                "--init takes its weights.\n"
                "\n"
                "Channels shared by group norms, heads that ALiBi tells apart, and the residual\n"
-               "stream of transformers are kept. Settings are those of the run unless given;\n"
+               "stream of transformers are kept. Settings are the run's unless given;\n"
                "layers, widths and heads cannot be given. --epochs defaults to half of the run's\n"
                "and --lr to 0.3 of it. A run that is stopped between the steps leaves\n"
                "DIR/pruned.safetensors for mica train --init.\n"

@@ -141,9 +141,9 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_recommend = {
     .name = "recommend",
     .summary = "recommend items for a user, for a new user, or like another item",
-    .details = "\nUsers and items go by their ids in the training's table; titles stand beside\n"
-               "them where the run has some. A new user's items are left out of what is\n"
-               "recommended. Scores of a run with ratings are ratings, those of --like cosines.\n",
+    .details = "\nUsers and items are named by their ids in the training's table, and by titles if\n"
+               "the run has them. A new user's own items are not recommended. Scores are\n"
+               "ratings if the run has learnt ratings. Scores of --like are cosines.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

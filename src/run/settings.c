@@ -165,7 +165,7 @@ static const char *precision_at(size_t i) {
     "value for missing numbers of a table, from the training part; refuse: stop", .names = missing_at, .fixed = true)  \
   X(S, TEXT, mean, "mean", "", "LIST",                                                                                 \
     "numbers to subtract from inputs, one per channel or column, or one for all; pictures are 0 to 1 (default: "       \
-    "those of the data)",                                                                                              \
+    "the data's)",                                                                                                     \
     .fixed = true)                                                                                                     \
   X(S, TEXT, deviation, "deviation", "", "LIST", "numbers to divide inputs by, likewise", .fixed = true)               \
   X(S, REAL, validation, "validation", "0.1", "SHARE",                                                                 \

@@ -5,6 +5,7 @@
 # - A block "```c" that holds main compiles without a warning against the headers and links with the library.
 # - The blocks "```sh run" of a page run one after the other in an empty folder, with mica in the path. If a block
 #   "```text" follows, its lines appear in the output in that order; numbers may differ, "..." stands for any lines.
+#   A page that needs Python or a library that this build lacks is named and not run.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${MICA_BUILD_DIR:-$root/build}
@@ -59,8 +60,13 @@ for page in README.md $(find docs -name '*.md' | sort); do
     case $block in
       *.c) compile "$block" || { echo "$page: a program does not compile"; failed=1; } ;;
       *.sh)
+        ! grep -q '^python3 ' "$block" || command -v python3 >/dev/null || { echo "$page: not run: no python3"; break; }
         (cd "$folder" && sh -eu "$block") >"$work/output" 2>&1 || {
           grep -q 'no OpenCL device' "$work/output" && exit 77
+          if grep -q 'needs .*, which this build lacks' "$work/output"; then
+            echo "$page: not run: $(tail -1 "$work/output")"
+            break
+          fi
           echo "$page: a block of commands fails:"; tail -20 "$work/output"; failed=1
         }
         if [ -e "${block%.sh}.text" ] && ! appears "${block%.sh}.text" "$work/output"; then

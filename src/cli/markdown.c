@@ -1,0 +1,142 @@
+#include "cli/markdown.h"
+
+#include "cli/manual.h"
+#include "cli/settings.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Text as a cell of a table: signs that mean something to Markdown are escaped. */
+static void cell(const char *text) {
+  for (; *text; text++) {
+    if (strchr("|*<_", *text)) putchar('\\');
+    putchar(*text == '\n' ? ' ' : *text);
+  }
+}
+
+/* Text between backticks. A bar would end the cell. */
+static void code(const char *text) {
+  putchar('`');
+  for (; *text; text++) {
+    if (*text == '|') putchar('\\');
+    putchar(*text);
+  }
+  putchar('`');
+}
+
+static void names_of(const char *(*names)(size_t)) {
+  for (size_t i = 0; names && names(i); i++) {
+    fputs(i ? ", " : ": ", stdout);
+    code(names(i));
+  }
+}
+
+static void setting_row(const mica_setting_row *row) {
+  char name[96];
+  snprintf(name, sizeof name, "--%s%s%s", row->name, row->kind == MICA_SETTING_KIND_FLAG ? "" : " ", row->hint);
+  fputs("| ", stdout);
+  code(name);
+  fputs(" | ", stdout);
+  cell(row->text);
+  names_of(row->names);
+  if (row->kind != MICA_SETTING_KIND_FLAG && *row->value) {
+    fputs(" (default ", stdout);
+    code(row->value);
+    putchar(')');
+  }
+  puts(" |");
+}
+
+static void setting_table(const char *task) {
+  puts("| Setting | Meaning |\n| --- | --- |");
+  for (const mica_setting_row *row = mica_task_settings(task); row && row->name; row++) setting_row(row);
+}
+
+static void print_task(const char *task) {
+  const mica_task_metric *metrics = mica_task_metrics(task);
+  const mica_setting *defaults = mica_task_defaults(task);
+  fputs("| Task | |\n| --- | --- |\n| networks (`--model`) | ", stdout);
+  for (size_t i = 0; mica_task_network(task, i); i++) {
+    if (i) fputs(", ", stdout);
+    code(mica_task_network(task, i));
+  }
+  fputs(" |\n| metrics; the first chooses the best epoch | ", stdout);
+  for (size_t i = 0; metrics && metrics[i].name; i++) {
+    if (i) fputs(", ", stdout);
+    code(metrics[i].name);
+  }
+  fputs(" |\n| defaults of [common settings](../cli.md#settings-of-every-task) | ", stdout);
+  for (size_t i = 0; defaults && defaults[i].name; i++) {
+    const char *value = defaults[i].value;
+    printf("%s`--%s%s%s`%s", i ? ", " : "", defaults[i].name, *value ? " " : "", value, *value ? "" : " from the data");
+  }
+  if (!defaults || !defaults->name) fputs("as there", stdout);
+  puts(" |\n");
+  setting_table(task);
+}
+
+/* --- all commands --- */
+
+static void option_row(const cli_option *o) {
+  char name[96];
+  const char *dashes = o->role == CLI_OPTION ? "--" : "";
+  snprintf(name, sizeof name, "%s%s%s%s", dashes, o->name, o->value ? " " : "", o->value ? o->value : "");
+  fputs("| ", stdout);
+  code(name);
+  fputs(" | ", stdout);
+  cell(o->help);
+  names_of(o->names);
+  for (const cli_choice *choice = o->choices; choice && choice->name; choice++) {
+    fputs(choice == o->choices ? ": " : ", ", stdout);
+    code(choice->name);
+    if (!choice->help) continue;
+    fputs(" (", stdout);
+    cell(choice->help);
+    putchar(')');
+  }
+  puts(" |");
+}
+
+static void print_command(const cli_command *command) {
+  const cli_option *o;
+  printf("\n## mica %s\n\n%c%s.\n", command->name, toupper((unsigned char)command->summary[0]), command->summary + 1);
+  if (command->details) printf("\n```text\n%s```\n", command->details + strspn(command->details, "\n"));
+  puts("\n| Argument | Meaning |\n| --- | --- |");
+  for (size_t i = 0; (o = cli_option_at(command, i)); i++)
+    if (!o->hidden) option_row(o);
+  if (!command->settings_at) return;
+  puts("\nFurther arguments are the [settings of every task](#settings-of-every-task) and the settings of one task:");
+  for (size_t i = 0; mica_task_name(i); i++)
+    printf("%s[%s](tasks/%s.md)%s", i % 4 ? " " : "\n", mica_task_name(i), mica_task_name(i),
+           mica_task_name(i + 1) ? "," : ".\n");
+}
+
+static void print_commands(void) {
+  puts("# Commands\n\n`mica COMMAND --help` prints the same.\n\n| Command | Does |\n| --- | --- |");
+  for (const cli_command *const *command = cli_commands; *command; command++)
+    printf("| [`mica %s`](#mica-%s) | %s |\n", (*command)->name, (*command)->name, (*command)->summary);
+  puts("\nThe exit status is 0 for success, 1 for failure, 2 for a mistyped command and 130 for a run that ctrl-C "
+       "stopped.\n\n## Environment\n\n| Variable | Meaning |\n| --- | --- |");
+  for (const cli_variable *variable = cli_variables; variable->name; variable++) {
+    printf("| `%s` | ", variable->name);
+    cell(variable->meaning);
+    puts(" |");
+  }
+  for (const cli_command *const *command = cli_commands; *command; command++) print_command(*command);
+  puts("\n## Settings of every task\n");
+  setting_table(NULL);
+}
+
+bool cli_print_markdown(const char *page) {
+  if (!strcmp(page, "commands")) {
+    print_commands();
+    return true;
+  }
+  for (size_t i = 0; mica_task_name(i); i++)
+    if (!strcmp(page, mica_task_name(i))) {
+      print_task(page);
+      return true;
+    }
+  return false;
+}
