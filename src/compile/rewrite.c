@@ -117,6 +117,18 @@ static bool finds(const rewriting *r, const mica__op *op, int32_t root, int32_t 
   return op->match(&match, root, inputs, count, r->attrs);
 }
 
+/* Fuses nodes that make operands of a launch. */
+static mica_status visit_operands(rewriting *r, int32_t root) {
+  const mica__node *node = node_at(r, root);
+  const mica__match match = {r->graph, r->users};
+  int32_t inputs[MICA__MATCH_INPUTS] = {0}, count = node->input_count;
+  if (!r->engine || !node->op->fuse_operands || count > MICA__MATCH_INPUTS) return MICA_OK;
+  memcpy(inputs, node->inputs, (size_t)count * sizeof *inputs);
+  if (node->op->attrs) memcpy(r->attrs, node->attrs, node->op->attrs->bytes);
+  if (!node->op->fuse_operands(&match, r->engine, root, inputs, &count, r->attrs)) return MICA_OK;
+  return may_vanish(r, root, inputs, count) ? put(r, node->op, root, inputs, count) : MICA_OK;
+}
+
 static mica_status visit(rewriting *r, int32_t root) {
   const mica__op *own = node_at(r, root)->op;
   if (own->kind == MICA__OP_SOURCE || own->kind == MICA__OP_RESULT || own->results > 1) return MICA_OK;
@@ -140,7 +152,10 @@ mica_status mica__template_rewrite(mica__template *template, mica_engine *engine
   mica_status status = r.needed && r.users && r.attrs ? MICA_OK : mica__fail_nomem("a session");
   if (status == MICA_OK) count_users(&r);
   for (int32_t id = r.graph->count; status == MICA_OK && id >= 1; id--)
-    if (r.needed[id - 1]) status = visit(&r, id);
+    if (r.needed[id - 1]) {
+      status = visit(&r, id);
+      if (status == MICA_OK) status = visit_operands(&r, id);
+    }
   free(r.needed);
   free(r.users);
   free(r.attrs);

@@ -222,6 +222,11 @@ typedef struct mica__op {
   /* `match` for launches with fused epilogues (fuse_epilogue), if the engine's device computes them faster as one. */
   bool (*match_launches)(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                          void *attrs);
+  /* LAUNCH: fuses nodes that make operands of node `root`, such as a norm, if nothing else reads them and its launch
+   * can do their work on the engine's device. inputs (room for MICA__MATCH_INPUTS), *count and attrs are the node's at
+   * first; then what they become. The results stay the same. Called after match_launches. May be NULL. */
+  bool (*fuse_operands)(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
+                        void *attrs);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
   /* LAUNCH, instead of launch: computes on the host, between the launches before and after it. A run waits for the

@@ -317,6 +317,44 @@ START_TEST(projections_of_the_same_rows_share_a_launch) {
 }
 END_TEST
 
+/* A product of x's norm, RMS or layer; kept: the norm is an output too. */
+static size_t norm_and_multiply(const struct golden *g, const uint8_t *blocks, const float *x, int64_t rows, bool layer,
+                                bool kept, float *y) {
+  float scale[DEPTH], shift[DEPTH];
+  for (int k = 0; k < DEPTH; k++) {
+    scale[k] = 1 + (float)(k % 7) * 0.25F;
+    shift[k] = (float)(k % 5) - 2;
+  }
+  graph_anew();
+  const mica_shape shape = MICA_SHAPE(1, rows, DEPTH), row = MICA_SHAPE(DEPTH);
+  mica_value in = mica_input(graph, "x", MICA_F32, shape), by = mica_constant(graph, MICA_F32, row, scale);
+  mica_value added = mica_constant(graph, MICA_F32, row, shift);
+  mica_value norm = layer ? mica_layer_norm(in, -1, by, added, 1e-5) : mica_rms_norm(in, -1, by, 1e-5);
+  mica_value w = mica_constant(graph, MICA_U8, shape_of(g), blocks);
+  mica_value outputs[] = {mica_matmul(mica_reshape(norm, MICA_SHAPE(rows, DEPTH)),
+                                      mica_transpose(mica_unblock(w, g->type, DEPTH, MICA_F32), MICA_AXES(1, 0))),
+                          norm};
+  return graph_launches(outputs, kept ? 2 : 1, NULL, shape, x, y);
+}
+
+/* A product takes the norm of its rows if nothing else reads it. */
+START_TEST(a_norm_before_a_product_is_part_of_its_launch) {
+  const struct golden *g = &goldens[_i];
+  static float x[(MOST_ROWS + 1) * DEPTH], y[(MOST_ROWS + 1) * COLUMNS], both[(MOST_ROWS + 1) * (COLUMNS + DEPTH)];
+  uint8_t *blocks = weights_of(g);
+  fill_rows(x, MOST_ROWS + 1);
+  for (int64_t rows = 1; rows <= MOST_ROWS + 1; rows += MOST_ROWS) {
+    const bool layer = g->type % 2;
+    const size_t apart = norm_and_multiply(g, blocks, x, rows, layer, true, both);
+    const size_t together = norm_and_multiply(g, blocks, x, rows, layer, false, y);
+    ck_assert_uint_eq(together, rows > MOST_ROWS ? apart : 1);
+    ck_assert_uint_gt(apart, 1);
+    compare(g, blocks, both + rows * COLUMNS, rows, y);
+  }
+  free(blocks);
+}
+END_TEST
+
 /* Matrices of many sizes, in one launch on CPUs: elsewhere weights become numbers for it. */
 START_TEST(matrices_are_multiplied_without_numbers_in_memory) {
   enum { ROWS = 300 };
@@ -385,6 +423,7 @@ Suite *test_suite(void) {
   tcase_add_loop_test(tcase, matrices_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, a_gated_layer_is_one_launch_with_the_same_bits, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, projections_of_the_same_rows_share_a_launch, 0, sizeof goldens / sizeof *goldens);
+  tcase_add_loop_test(tcase, a_norm_before_a_product_is_part_of_its_launch, 0, sizeof goldens / sizeof *goldens);
   tcase_add_loop_test(tcase, gradients_flow_through_blocks_to_rows, 0, sizeof goldens / sizeof *goldens);
   suite_add_tcase(suite, tcase);
   return suite;

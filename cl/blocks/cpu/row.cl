@@ -3,6 +3,8 @@
  * A work-item makes `span` columns of y, in strips of 16, for XR rows: the weights it reads follow each other in
  * memory. A sum has 16 lanes: lane l adds up elements l, l + 16 .. of a row, and the lanes are added in halves.
  *
+ * NORM: a work-item first makes the norm of its XR rows of x, in local memory of XR rows.
+ *
  *   WR   rows of w that are read at once, for which x is loaded once; divides 16
  *
  * Groups of one work-item, ceil(c / span) x ceil(m / XR), where c is n rounded up to 16, of all parts together; span is
@@ -23,14 +25,57 @@
 #define PAIRS 8
 #endif
 
+/* Rows of x as products read them. */
+#if NORM
+#define ROW_SPACE __local
+#define ROW_LOCAL , __local float *normed
+#define ROW_OF_X(i) (x + (long)(i)*blocks * BLOCK_FIELD(elements))
+#else
+#define ROW_SPACE __global
+#define ROW_LOCAL
+#define ROW_OF_X(i) row_of_x(x, i0 + (i), m, blocks)
+#endif
+
+BLOCK_FN float sum_of(const float16 x) {
+  const float8 eight = x.lo + x.hi;
+  const float4 four = eight.lo + eight.hi;
+  return (four.x + four.z) + (four.y + four.w);
+}
+
+#if NORM
+/* The norm of a row of k elements. */
+BLOCK_FN void norm_row(__global const float *x, __local float *y, const int k, __global const float *scale,
+                       __global const float *shift, const float epsilon) {
+  float16 sum = 0, squares = 0;
+#if NORM == 2
+  for (int c = 0; c < k; c += 16) sum += vload16(0, x + c);
+  const float mean = sum_of(sum) / k;
+#else
+  const float mean = 0;
+#endif
+  for (int c = 0; c < k; c += 16) {
+    const float16 v = vload16(0, x + c) - mean;
+    squares = MAC(v, v, squares);
+  }
+  const float factor = 1.0f / sqrt(sum_of(squares) / k + epsilon);
+  for (int c = 0; c < k; c += 16) {
+    float16 v = (vload16(0, x + c) - mean) * factor * vload16(0, scale + c);
+#if NORM == 2
+    v += vload16(0, shift + c);
+#endif
+    vstore16(v, 0, y + c);
+  }
+}
+#endif
+
 /* Sums of rows j .. j + WR - 1 of w with rows i0 .. i0 + XR - 1 of x. */
-BLOCK_FN void dot_rows(__global const float *x, __global const uchar *w, const int i0, const int j, const int m,
+BLOCK_FN void dot_rows(ROW_SPACE const float *x, __global const uchar *w, const int i0, const int j, const int m,
                        const int n, const int blocks, __private float *sums) {
   __global const uchar *p[WR];
-  __global const float *q[XR];
+  ROW_SPACE const float *q[XR];
   block_floats acc[WR][XR];
   UNROLL for (int r = 0; r < WR; r++) p[r] = row_of_w(w, j + r, n, blocks);
-  UNROLL for (int i = 0; i < XR; i++) q[i] = row_of_x(x, i0 + i, m, blocks);
+  UNROLL for (int i = 0; i < XR; i++) q[i] = ROW_OF_X(i);
   UNROLL for (int r = 0; r < WR; r++) UNROLL for (int i = 0; i < XR; i++) acc[r][i] = 0;
   /* Prefetchers stop where a page ends, and rows are short: those after these are asked for in the order of memory. */
   __global const uchar *ahead = w + ((long)(j + WR) * blocks * BLOCK_FIELD(bytes) + AHEAD);
@@ -55,9 +100,7 @@ BLOCK_FN void dot_rows(__global const float *x, __global const uchar *w, const i
     UNROLL for (int i = 0; i < XR; i++) q[i] += BLOCK_FIELD(elements);
   }
   UNROLL for (int r = 0; r < WR; r++) UNROLL for (int i = 0; i < XR; i++) {
-    const float8 eight = acc[r][i].lo + acc[r][i].hi;
-    const float4 four = eight.lo + eight.hi;
-    sums[i * 16 + j % 16 + r] = (four.x + four.z) + (four.y + four.w);
+    sums[i * 16 + j % 16 + r] = sum_of(acc[r][i]);
   }
 }
 
@@ -69,17 +112,26 @@ BLOCK_FN float16 some_of(__global const float *row, const long at, const int lan
   return vload16(0, each);
 }
 
-CPU_KERNEL block_row_cpu(ROW_ARGUMENTS) {
+CPU_KERNEL block_row_cpu(ROW_ARGUMENTS ROW_LOCAL) {
   const int first = get_global_id(0) * (span / 16), i0 = get_global_id(1) * XR;
+#if NORM
+  const int k = blocks * BLOCK_FIELD(elements);
+  ROW_SPACE const float *rows = normed;
+  for (int i = 0; i < XR; i++)
+    norm_row(row_of_x(x + x_at, i0 + i, m, blocks), normed + (long)i * k, k, norm_scale + norm_scale_at,
+             norm_shift + norm_shift_at, epsilon);
+#else
+  ROW_SPACE const float *rows = x + x_at;
+#endif
   for (int strip = first; strip < first + span / 16; strip++) {
     ROW_FIND_PART(part, strip, 16)
     const int j0 = part.strip * 16, lanes = min(16, part.n - j0);
     if (lanes <= 0) return;
     float sums[XR * 16];
-    for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, part.w, i0, j0 + r, m, part.n, blocks, sums);
+    for (int r = 0; r < 16; r += WR) dot_rows(rows, part.w, i0, j0 + r, m, part.n, blocks, sums);
 #if GATED
     float factors[XR * 16];
-    for (int r = 0; r < 16; r += WR) dot_rows(x + x_at, up + up_at, i0, j0 + r, m, n, blocks, factors);
+    for (int r = 0; r < 16; r += WR) dot_rows(rows, up + up_at, i0, j0 + r, m, n, blocks, factors);
 #endif
     for (int i = 0; i < XR && i0 + i < m; i++) {
       const long at = (long)(i0 + i) * part.n + j0;

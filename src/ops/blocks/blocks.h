@@ -66,6 +66,28 @@ extern const mica__op mica__op_block_feed;
  * Zen 4, 16 with the matrix made numbers. A decoder has up to 16 slots. */
 #define MICA__BLOCK_MOST_ROWS 16
 
+/* --- norms --- */
+
+/* A norm of x's rows before a product of few rows: the first attributes of the ops that take one. Without norm_shift it
+ * is an RMS norm, x / sqrt(mean of squares + epsilon) * scale; with it a layer norm. */
+#define MICA__BLOCK_NORM_ATTRS(X, S)                                                                                   \
+  X(S, INT, norm_scale, 0, "operand of the scale of a norm of x's rows; 0: no norm")                                   \
+  X(S, INT, norm_shift, 0, "operand of what a layer norm adds; 0: an RMS norm")                                        \
+  X(S, REAL, epsilon, 0, "of the norm")
+MICA__ATTR_STRUCT(block_norm, MICA__BLOCK_NORM_ATTRS);
+
+/* The node before reshapes that leave the last dimension alone. */
+int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id);
+/* mica__op.fuse_operands of these ops: takes the norm that x, operand 0, is the result of. */
+bool mica__block_fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
+                           void *attributes);
+/* MICA_E_SHAPE if an operand of the norm is not (k). */
+mica_status mica__block_norm_check(const mica__type *inputs, int32_t count, const void *attributes, int64_t k);
+/* x, operand 0 of an evaluation, after the norm, (m, k). *own is the caller's to free. */
+mica_status mica__block_norm_rows(const mica__eval *eval, int64_t m, int64_t k, double **own, const double **x);
+/* Adds a norm to a case of a check: an RMS norm, or a layer norm. attributes: of the case, which keeps them. */
+void mica__block_norm_case(mica__launch_case *c, void *attributes, int64_t k, bool layer);
+
 /* Products of the same x that share a launch, at most. */
 #define MICA__BLOCK_PARTS 3
 
@@ -86,7 +108,10 @@ typedef struct mica__block_rows {
   mica_activation activation;
   float argument;
 } mica__block_rows;
+/* exec's attributes begin with a norm's. */
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *rows);
+/* True if its launch can take a norm of m rows of k elements. */
+bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k);
 /* The kernels that it launches; ends in NULL. */
 extern const mica__kernel_desc *const mica__block_rows_kernels[];
 

@@ -7,10 +7,14 @@
 #include "ops/common/build.h"
 #include "ops/select/registry.h"
 
-/* block_feed (x, gate, up): x (.., m, k) f32, gate and up (n, bytes of k) U8 -> (.., m, n). */
+#include <stdlib.h>
+
+/* block_feed (x, gate, up): x (.., m, k) f32, gate and up (n, bytes of k) U8 -> (.., m, n). Then come a norm's
+ * operands. */
 enum { X, GATE, UP, OPERANDS };
 
 #define BLOCK_FEED_ATTRS(X, S)                                                                                         \
+  MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
   X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
   X(S, ENUM, activation, MICA_ACTIVATION_NONE, "of the gate; it takes no argument", mica__activation_names)
 MICA__ATTR_STRUCT(block_feed, BLOCK_FEED_ATTRS);
@@ -25,13 +29,13 @@ static int64_t rows_of(mica_shape x) {
 static mica_status infer_feed(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__block_feed_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape;
-  (void)input_count;
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[GATE].shape.rank != 2 || inputs[UP].dtype != MICA_U8 ||
       !mica_shape_equal(inputs[GATE].shape, inputs[UP].shape) || rows_of(x) > MICA__BLOCK_MOST_ROWS)
     return mica__fail(MICA_E_SHAPE, "these are no rows and two matrices of blocks");
   if (!mica__activation_op((mica_activation)attrs->activation)) return mica__fail(MICA_E_INVALID, "no such activation");
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[GATE]));
+  MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, x.dim[x.rank - 1]));
   *out = inputs[X];
   out->shape.dim[x.rank - 1] = inputs[GATE].shape.dim[0];
   return MICA_OK;
@@ -43,13 +47,17 @@ static mica_status evaluate_feed(const mica__eval *eval) {
   const mica__op *activation = mica__activation_op((mica_activation)attrs->activation);
   const mica_shape x = eval->types[X].shape, w = eval->types[GATE].shape;
   const int64_t k = x.dim[x.rank - 1], n = w.dim[0];
+  double *own = NULL;
+  const double *rows = NULL;
+  MICA_TRY(mica__block_norm_rows(eval, rows_of(x), k, &own, &rows));
   for (int64_t i = 0; i < rows_of(x); i++)
     for (int64_t j = 0; j < n; j++) {
-      const double *row = eval->inputs[X] + i * k;
+      const double *row = rows + i * k;
       const double gate = mica__block_dot(type, eval->inputs[GATE] + j * w.dim[1], row, k);
       const double up = mica__block_dot(type, eval->inputs[UP] + j * w.dim[1], row, k);
       eval->output[i * n + j] = activation->scalar(&gate, NULL) * up;
     }
+  free(own);
   return MICA_OK;
 }
 
@@ -95,23 +103,12 @@ static mica_status check_feed(mica__check *check) {
         .normwise = true,
         .filled = 1u << GATE | 1u << UP,
         .fill = fill_weights};
+    if (count % 2) mica__block_norm_case(&list[count], &attrs[count], blocks * elements, count % 4 == 3);
   }
   return mica__check_launches(check, &mica__op_block_feed, "block_feed", list, count);
 }
 
 /* --- in graphs --- */
-
-/* The node before reshapes that leave the last dimension alone. */
-static int32_t before_shapes(const mica_graph *graph, int32_t id) {
-  for (;;) {
-    id = mica__pattern_behind(graph, id);
-    const mica__node *node = mica__graph_node(graph, id);
-    if (node->op != &mica__op_reshape) return id;
-    const mica_shape from = mica__graph_node(graph, node->inputs[0])->type.shape, to = node->type.shape;
-    if (from.rank < 1 || to.rank < 1 || from.dim[from.rank - 1] != to.dim[to.rank - 1]) return id;
-    id = node->inputs[0];
-  }
-}
 
 /* True if the shapes differ in their last dimension at most. */
 static bool same_rows(mica_shape a, mica_shape b) {
@@ -125,13 +122,14 @@ static bool find_feed(const mica_graph *graph, int32_t gate, int32_t up, int32_t
   int32_t types[2] = {0}, x[2];
   mica_activation activation = MICA_ACTIVATION_NONE;
   double argument = 0;
-  const mica__node *node = mica__graph_node(graph, before_shapes(graph, gate));
+  const mica__node *node = mica__graph_node(graph, mica__block_before_shapes(graph, gate));
   if (!mica__activation_of(node, &activation, &argument) || !mica__activation_op(activation)) return false;
-  const int32_t sum = before_shapes(graph, node->inputs[0]), factor = before_shapes(graph, up);
+  const int32_t sum = mica__block_before_shapes(graph, node->inputs[0]), factor = mica__block_before_shapes(graph, up);
   if (!mica__block_product_of(graph, sum, &x[0], &inputs[GATE], &types[0])) return false;
   if (!mica__block_product_of(graph, factor, &x[1], &inputs[UP], &types[1])) return false;
-  if (before_shapes(graph, x[0]) != before_shapes(graph, x[1]) || types[0] != types[1]) return false;
-  inputs[X] = before_shapes(graph, x[0]);
+  if (mica__block_before_shapes(graph, x[0]) != mica__block_before_shapes(graph, x[1]) || types[0] != types[1])
+    return false;
+  inputs[X] = mica__block_before_shapes(graph, x[0]);
   if (!mica__shape_is_known(mica__graph_node(graph, x[0])->type.shape)) return false;
   attrs->block = types[0];
   attrs->activation = (int32_t)activation;
@@ -159,10 +157,11 @@ const mica__op mica__op_block_feed = {.name = "block_feed",
                                       .check = check_feed,
                                       .kind = MICA__OP_LAUNCH,
                                       .min_inputs = OPERANDS,
-                                      .max_inputs = OPERANDS,
+                                      .max_inputs = OPERANDS + 2,
                                       .attrs = &mica__block_feed_attr_list,
                                       .infer = infer_feed,
                                       .evaluate = evaluate_feed,
                                       .launch = launch_feed,
                                       .match = match_feed,
+                                      .fuse_operands = mica__block_fuse_norm,
                                       .flops = flops};

@@ -1,6 +1,5 @@
 /* Products with weights in blocks, which are never written as numbers: of few rows (cl/blocks/row.clh), and of matrices
  * (ops/blocks/matrix.c). */
-#include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
 #include "ops/blocks/blocks.h"
@@ -8,13 +7,15 @@
 #include "ops/matmul/gemm.h"
 #include "ops/matmul/linear.h"
 #include "ops/select/registry.h"
-#include "runtime/launch.h"
+
+#include <stdlib.h>
 
 /* block_product (x, blocks): x (.., m, k) f32, blocks (n, bytes of k) U8 -> (.., m, n); by_k: blocks (k, bytes of n).
- * Then come a bias and an addend, as in ops/matmul/linear.h. */
+ * Then come a bias and an addend, as in ops/matmul/linear.h, and a norm's operands. */
 enum { X, W, OPERANDS };
 
 #define BLOCK_PRODUCT_ATTRS(X, S)                                                                                      \
+  MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
   X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
   X(S, BOOL, by_k, false, "blocks are not transposed")                                                                 \
   MICA__LINEAR_ATTRS(X, S)
@@ -37,7 +38,6 @@ static sizes sizes_of(const mica__block_product_attrs *attrs, mica_shape x, mica
 static mica_status infer_product(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__block_product_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape, w = inputs[W].shape;
-  (void)input_count;
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || !mica__shape_is_known(w))
     return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
@@ -45,6 +45,7 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   const sizes s = sizes_of(attrs, x, w);
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, attrs->by_k ? s.n : s.k, MICA_F32}, &inputs[W]));
   if (attrs->by_k && w.dim[0] != s.k) return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
+  MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, s.k));
   *out = inputs[X];
   out->shape.dim[x.rank - 1] = s.n;
   return MICA_OK;
@@ -57,7 +58,9 @@ static mica_status evaluate_product(const mica__eval *eval) {
   const mica__block_layout *layout = mica__block_layout_of(type);
   const sizes s = sizes_of(attrs, eval->types[X].shape, eval->types[W].shape);
   const int64_t rows = attrs->by_k ? s.k : s.n, columns = attrs->by_k ? s.n : s.k;
-  const double *w = eval->inputs[W];
+  const double *w = eval->inputs[W], *x = NULL;
+  double *own = NULL;
+  MICA_TRY(mica__block_norm_rows(eval, s.m, s.k, &own, &x));
   for (int64_t i = 0; i < s.m * s.n; i++) eval->output[i] = 0;
   for (int64_t r = 0; r < rows; r++)
     for (int64_t c = 0; c < columns; c += layout->elements, w += layout->bytes) {
@@ -68,55 +71,14 @@ static mica_status evaluate_product(const mica__eval *eval) {
       for (int64_t i = 0; i < s.m; i++)
         for (int32_t e = 0; e < layout->elements; e++) {
           const int64_t k = attrs->by_k ? r : c + e, j = attrs->by_k ? c + e : r;
-          eval->output[i * s.n + j] += eval->inputs[X][i * s.k + k] * values[e];
+          eval->output[i * s.n + j] += x[i * s.k + k] * values[e];
         }
     }
+  free(own);
   return MICA_OK;
 }
 
 /* --- the launch --- */
-
-#define STRIP 16 /* columns that cpu/row.cl makes at once */
-#define GROUPS_A_CORE 4
-
-static const mica__kernel_param cpu_params[] = {
-    MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
-    MICA__CASE("GATED", "1: times sums of other weights", 0, 1),
-    MICA__CASE("PARTS", "products with the same x", 1, 2, 3),
-    MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4, 8),
-    MICA__CASE("WR", "rows of w that are read at once", 4, 1, 2),
-};
-static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_BLOCK_Q4_0, 0, 1, 1, 4)};
-static const mica__kernel_desc cpu_kernel = {
-    MICA__KERNEL("block_row_cpu", "blocks/cpu/row.cl", cpu_params, cpu_variants)};
-
-static const mica__kernel_param gpu_params[] = {
-    MICA__CASE("BLOCK", "block type", MICA__BLOCK_TYPES),
-    MICA__CASE("GATED", "1: times sums of other weights", 0, 1),
-    MICA__CASE("PARTS", "products with the same x", 1, 2, 3),
-    MICA__CASE("XR", "rows of x of a walk over the weights", 1, 2, 4),
-    MICA__INT("LANES", "work-items of a row", 16, 8, 32),
-    MICA__INT("ROWS", "rows of w of a group", 4, 2, 8),
-};
-static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_BLOCK_Q4_0, 0, 1, 1, 16, 4)};
-static const mica__kernel_desc gpu_kernel = {
-    MICA__KERNEL("block_row_gpu", "blocks/gpu/row.cl", gpu_params, gpu_variants)};
-
-/* Columns of a work-item: a few for each core, so that none waits long for the last one. */
-static int64_t span_of(const mica__exec *exec, int64_t n, int64_t walks) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
-  const int64_t wanted = mica__max(1, GROUPS_A_CORE * (int64_t)device->compute_units / walks);
-  return mica__ceil_div(mica__ceil_div(n, STRIP), wanted) * STRIP;
-}
-
-/* Rows of x of a walk, and of w at once: their sums fill half of the registers, which is 8 of AVX2's 16 and 16 of
- * AVX-512's 32. A GPU of Intel's has none left for 8 rows. Measured on 8192 x 4096 on a Zen 4, 2026-11-28. */
-static void choose_rows(const mica__exec *exec, int64_t m, int64_t *of_x, int64_t *of_w) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
-  const bool many = device->vector_bytes >= MICA__LONG_VECTOR && mica__exec_takes(exec, &cpu_kernel);
-  *of_x = m <= 2 ? m : m <= 4 || !many ? 4 : 8;
-  *of_w = many ? (m <= 2 ? 4 : 2) : 4 / *of_x;
-}
 
 /* Operand `at` in another shape of its elements; NULL when that is 0. */
 static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
@@ -142,67 +104,6 @@ static mica_status launch_matrix(const mica__exec *exec, const sizes *s) {
   mica_tensor_destroy(c);
   mica_tensor_destroy(d);
   return status;
-}
-
-/* All arguments of the kernels except the parts after the first. */
-static void push_rows(mica__launch *launch, const mica__block_rows *r, int64_t span) {
-  mica__launch_tensor(launch, r->x);
-  mica__launch_tensor(launch, r->part[0].w);
-  mica__launch_tensor(launch, r->part[0].y);
-  const int64_t numbers[] = {r->m, r->part[0].n, r->k / mica_block_elements(r->block), span};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(launch, numbers[i]);
-  mica__launch_optional(launch, r->bias);
-  mica__launch_int(launch, r->bias != NULL);
-  mica__launch_optional(launch, r->addend);
-  mica__launch_int(launch, r->addend != NULL);
-  mica__launch_float(launch, mica__activation_argument(r->activation, r->argument));
-  if (r->up) mica__launch_tensor(launch, r->up);
-}
-
-/* Columns of all parts, each rounded up to whole strips. */
-static int64_t columns_of(const mica__block_rows *r, int64_t strip) {
-  int64_t columns = 0;
-  for (int32_t i = 0; i < r->parts; i++) columns += mica__ceil_div(r->part[i].n, strip) * strip;
-  return columns;
-}
-
-mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *r) {
-  const bool cpu = mica__exec_takes(exec, &cpu_kernel);
-  const mica__kernel_desc *desc = cpu ? &cpu_kernel : &gpu_kernel;
-  int32_t values[MICA__MAX_PARAMS];
-  mica__kernel *kernel = NULL;
-  int64_t of_x = 1, of_w = 1;
-  choose_rows(exec, r->m, &of_x, &of_w);
-  const int64_t walks = mica__ceil_div(r->m, of_x);
-  MICA_TRY(mica__exec_values(exec, desc, values));
-  mica__kernel_set(desc, values, "BLOCK", r->block);
-  mica__kernel_set(desc, values, "GATED", r->up != NULL);
-  mica__kernel_set(desc, values, "PARTS", r->parts);
-  mica__kernel_set(desc, values, "XR", (int32_t)of_x);
-  if (cpu) mica__kernel_set(desc, values, "WR", (int32_t)of_w);
-  const char *prelude = mica__activation_prelude(r->activation, MICA_F32);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, prelude, &kernel));
-  const int64_t lanes = cpu ? 1 : mica__kernel_value(desc, values, "LANES");
-  const int64_t high = cpu ? STRIP : mica__kernel_value(desc, values, "ROWS"), columns = columns_of(r, high);
-  const int64_t span = span_of(exec, columns, walks);
-  double bytes = r->up ? (double)mica_tensor_bytes(r->up) : 0, width = r->up ? (double)r->part[0].n : 0;
-  mica__launch launch = mica__launch_of(kernel);
-  push_rows(&launch, r, span);
-  for (int32_t i = 0; i < r->parts; i++) {
-    bytes += (double)mica_tensor_bytes(r->part[i].w);
-    width += (double)r->part[i].n;
-    if (i == 0) continue;
-    mica__launch_tensor(&launch, r->part[i].w);
-    mica__launch_tensor(&launch, r->part[i].y);
-    mica__launch_size(&launch, r->part[i].n);
-  }
-  if (cpu)
-    mica__launch_range3(&launch, (int64_t[]){mica__ceil_div(columns, span), walks, 1}, (size_t[]){1, 1, 1});
-  else
-    mica__launch_range3(&launch, (int64_t[]){columns / high * lanes, walks * high, 1},
-                        (size_t[]){(size_t)lanes, (size_t)high, 1});
-  mica__launch_cost(&launch, 2 * (double)r->m * width * (double)r->k, bytes);
-  return mica__queue_submit(exec->queue, &launch);
 }
 
 static mica_status launch_rows(const mica__exec *exec, const sizes *s) {
@@ -261,6 +162,7 @@ static mica_status check_product(mica__check *check) {
           .normwise = true,
           .filled = 1u << W,
           .fill = fill_weights};
+      if (form == 0 && type % 2) mica__block_norm_case(&list[count], &attrs[count], k, type % 4 == 3);
     }
   return mica__check_launches(check, &mica__op_block_product, "block_product", list, count);
 }
@@ -307,6 +209,13 @@ static bool match_product(const mica__match *match, int32_t root, int32_t *input
   return true;
 }
 
+/* Matrices by k are not products of few rows. */
+static bool fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
+                      void *attributes) {
+  const mica__block_product_attrs *attrs = attributes;
+  return !attrs->by_k && mica__block_fuse_norm(match, engine, root, inputs, count, attributes);
+}
+
 #define TAKE(S, kind, field, ...) to.field = from->field;
 #define GIVE(S, kind, field, ...) given->field = to.field;
 static bool fuse_product(mica__epilogue_fusion *fusion) {
@@ -328,17 +237,17 @@ static double flops(const mica__node *node, const mica__type *inputs) {
   return 2 * (double)s.m * (double)s.n * (double)s.k;
 }
 
-const mica__kernel_desc *const mica__block_rows_kernels[] = {&cpu_kernel, &gpu_kernel, NULL};
 const mica__op mica__op_block_product = {.name = "block_product",
                                          .kernels = mica__block_rows_kernels,
                                          .check = check_product,
                                          .kind = MICA__OP_LAUNCH,
                                          .min_inputs = OPERANDS,
-                                         .max_inputs = OPERANDS + 2,
+                                         .max_inputs = OPERANDS + 4,
                                          .attrs = &mica__block_product_attr_list,
                                          .infer = infer_product,
                                          .evaluate = evaluate_product,
                                          .launch = launch_product,
                                          .fuse_epilogue = fuse_product,
                                          .match = match_product,
+                                         .fuse_operands = fuse_norm,
                                          .flops = flops};

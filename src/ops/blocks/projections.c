@@ -8,10 +8,14 @@
 #include "ops/matmul/gemm.h"
 #include "ops/select/registry.h"
 
-/* block_projections (x, w0, w1, w2): x (m, k) f32, w_i (n_i, bytes of k) U8 -> x w_i transposed, (m, n_i). */
+#include <stdlib.h>
+
+/* block_projections (x, w0, w1, w2): x (m, k) f32, w_i (n_i, bytes of k) U8 -> x w_i transposed, (m, n_i). Then come a
+ * norm's operands, and x is (.., k) of m rows. */
 enum { X, W, COUNT = MICA__BLOCK_PARTS, OPERANDS = W + COUNT };
 
 #define BLOCK_PROJECTIONS_ATTRS(X, S)                                                                                  \
+  MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
   X(S, ENUM, block0, MICA_BLOCK_NONE, "block type of w0", mica__block_names)                                           \
   X(S, ENUM, block1, MICA_BLOCK_NONE, "of w1", mica__block_names)                                                      \
   X(S, ENUM, block2, MICA_BLOCK_NONE, "of w2", mica__block_names)
@@ -25,7 +29,6 @@ static mica_block type_of(const void *attributes, int32_t part) {
 
 static mica_status infer_projections(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   const mica_shape x = inputs[X].shape;
-  (void)input_count;
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank != 2 || x.dim[1] < 1) return mica__fail(MICA_E_SHAPE, "rows are (m, k), with k known");
   for (int32_t i = 0; i < COUNT; i++) {
@@ -34,18 +37,22 @@ static mica_status infer_projections(const mica__type *inputs, int32_t input_cou
     if (w.rank != 2) return mica__fail(MICA_E_SHAPE, "weights are no matrix");
     out[i] = (mica__type){MICA_F32, MICA_SHAPE(x.dim[0], w.dim[0])};
   }
-  return MICA_OK;
+  return mica__block_norm_check(inputs, input_count, attrs, x.dim[1]);
 }
 
 static mica_status evaluate_projections(const mica__eval *eval) {
   const int64_t m = eval->types[X].shape.dim[0], k = eval->types[X].shape.dim[1];
+  double *own = NULL;
+  const double *rows = NULL;
+  MICA_TRY(mica__block_norm_rows(eval, m, k, &own, &rows));
   for (int32_t part = 0; part < COUNT; part++) {
     const mica_shape w = eval->types[W + part].shape;
     for (int64_t i = 0; i < m; i++)
       for (int64_t j = 0; j < w.dim[0]; j++)
-        eval->outputs[part][i * w.dim[0] + j] = mica__block_dot(
-            type_of(eval->attrs, part), eval->inputs[W + part] + j * w.dim[1], eval->inputs[X] + i * k, k);
+        eval->outputs[part][i * w.dim[0] + j] =
+            mica__block_dot(type_of(eval->attrs, part), eval->inputs[W + part] + j * w.dim[1], rows + i * k, k);
   }
+  free(own);
   return MICA_OK;
 }
 
@@ -58,11 +65,17 @@ static mica_status launch_matrix(const mica__exec *exec, int32_t part) {
                                exec->outputs[part]);
 }
 
+static int64_t rows_of(mica_shape x) {
+  int64_t m = 1;
+  for (int32_t i = 0; i + 1 < x.rank; i++) m *= x.dim[i];
+  return m;
+}
+
 /* All parts of one type; *done has their bits. */
 static mica_status launch_type(const mica__exec *exec, int32_t first, uint32_t *done) {
   const mica_shape x = mica_tensor_shape(exec->inputs[X]);
   mica__block_rows rows = {
-      .block = type_of(exec->attrs, first), .m = x.dim[0], .k = x.dim[1], .x = exec->inputs[X], .parts = 0};
+      .block = type_of(exec->attrs, first), .m = rows_of(x), .k = x.dim[x.rank - 1], .x = exec->inputs[X], .parts = 0};
   for (int32_t i = first; i < COUNT; i++) {
     const mica_tensor *y = exec->outputs[i];
     if (type_of(exec->attrs, i) != rows.block || !y) continue;
@@ -74,7 +87,7 @@ static mica_status launch_type(const mica__exec *exec, int32_t first, uint32_t *
 }
 
 static mica_status launch_projections(const mica__exec *exec) {
-  const bool few = mica_tensor_shape(exec->inputs[X]).dim[0] <= MICA__BLOCK_MOST_ROWS;
+  const bool few = rows_of(mica_tensor_shape(exec->inputs[X])) <= MICA__BLOCK_MOST_ROWS;
   uint32_t done = 0;
   for (int32_t i = 0; i < COUNT; i++) {
     if (!exec->outputs[i] || done >> i & 1) continue;
@@ -109,7 +122,8 @@ static mica_status check_projections(mica__check *check) {
   mica__launch_case list[CASES] = {{0}};
   for (size_t c = 0; c < CASES; c++) {
     const int64_t k = 768;
-    attrs[c] = (mica__block_projections_attrs){cases[c].type[0], cases[c].type[1], cases[c].type[2]};
+    attrs[c] = (mica__block_projections_attrs){
+        .block0 = cases[c].type[0], .block1 = cases[c].type[1], .block2 = cases[c].type[2]};
     list[c] = (mica__launch_case){.attrs = &attrs[c],
                                   .inputs = {{MICA_F32, MICA_SHAPE(cases[c].m, k)}},
                                   .input_count = OPERANDS,
@@ -124,6 +138,7 @@ static mica_status check_projections(mica__check *check) {
       const int64_t bytes = k / mica_block_elements(type) * (int64_t)mica_block_bytes(type);
       list[c].inputs[W + i] = (mica__type){MICA_U8, MICA_SHAPE(cases[c].n[i], bytes)};
     }
+    if (c == 1 || c == 2) mica__block_norm_case(&list[c], &attrs[c], k, c == 2);
   }
   return mica__check_launches(check, &mica__op_block_projections, "block_projections", list, CASES);
 }
@@ -147,7 +162,7 @@ static double flops(const mica__node *node, const mica__type *inputs) {
   double columns = 0;
   (void)node;
   for (int32_t i = 0; i < COUNT; i++) columns += (double)inputs[W + i].shape.dim[0];
-  return 2 * (double)inputs[X].shape.dim[0] * (double)inputs[X].shape.dim[1] * columns;
+  return 2 * (double)rows_of(inputs[X].shape) * (double)inputs[X].shape.dim[inputs[X].shape.rank - 1] * columns;
 }
 
 const mica__op mica__op_block_projections = {.name = "block_projections",
@@ -155,13 +170,14 @@ const mica__op mica__op_block_projections = {.name = "block_projections",
                                              .check = check_projections,
                                              .kind = MICA__OP_LAUNCH,
                                              .min_inputs = OPERANDS,
-                                             .max_inputs = OPERANDS,
+                                             .max_inputs = OPERANDS + 2,
                                              .results = COUNT,
                                              .attrs = &mica__block_projections_attr_list,
                                              .infer = infer_projections,
                                              .grad = grad_projections,
                                              .evaluate = evaluate_projections,
                                              .launch = launch_projections,
+                                             .fuse_operands = mica__block_fuse_norm,
                                              .flops = flops};
 
 /* The steps from a product to a value: reshapes and sums with a bias. */
@@ -212,7 +228,7 @@ void mica__block_join(mica_value *const values[MICA__BLOCK_PARTS]) {
     if (source_of(graph, x) != source_of(graph, operands[X].id)) return;
     operands[W + i] = (mica_value){values[i]->graph, w};
   }
-  const mica__block_projections_attrs attrs = {types[0], types[1], types[2]};
+  const mica__block_projections_attrs attrs = {.block0 = types[0], .block1 = types[1], .block2 = types[2]};
   mica_value first = mica__graph_add(&mica__op_block_projections, operands, OPERANDS, &attrs);
   if (!first.graph) return;
   for (int32_t i = 0; i < COUNT; i++) *values[i] = take_steps(mica__graph_result(first, i), &each[i]);
