@@ -1,4 +1,13 @@
-/* mica/whisper.h: Whisper's features, encoder and decoder. Radford et al. 2022.
+/* mica/whisper.h: transcribe speech with Whisper. Radford et al. 2022.
+ *
+ *   mica_foundation_open("whisper-tiny.en", NULL, &model);
+ *   mica_whisper_create(engine, model, &(mica_whisper_config){.segment = print}, &whisper);
+ *   mica_whisper_push(whisper, samples, count);
+ *   mica_whisper_finish(whisper);
+ *
+ *   void print(void *user, const mica_whisper_segment *s) { printf("%.2f: %s\n", s->from, s->text); }
+ *
+ * Features, encoder and decoder are builders too, for other uses and for training:
  *
  *   mica_value sound = mica_input(graph, "sound", MICA_F32, MICA_SHAPE(MICA_DYNAMIC, MICA_WHISPER_SAMPLES));
  *   mica_value mel = mica_whisper_features(sound, 80);
@@ -7,7 +16,7 @@
  * Whisper reads windows of 30 seconds at 16,000 Hz, one channel, samples from -1 to 1. A shorter sound is followed by
  * zeros.
  *
- * Threads: as in mica/nn.h. */
+ * Threads: use a mica_whisper from one thread at a time; builders as in mica/nn.h. */
 #ifndef MICA_WHISPER_H
 #define MICA_WHISPER_H
 
@@ -15,6 +24,8 @@
 
 MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
+
+/* --- networks --- */
 
 #define MICA_WHISPER_RATE 16000     /* samples per second */
 #define MICA_WHISPER_SAMPLES 480000 /* samples of a window */
@@ -54,6 +65,68 @@ MICA_API mica_value mica_whisper_decoder(mica_nn *nn, const mica_whisper_sizes *
 /* Sizes of a published model. mica_foundation_load reads the weights of a network with both parts. MICA_E_INVALID: the
  * model is of another family. */
 MICA_API MICA_CHECKED mica_status mica_whisper_sizes_of(const mica_foundation *model, mica_whisper_sizes *sizes);
+
+/* --- transcripts --- */
+
+/* A part of a recording, as the model divided it. */
+typedef struct mica_whisper_segment {
+  double from, to;  /* seconds since the beginning of the recording */
+  const char *text; /* UTF-8, usually with a leading space; may be empty */
+  /* its tokens, also tokens of times: token t after <|notimestamps|> is 0.02 (t - <|notimestamps|> - 1) seconds after
+   * the beginning of its window */
+  const int32_t *tokens;
+  size_t token_count;
+  double log_probability; /* natural logarithm, mean over the tokens of its window with the end */
+  double no_speech;       /* probability that its window has no speech */
+} mica_whisper_segment;
+
+/* Receives segments in order. Everything is valid during the call. */
+typedef void mica_whisper_fn(void *user, const mica_whisper_segment *segment);
+
+typedef struct mica_whisper_config {
+  mica_whisper_fn *segment; /* NULL: none */
+  void *user;
+  int32_t rate; /* rate of pushed samples (Hz); 0: 16,000. Other rates are resampled like mica_sound_read. */
+  /* Multilingual models: language of the speech, such as "de"; NULL: detected in the first window of each recording. */
+  const char *language;
+  bool translate; /* multilingual models: to English */
+  /* true: each window is transcribed as soon as its samples are there, and memory does not grow. Features are bounded
+   * by the loudest frame so far. false: by the loudest frame of the recording, as in transformers; windows are
+   * transcribed in mica_whisper_finish, and memory holds the features: 32 kB per second with 80 bins. */
+  bool stream;
+  /* Windows are skipped if the model finds no speech with more than this probability and their log_probability is below
+   * -1; 0: off. OpenAI's program uses 0.6. */
+  double no_speech;
+} mica_whisper_config;
+
+typedef struct mica_whisper mica_whisper;
+
+/* Loads tokenizer and weights of an opened model; computes in f32. config may be NULL. Engine and model must outlive
+ * it. *whisper is only written on success. MICA_E_INVALID: the model is of another family, it is not multilingual but a
+ * language or a translation is asked for, it does not know the language, or a number is out of range. MICA_E_NOT_FOUND:
+ * there is no tokenizer.json. MICA_E_FORMAT: generation_config.json or preprocessor_config.json is invalid, or a token
+ * is missing. MICA_E_UNSUPPORTED: the model reads other features. Otherwise the errors of mica_foundation_load. */
+MICA_API MICA_CHECKED mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *model,
+                                                      const mica_whisper_config *config, mica_whisper **whisper);
+/* NULL is a no-op. */
+MICA_API void mica_whisper_destroy(mica_whisper *whisper);
+
+/* Adds samples of one channel, -1 to 1. Results do not depend on how samples are divided into calls. Blocks while it
+ * computes. MICA_E_FORMAT: a sample is not a number. After another error begin again with mica_whisper_reset. */
+MICA_API MICA_CHECKED mica_status mica_whisper_push(mica_whisper *whisper, const float *samples, int64_t count);
+/* Ends the recording and transcribes the rest. Tokens are chosen greedily by the rules of transformers'
+ * generate(return_timestamps=True, task="transcribe"): windows follow the last time that the model predicts. Two
+ * things differ: no window begins after the end of the recording, and a segment without a predicted end ends there at
+ * the latest. Later samples begin a new recording. A recording without samples has no segments. MICA_E_FORMAT: a logit
+ * is not finite. */
+MICA_API MICA_CHECKED mica_status mica_whisper_finish(mica_whisper *whisper);
+/* Forgets the recording; the next samples begin a new one. */
+MICA_API void mica_whisper_reset(mica_whisper *whisper);
+
+/* Language of the recording, such as "en"; "" while unknown. The whisper owns it. */
+MICA_API const char *mica_whisper_language(const mica_whisper *whisper);
+/* Seconds of the recording so far. */
+MICA_API double mica_whisper_seconds(const mica_whisper *whisper);
 
 MICA_END_DECLS
 

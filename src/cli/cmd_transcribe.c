@@ -2,8 +2,10 @@
 #include "cli/number.h"
 #include "cli/result.h"
 #include "cli/search.h"
+#include "cli/whisper.h"
 
 #include <errno.h>
+#include <mica/foundation.h>
 #include <mica/transcribe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +20,14 @@ struct values {
   cli_words inputs;
   const char *model, *rate, *channels, *chunk, *device;
   cli_search search;
+  cli_whisper_values whisper;
   bool json, quiet;
 };
 
 static const cli_option options[] = {
     CLI_ROW("FILE", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
             .help = "recordings of any length; - for standard input"),
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a speech run"),
+    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a speech run, or of a Whisper model"),
     CLI_ROW("rate", struct values, rate, .value = "HZ",
             .help = "sample rate of raw standard input (default: the run's)"),
     CLI_ROW("channels", struct values, channels, .value = "N", .help = "channels of raw standard input (default 1)"),
@@ -32,6 +35,7 @@ static const cli_option options[] = {
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "beam width (default: the run's, or 16 with a text model)"),
     CLI_SEARCH_ROWS(struct values),
+    CLI_WHISPER_ROWS(struct values),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("quiet", struct values, quiet, .help = "do not print the time that it takes"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
@@ -199,19 +203,47 @@ static int write_all(const cli_command *self, const struct values *v, mica_run *
   return status == CLI_OK ? failed : status;
 }
 
+/* Refuses options of the other kind of model. */
+static int check_kind(const cli_command *self, const struct values *v, bool whisper) {
+  const cli_search *s = &v->search;
+  const struct {
+    const char *name;
+    bool given;
+  } of_runs[] = {{"chunk", v->chunk},      {"beam", s->beam},          {"text-model", s->text_model},
+                 {"text-order", s->order}, {"text-weight", s->weight}, {"text-bonus", s->bonus}};
+  for (size_t i = 0; whisper && i < sizeof of_runs / sizeof *of_runs; i++)
+    if (of_runs[i].given) {
+      cli_fail(self, "--%s is for speech runs; %s is a Whisper model", of_runs[i].name, v->model);
+      return CLI_USAGE;
+    }
+  const char *name = whisper ? NULL : cli_whisper_given(&v->whisper);
+  if (!name) return CLI_OK;
+  cli_fail(self, "--%s is for Whisper models; %s is a speech run", name, v->model);
+  return CLI_USAGE;
+}
+
+static int transcribe_run(const cli_command *self, const struct values *v, mica_transcriber_config config,
+                          int32_t channels) {
+  mica_engine *engine = NULL;
+  mica_run *trained = NULL;
+  int status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK) status = write_all(self, v, trained, config, channels);
+  mica_run_destroy(trained);
+  mica_engine_destroy(engine);
+  return status;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   int64_t rate = 0, channels = 1;
   mica_transcriber_config config = {0};
-  mica_engine *engine = NULL;
-  mica_run *trained = NULL;
   int status = cli_integer(self, "rate", v->rate, 1000, 768000, &rate);
   if (status == CLI_OK) status = cli_integer(self, "channels", v->channels, 1, 64, &channels);
   if (status == CLI_OK) status = cli_number(self, "chunk", v->chunk, 0.01, 60, &config.chunk);
   if (status == CLI_OK) status = cli_take_search(self, &v->search, &config.search);
   if (status != CLI_OK) return status;
   if (!v->model || !v->inputs.count) {
-    cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task speech wrote"
+    cli_fail(self, !v->model ? "--model is missing: a folder that mica train --task speech wrote, or a Whisper model"
                              : "FILE is missing: recordings, or - for standard input");
     return CLI_USAGE;
   }
@@ -221,13 +253,21 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--%s is of raw samples from standard input, -; a file says its own", v->rate ? "rate" : "channels");
     return CLI_USAGE;
   }
+  const bool whisper = mica_foundation_is(v->model);
+  status = check_kind(self, v, whisper);
+  if (status != CLI_OK) return status;
   config.rate = (int32_t)rate;
   if (v->quiet) cli_compile_silently();
-  status = cli_open_run(self, v->model, v->device, &engine, &trained);
-  if (status == CLI_OK) status = write_all(self, v, trained, config, (int32_t)channels);
-  mica_run_destroy(trained);
-  mica_engine_destroy(engine);
-  return status;
+  if (!whisper) return transcribe_run(self, v, config, (int32_t)channels);
+  const cli_whisper_job job = {.model = v->model,
+                               .device = v->device,
+                               .inputs = &v->inputs,
+                               .values = &v->whisper,
+                               .rate = (int32_t)rate,
+                               .channels = (int32_t)channels,
+                               .json = v->json,
+                               .quiet = v->quiet};
+  return cli_whisper_transcribe(self, &job);
 }
 
 const cli_command cli_command_transcribe = {
@@ -239,7 +279,14 @@ const cli_command cli_command_transcribe = {
                "  arecord -f S16_LE -r 8000 | mica transcribe --model DIR -\n"
                "\n"
                "A pipe gives the same text as a file, and memory does not grow with its length.\n"
-               "With a beam, text is printed as soon as all hypotheses agree on it.\n",
+               "With a beam, text is printed as soon as all hypotheses agree on it.\n"
+               "\n"
+               "A Whisper model is a folder with config.json, model.safetensors and\n"
+               "tokenizer.json. It reads windows of 30 seconds:\n"
+               "\n"
+               "  mica transcribe --model whisper-tiny.en --srt talk.wav > talk.srt\n"
+               "\n"
+               "Files are scaled by their loudest moment, pipes by the loudest moment so far.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

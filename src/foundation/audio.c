@@ -1,10 +1,10 @@
 /* Features of sound for Whisper: log mel spectrograms. Radford et al. 2022. */
-#include "base/error.h"
+#include "foundation/whisper.h"
+
 #include "ir/graph.h"
 
 #include <mica/nodes.h>
 #include <mica/signal.h>
-#include <mica/whisper.h>
 
 enum { FRAME = 400, HOP = 160, BINS = 80 };
 
@@ -29,4 +29,10 @@ mica_value mica_whisper_features(mica_value x, int64_t bins) {
    * 1e-10, and 80 dB below the maximum, which is 8 in log10. So (log10 + 4) / 4 is dB / 40 + 1. */
   const mica_value power = mica_slice(mica_mel(x, &mel), 2, 0, shape.dim[1] / HOP, 1);
   return mica_affine(mica_decibels(power, NULL), 1.0 / 40, 1);
+}
+
+mica_value mica__whisper_log_mel(mica_value sound, int64_t bins) {
+  const mica_mel_config mel = {
+      .stft = {.length = FRAME, .hop = HOP, .pad = MICA_SIGNAL_PAD_NONE}, .rate = MICA_WHISPER_RATE, .mels = bins};
+  return mica_affine(mica_decibels(mica_mel(sound, &mel), &(mica_decibels_config){.range = MICA_ZERO}), 0.1, 0);
 }

@@ -1,0 +1,37 @@
+/* cli/whisper.h: transcripts by Whisper models: as text, with times, as subtitles, as JSON. */
+#ifndef MICA_CLI_WHISPER_H
+#define MICA_CLI_WHISPER_H
+
+#include "cli/command.h"
+
+typedef struct cli_whisper_values {
+  const char *language, *no_speech;
+  bool translate, timestamps, srt, vtt;
+} cli_whisper_values;
+
+/* Rows of the options, of a struct `type` that has a cli_whisper_values called whisper. */
+#define CLI_WHISPER_ROWS(type)                                                                                         \
+  CLI_ROW("language", type, whisper.language, .value = "CODE",                                                         \
+          .help = "Whisper: language of the speech, such as de (default: detected)"),                                  \
+      CLI_ROW("translate", type, whisper.translate, .help = "Whisper: translate to English"),                          \
+      CLI_ROW("no-speech", type, whisper.no_speech, .value = "P",                                                      \
+              .help = "Whisper: skip uncertain windows if no speech is likelier than P (default: off)"),               \
+      CLI_ROW("timestamps", type, whisper.timestamps, .help = "Whisper: print a line per segment, with times"),        \
+      CLI_ROW("srt", type, whisper.srt, .help = "Whisper: print SubRip subtitles"),                                    \
+      CLI_ROW("vtt", type, whisper.vtt, .help = "Whisper: print WebVTT subtitles")
+
+/* Name of the first option that is given; NULL: none. */
+const char *cli_whisper_given(const cli_whisper_values *values);
+
+typedef struct cli_whisper_job {
+  const char *model, *device;
+  const cli_words *inputs;
+  const cli_whisper_values *values;
+  int32_t rate, channels; /* of raw standard input; rate 0: 16,000 */
+  bool json, quiet;
+} cli_whisper_job;
+
+/* Transcribes all inputs. Returns an exit status, having said what failed. */
+int cli_whisper_transcribe(const cli_command *self, const cli_whisper_job *job);
+
+#endif

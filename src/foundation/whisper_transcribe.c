@@ -1,0 +1,304 @@
+/* Transcripts by Whisper: windows, tokens, segments. Radford et al. 2022; windows and segments as in transformers. */
+#include "foundation/whisper.h"
+
+#include "base/text.h"
+#include "data/sound/sound.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds of a frame of features, and of a token of times. */
+#define FRAME 0.01
+#define STEP 0.02
+/* Samples of a frame. */
+#define HOP 160
+/* Samples that are resampled at a time. */
+#define PIECE 4096
+/* Windows with a lower mean log probability are uncertain. */
+#define UNCERTAIN (-1.0)
+/* Three tokens that are given, and one. */
+#define LEAST_POSITIONS 4
+
+struct mica_whisper {
+  const mica_foundation *model;
+  mica_tokenizer *tokenizer;
+  mica_whisper_config config; /* language: NULL */
+  mica__whisper_rules rules;
+  mica__whisper_sessions sessions;
+  mica__whisper_sound sound;
+  mica__resampler *resampler;
+  int64_t frames; /* of a window */
+  int64_t seek;   /* first frame of the next window */
+  int64_t pushed; /* samples at the given rate */
+  bool finished;
+  float *mel;
+  int32_t wanted, language; /* tokens; -1: to be detected, unknown */
+  char language_name[16];
+  int32_t *tokens, *texts; /* of a window, without those before the first time; of a segment */
+  size_t token_count;
+  double log_probability, no_speech; /* of the window */
+};
+
+/* --- making one --- */
+
+/* The name in "<|en|>". */
+static void name_language(mica_whisper *w, int32_t token) {
+  const char *name = token >= 0 ? mica_tokenizer_token(w->tokenizer, token) : NULL;
+  w->language = token;
+  w->language_name[0] = '\0';
+  if (!name || strncmp(name, "<|", 2) != 0) return;
+  snprintf(w->language_name, sizeof w->language_name, "%.*s", (int)strcspn(name + 2, "|"), name + 2);
+}
+
+static mica_status choose_language(mica_whisper *w, const char *language) {
+  char name[40];
+  w->wanted = -1;
+  if (!w->rules.multilingual) {
+    if (!language && !w->config.translate) return MICA_OK;
+    return mica__fail(MICA_E_INVALID, "%s: the model knows English alone; it takes no language and does not translate",
+                      w->model->path);
+  }
+  if (!language) return MICA_OK;
+  snprintf(name, sizeof name, "<|%.32s|>", language);
+  w->wanted = mica_tokenizer_id(w->tokenizer, name);
+  if (w->wanted > w->rules.start && w->wanted <= mica__whisper_last_language(&w->rules)) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%s: the model does not know the language \"%.32s\"; give a code such as en or de",
+                    w->model->path, language);
+}
+
+static mica_status make(mica_whisper *w, mica_engine *engine, const char *language) {
+  MICA_TRY(mica__whisper_sessions_create(engine, w->model, &w->sessions));
+  MICA_TRY(mica_foundation_tokenizer(w->model, &w->tokenizer));
+  MICA_TRY(mica__whisper_rules_open(w->model, w->tokenizer, &w->rules));
+  MICA_TRY(choose_language(w, language));
+  const mica_whisper_sizes *sizes = &w->sessions.sizes;
+  w->frames = 2 * sizes->encoder.positions;
+  if (sizes->decoder.positions < LEAST_POSITIONS)
+    return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " positions of the decoder are too few", w->model->path,
+                      sizes->decoder.positions);
+  MICA_TRY(mica__whisper_sound_create(engine, sizes->bins, &w->sound));
+  w->mel = calloc((size_t)(sizes->bins * w->frames), sizeof *w->mel);
+  w->tokens = calloc((size_t)sizes->decoder.positions, sizeof *w->tokens);
+  w->texts = calloc((size_t)sizes->decoder.positions, sizeof *w->texts);
+  if (!w->mel || !w->tokens || !w->texts) return mica__fail_nomem("a window of sound");
+  mica_whisper_reset(w);
+  return MICA_OK;
+}
+
+mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *model, const mica_whisper_config *config,
+                                mica_whisper **whisper) {
+  const mica_whisper_config c = config ? *config : (mica_whisper_config){0};
+  mica_whisper_sizes sizes;
+  if (!engine || !model || !whisper) return mica__fail(MICA_E_INVALID, "mica_whisper_create: a pointer is NULL");
+  if (c.rate < 0 || c.rate > MICA__SOUND_RATE || !(c.no_speech >= 0 && c.no_speech <= 1))
+    return mica__fail(MICA_E_INVALID, "mica_whisper_create: rate %d or no_speech %g is out of range", (int)c.rate,
+                      c.no_speech);
+  MICA_TRY(mica_whisper_sizes_of(model, &sizes));
+  mica_whisper *w = calloc(1, sizeof *w);
+  if (!w) return mica__fail_nomem("a transcript");
+  w->model = model;
+  w->config = c;
+  w->config.language = NULL;
+  if (!w->config.rate) w->config.rate = MICA_WHISPER_RATE;
+  const mica_status status = make(w, engine, c.language);
+  if (status == MICA_OK)
+    *whisper = w;
+  else
+    mica_whisper_destroy(w);
+  return status;
+}
+
+void mica_whisper_destroy(mica_whisper *w) {
+  if (!w) return;
+  mica__whisper_sessions_free(&w->sessions);
+  mica__whisper_sound_free(&w->sound);
+  mica__whisper_rules_free(&w->rules);
+  mica__resampler_destroy(w->resampler);
+  mica_tokenizer_destroy(w->tokenizer);
+  free(w->mel);
+  free(w->tokens);
+  free(w->texts);
+  free(w);
+}
+
+void mica_whisper_reset(mica_whisper *w) {
+  if (!w) return;
+  mica__whisper_sound_reset(&w->sound);
+  mica__resampler_destroy(w->resampler);
+  w->resampler = NULL;
+  w->seek = w->pushed = 0;
+  w->finished = false;
+  name_language(w, w->wanted);
+  if (!w->rules.multilingual) snprintf(w->language_name, sizeof w->language_name, "en");
+}
+
+const char *mica_whisper_language(const mica_whisper *w) { return w ? w->language_name : ""; }
+double mica_whisper_seconds(const mica_whisper *w) { return w ? (double)w->pushed / (double)w->config.rate : 0; }
+
+/* --- tokens of a window --- */
+
+/* Reads the tokens before the first one that is chosen. *position counts them. */
+static mica_status begin_window(mica_whisper *w, int32_t *position) {
+  const mica__whisper_rules *r = &w->rules;
+  const int64_t vocabulary = w->sessions.sizes.vocabulary;
+  mica__whisper_sound_window(&w->sound, w->seek, w->frames, w->mel);
+  MICA_TRY(mica__whisper_sessions_begin(&w->sessions, w->mel, r->start));
+  w->no_speech = mica__whisper_probability(w->sessions.logits, vocabulary, r->no_timestamps - 1);
+  *position = 1;
+  if (!r->multilingual) return MICA_OK;
+  if (w->language < 0) name_language(w, mica__whisper_language(r, w->sessions.logits));
+  MICA_TRY(mica__whisper_sessions_next(&w->sessions, w->language, (*position)++));
+  return mica__whisper_sessions_next(&w->sessions, w->config.translate ? r->translate : r->transcribe, (*position)++);
+}
+
+static mica_status choose_tokens(mica_whisper *w) {
+  const mica__whisper_rules *r = &w->rules;
+  double sum = 0;
+  int32_t position = 0;
+  size_t chosen = 0;
+  w->token_count = 0;
+  MICA_TRY(begin_window(w, &position));
+  const int64_t positions = w->sessions.sizes.decoder.positions;
+  const int64_t longest = r->longest < positions - position ? r->longest + position : positions;
+  while (position < longest) {
+    double log_probability = 0;
+    const int32_t token = mica__whisper_choose(r, w->tokens, w->token_count, w->sessions.logits,
+                                               w->sessions.sizes.vocabulary, &log_probability);
+    sum += log_probability;
+    chosen++;
+    if (token == r->end) break;
+    w->tokens[w->token_count++] = token;
+    if (position + 1 < longest) MICA_TRY(mica__whisper_sessions_next(&w->sessions, token, position));
+    position++;
+  }
+  w->log_probability = chosen ? sum / (double)chosen : 0;
+  return MICA_OK;
+}
+
+/* --- segments --- */
+
+static bool is_time(const mica_whisper *w, size_t i) { return w->tokens[i] > w->rules.no_timestamps; }
+static double time_of(const mica_whisper *w, size_t i) { return STEP * (w->tokens[i] - w->rules.no_timestamps - 1); }
+
+/* Gives the tokens from `first` to before `end`, from and to in seconds after the beginning of the window. */
+static mica_status give(mica_whisper *w, size_t first, size_t end, double from, double to) {
+  const double offset = FRAME * (double)w->seek;
+  char *text = NULL;
+  size_t bytes = 0, count = 0;
+  if (!w->config.segment) return MICA_OK;
+  for (size_t i = first; i < end; i++)
+    if (!is_time(w, i) && !mica_tokenizer_is_special(w->tokenizer, w->tokens[i])) w->texts[count++] = w->tokens[i];
+  MICA_TRY(mica_tokenizer_decode(w->tokenizer, w->texts, count, true, &text, &bytes));
+  const mica_whisper_segment segment = {.from = offset + from,
+                                        .to = offset + to,
+                                        .text = text,
+                                        .tokens = w->tokens + first,
+                                        .token_count = end - first,
+                                        .log_probability = w->log_probability,
+                                        .no_speech = w->no_speech};
+  w->config.segment(w->config.user, &segment);
+  mica_free(text);
+  return MICA_OK;
+}
+
+/* A window without a pair of times is one segment. */
+static mica_status give_all(mica_whisper *w, int64_t frames) {
+  const double rest = mica_whisper_seconds(w) - FRAME * (double)w->seek;
+  size_t last = w->token_count;
+  double to = STEP * (double)(frames / 2);
+  while (last > 0 && !is_time(w, last - 1)) last--;
+  if (last > 0 && time_of(w, last - 1) > 0)
+    to = time_of(w, last - 1);
+  else if (to > rest)
+    to = rest;
+  return give(w, 0, w->token_count, 0, to);
+}
+
+/* The second time of the last two times in a row; 0: no such times. */
+static size_t last_pair(const mica_whisper *w) {
+  size_t i = w->token_count;
+  while (i > 1 && !(is_time(w, i - 1) && is_time(w, i - 2))) i--;
+  return i > 1 ? i - 1 : 0;
+}
+
+/* Two times in a row divide segments. Sets *read to the number of frames after which the next window begins. */
+static mica_status give_segments(mica_whisper *w, int64_t frames, int64_t *read) {
+  const size_t count = w->token_count, last = last_pair(w);
+  const bool ends_once = count >= 2 && !is_time(w, count - 2) && is_time(w, count - 1);
+  size_t first = 0;
+  *read = frames;
+  if (last == 0) return give_all(w, frames);
+  for (size_t i = 1; i <= last; i++) {
+    if (!is_time(w, i - 1) || !is_time(w, i)) continue;
+    /* As in transformers, the last segment has both times. */
+    MICA_TRY(give(w, first, i + (i == last && !ends_once), time_of(w, first), time_of(w, i - 1)));
+    first = i;
+  }
+  if (ends_once) return give(w, first, count, time_of(w, first), time_of(w, count - 1));
+  /* Tokens after the last pair are read again in the next window. */
+  const int64_t next = 2 * (int64_t)(w->tokens[last - 1] - w->rules.no_timestamps - 1);
+  if (next > 0) *read = next;
+  return MICA_OK;
+}
+
+/* Transcribes a window; `frames` of it are left of the recording. */
+static mica_status read_window(mica_whisper *w, int64_t frames) {
+  int64_t read = frames;
+  MICA_TRY(choose_tokens(w));
+  const bool silent = w->config.no_speech > 0 && w->no_speech > w->config.no_speech && w->log_probability < UNCERTAIN;
+  if (!silent) MICA_TRY(give_segments(w, frames, &read));
+  w->seek += read;
+  mica__whisper_sound_drop(&w->sound, w->seek);
+  return MICA_OK;
+}
+
+/* --- samples --- */
+
+static mica_status take(mica_whisper *w, const float *samples, int64_t count) {
+  MICA_TRY(mica__whisper_sound_push(&w->sound, samples, count));
+  while (w->config.stream && mica__whisper_sound_frames(&w->sound) >= w->seek + w->frames &&
+         w->sound.total > w->frames * HOP)
+    MICA_TRY(read_window(w, w->frames));
+  return MICA_OK;
+}
+
+/* Takes samples at the given rate; last: they are the last ones. */
+static mica_status resample(mica_whisper *w, const float *samples, int64_t count, bool last) {
+  float piece[PIECE];
+  if (w->config.rate == MICA_WHISPER_RATE) return take(w, samples, count);
+  if (!w->resampler) MICA_TRY(mica__resampler_create(w->config.rate, MICA_WHISPER_RATE, &w->resampler));
+  for (int64_t at = 0, made = 0;;) {
+    const int64_t n = count - at < PIECE ? count - at : PIECE;
+    MICA_TRY(
+        mica__resampler_push(w->resampler, n ? samples + at : NULL, n, last && at + n == count, piece, PIECE, &made));
+    MICA_TRY(take(w, piece, made));
+    at += n;
+    if (at == count && made < PIECE) return MICA_OK;
+  }
+}
+
+mica_status mica_whisper_push(mica_whisper *w, const float *samples, int64_t count) {
+  if (!w || count < 0 || (count && !samples))
+    return mica__fail(MICA_E_INVALID, "mica_whisper_push: a NULL, or %" PRId64 " samples", count);
+  if (w->finished) mica_whisper_reset(w);
+  for (int64_t i = 0; i < count; i++)
+    if (!isfinite(samples[i])) return mica__fail(MICA_E_FORMAT, "sample %" PRId64 " is not a number", w->pushed + i);
+  w->pushed += count;
+  return resample(w, samples, count, false);
+}
+
+mica_status mica_whisper_finish(mica_whisper *w) {
+  if (!w) return mica__fail(MICA_E_INVALID, "mica_whisper_finish: NULL");
+  if (w->finished) mica_whisper_reset(w);
+  if (w->pushed) MICA_TRY(resample(w, NULL, 0, true));
+  w->finished = true;
+  if (w->sound.total == 0) return MICA_OK;
+  MICA_TRY(mica__whisper_sound_finish(&w->sound, w->frames));
+  const int64_t all = mica__whisper_sound_frames(&w->sound), spoken = (w->sound.total + HOP - 1) / HOP;
+  while (w->seek < all && w->seek < spoken)
+    MICA_TRY(read_window(w, all - w->seek < w->frames ? all - w->seek : w->frames));
+  return MICA_OK;
+}
