@@ -1,4 +1,5 @@
 #include "cli/number.h"
+#include "cli/prediction_csv.h"
 #include "cli/result.h"
 #include "cli/search.h"
 
@@ -11,10 +12,12 @@
 
 /* Standard input is read up to so many bytes. */
 #define MOST_INPUT ((size_t)1 << 28)
+/* Most samples of --data. */
+#define MOST_SAMPLES 100000
 
 struct values {
   cli_words inputs;
-  const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *precision, *device;
+  const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *csv, *precision, *device;
   cli_search search;
   bool pictures, json;
 };
@@ -28,7 +31,8 @@ static const cli_option options[] = {
             .blank = true),
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "predict for samples of this data's test part, instead of inputs"),
-    CLI_ROW("count", struct values, count, .value = "N", .help = "number of samples of DATA (default 10)"),
+    CLI_ROW("count", struct values, count, .value = "N",
+            .help = "number of samples of DATA (default 10; with --csv all)"),
     CLI_ROW("top", struct values, top, .value = "K", .help = "number of likeliest classes to show (default 3)"),
     CLI_ROW("threshold", struct values, threshold, .value = "P",
             .help = "several labels: show those with a probability above P (default 0.5); detect: boxes that score "
@@ -38,6 +42,8 @@ static const cli_option options[] = {
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
             .help = "beam scores are log probability / tokens^A (default: the run's)"),
     CLI_SEARCH_ROWS(struct values),
+    CLI_ROW("csv", struct values, csv, .value = "FILE",
+            .help = "write a table: name or row, prediction, and the probability of each class (at most 100 classes)"),
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "folder for predicted pictures (default MODEL/predictions)"),
     CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
@@ -171,7 +177,7 @@ static int show_pictures(const cli_command *self, const struct values *v, const 
   if (status == CLI_OK && folder && !refuses) status = refuse_link(self, folder, S_IFDIR);
   if (status == CLI_OK && folder)
     status = each_picture(self, folder, &n, prediction, true, refuses ? refuse_picture : refuse_linked_picture);
-  if (status == CLI_OK && !v->json) cli_print_prediction(prediction, v->pictures);
+  if (status == CLI_OK && !v->json && (!v->csv || v->pictures)) cli_print_prediction(prediction, v->pictures);
   if (status == CLI_OK && folder) status = each_picture(self, folder, &n, prediction, v->json, write_picture);
   free_names(&n);
   return status;
@@ -182,8 +188,9 @@ typedef struct showing {
   const cli_command *self;
   const struct values *v;
   const mica_run *run;
-  bool begun; /* the JSON object is open */
-  int status; /* why it ended */
+  cli_csv *csv; /* NULL: no table is written */
+  bool begun;   /* the JSON object is open */
+  int status;   /* why it ended */
 } showing;
 
 /* The sections of a part, as elements of the list that the JSON object has. */
@@ -218,7 +225,10 @@ static int check_shown(const showing *s, const mica_report *prediction) {
   const struct values *v = s->v;
   const char *task = mica_run_task(s->run);
   if (!mica_report_count(prediction)) return CLI_OK;
-  if (v->out && !has_item(prediction, is_written))
+  const char *ending = v->out ? strrchr(v->out, '.') : NULL;
+  if (ending && !strcmp(ending, ".csv") && !has_item(prediction, is_written))
+    cli_fail(s->self, "--out is for pictures that are predicted; --csv %s writes a table of predictions", v->out);
+  else if (v->out && !has_item(prediction, is_written))
     cli_fail(s->self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,
              task);
   else if (v->pictures && !has_item(prediction, is_picture))
@@ -239,6 +249,7 @@ static int show(showing *s, const mica_report *prediction) {
   /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
   const bool written = some && (v->out || !v->data);
+  if (s->csv) cli_csv_add(s->csv, prediction);
   const int status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction);
   return status != CLI_OK || !v->json ? status : show_json(s, prediction);
 }
@@ -255,10 +266,24 @@ static void end_json(const showing *s) {
   puts("]}");
 }
 
+static int write_csv(const showing *s) {
+  const int status = cli_csv_write(s->self, s->csv, s->v->csv);
+  if (status == CLI_OK && !s->v->json) printf("written   %s\n", cli_clean(s->v->csv));
+  return status;
+}
+
+/* A table has the probabilities of all classes, and all samples of a part. */
+static void set_extent(const struct values *v, const mica_run *run, mica_run_input *input) {
+  size_t classes = 0;
+  mica_run_fact(run, "classes", &classes);
+  if (v->csv && !v->top && classes <= CLI_CSV_CLASSES && (int64_t)classes > input->top) input->top = (int64_t)classes;
+  if (v->csv && v->data && !v->count) input->count = MOST_SAMPLES;
+}
+
 /* Numbers that were typed; an exit status. */
 static int read_numbers(const cli_command *self, const struct values *v, mica_run_input *input) {
   double penalty = 0;
-  int status = cli_integer(self, "count", v->count, 1, 100000, &input->count);
+  int status = cli_integer(self, "count", v->count, 1, MOST_SAMPLES, &input->count);
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &input->top);
   if (status == CLI_OK) status = cli_integer(self, "beam", v->search.beam, 1, 64, &input->beams);
   if (status == CLI_OK) status = cli_number(self, "threshold", v->threshold, 0, 1, &input->threshold);
@@ -287,6 +312,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   const bool piped = v->inputs.count == 1 && !strcmp(v->inputs.words[0], "-");
   mica_run_input input = *numbers;
   if (!v->data) input.count = 0;
+  set_extent(v, run, &input);
   mica_report *prediction = NULL;
   char *text = NULL;
   if (v->data) {
@@ -303,11 +329,17 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     input.file_count = v->inputs.count;
   }
   showing shown = {.self = self, .v = v, .run = run};
+  if (v->csv && !(shown.csv = cli_csv_create(run))) {
+    free(text);
+    return cli_fail(self, "the host has no memory");
+  }
   input.take = take;
   input.user = &shown;
   int status = mica_run_predict(run, &input, &prediction) == MICA_OK ? CLI_OK
                : shown.status != CLI_OK                              ? shown.status
                                                                      : cli_fail_library(self);
+  if (status == CLI_OK && shown.csv) status = write_csv(&shown);
+  cli_csv_destroy(shown.csv);
   if (status == CLI_OK && v->json) end_json(&shown);
   if (status == CLI_OK) cli_print_remarks(self, run);
   mica_report_destroy(prediction);
@@ -337,6 +369,8 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--count is of samples of --data; inputs are predicted all");
     return CLI_USAGE;
   }
+  if (v->csv) status = cli_refuse_file(self, v->csv, "--csv names another file");
+  if (status != CLI_OK) return status;
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK && v->threshold && strcmp(mica_run_task(trained), "detect") != 0 &&
       !mica_run_fact_numbers(trained, "several", NULL))

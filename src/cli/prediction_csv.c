@@ -1,0 +1,299 @@
+/* Predictions as a table in CSV. Columns are found as samples come; lines that lack later columns are filled up. */
+#include "cli/prediction_csv.h"
+
+#include <math.h>
+#include <mica/io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct buffer {
+  char *data;
+  size_t size, capacity;
+} buffer;
+
+typedef struct line {
+  size_t end; /* in the text of all lines */
+  size_t cells;
+} line;
+
+struct cli_csv {
+  const char *const *classes; /* the run's */
+  size_t class_count;
+  char **columns, **cells; /* names, and the line that is being made; NULL: empty */
+  size_t column_count, at; /* at: where the next column is looked for */
+  buffer text;
+  line *lines;
+  size_t line_count, line_room;
+  bool failed;
+};
+
+/* --- text --- */
+
+static void append(cli_csv *csv, buffer *b, const char *bytes, size_t count) {
+  if (csv->failed) return;
+  if (count > b->capacity - b->size) {
+    const size_t capacity = 2 * b->capacity + count + 256;
+    char *grown = realloc(b->data, capacity);
+    csv->failed = !grown;
+    if (!grown) return;
+    b->data = grown;
+    b->capacity = capacity;
+  }
+  memcpy(b->data + b->size, bytes, count);
+  b->size += count;
+}
+
+/* A field, in quotes if a reader would part or trim it. */
+static void append_field(cli_csv *csv, buffer *b, const char *field) {
+  const size_t length = strlen(field);
+  const bool plain = !strpbrk(field, ",;\"\r\n\t") && *field != ' ' && (!length || field[length - 1] != ' ');
+  if (plain) {
+    append(csv, b, field, length);
+    return;
+  }
+  append(csv, b, "\"", 1);
+  for (; *field; field++) append(csv, b, *field == '"' ? "\"\"" : field, *field == '"' ? 2 : 1);
+  append(csv, b, "\"", 1);
+}
+
+/* --- cells --- */
+
+static char *copy(cli_csv *csv, const char *text) {
+  char *made = malloc(strlen(text) + 1);
+  csv->failed = csv->failed || !made;
+  return made ? strcpy(made, text) : NULL;
+}
+
+/* The number of a column, which is added if it is new. Columns mostly come in the order of the line before. */
+static size_t find_column(cli_csv *csv, const char *name) {
+  if (csv->failed) return SIZE_MAX;
+  for (size_t k = 0; k < csv->column_count; k++) {
+    const size_t i = (csv->at + k) % csv->column_count;
+    if (!strcmp(csv->columns[i], name)) return csv->at = i + 1, i;
+  }
+  char **columns = realloc(csv->columns, (csv->column_count + 1) * sizeof *columns);
+  if (columns) csv->columns = columns;
+  char **cells = columns ? realloc(csv->cells, (csv->column_count + 1) * sizeof *cells) : NULL;
+  if (cells) csv->cells = cells;
+  char *own = cells ? copy(csv, name) : NULL;
+  csv->failed = csv->failed || !own;
+  if (csv->failed) {
+    free(own);
+    return SIZE_MAX;
+  }
+  csv->columns[csv->column_count] = own;
+  csv->cells[csv->column_count] = NULL;
+  csv->at = csv->column_count + 1;
+  return csv->column_count++;
+}
+
+static void set(cli_csv *csv, const char *column, const char *text) {
+  const size_t i = find_column(csv, column);
+  if (csv->failed) return;
+  free(csv->cells[i]);
+  csv->cells[i] = copy(csv, text);
+}
+
+static void set_number(cli_csv *csv, const char *column, double number) {
+  char text[32];
+  snprintf(text, sizeof text, "%.9g", number);
+  set(csv, column, isfinite(number) ? text : "");
+}
+
+/* The probability of a class has a column p_CLASS. */
+static void set_probability(cli_csv *csv, const char *name, const double *probability) {
+  buffer b = {0};
+  append(csv, &b, "p_", 2);
+  append(csv, &b, name, strlen(name) + 1);
+  if (!csv->failed && probability)
+    set_number(csv, b.data, *probability);
+  else if (!csv->failed)
+    find_column(csv, b.data);
+  free(b.data);
+}
+
+static void clear_cells(cli_csv *csv) {
+  for (size_t i = 0; i < csv->column_count; i++) {
+    free(csv->cells[i]);
+    csv->cells[i] = NULL;
+  }
+  csv->at = 0;
+}
+
+/* Adds the cells as a line; they stay for the next one. */
+static void end_line(cli_csv *csv) {
+  if (csv->failed) return;
+  if (csv->line_count == csv->line_room) {
+    const size_t room = 2 * csv->line_room + 64;
+    line *lines = realloc(csv->lines, room * sizeof *lines);
+    csv->failed = !lines;
+    if (!lines) return;
+    csv->lines = lines;
+    csv->line_room = room;
+  }
+  for (size_t i = 0; i < csv->column_count; i++) {
+    if (i) append(csv, &csv->text, ",", 1);
+    append_field(csv, &csv->text, csv->cells[i] ? csv->cells[i] : "");
+  }
+  csv->lines[csv->line_count++] = (line){csv->text.size, csv->column_count};
+}
+
+/* --- items --- */
+
+/* The columns of classes stand in the run's order, whichever comes first. */
+static void add_class_columns(cli_csv *csv, const mica_item *item) {
+  find_column(csv, "prediction");
+  find_column(csv, "probability");
+  for (size_t i = 0; i < csv->class_count && item->rows == csv->class_count; i++)
+    set_probability(csv, csv->classes[i], NULL);
+}
+
+static void add_choices(cli_csv *csv, const mica_item *item) {
+  add_class_columns(csv, item);
+  if (item->rows) set(csv, "prediction", item->row_names[0]);
+  if (item->rows) set_number(csv, "probability", item->numbers[0]);
+  for (size_t i = 0; i < item->rows && item->rows == csv->class_count; i++)
+    set_probability(csv, item->row_names[i], &item->numbers[i]);
+}
+
+/* The names in one column of labels (1: predicted, 2: true), parted by semicolons. */
+static void set_chosen(cli_csv *csv, const char *name, const mica_item *item, size_t column) {
+  buffer b = {0};
+  for (size_t i = 0; i < item->rows; i++) {
+    if (!(item->numbers[i * item->columns + column] > 0)) continue;
+    if (b.size) append(csv, &b, ";", 1);
+    append(csv, &b, item->row_names[i], strlen(item->row_names[i]));
+  }
+  append(csv, &b, "", 1);
+  if (!csv->failed) set(csv, name, b.data);
+  free(b.data);
+}
+
+static void add_labels(cli_csv *csv, const mica_item *item) {
+  set_chosen(csv, "prediction", item, 1);
+  for (size_t i = 0; i < item->rows; i++) set_probability(csv, item->row_names[i], &item->numbers[i * item->columns]);
+  if (item->rows && !isnan(item->numbers[2])) set_chosen(csv, "truth", item, 2);
+}
+
+static void add_item(cli_csv *csv, const mica_item *item) {
+  switch (item->kind) {
+  case MICA_ITEM_KIND_NUMBER:
+    set_number(csv, strcmp(item->name, "value") != 0 ? item->name : "prediction", item->number);
+    break;
+  case MICA_ITEM_KIND_TEXT: set(csv, item->name, item->text); break;
+  case MICA_ITEM_KIND_NUMBERS:
+    for (size_t i = 0; i < item->rows; i++) {
+      char name[96];
+      snprintf(name, sizeof name, "%.64s_%zu", item->name, i + 1);
+      set_number(csv, name, item->numbers[i]);
+    }
+    break;
+  case MICA_ITEM_KIND_CHOICES: add_choices(csv, item); break;
+  case MICA_ITEM_KIND_LABELS: add_labels(csv, item); break;
+  case MICA_ITEM_KIND_BOXES:
+  case MICA_ITEM_KIND_TABLE:
+  case MICA_ITEM_KIND_MATRIX:
+  case MICA_ITEM_KIND_CURVE:
+  case MICA_ITEM_KIND_POINTS:
+  case MICA_ITEM_KIND_PICTURE: break;
+  }
+}
+
+/* A line per box; a picture without boxes has one line. */
+static void add_boxes(cli_csv *csv, const mica_item *item) {
+  static const char *const sides[] = {"x0", "y0", "x1", "y1", "score"};
+  find_column(csv, "prediction");
+  for (size_t i = 0; i < item->rows; i++) {
+    set(csv, "prediction", item->row_names[i]);
+    for (size_t k = 0; k < 5; k++) set_number(csv, sides[k], item->numbers[5 * i + k]);
+    end_line(csv);
+  }
+  if (!item->rows) end_line(csv);
+}
+
+/* A line per row of a forecast. */
+static void add_rows(cli_csv *csv, const mica_item *item) {
+  for (size_t r = 0; r < item->rows; r++) {
+    if (item->row_names) set(csv, "row", item->row_names[r]);
+    for (size_t c = 0; c < item->columns; c++) {
+      const size_t at = r * item->columns + c;
+      const bool text = item->texts && !(item->number_columns && item->number_columns[c]);
+      if (text)
+        set(csv, item->column_names[c], item->texts[at]);
+      else
+        set_number(csv, item->column_names[c], item->numbers[at]);
+    }
+    end_line(csv);
+  }
+}
+
+/* "row 7" of a table becomes 7 in a column "row"; other samples have a name. */
+static void add_title(cli_csv *csv, const char *title) {
+  const bool row = !strncmp(title, "row ", 4) && title[4] && strspn(title + 4, "0123456789") == strlen(title + 4);
+  set(csv, row ? "row" : "name", row ? title + 4 : title);
+}
+
+void cli_csv_add(cli_csv *csv, const mica_report *p) {
+  for (size_t s = 0; s < mica_report_count(p); s++) {
+    const mica_item *list = NULL;
+    const bool labels = mica_report_find(p, s, "labels") != NULL;
+    clear_cells(csv);
+    add_title(csv, mica_report_title(p, s));
+    for (int rest = 0; rest < 2; rest++)
+      for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
+        const mica_item *item = mica_report_item(p, s, i);
+        const bool first = item->kind == MICA_ITEM_KIND_CHOICES || item->kind == MICA_ITEM_KIND_LABELS;
+        if (item->kind == MICA_ITEM_KIND_BOXES || item->kind == MICA_ITEM_KIND_TABLE) list = item;
+        if (first == !rest && !(labels && item->kind == MICA_ITEM_KIND_CHOICES)) add_item(csv, item);
+      }
+    if (!list)
+      end_line(csv);
+    else if (list->kind == MICA_ITEM_KIND_BOXES)
+      add_boxes(csv, list);
+    else
+      add_rows(csv, list);
+  }
+}
+
+/* --- the table --- */
+
+cli_csv *cli_csv_create(const mica_run *run) {
+  cli_csv *csv = calloc(1, sizeof *csv);
+  if (!csv) return NULL;
+  csv->classes = mica_run_fact(run, "classes", &csv->class_count);
+  if (csv->class_count > CLI_CSV_CLASSES) csv->class_count = 0;
+  return csv;
+}
+
+int cli_csv_write(const cli_command *self, const cli_csv *csv, const char *path) {
+  cli_csv all = {.failed = csv->failed};
+  size_t from = 0;
+  for (size_t i = 0; i < csv->column_count; i++) {
+    if (i) append(&all, &all.text, ",", 1);
+    append_field(&all, &all.text, csv->columns[i]);
+  }
+  append(&all, &all.text, "\n", 1);
+  for (size_t l = 0; l < csv->line_count; l++) {
+    append(&all, &all.text, csv->text.data + from, csv->lines[l].end - from);
+    for (size_t i = csv->lines[l].cells; i < csv->column_count; i++) append(&all, &all.text, ",", 1);
+    append(&all, &all.text, "\n", 1);
+    from = csv->lines[l].end;
+  }
+  int status = all.failed ? cli_fail(self, "the host has no memory") : CLI_OK;
+  if (status == CLI_OK && mica_file_write(path, all.text.data, all.text.size) != MICA_OK)
+    status = cli_fail_library(self);
+  free(all.text.data);
+  return status;
+}
+
+void cli_csv_destroy(cli_csv *csv) {
+  if (!csv) return;
+  clear_cells(csv);
+  for (size_t i = 0; i < csv->column_count; i++) free(csv->columns[i]);
+  free(csv->columns);
+  free(csv->cells);
+  free(csv->text.data);
+  free(csv->lines);
+  free(csv);
+}

@@ -1,0 +1,69 @@
+#!/bin/sh
+# labels: device
+# mica predict --csv: predictions as a table, for classes, numbers, several labels, texts and forecasts.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# line FILE N PATTERN: line N of a file.
+line() {
+  is=$(sed -n "$2p" "$1")
+  # shellcheck disable=SC2254
+  case $is in $3) ;; *) fault "line $2 of $1 is not '$3': $is" ;; esac
+}
+
+# Classes whose names need quotes.
+awk 'BEGIN {
+  srand(5)
+  print "a,b,kind"
+  for (i = 0; i < 60; i++) printf "%.4f,%.4f,%s\n", i % 2 + rand(), rand(), i % 2 ? "\"up, \"\"yes\"\"\"" : "down"
+}' >"$work/t.csv"
+run train --data "$work/t.csv" --task classify --epochs 2 --quiet --out "$work/classes"
+run predict --model "$work/classes" "$work/t.csv" --csv "$work/p.csv"
+ends 0 "written   $work/p.csv" ''
+[ "$(wc -l <"$work/p.csv")" = 61 ] || fault 'the table has not a line per sample'
+line "$work/p.csv" 1 'row,prediction,probability,p_down,"p_up, ""yes""",truth'
+line "$work/p.csv" 2 '2,*,0.*,0.*,0.*,down'
+line "$work/p.csv" 61 '61,*,"up, ""yes"""'
+# The probabilities of a line sum up to 1, and the first one is the largest.
+sed '1d; s/"up, ""yes"""/up/g' "$work/p.csv" | awk -F, '{
+  if ($4 + $5 < 0.999 || $4 + $5 > 1.001 || $3 != ($4 > $5 ? $4 : $5) || $2 != ($4 > $5 ? "down" : "up")) exit 1
+}' || fault 'wrong probabilities'
+
+# Nothing is written over; JSON beside it; all samples of a part.
+run predict --model "$work/classes" "$work/t.csv" --csv "$work/p.csv"
+ends 1 '' "*p.csv is there already and is not written over: --csv names another file"
+run predict --model "$work/classes" --data "$work/t.csv" --csv "$work/data.csv" --json
+ends 0 '{"task": "classify", "predictions": *' ''
+cmp -s "$work/p.csv" "$work/data.csv" || fault 'samples of --data are others'
+run predict --model "$work/classes" "$work/t.csv" --out "$work/none.csv"
+ends 2 '' "*--csv $work/none.csv writes a table of predictions"
+run predict --model "$work/classes" "$work/t.csv" --csv "$work/p.csv/such.csv"
+ends 1 '' '*such.csv*'
+
+# Numbers; without answers there is no truth.
+awk 'BEGIN { print "a,b,y"; for (i = 0; i < 60; i++) print i % 5 "," i % 3 "," i % 5 + 0.5 }' >"$work/n.csv"
+cut -d, -f1,2 "$work/n.csv" >"$work/unknown.csv"
+run train --data "$work/n.csv" --task regress --epochs 2 --quiet --out "$work/numbers"
+run predict --model "$work/numbers" "$work/unknown.csv" --csv "$work/values.csv"
+ends 0 '*' ''
+line "$work/values.csv" 1 'row,prediction'
+line "$work/values.csv" 61 '61,[-0-9]*'
+
+# A forecast has a line per row that follows.
+awk 'BEGIN { print "v"; for (i = 0; i < 90; i++) print i % 7 }' >"$work/s.csv"
+run train --data "$work/s.csv" --task forecast --horizon 4 --epochs 1 --quiet --out "$work/series"
+run predict --model "$work/series" "$work/s.csv" --csv "$work/future.csv"
+ends 0 '*' '*'
+line "$work/future.csv" 1 'name,row,v'
+[ "$(wc -l <"$work/future.csv")" = 5 ] || fault 'a forecast of 4 rows has not 4 lines'
+
+# Texts.
+awk 'BEGIN { print "text,kind"; for (i = 0; i < 40; i++) print (i % 2 ? "good fine" : "bad awful") " " i "," i % 2 }' \
+  >"$work/texts.csv"
+run train --data "$work/texts.csv" --task text --label kind --epochs 1 --quiet --out "$work/words"
+run predict --model "$work/words" --text 'good day' --csv "$work/said.csv"
+ends 0 '*' '*'
+line "$work/said.csv" 1 '*prediction,probability,p_0,p_1*'
+[ "$(wc -l <"$work/said.csv")" = 2 ] || fault 'one text has not one line'
+exit $failed
