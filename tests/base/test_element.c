@@ -86,15 +86,6 @@ START_TEST(floats_are_what_the_elements_are) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("element");
-  TCase *cases = tcase_create("element");
-  tcase_add_loop_test(cases, integers_saturate, 0, INTEGERS);
-  tcase_add_loop_test(cases, integers_wrap, 0, INTEGERS);
-  tcase_add_test(cases, other_types_do_not_wrap);
-  tcase_add_test(cases, what_is_no_dtype_is_left_alone);
-  tcase_add_test(cases, bf16_rounds_once);
-  tcase_add_loop_test(cases, floats_are_what_the_elements_are, 0, 2);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(integers_saturate, 0, INTEGERS), LOOP(integers_wrap, 0, INTEGERS),
+      other_types_do_not_wrap, what_is_no_dtype_is_left_alone, bf16_rounds_once,
+      LOOP(floats_are_what_the_elements_are, 0, 2))

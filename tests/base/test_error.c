@@ -179,21 +179,7 @@ START_TEST(the_version_is_that_of_the_headers) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("error");
-  TCase *status = tcase_create("status");
-  tcase_add_test(status, every_status_has_a_name_and_a_meaning);
-  tcase_add_test(status, a_failure_leaves_its_sentence);
-  tcase_add_test(status, a_long_sentence_is_cut);
-  tcase_add_test(status, an_attempt_is_private);
-  tcase_add_test(status, each_thread_has_its_own_sentence);
-  tcase_add_test(status, failures_are_passed_on);
-  tcase_add_test(status, the_version_is_that_of_the_headers);
-  suite_add_tcase(suite, status);
-  TCase *log = tcase_create("log");
-  tcase_add_test(log, the_log_respects_its_level);
-  tcase_add_test(log, a_log_message_is_one_line);
-  tcase_add_test(log, the_log_is_never_called_twice_at_once);
-  suite_add_tcase(suite, log);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, every_status_has_a_name_and_a_meaning, a_failure_leaves_its_sentence,
+      a_long_sentence_is_cut, an_attempt_is_private, each_thread_has_its_own_sentence, failures_are_passed_on,
+      the_version_is_that_of_the_headers, the_log_respects_its_level, a_log_message_is_one_line,
+      the_log_is_never_called_twice_at_once)

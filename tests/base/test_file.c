@@ -108,15 +108,5 @@ START_TEST(a_file_is_found_by_its_names) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("file");
-  TCase *pipes = tcase_create("pipes");
-  tcase_add_test(pipes, a_pipe_is_written);
-  tcase_add_test(pipes, a_pipe_without_a_reader_is_not_waited_for);
-  tcase_add_test(pipes, a_reader_that_goes_ends_no_process);
-  suite_add_tcase(suite, pipes);
-  TCase *found = tcase_create("found");
-  tcase_add_test(found, a_file_is_found_by_its_names);
-  suite_add_tcase(suite, found);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, a_pipe_is_written, a_pipe_without_a_reader_is_not_waited_for,
+      a_reader_that_goes_ends_no_process, a_file_is_found_by_its_names)

@@ -30,10 +30,4 @@ START_TEST(what_was_filed_is_found) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("name_table");
-  TCase *tests = tcase_create("names");
-  tcase_add_test(tests, what_was_filed_is_found);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, what_was_filed_is_found)

@@ -36,11 +36,4 @@ START_TEST(reads) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("number");
-  TCase *numbers = tcase_create("number");
-  tcase_add_test(numbers, formats);
-  tcase_add_test(numbers, reads);
-  suite_add_tcase(suite, numbers);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, formats, reads)

@@ -142,18 +142,5 @@ START_TEST(broadcasting) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("shape");
-  TCase *dtype = tcase_create("dtype");
-  tcase_add_test(dtype, dtypes_describe_themselves);
-  tcase_add_test(dtype, what_is_no_dtype_is_harmless);
-  suite_add_tcase(suite, dtype);
-  TCase *shape = tcase_create("shape");
-  tcase_add_test(shape, literals);
-  tcase_add_test(shape, counting);
-  tcase_add_test(shape, equality);
-  tcase_add_test(shape, printing);
-  tcase_add_test(shape, broadcasting);
-  suite_add_tcase(suite, shape);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, dtypes_describe_themselves, what_is_no_dtype_is_harmless, literals, counting, equality,
+      printing, broadcasting)

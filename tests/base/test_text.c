@@ -103,18 +103,5 @@ START_TEST(hashes_stay_what_they_were) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("text");
-  TCase *text = tcase_create("text");
-  tcase_add_test(text, a_text_grows);
-  tcase_add_test(text, a_text_fills_its_room_exactly);
-  tcase_add_test(text, a_text_too_long_fails_once_and_for_all);
-  tcase_add_test(text, copies);
-  suite_add_tcase(suite, text);
-  TCase *numbers = tcase_create("numbers");
-  tcase_add_test(numbers, checked_arithmetic);
-  tcase_add_test(numbers, hashes_tell_apart);
-  tcase_add_test(numbers, hashes_stay_what_they_were);
-  suite_add_tcase(suite, numbers);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, a_text_grows, a_text_fills_its_room_exactly, a_text_too_long_fails_once_and_for_all, copies,
+      checked_arithmetic, hashes_tell_apart, hashes_stay_what_they_were)

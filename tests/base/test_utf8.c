@@ -72,12 +72,5 @@ START_TEST(any_bytes_become_text) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("utf8");
-  TCase *cases = tcase_create("utf8");
-  tcase_add_test(cases, every_code_point_but_surrogates_is_taken);
-  tcase_add_test(cases, what_is_no_character_ends_the_prefix);
-  tcase_add_test(cases, any_bytes_become_text);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, every_code_point_but_surrogates_is_taken, what_is_no_character_ends_the_prefix,
+      any_bytes_become_text)

@@ -105,14 +105,6 @@ START_TEST(a_text_without_calls_is_shown_as_it_comes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("calls");
-  TCase *tests = tcase_create("calls");
-  tcase_add_loop_test(tests, calls_are_found, 0, (int)(sizeof good / sizeof *good));
-  tcase_add_loop_test(tests, other_texts_stay_texts, 0, (int)(sizeof texts / sizeof *texts));
-  tcase_add_test(tests, seventeen_calls_are_a_text);
-  tcase_add_loop_test(tests, a_stream_shows_text_alone, 0, (int)(sizeof good / sizeof *good));
-  tcase_add_test(tests, a_text_without_calls_is_shown_as_it_comes);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(calls_are_found, 0, (int)(sizeof good / sizeof *good)),
+      LOOP(other_texts_stay_texts, 0, (int)(sizeof texts / sizeof *texts)), seventeen_calls_are_a_text,
+      LOOP(a_stream_shows_text_alone, 0, (int)(sizeof good / sizeof *good)), a_text_without_calls_is_shown_as_it_comes)

@@ -93,13 +93,4 @@ START_TEST(scarce_memory_is_a_failure) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("cli json");
-  TCase *tcase = tcase_create("json");
-  tcase_add_test(tcase, texts_become_utf8);
-  tcase_add_test(tcase, bytes_of_zero_stay);
-  tcase_add_test(tcase, numbers_are_exact);
-  tcase_add_test(tcase, scarce_memory_is_a_failure);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, texts_become_utf8, bytes_of_zero_stay, numbers_are_exact, scarce_memory_is_a_failure)

@@ -154,14 +154,5 @@ START_TEST(any_part_may_be_absent) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("report_page");
-  TCase *tcase = tcase_create("report_page");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, a_page_holds_everything);
-  tcase_add_test(tcase, a_curve_of_one_point_is_written_as_numbers);
-  tcase_add_test(tcase, the_page_holds_the_pictures);
-  tcase_add_test(tcase, any_part_may_be_absent);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, a_page_holds_everything, a_curve_of_one_point_is_written_as_numbers,
+      the_page_holds_the_pictures, any_part_may_be_absent)

@@ -80,13 +80,4 @@ START_TEST(words_for_a_shell) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("cli text");
-  TCase *tcase = tcase_create("text");
-  tcase_add_test(tcase, sizes);
-  tcase_add_test(tcase, guesses);
-  tcase_add_test(tcase, nothing_is_near);
-  tcase_add_test(tcase, words_for_a_shell);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, sizes, guesses, nothing_is_near, words_for_a_shell)

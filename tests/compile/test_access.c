@@ -96,13 +96,5 @@ START_TEST(broadcasting_repeats) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("access");
-  TCase *tests = tcase_create("access");
-  tcase_add_test(tests, compositions_lead_where_two_steps_lead);
-  tcase_add_test(tests, what_cannot_be_one_access_is_refused);
-  tcase_add_test(tests, transposing_twice_is_nothing);
-  tcase_add_test(tests, broadcasting_repeats);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, compositions_lead_where_two_steps_lead, what_cannot_be_one_access_is_refused,
+      transposing_twice_is_nothing, broadcasting_repeats)

@@ -29,11 +29,4 @@ START_TEST(a_value_of_which_the_shape_alone_matters_is_not_read) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("as_it_is");
-  TCase *tests = tcase_create("as_it_is");
-  tcase_add_test(tests, a_value_of_which_the_shape_alone_matters_is_not_read);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, a_value_of_which_the_shape_alone_matters_is_not_read)

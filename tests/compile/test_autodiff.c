@@ -177,19 +177,7 @@ START_TEST(an_op_without_gradient_is_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("autodiff");
-  TCase *tests = tcase_create("autodiff");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, a_product_of_uses_accumulates);
-  tcase_add_test(tests, broadcast_operands_are_summed);
-  tcase_add_test(tests, independent_values_get_zeros);
-  tcase_add_test(tests, gradients_of_gradients);
-  tcase_add_test(tests, stop_gradient_stops);
-  tcase_add_test(tests, a_value_on_the_way_can_be_differentiated_for);
-  tcase_add_test(tests, checkpoints_compute_again_and_agree);
-  tcase_add_test(tests, wrong_losses);
-  tcase_add_test(tests, an_op_without_gradient_is_named);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, a_product_of_uses_accumulates, broadcast_operands_are_summed,
+      independent_values_get_zeros, gradients_of_gradients, stop_gradient_stops,
+      a_value_on_the_way_can_be_differentiated_for, checkpoints_compute_again_and_agree, wrong_losses,
+      an_op_without_gradient_is_named)

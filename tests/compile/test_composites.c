@@ -178,24 +178,6 @@ START_TEST(results_in_place) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("composites");
-  TCase *tests = tcase_create("composites");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 0);
-  tcase_add_test(tests, two_layers_of_one_image);
-  tcase_add_test(tests, a_dense_block);
-  tcase_add_test(tests, one_that_grows_at_its_beginning);
-  tcase_add_test(tests, a_slice_of_a_layer);
-  tcase_add_test(tests, a_slice_that_goes_on);
-  tcase_add_test(tests, one_value_twice);
-  tcase_add_test(tests, two_orders);
-  tcase_add_test(tests, what_lies_elsewhere);
-  tcase_add_test(tests, two_images);
-  tcase_add_test(tests, images_one_after_another);
-  tcase_add_test(tests, parts_at_odd_addresses);
-  tcase_add_test(tests, results_in_place);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, two_layers_of_one_image, a_dense_block, one_that_grows_at_its_beginning,
+      a_slice_of_a_layer, a_slice_that_goes_on, one_value_twice, two_orders, what_lies_elsewhere, two_images,
+      images_one_after_another, parts_at_odd_addresses, results_in_place)

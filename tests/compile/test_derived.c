@@ -305,18 +305,6 @@ START_TEST(threads_make_it_once) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("derived");
-  TCase *tests = tcase_create("derived");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 0);
-  tcase_add_test(tests, batch_sizes_hold_one_copy);
-  tcase_add_test(tests, sessions_that_share_weights_hold_one_copy);
-  tcase_add_test(tests, a_weight_is_replaced);
-  tcase_add_test(tests, filters_with_norms_are_shared_too);
-  tcase_add_test(tests, another_queue_waits_for_what_is_made);
-  tcase_add_test(tests, threads_make_it_once);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, batch_sizes_hold_one_copy, sessions_that_share_weights_hold_one_copy,
+      a_weight_is_replaced, filters_with_norms_are_shared_too, another_queue_waits_for_what_is_made,
+      threads_make_it_once)

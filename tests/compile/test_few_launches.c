@@ -125,16 +125,5 @@ START_TEST(a_part_of_an_input_is_no_copy) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("few_launches");
-  TCase *tests = tcase_create("few_launches");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, a_row_times_a_column_is_a_sum);
-  tcase_add_test(tests, one_filter_of_one_pixel_is_a_sum);
-  tcase_add_test(tests, what_is_no_product_of_vectors_stays);
-  tcase_add_test(tests, two_rows_stay_a_product);
-  tcase_add_test(tests, a_part_of_an_input_is_no_copy);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, a_row_times_a_column_is_a_sum, one_filter_of_one_pixel_is_a_sum,
+      what_is_no_product_of_vectors_stays, two_rows_stay_a_product, a_part_of_an_input_is_no_copy)

@@ -45,11 +45,4 @@ START_TEST(momentum_and_update_are_one_kernel) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("fusion");
-  TCase *tests = tcase_create("fusion");
-  tcase_add_test(tests, momentum_and_update_are_one_kernel);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, momentum_and_update_are_one_kernel)

@@ -389,23 +389,14 @@ END_TEST
 START_TEST(random_reducing) { random_batch(_i, true); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("fused");
-  TCase *known = tcase_create("known");
-  int n = (int)(sizeof lengths / sizeof *lengths);
-  tcase_add_loop_test(known, gelu_chain, 0, n);
-  tcase_add_loop_test(known, softmax, 0, n);
-  tcase_add_loop_test(known, layer_norm, 0, n);
-  tcase_add_loop_test(known, column_sums, 0, 5);
-  tcase_add_loop_test(known, transposes, 0, 5);
-  tcase_add_loop_test(known, long_rows, 0, 2);
-  tcase_add_test(known, long_columns);
-  suite_add_tcase(suite, known);
+/* Rounds of random chains. */
+static int rounds(int usual) {
   const char *batches = getenv("MICA_TEST_FUSED_BATCHES");
-  TCase *random = tcase_create("random");
-  tcase_add_loop_test(random, random_pointwise, 0, batches ? atoi(batches) : 2);
-  tcase_add_loop_test(random, random_reducing, 0, batches ? atoi(batches) : 3);
-  suite_add_tcase(suite, random);
-  return suite;
+  return batches ? atoi(batches) : usual;
 }
+
+#define LENGTHS (int)(sizeof lengths / sizeof *lengths)
+
+TESTS(DEVICE, NULL, NULL, LOOP(gelu_chain, 0, LENGTHS), LOOP(softmax, 0, LENGTHS), LOOP(layer_norm, 0, LENGTHS),
+      LOOP(column_sums, 0, 5), LOOP(transposes, 0, 5), LOOP(long_rows, 0, 2), long_columns,
+      LOOP(random_pointwise, 0, rounds(2)), LOOP(random_reducing, 0, rounds(3)))

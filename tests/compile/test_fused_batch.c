@@ -229,16 +229,5 @@ START_TEST(updates_come_together) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *s = suite_create("fused_batch");
-  TCase *t = tcase_create("all");
-  tcase_set_timeout(t, 300);
-  tcase_add_loop_test(t, same_bits_as_one_by_one, 0, 2);
-  tcase_add_test(t, what_is_alike);
-  tcase_add_test(t, keys_are_not_alike);
-  tcase_add_test(t, wide_accesses_on_gpus);
-  tcase_add_loop_test(t, updates_come_together, 0, 2);
-  suite_add_tcase(s, t);
-  return s;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(same_bits_as_one_by_one, 0, 2), what_is_alike, keys_are_not_alike, wide_accesses_on_gpus,
+      LOOP(updates_come_together, 0, 2))

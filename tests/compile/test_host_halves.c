@@ -377,18 +377,5 @@ START_TEST(a_step_without_a_gradient_is_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("host_halves");
-  TCase *tests = tcase_create("host_halves");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, launches_run_between_the_halves);
-  tcase_add_test(tests, a_failing_half_ends_the_run);
-  tcase_add_test(tests, several_at_once);
-  tcase_add_test(tests, results_that_no_launch_reads);
-  tcase_add_test(tests, in_the_prologue);
-  tcase_add_test(tests, in_a_training_step);
-  tcase_add_test(tests, a_step_without_a_gradient_is_named);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, launches_run_between_the_halves, a_failing_half_ends_the_run, several_at_once,
+      results_that_no_launch_reads, in_the_prologue, in_a_training_step, a_step_without_a_gradient_is_named)

@@ -334,20 +334,6 @@ START_TEST(only_the_host_waits) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("host_steps");
-  TCase *tests = tcase_create("host_steps");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, a_step_of_the_host_between_launches);
-  tcase_add_test(tests, feeds_and_outputs_of_the_host);
-  tcase_add_test(tests, gradients_flow_around_the_host);
-  tcase_add_test(tests, steps_one_after_the_other);
-  tcase_add_test(tests, two_sessions_in_turn);
-  tcase_add_test(tests, a_failure_of_the_host);
-  tcase_add_test(tests, what_stays_is_computed_once);
-  tcase_add_test(tests, what_is_not_read);
-  tcase_add_test(tests, only_the_host_waits);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, a_step_of_the_host_between_launches, feeds_and_outputs_of_the_host,
+      gradients_flow_around_the_host, steps_one_after_the_other, two_sessions_in_turn, a_failure_of_the_host,
+      what_stays_is_computed_once, what_is_not_read, only_the_host_waits)

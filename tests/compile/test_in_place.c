@@ -419,28 +419,8 @@ START_TEST(a_parameter_is_read_before_it_is_stored) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("in_place");
-  TCase *tests = tcase_create("in_place");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, a_row_a_step);
-  tcase_add_test(tests, the_new_value_is_read_where_it_lies);
-  tcase_add_test(tests, updates_in_a_row);
-  tcase_add_test(tests, many_indices);
-  tcase_add_test(tests, an_old_value_that_is_an_output);
-  tcase_add_test(tests, an_old_value_beside_the_new_one);
-  tcase_add_test(tests, an_old_value_that_elements_of_long_rows_read);
-  tcase_add_test(tests, updates_made_of_the_old_value);
-  tcase_add_test(tests, updates_computed_from_the_old_value);
-  tcase_add_test(tests, two_parameters_cross);
-  tcase_add_test(tests, many_parameters_cross);
-  tcase_add_test(tests, an_update_between_that_is_read);
-  tcase_add_test(tests, temporaries_are_updated_in_place);
-  tcase_add_test(tests, a_part_in_order_is_no_copy);
-  tcase_add_test(tests, wrong_slices);
-  tcase_add_test(tests, a_store_before_a_read_takes_no_memory_over);
-  tcase_add_test(tests, a_parameter_is_read_before_it_is_stored);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, a_row_a_step, the_new_value_is_read_where_it_lies, updates_in_a_row, many_indices,
+      an_old_value_that_is_an_output, an_old_value_beside_the_new_one, an_old_value_that_elements_of_long_rows_read,
+      updates_made_of_the_old_value, updates_computed_from_the_old_value, two_parameters_cross, many_parameters_cross,
+      an_update_between_that_is_read, temporaries_are_updated_in_place, a_part_in_order_is_no_copy, wrong_slices,
+      a_store_before_a_read_takes_no_memory_over, a_parameter_is_read_before_it_is_stored)

@@ -209,16 +209,6 @@ START_TEST(numbers_of_blocks_are_not_kept) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("invariant");
-  TCase *tests = tcase_create("invariant");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, what_an_output_is_made_with_is_made_by_each_run);
-  tcase_add_test(tests, weights_beside_a_cache_are_packed_once);
-  tcase_add_loop_test(tests, nothing_that_is_made_of_a_held_weight_is_kept, 0, 8);
-  tcase_add_test(tests, numbers_of_blocks_are_not_kept);
-  tcase_add_test(tests, an_evaluation_folds_norms);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, what_an_output_is_made_with_is_made_by_each_run, weights_beside_a_cache_are_packed_once,
+      LOOP(nothing_that_is_made_of_a_held_weight_is_kept, 0, 8), numbers_of_blocks_are_not_kept,
+      an_evaluation_folds_norms)

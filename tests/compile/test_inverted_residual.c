@@ -134,19 +134,5 @@ START_TEST(two_images) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("inverted_residual");
-  TCase *tests = tcase_create("inverted_residual");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 0);
-  tcase_add_test(tests, a_block_is_one_launch);
-  tcase_add_test(tests, a_block_with_a_residual);
-  tcase_add_test(tests, blocks_one_after_another);
-  tcase_add_test(tests, an_inner_value_that_is_an_output);
-  tcase_add_test(tests, bounds_that_differ);
-  tcase_add_test(tests, filters_of_two_channels);
-  tcase_add_test(tests, two_images);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, a_block_is_one_launch, a_block_with_a_residual, blocks_one_after_another,
+      an_inner_value_that_is_an_output, bounds_that_differ, filters_of_two_channels, two_images)

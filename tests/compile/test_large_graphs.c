@@ -178,11 +178,4 @@ START_TEST(ten_thousand_nodes_in_two_seconds) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("large_graphs");
-  TCase *tests = tcase_create("forms");
-  tcase_set_timeout(tests, 0);
-  tcase_add_loop_test(tests, ten_thousand_nodes_in_two_seconds, 0, sizeof FORMS / sizeof *FORMS);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(ten_thousand_nodes_in_two_seconds, 0, sizeof FORMS / sizeof *FORMS))

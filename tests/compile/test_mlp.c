@@ -229,19 +229,5 @@ START_TEST(sessions_share_weights) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("mlp");
-  TCase *steps = tcase_create("steps"), *bits = tcase_create("bits");
-  tcase_add_checked_fixture(steps, setup, teardown);
-  tcase_add_checked_fixture(bits, setup, teardown);
-  tcase_add_test(steps, steady_state);
-  tcase_add_test(steps, a_new_shape_needs_no_new_kernels);
-  tcase_add_test(steps, the_profile_names_every_launch);
-  tcase_add_test(steps, the_profile_adds_up_to_the_step);
-  tcase_add_test(steps, sessions_share_weights);
-  tcase_add_test(bits, the_loss_falls_and_bits_repeat);
-  suite_add_tcase(suite, steps);
-  suite_add_tcase(suite, bits);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, steady_state, a_new_shape_needs_no_new_kernels, the_profile_names_every_launch,
+      the_profile_adds_up_to_the_step, sessions_share_weights, the_loss_falls_and_bits_repeat)

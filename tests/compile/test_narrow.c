@@ -106,13 +106,4 @@ START_TEST(what_is_no_inference_is_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("narrow");
-  TCase *narrow = tcase_create("narrow");
-  tcase_add_checked_fixture(narrow, setup, teardown);
-  tcase_add_test(narrow, answers_are_rounded_and_right);
-  tcase_add_test(narrow, what_is_no_inference_is_refused);
-  suite_add_tcase(suite, narrow);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, answers_are_rounded_and_right, what_is_no_inference_is_refused)

@@ -135,13 +135,6 @@ START_TEST(a_recurrence_of_open_weights_is_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("open_gradients");
-  TCase *all = tcase_create("all");
-  tcase_set_timeout(all, 0);
-  tcase_add_loop_test(all, open_axes_have_the_gradients_of_fixed_ones, 0, (int)(sizeof problems / sizeof *problems));
-  tcase_add_test(all, a_recurrence_of_open_weights_is_refused);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL,
+      LOOP(open_axes_have_the_gradients_of_fixed_ones, 0, (int)(sizeof problems / sizeof *problems)),
+      a_recurrence_of_open_weights_is_refused)

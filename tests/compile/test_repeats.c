@@ -90,11 +90,4 @@ START_TEST(bits_repeat) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("repeats");
-  TCase *bits = tcase_create("bits");
-  tcase_add_test(bits, bits_repeat);
-  suite_add_tcase(suite, bits);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, bits_repeat)

@@ -442,20 +442,6 @@ START_TEST(host_steps_give_several_results) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("results");
-  TCase *tests = tcase_create("results");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, a_launch_gives_all_results);
-  tcase_add_test(tests, unwanted_results_get_no_memory);
-  tcase_add_test(tests, dumps_name_all_results);
-  tcase_add_test(tests, equal_nodes_are_merged);
-  tcase_add_test(tests, constants_are_folded);
-  tcase_add_test(tests, results_are_assigned);
-  tcase_add_test(tests, gradients_are_those_of_differences);
-  tcase_add_test(tests, gradients_on_the_device);
-  tcase_add_test(tests, checkpoints_agree);
-  tcase_add_test(tests, host_steps_give_several_results);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, a_launch_gives_all_results, unwanted_results_get_no_memory, dumps_name_all_results,
+      equal_nodes_are_merged, constants_are_folded, results_are_assigned, gradients_are_those_of_differences,
+      gradients_on_the_device, checkpoints_agree, host_steps_give_several_results)

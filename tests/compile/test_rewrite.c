@@ -189,16 +189,6 @@ START_TEST(results_are_those_of_the_form) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("rewrite");
-  TCase *tests = tcase_create("rewrite");
-  tcase_add_loop_test(tests, spellings_are_found, 0, FORMS);
-  tcase_add_loop_test(tests, spellings_are_found_while_building, 0, FORMS);
-  tcase_add_test(tests, what_another_needs_stays);
-  tcase_add_test(tests, broadcast_operands_are_no_form);
-  tcase_add_test(tests, marks_go_with_their_nodes);
-  tcase_add_loop_test(tests, results_are_those_of_the_form, 0, FORMS);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(spellings_are_found, 0, FORMS), LOOP(spellings_are_found_while_building, 0, FORMS),
+      what_another_needs_stays, broadcast_operands_are_no_form, marks_go_with_their_nodes,
+      LOOP(results_are_those_of_the_form, 0, FORMS))

@@ -564,35 +564,11 @@ START_TEST(a_session_on_the_null_device) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("session");
-  TCase *tests = tcase_create("session");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, sources_and_views_can_be_outputs);
-  tcase_add_test(tests, parameters_begin_as_zeros);
-  tcase_add_test(tests, parameters_are_swapped);
-  tcase_add_test(tests, a_parameter_is_reversed_in_its_place);
-  tcase_add_test(tests, the_old_value_is_read_before_it_goes);
-  tcase_add_test(tests, feeds_may_change_and_begin_anywhere);
-  tcase_add_test(tests, a_chain_is_one_kernel);
-  tcase_add_test(tests, cheap_values_are_computed_again);
-  tcase_add_test(tests, a_product_takes_what_stands_around_it);
-  tcase_add_test(tests, padding_and_parts_are_read_in_place);
-  tcase_add_test(tests, kernels_of_many_arguments_are_parted);
-  tcase_add_test(tests, softmax_is_one_kernel);
-  tcase_add_test(tests, a_deep_chain_keeps_few_activations);
-  tcase_add_test(tests, checkpoints_save_memory);
-  tcase_add_test(tests, launches_share_workspace);
-  tcase_add_test(tests, what_was_made_of_a_weight_follows_it);
-  tcase_add_test(tests, a_norm_behind_a_convolution_is_filters_and_a_bias);
-  tcase_add_test(tests, a_norm_behind_a_transposed_convolution_too);
-  tcase_add_test(tests, a_convolution_of_other_users_keeps_its_norm);
-  tcase_add_test(tests, an_output_is_written_by_each_run);
-  tcase_add_test(tests, wrong_sessions);
-  tcase_add_test(tests, wrong_runs);
-  tcase_add_test(tests, wrong_shares);
-  tcase_add_test(tests, a_session_on_the_null_device);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, sources_and_views_can_be_outputs, parameters_begin_as_zeros, parameters_are_swapped,
+      a_parameter_is_reversed_in_its_place, the_old_value_is_read_before_it_goes, feeds_may_change_and_begin_anywhere,
+      a_chain_is_one_kernel, cheap_values_are_computed_again, a_product_takes_what_stands_around_it,
+      padding_and_parts_are_read_in_place, kernels_of_many_arguments_are_parted, softmax_is_one_kernel,
+      a_deep_chain_keeps_few_activations, checkpoints_save_memory, launches_share_workspace,
+      what_was_made_of_a_weight_follows_it, a_norm_behind_a_convolution_is_filters_and_a_bias,
+      a_norm_behind_a_transposed_convolution_too, a_convolution_of_other_users_keeps_its_norm,
+      an_output_is_written_by_each_run, wrong_sessions, wrong_runs, wrong_shares, a_session_on_the_null_device)

@@ -239,18 +239,6 @@ START_TEST(resnet50_holds_its_weights_once) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("session_parameters");
-  TCase *tests = tcase_create("parameters");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 0);
-  tcase_add_test(tests, a_session_shares_anothers);
-  tcase_add_test(tests, training_is_seen_by_inference);
-  tcase_add_test(tests, bindings_come_before_what_is_shared);
-  tcase_add_test(tests, what_does_not_fit_names_both_sides);
-  tcase_add_test(tests, parameters_do_not_overlap);
-  tcase_add_test(tests, resnet50_holds_its_weights_once);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, a_session_shares_anothers, training_is_seen_by_inference,
+      bindings_come_before_what_is_shared, what_does_not_fit_names_both_sides, parameters_do_not_overlap,
+      resnet50_holds_its_weights_once)

@@ -335,22 +335,7 @@ START_TEST(gradients_of_what_is_broadcast_along_open_axes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("session_plans");
-  TCase *tests = tcase_create("plans");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_set_timeout(tests, 0);
-  tcase_add_test(tests, fifty_shapes_under_a_limit);
-  tcase_add_test(tests, plans_are_bounded_by_bytes);
-  tcase_add_test(tests, the_plan_used_longest_ago_goes);
-  tcase_add_test(tests, a_plan_in_flight_is_not_freed);
-  tcase_add_test(tests, an_output_is_a_feed);
-  tcase_add_test(tests, an_output_is_written_where_the_caller_wants_it);
-  tcase_add_test(tests, outputs_do_not_overlap);
-  tcase_add_test(tests, a_run_is_not_fed_with_what_it_overwrites);
-  tcase_add_test(tests, gradients_of_what_is_broadcast_along_open_axes);
-  tcase_add_test(tests, binding_costs_no_wait);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, fifty_shapes_under_a_limit, plans_are_bounded_by_bytes, the_plan_used_longest_ago_goes,
+      a_plan_in_flight_is_not_freed, an_output_is_a_feed, an_output_is_written_where_the_caller_wants_it,
+      outputs_do_not_overlap, a_run_is_not_fed_with_what_it_overwrites, gradients_of_what_is_broadcast_along_open_axes,
+      binding_costs_no_wait)

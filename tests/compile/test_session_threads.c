@@ -151,13 +151,4 @@ START_TEST(a_network_each) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("session_threads");
-  TCase *cases = tcase_create("threads");
-  tcase_set_timeout(cases, 0);
-  tcase_add_test(cases, a_session_each);
-  tcase_add_test(cases, a_network_each);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, a_session_each, a_network_each)

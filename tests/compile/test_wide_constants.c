@@ -97,12 +97,4 @@ START_TEST(folded_sums_keep_every_bit) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("wide_constants");
-  TCase *cases = tcase_create("wide_constants");
-  tcase_add_loop_test(cases, constants_keep_every_bit, 0, VALUES);
-  tcase_add_test(cases, folded_sums_keep_every_bit);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(constants_keep_every_bit, 0, VALUES), folded_sums_keep_every_bit)

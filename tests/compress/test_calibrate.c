@@ -207,19 +207,5 @@ START_TEST(without_a_network) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("compress.calibrate");
-  TCase *all = tcase_create("calibrate");
-  tcase_add_checked_fixture(all, setup, teardown);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_test(all, structure);
-  tcase_add_test(all, ranges);
-  tcase_add_test(all, entropy);
-  tcase_add_test(all, no_range);
-  tcase_add_test(all, transposed);
-  tcase_add_test(all, hooks_without_their_objects);
-  tcase_add_test(all, without_a_network);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, structure, ranges, entropy, no_range, transposed, hooks_without_their_objects,
+      without_a_network)

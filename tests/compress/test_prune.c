@@ -192,16 +192,5 @@ START_TEST(the_least_score_goes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("compress.prune");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, NULL, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_loop_test(all, a_pruned_network_is_the_masked_one, 0, 9);
-  tcase_add_test(all, residuals_and_norms_tie_filters);
-  tcase_add_test(all, what_cannot_be_pruned_is_said);
-  tcase_add_test(all, the_least_score_goes);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, files_remove, LOOP(a_pruned_network_is_the_masked_one, 0, 9), residuals_and_norms_tie_filters,
+      what_cannot_be_pruned_is_said, the_least_score_goes)

@@ -379,19 +379,6 @@ START_TEST(a_file_of_half_heads_is_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("compress.prune_heads");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, NULL, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_loop_test(all, a_pruned_network_is_the_masked_one, 0, KINDS);
-  tcase_add_loop_test(all, a_head_that_goes_adds_nothing, 0, WITH_HEADS);
-  tcase_add_test(all, what_goes_together);
-  tcase_add_test(all, what_stays);
-  tcase_add_test(all, open_batches_count_as_one);
-  tcase_add_test(all, equal_extents_are_told_apart);
-  tcase_add_test(all, a_file_of_half_heads_is_refused);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, files_remove, LOOP(a_pruned_network_is_the_masked_one, 0, KINDS),
+      LOOP(a_head_that_goes_adds_nothing, 0, WITH_HEADS), what_goes_together, what_stays, open_batches_count_as_one,
+      equal_extents_are_told_apart, a_file_of_half_heads_is_refused)

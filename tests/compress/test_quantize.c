@@ -455,22 +455,5 @@ START_TEST(foreign_files) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("compress.quantize");
-  TCase *all = tcase_create("quantize");
-  tcase_add_checked_fixture(all, setup, teardown);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_test(all, bytes);
-  tcase_add_test(all, nibbles);
-  tcase_add_test(all, weights_alone);
-  tcase_add_test(all, tied_table);
-  tcase_add_test(all, equalised);
-  tcase_add_loop_test(all, widths_of_integers, 0, 2);
-  tcase_add_test(all, widths_of_nibbles);
-  tcase_add_test(all, learned_steps);
-  tcase_add_test(all, wrong);
-  tcase_add_test(all, foreign_files);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, bytes, nibbles, weights_alone, tied_table, equalised, LOOP(widths_of_integers, 0, 2),
+      widths_of_nibbles, learned_steps, wrong, foreign_files)

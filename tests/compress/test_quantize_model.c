@@ -363,20 +363,6 @@ START_TEST(data_that_do_not_fit) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#ifndef MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("compress.quantize_model");
-  TCase *all = tcase_create("all");
-  tcase_add_unchecked_fixture(all, setup, teardown);
-  tcase_add_test(all, pairs_stand_around_products);
-  tcase_add_test(all, weights_of_nodes_are_weights);
-  tcase_add_test(all, weights_alone_need_no_data);
-  tcase_add_test(all, methods_and_kept_layers);
-  tcase_add_test(all, layers_without_a_range_stay_float);
-  tcase_add_test(all, data_that_do_not_fit);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TEST_GROUPS(BOTH(NEEDS(ONNX), DEVICE),
+            ONCE(setup, teardown, pairs_stand_around_products, weights_of_nodes_are_weights, weights_alone_need_no_data,
+                 methods_and_kept_layers, layers_without_a_range_stay_float, data_that_do_not_fit))

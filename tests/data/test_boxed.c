@@ -447,29 +447,7 @@ START_TEST(boxes_return_from_their_frame) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#ifndef MICA_WITH_EXPAT
-  return test_skip("this build lacks expat");
-#endif
-  Suite *suite = suite_create("boxed");
-  TCase *all = tcase_create("boxed");
-  tcase_set_timeout(all, 60);
-  tcase_add_checked_fixture(all, NULL, tidy);
-  tcase_add_test(all, voc_is_read);
-  tcase_add_test(all, pictures_without_annotations_are_said);
-  tcase_add_test(all, parts_by_lists);
-  tcase_add_test(all, pictures_are_fitted);
-  tcase_add_test(all, voc_that_is_wrong);
-  tcase_add_test(all, voc_with_its_size_after_the_boxes);
-  tcase_add_test(all, voc_that_is_deep);
-  tcase_add_test(all, coco_is_read);
-  tcase_add_test(all, coco_with_boxes_without_area);
-  tcase_add_test(all, coco_crowds_and_areas);
-  tcase_add_test(all, coco_with_categories_of_one_name);
-  tcase_add_test(all, coco_without_parts_is_read);
-  tcase_add_test(all, coco_that_is_wrong);
-  tcase_add_test(all, coco_that_is_huge);
-  tcase_add_test(all, boxes_return_from_their_frame);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(NEEDS(EXPAT), NULL, tidy, voc_is_read, pictures_without_annotations_are_said, parts_by_lists, pictures_are_fitted,
+      voc_that_is_wrong, voc_with_its_size_after_the_boxes, voc_that_is_deep, coco_is_read,
+      coco_with_boxes_without_area, coco_crowds_and_areas, coco_with_categories_of_one_name, coco_without_parts_is_read,
+      coco_that_is_wrong, coco_that_is_huge, boxes_return_from_their_frame)

@@ -550,21 +550,6 @@ START_TEST(lengths_beyond_an_index_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("columns");
-  TCase *tcase = tcase_create("columns");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_set_timeout(tcase, 120);
-  tcase_add_test(tcase, a_table_comes_out_right);
-  tcase_add_test(tcase, the_same_bits_wherever_samples_reside);
-  tcase_add_test(tcase, shards_share_an_epoch);
-  tcase_add_test(tcase, every_kind_comes_to_batches);
-  tcase_add_test(tcase, rows_say_how_columns_come);
-  tcase_add_test(tcase, derived_columns_stand_beside_the_others);
-  tcase_add_test(tcase, what_cannot_be_a_column_is_refused);
-  tcase_add_test(tcase, datasets_are_split_in_many_ways);
-  tcase_add_test(tcase, lengths_beyond_an_index_are_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, a_table_comes_out_right, the_same_bits_wherever_samples_reside, shards_share_an_epoch,
+      every_kind_comes_to_batches, rows_say_how_columns_come, derived_columns_stand_beside_the_others,
+      what_cannot_be_a_column_is_refused, datasets_are_split_in_many_ways, lengths_beyond_an_index_are_refused)

@@ -564,27 +564,8 @@ START_TEST(folders_that_hold_nothing) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("dataset");
-  TCase *tcase = tcase_create("dataset");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, idx_files_in_a_folder);
-  tcase_add_test(tcase, idx_files_that_are_wrong);
-  tcase_add_test(tcase, cifar_files);
-  tcase_add_test(tcase, gzip_in_members);
-  tcase_add_test(tcase, csv_files);
-  tcase_add_test(tcase, csv_files_that_are_wrong);
-  tcase_add_test(tcase, npy_files);
-  tcase_add_test(tcase, npy_files_that_are_wrong);
-  tcase_add_test(tcase, large_numbers_of_arrays_have_bases);
-  tcase_add_test(tcase, npy_files_of_the_other_byte_order);
-  tcase_add_test(tcase, samples_in_memory_are_split_by_seed);
-  tcase_add_test(tcase, pictures_are_read_as_they_are_stored);
-  tcase_add_test(tcase, names_of_classes_are_printable);
-  tcase_add_test(tcase, what_is_no_file_is_refused_at_once);
-  tcase_add_test(tcase, files_are_read_alike_in_memory_and_from_disk);
-  tcase_add_test(tcase, constants_have_a_deviation_of_one);
-  tcase_add_test(tcase, folders_that_hold_nothing);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, idx_files_in_a_folder, idx_files_that_are_wrong, cifar_files, gzip_in_members, csv_files,
+      csv_files_that_are_wrong, npy_files, npy_files_that_are_wrong, large_numbers_of_arrays_have_bases,
+      npy_files_of_the_other_byte_order, samples_in_memory_are_split_by_seed, pictures_are_read_as_they_are_stored,
+      names_of_classes_are_printable, what_is_no_file_is_refused_at_once, files_are_read_alike_in_memory_and_from_disk,
+      constants_have_a_deviation_of_one, folders_that_hold_nothing)

@@ -86,13 +86,5 @@ START_TEST(days_are_counted_without_gaps) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("dates");
-  TCase *tcase = tcase_create("dates");
-  tcase_add_test(tcase, dates_are_moments);
-  tcase_add_test(tcase, impossible_dates_are_told_from_other_texts);
-  tcase_add_test(tcase, digits_are_days);
-  tcase_add_test(tcase, days_are_counted_without_gaps);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, dates_are_moments, impossible_dates_are_told_from_other_texts, digits_are_days,
+      days_are_counted_without_gaps)

@@ -272,17 +272,5 @@ START_TEST(what_cannot_be_is_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("geometry");
-  TCase *tcase = tcase_create("geometry");
-  tcase_set_timeout(tcase, 120);
-  tcase_add_test(tcase, pictures_masks_and_boxes_move_together);
-  tcase_add_test(tcase, they_rotate_together);
-  tcase_add_test(tcase, cutmix_shares_labels_by_area);
-  tcase_add_test(tcase, what_is_bent_is_bent_with_its_mask);
-  tcase_add_test(tcase, steps_wait_for_nothing);
-  tcase_add_test(tcase, what_cannot_be_is_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, pictures_masks_and_boxes_move_together, they_rotate_together, cutmix_shares_labels_by_area,
+      what_is_bent_is_bent_with_its_mask, steps_wait_for_nothing, what_cannot_be_is_refused)

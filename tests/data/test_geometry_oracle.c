@@ -55,15 +55,4 @@ START_TEST(pictures_are_torchvisions) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  if (!oracle_has("numpy, torch, torchvision"))
-    return test_skip("MICA_ORACLE_PYTHON has no numpy, torch and torchvision");
-  Suite *suite = suite_create("geometry oracle");
-  TCase *tcase = tcase_create("oracle");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_set_timeout(tcase, 300);
-  tcase_add_test(tcase, pictures_are_torchvisions);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(BOTH(DEVICE, oracle_lacks("numpy, torch, torchvision")), NULL, NULL, pictures_are_torchvisions)

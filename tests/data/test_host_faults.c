@@ -308,18 +308,6 @@ END_TEST
 START_TEST(threads_of_loaders) { load_each(FAULT_THREADS, 1); }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("host faults");
-  TCase *cases = tcase_create("data");
-  tcase_set_timeout(cases, 0);
-  tcase_add_unchecked_fixture(cases, write_all, files_remove);
-  tcase_add_test(cases, memory_of_datasets);
-  tcase_add_test(cases, files_of_datasets);
-#if MICA_WITH_PNG && MICA_WITH_JPEG
-  tcase_add_test(cases, memory_of_loaders);
-  tcase_add_test(cases, files_of_loaders);
-  tcase_add_test(cases, threads_of_loaders);
-#endif
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE,
+            ONCE(write_all, files_remove, memory_of_datasets, files_of_datasets, IF(PNG, IF(JPEG, memory_of_loaders)),
+                 IF(PNG, IF(JPEG, files_of_loaders)), IF(PNG, IF(JPEG, threads_of_loaders))))

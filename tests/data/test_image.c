@@ -321,29 +321,8 @@ START_TEST(a_picture_comes_back) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("image");
-  TCase *sideways = tcase_create("sideways");
-  tcase_add_test(sideways, print_is_named);
-  tcase_add_test(sideways, a_picture_comes_back);
-  tcase_add_test(sideways, one_with_colours_makes_all_coloured);
-  tcase_add_test(sideways, sides_are_found_behind_filling_bytes);
-  tcase_add_test(sideways, orientation_is_read);
-  tcase_add_test(sideways, orientation_of_another_type_is_read);
-  tcase_add_test(sideways, broken_exif_is_upright);
-  tcase_add_test(sideways, pictures_are_rotated);
-  tcase_add_test(sideways, orientation_of_png_is_read);
-#if MICA_WITH_PNG
-  tcase_add_test(sideways, png_is_rotated);
-#endif
-  suite_add_tcase(suite, sideways);
-  TCase *alpha = tcase_create("alpha");
-  tcase_add_test(alpha, alpha_is_found);
-#if MICA_WITH_PNG
-  tcase_add_test(alpha, pictures_with_alpha_are_counted);
-  tcase_add_test(alpha, files_of_other_kinds_are_named);
-  tcase_add_test(alpha, many_pictures_are_looked_at_evenly);
-#endif
-  suite_add_tcase(suite, alpha);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, print_is_named, a_picture_comes_back, IF(PNG, one_with_colours_makes_all_coloured),
+      sides_are_found_behind_filling_bytes, orientation_is_read, orientation_of_another_type_is_read,
+      broken_exif_is_upright, pictures_are_rotated, orientation_of_png_is_read, IF(PNG, png_is_rotated), alpha_is_found,
+      IF(PNG, pictures_with_alpha_are_counted), IF(PNG, many_pictures_are_looked_at_evenly),
+      files_of_other_kinds_are_named)

@@ -141,15 +141,5 @@ START_TEST(dates_are_times) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("kinds");
-  TCase *tcase = tcase_create("kinds");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, numbers_may_be_classes);
-  tcase_add_test(tcase, texts_may_be_no_classes);
-  tcase_add_test(tcase, languages_are_names);
-  tcase_add_test(tcase, what_is_no_list_is_said);
-  tcase_add_test(tcase, dates_are_times);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, numbers_may_be_classes, texts_may_be_no_classes, languages_are_names,
+      what_is_no_list_is_said, dates_are_times)

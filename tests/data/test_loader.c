@@ -329,21 +329,6 @@ START_TEST(augmentations_are_read_from_text) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("loader");
-  TCase *tcase = tcase_create("loader");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_set_timeout(tcase, 120);
-  tcase_add_test(tcase, every_sample_comes_once_an_epoch);
-  tcase_add_test(tcase, tensors_are_named_as_columns_are);
-  tcase_add_test(tcase, inputs_are_normalised);
-  tcase_add_test(tcase, a_batch_has_the_same_bits_however_one_comes_to_it);
-  tcase_add_test(tcase, mixup_makes_probabilities);
-  tcase_add_test(tcase, steps_allocate_and_build_nothing);
-  tcase_add_test(tcase, folders_of_pictures_are_streamed);
-  tcase_add_test(tcase, what_cannot_be_is_refused);
-  tcase_add_test(tcase, augmentations_are_read_from_text);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, every_sample_comes_once_an_epoch, tensors_are_named_as_columns_are, inputs_are_normalised,
+      a_batch_has_the_same_bits_however_one_comes_to_it, mixup_makes_probabilities, steps_allocate_and_build_nothing,
+      folders_of_pictures_are_streamed, what_cannot_be_is_refused, augmentations_are_read_from_text)

@@ -283,23 +283,8 @@ START_TEST(tiles_of_any_columns) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_PNG
-  return test_skip("no libpng");
-#endif
-  Suite *suite = suite_create("masks");
-  TCase *tcase = tcase_create("masks");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, pairs_are_found_by_name_and_values_are_classes);
-  tcase_add_test(tcase, a_255_behind_classes_that_count_up_is_void);
-  tcase_add_test(tcase, colours_are_values_too);
-  tcase_add_test(tcase, soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are);
-  tcase_add_test(tcase, what_does_not_fit_is_named);
-  tcase_add_test(tcase, a_name_stands_for_one_value);
-  tcase_add_test(tcase, tiles_cover_every_pixel_once);
-  tcase_add_test(tcase, tiles_of_a_dataset_hold_what_its_pictures_do);
-  tcase_add_test(tcase, pictures_that_change_are_refused);
-  tcase_add_test(tcase, tiles_of_any_columns);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(NEEDS(PNG), NULL, NULL, pairs_are_found_by_name_and_values_are_classes,
+      a_255_behind_classes_that_count_up_is_void, colours_are_values_too,
+      soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are, what_does_not_fit_is_named,
+      a_name_stands_for_one_value, tiles_cover_every_pixel_once, tiles_of_a_dataset_hold_what_its_pictures_do,
+      pictures_that_change_are_refused, tiles_of_any_columns)

@@ -231,16 +231,5 @@ START_TEST(many_numbers_are_no_classes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("missing");
-  TCase *tcase = tcase_create("missing");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, numbers_are_filled);
-  tcase_add_test(tcase, fills_lie_above_a_base);
-  tcase_add_test(tcase, samples_without_a_label_are_left_out);
-  tcase_add_test(tcase, classes_that_a_table_does_not_have_are_none);
-  tcase_add_test(tcase, columns_that_say_nothing_are_not_read);
-  tcase_add_test(tcase, many_numbers_are_no_classes);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, numbers_are_filled, fills_lie_above_a_base, samples_without_a_label_are_left_out,
+      classes_that_a_table_does_not_have_are_none, columns_that_say_nothing_are_not_read, many_numbers_are_no_classes)

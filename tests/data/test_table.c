@@ -572,27 +572,10 @@ START_TEST(files_that_change_while_they_are_read) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("table");
-  TCase *tcase = tcase_create("table");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, columns_have_kinds);
-  tcase_add_test(tcase, headers_are_told_from_values);
-  tcase_add_test(tcase, labels_are_classes_or_numbers);
-  tcase_add_test(tcase, what_goes_with_another_table_follows_it);
-  tcase_add_test(tcase, samples_know_their_lines);
-  tcase_add_test(tcase, blanks_in_quotes_are_no_part_of_a_class);
-  tcase_add_test(tcase, few_large_numbers_are_names_of_classes);
-  tcase_add_test(tcase, names_of_classes_stay_what_they_are);
-  tcase_add_test(tcase, large_numbers_keep_their_digits_above_a_base);
-  tcase_add_test(tcase, large_negative_numbers_have_a_base_too);
-  tcase_add_test(tcase, what_is_wrong_is_named_with_its_line);
-  tcase_add_test(tcase, classes_may_stand_before_texts);
-  tcase_add_test(tcase, lists_between_commas_are_names);
-  tcase_add_test(tcase, lines_with_a_number_sign);
-  tcase_add_test(tcase, quotes_of_comments_end_with_them);
-  tcase_add_test(tcase, digits_behind_a_zero_are_names);
-  tcase_add_test(tcase, files_that_change_while_they_are_read);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, columns_have_kinds, headers_are_told_from_values, labels_are_classes_or_numbers,
+      what_goes_with_another_table_follows_it, samples_know_their_lines, blanks_in_quotes_are_no_part_of_a_class,
+      few_large_numbers_are_names_of_classes, names_of_classes_stay_what_they_are,
+      large_numbers_keep_their_digits_above_a_base, large_negative_numbers_have_a_base_too,
+      what_is_wrong_is_named_with_its_line, classes_may_stand_before_texts, lists_between_commas_are_names,
+      lines_with_a_number_sign, quotes_of_comments_end_with_them, digits_behind_a_zero_are_names,
+      files_that_change_while_they_are_read)

@@ -189,19 +189,5 @@ START_TEST(shared_texts_are_read) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("data_text");
-  TCase *all = tcase_create("data_text");
-  tcase_set_timeout(all, 60);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_loop_test(all, lines_are_samples, 0, 2);
-  tcase_add_test(all, long_lines_are_found);
-  tcase_add_test(all, parallel_texts_are_columns);
-  tcase_add_test(all, a_folder_of_one_file_is_that_file);
-  tcase_add_test(all, folders_of_texts_are_classes);
-#if MICA_WITH_DEFLATE
-  tcase_add_test(all, shared_texts_are_read);
-#endif
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(lines_are_samples, 0, 2), long_lines_are_found, parallel_texts_are_columns,
+      a_folder_of_one_file_is_that_file, folders_of_texts_are_classes, IF(DEFLATE, shared_texts_are_read))

@@ -172,17 +172,5 @@ START_TEST(names_that_are_wrong) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("data_yolo");
-  TCase *all = tcase_create("data_yolo");
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-#if MICA_WITH_PNG
-  tcase_add_loop_test(all, parts_are_found, 0, 2);
-  tcase_add_test(all, no_parts_and_no_names);
-  tcase_add_test(all, labels_that_are_wrong);
-  tcase_add_test(all, names_that_are_wrong);
-#endif
-  tcase_add_test(all, names_in_yaml);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, IF(PNG, LOOP(parts_are_found, 0, 2)), IF(PNG, no_parts_and_no_names),
+      IF(PNG, labels_that_are_wrong), IF(PNG, names_that_are_wrong), names_in_yaml)

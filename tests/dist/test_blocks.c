@@ -120,13 +120,4 @@ START_TEST(parts_train_as_the_whole) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("blocks");
-  TCase *tests = tcase_create("blocks");
-  tcase_set_timeout(tests, 120);
-  tcase_add_checked_fixture(tests, setup, NULL);
-  tcase_add_test(tests, parts_train_as_the_whole);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, NULL, parts_train_as_the_whole)

@@ -432,22 +432,6 @@ START_TEST(even_parts) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("communicator");
-  TCase *tests = tcase_create("communicator");
-  tcase_set_timeout(tests, 60);
-  tcase_add_test(tests, sums_parts_and_messages);
-  tcase_add_test(tests, parts_of_ones_own);
-  tcase_add_test(tests, channels_are_independent);
-  tcase_add_test(tests, timing_changes_no_bit);
-  tcase_add_test(tests, errors_are_fed_back);
-  tcase_add_test(tests, a_nan_of_one_rank_is_everybodys);
-  tcase_add_test(tests, whoever_fails_is_named);
-  tcase_add_test(tests, whoever_is_asked_to_stop_waits_on);
-  tcase_add_test(tests, whoever_is_asked_to_stop_waits_for_no_rank_that_is_gone);
-  tcase_add_test(tests, wrong_transfers);
-  tcase_add_test(tests, names);
-  tcase_add_test(tests, even_parts);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, sums_parts_and_messages, parts_of_ones_own, channels_are_independent, timing_changes_no_bit,
+      errors_are_fed_back, a_nan_of_one_rank_is_everybodys, whoever_fails_is_named, whoever_is_asked_to_stop_waits_on,
+      whoever_is_asked_to_stop_waits_for_no_rank_that_is_gone, wrong_transfers, names, even_parts)

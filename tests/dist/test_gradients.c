@@ -508,24 +508,7 @@ static void one_never_comes(mica_communicator *c) {
 START_TEST(a_rank_that_hangs) { test_members(2, &(test_faults){.timeout = 0.3}, one_never_comes); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("gradients");
-  TCase *tests = tcase_create("gradients");
-  tcase_set_timeout(tests, 200);
-  tcase_add_unchecked_fixture(tests, make_engines, destroy_engines);
-  tcase_add_test(tests, networks_of_the_zoo);
-  tcase_add_test(tests, batch_norms_of_all_ranks);
-  tcase_add_test(tests, quotients_of_sums_over_all_ranks);
-  tcase_add_test(tests, timing_changes_no_bit);
-  tcase_add_test(tests, what_the_optimiser_does_with_them);
-  tcase_add_test(tests, compressed_gradients);
-  tcase_add_test(tests, buckets_leave_during_the_backward_pass);
-  tcase_add_test(tests, sums_in_graphs);
-  tcase_add_test(tests, wrong_sums);
-  tcase_add_test(tests, channels_of_the_library);
-  tcase_add_test(tests, too_many_norms);
-  tcase_add_test(tests, a_rank_that_hangs);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TEST_GROUPS(DEVICE, ONCE(make_engines, destroy_engines, networks_of_the_zoo, batch_norms_of_all_ranks,
+                         quotients_of_sums_over_all_ranks, timing_changes_no_bit, what_the_optimiser_does_with_them,
+                         compressed_gradients, buckets_leave_during_the_backward_pass, sums_in_graphs, wrong_sums,
+                         channels_of_the_library, too_many_norms, a_rank_that_hangs))

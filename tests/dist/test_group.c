@@ -96,13 +96,5 @@ static void end_all(mica_communicator *whole) {
 START_TEST(what_ends_a_group_ends_all) { test_members(3, NULL, end_all); }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("group");
-  TCase *tests = tcase_create("group");
-  tcase_add_test(tests, groups_sum_beside_each_other);
-  tcase_add_test(tests, a_group_begins_without_residuals);
-  tcase_add_test(tests, what_is_wrong_is_refused);
-  tcase_add_test(tests, what_ends_a_group_ends_all);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, groups_sum_beside_each_other, a_group_begins_without_residuals, what_is_wrong_is_refused,
+      what_ends_a_group_ends_all)

@@ -161,23 +161,9 @@ START_TEST(who_has_ended_is_not_waited_for) {
 END_TEST
 
 /* A case by its name, for the ranks. */
-static void add(Suite *suite, const char *name, const TTest *test) {
-  TCase *cases = tcase_create(name);
-  tcase_set_timeout(cases, 0);
-  tcase_add_test(cases, test);
-  suite_add_tcase(suite, cases);
-}
-
-Suite *test_suite(void) {
-  if (system("mpirun --version >/dev/null 2>&1") != 0) return test_skip("no mpirun");
-  Suite *suite = suite_create("mpi");
-  add(suite, "who_has_ended_well_is_not_asked", who_has_ended_well_is_not_asked);
-  add(suite, "who_is_silent_is_found", who_is_silent_is_found);
-  add(suite, "who_has_ended_is_not_waited_for", who_has_ended_is_not_waited_for);
-  add(suite, "nothing_listens_into_what_is_freed", nothing_listens_into_what_is_freed);
-  add(suite, "what_was_begun_is_ended", what_was_begun_is_ended);
-  return suite;
-}
+TESTS(system("mpirun --version >/dev/null 2>&1") ? "no mpirun" : NULL, NULL, NULL, who_has_ended_well_is_not_asked,
+      who_is_silent_is_found, who_has_ended_is_not_waited_for, nothing_listens_into_what_is_freed,
+      what_was_begun_is_ended)
 
 #else
 

@@ -47,10 +47,4 @@ START_TEST(sizes_are_those_of_the_shape) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("parts");
-  TCase *tests = tcase_create("parts");
-  tcase_add_test(tests, sizes_are_those_of_the_shape);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, sizes_are_those_of_the_shape)

@@ -279,17 +279,5 @@ END_TEST
 
 void test_list(void) { puts("pipeline"); }
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("pipeline");
-  TCase *tests = tcase_create("pipeline");
-  tcase_add_checked_fixture(tests, setup, NULL);
-  tcase_add_unchecked_fixture(tests, NULL, files_remove);
-  tcase_add_test(tests, stages_train_as_one_process);
-  tcase_add_test(tests, files_are_of_any_number_of_stages);
-  tcase_add_test(tests, passes_are_in_the_order_of_the_papers);
-  tcase_add_test(tests, what_is_wrong_is_said);
-  tcase_add_test(tests, a_lost_stage_ends_all);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, NULL, stages_train_as_one_process, files_are_of_any_number_of_stages,
+      passes_are_in_the_order_of_the_papers, what_is_wrong_is_said, a_lost_stage_ends_all)

@@ -299,16 +299,5 @@ static void refuse(mica_communicator *communicator) {
 START_TEST(what_is_wrong_is_said) { test_members(2, NULL, refuse); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("shard");
-  TCase *tests = tcase_create("shard");
-  tcase_add_checked_fixture(tests, setup, NULL);
-  tcase_add_test(tests, steps_are_those_of_one_process);
-  tcase_add_test(tests, gradients_that_are_accumulated_are_divided_too);
-  tcase_add_test(tests, state_is_a_quarter_on_four_ranks);
-  tcase_add_test(tests, memory_of_four_ranks_is_less_than_half);
-  tcase_add_test(tests, what_is_wrong_is_said);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, NULL, steps_are_those_of_one_process, gradients_that_are_accumulated_are_divided_too,
+      state_is_a_quarter_on_four_ranks, memory_of_four_ranks_is_less_than_half, what_is_wrong_is_said)

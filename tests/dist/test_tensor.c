@@ -186,15 +186,4 @@ START_TEST(what_is_wrong_is_said) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("tensor");
-  TCase *tests = tcase_create("tensor");
-  tcase_add_checked_fixture(tests, setup, NULL);
-  tcase_add_unchecked_fixture(tests, NULL, files_remove);
-  tcase_add_test(tests, parts_train_as_the_whole);
-  tcase_add_test(tests, files_are_of_any_number_of_ranks);
-  tcase_add_test(tests, what_is_wrong_is_said);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, NULL, parts_train_as_the_whole, files_are_of_any_number_of_ranks, what_is_wrong_is_said)

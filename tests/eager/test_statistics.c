@@ -40,11 +40,4 @@ START_TEST(statistics_far_from_zero) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *s = suite_create("statistics");
-  TCase *t = tcase_create("far");
-  tcase_add_test(t, statistics_far_from_zero);
-  suite_add_tcase(s, t);
-  return s;
-}
+TESTS(DEVICE, NULL, NULL, statistics_far_from_zero)

@@ -552,26 +552,10 @@ START_TEST(gguf_of_another_kind) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("adapter");
-  TCase *tests = tcase_create("adapter");
-  tcase_add_loop_test(tests, gradients_of_families, 0, COUNT(families));
-#if MICA_WITH_CJSON
-  tcase_add_loop_test(tests, adapters_as_peft, 0, 2 * COUNT(adapted));
-  tcase_add_loop_test(tests, files_of_adapters, 0, COUNT(adapted));
-  tcase_add_test(tests, order_of_rows);
-  tcase_add_loop_test(tests, merged_from_folders, 0, COUNT(adapted));
-  tcase_add_loop_test(tests, merged_into_folders, 0, COUNT(adapted));
-  tcase_add_test(tests, merged_from_a_file);
-  tcase_add_test(tests, merged_wrongly);
-  tcase_add_test(tests, score_with_an_adapter);
-  tcase_add_loop_test(tests, bad_configs, 0, COUNT(configs));
-  tcase_add_loop_test(tests, bad_tensors, 0, COUNT(tensors));
-  tcase_add_test(tests, tied_output_layer);
-#endif
-  tcase_add_test(tests, output_layer_of_attention);
-  tcase_add_loop_test(tests, gguf_of_another_kind, 0, 5);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, IF(CJSON, LOOP(gradients_of_families, 0, COUNT(families))),
+      IF(CJSON, LOOP(adapters_as_peft, 0, 2 * COUNT(adapted))), IF(CJSON, LOOP(files_of_adapters, 0, COUNT(adapted))),
+      IF(CJSON, order_of_rows), IF(CJSON, LOOP(merged_from_folders, 0, COUNT(adapted))),
+      IF(CJSON, LOOP(merged_into_folders, 0, COUNT(adapted))), IF(CJSON, merged_from_a_file), IF(CJSON, merged_wrongly),
+      IF(CJSON, score_with_an_adapter), IF(CJSON, LOOP(bad_configs, 0, COUNT(configs))),
+      IF(CJSON, LOOP(bad_tensors, 0, COUNT(tensors))), IF(CJSON, tied_output_layer),
+      IF(CJSON, output_layer_of_attention), LOOP(gguf_of_another_kind, 0, 5))

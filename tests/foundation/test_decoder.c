@@ -350,17 +350,6 @@ START_TEST(requests_are_checked) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("decoder");
-  TCase *tests = tcase_create("decoder");
-  tcase_add_loop_test(tests, greedy_texts_are_those_of_the_network, 0, MODELS);
-  tcase_add_test(tests, texts_are_the_same_in_any_company);
-  tcase_add_test(tests, a_prompt_that_a_slot_holds_is_not_read_again);
-  tcase_add_test(tests, decoders_share_weights);
-  tcase_add_test(tests, the_likeliest_tokens_are_listed);
-  tcase_add_test(tests, texts_end_as_they_should);
-  tcase_add_test(tests, requests_are_checked);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(greedy_texts_are_those_of_the_network, 0, MODELS), texts_are_the_same_in_any_company,
+      a_prompt_that_a_slot_holds_is_not_read_again, decoders_share_weights, the_likeliest_tokens_are_listed,
+      texts_end_as_they_should, requests_are_checked)

@@ -449,23 +449,8 @@ START_TEST(names_of_kinds) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("describe");
-  TCase *tcase = tcase_create("describe");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-#if MICA_WITH_CJSON
-  tcase_add_test(tcase, a_llama_is_described);
-  tcase_add_test(tcase, a_gemma_has_windows_and_two_rotary_bases);
-  tcase_add_test(tcase, other_families_are_described);
-  tcase_add_test(tcase, sizes_that_cannot_be_are_refused);
-  tcase_add_test(tcase, texts_that_are_no_config_are_refused);
-  tcase_add_test(tcase, only_folders_and_files_of_models_are_models);
-  tcase_add_test(tcase, generation_config_says_all_ends);
-#endif
-  tcase_add_test(tcase, a_gguf_file_is_described);
-  tcase_add_test(tcase, gguf_files_that_cannot_be_are_refused);
-  tcase_add_test(tcase, tensors_are_those_of_the_family);
-  tcase_add_test(tcase, names_of_kinds);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, IF(CJSON, a_llama_is_described), IF(CJSON, a_gemma_has_windows_and_two_rotary_bases),
+      IF(CJSON, other_families_are_described), IF(CJSON, sizes_that_cannot_be_are_refused),
+      IF(CJSON, texts_that_are_no_config_are_refused), IF(CJSON, only_folders_and_files_of_models_are_models),
+      IF(CJSON, generation_config_says_all_ends), a_gguf_file_is_described, gguf_files_that_cannot_be_are_refused,
+      tensors_are_those_of_the_family, names_of_kinds)

@@ -236,17 +236,7 @@ START_TEST(wrong_settings_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("encoders");
-  TCase *tests = tcase_create("encoders");
-  tcase_add_loop_test(tests, features_are_those_of_transformers, 0, MODELS);
-  tcase_add_test(tests, an_encoder_has_no_logits);
-  tcase_add_loop_test(tests, vectors_are_those_of_transformers, 0, 4);
-  tcase_add_test(tests, a_gguf_file_gives_the_same_vectors);
-  tcase_add_test(tests, quantised_weights_give_the_vectors_of_their_values);
-  tcase_add_test(tests, poolings_differ_and_scale_is_a_choice);
-  tcase_add_test(tests, wrong_settings_are_refused);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(features_are_those_of_transformers, 0, MODELS), an_encoder_has_no_logits,
+      LOOP(vectors_are_those_of_transformers, 0, 4), a_gguf_file_gives_the_same_vectors,
+      quantised_weights_give_the_vectors_of_their_values, poolings_differ_and_scale_is_a_choice,
+      wrong_settings_are_refused)

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if MICA_WITH_CJSON
-
 static mica_foundation *open_chat_model(void) {
   mica_foundation *model = NULL;
   const char *root = getenv("MICA_SOURCE_DIR");
@@ -274,23 +272,6 @@ START_TEST(targets_that_the_model_lacks) {
 }
 END_TEST
 
-#endif
-
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-#if MICA_WITH_CJSON
-  Suite *suite = suite_create("finetune");
-  TCase *tests = tcase_create("finetune");
-  tcase_set_timeout(tests, 0);
-  tcase_add_test(tests, answers_count);
-  tcase_add_loop_test(tests, lines_that_are_refused, 0, (int)(sizeof bad / sizeof *bad));
-  tcase_add_test(tests, packed_rows_lose_nothing);
-  tcase_add_test(tests, resumed_to_the_bit);
-  tcase_add_test(tests, the_answer_is_learned);
-  tcase_add_test(tests, targets_that_the_model_lacks);
-  suite_add_tcase(suite, tests);
-  return suite;
-#else
-  return test_skip("conversations need cJSON, which this build lacks");
-#endif
-}
+TESTS(BOTH(DEVICE, NEEDS(CJSON)), NULL, NULL, answers_count,
+      LOOP(lines_that_are_refused, 0, (int)(sizeof bad / sizeof *bad)), packed_rows_lose_nothing, resumed_to_the_bit,
+      the_answer_is_learned, targets_that_the_model_lacks)

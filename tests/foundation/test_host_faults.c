@@ -110,13 +110,4 @@ static void setup(void) {
 #endif
 }
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("host faults");
-  TCase *cases = tcase_create("foundation");
-  tcase_set_timeout(cases, 0);
-  tcase_add_unchecked_fixture(cases, setup, files_remove);
-  tcase_add_test(cases, models_are_opened);
-  tcase_add_test(cases, models_are_written);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE, ONCE(setup, files_remove, models_are_opened, models_are_written))

@@ -161,13 +161,5 @@ START_TEST(tokens_by_held_weights) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("logits");
-  TCase *tests = tcase_create("logits");
-  tcase_add_loop_test(tests, whole_texts, 0, MODELS);
-  tcase_add_loop_test(tests, texts_in_parts, 0, MODELS);
-  tcase_add_loop_test(tests, tokens_by_held_weights, 0, MODELS);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(whole_texts, 0, MODELS), LOOP(texts_in_parts, 0, MODELS),
+      LOOP(tokens_by_held_weights, 0, MODELS))

@@ -108,12 +108,5 @@ START_TEST(wrong_values_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("nearest");
-  TCase *tests = tcase_create("nearest");
-  tcase_add_loop_test(tests, neighbours_are_the_most_similar, 0, 5);
-  tcase_add_test(tests, planted_neighbours_are_found_among_many);
-  tcase_add_test(tests, wrong_values_are_refused);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(neighbours_are_the_most_similar, 0, 5), planted_neighbours_are_found_among_many,
+      wrong_values_are_refused)

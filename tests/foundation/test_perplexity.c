@@ -152,16 +152,5 @@ START_TEST(models_that_do_not_write_have_no_perplexity) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("perplexity");
-  TCase *tests = tcase_create("perplexity");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, one_window_is_the_loss_of_the_golden_logits);
-  tcase_add_test(tests, windows_are_scored_apart);
-  tcase_add_test(tests, the_standard_window_is_the_context);
-  tcase_add_test(tests, arguments_are_checked);
-  tcase_add_test(tests, models_that_do_not_write_have_no_perplexity);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, one_window_is_the_loss_of_the_golden_logits, windows_are_scored_apart,
+      the_standard_window_is_the_context, arguments_are_checked, models_that_do_not_write_have_no_perplexity)

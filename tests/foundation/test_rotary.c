@@ -28,7 +28,6 @@ static const struct {
 };
 #define CASES (sizeof cases / sizeof *cases)
 
-#if MICA_WITH_CJSON
 static mica_foundation *opened(size_t which) {
   static const float numbers[2] = {1, 2};
   const mica_safetensors_entry entry = {
@@ -65,17 +64,5 @@ START_TEST(scalings) {
   mica_foundation_close(model);
 }
 END_TEST
-#endif
 
-Suite *test_suite(void) {
-#if MICA_WITH_CJSON
-  Suite *suite = suite_create("rotary");
-  TCase *all = tcase_create("scalings");
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_loop_test(all, scalings, 0, CASES);
-  suite_add_tcase(suite, all);
-  return suite;
-#else
-  return test_skip("the build has no cJSON to read config.json with");
-#endif
-}
+TESTS(NEEDS(CJSON), NULL, NULL, LOOP(scalings, 0, CASES))

@@ -272,19 +272,8 @@ START_TEST(wrong_inputs_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("vision");
-  TCase *tests = tcase_create("vision");
-  tcase_add_loop_test(tests, results_of_pictures_are_those_of_transformers, 0,
-                      (int)(sizeof pictures / sizeof *pictures));
-  tcase_add_loop_test(tests, vectors_of_texts_are_those_of_transformers, 0, 2);
-  tcase_add_loop_test(tests, pictures_are_prepared_as_by_transformers, 0, 3);
-  tcase_add_test(tests, models_of_texts_prepare_no_pictures);
-  tcase_add_test(tests, clip_embeds_texts_and_pictures);
-  tcase_add_test(tests, vit_embeds_pictures);
-  tcase_add_test(tests, descriptions_have_pictures);
-  tcase_add_loop_test(tests, wrong_inputs_are_refused, 0, (int)(sizeof faults / sizeof *faults));
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL,
+      LOOP(results_of_pictures_are_those_of_transformers, 0, (int)(sizeof pictures / sizeof *pictures)),
+      LOOP(vectors_of_texts_are_those_of_transformers, 0, 2), LOOP(pictures_are_prepared_as_by_transformers, 0, 3),
+      models_of_texts_prepare_no_pictures, clip_embeds_texts_and_pictures, vit_embeds_pictures,
+      descriptions_have_pictures, LOOP(wrong_inputs_are_refused, 0, (int)(sizeof faults / sizeof *faults)))

@@ -239,15 +239,6 @@ START_TEST(wrong_sizes_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("whisper");
-  TCase *tests = tcase_create("whisper");
-  tcase_set_timeout(tests, 120);
-  tcase_add_loop_test(tests, features_are_those_of_transformers, 0, 2);
-  tcase_add_loop_test(tests, wrong_sounds_are_refused, 0, (int)(sizeof faults / sizeof *faults));
-  tcase_add_test(tests, networks_compute_what_transformers_does);
-  tcase_add_loop_test(tests, wrong_sizes_are_refused, 0, (int)(sizeof wrong / sizeof *wrong));
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(features_are_those_of_transformers, 0, 2),
+      LOOP(wrong_sounds_are_refused, 0, (int)(sizeof faults / sizeof *faults)), networks_compute_what_transformers_does,
+      LOOP(wrong_sizes_are_refused, 0, (int)(sizeof wrong / sizeof *wrong)))

@@ -257,24 +257,7 @@ START_TEST(wrong_tokenizers_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("no cJSON");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("write");
-  TCase *tests = tcase_create("write");
-  tcase_add_unchecked_fixture(tests, NULL, files_remove);
-  tcase_add_loop_test(tests, a_folder_gives_the_same_logits, 0, FOLDERS);
-  tcase_add_test(tests, wider_types_lose_nothing);
-  tcase_add_test(tests, blocks_are_near);
-  tcase_add_test(tests, the_output_layer_gets_six_bits);
-  tcase_add_test(tests, a_file_keeps_its_bytes);
-  tcase_add_test(tests, what_cannot_be_written_is_refused);
-#if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC
-  tcase_add_test(tests, tokenizers_come_back);
-  tcase_add_test(tests, wrong_tokenizers_are_refused);
-#endif
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, LOOP(a_folder_gives_the_same_logits, 0, FOLDERS),
+      wider_types_lose_nothing, blocks_are_near, the_output_layer_gets_six_bits, a_file_keeps_its_bytes,
+      what_cannot_be_written_is_refused, IF(PCRE2, IF(UTF8PROC, tokenizers_come_back)),
+      IF(PCRE2, IF(UTF8PROC, wrong_tokenizers_are_refused)))

@@ -331,21 +331,5 @@ START_TEST(onnx_pairs) {
 END_TEST
 #endif
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("io_byte_order");
-  TCase *tcase = tcase_create("byte_order");
-  tcase_add_checked_fixture(tcase, NULL, files_remove);
-#if MICA_WITH_CJSON
-  tcase_add_test(tcase, safetensors);
-  tcase_add_test(tcase, networks);
-#endif
-  tcase_add_test(tcase, gguf_files);
-  tcase_add_test(tcase, npy);
-#ifdef MICA_WITH_ONNX
-  tcase_add_test(tcase, onnx_tensors);
-  tcase_add_test(tcase, onnx_models);
-  tcase_add_test(tcase, onnx_pairs);
-#endif
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, files_remove, IF(CJSON, safetensors), IF(CJSON, networks), gguf_files, npy,
+      IF(ONNX, onnx_tensors), IF(ONNX, onnx_models), IF(ONNX, onnx_pairs))

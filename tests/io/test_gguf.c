@@ -467,16 +467,6 @@ START_TEST(block_types_have_names_and_sizes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("gguf");
-  TCase *tcase = tcase_create("reading");
-  tcase_add_test(tcase, all_kinds_of_values_come_back);
-  tcase_add_test(tcase, arrays_come_back);
-  tcase_add_test(tcase, tensors_have_their_outermost_dimension_first);
-  tcase_add_test(tcase, what_the_format_forbids_is_refused_with_the_reason);
-  tcase_add_test(tcase, a_file_cut_at_any_byte_is_refused);
-  tcase_add_test(tcase, wrong_calls_are_refused);
-  tcase_add_test(tcase, block_types_have_names_and_sizes);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, all_kinds_of_values_come_back, arrays_come_back,
+      tensors_have_their_outermost_dimension_first, what_the_format_forbids_is_refused_with_the_reason,
+      a_file_cut_at_any_byte_is_refused, wrong_calls_are_refused, block_types_have_names_and_sizes)

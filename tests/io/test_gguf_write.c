@@ -229,14 +229,5 @@ START_TEST(shards_that_do_not_fit_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("gguf_write");
-  TCase *tcase = tcase_create("writing");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, what_is_written_comes_back);
-  tcase_add_test(tcase, what_the_format_cannot_hold_is_not_written);
-  tcase_add_test(tcase, the_first_shard_opens_all);
-  tcase_add_test(tcase, shards_that_do_not_fit_are_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, what_is_written_comes_back, what_the_format_cannot_hold_is_not_written,
+      the_first_shard_opens_all, shards_that_do_not_fit_are_refused)

@@ -146,14 +146,5 @@ START_TEST(what_cannot_be_written_is_a_sentence) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("history");
-  TCase *tcase = tcase_create("history");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, a_history_comes_back);
-  tcase_add_test(tcase, rows_behind_an_epoch_are_cut);
-  tcase_add_test(tcase, event_files_hold_what_was_said);
-  tcase_add_test(tcase, what_cannot_be_written_is_a_sentence);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, a_history_comes_back, rows_behind_an_epoch_are_cut, event_files_hold_what_was_said,
+      what_cannot_be_written_is_a_sentence)

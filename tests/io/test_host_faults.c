@@ -156,17 +156,4 @@ static void setup(void) {
                    "{\"weight_map\": {\"a \\\"quoted\\\" name\": \"1.safetensors\", \"nothing\": \"2.safetensors\"}}");
 }
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("no cJSON");
-#endif
-  Suite *suite = suite_create("host faults");
-  TCase *cases = tcase_create("io");
-  tcase_set_timeout(cases, 0);
-  tcase_add_unchecked_fixture(cases, setup, files_remove);
-  tcase_add_test(cases, memory);
-  tcase_add_test(cases, files);
-  tcase_add_test(cases, nothing_is_left_aside);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TEST_GROUPS(NEEDS(CJSON), ONCE(setup, files_remove, memory, files, nothing_is_left_aside))

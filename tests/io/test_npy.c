@@ -193,16 +193,6 @@ START_TEST(versions_and_bools_are_looked_at) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("npy");
-  TCase *tests = tcase_create("npy");
-  tcase_add_unchecked_fixture(tests, NULL, files_remove);
-  tcase_add_loop_test(tests, files_are_numpys, 0, ARRAYS);
-  tcase_add_loop_test(tests, files_come_back, 0, ARRAYS);
-  tcase_add_test(tests, highest_bytes_first_are_read);
-  tcase_add_test(tests, what_cannot_be_is_refused);
-  tcase_add_loop_test(tests, headers_are_dictionaries, 0, HEADERS);
-  tcase_add_test(tests, versions_and_bools_are_looked_at);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(files_are_numpys, 0, ARRAYS), LOOP(files_come_back, 0, ARRAYS),
+      highest_bytes_first_are_read, what_cannot_be_is_refused, LOOP(headers_are_dictionaries, 0, HEADERS),
+      versions_and_bools_are_looked_at)

@@ -291,24 +291,9 @@ static void remove_folder(void) {
   rmdir(folder);
 }
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("no cJSON");
-#endif
-  Suite *suite = suite_create("safetensors");
-  TCase *tcase = tcase_create("safetensors");
-  tcase_add_unchecked_fixture(tcase, make_folder, remove_folder);
-  tcase_set_timeout(tcase, 60);
-  tcase_add_test(tcase, what_is_written_comes_back);
-  tcase_add_test(tcase, every_dtype_has_a_name_in_the_format);
-  tcase_add_test(tcase, what_the_format_forbids_is_refused_with_the_reason);
-  tcase_add_test(tcase, a_bool_is_0_or_1);
-  tcase_add_test(tcase, a_name_that_is_no_text_is_not_written);
-  tcase_add_test(tcase, a_header_that_is_no_header_is_refused);
-  tcase_add_test(tcase, what_the_format_cannot_hold_is_not_written);
-  tcase_add_test(tcase, a_disk_that_is_full_leaves_the_old_file);
-  tcase_add_test(tcase, a_directory_that_cannot_be_written_is_a_sentence);
-  tcase_add_test(tcase, a_writer_killed_at_any_moment_leaves_a_whole_file);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TEST_GROUPS(NEEDS(CJSON),
+            ONCE(make_folder, remove_folder, what_is_written_comes_back, every_dtype_has_a_name_in_the_format,
+                 what_the_format_forbids_is_refused_with_the_reason, a_bool_is_0_or_1,
+                 a_name_that_is_no_text_is_not_written, a_header_that_is_no_header_is_refused,
+                 what_the_format_cannot_hold_is_not_written, a_disk_that_is_full_leaves_the_old_file,
+                 a_directory_that_cannot_be_written_is_a_sentence, a_writer_killed_at_any_moment_leaves_a_whole_file))

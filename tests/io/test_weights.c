@@ -207,19 +207,6 @@ START_TEST(wrong_calls_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("no cJSON");
-#endif
-  Suite *suite = suite_create("weights");
-  TCase *tcase = tcase_create("weights");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, a_file_of_either_format_is_known_by_its_content);
-  tcase_add_test(tcase, an_index_opens_all_its_files);
-  tcase_add_test(tcase, an_index_that_does_not_fit_is_refused);
-  tcase_add_test(tcase, a_tensor_that_two_files_have_is_refused);
-  tcase_add_test(tcase, a_folder_has_one_set_of_weights);
-  tcase_add_test(tcase, wrong_calls_are_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(NEEDS(CJSON), NULL, NULL, a_file_of_either_format_is_known_by_its_content, an_index_opens_all_its_files,
+      an_index_that_does_not_fit_is_refused, a_tensor_that_two_files_have_is_refused, a_folder_has_one_set_of_weights,
+      wrong_calls_are_refused)

@@ -139,14 +139,5 @@ START_TEST(dumps_show_names) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("attr");
-  TCase *tests = tcase_create("attr");
-  tcase_add_test(tests, defaults_are_those_of_the_table);
-  tcase_add_test(tests, text_leaves_defaults_out);
-  tcase_add_test(tests, equality_is_by_fields);
-  tcase_add_test(tests, rows_are_found_by_name);
-  tcase_add_test(tests, dumps_show_names);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, defaults_are_those_of_the_table, text_leaves_defaults_out, equality_is_by_fields,
+      rows_are_found_by_name, dumps_show_names)

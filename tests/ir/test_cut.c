@@ -88,13 +88,5 @@ START_TEST(cuts_are_even) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("cut");
-  TCase *tests = tcase_create("cut");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, a_point_is_where_one_value_goes_on);
-  tcase_add_test(tests, a_value_that_all_read_leaves_no_point);
-  tcase_add_test(tests, cuts_are_even);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, a_point_is_where_one_value_goes_on, a_value_that_all_read_leaves_no_point,
+      cuts_are_even)

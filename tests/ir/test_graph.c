@@ -281,27 +281,8 @@ START_TEST(dumps) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("graph");
-  TCase *tests = tcase_create("graph");
-  tcase_add_checked_fixture(tests, setup, teardown);
-  tcase_add_test(tests, shapes_broadcast_and_open_dimensions_pass);
-  tcase_add_test(tests, shape_mismatch_names_shapes_and_nodes);
-  tcase_add_test(tests, open_dimensions_do_not_hide_a_mismatch);
-  tcase_add_test(tests, dtype_mismatch_names_both);
-  tcase_add_test(tests, errors_of_a_caller);
-  tcase_add_test(tests, null_and_foreign_values);
-  tcase_add_test(tests, operands_may_be_absent);
-  tcase_add_loop_test(tests, absent_operands_keep_their_numbers, 0, 5);
-  tcase_add_test(tests, no_cycle_through_the_api);
-  tcase_add_test(tests, the_first_error_stays);
-  tcase_add_test(tests, sources_are_checked);
-  tcase_add_test(tests, a_parameter_is_assigned_once);
-  tcase_add_test(tests, what_is_assigned_must_fit);
-  tcase_add_test(tests, scalars_are_rounded_to_their_dtype);
-  tcase_add_test(tests, constant_bools_are_0_or_1);
-  tcase_add_test(tests, names);
-  tcase_add_test(tests, dumps);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, shapes_broadcast_and_open_dimensions_pass, shape_mismatch_names_shapes_and_nodes,
+      open_dimensions_do_not_hide_a_mismatch, dtype_mismatch_names_both, errors_of_a_caller, null_and_foreign_values,
+      operands_may_be_absent, LOOP(absent_operands_keep_their_numbers, 0, 5), no_cycle_through_the_api,
+      the_first_error_stays, sources_are_checked, a_parameter_is_assigned_once, what_is_assigned_must_fit,
+      scalars_are_rounded_to_their_dtype, constant_bools_are_0_or_1, names, dumps)

@@ -167,15 +167,5 @@ START_TEST(sizes_that_differ) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("adapter");
-  TCase *tests = tcase_create("adapter");
-  tcase_add_test(tests, targets_name_layers);
-  tcase_add_test(tests, targets_that_are_refused);
-  tcase_add_test(tests, configs_that_are_refused);
-  tcase_add_test(tests, the_product_is_added);
-  tcase_add_test(tests, sizes_that_differ);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, targets_name_layers, targets_that_are_refused, configs_that_are_refused, the_product_is_added,
+      sizes_that_differ)

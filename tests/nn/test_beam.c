@@ -352,16 +352,6 @@ START_TEST(wrong_operands) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("nn_beam");
-  TCase *all = tcase_create("nn_beam");
-  tcase_set_timeout(all, 120);
-  tcase_add_loop_test(all, searches_are_those_on_the_host, 0, WAYS);
-  tcase_add_loop_test(all, enough_beams_find_the_best_target, 0, KINDS);
-  tcase_add_loop_test(all, sources_are_what_they_are_alone, 0, KINDS);
-  tcase_add_test(all, nothing_grows_with_the_target);
-  tcase_add_test(all, wrong_operands);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(searches_are_those_on_the_host, 0, WAYS),
+      LOOP(enough_beams_find_the_best_target, 0, KINDS), LOOP(sources_are_what_they_are_alone, 0, KINDS),
+      nothing_grows_with_the_target, wrong_operands)

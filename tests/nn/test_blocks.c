@@ -357,18 +357,5 @@ START_TEST(refusals) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-#if !MICA_WITH_CJSON
-  return test_skip("the build has no cJSON to read safetensors with");
-#endif
-  Suite *suite = suite_create("blocks");
-  TCase *all = tcase_create("blocks");
-  tcase_set_timeout(all, 120);
-  tcase_add_loop_test(all, families, 0, 2 * CASES);
-  tcase_add_loop_test(all, a_cache_goes_on, 0, CASES);
-  tcase_add_test(all, positions_are_given);
-  tcase_add_test(all, refusals);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(BOTH(DEVICE, NEEDS(CJSON)), NULL, NULL, LOOP(families, 0, 2 * CASES), LOOP(a_cache_goes_on, 0, CASES),
+      positions_are_given, refusals)

@@ -151,13 +151,4 @@ START_TEST(a_plateau_and_a_schedule) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("defaults");
-  TCase *tcase = tcase_create("defaults");
-  tcase_add_test(tcase, optimisers);
-  tcase_add_test(tcase, layers);
-  tcase_add_test(tcase, models);
-  tcase_add_test(tcase, a_plateau_and_a_schedule);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, optimisers, layers, models, a_plateau_and_a_schedule)

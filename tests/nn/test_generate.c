@@ -397,19 +397,6 @@ START_TEST(what_is_wrong_is_said) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("generate");
-  TCase *all = tcase_create("generators");
-  tcase_set_timeout(all, 300);
-  tcase_add_loop_test(all, tokens_are_the_likeliest_of_the_whole_network, 0, KINDS);
-  tcase_add_test(all, several_at_once_are_each_alone);
-  tcase_add_loop_test(all, draws_follow_the_distribution, 0, 6);
-  tcase_add_test(all, nothing_grows_with_the_text);
-  tcase_add_test(all, a_window_goes_on);
-  tcase_add_test(all, windows_of_several_are_each_alone);
-  tcase_add_test(all, extreme_options_draw_what_they_tend_to);
-  tcase_add_test(all, what_is_wrong_is_said);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(tokens_are_the_likeliest_of_the_whole_network, 0, KINDS), several_at_once_are_each_alone,
+      LOOP(draws_follow_the_distribution, 0, 6), nothing_grows_with_the_text, a_window_goes_on,
+      windows_of_several_are_each_alone, extreme_options_draw_what_they_tend_to, what_is_wrong_is_said)

@@ -301,16 +301,6 @@ START_TEST(gradients_flow_through_held_weights) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("held");
-  TCase *cases = tcase_create("held");
-  tcase_set_timeout(cases, 300);
-  tcase_add_loop_test(cases, the_numbers_are_those_of_widened_weights, 0, FORMS * ROW_COUNTS);
-  tcase_add_loop_test(cases, nothing_of_a_weight_is_kept_twice, 0, FORMS * ROW_COUNTS);
-  tcase_add_loop_test(cases, held_weights_stay_frozen, 0, FORMS);
-  tcase_add_loop_test(cases, gradients_flow_through_held_weights, 0, 2);
-  tcase_add_test(cases, forms_that_cannot_be_are_refused);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(the_numbers_are_those_of_widened_weights, 0, FORMS *ROW_COUNTS),
+      LOOP(nothing_of_a_weight_is_kept_twice, 0, FORMS *ROW_COUNTS), LOOP(held_weights_stay_frozen, 0, FORMS),
+      LOOP(gradients_flow_through_held_weights, 0, 2), forms_that_cannot_be_are_refused)

@@ -293,22 +293,5 @@ START_TEST(a_file_of_another_network) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("nn.hooks");
-  TCase *all = tcase_create("hooks");
-  tcase_add_checked_fixture(all, setup, teardown);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_test(all, points);
-  tcase_add_test(all, weights_are_replaced);
-  tcase_add_test(all, a_wrong_shape_is_named);
-  tcase_add_test(all, prefix);
-  tcase_add_test(all, prefix_of_optimisers);
-  tcase_add_test(all, tied_weights);
-  tcase_add_test(all, embeddings_read_rows);
-  tcase_add_test(all, state_of_any_dtype);
-  tcase_add_test(all, widths_of_a_file);
-  tcase_add_test(all, a_file_of_another_network);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, points, weights_are_replaced, a_wrong_shape_is_named, prefix, prefix_of_optimisers,
+      tied_weights, embeddings_read_rows, state_of_any_dtype, widths_of_a_file, a_file_of_another_network)

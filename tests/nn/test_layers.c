@@ -535,29 +535,9 @@ START_TEST(gradients_of_blocks_are_whole) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("layers");
-  TCase *build = tcase_create("build"), *values = tcase_create("values"), *learn = tcase_create("learn");
-  tcase_add_checked_fixture(build, setup, teardown);
-  tcase_set_timeout(learn, 60);
-  tcase_add_test(build, names_and_shapes);
-  tcase_add_test(build, summary_tells_the_costs);
-  tcase_add_test(build, summary_counts_all_positions);
-  tcase_add_test(build, summary_has_recurrent_layers);
-  tcase_add_test(build, errors_are_sticky);
-  tcase_add_test(values, initialisers);
-  tcase_add_test(values, orthogonal);
-  tcase_add_test(learn, tf32_is_allowed_in_all_passes);
-  tcase_add_test(learn, a_classifier_learns);
-  tcase_add_test(learn, in_sixteen_bits_too);
-  tcase_add_loop_test(values, norms_keep_their_numbers_wide, 0, 4);
-  tcase_add_test(values, gradients_of_blocks_are_whole);
-  tcase_add_test(values, batch_norm_of_one_value);
-  tcase_add_test(values, initial_values_of_another_network);
-  tcase_add_test(build, batch_norm_of_no_momentum);
-  suite_add_tcase(suite, build);
-  suite_add_tcase(suite, values);
-  suite_add_tcase(suite, learn);
-  return suite;
-}
+TEST_GROUPS(DEVICE,
+            EACH(setup, teardown, names_and_shapes, summary_tells_the_costs, summary_counts_all_positions,
+                 summary_has_recurrent_layers, errors_are_sticky, batch_norm_of_no_momentum),
+            EACH(NULL, NULL, initialisers, orthogonal, LOOP(norms_keep_their_numbers_wide, 0, 4),
+                 gradients_of_blocks_are_whole, batch_norm_of_one_value, initial_values_of_another_network,
+                 tf32_is_allowed_in_all_passes, a_classifier_learns, in_sixteen_bits_too))

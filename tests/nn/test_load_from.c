@@ -446,29 +446,8 @@ START_TEST(a_weight_in_another_form_is_read) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("built without cJSON");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("load_from");
-  TCase *cases = tcase_create("load_from");
-  tcase_set_timeout(cases, 120);
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_test(cases, equal_names_need_no_map);
-  tcase_add_test(cases, a_number_in_a_name_stands_for_itself);
-  tcase_add_test(cases, what_is_missing_is_counted_or_refused);
-  tcase_add_test(cases, a_complete_map_leaves_no_tensor);
-  tcase_add_test(cases, rows_of_a_tensor_and_its_transpose);
-  tcase_add_loop_test(cases, halves_are_widened, 0, 2);
-  tcase_add_loop_test(cases, large_tensors_are_read_in_parts, 0, 2);
-  tcase_add_test(cases, what_does_not_fit_is_refused);
-  tcase_add_test(cases, numbers_of_matrices_are_checked_on_demand);
-  tcase_add_test(cases, rows_that_cannot_be_are_refused);
-  tcase_add_test(cases, blocks_are_refused);
-  tcase_add_loop_test(cases, held_weights_are_bound_to_the_file, 0, 3);
-  tcase_add_test(cases, what_cannot_be_bound_is_refused);
-  tcase_add_test(cases, a_weight_in_another_form_is_read);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(BOTH(NEEDS(CJSON), DEVICE), setup, teardown, equal_names_need_no_map, a_number_in_a_name_stands_for_itself,
+      what_is_missing_is_counted_or_refused, a_complete_map_leaves_no_tensor, rows_of_a_tensor_and_its_transpose,
+      LOOP(halves_are_widened, 0, 2), LOOP(large_tensors_are_read_in_parts, 0, 2), what_does_not_fit_is_refused,
+      numbers_of_matrices_are_checked_on_demand, rows_that_cannot_be_are_refused, blocks_are_refused,
+      LOOP(held_weights_are_bound_to_the_file, 0, 3), what_cannot_be_bound_is_refused, a_weight_in_another_form_is_read)

@@ -111,13 +111,5 @@ START_TEST(a_second_optimiser) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("null_network");
-  TCase *manners = tcase_create("manners");
-  tcase_add_loop_test(manners, of_no_network, 0, COUNT);
-  tcase_add_loop_test(manners, of_no_value, 0, COUNT);
-  tcase_add_test(manners, parameters_of_no_network);
-  tcase_add_test(manners, a_second_optimiser);
-  suite_add_tcase(suite, manners);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(of_no_network, 0, COUNT), LOOP(of_no_value, 0, COUNT), parameters_of_no_network,
+      a_second_optimiser)

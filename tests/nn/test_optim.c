@@ -361,22 +361,5 @@ START_TEST(names) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("optim");
-  TCase *steps = tcase_create("steps"), *host = tcase_create("host");
-  tcase_set_timeout(steps, 60);
-  tcase_add_test(steps, every_optimizer);
-  tcase_add_test(steps, clipping);
-  tcase_add_test(steps, accumulation);
-  tcase_add_test(steps, moving_averages);
-  tcase_add_test(steps, loss_scaling);
-  tcase_add_test(steps, frozen_weights_stay);
-  tcase_add_test(host, schedules);
-  tcase_add_test(host, plateau);
-  tcase_add_test(host, plateau_after_no_number);
-  tcase_add_test(host, names);
-  suite_add_tcase(suite, steps);
-  suite_add_tcase(suite, host);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, every_optimizer, clipping, accumulation, moving_averages, loss_scaling, frozen_weights_stay,
+      schedules, plateau, plateau_after_no_number, names)

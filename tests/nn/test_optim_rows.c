@@ -282,17 +282,4 @@ START_TEST(memory) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("optim_rows");
-  TCase *all = tcase_create("rows");
-  tcase_set_timeout(all, 300);
-  tcase_add_test(all, every_rule);
-  tcase_add_test(all, clipping);
-  tcase_add_test(all, as_whole_tables);
-  tcase_add_test(all, tied_tables);
-  tcase_add_test(all, refused);
-  tcase_add_test(all, memory);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, every_rule, clipping, as_whole_tables, tied_tables, refused, memory)

@@ -86,12 +86,4 @@ START_TEST(five_million_rows) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("rows_time");
-  TCase *all = tcase_create("rows");
-  tcase_set_timeout(all, 600);
-  tcase_add_test(all, five_million_rows);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, five_million_rows)

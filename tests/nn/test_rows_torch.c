@@ -65,14 +65,4 @@ START_TEST(rules) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  if (!oracle_has("torch, safetensors")) return test_skip("MICA_ORACLE_PYTHON has no torch and safetensors");
-  Suite *suite = suite_create("rows_torch");
-  TCase *all = tcase_create("rows");
-  tcase_set_timeout(all, 300);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_test(all, rules);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(BOTH(DEVICE, oracle_lacks("torch, safetensors")), NULL, NULL, rules)

@@ -378,19 +378,4 @@ START_TEST(a_loss_curve) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  if (!oracle_has("torch, safetensors")) return test_skip("MICA_ORACLE_PYTHON has no torch and safetensors");
-  Suite *suite = suite_create("sequence_torch");
-  TCase *all = tcase_create("layers");
-  tcase_set_timeout(all, 600);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_test(all, layers_and_networks);
-  suite_add_tcase(suite, all);
-  TCase *training = tcase_create("training");
-  tcase_set_timeout(training, 300);
-  tcase_add_unchecked_fixture(training, NULL, files_remove);
-  tcase_add_test(training, a_loss_curve);
-  suite_add_tcase(suite, training);
-  return suite;
-}
+TESTS(BOTH(DEVICE, oracle_lacks("torch, safetensors")), NULL, NULL, layers_and_networks, a_loss_curve)

@@ -229,18 +229,4 @@ START_TEST(refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("sparse");
-  TCase *all = tcase_create("sparse");
-  tcase_add_checked_fixture(all, setup, teardown);
-  tcase_set_timeout(all, 300);
-  tcase_add_test(all, bags_of_rows);
-  tcase_add_test(all, scatters_into_open_rows);
-  tcase_add_test(all, products_of_pairs);
-  tcase_add_test(all, samples);
-  tcase_add_test(all, sampled);
-  tcase_add_test(all, refused);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, bags_of_rows, scatters_into_open_rows, products_of_pairs, samples, sampled, refused)

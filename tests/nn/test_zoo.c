@@ -255,20 +255,5 @@ END_TEST
 START_TEST(norms_and_transposed_convolutions_learn) { learns(false, 60); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("zoo");
-  TCase *graphs = tcase_create("graphs"), *runs = tcase_create("runs");
-  tcase_set_timeout(runs, 120);
-  tcase_add_test(graphs, sizes);
-  tcase_add_test(graphs, names);
-  tcase_add_test(graphs, points_of_the_detector);
-  tcase_add_test(graphs, what_is_no_stem_and_no_rate);
-  tcase_add_test(graphs, training_graphs);
-  tcase_add_test(runs, a_model_with_a_session);
-  tcase_add_test(runs, the_cnn_learns);
-  tcase_add_test(runs, norms_and_transposed_convolutions_learn);
-  suite_add_tcase(suite, graphs);
-  suite_add_tcase(suite, runs);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, sizes, names, points_of_the_detector, what_is_no_stem_and_no_rate, training_graphs,
+      a_model_with_a_session, the_cnn_learns, norms_and_transposed_convolutions_learn)

@@ -46,15 +46,4 @@ START_TEST(results_are_torchvisions) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  if (!oracle_has("torch, torchvision, safetensors"))
-    return test_skip("MICA_ORACLE_PYTHON has no torch, torchvision and safetensors");
-  Suite *suite = suite_create("zoo_oracle");
-  TCase *all = tcase_create("zoo_oracle");
-  tcase_set_timeout(all, 300);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_test(all, results_are_torchvisions);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(BOTH(DEVICE, oracle_lacks("torch, torchvision, safetensors")), NULL, NULL, results_are_torchvisions)

@@ -262,17 +262,5 @@ START_TEST(every_operator_lists_its_attributes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  Suite *suite = suite_create("onnx attributes");
-  TCase *tests = tcase_create("onnx attributes");
-  tcase_add_test(tests, unknown_attributes_are_refused);
-  tcase_add_test(tests, attributes_of_another_version_are_refused);
-  tcase_add_test(tests, attributes_of_another_type_are_refused);
-  tcase_add_test(tests, bodies_and_functions_are_checked);
-  tcase_add_test(tests, every_operator_lists_its_attributes);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(NEEDS(ONNX), NULL, NULL, unknown_attributes_are_refused, attributes_of_another_version_are_refused,
+      attributes_of_another_type_are_refused, bodies_and_functions_are_checked, every_operator_lists_its_attributes)

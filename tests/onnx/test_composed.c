@@ -307,20 +307,6 @@ START_TEST(states_are_rounded_as_onnxruntime_rounds_them) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx composed");
-  TCase *tests = tcase_create("onnx composed");
-  tcase_set_timeout(tests, 300);
-  tcase_add_test(tests, a_letter_twice_takes_the_diagonal);
-  tcase_add_test(tests, boxes_take_samples_by_their_size);
-  tcase_add_test(tests, frames_are_transformed);
-  tcase_add_test(tests, the_gate_is_multiplied_by_its_sigmoid);
-  tcase_add_test(tests, states_are_rounded_as_onnxruntime_rounds_them);
-  tcase_add_test(tests, weights_of_integers_stand_for_numbers);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, a_letter_twice_takes_the_diagonal, boxes_take_samples_by_their_size,
+      frames_are_transformed, the_gate_is_multiplied_by_its_sigmoid, states_are_rounded_as_onnxruntime_rounds_them,
+      weights_of_integers_stand_for_numbers)

@@ -562,27 +562,8 @@ START_TEST(a_graph_takes_no_cuts) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx flow");
-  TCase *tests = tcase_create("onnx flow");
-  tcase_add_test(tests, a_branch_is_lowered_when_it_is_first_taken);
-  tcase_add_test(tests, a_loop_ends_by_data);
-  tcase_add_test(tests, a_list_grows_in_a_loop);
-  tcase_add_test(tests, a_branch_gives_a_list);
-  tcase_add_test(tests, a_loop_of_ten_thousand_trips_takes_bounded_memory);
-  tcase_add_test(tests, memory_is_steady_over_many_shapes);
-  tcase_add_test(tests, large_integers_are_different);
-  tcase_add_test(tests, indices_are_looked_at_for_the_way_that_is_taken);
-  tcase_add_test(tests, outputs_are_written_where_they_are_bound);
-  tcase_add_test(tests, outputs_are_no_tensors_of_the_callers);
-  tcase_add_test(tests, a_caller_defines_operators);
-  tcase_add_test(tests, a_model_stands_in_a_graph);
-  tcase_add_test(tests, a_model_of_f16_with_constants_is_built_in_f32);
-  tcase_add_test(tests, a_graph_takes_no_cuts);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, a_branch_is_lowered_when_it_is_first_taken, a_loop_ends_by_data,
+      a_list_grows_in_a_loop, a_branch_gives_a_list, a_loop_of_ten_thousand_trips_takes_bounded_memory,
+      memory_is_steady_over_many_shapes, large_integers_are_different, indices_are_looked_at_for_the_way_that_is_taken,
+      outputs_are_written_where_they_are_bound, outputs_are_no_tensors_of_the_callers, a_caller_defines_operators,
+      a_model_stands_in_a_graph, a_model_of_f16_with_constants_is_built_in_f32, a_graph_takes_no_cuts)

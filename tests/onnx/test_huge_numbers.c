@@ -136,13 +136,4 @@ START_TEST(numbers_are_bounded) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  Suite *suite = suite_create("onnx huge numbers");
-  TCase *tests = tcase_create("onnx huge numbers");
-  tcase_add_loop_test(tests, numbers_are_bounded, 0, (int)(sizeof cases / sizeof *cases));
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(NEEDS(ONNX), NULL, NULL, LOOP(numbers_are_bounded, 0, (int)(sizeof cases / sizeof *cases)))

@@ -536,23 +536,7 @@ START_TEST(labels_that_are_texts_have_names) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx ml");
-  TCase *tests = tcase_create("onnx ml");
-  tcase_add_test(tests, numbers_are_prepared);
-  tcase_add_test(tests, categories_become_numbers);
-  tcase_add_test(tests, support_vectors_are_weighed_by_kernels);
-  tcase_add_test(tests, linear_models_give_scores_and_labels);
-  tcase_add_test(tests, numbers_that_do_not_fit_are_refused);
-  tcase_add_test(tests, trees_ask_each_kind_of_question);
-  tcase_add_test(tests, ensembles_have_sets_and_aggregates);
-  tcase_add_test(tests, classes_of_trees_follow_the_binary_rule);
-  tcase_add_test(tests, trees_that_lie_are_refused);
-  tcase_add_test(tests, labels_that_are_texts_have_names);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, numbers_are_prepared, categories_become_numbers,
+      support_vectors_are_weighed_by_kernels, linear_models_give_scores_and_labels, numbers_that_do_not_fit_are_refused,
+      trees_ask_each_kind_of_question, ensembles_have_sets_and_aggregates, classes_of_trees_follow_the_binary_rule,
+      trees_that_lie_are_refused, labels_that_are_texts_have_names)

@@ -310,22 +310,6 @@ START_TEST(the_first_error_is_told) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  Suite *suite = suite_create("onnx model");
-  TCase *tests = tcase_create("onnx model");
-  tcase_add_unchecked_fixture(tests, NULL, files_remove);
-  tcase_add_test(tests, a_model_is_described);
-  tcase_add_test(tests, what_is_no_model_is_refused);
-  tcase_add_test(tests, deep_nesting_is_refused);
-  tcase_add_test(tests, too_many_messages_are_refused);
-  tcase_add_test(tests, functions_that_call_themselves_are_refused);
-  tcase_add_test(tests, tensors_that_cannot_be_are_refused);
-  tcase_add_test(tests, external_data_stay_inside);
-  tcase_add_test(tests, links_that_stay_inside_are_followed);
-  tcase_add_test(tests, the_first_error_is_told);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(NEEDS(ONNX), NULL, NULL, a_model_is_described, what_is_no_model_is_refused, deep_nesting_is_refused,
+      too_many_messages_are_refused, functions_that_call_themselves_are_refused, tensors_that_cannot_be_are_refused,
+      external_data_stay_inside, links_that_stay_inside_are_followed, the_first_error_is_told)

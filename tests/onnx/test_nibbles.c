@@ -141,18 +141,5 @@ START_TEST(other_sizes_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx nibbles");
-  TCase *tests = tcase_create("onnx nibbles");
-  tcase_set_timeout(tests, 300);
-  tcase_add_test(tests, nibbles_are_dequantised);
-  tcase_add_test(tests, casts_wrap);
-  tcase_add_test(tests, quantisation_saturates);
-  tcase_add_test(tests, other_sizes_are_refused);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, nibbles_are_dequantised, casts_wrap, quantisation_saturates,
+      other_sizes_are_refused)

@@ -269,22 +269,7 @@ START_TEST(bools_of_any_byte_are_true) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx operators");
-  TCase *tests = tcase_create("onnx operators");
-  tcase_set_timeout(tests, 300);
-  tcase_add_test(tests, attention_sees_the_keys_of_its_window);
-  tcase_add_test(tests, transposed_convolutions_pad_more_before);
-  tcase_add_test(tests, unpooling_puts_back_what_pooling_took);
-  tcase_add_test(tests, shifts_beyond_the_type_leave_the_sign);
-  tcase_add_test(tests, a_modulus_of_zero_has_the_divisors_sign);
-  tcase_add_test(tests, sines_do_not_see_their_neighbours);
-  tcase_add_test(tests, extremes_of_no_bools_are_the_least_and_the_greatest);
-  tcase_add_test(tests, bools_of_any_byte_are_true);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, attention_sees_the_keys_of_its_window,
+      transposed_convolutions_pad_more_before, unpooling_puts_back_what_pooling_took,
+      shifts_beyond_the_type_leave_the_sign, a_modulus_of_zero_has_the_divisors_sign, sines_do_not_see_their_neighbours,
+      extremes_of_no_bools_are_the_least_and_the_greatest, bools_of_any_byte_are_true)

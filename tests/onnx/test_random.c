@@ -217,19 +217,5 @@ START_TEST(what_cannot_be_drawn_is_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx random");
-  TCase *tests = tcase_create("onnx random");
-  tcase_set_timeout(tests, 300);
-  tcase_add_test(tests, numbers_have_their_distribution);
-  tcase_add_test(tests, the_same_seed_gives_the_same_numbers);
-  tcase_add_test(tests, nodes_and_trips_differ);
-  tcase_add_test(tests, shares_are_frequencies);
-  tcase_add_test(tests, what_cannot_be_drawn_is_refused);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, numbers_have_their_distribution, the_same_seed_gives_the_same_numbers,
+      nodes_and_trips_differ, shares_are_frequencies, what_cannot_be_drawn_is_refused)

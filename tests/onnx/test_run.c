@@ -472,29 +472,9 @@ START_TEST(what_is_missing_is_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx run");
-  TCase *tests = tcase_create("onnx run");
-  tcase_add_test(tests, shapes_are_computed_on_the_host);
-  tcase_add_test(tests, indices_of_the_host_lie_inside);
-  tcase_add_test(tests, constant_indices_lie_inside);
-  tcase_add_test(tests, rising_indices_are_a_part);
-  tcase_add_test(tests, inputs_that_shapes_need_are_bound);
-  tcase_add_test(tests, reductions_of_no_axes_take_elements);
-  tcase_add_test(tests, identities_over_no_axes_take_any_rank);
-  tcase_add_test(tests, lowerings_are_limited);
-  tcase_add_test(tests, zeros_are_quantised);
-  tcase_add_test(tests, small_feeds_are_sent_when_they_change);
-  tcase_add_test(tests, functions_are_inlined);
-  tcase_add_test(tests, loops_of_known_conditions_end);
-  tcase_add_test(tests, branches_are_of_known_conditions);
-  tcase_add_test(tests, wrong_feeds_are_refused);
-  tcase_add_test(tests, masks_of_open_batches_are_built);
-  tcase_add_test(tests, what_is_missing_is_named);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, shapes_are_computed_on_the_host, indices_of_the_host_lie_inside,
+      constant_indices_lie_inside, rising_indices_are_a_part, inputs_that_shapes_need_are_bound,
+      reductions_of_no_axes_take_elements, identities_over_no_axes_take_any_rank, lowerings_are_limited,
+      zeros_are_quantised, small_feeds_are_sent_when_they_change, functions_are_inlined, loops_of_known_conditions_end,
+      branches_are_of_known_conditions, wrong_feeds_are_refused, masks_of_open_batches_are_built,
+      what_is_missing_is_named)

@@ -253,24 +253,7 @@ START_TEST(wrong_calls_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  Suite *suite = suite_create("onnx_write");
-  TCase *tcase = tcase_create("write");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, marks_are_operators);
-  tcase_add_test(tcase, sets_have_their_operators);
-  tcase_add_test(tcase, quantisation_is_pairs);
-  tcase_add_test(tcase, recurrent_weights_are_in_the_file);
-  tcase_add_test(tcase, spectra_are_operators);
-  tcase_add_test(tcase, ports_are_described);
-  tcase_add_test(tcase, large_weights_lie_beside);
-  tcase_add_test(tcase, weights_beside_are_not_written_over);
-  tcase_add_test(tcase, a_write_that_fails_leaves_the_weights);
-  tcase_add_test(tcase, what_has_no_form_is_refused);
-  tcase_add_test(tcase, wrong_calls_are_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(NEEDS(ONNX), setup, teardown, marks_are_operators, sets_have_their_operators, quantisation_is_pairs,
+      recurrent_weights_are_in_the_file, spectra_are_operators, ports_are_described, large_weights_lie_beside,
+      weights_beside_are_not_written_over, a_write_that_fails_leaves_the_weights, what_has_no_form_is_refused,
+      wrong_calls_are_refused)

@@ -136,12 +136,4 @@ START_TEST(is_pytorchs) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("attention");
-  TCase *tests = tcase_create("golden");
-  tcase_set_timeout(tests, 0);
-  tcase_add_test(tests, is_pytorchs);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, is_pytorchs)

@@ -100,14 +100,4 @@ START_TEST(a_kernel_that_does_not_build_is_left) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("attention_units");
-  TCase *choice = tcase_create("choice");
-  tcase_set_timeout(choice, 0);
-  tcase_add_test(choice, a_right_kernel_is_taken);
-  tcase_add_test(choice, a_wrong_kernel_is_left);
-  tcase_add_test(choice, a_kernel_that_does_not_build_is_left);
-  suite_add_tcase(suite, choice);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, a_right_kernel_is_taken, a_wrong_kernel_is_left, a_kernel_that_does_not_build_is_left)

@@ -158,14 +158,6 @@ START_TEST(wrong_calls_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("blocks");
-  TCase *tcase = tcase_create("host");
-  tcase_add_loop_test(tcase, values_are_those_of_gguf_bit_for_bit, 0, GOLDENS);
-  tcase_add_loop_test(tcase, types_with_a_formula_are_made_as_gguf_makes_them, 0, GOLDENS);
-  tcase_add_loop_test(tcase, the_search_has_small_errors, 0, 9);
-  tcase_add_loop_test(tcase, constants_zeros_and_lone_elements_come_back, 0, GOLDENS);
-  tcase_add_test(tcase, wrong_calls_are_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(values_are_those_of_gguf_bit_for_bit, 0, GOLDENS),
+      LOOP(types_with_a_formula_are_made_as_gguf_makes_them, 0, GOLDENS), LOOP(the_search_has_small_errors, 0, 9),
+      LOOP(constants_zeros_and_lone_elements_come_back, 0, GOLDENS), wrong_calls_are_refused)

@@ -407,24 +407,14 @@ START_TEST(gradients_flow_through_blocks_to_rows) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("blocks in graphs");
-  TCase *tcase = tcase_create("values");
-  tcase_add_checked_fixture(tcase, graph_setup, graph_teardown);
-  tcase_add_loop_test(tcase, a_table_becomes_numbers, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, rows_are_those_that_ids_name, 0, sizeof goldens / sizeof *goldens);
-  suite_add_tcase(suite, tcase);
-  tcase = tcase_create("products");
-  tcase_add_checked_fixture(tcase, graph_setup, graph_teardown);
-  tcase_add_loop_test(tcase, few_rows_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, a_row_has_the_same_bits_beside_any_others, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, weights_may_lie_at_any_address, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, steps_of_sequences_are_rows, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, matrices_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, a_gated_layer_is_one_launch_with_the_same_bits, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, projections_of_the_same_rows_share_a_launch, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, a_norm_before_a_product_is_part_of_its_launch, 0, sizeof goldens / sizeof *goldens);
-  tcase_add_loop_test(tcase, gradients_flow_through_blocks_to_rows, 0, sizeof goldens / sizeof *goldens);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, graph_setup, graph_teardown, LOOP(a_table_becomes_numbers, 0, sizeof goldens / sizeof *goldens),
+      LOOP(rows_are_those_that_ids_name, 0, sizeof goldens / sizeof *goldens),
+      LOOP(few_rows_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens),
+      LOOP(a_row_has_the_same_bits_beside_any_others, 0, sizeof goldens / sizeof *goldens),
+      LOOP(weights_may_lie_at_any_address, 0, sizeof goldens / sizeof *goldens),
+      LOOP(steps_of_sequences_are_rows, 0, sizeof goldens / sizeof *goldens),
+      LOOP(matrices_are_multiplied_without_numbers_in_memory, 0, sizeof goldens / sizeof *goldens),
+      LOOP(a_gated_layer_is_one_launch_with_the_same_bits, 0, sizeof goldens / sizeof *goldens),
+      LOOP(projections_of_the_same_rows_share_a_launch, 0, sizeof goldens / sizeof *goldens),
+      LOOP(gradients_flow_through_blocks_to_rows, 0, sizeof goldens / sizeof *goldens),
+      LOOP(a_norm_before_a_product_is_part_of_its_launch, 0, sizeof goldens / sizeof *goldens))

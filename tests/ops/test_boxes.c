@@ -157,15 +157,4 @@ START_TEST(no_area) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("boxes");
-  TCase *all = tcase_create("boxes");
-  tcase_set_timeout(all, 120);
-  tcase_add_test(all, overlaps);
-  tcase_add_test(all, focal);
-  tcase_add_test(all, wrong_operands);
-  tcase_add_test(all, no_area);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, overlaps, focal, wrong_operands, no_area)

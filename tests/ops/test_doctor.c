@@ -335,25 +335,9 @@ START_TEST(a_kernel_names_its_op) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("doctor");
-  TCase *quarantine = tcase_create("quarantine");
-  tcase_add_test(quarantine, a_variant_in_quarantine_is_not_chosen);
-  tcase_add_test(quarantine, an_examination_passes_and_acquits);
-  tcase_add_test(quarantine, launches_heed_the_quarantine);
-  tcase_add_test(quarantine, an_implementation_gets_the_variant_that_is_left);
-  tcase_add_test(quarantine, copies_heed_the_quarantine);
-  tcase_add_test(quarantine, a_wrong_launch_is_filed_by_kernel_and_variant);
-  suite_add_tcase(suite, quarantine);
-  TCase *faults = tcase_create("faults");
-  tcase_add_checked_fixture(faults, fault_begin, fault_remove);
-  tcase_add_test(faults, memory_that_is_short_quarantines_nothing);
-  suite_add_tcase(suite, faults);
-  TCase *report = tcase_create("report");
-  tcase_add_test(report, every_implementation_has_cases);
-  tcase_add_test(report, what_no_case_runs_is_named);
-  tcase_add_test(report, a_kernel_names_its_op);
-  suite_add_tcase(suite, report);
-  return suite;
-}
+TEST_GROUPS(DEVICE,
+            EACH(NULL, NULL, a_variant_in_quarantine_is_not_chosen, an_examination_passes_and_acquits,
+                 launches_heed_the_quarantine, an_implementation_gets_the_variant_that_is_left,
+                 copies_heed_the_quarantine, a_wrong_launch_is_filed_by_kernel_and_variant),
+            EACH(fault_begin, fault_remove, memory_that_is_short_quarantines_nothing),
+            EACH(NULL, NULL, every_implementation_has_cases, what_no_case_runs_is_named, a_kernel_names_its_op))

@@ -93,14 +93,4 @@ START_TEST(of_a_session) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("host faults");
-  TCase *building = tcase_create("building"), *sessions = tcase_create("sessions");
-  tcase_set_timeout(building, 0);
-  tcase_set_timeout(sessions, 0);
-  tcase_add_test(building, of_building);
-  tcase_add_test(sessions, of_a_session);
-  suite_add_tcase(suite, building);
-  suite_add_tcase(suite, sessions);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, of_building, of_a_session)

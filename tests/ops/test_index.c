@@ -359,22 +359,5 @@ START_TEST(updates_of_a_large_table) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("index");
-  TCase *all = tcase_create("index"), *large = tcase_create("large");
-  tcase_set_timeout(all, 120);
-  tcase_set_timeout(large, 120);
-  tcase_add_checked_fixture(all, setup, teardown);
-  tcase_add_checked_fixture(large, setup, teardown);
-  tcase_add_test(all, sorts_every_type);
-  tcase_add_test(all, sorts_millions);
-  tcase_add_test(all, top_k_of_long_rows);
-  tcase_add_test(all, unique_elements);
-  tcase_add_test(all, sums_of_segments);
-  tcase_add_test(all, scattered_rows);
-  tcase_add_test(large, updates_of_a_large_table);
-  suite_add_tcase(suite, all);
-  suite_add_tcase(suite, large);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, sorts_every_type, sorts_millions, top_k_of_long_rows, unique_elements, sums_of_segments,
+      scattered_rows, updates_of_a_large_table)

@@ -267,18 +267,6 @@ START_TEST(weights_stay_as_they_are_stored) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("int8");
-  TCase *tcase = tcase_create("int8");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_loop_test(tcase, sums_are_exact, 0, 8);
-  tcase_add_test(tcase, sums_wrap);
-  tcase_add_loop_test(tcase, sums_keep_their_activation, 0, 2);
-  tcase_add_test(tcase, convolutions_are_found);
-  tcase_add_loop_test(tcase, residuals_are_found, 0, 3);
-  tcase_add_test(tcase, layers_are_found);
-  tcase_add_loop_test(tcase, weights_stay_as_they_are_stored, 0, 9);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, LOOP(sums_are_exact, 0, 8), sums_wrap, LOOP(sums_keep_their_activation, 0, 2),
+      convolutions_are_found, LOOP(residuals_are_found, 0, 3), layers_are_found,
+      LOOP(weights_stay_as_they_are_stored, 0, 9))

@@ -53,13 +53,4 @@ END_TEST
 START_TEST(a_wrong_kernel_is_left) { expect_programs("gfx942", "int t = *SUMS(1, n", "int t = *SUMS(1, 0", 1); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("int8_units");
-  TCase *choice = tcase_create("choice");
-  tcase_set_timeout(choice, 0);
-  tcase_add_test(choice, a_right_kernel_is_taken);
-  tcase_add_test(choice, a_wrong_kernel_is_left);
-  suite_add_tcase(suite, choice);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, a_right_kernel_is_taken, a_wrong_kernel_is_left)

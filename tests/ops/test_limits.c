@@ -225,17 +225,11 @@ START_TEST(what_cannot_be_done_is_said) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+static const char *lacks_device(void) {
   mica_device_info info;
-  if (mica_device_find(NULL, &info) != MICA_OK) return test_skip("no device");
-  Suite *suite = suite_create("limits");
-  TCase *taken = tcase_create("another_takes_over"), *said = tcase_create("said");
-  tcase_add_loop_test(taken, products, 0, sizeof devices / sizeof *devices);
-  tcase_add_loop_test(taken, rows, 0, sizeof devices / sizeof *devices);
-  tcase_add_loop_test(taken, filter_gradients, 0, sizeof problems / sizeof *problems);
-  tcase_add_test(said, the_vendor_is_what_the_text_says);
-  tcase_add_test(said, what_cannot_be_done_is_said);
-  suite_add_tcase(suite, taken);
-  suite_add_tcase(suite, said);
-  return suite;
+  return mica_device_find(NULL, &info) == MICA_OK ? NULL : "no device";
 }
+
+TESTS(lacks_device(), NULL, NULL, LOOP(products, 0, sizeof devices / sizeof *devices),
+      LOOP(rows, 0, sizeof devices / sizeof *devices), LOOP(filter_gradients, 0, sizeof problems / sizeof *problems),
+      the_vendor_is_what_the_text_says, what_cannot_be_done_is_said)

@@ -156,14 +156,4 @@ START_TEST(logic_is_the_same_at_every_width) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("math");
-  TCase *functions_case = tcase_create("functions"), *logic = tcase_create("logic");
-  tcase_set_timeout(functions_case, 60);
-  tcase_add_loop_test(functions_case, functions_are_exact_enough, 0, FUNCTIONS);
-  tcase_add_test(logic, logic_is_the_same_at_every_width);
-  suite_add_tcase(suite, functions_case);
-  suite_add_tcase(suite, logic);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(functions_are_exact_enough, 0, FUNCTIONS), logic_is_the_same_at_every_width)

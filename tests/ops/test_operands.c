@@ -192,14 +192,5 @@ START_TEST(epilogues_are_checked) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("operands");
-  TCase *cases = tcase_create("operands");
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_loop_test(cases, pairs_are_checked, 0, (int)(sizeof pairs / sizeof *pairs));
-  tcase_add_test(cases, casts_to_no_dtype_are_refused);
-  tcase_add_loop_test(cases, convolutions_are_checked, 0, CONV_CASES);
-  tcase_add_test(cases, epilogues_are_checked);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, LOOP(pairs_are_checked, 0, (int)(sizeof pairs / sizeof *pairs)),
+      casts_to_no_dtype_are_refused, LOOP(convolutions_are_checked, 0, CONV_CASES), epilogues_are_checked)

@@ -200,21 +200,6 @@ static void close_file(void) {
   files_remove();
 }
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  if (!(mica_engine_device(test_engine())->features & MICA_FEATURE_FP64)) return test_skip("no doubles");
-  if (!oracle_has("numpy, torch, torchvision, safetensors"))
-    return test_skip("MICA_ORACLE_PYTHON has no numpy, torch, torchvision and safetensors");
-  Suite *suite = suite_create("ops_oracle");
-  TCase *all = tcase_create("ops_oracle");
-  tcase_set_timeout(all, 240);
-  tcase_add_unchecked_fixture(all, NULL, close_file);
-  tcase_add_test(all, values_are_there);
-  tcase_add_test(all, samples);
-  tcase_add_test(all, boxes_as_maps);
-  tcase_add_test(all, deformable_convolutions);
-  tcase_add_test(all, matrices);
-  tcase_add_test(all, orders);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TEST_GROUPS(BOTH(DEVICE, BOTH(!(mica_engine_device(test_engine())->features & MICA_FEATURE_FP64) ? "no doubles" : NULL,
+                              oracle_lacks("numpy, torch, torchvision, safetensors"))),
+            ONCE(NULL, close_file, values_are_there, samples, boxes_as_maps, deformable_convolutions, matrices, orders))

@@ -175,15 +175,5 @@ START_TEST(others_refuse_results_in_operands) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("overlaps");
-  TCase *cases = tcase_create("overlaps");
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_test(cases, overlaps_agree_with_every_element);
-  tcase_add_test(cases, other_memory_and_no_elements_never_overlap);
-  tcase_add_test(cases, products_refuse_results_in_operands);
-  tcase_add_test(cases, convolutions_refuse_results_in_operands);
-  tcase_add_test(cases, others_refuse_results_in_operands);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, overlaps_agree_with_every_element, other_memory_and_no_elements_never_overlap,
+      products_refuse_results_in_operands, convolutions_refuse_results_in_operands, others_refuse_results_in_operands)

@@ -28,10 +28,4 @@ START_TEST(known_answers) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("philox");
-  TCase *all = tcase_create("known_answers");
-  tcase_add_loop_test(all, known_answers, 0, (int)(sizeof answers / sizeof *answers));
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(known_answers, 0, (int)(sizeof answers / sizeof *answers)))

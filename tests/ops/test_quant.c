@@ -156,14 +156,5 @@ START_TEST(blocks_share_a_step) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("quant");
-  TCase *tcase = tcase_create("quantize");
-  tcase_add_loop_test(tcase, quantize_is_its_formula, 0, 8);
-  tcase_add_test(tcase, nibbles_lie_low_first);
-  tcase_add_loop_test(tcase, fake_quantize_learns_its_step, 0, 2);
-  tcase_add_test(tcase, blocks_share_a_step);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(quantize_is_its_formula, 0, 8), nibbles_lie_low_first,
+      LOOP(fake_quantize_learns_its_step, 0, 2), blocks_share_a_step)

@@ -162,16 +162,5 @@ START_TEST(rounded_states_are_of_lstm_without_a_gradient) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("rnn_session");
-  TCase *all = tcase_create("rnn_session");
-  tcase_add_checked_fixture(all, setup, teardown);
-  tcase_set_timeout(all, 0);
-  tcase_add_test(all, open_steps_and_batches_are_any);
-  tcase_add_test(all, weights_are_packed_once);
-  tcase_add_test(all, a_training_step_is_a_replay);
-  tcase_add_test(all, rounded_states_are_of_lstm_without_a_gradient);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, open_steps_and_batches_are_any, weights_are_packed_once, a_training_step_is_a_replay,
+      rounded_states_are_of_lstm_without_a_gradient)

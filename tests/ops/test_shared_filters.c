@@ -81,12 +81,5 @@ END_TEST
 START_TEST(backward) { check_product(&products[_i], true); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("shared filters");
-  TCase *tcase = tcase_create("products");
-  tcase_add_loop_test(tcase, forward, 0, sizeof products / sizeof *products);
-  tcase_add_loop_test(tcase, backward, 0, sizeof products / sizeof *products);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(forward, 0, sizeof products / sizeof *products),
+      LOOP(backward, 0, sizeof products / sizeof *products))

@@ -248,18 +248,5 @@ START_TEST(noise_has_its_ratio) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("ops.signal");
-  TCase *own = tcase_create("own");
-  tcase_add_checked_fixture(own, graph_setup, graph_teardown);
-  tcase_set_timeout(own, 300);
-  tcase_add_test(own, transforms_of_any_length);
-  tcase_add_test(own, inverse_gives_the_signal_back);
-  tcase_add_test(own, long_frames_are_prepared_as_short_ones);
-  tcase_add_test(own, ranges_are_masked);
-  tcase_add_test(own, signals_are_shifted);
-  tcase_add_test(own, noise_has_its_ratio);
-  suite_add_tcase(suite, own);
-  return suite;
-}
+TESTS(DEVICE, graph_setup, graph_teardown, transforms_of_any_length, inverse_gives_the_signal_back,
+      long_frames_are_prepared_as_short_ones, ranges_are_masked, signals_are_shifted, noise_has_its_ratio)

@@ -223,16 +223,5 @@ START_TEST(filters_are_librosas) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  if (!golden("librosa.json")) return test_skip("no golden/sound in MICA_TEST_DATA");
-  Suite *suite = suite_create("ops.signal_golden");
-  TCase *all = tcase_create("golden");
-  tcase_add_checked_fixture(all, graph_setup, graph_teardown);
-  tcase_set_timeout(all, 300);
-  tcase_add_test(all, features_are_librosas_and_torchaudios);
-  tcase_add_test(all, gradient_of_log_mel_is_torchaudios);
-  tcase_add_test(all, filters_are_librosas);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(BOTH(DEVICE, !golden("librosa.json") ? "no golden/sound in MICA_TEST_DATA" : NULL), graph_setup, graph_teardown,
+      features_are_librosas_and_torchaudios, gradient_of_log_mel_is_torchaudios, filters_are_librosas)

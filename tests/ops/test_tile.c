@@ -75,13 +75,5 @@ START_TEST(parts_are_worth_their_writing) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("tile");
-  TCase *tiles = tcase_create("tiles");
-  tcase_add_test(tiles, room_for_tiles_and_what_lies_beside_them);
-  tcase_add_test(tiles, groups_that_do_not_fit_come_later);
-  tcase_add_test(tiles, newer_devices_have_speeds_of_their_own);
-  tcase_add_test(tiles, parts_are_worth_their_writing);
-  suite_add_tcase(suite, tiles);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, room_for_tiles_and_what_lies_beside_them, groups_that_do_not_fit_come_later,
+      newer_devices_have_speeds_of_their_own, parts_are_worth_their_writing)

@@ -205,18 +205,6 @@ START_TEST(an_engine_may_tune_by_itself) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("tune");
-  TCase *tuner = tcase_create("tuner");
-  tcase_add_checked_fixture(tuner, open_engine, close_engine);
-  tcase_add_test(tuner, problems_are_parsed);
-  tcase_add_test(tuner, the_best_is_chosen_afterwards);
-  tcase_add_test(tuner, candidates_are_listed_once_and_widened);
-  tcase_add_test(tuner, all_ways_to_a_convolution_are_right);
-  tcase_add_test(tuner, a_convolution_knows_its_problem);
-  tcase_add_test(tuner, what_can_be_tuned_is_listed);
-  tcase_add_test(tuner, an_engine_may_tune_by_itself);
-  suite_add_tcase(suite, tuner);
-  return suite;
-}
+TESTS(DEVICE, open_engine, close_engine, problems_are_parsed, the_best_is_chosen_afterwards,
+      candidates_are_listed_once_and_widened, all_ways_to_a_convolution_are_right, a_convolution_knows_its_problem,
+      what_can_be_tuned_is_listed, an_engine_may_tune_by_itself)

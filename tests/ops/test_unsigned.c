@@ -502,23 +502,7 @@ START_TEST(bitcast_takes_equal_sizes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("unsigned");
-  TCase *cases = tcase_create("unsigned");
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_loop_test(cases, pairs_are_right, 0, TYPES);
-  tcase_add_loop_test(cases, single_operands_are_right, 0, TYPES);
-  tcase_add_loop_test(cases, casts_are_right, 0, TYPES);
-  tcase_add_test(cases, floats_saturate);
-  tcase_add_loop_test(cases, reductions_are_right, 0, TYPES);
-  tcase_add_test(cases, op_reduce_takes_u32_and_u64);
-  tcase_add_loop_test(cases, orders_and_running_sums_are_right, 0, TYPES);
-  tcase_add_loop_test(cases, indexing_is_right, 0, TYPES);
-  tcase_add_loop_test(cases, constants_are_right, 0, TYPES);
-  tcase_add_test(cases, fill_wraps);
-  tcase_add_test(cases, bitcast_keeps_every_bit);
-  tcase_add_test(cases, bitcast_takes_equal_sizes);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, LOOP(pairs_are_right, 0, TYPES), LOOP(single_operands_are_right, 0, TYPES),
+      LOOP(casts_are_right, 0, TYPES), floats_saturate, LOOP(reductions_are_right, 0, TYPES),
+      op_reduce_takes_u32_and_u64, LOOP(orders_and_running_sums_are_right, 0, TYPES), LOOP(indexing_is_right, 0, TYPES),
+      LOOP(constants_are_right, 0, TYPES), fill_wraps, bitcast_keeps_every_bit, bitcast_takes_equal_sizes)

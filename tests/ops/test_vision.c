@@ -204,20 +204,5 @@ START_TEST(samples_differentiate_once) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("vision");
-  TCase *all = tcase_create("vision"), *values = tcase_create("golden");
-  tcase_set_timeout(all, 120);
-  tcase_set_timeout(values, 120);
-  tcase_add_checked_fixture(all, setup, teardown);
-  tcase_add_checked_fixture(values, setup, teardown);
-  tcase_add_test(all, nms_of_odd_boxes);
-  tcase_add_test(all, nms_of_many);
-  tcase_add_test(all, samples_of_sixteen_bits);
-  tcase_add_test(all, samples_differentiate_once);
-  tcase_add_test(values, nms_as_torchvision);
-  suite_add_tcase(suite, all);
-  suite_add_tcase(suite, values);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, nms_of_odd_boxes, nms_of_many, samples_of_sixteen_bits, samples_differentiate_once,
+      nms_as_torchvision)

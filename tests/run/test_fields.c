@@ -171,16 +171,6 @@ START_TEST(needed_facts_may_lack_in_old_runs_alone) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("run.fields");
-  TCase *tests = tcase_create("fields");
-  tcase_add_checked_fixture(tests, make_run, drop_run);
-  tcase_add_test(tests, settings_are_read_by_kind);
-  tcase_add_test(tests, a_list_is_a_table_of_rows);
-  tcase_add_test(tests, facts_are_read_by_kind);
-  tcase_add_test(tests, facts_that_fit_pass);
-  tcase_add_loop_test(tests, facts_that_do_not_fit_are_named, 0, sizeof wrong / sizeof *wrong);
-  tcase_add_test(tests, needed_facts_may_lack_in_old_runs_alone);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, make_run, drop_run, settings_are_read_by_kind, a_list_is_a_table_of_rows, facts_are_read_by_kind,
+      facts_that_fit_pass, LOOP(facts_that_do_not_fit_are_named, 0, sizeof wrong / sizeof *wrong),
+      needed_facts_may_lack_in_old_runs_alone)

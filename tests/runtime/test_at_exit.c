@@ -93,12 +93,4 @@ START_TEST(the_wait_ends_with_the_work_or_with_its_time) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("at_exit");
-  TCase *cases = tcase_create("at_exit");
-  tcase_set_timeout(cases, 4 * SECONDS);
-  tcase_add_test(cases, the_exit_status_is_the_programs_own);
-  tcase_add_test(cases, the_wait_ends_with_the_work_or_with_its_time);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, the_exit_status_is_the_programs_own, the_wait_ends_with_the_work_or_with_its_time)

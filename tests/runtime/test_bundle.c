@@ -243,17 +243,6 @@ START_TEST(damaged_ones_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("bundle");
-  TCase *tcase = tcase_create("bundle");
-  tcase_add_checked_fixture(tcase, begin, end);
-  tcase_add_test(tcase, trains_to_the_same_bits_without_a_compiler);
-  tcase_add_test(tcase, what_is_not_in_it_is_named);
-  tcase_add_test(tcase, grows_by_what_another_engine_ran);
-  tcase_add_test(tcase, a_device_without_compiler_wants_one);
-  tcase_add_test(tcase, foreign_ones_are_refused);
-  tcase_add_test(tcase, damaged_ones_are_refused);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, begin, end, trains_to_the_same_bits_without_a_compiler, what_is_not_in_it_is_named,
+      grows_by_what_another_engine_ran, a_device_without_compiler_wants_one, foreign_ones_are_refused,
+      damaged_ones_are_refused)

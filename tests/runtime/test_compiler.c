@@ -81,13 +81,5 @@ START_TEST(vectors_are_named_where_a_compiler_uses_none) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("compiler");
-  TCase *rows = tcase_create("compiler");
-  tcase_add_test(rows, platforms_have_their_macros);
-  tcase_add_test(rows, a_platform_that_joins_items_gets_the_kernels_of_gpus);
-  tcase_add_test(rows, vectors_are_named_where_a_compiler_uses_none);
-  tcase_add_test(rows, unknown_platforms_have_opencl_c_alone);
-  suite_add_tcase(suite, rows);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, platforms_have_their_macros, a_platform_that_joins_items_gets_the_kernels_of_gpus,
+      vectors_are_named_where_a_compiler_uses_none, unknown_platforms_have_opencl_c_alone)

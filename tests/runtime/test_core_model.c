@@ -40,11 +40,4 @@ START_TEST(numbers_make_sense) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("core_model");
-  TCase *models = tcase_create("core_model");
-  tcase_add_test(models, the_most_special_row_is_taken);
-  tcase_add_test(models, numbers_make_sense);
-  suite_add_tcase(suite, models);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, the_most_special_row_is_taken, numbers_make_sense)

@@ -178,13 +178,5 @@ START_TEST(a_platform_that_takes_its_word_back_is_skipped) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("describe");
-  TCase *tests = tcase_create("describe");
-  tcase_add_checked_fixture(tests, install, remove_again);
-  tcase_add_test(tests, each_is_what_it_says);
-  tcase_add_test(tests, the_best_of_a_class_is_chosen);
-  tcase_add_test(tests, a_platform_that_takes_its_word_back_is_skipped);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, install, remove_again, each_is_what_it_says, the_best_of_a_class_is_chosen,
+      a_platform_that_takes_its_word_back_is_skipped)

@@ -161,23 +161,8 @@ START_TEST(destroying_nothing) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("devices");
-  TCase *choice = tcase_create("choice");
-  tcase_add_checked_fixture(choice, list, NULL);
-  tcase_add_test(choice, what_is_listed_makes_sense);
-  tcase_add_test(choice, halves_of_a_device);
-  tcase_add_test(choice, a_short_list_still_counts);
-  tcase_add_test(choice, an_id_finds_its_device);
-  tcase_add_test(choice, a_part_of_a_name_in_any_case_finds_a_device);
-  tcase_add_test(choice, a_class_finds_its_device_or_none);
-  tcase_add_test(choice, the_environment_chooses_unless_the_program_does);
-  suite_add_tcase(suite, choice);
-  TCase *engine = tcase_create("engine");
-  tcase_add_test(engine, engines_come_and_go);
-  tcase_add_test(engine, a_second_queue_computes);
-  tcase_add_test(engine, destroying_nothing);
-  suite_add_tcase(suite, engine);
-  return suite;
-}
+TEST_GROUPS(DEVICE,
+            EACH(list, NULL, what_is_listed_makes_sense, halves_of_a_device, a_short_list_still_counts,
+                 an_id_finds_its_device, a_part_of_a_name_in_any_case_finds_a_device, a_class_finds_its_device_or_none,
+                 the_environment_chooses_unless_the_program_does),
+            EACH(NULL, NULL, engines_come_and_go, a_second_queue_computes, destroying_nothing))

@@ -30,11 +30,4 @@ START_TEST(same_bytes_as_the_file) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("embedded kernels");
-  TCase *table = tcase_create("table");
-  tcase_add_test(table, sorted_by_path);
-  tcase_add_loop_test(table, same_bytes_as_the_file, 0, (int)mica__kernel_source_count);
-  suite_add_tcase(suite, table);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, sorted_by_path, LOOP(same_bytes_as_the_file, 0, (int)mica__kernel_source_count))

@@ -146,16 +146,5 @@ END_TEST
 START_TEST(each_call_fails_on_the_callers_objects) { fail_each(create_from_own, false); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("faults");
-  TCase *cases = tcase_create("faults");
-  tcase_set_timeout(cases, 0);
-  tcase_add_checked_fixture(cases, begin, end);
-  tcase_add_test(cases, nothing_fails);
-  tcase_add_test(cases, each_call_fails_while_compiling);
-  tcase_add_test(cases, each_call_fails_with_a_full_cache);
-  tcase_add_test(cases, each_call_fails_on_the_callers_objects);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, begin, end, nothing_fails, each_call_fails_while_compiling, each_call_fails_with_a_full_cache,
+      each_call_fails_on_the_callers_objects)

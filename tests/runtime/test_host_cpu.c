@@ -122,19 +122,9 @@ START_TEST(a_compiler_that_takes_no_assembly_gets_none) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("host_cpu");
-  TCase *trials = tcase_create("host_cpu");
-  tcase_add_unchecked_fixture(trials, keep, restore);
-  tcase_add_test(trials, a_trial_says_what_came_of_it);
-  tcase_add_test(trials, the_program_does_not_notice);
-  tcase_add_test(trials, other_children_are_left);
-  tcase_add_test(trials, blocked_signals_kill);
-  tcase_add_test(trials, tiles_are_forbidden_by_the_environment);
-  tcase_add_test(trials, a_compiler_that_takes_no_assembly_gets_none);
-  suite_add_tcase(suite, trials);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE, ONCE(keep, restore, a_trial_says_what_came_of_it, the_program_does_not_notice,
+                           other_children_are_left, blocked_signals_kill, tiles_are_forbidden_by_the_environment,
+                           a_compiler_that_takes_no_assembly_gets_none))
 #else
 Suite *test_suite(void) { return test_skip("trials are made on Linux of 64-bit x86"); }
 #endif

@@ -307,28 +307,8 @@ START_TEST(a_build_error_without_its_log) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("kernel");
-  TCase *build = tcase_create("build");
-  tcase_add_test(build, a_build_error_carries_kernel_options_and_log);
-  tcase_add_test(build, a_build_error_without_its_log);
-  tcase_add_test(build, a_kernel_that_is_not_in_its_program);
-  tcase_add_test(build, a_name_too_long);
-  tcase_add_test(build, a_kernel_is_made_once);
-  tcase_add_test(build, a_kernel_directory_hides_what_is_embedded);
-  tcase_add_test(build, a_prelude_stands_before_the_file);
-  suite_add_tcase(suite, build);
-  TCase *launch = tcase_create("launch");
-  tcase_add_test(launch, ranges_are_padded);
-  tcase_add_test(launch, an_empty_range_does_nothing);
-  tcase_add_test(launch, arguments_are_checked);
-  tcase_add_test(launch, groups_are_checked);
-  suite_add_tcase(suite, launch);
-  TCase *table = tcase_create("parameters");
-  tcase_add_test(table, parameters_are_checked);
-  tcase_add_test(table, a_gpu_that_is_imitated_is_not_optimised_for);
-  tcase_add_test(table, a_device_takes_the_first_variant_that_fits);
-  suite_add_tcase(suite, table);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, a_build_error_carries_kernel_options_and_log, a_build_error_without_its_log,
+      a_kernel_that_is_not_in_its_program, a_name_too_long, a_kernel_is_made_once,
+      a_kernel_directory_hides_what_is_embedded, a_prelude_stands_before_the_file, ranges_are_padded,
+      an_empty_range_does_nothing, arguments_are_checked, groups_are_checked, parameters_are_checked,
+      a_gpu_that_is_imitated_is_not_optimised_for, a_device_takes_the_first_variant_that_fits)

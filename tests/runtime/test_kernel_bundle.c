@@ -244,19 +244,6 @@ START_TEST(links_go_with_their_program) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("bundles of kernels");
-  TCase *cases = tcase_create("bundles");
-  tcase_set_timeout(cases, 0);
-  tcase_add_checked_fixture(cases, begin, NULL);
-  tcase_add_test(cases, a_bundle_is_one_program);
-  tcase_add_test(cases, what_stored_programs_have_is_not_compiled);
-  tcase_add_test(cases, what_an_engine_has_is_not_compiled);
-  tcase_add_test(cases, damage_costs_a_compilation);
-  tcase_add_test(cases, a_link_is_confirmed_by_its_program);
-  tcase_add_test(cases, links_go_with_their_program);
-  tcase_add_test(cases, each_call_fails);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, begin, NULL, a_bundle_is_one_program, what_stored_programs_have_is_not_compiled,
+      what_an_engine_has_is_not_compiled, damage_costs_a_compilation, a_link_is_confirmed_by_its_program,
+      links_go_with_their_program, each_call_fails)

@@ -121,17 +121,6 @@ START_TEST(every_kernel_finds_its_includes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("kernel sources");
-  TCase *includes = tcase_create("includes");
-  tcase_add_checked_fixture(includes, begin, end);
-  tcase_add_test(includes, an_include_becomes_its_file_once);
-  tcase_add_test(includes, lines_keep_their_numbers);
-  tcase_add_test(includes, a_missing_file_is_named_with_who_wanted_it);
-  tcase_add_test(includes, includes_of_the_driver_stay);
-  tcase_add_test(includes, a_folder_hides_the_library);
-  tcase_add_test(includes, chains_and_circles);
-  tcase_add_loop_test(includes, every_kernel_finds_its_includes, 0, (int)mica__kernel_source_count);
-  suite_add_tcase(suite, includes);
-  return suite;
-}
+TESTS(ANYWHERE, begin, end, an_include_becomes_its_file_once, lines_keep_their_numbers,
+      a_missing_file_is_named_with_who_wanted_it, includes_of_the_driver_stay, a_folder_hides_the_library,
+      chains_and_circles, LOOP(every_kernel_finds_its_includes, 0, (int)mica__kernel_source_count))

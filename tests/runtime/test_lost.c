@@ -142,17 +142,5 @@ START_TEST(a_full_device_can_be_lost) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("lost");
-  TCase *cases = tcase_create("lost");
-  tcase_set_timeout(cases, 0);
-  tcase_add_checked_fixture(cases, begin, end);
-  tcase_add_loop_test(cases, whichever_call_notices, 0, NOTICED);
-  tcase_add_loop_test(cases, a_device_that_goes_on_is_not_lost, 0, NOTICED);
-  tcase_add_test(cases, a_device_that_is_not_available_is_lost_unasked);
-  tcase_add_test(cases, a_full_device_is_not_lost);
-  tcase_add_test(cases, a_full_device_can_be_lost);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, begin, end, LOOP(whichever_call_notices, 0, NOTICED), LOOP(a_device_that_goes_on_is_not_lost, 0, NOTICED),
+      a_device_that_is_not_available_is_lost_unasked, a_full_device_is_not_lost, a_full_device_can_be_lost)

@@ -398,28 +398,8 @@ START_TEST(structures_of_another_size) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("null device");
-  const struct {
-    const char *name;
-    const TTest *tests[8];
-  } groups[] = {
-      {"engine",
-       {describes_itself, the_cache_directory_is_chosen, success_keeps_the_sentence, structures_of_another_size}},
-      {"memory",
-       {blocks_are_reused_by_class, blocks_in_use_are_not_given_out_twice, sizes_beyond_the_device,
-        blocks_of_a_busy_queue_wait}},
-      {"tensor", {tensors_keep_their_buffer, a_vector_has_no_transpose}},
-      {"transfer",
-       {null_pointers_are_refused, another_engines_tensor_is_refused, only_whole_tensors_are_moved,
-        transfers_are_counted}},
-      {"recording", {a_recording_keeps_what_it_uses}},
-  };
-  for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-    TCase *cases = tcase_create(groups[g].name);
-    tcase_add_checked_fixture(cases, begin, end);
-    for (const TTest *const *test = groups[g].tests; *test; test++) tcase_add_test(cases, *test);
-    suite_add_tcase(suite, cases);
-  }
-  return suite;
-}
+TESTS(ANYWHERE, begin, end, describes_itself, the_cache_directory_is_chosen, success_keeps_the_sentence,
+      structures_of_another_size, blocks_are_reused_by_class, blocks_in_use_are_not_given_out_twice,
+      sizes_beyond_the_device, blocks_of_a_busy_queue_wait, tensors_keep_their_buffer, a_vector_has_no_transpose,
+      null_pointers_are_refused, another_engines_tensor_is_refused, only_whole_tensors_are_moved, transfers_are_counted,
+      a_recording_keeps_what_it_uses)

@@ -86,14 +86,4 @@ START_TEST(what_is_wrong_is_said) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("own_kernel");
-  TCase *runs = tcase_create("runs"), *wrong = tcase_create("wrong");
-  tcase_add_test(runs, every_kind_of_argument);
-  tcase_add_test(runs, it_is_built_once);
-  tcase_add_test(wrong, what_is_wrong_is_said);
-  suite_add_tcase(suite, runs);
-  suite_add_tcase(suite, wrong);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, every_kind_of_argument, it_is_built_once, what_is_wrong_is_said)

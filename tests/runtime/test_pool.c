@@ -121,15 +121,5 @@ START_TEST(staging_survives_failures) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("pool");
-  TCase *cases = tcase_create("pool");
-  tcase_add_checked_fixture(cases, begin, end);
-  tcase_add_test(cases, pressure_empties_the_pool_and_tries_again);
-  tcase_add_test(cases, with_nothing_to_give_back_it_fails_with_figures);
-  tcase_add_test(cases, another_error_is_no_pressure);
-  tcase_add_test(cases, a_second_queue_waits_for_the_first);
-  tcase_add_test(cases, staging_survives_failures);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(ANYWHERE, begin, end, pressure_empties_the_pool_and_tries_again, with_nothing_to_give_back_it_fails_with_figures,
+      another_error_is_no_pressure, a_second_queue_waits_for_the_first, staging_survives_failures)

@@ -196,17 +196,5 @@ START_TEST(the_callers_queue) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("profile");
-  TCase *cases = tcase_create("profile");
-  tcase_add_checked_fixture(cases, begin, end);
-  tcase_add_test(cases, rows_add_up);
-  tcase_add_test(cases, a_running_profile_is_not_read);
-  tcase_add_test(cases, the_trace_is_json);
-  tcase_add_test(cases, an_empty_trace_is_json_too);
-  tcase_add_test(cases, a_trace_that_cannot_be_written);
-  tcase_add_test(cases, the_callers_queue);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, begin, end, rows_add_up, a_running_profile_is_not_read, the_trace_is_json, an_empty_trace_is_json_too,
+      a_trace_that_cannot_be_written, the_callers_queue)

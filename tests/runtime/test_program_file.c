@@ -409,26 +409,8 @@ START_TEST(two_processes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("program files");
-  TCase *cases = tcase_create("files");
-  tcase_add_checked_fixture(cases, empty_folder, NULL);
-  tcase_add_test(cases, what_is_stored_is_loaded);
-  tcase_add_test(cases, another_key_is_a_miss);
-  tcase_add_test(cases, every_truncation_is_a_miss);
-  tcase_add_test(cases, every_flipped_bit_is_a_miss);
-  tcase_add_test(cases, a_folder_that_cannot_be_made);
-  tcase_add_test(cases, the_least_recently_used_go_first);
-  tcase_add_test(cases, list_passes_over_damage_and_clear_takes_all);
-  tcase_add_test(cases, clear_knows_its_files);
-  tcase_add_test(cases, what_could_not_be_read_is_not_written);
-  tcase_add_test(cases, list_reads_any_key);
-  tcase_add_test(cases, a_kernel_finds_its_program);
-  tcase_add_test(cases, a_foreign_link_is_none);
-  tcase_add_test(cases, links_go_with_their_program);
-  tcase_add_test(cases, a_bundle_of_many_kernels_is_found);
-  tcase_add_test(cases, a_sweep_leaves_links_that_are_good_again);
-  tcase_add_test(cases, two_processes);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(ANYWHERE, empty_folder, NULL, what_is_stored_is_loaded, another_key_is_a_miss, every_truncation_is_a_miss,
+      every_flipped_bit_is_a_miss, a_folder_that_cannot_be_made, the_least_recently_used_go_first,
+      list_passes_over_damage_and_clear_takes_all, clear_knows_its_files, what_could_not_be_read_is_not_written,
+      list_reads_any_key, a_kernel_finds_its_program, a_foreign_link_is_none, links_go_with_their_program,
+      a_bundle_of_many_kernels_is_found, a_sweep_leaves_links_that_are_good_again, two_processes)

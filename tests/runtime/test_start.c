@@ -227,26 +227,14 @@ static int leave_a_tensor(void *context) {
 START_TEST(what_outlives_its_engine_is_told) { ck_assert_int_eq(in_child(leave_a_tensor, NULL), RIGHT); }
 END_TEST
 
-Suite *test_suite(void) {
-  if (in_child(make_and_compute, NULL) == NO_DEVICE) return test_skip("no device");
+/* Asked in a child, so that the first engine of a process is left to the tests. */
+static const char *lacks_device(void) {
+  if (in_child(make_and_compute, NULL) == NO_DEVICE) return "no device";
   test_count_launches(1);
-  Suite *suite = suite_create("start");
-  const struct {
-    const char *name;
-    const TTest *test;
-    int loops;
-  } cases[] = {{"first_engines", any_thread_may_make_the_first_engine, 1},
-               {"fork_after", an_engine_does_not_survive_a_fork, 1},
-               {"fork_before", a_fork_before_the_first_engine_changes_nothing, 1},
-               {"driver_cache", a_driver_cache_that_cannot_be_written_costs_time_alone,
-                sizeof cache_cases / sizeof *cache_cases},
-               {"no_cache", where_nothing_can_be_written_the_log_says_so, 1},
-               {"outlive", what_outlives_its_engine_is_told, 1}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    TCase *tests = tcase_create(cases[i].name);
-    tcase_set_timeout(tests, 0);
-    tcase_add_loop_test(tests, cases[i].test, 0, cases[i].loops);
-    suite_add_tcase(suite, tests);
-  }
-  return suite;
+  return NULL;
 }
+
+TESTS(lacks_device(), NULL, NULL, any_thread_may_make_the_first_engine, an_engine_does_not_survive_a_fork,
+      a_fork_before_the_first_engine_changes_nothing,
+      LOOP(a_driver_cache_that_cannot_be_written_costs_time_alone, 0, sizeof cache_cases / sizeof *cache_cases),
+      where_nothing_can_be_written_the_log_says_so, what_outlives_its_engine_is_told)

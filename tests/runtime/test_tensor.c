@@ -199,27 +199,7 @@ START_TEST(sizes_that_overflow_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("tensor");
-  TCase *transfer = tcase_create("transfer");
-  tcase_add_test(transfer, create_and_download);
-  tcase_add_test(transfer, upload_lets_go_of_its_data_at_once);
-  tcase_add_test(transfer, uploaded_bools_are_0_or_1);
-  tcase_add_test(transfer, download_async);
-  tcase_add_test(transfer, map_to_write_and_to_read);
-  tcase_add_test(transfer, empty_tensor);
-  suite_add_tcase(suite, transfer);
-  TCase *window = tcase_create("window");
-  tcase_add_test(window, view_outlives_its_base);
-  tcase_add_test(window, a_kernel_stays_inside_its_view);
-  tcase_add_test(window, transpose_is_a_view);
-  tcase_add_test(window, tensors_share_a_buffer);
-  tcase_add_test(window, large_memory_lives_as_long_as_the_drivers_object);
-  suite_add_tcase(suite, window);
-  TCase *bounds = tcase_create("bounds");
-  tcase_add_test(bounds, what_does_not_fit_is_refused);
-  tcase_add_test(bounds, sizes_that_overflow_are_refused);
-  suite_add_tcase(suite, bounds);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, create_and_download, upload_lets_go_of_its_data_at_once, uploaded_bools_are_0_or_1,
+      download_async, map_to_write_and_to_read, empty_tensor, view_outlives_its_base, a_kernel_stays_inside_its_view,
+      transpose_is_a_view, tensors_share_a_buffer, large_memory_lives_as_long_as_the_drivers_object,
+      what_does_not_fit_is_refused, sizes_that_overflow_are_refused)

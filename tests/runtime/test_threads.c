@@ -161,15 +161,4 @@ START_TEST(a_queue_each_while_watched) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("threads");
-  TCase *cases = tcase_create("threads");
-  tcase_set_timeout(cases, 0);
-  tcase_add_test(cases, an_engine_each);
-  tcase_add_test(cases, a_queue_each);
-  tcase_add_test(cases, one_queue);
-  tcase_add_test(cases, a_queue_each_while_watched);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, an_engine_each, a_queue_each, one_queue, a_queue_each_while_watched)

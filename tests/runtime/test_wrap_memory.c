@@ -216,18 +216,5 @@ START_TEST(pages_stay_those_of_the_file) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("wrap_memory");
-  TCase *cases = tcase_create("wrap_memory");
-  tcase_set_timeout(cases, 120);
-  tcase_add_checked_fixture(cases, setup, teardown);
-  tcase_add_unchecked_fixture(cases, NULL, files_remove);
-  tcase_add_test(cases, memory_is_read_where_it_lies);
-  tcase_add_test(cases, memory_that_is_not_aligned_is_copied);
-  tcase_add_test(cases, nothing_writes_to_it);
-  tcase_add_test(cases, what_cannot_be_is_refused);
-  tcase_add_test(cases, pages_stay_those_of_the_file);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, memory_is_read_where_it_lies, memory_that_is_not_aligned_is_copied, nothing_writes_to_it,
+      what_cannot_be_is_refused, pages_stay_those_of_the_file)

@@ -1,10 +1,10 @@
 /* tests/support/check_main.h: the main function of every test program.
  *
  *   build/bin/tests/test_x          runs all cases
- *   build/bin/tests/test_x CASE     runs the case of that name
+ *   build/bin/tests/test_x CASE     runs the case of that name: of a START_TEST, if the program has a TESTS
  *   build/bin/tests/test_x --shard 2/4    runs the second of four parts, where the program divides itself
  *   build/bin/tests/test_x --sample 2/4   runs the second of each four cases
- *   build/bin/tests/test_x --list         prints names of cases, a line each, where the program defines test_list
+ *   build/bin/tests/test_x --list         prints names of cases, one per line (TESTS, or test_list of the program)
  *
  * Exit status: 0 all passed, 1 a test failed, 77 skipped. Each failing case ends in a line "reproduce: PROGRAM CASE".
  * Tests run in the program's own process, which is fast and lets a debugger in; CK_FORK=yes gives each one its own. */
@@ -16,10 +16,63 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every test program defines it: its cases, or what test_skip returned. */
+/* Defines the program's tests, at the end of its file:
+ *
+ *   TESTS(DEVICE, setup, teardown, a_pool_is_shared, LOOP(every_size, 0, 8), blocks_come_back)
+ *
+ * The first argument says why the program cannot run here, such as "no device"; NULL (ANYWHERE): it can. BOTH checks
+ * two such conditions. setup and teardown run before and after each test, and each round of a LOOP; NULL: nothing.
+ *
+ * If tests differ in these, they stand in groups: EACH, or ONCE, whose setup and teardown run once for all its tests.
+ *
+ *   TEST_GROUPS(ANYWHERE, EACH(setup, teardown, a, b), ONCE(NULL, files_remove, c, d)) */
+#define TESTS(lacks, setup, teardown, ...) TEST_GROUPS(lacks, EACH(setup, teardown, __VA_ARGS__))
+#define TEST_GROUPS(lacks, ...)                                                                                        \
+  Suite *test_suite(void) {                                                                                            \
+    return test_groups(test_is_listed() ? NULL : (lacks), (const test_group[]){__VA_ARGS__, {0}});                     \
+  }
+#define EACH(setup, teardown, ...)                                                                                     \
+  {                                                                                                                    \
+    setup, teardown, false, (const TTest *const[]) { __VA_ARGS__, NULL }                                               \
+  }
+#define ONCE(setup, teardown, ...)                                                                                     \
+  {                                                                                                                    \
+    setup, teardown, true, (const TTest *const[]) { __VA_ARGS__, NULL }                                                \
+  }
+/* The test with _i = first to end - 1. */
+#define LOOP(test, first, end) test_loop(test, first, end)
+/* The test, or none in a build without MICA_WITH_<feature>: IF(PNG, pictures_are_read). */
+#define IF(feature, test) TEST_IF_BUILT(MICA_WITH_##feature, test, &test_none)
+
+/* What a program may lack. */
+#define ANYWHERE NULL
+#define DEVICE test_lacks_device()
+#define NEEDS(feature) TEST_IF_BUILT(MICA_WITH_##feature, NULL, "built without MICA_WITH_" #feature)
+#define BOTH(a, b) ((a) ? (a) : (b))
+const char *test_lacks_device(void);
+
+/* The second argument if the first is a macro that stands for 1, else the third. */
+#define TEST_IF_BUILT(feature, yes, no) TEST_IF_BUILT_(feature, yes, no)
+#define TEST_IF_BUILT_(value, yes, no) TEST_SECOND(TEST_COMMA_##value yes, no, unused)
+#define TEST_SECOND(...) TEST_SECOND_(__VA_ARGS__)
+#define TEST_SECOND_(first, second, ...) second
+#define TEST_COMMA_1 unused,
+
+typedef struct test_group {
+  SFun setup, teardown;
+  bool once;
+  const TTest *const *tests; /* ends with NULL */
+} test_group;
+
+Suite *test_groups(const char *lacks, const test_group *groups);
+extern const TTest test_none;
+const TTest *test_loop(const TTest *test, int first, int end);
+bool test_is_listed(void);
+
+/* Programs without TESTS define it: their cases, or the result of test_skip. */
 Suite *test_suite(void);
 
-/* Prints the names of cases for --list; most programs have none. */
+/* Prints the names of such a program's cases for --list. */
 void test_list(void) __attribute__((weak));
 
 /* Says why the program cannot run here, such as "no device". Returns NULL, to be returned from test_suite. */

@@ -5,6 +5,7 @@
 #include "support/files.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,10 +22,13 @@ static const char *python(void) {
   return named && *named ? named : "python3";
 }
 
-bool oracle_has(const char *packages) {
+const char *oracle_lacks(const char *packages) {
+  static char reason[256];
   mica__text command = {0};
   mica__text_addf(&command, "'%s' -c 'import %s' 2>/dev/null", python(), packages);
-  return succeeds(&command);
+  if (succeeds(&command)) return NULL;
+  snprintf(reason, sizeof reason, "MICA_ORACLE_PYTHON does not have all of %s", packages);
+  return reason;
 }
 
 void oracle_run(const char *script, const char *arguments) {

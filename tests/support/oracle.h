@@ -4,11 +4,10 @@
 #define MICA_TESTS_SUPPORT_ORACLE_H
 
 #include <mica/mica.h>
-#include <stdbool.h>
 #include <stddef.h>
 
-/* True where Python can import all of them, such as "torch, safetensors". */
-bool oracle_has(const char *packages);
+/* Says that Python cannot import all packages, such as "torch, safetensors"; NULL: it can. For TESTS. */
+const char *oracle_lacks(const char *packages);
 
 /* Runs a script below tests, such as "nn/rows_torch.py", with arguments as a shell takes them. The test fails unless
  * its exit status is 0. */

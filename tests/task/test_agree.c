@@ -182,19 +182,7 @@ START_TEST(constant_series_do_not_count) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("task.agree");
-  TCase *tcase = tcase_create("all");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, classes_agree_by_the_likeliest);
-  tcase_add_test(tcase, labels_agree_each);
-  tcase_add_test(tcase, boxes_agree_where_they_overlap_by_half);
-  tcase_add_test(tcase, masks_and_texts_agree);
-  tcase_add_test(tcase, what_is_no_number_agrees_with_none);
-  tcase_add_test(tcase, forecasts_agree_by_their_distance);
-  tcase_add_test(tcase, constant_series_do_not_count);
-  tcase_add_test(tcase, translations_agree_by_themselves);
-  tcase_add_test(tcase, numbers_agree_by_their_variance);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, classes_agree_by_the_likeliest, labels_agree_each,
+      boxes_agree_where_they_overlap_by_half, masks_and_texts_agree, what_is_no_number_agrees_with_none,
+      forecasts_agree_by_their_distance, constant_series_do_not_count, translations_agree_by_themselves,
+      numbers_agree_by_their_variance)

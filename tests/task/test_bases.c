@@ -219,20 +219,6 @@ START_TEST(pictures_that_f32_does_not_tell_apart_are_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("this build has no cJSON");
-#endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("task.bases");
-  TCase *tcase = tcase_create("all");
-  tcase_set_timeout(tcase, 300);
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, arrays_of_large_numbers_are_learned);
-  tcase_add_test(tcase, bases_of_models_are_parsed);
-  tcase_add_test(tcase, numbers_above_a_base_are_those_of_the_file);
-  tcase_add_test(tcase, arrays_of_other_elements_are_refused);
-  tcase_add_test(tcase, pictures_that_f32_does_not_tell_apart_are_named);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, arrays_of_large_numbers_are_learned, bases_of_models_are_parsed,
+      numbers_above_a_base_are_those_of_the_file, arrays_of_other_elements_are_refused,
+      pictures_that_f32_does_not_tell_apart_are_named)

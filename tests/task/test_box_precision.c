@@ -201,14 +201,4 @@ START_TEST(wrong_boxes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("box_precision");
-  TCase *all = tcase_create("box_precision");
-  tcase_add_test(all, as_pycocotools);
-  tcase_add_test(all, ignored_boxes);
-  tcase_add_test(all, an_area_of_zero);
-  tcase_add_test(all, curve_of_a_class);
-  tcase_add_test(all, wrong_boxes);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, as_pycocotools, ignored_boxes, an_area_of_zero, curve_of_a_class, wrong_boxes)

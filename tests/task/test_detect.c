@@ -125,13 +125,4 @@ START_TEST(what_is_left_alone) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("detect");
-  TCase *all = tcase_create("detect");
-  tcase_set_timeout(all, 120);
-  tcase_add_test(all, boxes_go_with_their_pictures);
-  tcase_add_test(all, what_is_left_alone);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, boxes_go_with_their_pictures, what_is_left_alone)

@@ -472,21 +472,5 @@ START_TEST(a_step_costs_launches_alone) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("task.forecast");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, begin, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_test(all, series_are_forecast);
-  tcase_add_test(all, what_is_wrong_is_said);
-  tcase_add_test(all, times_go_on);
-  tcase_add_test(all, names_may_be_words);
-  tcase_add_test(all, row_numbers_are_no_series);
-  tcase_add_test(all, gaps_are_seen);
-  tcase_add_test(all, gaps_are_said);
-  tcase_add_test(all, series_begin_late);
-  tcase_add_test(all, a_step_costs_launches_alone);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, begin, files_remove, series_are_forecast, what_is_wrong_is_said, times_go_on, names_may_be_words,
+      row_numbers_are_no_series, gaps_are_seen, gaps_are_said, series_begin_late, a_step_costs_launches_alone)

@@ -117,16 +117,5 @@ static void setup(void) {
                    "a,b,target\n1,2,0.5\n2,1,1.5\n3,1,2.5\n1,4,3.5\n2,2,0.25\n3,3,1.25\n4,1,7.5\n1,1,8.5\n");
 }
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("host faults");
-  TCase *cases = tcase_create("task");
-  tcase_set_timeout(cases, 0);
-  tcase_add_unchecked_fixture(cases, setup, files_remove);
-  tcase_add_test(cases, memory_of_runs);
-#if MICA_WITH_CJSON
-  tcase_add_test(cases, memory_of_opened_runs);
-  tcase_add_test(cases, memory_of_facts);
-#endif
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE,
+            ONCE(setup, files_remove, memory_of_runs, IF(CJSON, memory_of_opened_runs), IF(CJSON, memory_of_facts)))

@@ -138,17 +138,7 @@ START_TEST(the_split_is_that_of_training) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("task.keyword");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, NULL, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_test(all, tones_are_told_apart);
-  tcase_add_test(all, the_split_is_that_of_training);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, files_remove, tones_are_told_apart, the_split_is_that_of_training)
 
 #else
 

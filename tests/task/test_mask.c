@@ -94,17 +94,4 @@ START_TEST(the_least_of_each_matrix_become_0) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("this build has no cJSON");
-#else
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("task.mask");
-  TCase *tcase = tcase_create("all");
-  tcase_set_timeout(tcase, 300);
-  tcase_add_checked_fixture(tcase, NULL, files_remove);
-  tcase_add_loop_test(tcase, the_least_of_each_matrix_become_0, 0, 3);
-  suite_add_tcase(suite, tcase);
-  return suite;
-#endif
-}
+TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, files_remove, LOOP(the_least_of_each_matrix_become_0, 0, 3))

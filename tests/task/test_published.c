@@ -234,19 +234,9 @@ START_TEST(a_damaged_copy_is_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("published");
-  TCase *tests = tcase_create("published");
-  tcase_set_timeout(tests, 120);
-  tcase_add_test(tests, texts_are_told_apart_by_bert);
-  tcase_add_test(tests, frozen_weights_stay_those_of_the_model);
-  tcase_add_loop_test(tests, pictures_are_told_apart, 0, 2);
-  tcase_add_loop_test(tests, wrong_models_are_refused, 0, (int)(sizeof faults / sizeof *faults));
-  tcase_add_test(tests, a_damaged_copy_is_named);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, texts_are_told_apart_by_bert, frozen_weights_stay_those_of_the_model,
+      LOOP(pictures_are_told_apart, 0, 2), LOOP(wrong_models_are_refused, 0, (int)(sizeof faults / sizeof *faults)),
+      a_damaged_copy_is_named)
 
 #else
 Suite *test_suite(void) { return test_skip("built without cJSON"); }

@@ -54,11 +54,4 @@ START_TEST(an_evaluation_that_fails_ends_all) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("ranks");
-  TCase *tests = tcase_create("ranks");
-  tcase_set_timeout(tests, 120);
-  tcase_add_test(tests, an_evaluation_that_fails_ends_all);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, an_evaluation_that_fails_ends_all)

@@ -281,18 +281,5 @@ START_TEST(rankings) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("recommend");
-  TCase *all = tcase_create("recommend");
-  tcase_add_test(all, reads);
-  tcase_add_test(all, refuses);
-  tcase_add_test(all, parts);
-  tcase_add_test(all, features);
-  tcase_add_test(all, features_refused);
-  tcase_add_test(all, areas);
-  tcase_add_test(all, lines_are_known_by_names);
-  tcase_add_test(all, a_mark_before_titles_is_none_of_the_item);
-  tcase_add_test(all, rankings);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, reads, refuses, parts, features, features_refused, areas, lines_are_known_by_names,
+      a_mark_before_titles_is_none_of_the_item, rankings)

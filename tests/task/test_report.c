@@ -114,14 +114,5 @@ START_TEST(metrics_are_plain_values) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("report");
-  TCase *tcase = tcase_create("report");
-  tcase_add_checked_fixture(tcase, setup, teardown);
-  tcase_add_test(tcase, every_kind_is_json);
-  tcase_add_test(tcase, columns_of_numbers_are_numbers);
-  tcase_add_test(tcase, what_lacks_its_parts_is_refused);
-  tcase_add_test(tcase, metrics_are_plain_values);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, setup, teardown, every_kind_is_json, columns_of_numbers_are_numbers, what_lacks_its_parts_is_refused,
+      metrics_are_plain_values)

@@ -509,32 +509,7 @@ START_TEST(an_old_run_predicts_as_it_did) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("this build has no cJSON");
-#else
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("run");
-  TCase *tcase = tcase_create("run");
-  tcase_set_timeout(tcase, 300);
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, a_run_is_trained_and_opened);
-  tcase_add_test(tcase, names_that_are_no_utf8);
-  tcase_add_test(tcase, a_program_predicts);
-  tcase_add_test(tcase, several_labels_a_sample);
-  tcase_add_test(tcase, losses_are_means);
-  tcase_add_loop_test(tcase, numbers_are_learned_in_their_units, 0, 3);
-  tcase_add_loop_test(tcase, every_loss_of_numbers_trains, 0, 3);
-  tcase_add_test(tcase, wrong_settings_are_named);
-  tcase_add_test(tcase, runs_that_cannot_be);
-  tcase_add_test(tcase, an_old_run_predicts_as_it_did);
-  suite_add_tcase(suite, tcase);
-  tcase = tcase_create("categories");
-  tcase_set_timeout(tcase, 300);
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, categories_are_inputs);
-  tcase_add_test(tcase, categories_alone_tell_a_class);
-  suite_add_tcase(suite, tcase);
-  return suite;
-#endif
-}
+TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, a_run_is_trained_and_opened, names_that_are_no_utf8, a_program_predicts,
+      several_labels_a_sample, losses_are_means, LOOP(numbers_are_learned_in_their_units, 0, 3),
+      LOOP(every_loss_of_numbers_trains, 0, 3), wrong_settings_are_named, runs_that_cannot_be,
+      an_old_run_predicts_as_it_did, categories_are_inputs, categories_alone_tell_a_class)

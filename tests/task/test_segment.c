@@ -105,14 +105,4 @@ START_TEST(small_pictures_count_once) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("segment");
-  TCase *tcase = tcase_create("segment");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_set_timeout(tcase, 300);
-  tcase_add_test(tcase, what_the_first_size_would_cut_off_is_seen);
-  tcase_add_test(tcase, small_pictures_count_once);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, what_the_first_size_would_cut_off_is_seen, small_pictures_count_once)

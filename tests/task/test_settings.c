@@ -128,13 +128,4 @@ START_TEST(lists_are_checked) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("settings");
-  TCase *tcase = tcase_create("settings");
-  tcase_set_timeout(tcase, 120);
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_add_test(tcase, what_no_setting_takes_is_refused);
-  tcase_add_test(tcase, lists_are_checked);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, what_no_setting_takes_is_refused, lists_are_checked)

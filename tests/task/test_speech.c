@@ -330,21 +330,5 @@ START_TEST(bytes_become_samples) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("task.speech");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, NULL, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_test(all, lists_name_files_and_texts);
-  tcase_add_test(all, wrong_lines_are_named);
-  tcase_add_test(all, letters_are_utf8);
-  tcase_add_test(all, bytes_become_samples);
-#if MICA_WITH_SNDFILE
-  tcase_add_loop_test(all, a_stream_is_the_whole, 0, 2);
-#endif
-  tcase_add_test(all, transcribers_begin_anew);
-  tcase_add_test(all, texts_must_fit);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, NULL, files_remove, lists_name_files_and_texts, wrong_lines_are_named, letters_are_utf8,
+      bytes_become_samples, IF(SNDFILE, LOOP(a_stream_is_the_whole, 0, 2)), transcribers_begin_anew, texts_must_fit)

@@ -273,18 +273,7 @@ START_TEST(a_step_costs_launches_alone) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("task.text");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, begin, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_test(all, messages_are_told_apart);
-  tcase_add_test(all, tokenisers_are_chosen);
-  tcase_add_test(all, a_step_costs_launches_alone);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, begin, files_remove, messages_are_told_apart, tokenisers_are_chosen, a_step_costs_launches_alone)
 
 #else
 

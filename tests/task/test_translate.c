@@ -175,20 +175,8 @@ START_TEST(references_that_are_empty_are_said) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("task.translate");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, begin, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_test(all, pairs_become_columns);
-  tcase_add_test(all, a_step_costs_launches_alone);
-  tcase_add_test(all, what_is_wrong_is_said);
-  tcase_add_test(all, pairs_that_lack_a_side_are_counted);
-  tcase_add_test(all, references_that_are_empty_are_said);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(DEVICE, begin, files_remove, pairs_become_columns, a_step_costs_launches_alone, what_is_wrong_is_said,
+      pairs_that_lack_a_side_are_counted, references_that_are_empty_are_said)
 
 #else
 

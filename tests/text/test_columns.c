@@ -156,16 +156,5 @@ END_TEST
 
 #endif
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("text_columns");
-  TCase *all = tcase_create("text_columns");
-  tcase_set_timeout(all, 60);
-  tcase_add_unchecked_fixture(all, write_table, files_remove);
-  tcase_add_loop_test(all, texts_come_out_right, 0, 4);
-#if MICA_WITH_CJSON && MICA_WITH_PCRE2
-  tcase_add_loop_test(all, tokens_come_out_right, 0, 4);
-#endif
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TEST_GROUPS(DEVICE, ONCE(write_table, files_remove, LOOP(texts_come_out_right, 0, 4),
+                         IF(CJSON, IF(PCRE2, LOOP(tokens_come_out_right, 0, 4)))))

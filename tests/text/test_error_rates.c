@@ -80,10 +80,4 @@ START_TEST(errors_are_those_of_jiwer_and_rapidfuzz) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("text.error_rates");
-  TCase *all = tcase_create("golden");
-  tcase_add_test(all, errors_are_those_of_jiwer_and_rapidfuzz);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, errors_are_those_of_jiwer_and_rapidfuzz)

@@ -158,16 +158,9 @@ START_TEST(texts_are_what_the_package_makes_of_them) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!golden("texts", ".tsv")) return test_skip("no golden/tokenizers in MICA_TEST_DATA");
-  Suite *suite = suite_create("text_golden");
-  TCase *all = tcase_create("text_golden");
-  tcase_set_timeout(all, 120);
-  tcase_add_unchecked_fixture(all, read_texts, free_texts);
-  tcase_add_loop_test(all, texts_are_what_the_package_makes_of_them, 0, (int)(sizeof names / sizeof *names));
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TEST_GROUPS(!golden("texts", ".tsv") ? "no golden/tokenizers in MICA_TEST_DATA" : NULL,
+            ONCE(read_texts, free_texts,
+                 LOOP(texts_are_what_the_package_makes_of_them, 0, (int)(sizeof names / sizeof *names))))
 
 #else
 

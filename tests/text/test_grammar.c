@@ -335,18 +335,6 @@ START_TEST(memory_that_fails) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("grammar");
-  TCase *tc = tcase_create("grammar");
-  tcase_set_timeout(tc, 120);
-  tcase_add_loop_test(tc, texts_are_accepted, 0, sizeof values / sizeof *values);
-  tcase_add_test(tc, blanks);
-  tcase_add_test(tc, random_walks_are_valid);
-  tcase_add_test(tc, tokens_begin_and_end_anywhere);
-  tcase_add_test(tc, ends);
-  tcase_add_test(tc, ambiguous_texts_stay_small);
-  tcase_add_loop_test(tc, schemas_are_refused, 0, sizeof wrong / sizeof *wrong);
-  tcase_add_test(tc, memory_that_fails);
-  suite_add_tcase(suite, tc);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, LOOP(texts_are_accepted, 0, sizeof values / sizeof *values), blanks, random_walks_are_valid,
+      tokens_begin_and_end_anywhere, ends, ambiguous_texts_stay_small,
+      LOOP(schemas_are_refused, 0, sizeof wrong / sizeof *wrong), memory_that_fails)

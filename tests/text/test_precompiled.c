@@ -72,15 +72,7 @@ START_TEST(wrong_charsmaps) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("text_precompiled");
-  TCase *all = tcase_create("text_precompiled");
-  tcase_add_test(all, characters_are_replaced);
-  tcase_add_test(all, in_a_tokeniser);
-  tcase_add_test(all, wrong_charsmaps);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, characters_are_replaced, in_a_tokeniser, wrong_charsmaps)
 
 #else
 Suite *test_suite(void) { return test_skip("the normaliser Precompiled needs cJSON and utf8proc"); }

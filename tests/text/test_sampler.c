@@ -364,21 +364,7 @@ START_TEST(wrong_settings_are_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *s = suite_create("text.sampler");
-  TCase *c = tcase_create("sampler");
-  tcase_add_test(c, equal_logits_go_by_id);
-  tcase_add_test(c, order_matters);
-  tcase_add_test(c, defaults_cut);
-  tcase_add_test(c, seeds_and_positions_decide);
-  tcase_add_test(c, draws_have_the_distribution);
-  tcase_add_test(c, penalties_have_a_window);
-  tcase_add_test(c, dry_ends_repetitions);
-  tcase_add_test(c, masks_and_biases_forbid);
-  tcase_add_test(c, wrong_logits_and_ids_are_named);
-  tcase_add_test(c, extremes_leave_a_token);
-  tcase_add_test(c, memory_may_run_out);
-  tcase_add_loop_test(c, wrong_settings_are_named, 0, sizeof wrong / sizeof *wrong);
-  suite_add_tcase(s, c);
-  return s;
-}
+TESTS(ANYWHERE, NULL, NULL, equal_logits_go_by_id, order_matters, defaults_cut, seeds_and_positions_decide,
+      draws_have_the_distribution, penalties_have_a_window, dry_ends_repetitions, masks_and_biases_forbid,
+      wrong_logits_and_ids_are_named, extremes_leave_a_token, memory_may_run_out,
+      LOOP(wrong_settings_are_named, 0, sizeof wrong / sizeof *wrong))

@@ -204,17 +204,6 @@ START_TEST(text_models_decide_in_the_beam) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("text.speech");
-  TCase *all = tcase_create("all");
-  tcase_add_test(all, wide_beam_finds_the_best_text);
-  tcase_add_test(all, text_model_and_bonus_count);
-  tcase_add_test(all, greedy_joins_repeats);
-  tcase_add_test(all, wrong_searches_are_refused);
-  tcase_add_test(all, distances);
-  tcase_add_test(all, rates_of_nothing);
-  tcase_add_test(all, text_models_count_what_follows);
-  tcase_add_test(all, text_models_decide_in_the_beam);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, wide_beam_finds_the_best_text, text_model_and_bonus_count, greedy_joins_repeats,
+      wrong_searches_are_refused, distances, rates_of_nothing, text_models_count_what_follows,
+      text_models_decide_in_the_beam)

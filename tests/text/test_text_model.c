@@ -198,15 +198,6 @@ START_TEST(bits_are_the_whole) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *s = suite_create("text.text_model");
-  TCase *c = tcase_create("text model");
-  tcase_add_test(c, words_count_where_they_end);
-  tcase_add_test(c, letters_are_words_of_their_own);
-  tcase_add_test(c, plain_texts_are_counted);
-  tcase_add_loop_test(c, wrong_files_are_named, 0, sizeof wrong / sizeof *wrong);
-  tcase_add_test(c, wrong_calls_are_refused);
-  tcase_add_loop_test(c, bits_are_the_whole, 0, 3);
-  suite_add_tcase(s, c);
-  return s;
-}
+TESTS(ANYWHERE, NULL, NULL, words_count_where_they_end, letters_are_words_of_their_own, plain_texts_are_counted,
+      LOOP(wrong_files_are_named, 0, sizeof wrong / sizeof *wrong), wrong_calls_are_refused,
+      LOOP(bits_are_the_whole, 0, 3))

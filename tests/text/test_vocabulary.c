@@ -294,19 +294,8 @@ START_TEST(null_arguments) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("text_vocabulary");
-  TCase *all = tcase_create("text_vocabulary");
-  tcase_add_test(all, byte_level);
-  tcase_add_test(all, scores_and_ids);
-  tcase_add_test(all, unigram);
-  tcase_add_test(all, saved_as_json);
-  tcase_add_loop_test(all, wrong_keys, 0, (int)(sizeof faults / sizeof *faults));
-  tcase_add_test(all, texts_as_they_come);
-  tcase_add_test(all, null_arguments);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, byte_level, scores_and_ids, unigram, saved_as_json,
+      LOOP(wrong_keys, 0, (int)(sizeof faults / sizeof *faults)), texts_as_they_come, null_arguments)
 
 #else
 Suite *test_suite(void) { return test_skip("tokenisers need cJSON, PCRE2 and utf8proc"); }

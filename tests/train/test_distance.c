@@ -198,12 +198,4 @@ START_TEST(no_weight_is_no_distance) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("distance");
-  TCase *tcase = tcase_create("distance");
-  tcase_add_loop_test(tcase, formulas, 0, (int)(sizeof kinds / sizeof *kinds) * 8);
-  tcase_add_test(tcase, no_weight_is_no_distance);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(formulas, 0, (int)(sizeof kinds / sizeof *kinds) * 8), no_weight_is_no_distance)

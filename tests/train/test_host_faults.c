@@ -231,18 +231,5 @@ END_TEST
 
 static void setup(void) { files_write_text("here", ""); }
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("host faults");
-  TCase *cases = tcase_create("train");
-  tcase_set_timeout(cases, 0);
-  tcase_add_unchecked_fixture(cases, setup, files_remove);
-  tcase_add_test(cases, memory_of_models);
-  tcase_add_test(cases, memory_of_trainers);
-#if MICA_WITH_CJSON
-  tcase_add_test(cases, memory_of_networks);
-  tcase_add_test(cases, files_of_networks);
-  tcase_add_test(cases, checkpoints);
-#endif
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE, ONCE(setup, files_remove, memory_of_models, memory_of_trainers, IF(CJSON, memory_of_networks),
+                           IF(CJSON, files_of_networks), IF(CJSON, checkpoints)))

@@ -308,18 +308,5 @@ START_TEST(rates_that_are_none) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("own steps");
-  TCase *tcase = tcase_create("own steps");
-  tcase_set_timeout(tcase, 120);
-  tcase_add_test(tcase, a_recommender_of_two_inputs);
-  tcase_add_test(tcase, texts_of_any_length);
-  tcase_add_test(tcase, wrong_steps_are_named);
-  tcase_add_test(tcase, wrong_sources_are_named);
-  tcase_add_test(tcase, a_folder_that_cannot_be_written);
-  tcase_add_test(tcase, a_pattern_that_freezes_nothing);
-  tcase_add_test(tcase, rates_that_are_none);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, a_recommender_of_two_inputs, texts_of_any_length, wrong_steps_are_named,
+      wrong_sources_are_named, a_folder_that_cannot_be_written, a_pattern_that_freezes_nothing, rates_that_are_none)

@@ -556,32 +556,8 @@ START_TEST(a_config_that_is_none) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("trainer");
-  const struct {
-    const char *name;
-    const TTest *test;
-  } cases[] = {{"learns", a_run_learns_and_tells},
-               {"metrics", metrics_are_those_of_the_logits},
-               {"scores", confusion_scores},
-               {"costs", a_step_costs_launches_alone},
-               {"resume", a_stopped_run_ends_with_the_same_bits},
-               {"reads", what_is_read_does_not_depend_on_when},
-               {"stop", the_stop_flag_writes_a_checkpoint},
-               {"patience", patience_ends},
-               {"equals", the_loss_decides_among_equals},
-               {"averages", untrained_averages_are_the_weights},
-               {"nan", a_loss_that_is_no_number_ends_the_run},
-               {"other", a_checkpoint_of_another_network},
-               {"bits", a_checkpoint_in_other_bits},
-               {"config", a_config_that_is_none}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    TCase *tcase = tcase_create(cases[i].name);
-    tcase_add_checked_fixture(tcase, setup, teardown);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, cases[i].test);
-    suite_add_tcase(suite, tcase);
-  }
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, a_run_learns_and_tells, metrics_are_those_of_the_logits, confusion_scores,
+      a_step_costs_launches_alone, a_stopped_run_ends_with_the_same_bits, what_is_read_does_not_depend_on_when,
+      the_stop_flag_writes_a_checkpoint, patience_ends, the_loss_decides_among_equals,
+      untrained_averages_are_the_weights, a_loss_that_is_no_number_ends_the_run, a_checkpoint_of_another_network,
+      a_checkpoint_in_other_bits, a_config_that_is_none)

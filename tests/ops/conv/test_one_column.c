@@ -106,12 +106,4 @@ START_TEST(axes_between_are_kept_in_order) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("one_column");
-  TCase *tests = tcase_create("one_column");
-  tcase_add_test(tests, an_axis_is_as_good_as_another);
-  tcase_add_test(tests, axes_between_are_kept_in_order);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, an_axis_is_as_good_as_another, axes_between_are_kept_in_order)

@@ -175,15 +175,6 @@ START_TEST(depths_are_divided) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("conv_parts");
-  TCase *types = tcase_create("types");
-  tcase_add_loop_test(types, all_types_are_right, 0, sizeof passes / sizeof *passes);
-  suite_add_tcase(suite, types);
-  TCase *parts = tcase_create("parts");
-  tcase_add_loop_test(parts, parts_are_added, 0, sizeof cases / sizeof *cases);
-  tcase_add_loop_test(parts, depths_are_divided, 0, sizeof products / sizeof *products);
-  suite_add_tcase(suite, parts);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(all_types_are_right, 0, sizeof passes / sizeof *passes),
+      LOOP(parts_are_added, 0, sizeof cases / sizeof *cases),
+      LOOP(depths_are_divided, 0, sizeof products / sizeof *products))

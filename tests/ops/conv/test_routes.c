@@ -94,12 +94,4 @@ START_TEST(wrong_routes_are_found) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("routes");
-  TCase *routes = tcase_create("routes");
-  tcase_add_checked_fixture(routes, open_engine, close_engine);
-  tcase_add_test(routes, layers_take_their_routes);
-  tcase_add_test(routes, wrong_routes_are_found);
-  suite_add_tcase(suite, routes);
-  return suite;
-}
+TESTS(ANYWHERE, open_engine, close_engine, layers_take_their_routes, wrong_routes_are_found)

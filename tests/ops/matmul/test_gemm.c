@@ -348,24 +348,6 @@ START_TEST(zero_configs) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("gemm");
-  TCase *sizes = tcase_create("sizes"), *others = tcase_create("others");
-  tcase_set_timeout(sizes, 120);
-  tcase_set_timeout(others, 120);
-  tcase_add_loop_test(sizes, every_size, 1, 68);
-  tcase_add_loop_test(others, blocks, 0, 4);
-  tcase_add_loop_test(others, panels_together, 0, 4);
-  tcase_add_loop_test(others, packed_once, 0, 4);
-  tcase_add_loop_test(others, odd_strides, 0, 4);
-  tcase_add_loop_test(others, batches, 0, 4);
-  tcase_add_loop_test(others, types, 0, 6);
-  tcase_add_test(others, nothing_to_sum);
-  tcase_add_test(others, zero_configs);
-  tcase_add_test(others, no_result);
-  tcase_add_test(others, repeatable);
-  suite_add_tcase(suite, sizes);
-  suite_add_tcase(suite, others);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, LOOP(every_size, 1, 68), LOOP(blocks, 0, 4), LOOP(panels_together, 0, 4),
+      LOOP(packed_once, 0, 4), LOOP(odd_strides, 0, 4), LOOP(batches, 0, 4), LOOP(types, 0, 6), nothing_to_sum,
+      zero_configs, no_result, repeatable)

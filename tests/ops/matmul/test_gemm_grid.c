@@ -45,12 +45,4 @@ START_TEST(gpu_variants_are_right) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("gemm_grid");
-  TCase *grid = tcase_create("grid");
-  tcase_set_timeout(grid, 0);
-  tcase_add_test(grid, gpu_variants_are_right);
-  suite_add_tcase(suite, grid);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, gpu_variants_are_right)

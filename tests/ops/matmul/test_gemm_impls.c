@@ -242,20 +242,6 @@ START_TEST(the_product_is_computed) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("gemm_impls");
-  TCase *choices = tcase_create("choices");
-  tcase_add_test(choices, any_gpu_by_size);
-  tcase_add_test(choices, a_gpu_without_room);
-  tcase_add_test(choices, tensor_cores_where_they_are_and_may_be_used);
-  tcase_add_test(choices, tensor_cores_where_pieces_lie_together);
-  tcase_add_test(choices, matrix_units_of_amd);
-  tcase_add_test(choices, matrix_units_of_rdna_3_and_intel);
-  tcase_add_test(choices, subgroups_of_a_known_size);
-  tcase_add_test(choices, clblast_says_what_it_cannot_do);
-  tcase_add_test(choices, no_gpu_kernel_on_a_cpu);
-  tcase_add_test(choices, the_product_is_computed);
-  suite_add_tcase(suite, choices);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, any_gpu_by_size, a_gpu_without_room, tensor_cores_where_they_are_and_may_be_used,
+      tensor_cores_where_pieces_lie_together, matrix_units_of_amd, matrix_units_of_rdna_3_and_intel,
+      subgroups_of_a_known_size, clblast_says_what_it_cannot_do, no_gpu_kernel_on_a_cpu, the_product_is_computed)

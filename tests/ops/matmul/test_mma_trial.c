@@ -98,11 +98,4 @@ START_TEST(a_unit_that_cannot_be_built_is_declined) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("mma_trial");
-  TCase *declined = tcase_create("declined");
-  tcase_add_test(declined, a_wrong_unit_is_declined);
-  tcase_add_test(declined, a_unit_that_cannot_be_built_is_declined);
-  suite_add_tcase(suite, declined);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, a_wrong_unit_is_declined, a_unit_that_cannot_be_built_is_declined)
