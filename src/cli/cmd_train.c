@@ -379,6 +379,10 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
   int status = create(j, &config, &run);
   if (status != CLI_OK) return status;
   progress.task = mica_run_task(run);
+  const cli_training how = {.json = v->json, .out = out, .folder = config.folder, .again = j->again, .speaks = speaks};
+  /* From here on, so that a reader that goes away during the summary leaves no empty folder. */
+  if (speaks) cli_train_stop_at_once(&how, run, CLI_STOP_EARLY "\n");
+  cli_stop_catch();
   if (!v->quiet && speaks) cli_print_remarks(self, run);
   if (!v->quiet && v->watchdog && !communicator)
     fprintf(stderr, "mica train: watchdog does nothing: there is one rank\n");
@@ -386,8 +390,6 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
     fprintf(out, "ranks     %d%s%s\n", (int)communicator->ranks, v->parallel ? ", " : "",
             v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
-  const cli_training how = {.json = v->json, .out = out, .folder = config.folder, .again = j->again, .speaks = speaks};
-  if (speaks) cli_train_stop_at_once(&how, run, CLI_STOP_EARLY "\n");
   status = cli_train_fit(self, &how, run, &progress);
   /* A device that has failed in part is left out, too. */
   const mica_status failed = status == CLI_OK ? MICA_OK : mica_error_status();

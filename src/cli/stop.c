@@ -11,7 +11,7 @@
 static volatile int stop;
 /* What a signal that ends the process at once writes; the flag is set while they are whole. */
 static volatile sig_atomic_t at_once;
-static char said_text[CLI_STOP_TEXT], other_text[CLI_STOP_TEXT], json_text[128], awaited_path[4352];
+static char said_text[CLI_STOP_TEXT], other_text[CLI_STOP_TEXT], json_text[128], awaited_path[4352], made_path[4352];
 static int said_file;
 static atomic_flag ends = ATOMIC_FLAG_INIT;
 
@@ -30,7 +30,9 @@ static void ask_to_stop(int number) {
   if (at_once) {
     /* Another thread is at it, with another signal: once is enough. */
     if (atomic_flag_test_and_set(&ends)) return;
-    write_all(said_file, access(awaited_path, F_OK) == 0 ? said_text : other_text);
+    const bool there = access(awaited_path, F_OK) == 0;
+    if (!there) rmdir(made_path); /* which fails if something lies in it */
+    write_all(said_file, there ? said_text : other_text);
     write_all(STDOUT_FILENO, json_text);
     _exit(128 + number);
   }
@@ -54,6 +56,9 @@ void cli_stop_at_once(int file, const char *path, const char *said, const char *
   cli_stop_in_order();
   said_file = file;
   snprintf(awaited_path, sizeof awaited_path, "%s", path);
+  snprintf(made_path, sizeof made_path, "%s", path);
+  char *slash = strrchr(made_path, '/');
+  if (slash) *slash = '\0';
   snprintf(said_text, sizeof said_text, "%s", said);
   snprintf(other_text, sizeof other_text, "%s", otherwise);
   snprintf(json_text, sizeof json_text, "%s", json ? json : "");

@@ -14,7 +14,7 @@ void cli_stop_catch(void);
 
 /* Nothing has to be saved from now on: already the first signal ends the process, while a driver compiles too, having
  * written said to the file descriptor if there is a file path by then, otherwise the other text, and json, unless it is
- * NULL, to standard output. */
+ * NULL, to standard output. Without the file its folder is removed if that is empty. */
 void cli_stop_at_once(int file, const char *path, const char *said, const char *otherwise, const char *json);
 /* Until now: a signal only sets the flag again. */
 void cli_stop_in_order(void);

@@ -72,7 +72,8 @@ static mica_status check_network(const mica_run *run) {
   size_t i = 0, rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
   while (mica_model_name(i) && strcmp(mica_model_name(i), name) != 0) i++;
-  if (!mica_model_name(i)) return mica__fail(MICA_E_INVALID, "there is no network \"%s\"", name);
+  if (!mica_model_name(i))
+    return mica__fail(MICA_E_INVALID, "the network %s is not for the task %s", name, run->task->name);
   if (!strcmp(name, "unet") || !strcmp(name, "detector"))
     return mica__fail(MICA_E_INVALID, "the network %s answers for every %s, the task %s wants one answer a sample",
                       name, *name == 'u' ? "pixel" : "point", run->task->name);

@@ -111,6 +111,22 @@ static const char *schedule_at(size_t i) {
 }
 #undef TEXT_OF
 
+/* The networks of the zoo, then those that tasks build themselves. */
+static const char *network_at(size_t index) {
+  size_t zoo = 0, found = 0;
+  while (mica_model_name(zoo)) zoo++;
+  if (index < zoo) return mica_model_name(index);
+  for (size_t t = 0; mica__tasks[t]; t++)
+    for (const char *const *name = mica__tasks[t]->networks; name && *name; name++) {
+      bool known = false;
+      for (size_t i = 0; i < zoo; i++) known = known || !strcmp(mica_model_name(i), *name);
+      for (size_t s = 0; s < t; s++)
+        for (const char *const *n = mica__tasks[s]->networks; n && *n; n++) known = known || !strcmp(*n, *name);
+      if (!known && found++ == index - zoo) return *name;
+    }
+  return NULL;
+}
+
 static const char *compression_at(size_t i) {
   const char *name = mica_compression_name((mica_compression)i);
   return strcmp(name, "?") != 0 ? name : NULL;
@@ -132,8 +148,8 @@ static const char *precision_at(size_t i) {
 }
 
 #define COMMON_SETTINGS(X, S)                                                                                          \
-  X(S, TEXT, model, "model", "", "NAME", "network (default: cnn for pictures, mlp for tables)",                        \
-    .names = mica_model_name, .fixed = true)                                                                           \
+  X(S, TEXT, model, "model", "", "NAME", "network (default: cnn for pictures, mlp for tables)", .names = network_at,   \
+    .fixed = true)                                                                                                     \
   X(S, INT, epochs, "epochs", "10", "N", "passes over the training data; more by default if they are few samples",     \
     .low = 1, .high = 1e6)                                                                                             \
   X(S, INT, batch, "batch", "64", "N", "samples per step over all ranks; an incomplete last batch is dropped",         \
@@ -271,9 +287,9 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
   if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
   if (row->names == mica__kind_at) return mica__kinds_check(value);
   if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
-  if (row->names != mica_model_name || !strcmp(value, "onnx") || !strcmp(value, "published")) return MICA_OK;
-  for (size_t i = 0; mica_model_name(i); i++)
-    if (!strcmp(mica_model_name(i), value)) return MICA_OK;
+  if (row->names != network_at || !strcmp(value, "onnx") || !strcmp(value, "published")) return MICA_OK;
+  for (size_t i = 0; network_at(i); i++)
+    if (!strcmp(network_at(i), value)) return MICA_OK;
   return wrong_choice(row, value);
 }
 

@@ -48,6 +48,13 @@ for networks in 'lstm, gru, tcn, linear' 'gru, conformer' detector unet dscnn tr
   case $out in *"  networks              $networks$newline"*) ;; *) fault "networks of no task: $networks" ;; esac
 done
 
+# The setting lists the networks that tasks build themselves, each once.
+model=$(printf '%s' "$out" | sed -n '/^  --model NAME/,/^  --epochs/p')
+for network in cnn lstm gru dscnn conformer sasrec mf dlrm towers unet; do
+  [ "$(printf '%s' "$model" | tr -s ' ,' '\n\n' | grep -cx $network)" = "$([ $network = cnn ] && echo 2 || echo 1)" ] ||
+    fault "--model does not list $network once: $model"
+done
+
 # What the library has a table of, help lists in full.
 lists() {
   option=$1

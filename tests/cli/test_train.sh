@@ -111,6 +111,12 @@ ends 0 '*' 'mica train: 4 of 4 weights are taken from*'
 cp "$folder/model.safetensors" "$work/away.safetensors"
 run train --data "$work/order.csv" --init "$work/away.safetensors" --epochs 1 --out "$work/away"
 ends 0 '*' "*away.safetensors does not say which columns it reads: they are taken as they come$newline*"
+# A reader that goes away during the summary leaves no empty folder.
+ran='mica train | true'
+for again in 1 2 3; do
+  "$mica" train --data "$work/trees.csv" --model mlp --epochs 5000 --out "$work/piped$again" 2>"$work/err" | true
+  [ ! -d "$work/piped$again" ] || [ -s "$work/piped$again/config.json" ] || fault 'an empty folder is left'
+done
 # Closed outputs are not the numbers of files that are written.
 ran='mica train >&- 2>&-'
 "$mica" train --data "$work/trees.csv" --init "$work/away.safetensors" --epochs 1 --out "$work/closed" >&- 2>&- &&

@@ -146,8 +146,7 @@ START_TEST(ratings) {
   ck_ok(mica_dataset_open(files_real("movielens_small/ratings.csv"), &config, &dataset));
   ck_assert_uint_ge(lines, 100837); /* as published, behind a header */
   ck_assert_uint_eq(mica_dataset_count(dataset), lines - 1);
-  ck_assert_str_eq(mica_dataset_summary(dataset),
-                   "4 columns, label 'rating', a number, class 'userId', class 'movieId', time 'timestamp'");
+  ck_assert_str_eq(mica_dataset_summary(dataset), "4 columns, label 'rating', a number, time 'timestamp'");
   ck_assert_int_ge(mica_dataset_column(dataset, mica_dataset_column_index(dataset, "userId"))->classes, 610);
   ck_assert_int_ge(mica_dataset_column(dataset, mica_dataset_column_index(dataset, "movieId"))->classes, 9724);
   ck_assert_float_eq(mica_dataset_target(dataset, 0), 4.0f);

@@ -26,7 +26,10 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
   }
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
-    if (field->label || field->unread || field->kind == MICA_COLUMN_KIND_NUMBER) continue;
+    /* Columns of numbers and of classes are listed by whoever shows the summary. */
+    if (field->label || field->unread || field->kind == MICA_COLUMN_KIND_NUMBER ||
+        field->kind == MICA_COLUMN_KIND_CLASS)
+      continue;
     mica__text_addf(&text, ", %s '%s'", mica_column_kind_name(field->kind), field->name);
   }
   size_t repeated = 0;
