@@ -35,10 +35,6 @@ static mica_value each_distance(mica_answer_kind kind, mica_value q, mica_value 
   }
 }
 
-bool mica__answer_is_softened(mica_answer_kind kind) {
-  return kind != MICA_ANSWER_KIND_NUMBERS && kind != MICA_ANSWER_KIND_BOXES;
-}
-
 static mica_value total(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
 mica_value mica__answer_distance(const mica_answer *student, const mica_answer *teacher, double temperature) {

@@ -11,6 +11,8 @@
 MICA__SHARED mica_value mica__answer_distance(const mica_answer *student, const mica_answer *teacher,
                                               double temperature);
 /* True for answers that are logits, which are divided by the temperature. */
-MICA__SHARED bool mica__answer_is_softened(mica_answer_kind kind);
+static inline bool mica__answer_is_softened(mica_answer_kind kind) {
+  return kind != MICA_ANSWER_KIND_NUMBERS && kind != MICA_ANSWER_KIND_BOXES;
+}
 
 #endif

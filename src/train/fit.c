@@ -221,10 +221,6 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
   return best;
 }
 
-bool mica__train_patience_over(const mica_trainer *t) {
-  return t->config.patience && t->progress.worse >= t->config.patience;
-}
-
 /* Before the epoch is recorded and compared with the best one, whose checkpoint may be gone. */
 static mica_status prepare(mica_trainer *t) {
   if (mica__ranks_speaks(t) && t->keeper.prepare) MICA_TRY(t->keeper.prepare(t->keeper.user));

@@ -167,7 +167,9 @@ mica_status mica__phase_run(mica_trainer *trainer, mica__phase *phase, const mic
 mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *totals, mica_metrics *metrics);
 
 /* True if patience has run out: too many epochs in a row were no better than the best one. */
-MICA__SHARED bool mica__train_patience_over(const mica_trainer *trainer);
+static inline bool mica__train_patience_over(const mica_trainer *trainer) {
+  return trainer->config.patience && trainer->progress.worse >= trainer->config.patience;
+}
 
 /* Writes the weights of a checkpoint for the test network into a file of weights, with moving averages if they exist.
  * Does not change the trainer's weights. */

@@ -1,20 +1,8 @@
 #include "nn/zoo/recommender.h"
 
-#include <string.h>
-
-static bool is(const mica__recommender *r, const char *name) { return !strcmp(r->name, name); }
-
-int64_t mica__recommender_context(const mica__recommender *r) {
-  return is(r, "sasrec") || is(r, "towers") ? r->context : 0;
-}
-
-bool mica__recommender_is_sequential(const mica__recommender *r) { return is(r, "sasrec"); }
-bool mica__recommender_has_features(const mica__recommender *r) { return is(r, "dlrm"); }
-bool mica__recommender_has_sides(const mica__recommender *r) { return !is(r, "neumf") && !is(r, "dlrm"); }
-
 mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r, mica__user_values user) {
-  if (is(r, "sasrec")) return mica__zoo_sasrec(nn, r, user);
-  return is(r, "towers") ? mica__zoo_towers(nn, r, user) : mica__zoo_mf(nn, r, user);
+  if (mica__recommender_is(r, "sasrec")) return mica__zoo_sasrec(nn, r, user);
+  return mica__recommender_is(r, "towers") ? mica__zoo_towers(nn, r, user) : mica__zoo_mf(nn, r, user);
 }
 
 mica_value mica__recommender_pairs_of(mica_nn *nn, const mica__recommender_sides *s, mica_value items) {

@@ -7,6 +7,7 @@
 #include "nn/nn.h"
 
 #include <mica/nodes.h>
+#include <string.h>
 
 /* Maximum number of set columns of a network. */
 #define MICA__RECOMMENDER_SETS 8
@@ -39,14 +40,30 @@ typedef struct mica__recommender_sides {
   mica_value query, table, bias, shift;
 } mica__recommender_sides;
 
+static inline bool mica__recommender_is(const mica__recommender *r, const char *name) {
+  return strcmp(r->name, name) == 0;
+}
+
 /* Number of previous items that the network uses; 0: none. */
-MICA__SHARED int64_t mica__recommender_context(const mica__recommender *r);
+static inline int64_t mica__recommender_context(const mica__recommender *r) {
+  return mica__recommender_is(r, "sasrec") || mica__recommender_is(r, "towers") ? r->context : 0;
+}
+
 /* True if a training sample is a sequence of items, each predicted from the items before it. */
-MICA__SHARED bool mica__recommender_is_sequential(const mica__recommender *r);
+static inline bool mica__recommender_is_sequential(const mica__recommender *r) {
+  return mica__recommender_is(r, "sasrec");
+}
+
 /* True for dlrm, which scores one pair at a time with further features. */
-MICA__SHARED bool mica__recommender_has_features(const mica__recommender *r);
+static inline bool mica__recommender_has_features(const mica__recommender *r) {
+  return mica__recommender_is(r, "dlrm");
+}
+
 /* False for networks whose scores are not products: neumf, dlrm. */
-MICA__SHARED bool mica__recommender_has_sides(const mica__recommender *r);
+static inline bool mica__recommender_has_sides(const mica__recommender *r) {
+  return !mica__recommender_is(r, "neumf") && !mica__recommender_is(r, "dlrm");
+}
+
 MICA__SHARED mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r,
                                                              mica__user_values user);
 /* Scores of pairs, (N, K) for items (N, K); scores of all items, (N, V). From a network that is built already, or by
