@@ -6,7 +6,7 @@
  *   mica_chat_send(chat, "Name three colours.", print, NULL);
  *
  * A decoder has slots: memory for the keys and values of a text each. A request waits for a slot, its prompt is read in
- * parts, then a run makes one token for every slot. Nothing is planned or built as texts grow.
+ * parts, then a run makes one token for every slot that writes. Nothing is planned or built as texts grow.
  *
  * Threads: one thread at a time steps a decoder or uses its chats; requests are added and cancelled from any thread. */
 #ifndef MICA_CHAT_H

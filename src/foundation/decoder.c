@@ -12,6 +12,7 @@
 #define LEAST_PART 16
 #define MOST_PART 4096
 #define STANDARD_WAIT 1024
+#define MOST_FEW 16
 
 const char *mica_finish_name(mica_finish finish) {
   static const char *const texts[] = {
@@ -24,15 +25,41 @@ const char *mica_finish_name(mica_finish finish) {
 
 /* --- sessions --- */
 
-/* The network in a graph of its own: of all slots, a token each, or of a part of one slot's prompt. */
+/* True if all matrices of the network are in blocks: rows of their products do not depend on the other rows
+ * (tests/ops/test_blocks_graph.c). */
+static bool has_apart_rows(const mica_nn *nn) {
+  for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, p);
+    const bool matrix = info->role == MICA_NN_ROLE_WEIGHT && mica_value_shape(info->value).rank > 1;
+    if (matrix && info->held.block == MICA_BLOCK_NONE) return false;
+  }
+  return true;
+}
+
+/* Finds by a network without a session whether steps may have few rows. Products of more rows are other kernels. */
+static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  if (d->slot_count == 1 || d->slot_count > MOST_FEW || d->adapter) return MICA_OK;
+  mica_status status = mica_graph_create(&graph);
+  if (status == MICA_OK) status = mica_nn_create(graph, config, &nn);
+  if (status == MICA_OK) {
+    const mica_foundation_build how = {.ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(1, 1))};
+    const mica_value logits = mica_foundation_network(nn, d->model, &how);
+    d->step.few = !mica_value_is_null(logits) && has_apart_rows(nn);
+  }
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  return status;
+}
+
+/* The network in a graph of its own: of a token of each of several slots, or of a part of one slot's prompt. */
 static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_session **session) {
-  const int32_t rows = prompt ? 1 : d->slot_count;
+  const int64_t rows = prompt ? 1 : d->step.few ? MICA_DYNAMIC : d->slot_count;
   mica_kv_cache cache = {
       .batch = d->slot_count, .length = d->context, .offset = mica_input(graph, "offset", MICA_I32, MICA_SHAPE(rows))};
-  if (prompt) {
-    cache.lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(1));
-    cache.slots = mica_input(graph, "slots", MICA_I32, MICA_SHAPE(1));
-  }
+  if (prompt) cache.lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(1));
+  if (prompt || d->step.few) cache.slots = mica_input(graph, "slots", MICA_I32, MICA_SHAPE(rows));
   const mica_foundation_build how = {
       .ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(rows, prompt ? MICA_DYNAMIC : 1)),
       .cache = &cache,
@@ -49,10 +76,18 @@ static mica_status make_tensor(mica_decoder *d, mica_shape shape, mica_tensor **
   return mica_tensor_create(d->engine, MICA_I32, shape, tensor);
 }
 
+static mica_status make_rows(mica_decoder *d, int32_t count) {
+  mica__decoder_rows *rows = &d->step.rows[d->step.sizes++];
+  rows->count = count;
+  MICA_TRY(make_tensor(d, MICA_SHAPE(count, 1), &rows->ids));
+  MICA_TRY(make_tensor(d, MICA_SHAPE(count), &rows->offset));
+  return make_tensor(d, MICA_SHAPE(count), &rows->slots);
+}
+
 static mica_status make_inputs(mica_decoder *d) {
-  MICA_TRY(make_tensor(d, MICA_SHAPE(d->slot_count, 1), &d->step.ids[0]));
-  MICA_TRY(make_tensor(d, MICA_SHAPE(d->slot_count), &d->step.offset));
   int at = 0;
+  for (int32_t rows = d->step.few ? 1 : d->slot_count; rows < d->slot_count; rows *= 2) MICA_TRY(make_rows(d, rows));
+  MICA_TRY(make_rows(d, d->slot_count));
   for (int64_t length = LEAST_PART; length <= d->part; length *= 2)
     MICA_TRY(make_tensor(d, MICA_SHAPE(1, length), &d->prompt.ids[at++]));
   MICA_TRY(make_tensor(d, MICA_SHAPE(1), &d->prompt.offset));
@@ -67,7 +102,7 @@ static mica_status make_sessions(mica_decoder *d) {
   mica_nn_config config = {0};
   mica_foundation_hold(d->model, &config);
   if (d->adapter) config.hook = mica_adapter_hook, config.hook_user = d->adapter;
-  mica_status status = MICA_OK;
+  mica_status status = find_few(d, &config);
   for (int k = 0; status == MICA_OK && k < 2; k++) {
     mica_session **session = k ? &d->prompt.session : &d->step.session;
     status = mica_graph_create(&graphs[k]);
@@ -89,10 +124,10 @@ static mica_status upload(mica_decoder *d, mica_tensor *tensor, const int32_t *v
   return mica_tensor_upload(mica_engine_queue(d->engine), tensor, values, mica_tensor_bytes(tensor));
 }
 
-static mica_status run(mica_decoder *d, mica__decoder_session *s, const mica_feed *feeds, size_t count) {
+static mica_status run(mica_decoder *d, mica_session *session, const mica_feed *feeds, size_t count) {
   mica_queue *queue = mica_engine_queue(d->engine);
-  MICA_TRY(mica_session_run(s->session, queue, feeds, count));
-  const mica_tensor *logits = mica_session_output(s->session, 0);
+  MICA_TRY(mica_session_run(session, queue, feeds, count));
+  const mica_tensor *logits = mica_session_output(session, 0);
   return mica_tensor_download(queue, logits, d->logits, mica_tensor_bytes(logits));
 }
 
@@ -110,30 +145,51 @@ mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t
                              {"offset", d->prompt.offset},
                              {"lengths", d->prompt.lengths},
                              {"slots", d->prompt.slots}};
-  return run(d, &d->prompt, feeds, 4);
+  return run(d, d->prompt.session, feeds, 4);
 }
 
-mica_status mica__decoder_read_tokens(mica_decoder *d, const int32_t *tokens, const int32_t *offsets) {
-  MICA_TRY(upload(d, d->step.ids[0], tokens));
-  MICA_TRY(upload(d, d->step.offset, offsets));
-  const mica_feed feeds[] = {{"ids", d->step.ids[0]}, {"offset", d->step.offset}};
-  return run(d, &d->step, feeds, 2);
+static const mica__decoder_rows *rows_for(const mica_decoder *d, int32_t count) {
+  const mica__decoder_rows *rows = d->step.rows;
+  while (rows->count < count) rows++;
+  return rows;
+}
+
+int32_t mica__decoder_row_count(const mica_decoder *d, int32_t count) { return rows_for(d, count)->count; }
+
+mica_status mica__decoder_read_rows(mica_decoder *d, const mica__decoder_row *rows, int32_t count) {
+  const mica__decoder_rows *to = rows_for(d, count);
+  int32_t ids[MICA__MOST_SLOTS], offsets[MICA__MOST_SLOTS], slots[MICA__MOST_SLOTS];
+  for (int32_t r = 0; r < count; r++) {
+    ids[r] = rows[r].token;
+    offsets[r] = rows[r].offset;
+    slots[r] = rows[r].slot;
+  }
+  MICA_TRY(upload(d, to->ids, ids));
+  MICA_TRY(upload(d, to->offset, offsets));
+  if (d->step.few) MICA_TRY(upload(d, to->slots, slots));
+  const mica_feed feeds[] = {{"ids", to->ids}, {"offset", to->offset}, {"slots", to->slots}};
+  return run(d, d->step.session, feeds, d->step.few ? 3 : 2);
 }
 
 /* --- the decoder --- */
 
-static void free_session(mica__decoder_session *s) {
-  mica_session_destroy(s->session);
-  for (size_t k = 0; k < sizeof s->ids / sizeof *s->ids; k++) mica_tensor_destroy(s->ids[k]);
-  mica_tensor_destroy(s->offset);
-  mica_tensor_destroy(s->lengths);
-  mica_tensor_destroy(s->slots);
+static void free_sessions(mica_decoder *d) {
+  mica_session_destroy(d->prompt.session);
+  mica_session_destroy(d->step.session);
+  for (size_t k = 0; k < sizeof d->prompt.ids / sizeof *d->prompt.ids; k++) mica_tensor_destroy(d->prompt.ids[k]);
+  mica_tensor_destroy(d->prompt.offset);
+  mica_tensor_destroy(d->prompt.lengths);
+  mica_tensor_destroy(d->prompt.slots);
+  for (int32_t k = 0; k < d->step.sizes; k++) {
+    mica_tensor_destroy(d->step.rows[k].ids);
+    mica_tensor_destroy(d->step.rows[k].offset);
+    mica_tensor_destroy(d->step.rows[k].slots);
+  }
 }
 
 void mica_decoder_destroy(mica_decoder *d) {
   if (!d) return;
-  free_session(&d->prompt);
-  free_session(&d->step);
+  free_sessions(d);
   for (int32_t s = 0; s < MICA__MOST_SLOTS; s++) {
     mica__decoding_free(d->slots[s].work);
     free(d->slots[s].ids);

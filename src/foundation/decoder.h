@@ -34,12 +34,27 @@ typedef struct mica__text_slot {
   int64_t held, parts;
 } mica__text_slot;
 
-/* A session with its inputs on the device. */
-typedef struct mica__decoder_session {
+/* The session of prompts with its inputs on the device. */
+typedef struct mica__decoder_prompt {
   mica_session *session;
-  mica_tensor *ids[16]; /* of each length that it reads: 2^k tokens, or one per slot */
+  mica_tensor *ids[16]; /* of each length that it reads: 2^k tokens */
   mica_tensor *offset, *lengths, *slots;
-} mica__decoder_session;
+} mica__decoder_prompt;
+
+/* Inputs of a step of `count` rows, a token each. */
+typedef struct mica__decoder_rows {
+  int32_t count;
+  mica_tensor *ids, *offset, *slots;
+} mica__decoder_rows;
+
+/* The session of steps. If a row's bits do not depend on the other rows, a step has rows for slots with a token and
+ * little more; else it has a row per slot. */
+typedef struct mica__decoder_step {
+  mica_session *session;
+  bool few;
+  mica__decoder_rows rows[8]; /* in ascending order, the last one of all slots */
+  int32_t sizes;
+} mica__decoder_step;
 
 struct mica_decoder {
   mica_engine *engine;
@@ -50,10 +65,11 @@ struct mica_decoder {
   int64_t context, part, vocabulary;
   size_t most_wait;
   bool no_prefix;
-  mica_bindings *bindings;            /* the model's matrices; NULL: another decoder's */
-  const mica_bindings *shared;        /* of the other one, while sessions are made */
-  mica__decoder_session step, prompt; /* one token of all slots; a part of a prompt of one */
-  float *logits;                      /* (slots, vocabulary) */
+  mica_bindings *bindings;     /* the model's matrices; NULL: another decoder's */
+  const mica_bindings *shared; /* of the other one, while sessions are made */
+  mica__decoder_step step;     /* a token of each of several slots */
+  mica__decoder_prompt prompt; /* a part of a prompt of one slot */
+  float *logits;               /* (slots, vocabulary) */
   mica__text_slot slots[MICA__MOST_SLOTS];
   /* Shared with other threads. */
   pthread_mutex_t lock;
@@ -64,9 +80,16 @@ struct mica_decoder {
 
 void mica__decoding_free(mica__decoding *work);
 
-/* Logits of one run, on the host until the next: of a part of a slot's prompt (one row), of a token of each slot (one
- * row per slot). tokens[s] is fed at position offsets[s], which it overwrites; at `context` nothing is written. */
+/* A row of a step: a token at a position of a slot, which it overwrites; at `context` nothing is written. */
+typedef struct mica__decoder_row {
+  int32_t slot, token, offset;
+} mica__decoder_row;
+
+/* How many rows a step for `count` slots has. If that is slot_count, row s is slot s. */
+int32_t mica__decoder_row_count(const mica_decoder *d, int32_t count);
+/* Logits of one run, on the host until the next: of a part of a slot's prompt (one row), or of rows of different slots.
+ * mica__decoder_row_count gives the number of rows. */
 mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t *ids, int64_t count, int64_t offset);
-mica_status mica__decoder_read_tokens(mica_decoder *d, const int32_t *tokens, const int32_t *offsets);
+mica_status mica__decoder_read_rows(mica_decoder *d, const mica__decoder_row *rows, int32_t count);
 
 #endif

@@ -189,25 +189,40 @@ static bool goes_on(const mica__text_slot *slot) {
   return slot->work && slot->held >= slot->work->prompt && slot->work->count > slot->held;
 }
 
-static mica_status read_tokens(mica_decoder *d) {
-  int32_t tokens[MICA__MOST_SLOTS] = {0}, offsets[MICA__MOST_SLOTS];
-  bool reads[MICA__MOST_SLOTS], any = false;
+/* A row for a slot. A slot without a token reads token 0 after what it holds: nothing reads that position before it is
+ * written again, and a query there sees fewer keys than one at the end of the context. */
+static mica__decoder_row row_of(const mica_decoder *d, int32_t s) {
+  const mica__text_slot *slot = &d->slots[s];
+  return (mica__decoder_row){s, goes_on(slot) ? slot->work->ids[slot->held] : 0, (int32_t)slot->held};
+}
+
+/* Rows for all slots with a token, and for some others to fill the step. Returns the number of rows; 0 if no slot has a
+ * token. */
+static int32_t fill_rows(const mica_decoder *d, mica__decoder_row *rows) {
+  int32_t busy = 0, count = 0;
+  for (int32_t s = 0; s < d->slot_count; s++) busy += goes_on(&d->slots[s]);
+  if (busy == 0) return 0;
+  const int32_t wanted = mica__decoder_row_count(d, busy);
+  int32_t others = wanted - busy;
   for (int32_t s = 0; s < d->slot_count; s++) {
-    const mica__text_slot *slot = &d->slots[s];
-    reads[s] = goes_on(slot);
-    any |= reads[s];
-    /* A slot without a token takes part too, after what it holds: nothing reads that position before it is written
-     * again, and a query there sees fewer keys than one at the end of the context. */
-    offsets[s] = (int32_t)slot->held;
-    if (reads[s]) tokens[s] = slot->work->ids[slot->held];
+    if (!goes_on(&d->slots[s]) && others-- <= 0) continue;
+    rows[count++] = row_of(d, s);
   }
-  if (!any) return MICA_OK;
-  MICA_TRY(mica__decoder_read_tokens(d, tokens, offsets));
-  for (int32_t s = 0; s < d->slot_count; s++) {
-    mica__text_slot *slot = &d->slots[s];
-    if (!reads[s]) continue;
-    slot->ids[slot->held++] = tokens[s];
-    draw(d, slot, d->logits + (int64_t)s * d->vocabulary);
+  return count;
+}
+
+static mica_status read_tokens(mica_decoder *d) {
+  mica__decoder_row rows[MICA__MOST_SLOTS];
+  bool reads[MICA__MOST_SLOTS];
+  const int32_t count = fill_rows(d, rows);
+  if (count == 0) return MICA_OK;
+  for (int32_t r = 0; r < count; r++) reads[r] = goes_on(&d->slots[rows[r].slot]);
+  MICA_TRY(mica__decoder_read_rows(d, rows, count));
+  for (int32_t r = 0; r < count; r++) {
+    mica__text_slot *slot = &d->slots[rows[r].slot];
+    if (!reads[r]) continue;
+    slot->ids[slot->held++] = rows[r].token;
+    draw(d, slot, d->logits + (int64_t)r * d->vocabulary);
   }
   return MICA_OK;
 }

@@ -2,8 +2,10 @@
  *
  * Decoders of a small model: greedy texts equal the network's without a cache, requests give the same text in any
  * company, prefixes are shared, and texts end as they should. */
+#include "foundation/decoder.h"
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/files.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -137,6 +139,80 @@ START_TEST(greedy_texts_are_those_of_the_network) {
 }
 END_TEST
 
+/* --- a model of blocks --- */
+
+enum { WIDTH = 64, HIDDEN = 96, SIZE = 32, TENSORS = 21 };
+static const char block_config[] =
+    "{\"model_type\": \"llama\", \"hidden_size\": 64, \"intermediate_size\": 96, \"num_attention_heads\": 4,"
+    "\"num_key_value_heads\": 2, \"head_dim\": 32, \"num_hidden_layers\": 2, \"max_position_embeddings\": 64,"
+    "\"vocab_size\": 131, \"rms_norm_eps\": 1e-6, \"rope_theta\": 10000.0, \"tie_word_embeddings\": false,"
+    "\"hidden_act\": \"silu\", \"eos_token_id\": 2}";
+
+/* A weight of the model: a matrix, or ones for a norm. */
+static void add_weight(mica_safetensors_entry *entry, char name[64], int64_t rows, int64_t columns) {
+  const size_t count = (size_t)((rows ? rows : 1) * columns);
+  float *x = malloc(count * sizeof *x);
+  for (size_t i = 0; i < count; i++) x[i] = rows ? (float)(next(2001) - 1000) * 1.5e-4F : 1;
+  *entry = (mica_safetensors_entry){.name = name,
+                                    .type = "F32",
+                                    .dtype = MICA_F32,
+                                    .shape = rows ? MICA_SHAPE(rows, columns) : MICA_SHAPE(columns),
+                                    .data = x,
+                                    .bytes = count * sizeof *x};
+}
+
+/* Opens a model whose matrices are all in blocks of 32, Q8_0. */
+static void open_blocks(void) {
+  static const struct {
+    const char *name;
+    int64_t rows, columns;
+  } layer[] = {
+      {"input_layernorm", 0, WIDTH},    {"post_attention_layernorm", 0, WIDTH}, {"self_attn.q_proj", 128, WIDTH},
+      {"self_attn.k_proj", 64, WIDTH},  {"self_attn.v_proj", 64, WIDTH},        {"self_attn.o_proj", WIDTH, 128},
+      {"mlp.gate_proj", HIDDEN, WIDTH}, {"mlp.up_proj", HIDDEN, WIDTH},         {"mlp.down_proj", WIDTH, HIDDEN}};
+  static char names[TENSORS][64];
+  mica_safetensors_entry entries[TENSORS];
+  size_t count = 0;
+  for (int l = 0; l < 2; l++)
+    for (size_t k = 0; k < sizeof layer / sizeof *layer; k++, count++) {
+      snprintf(names[count], sizeof names[count], "model.layers.%d.%s.weight", l, layer[k].name);
+      add_weight(&entries[count], names[count], layer[k].rows, layer[k].columns);
+    }
+  strcpy(names[count], "model.embed_tokens.weight");
+  add_weight(&entries[count], names[count], V, WIDTH);
+  count++;
+  strcpy(names[count], "lm_head.weight");
+  add_weight(&entries[count], names[count], V, WIDTH);
+  count++;
+  strcpy(names[count], "model.norm.weight");
+  add_weight(&entries[count], names[count], 0, WIDTH);
+  count++;
+  files_write_text("blocks/config.json", block_config);
+  ck_ok(mica_safetensors_write(files_path("blocks/model.safetensors"), entries, count, NULL, 0));
+  for (size_t k = 0; k < count; k++) free((void *)entries[k].data);
+  mica_foundation *from = NULL;
+  ck_ok(mica_foundation_open(files_path("blocks"), NULL, &from));
+  ck_ok(mica_foundation_write(from, files_path("blocks.gguf"), &(mica_foundation_write_config){.type = "q8_0"}, NULL));
+  mica_foundation_close(from);
+  mica_foundation_close(model);
+  ck_ok(mica_foundation_open(files_path("blocks.gguf"), NULL, &model));
+}
+
+/* A step has rows for the slots with a token, rounded up to a power of two, if that changes no bit. */
+START_TEST(steps_have_few_rows_where_all_is_in_blocks) {
+  static const int32_t want[] = {1, 2, 4, 4, 6, 6};
+  open_blocks();
+  mica_decoder *decoder = make(6, 16);
+  for (int32_t count = 1; count <= 6; count++)
+    ck_assert_int_eq(mica__decoder_row_count(decoder, count), want[count - 1]);
+  mica_decoder_destroy(decoder);
+  open_model("llama");
+  decoder = make(6, 16);
+  ck_assert_int_eq(mica__decoder_row_count(decoder, 1), 6);
+  mica_decoder_destroy(decoder);
+}
+END_TEST
+
 enum { REQUESTS = 200 };
 
 START_TEST(texts_are_the_same_in_any_company) {
@@ -144,7 +220,10 @@ START_TEST(texts_are_the_same_in_any_company) {
   static told together[REQUESTS], alone;
   int counts[REQUESTS], most[REQUESTS];
   uint64_t seeds[REQUESTS];
-  open_model("llama");
+  if (_i)
+    open_blocks();
+  else
+    open_model("llama");
   mica_decoder *decoder = make(8, 16);
   for (int r = 0; r < REQUESTS; r++) {
     counts[r] = 1 + next(48);
@@ -350,6 +429,7 @@ START_TEST(requests_are_checked) {
 }
 END_TEST
 
-TESTS(DEVICE, NULL, NULL, LOOP(greedy_texts_are_those_of_the_network, 0, MODELS), texts_are_the_same_in_any_company,
+TESTS(DEVICE, NULL, files_remove, LOOP(greedy_texts_are_those_of_the_network, 0, MODELS),
+      LOOP(texts_are_the_same_in_any_company, 0, 2), steps_have_few_rows_where_all_is_in_blocks,
       a_prompt_that_a_slot_holds_is_not_read_again, decoders_share_weights, the_likeliest_tokens_are_listed,
       texts_end_as_they_should, requests_are_checked)
