@@ -206,7 +206,7 @@ mica_status mica__file_make_parents(const char *path) {
   return MICA_OK;
 }
 
-/* Cuts the last part of a path, and slashes around it; false where nothing is left, or the root. */
+/* Cuts the last part of a path, and slashes around it; false if nothing is left, or the root. */
 static bool cut_part(char *path) {
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
@@ -270,7 +270,7 @@ static bool write_all(int file, const void *data, size_t n) {
   return true;
 }
 
-/* Makes a rename last. A file system that cannot is none of the caller's business: the file stands in its place. */
+/* Makes a rename last. A file system that cannot is not one of the caller's business: the file stands in its place. */
 static void sync_parent(const char *path) {
   char directory[PATH_MAX];
   int handle = parent_of(path, directory) ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;

@@ -36,7 +36,7 @@ mica_status mica__file_map(const char *path, const unsigned char **data, size_t 
 void mica__file_unmap(const unsigned char *data, size_t size);
 
 /* Sets *path, empty before, to the first of the names, which NULL ends, that is a regular file in the directory `at`,
- * or another one beside it where that is a file itself; false where there is none. Where memory is short it is true,
+ * or another one beside it where that is a file itself; false if there is none. Where memory is short it is true,
  * and mica__text_status(path) says so. The caller frees *path. */
 MICA__SHARED bool mica__file_find(const char *at, const char *const *names, mica__text *path);
 
@@ -47,7 +47,7 @@ mica_status mica__file_make_parents(const char *path);
 MICA__SHARED mica_status mica__folder_make(const char *path, int *made);
 /* Removes an empty directory and so many in all, upwards, until one is not empty. */
 MICA__SHARED void mica__folder_remove(const char *path, int made);
-/* MICA_E_IO where a directory cannot be made or written; one that is made to find out is gone again. */
+/* MICA_E_IO if a directory cannot be made or written; one that is made to find out is gone again. */
 mica_status mica__folder_check(const char *path);
 /* The directories that mica__folder_make would make. */
 MICA__SHARED int mica__folder_missing(const char *path);

@@ -73,13 +73,13 @@ static mica_status parse_value(const char *name, int key, const char **at, mica_
       return mica__fail(MICA_E_FORMAT, "%s: its header has no shape of at most %d dimensions", name, MICA_MAX_RANK);
   } else if (key == ORDER) {
     if (!strncmp(*at, "True", 4))
-      return mica__fail(MICA_E_FORMAT, "%s is in Fortran's order; numpy.ascontiguousarray makes it C's", name);
+      return mica__fail(MICA_E_FORMAT, "%s is in Fortran order; save numpy.ascontiguousarray(x) instead", name);
     *at = strncmp(*at, "False", 5) ? NULL : *at + 5;
     if (!*at) return mica__fail(MICA_E_FORMAT, "%s: its header's fortran_order is neither True nor False", name);
   } else {
     const char *end = parse_string(*at, descr, sizeof descr);
     if (!end || !take_type(descr, npy))
-      return mica__fail(MICA_E_FORMAT, "%s holds elements of type %.*s, which are not read", name,
+      return mica__fail(MICA_E_FORMAT, "%s holds elements of type %.*s, which Mica does not read", name,
                         (int)(end ? end - *at : (int)strcspn(*at, "\n")), *at);
     *at = end;
   }
@@ -92,7 +92,7 @@ static mica_status parse_item(const char *name, const char **at, bool seen[KEYS]
   int key = 0;
   const char *end = parse_string(*at, text, sizeof text);
   end = end ? skip_blanks(end) : "";
-  if (*end != ':') return mica__fail(MICA_E_FORMAT, "%s: its header is no npy header", name);
+  if (*end != ':') return mica__fail(MICA_E_FORMAT, "%s: its header is not an npy header", name);
   while (key < KEYS && strcmp(keys[key], text) != 0) key++;
   if (key == KEYS || seen[key])
     return mica__fail(MICA_E_FORMAT, "%s: its header has %s '%s'", name,
@@ -104,14 +104,15 @@ static mica_status parse_item(const char *name, const char **at, bool seen[KEYS]
   if (**at == ',')
     *at = skip_blanks(*at + 1);
   else if (**at != '}')
-    return mica__fail(MICA_E_FORMAT, "%s: its header is no npy header after '%s'", name, text);
+    return mica__fail(MICA_E_FORMAT, "%s: its header is not an npy header after '%s'", name, text);
   return MICA_OK;
 }
 
 static mica_status parse_text(const char *name, const char *header, size_t length, mica__npy *npy) {
   bool seen[KEYS] = {false};
   const char *at = skip_blanks(header);
-  if (*at != '{' || strlen(header) != length) return mica__fail(MICA_E_FORMAT, "%s: its header is no npy header", name);
+  if (*at != '{' || strlen(header) != length)
+    return mica__fail(MICA_E_FORMAT, "%s: its header is not an npy header", name);
   for (at = skip_blanks(at + 1); *at != '}';) MICA_TRY(parse_item(name, &at, seen, npy));
   for (int key = 0; key < KEYS; key++)
     if (!seen[key]) return mica__fail(MICA_E_FORMAT, "%s: its header has no '%s'", name, keys[key]);

@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-/* The bytes of the character that begins with `first`; 0 where none does. */
+/* The bytes of the character that begins with `first`; 0 if none does. */
 static size_t length_of(unsigned char first) {
   if (first < 0x80) return 1;
   if (first < 0xc2) return 0; /* the middle of a character, or an overlong one */

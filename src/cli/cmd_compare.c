@@ -233,7 +233,7 @@ static int check(const cli_command *self, const struct values *v, mica_compare_c
   if (status == CLI_OK) status = cli_integer(self, "repeats", v->repeats, 1, 1000000, &config->repeats);
   if (status != CLI_OK) return status;
   if (v->runs.count < 2) {
-    cli_fail(self, "two runs at least are compared: mica compare A B --data DATA");
+    cli_fail(self, "name at least two runs: mica compare A B --data DATA");
     return CLI_USAGE;
   }
   return v->report ? cli_refuse_file(self, v->report, "--report names another file") : CLI_OK;

@@ -209,10 +209,10 @@ static int to_onnx(const cli_command *self, const struct values *v) {
   int64_t opset = 0;
   int status = cli_integer(self, "opset", v->opset, 17, 23, &opset);
   if (status != CLI_OK) return status;
-  if (!v->model) return usage(self, "--model NAME is missing: the network whose weights they are");
+  if (!v->model) return usage(self, "--model NAME is missing: the network that the weights belong to");
   while (mica_model_name(index) && strcmp(mica_model_name(index), v->model) != 0) index++;
-  if (!mica_model_name(index)) return usage(self, "--model is no network; mica convert --help lists them");
-  if (!shape_of(v, index, &shape)) return usage(self, "--shape is extents of a sample, as in 3x224x224");
+  if (!mica_model_name(index)) return usage(self, "--model is not a network; mica convert --help lists them");
+  if (!shape_of(v, index, &shape)) return usage(self, "--shape is the shape of a sample, as in 3x224x224");
   if (load_network(v, index, shape, &n) != MICA_OK)
     status = n.graph && mica_graph_status(n.graph) != MICA_OK ? fail_graph(self, v, &n) : cli_fail_library(self);
   const mica_onnx_write_config how = {
@@ -249,7 +249,7 @@ static int run(const cli_command *self, const void *given) {
   if (from == to || (from && !ends_in(v->to, ".safetensors")))
     return usage(self, "one of IN and OUT ends in .onnx, the other in .safetensors");
   if (from && (v->model || v->shape || v->opset || v->device)) {
-    cli_fail(self, "--%s is for what becomes a model in ONNX; of one the weights are taken as they are",
+    cli_fail(self, "--%s is for writing ONNX; weights are read from ONNX unchanged",
              v->model   ? "model"
              : v->shape ? "shape"
              : v->opset ? "opset"

@@ -41,7 +41,7 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   if (made == MICA_E_NOT_FOUND && !v->data && !v->part)
     made = mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &metrics);
   if (made == MICA_OK && v->part && strcmp(v->part, mica_run_evaluated(run)) != 0)
-    return cli_fail(self, "%s has no %s part; without --part all of it is tested on", v->data, v->part);
+    return cli_fail(self, "%s has no %s part; leave out --part to test on all of it", v->data, v->part);
   if (made != MICA_OK || mica_run_report(run, &report) != MICA_OK) return cli_fail_library(self);
   cli_print_remarks(self, run);
   if (v->json) {
@@ -92,7 +92,7 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK && mica_foundation_is(v->model)) return evaluate_published(self, v, window);
   if (status == CLI_OK && (v->window || v->adapter)) {
     cli_fail(self,
-             v->window ? "--window is for published models; the windows of %s are its own"
+             v->window ? "--window is for published models; %s has windows of its own"
                        : "--adapter is for published models; %s is a run, or nothing",
              v->model);
     return CLI_USAGE;

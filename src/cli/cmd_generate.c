@@ -142,7 +142,7 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
   if (status == CLI_OK) status = cli_number(self, "repetition", v->repetition, 1e-3, 1000, &s->repetition);
   const char *drawing = v->top_k ? "top-k" : v->top_p ? "top-p" : v->seed ? "seed" : NULL;
   if (status == CLI_OK && v->temperature && s->temperature == 0 && drawing) {
-    cli_fail(self, "--%s is of what is drawn; --temperature 0 draws nothing, and takes the likeliest token", drawing);
+    cli_fail(self, "--%s needs random tokens; --temperature 0 always takes the likeliest", drawing);
     return CLI_USAGE;
   }
   if (v->temperature && s->temperature == 0) s->temperature = MICA_ZERO;
@@ -175,7 +175,7 @@ static int run(const cli_command *self, const void *given) {
   if (status != CLI_OK) return status;
   const bool published = mica_foundation_is(v->model);
   if (published && v->window) {
-    cli_fail(self, "--window is for trained runs; a published model's text ends where the context is full");
+    cli_fail(self, "--window is for trained runs; a published model stops when its context is full");
     return CLI_USAGE;
   }
   if (!published && v->adapter) {

@@ -129,7 +129,7 @@ static int refuse_picture(const cli_command *self, const char *path, const mica_
 static int refuse_link(const cli_command *self, const char *path, mode_t type) {
   struct stat about;
   if (lstat(path, &about) != 0 || (about.st_mode & S_IFMT) == type) return CLI_OK;
-  return cli_fail(self, "%s is a link, or no %s; it is not written to: --out names another folder", path,
+  return cli_fail(self, "%s is a link or not a %s, and is not written to; choose another folder with --out", path,
                   type == S_IFDIR ? "folder" : "file");
 }
 
@@ -234,7 +234,7 @@ static int check_shown(const showing *s, const mica_report *prediction) {
   else if (v->pictures && !has_item(prediction, is_picture))
     cli_fail(s->self, "--pictures shows pictures; the task %s of --model has none here", task);
   else if (v->top && !has_item(prediction, is_choice))
-    cli_fail(s->self, "--top is of the likeliest of several classes; the task %s of --model names none here", task);
+    cli_fail(s->self, "--top needs classes; the task %s of --model predicts none here", task);
   else
     return CLI_OK;
   return CLI_USAGE;
@@ -298,10 +298,10 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   const bool hears = !strcmp(mica_run_task(run), "speech") && v->search.beam;
   const bool translates = !strcmp(mica_run_task(run), "translate");
   if ((v->search.beam && !hears && !translates) || (v->length_penalty && !translates))
-    return cli_fail(self, "--%s is of texts that are searched for; the task %s of --model searches for none",
+    return cli_fail(self, "--%s needs a search; the task %s of --model does none",
                     v->length_penalty && !translates ? "length-penalty" : "beam", mica_run_task(run));
   if (v->length_penalty && (!v->search.beam || !strcmp(v->search.beam, "1"))) {
-    cli_fail(self, "--length-penalty is of hypotheses beside one another: --beam says how many");
+    cli_fail(self, "--length-penalty needs several hypotheses: set --beam");
     return CLI_USAGE;
   }
   if (!hears && !search->text_model) return CLI_OK;
@@ -366,7 +366,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (v->count && !v->data) {
-    cli_fail(self, "--count is of samples of --data; inputs are predicted all");
+    cli_fail(self, "--count is for --data; all inputs are predicted");
     return CLI_USAGE;
   }
   if (v->csv) status = cli_refuse_file(self, v->csv, "--csv names another file");
@@ -374,7 +374,7 @@ static int run(const cli_command *self, const void *given) {
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK && v->threshold && strcmp(mica_run_task(trained), "detect") != 0 &&
       !mica_run_fact_numbers(trained, "several", NULL))
-    status = cli_fail(self, "--threshold is of several labels a sample; %s was trained on one", v->model);
+    status = cli_fail(self, "--threshold needs several labels per sample; %s was trained on one", v->model);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);
   if (status == CLI_OK) status = predict(self, v, trained, &numbers);
   mica_run_destroy(trained);

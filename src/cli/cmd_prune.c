@@ -54,7 +54,7 @@ static int check(const cli_command *self, const struct values *v, mica_prune_con
   return CLI_USAGE;
 }
 
-/* The task of a run, which is opened without a device that computes; "" where that fails, as pruning will. */
+/* The task of a run, which is opened without a device that computes; "" if that fails, as pruning will. */
 static void find_task(const cli_command *self, const char *folder, char task[64]) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
@@ -134,7 +134,7 @@ static int mask(const cli_command *self, const struct values *v) {
   if (status == CLI_OK) status = cli_number(self, "masks", v->masks, 0.01, 0.99, &config.share);
   if (status != CLI_OK) return status;
   if (!v->out || v->flops || v->method || v->steps || v->data || v->settings.count) {
-    cli_fail(self, v->out ? "--masks trains nothing, and takes neither --flops, --method, --steps, --data nor settings"
+    cli_fail(self, v->out ? "--masks does not train; leave out --flops, --method, --steps, --data and settings"
                           : "--out is missing: the folder of the masked run");
     return CLI_USAGE;
   }

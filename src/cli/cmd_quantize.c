@@ -82,7 +82,7 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
   c->how.no_correction = v->no_correction;
   c->how.keep = v->keep;
   if (!v->out) {
-    cli_fail(self, "--out is missing: where the quantised network goes");
+    cli_fail(self, "--out is missing: name the file or folder of the quantised network");
     return CLI_USAGE;
   }
   if (v->bits && strcmp(v->bits, "8") != 0 && strcmp(v->bits, "4") != 0) {
@@ -99,7 +99,7 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
   }
   const char *measured = measuring(v);
   if (v->weights_only && measured) {
-    cli_fail(self, "--%s is for inputs of layers, which --weights-only neither measures nor changes", measured);
+    cli_fail(self, "--%s is for inputs of layers; --weights-only leaves them as they are", measured);
     return CLI_USAGE;
   }
   if (v->percentile && (!v->method || strcmp(v->method, "percentile") != 0)) {
@@ -146,15 +146,15 @@ static int take_model(const cli_command *self, const struct values *v, double sc
     return CLI_USAGE;
   }
   if (!is_model(v->out)) {
-    cli_fail(self, "--out is a file NAME.onnx where a model is quantised, not \"%s\"", v->out);
+    cli_fail(self, "a quantised ONNX model is a file: --out must end in .onnx, not \"%s\"", v->out);
     return CLI_USAGE;
   }
   if (!v->data && !v->weights_only) {
-    cli_fail(self, "--data is missing: what to calibrate with; --weights-only needs none");
+    cli_fail(self, "--data is missing: calibration needs samples; --weights-only does not");
     return CLI_USAGE;
   }
   if (!v->mean != !v->deviation) {
-    cli_fail(self, "--mean and --deviation come together");
+    cli_fail(self, "give both --mean and --deviation");
     return CLI_USAGE;
   }
   for (int k = 0; k < 2 && v->mean; k++) {
@@ -251,8 +251,7 @@ static int quantize_published(const cli_command *self, const struct values *v) {
     return CLI_USAGE;
   }
   if (v->data || v->group || v->keep || v->mean || v->deviation || v->equalize || measuring(v)) {
-    cli_fail(self,
-             "of a published model the weights alone become blocks, without data: it takes --type, --bits, --out");
+    cli_fail(self, "a published model is quantised without data; it takes --type, --bits and --out only");
     return CLI_USAGE;
   }
   return cli_model_write(self, v->run, NULL, v->out,

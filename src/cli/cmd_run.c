@@ -246,7 +246,7 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
     return CLI_USAGE;
   }
   if (v->seed && v->input.count >= mica_onnx_input_count(model) && !draws_at_random(model)) {
-    cli_fail(self, "--seed: all inputs are given, and no operator draws at random");
+    cli_fail(self, "--seed has no effect: all inputs are given and no operator is random");
     return CLI_USAGE;
   }
   cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);
@@ -287,7 +287,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (v->check && beside_check(v)) {
-    cli_fail(self, "--%s is for a run, and --check runs on what was recorded: one of the two", beside_check(v));
+    cli_fail(self, "give --%s or --check, not both: --check reads recorded inputs", beside_check(v));
     return CLI_USAGE;
   }
   int status = cli_integer(self, "seed", v->seed, 0, INT64_MAX, &seed);

@@ -113,7 +113,7 @@ static int check_column(const cli_command *self, reading *r, const char *data) {
                    : cli_fail(self, "%s has no column of texts", data);
 }
 
-/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL where there are more than these, 0 where one is empty. */
+/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL where there are more than these, 0 if one is empty. */
 static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   size_t count = 0;
   for (char *next; text; text = next) {
@@ -159,7 +159,7 @@ static int check_train(const cli_command *self, const struct values *v) {
     return CLI_USAGE;
   }
   if (v->least && (bytes || v->kind == MICA_TOKENIZER_KIND_UNIGRAM)) {
-    cli_fail(self, "--min-frequency is of pairs, words and characters; the kind %s counts none", kinds[v->kind].name);
+    cli_fail(self, "--min-frequency is for kinds that count; %s does not", kinds[v->kind].name);
     return CLI_USAGE;
   }
   return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already", v->out) : CLI_OK;

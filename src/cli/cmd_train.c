@@ -269,13 +269,13 @@ static bool is_given(const mica_run_config *config, const char *name) {
 static int check(const cli_command *self, const mica_run_config *config) {
   if (!config->resume && !is_given(config, "teacher") &&
       (is_given(config, "temperature") || is_given(config, "alpha"))) {
-    cli_fail(self, "temperature and alpha are of a teacher; there is none");
+    cli_fail(self, "--temperature and --alpha need --teacher");
     return CLI_USAGE;
   }
   mica_status status = mica_run_check(config);
   if (status == MICA_OK) return CLI_OK;
   if (!config->data && !config->resume) {
-    cli_fail(self, "--data is missing; --data fashion-mnist is a beginning");
+    cli_fail(self, "--data is missing; try --data fashion-mnist");
     return CLI_USAGE;
   }
   if (status == MICA_E_STATE)

@@ -250,7 +250,8 @@ static int run(const cli_command *self, const void *given) {
   bool piped = false;
   for (size_t i = 0; i < v->inputs.count; i++) piped = piped || !strcmp(v->inputs.words[i], "-");
   if (!piped && (v->rate || v->channels)) {
-    cli_fail(self, "--%s is of raw samples from standard input, -; a file says its own", v->rate ? "rate" : "channels");
+    cli_fail(self, "--%s is for raw samples from standard input (-); a file has its own",
+             v->rate ? "rate" : "channels");
     return CLI_USAGE;
   }
   const bool whisper = mica_foundation_is(v->model);

@@ -250,7 +250,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (values->shapes && values->shape) {
-    cli_fail(self, "--shapes and --shape are two ways to say the same");
+    cli_fail(self, "give --shapes or --shape, not both");
     return CLI_USAGE;
   }
   if (!values->op && !values->worker) return list_ops(values->json, self);

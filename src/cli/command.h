@@ -48,7 +48,7 @@ typedef struct cli_option {
   const char *value; /* the name of the value in help: "SELECTOR" */
   const char *help;
   const cli_choice *choices; /* ends with a row of zeros */
-  /* Values of the option that the library has a table of, listed before help; NULL behind the last. */
+  /* Values of the option that the library has a table of, listed before help; NULL after the last. */
   const char *(*names)(size_t index);
   bool hidden; /* not shown in help: for the command itself */
   bool blank;  /* CLI_TEXT that may be empty: a text, no name of something */

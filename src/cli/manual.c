@@ -177,7 +177,7 @@ static bool has_value(const option *o, const char *value) {
   return false;
 }
 
-/* The values of all options of that name (each task has its losses), each once; false where they have none. */
+/* The values of all options of that name (each task has its losses), each once; false if they have none. */
 static bool list_values(const cli_command *command, const char *name) {
   option o, before;
   bool any = false;

@@ -111,7 +111,7 @@ static char *read_text(const char *folder, const char *name) {
 }
 
 /* "kind, test, operator, family, scope" of a test, between tabs: its family, and " (optional)" behind that where its
- * scope is not core. false where the table lacks the test. */
+ * scope is not core. false if the table lacks the test. */
 static bool family_in_scope(const survey *s, const char *test, char name[80]) {
   size_t n = strlen(test);
   for (const char *line = s->scope; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {

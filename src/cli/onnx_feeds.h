@@ -21,7 +21,7 @@ typedef struct cli_onnx_feeds {
  * or an exit status: CLI_USAGE for a word that names no input or no shape, or an input once more. */
 int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mica_onnx *model, cli_words files,
                         const char *shape, uint64_t seed);
-/* The first input with an open dimension behind the first; NULL: there is none. */
+/* The first input with an open dimension after the first; NULL: there is none. */
 const char *cli_onnx_open_input(const mica_onnx *model);
 void cli_onnx_feeds_free(cli_onnx_feeds *feeds);
 

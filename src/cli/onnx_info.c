@@ -68,7 +68,7 @@ typedef struct plan {
   mica_engine *engine;
   mica_onnx_runner *runner;
   mica_onnx_report report;
-  char why[1024]; /* there is no plan; "" where there is one */
+  char why[1024]; /* there is no plan; "" if there is one */
 } plan;
 
 static int make_plan(const cli_command *self, mica_onnx *model, const char *shape, plan *p) {

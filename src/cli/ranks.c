@@ -119,7 +119,7 @@ int cli_ranks_begin(const cli_command *self, const char *device, const char *dev
   const mica_communicator_config config = {.timeout = timeout, .stop = stop};
   *ranks = (cli_ranks){.count = 1, .device = {device}, .timeout = timeout, .stop = stop};
   if (device && devices) {
-    cli_fail(self, "--device and --devices: one of the two");
+    cli_fail(self, "give --device or --devices, not both");
     return CLI_USAGE;
   }
   int status = devices ? take_devices(self, devices, ranks) : CLI_OK;

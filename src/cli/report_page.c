@@ -245,7 +245,7 @@ static bool overlaps(const frame *p, const frame *all, size_t count) {
 }
 
 /* Writes the name of the point at x, y on one of its four sides where it covers no other and stands within the picture;
- * nothing where there is no such side. */
+ * nothing if there is no such side. */
 static void add_name(FILE *out, const chart *c, const char *name, double x, double y, frame *all, size_t *count) {
   const double width = LETTER * letters(name);
   for (int side = 0; side < 4 && *count < NAMES; side++) {

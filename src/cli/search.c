@@ -10,7 +10,7 @@ int cli_take_search(const cli_command *self, const cli_search *typed, mica_text_
   if (status == CLI_OK) status = cli_number(self, "text-weight", typed->weight, 1e-6, 100, &search->text_weight);
   if (status == CLI_OK) status = cli_number(self, "text-bonus", typed->bonus, -100, 100, &search->text_bonus);
   if (status == CLI_OK && !typed->text_model && (typed->order || typed->weight || typed->bonus)) {
-    cli_fail(self, "--text-order, --text-weight and --text-bonus want a --text-model");
+    cli_fail(self, "--text-order, --text-weight and --text-bonus need --text-model");
     return CLI_USAGE;
   }
   search->beam = (int32_t)beam;

@@ -11,7 +11,7 @@
 typedef struct cli_training {
   FILE *out;          /* NULL: without a word */
   bool json;          /* the last line is an object */
-  bool speaks;        /* false of ranks behind the first, which write nothing */
+  bool speaks;        /* false of ranks after the first, which write nothing */
   const char *folder; /* of the run */
   const char *again;  /* the command line that goes on with it, as a shell takes it */
 } cli_training;

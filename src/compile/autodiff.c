@@ -10,7 +10,7 @@
 typedef struct backward {
   mica_graph *graph;
   int32_t count;     /* nodes before the backward pass */
-  mica_value *grads; /* by id - 1: d loss / d node so far; null where nothing has arrived */
+  mica_value *grads; /* by id - 1: d loss / d node so far; null if nothing has arrived */
   bool *depends;     /* by id - 1: on one of those differentiated for */
   bool *again;       /* by id - 1: computed again instead of kept (gradient checkpointing) */
   int32_t *copies;   /* by id - 1: the second computation; 0 as long as it was not needed */
@@ -100,7 +100,7 @@ static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_
   char want[MICA__TYPE_TEXT], got[MICA__TYPE_TEXT];
   mica__type type = node_at(b, id)->type, is = {mica_value_dtype(d), mica_value_shape(d)};
   if (is.dtype != type.dtype || !may_be_equal(is.shape, type.shape))
-    return mica__fail(MICA_E_STATE, "the gradient rule of %s gives %s for an operand %s", op->name,
+    return mica__fail(MICA_E_STATE, "the gradient rule of %s gives %s for an operand of %s", op->name,
                       mica__type_format(is, got), mica__type_format(type, want));
   d = fitted(d, value_of(b, id));
   mica_value *sum = &b->grads[id - 1];

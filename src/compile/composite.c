@@ -44,7 +44,7 @@ static bool is_movable(const finder *f, int32_t id) {
   return kind == MICA__OP_POINTWISE || kind == MICA__OP_REDUCE || kind == MICA__OP_LAUNCH;
 }
 
-/* Where operand k lies in the result; false where it is not one range of bytes on both sides. */
+/* Where operand k lies in the result; false if it is not one range of bytes on both sides. */
 static bool find_range(const finder *f, const mica__node *node, int32_t k, operand *out) {
   const mica_shape shape = node_at(f, node->inputs[k])->type.shape;
   const int64_t size = (int64_t)mica_dtype_size(node->type.dtype);
@@ -70,7 +70,7 @@ static bool overlaps(const composite *c, int64_t begin, int64_t end) {
   return false;
 }
 
-/* False where the value cannot be there: then nothing has changed. */
+/* False if the value cannot be there: then nothing has changed. */
 static bool add_part(const finder *f, composite *c, int32_t id, int64_t begin) {
   const int64_t end = begin + (int64_t)mica__node_bytes(node_at(f, id));
   const int64_t first = c->count && c->begin < begin ? c->begin : begin, last = c->count && c->end > end ? c->end : end;
@@ -83,7 +83,7 @@ static bool add_part(const finder *f, composite *c, int32_t id, int64_t begin) {
 }
 
 /* Puts the operands into the composite number `of`, in which the result begins at `at`. Those that are new become
- * parts; false where one cannot, or lies elsewhere. */
+ * parts; false if one cannot, or lies elsewhere. */
 static bool add_operands(finder *f, int32_t of, int64_t at, const operand *operands, int32_t count) {
   composite *c = &f->composites[of - 1];
   for (int32_t k = 0; k < count; k++) {
@@ -112,7 +112,7 @@ static mica_status begin_composite(finder *f, int32_t *of) {
   return MICA_OK;
 }
 
-/* The node's operands but for empty ones; -1 where it cannot be a composite's. */
+/* The node's operands but for empty ones; -1 if it cannot be a composite's. */
 static int32_t operands_of(const finder *f, const mica__node *node, operand operands[MOST_OPERANDS]) {
   int32_t count = 0;
   if (!node->op->composes || node->input_count > MOST_OPERANDS || mica__node_count(node) == 0) return -1;

@@ -47,7 +47,7 @@ typedef struct mica__fused_target {
 typedef struct mica__fused_plan {
   mica__fused_target target;
   int32_t inner; /* first dimension of the loops */
-  int32_t lane;  /* dimension of the lanes; -1 where rank is 0 */
+  int32_t lane;  /* dimension of the lanes; -1 if rank is 0 */
   int32_t width; /* lanes */
   int32_t group; /* work-items that share a unit; 1: each takes its own */
   int32_t local; /* work-items of a work-group */

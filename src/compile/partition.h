@@ -25,7 +25,7 @@ typedef struct mica__step {
 
 typedef struct mica__partition {
   const mica_graph *graph;
-  const mica__composites *composites; /* NULL where there are none */
+  const mica__composites *composites; /* NULL if there are none */
   mica__step *steps;                  /* in the order of running, once scheduled */
   int32_t count;
   int32_t *step_of; /* by id - 1: the step that stores the node, or -1 */

@@ -27,7 +27,7 @@ void mica__prologue_begin(mica__recorder *r, const mica__step *step, mica__recor
 
 static void hash(making *p, const void *data, size_t bytes) { p->key = mica__hash_bytes(p->key, data, bytes); }
 
-/* The index of the buffer in a list, to which it is added where it is not there; -1 where memory is short. */
+/* The index of the buffer in a list, to which it is added where it is not there; -1 if memory is short. */
 static int64_t index_in(mica_buffer ***list, size_t *count, mica_buffer *buffer) {
   for (size_t i = 0; i < *count; i++)
     if ((*list)[i] == buffer) return (int64_t)i;

@@ -189,7 +189,7 @@ static int32_t updated_by(const schedule *s, int32_t id) {
 }
 
 /* The first of the launches that one after the other update the parameter until it has its new value, each of which
- * alone reads what the one before leaves; 0 where there are no such. */
+ * alone reads what the one before leaves; 0 if there are no such. */
 static int32_t first_update(const schedule *s, mica__assignment a) {
   for (int32_t id = a.value, from; (from = updated_by(s, id)) != 0; id = from) {
     if (from == a.parameter) return id;

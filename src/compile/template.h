@@ -55,7 +55,7 @@ mica_status mica__template_specialise(const mica__template *source, const mica_s
                                       mica__template *template);
 
 /* Inference in `dtype`, f16 or bf16, where that is enough: values of f32 between products are stored so; see narrow.c.
- * MICA_E_UNSUPPORTED where there are assignments. */
+ * MICA_E_UNSUPPORTED if there are assignments. */
 mica_status mica__template_narrow(mica__template *template, mica_dtype dtype);
 
 /* Puts ops in the place of trees that are their written-out forms (mica__op.match), where nothing else needs what is

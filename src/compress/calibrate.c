@@ -91,7 +91,7 @@ mica_value mica_calibration_hook(void *user, mica_nn *nn, mica_nn_point point, c
                             "mica_calibration_hook: the calibration (hook_user) or the network is NULL");
   mica__layer *layer = find_layer(c, name);
   if (c->nn && c->nn != nn)
-    return mica__graph_fail(value.graph, MICA_E_STATE, "mica_calibration_hook: it was called of another network");
+    return mica__graph_fail(value.graph, MICA_E_STATE, "mica_calibration_hook: it was called by another network");
   c->nn = nn;
   c->graph = value.graph;
   if (!layer) return fail_nomem(value.graph);
@@ -389,7 +389,7 @@ mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_
     if (!source->sums) return mica__fail_nomem("a calibration");
   }
   if (shape.dim[shape.rank - 1 - source->axis] != source->channels)
-    return mica__fail(MICA_E_SHAPE, "what a layer is given has another number of channels each time");
+    return mica__fail(MICA_E_SHAPE, "a layer's input has another number of channels at each call");
   MICA_TRY(note(source, tensor));
   show_inputs(c);
   return MICA_OK;

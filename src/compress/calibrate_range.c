@@ -165,7 +165,7 @@ mica_status mica__histogram_range(const mica__histogram *h, mica_calibration_met
   if (!h->finite) return mica__fail(MICA_E_NUMERIC, "what the layer was given is not finite");
   if (h->total == 0) return mica__fail(MICA_E_STATE, "nothing was measured");
   double l = fmin((double)h->low, 0), u = fmax((double)h->high, 0);
-  if (u <= l) return mica__fail(MICA_E_NUMERIC, "all that the layer was given is 0, which is no range");
+  if (u <= l) return mica__fail(MICA_E_NUMERIC, "all inputs of the layer were 0, which gives no range");
   switch (method) {
   case MICA_CALIBRATION_METHOD_MSE: choose_mse(h, levels, &l, &u); break;
   case MICA_CALIBRATION_METHOD_PERCENTILE: choose_percentile(h, percentile > 0 ? percentile : 0.9999, &l, &u); break;

@@ -20,7 +20,7 @@ static mica_status check(const mica_calibration *c, mica_quantize_settings *s) {
   if (s->group != 0 && s->group != 32 && s->group != 64 && s->group != 128)
     return mica__fail(MICA_E_INVALID, "groups of %lld weights; there are 32, 64 and 128", (long long)s->group);
   if (s->group && !s->weights_only)
-    return mica__fail(MICA_E_INVALID, "groups of weights share a scale where weights alone are quantised");
+    return mica__fail(MICA_E_INVALID, "groups of weights are for quantising weights only");
   if (!(s->percentile >= 0 && s->percentile <= 1))
     return mica__fail(MICA_E_INVALID, "a percentile of %g is not in [0, 1]", s->percentile);
   return MICA_OK;

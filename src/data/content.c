@@ -62,8 +62,8 @@ static mica_status fail_too_large(const char *name, const block *b) {
   if (b->stated)
     return mica__fail(MICA_E_FORMAT, "%s unpacks to more than the %zu bytes that its header says", name, b->most);
   return mica__fail(MICA_E_FORMAT,
-                    "%s unpacks to more than %zu MiB, %d times its size: use gunzip first if that is meant", name,
-                    b->most >> 20, MOST_RATIO);
+                    "%s unpacks to more than %zu MiB, %d times its size; if that is right, unpack it with gunzip first",
+                    name, b->most >> 20, MOST_RATIO);
 }
 
 /* The capacity to inflate into first: the size that the file's last four bytes state, bounded by TRUSTED_RATIO. */

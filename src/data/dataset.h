@@ -97,7 +97,7 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
 /* Adds numbers as column "label", which owns them. */
 mica_status mica__store_add_targets(mica__store *store, float *targets);
 
-/* Copies the names of a column's classes; does nothing where there are not as many. */
+/* Copies the names of a column's classes; does nothing if there are not as many. */
 mica_status mica__column_name_classes(mica__column *column, const char *const *names, int32_t count);
 
 /* Makes a dataset of all samples of the store, which it takes over (also on failure). Classes without names get numbers
@@ -132,7 +132,7 @@ static inline uint64_t mica__dataset_index(const mica_dataset *dataset, uint64_t
   return dataset->map ? dataset->map[index] : index;
 }
 
-/* The bytes of a sample of the dataset; NULL where it is not in memory. */
+/* The bytes of a sample of the dataset; NULL if it is not in memory. */
 const uint8_t *mica__dataset_at(const mica_dataset *dataset, size_t column, uint64_t sample);
 
 /* The numbers of a column that have a mean of their own: channels of a picture, numbers of a row. */
@@ -172,9 +172,9 @@ uint8_t *mica__elements_align(uint8_t *content, size_t header, size_t bytes);
 
 /* True if so large a file is read sample by sample, as config->memory says; gzip files never are. */
 bool mica__stays_in_file(const char *path, const mica_dataset_config *config);
-/* Reads `size` bytes; MICA_E_IO where the file has become shorter. */
+/* Reads `size` bytes; MICA_E_IO if the file has become shorter. */
 mica_status mica__file_read_at(const char *name, int file, uint64_t offset, void *data, size_t size);
-/* Reads the first bytes of a file, zeros behind its end; *size gets all that it has. */
+/* Reads the first bytes of a file, zeros after its end; *size gets all that it has. */
 mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uint64_t *size);
 /* --- extents.c --- */
 
@@ -201,7 +201,7 @@ typedef struct mica__file_rows {
   mica_dtype dtype; /* u8, f32, or what becomes f32 */
   bool big_endian;
 } mica__file_rows;
-/* Has a column read its samples from there. MICA_E_FORMAT where the file is too short for them. */
+/* Has a column read its samples from there. MICA_E_FORMAT if the file is too short for them. */
 mica_status mica__store_map(mica__store *store, mica__column *column, const char *path, const mica__file_rows *rows);
 /* mica__extents_measure of all such samples, each of which is less its bases from then on. */
 mica_status mica__store_measure_mapped(const mica__store *store, const mica__column *column, mica__extent *extents,
@@ -214,7 +214,7 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
 /* The lines of a content, which the store takes over, as a column of that name; path stands in sentences. */
 mica_status mica__text_parse(const char *path, const char *name, uint8_t *content, size_t size, mica__store *store);
 
-/* MICA_E_FORMAT names the first element, of samples from `first` on, that is no finite number of f32: NaN, infinite, or
+/* MICA_E_FORMAT names the first element, of samples from `first` on, that is not a finite f32 number: NaN, infinite, or
  * beyond its range. Integers are not looked at. */
 mica_status mica__check_finite(const char *name, mica_dtype dtype, const void *elements, mica_shape shape,
                                uint64_t first, uint64_t samples);

@@ -147,11 +147,11 @@ static mica_status read_file(const char *path, const mica_dataset_config *config
   uint8_t bytes[FIRST_BYTES];
   size_t size = 0;
   if (config->part != MICA_PART_TRAIN)
-    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no parts, so no %s part", path, mica_part_name(config->part));
   MICA_TRY(read_first(path, bytes, &size));
   for (size_t k = 0; k < SOURCES; k++)
     if (sources[k]->is_file && sources[k]->is_file(path, bytes, size)) return sources[k]->open(&path, 1, config, store);
-  return mica__fail(MICA_E_FORMAT, "%s is of no kind that is known", path);
+  return mica__fail(MICA_E_FORMAT, "%s is of an unknown kind", path);
 }
 
 /* The one file of a folder that holds nothing else but a licence and a README; NULL and MICA_OK: it is another one. */
@@ -195,7 +195,7 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
     return status;
   }
   if (config->part != MICA_PART_TRAIN)
-    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", path, mica_part_name(config->part));
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no parts, so no %s part", path, mica_part_name(config->part));
   for (size_t k = 0; k < SOURCES; k++) {
     bool is = false;
     MICA_TRY(is_folder_of(sources[k], path, &is));
@@ -210,9 +210,9 @@ static mica_status check_like(const mica__store *store, const mica_dataset_confi
   const mica__column *found = known ? mica__store_find(store, known->about.name) : NULL;
   if (!known || (found && mica_shape_equal(found->about.shape, known->about.shape))) return MICA_OK;
   if (!found)
-    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which what it goes with has", store->name,
+    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which the other parts of the data have", store->name,
                       known->about.name);
-  return mica__fail(MICA_E_FORMAT, "%s holds inputs of shape %s, what it goes with %s", store->name,
+  return mica__fail(MICA_E_FORMAT, "%s holds inputs of shape %s, the other parts of the data %s", store->name,
                     mica_shape_format(found->about.shape, a), mica_shape_format(known->about.shape, b));
 }
 

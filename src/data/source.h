@@ -6,7 +6,7 @@
 
 typedef struct mica__source {
   /* True if what has this name in a folder belongs to the part; rest is what follows the part's word in it ("train",
-   * "data_batch", "val", "test", "t10k"), NULL where the name begins with none. */
+   * "data_batch", "val", "test", "t10k"), NULL if the name begins with none. */
   bool (*is_part)(mica_part part, const char *name, const char *rest);
   /* True if a file is of this format, by its name and its first bytes; NULL: files alone are none. */
   bool (*is_file)(const char *path, const uint8_t *begin, size_t size);

@@ -164,12 +164,12 @@ static mica_status choose_file(const mica_dataset *dataset, const char *path, ui
 static mica_status check_split(const mica_dataset *dataset, const mica_split_config *config) {
   const int ways = (config->group != NULL) + (config->time != NULL) + (config->file != NULL);
   const char *name = dataset->store->name;
-  if (ways > 1) return mica__fail(MICA_E_INVALID, "%s is split by one of group, time and file", name);
+  if (ways > 1) return mica__fail(MICA_E_INVALID, "%s can be split by group, time or file, not by several", name);
   if (config->folds < 0 || config->folds == 1 || config->fold < 0 ||
       (config->folds > 0 && config->fold >= config->folds) || (config->folds == 0 && config->fold > 0))
     return mica__fail(MICA_E_INVALID, "%s: there is no fold %d of %d", name, config->fold, config->folds);
   if (config->folds > 0 && config->share > 0)
-    return mica__fail(MICA_E_INVALID, "%s: a fold has its own share; %g is one too many", name, config->share);
+    return mica__fail(MICA_E_INVALID, "%s: give a fold or a share, not both (share %g)", name, config->share);
   if (config->file) return MICA_OK;
   if (config->folds == 0 && !(config->share > 0 && config->share < 1))
     return mica__fail(MICA_E_INVALID, "%s: a share of %g leaves one part of %llu samples empty", name, config->share,

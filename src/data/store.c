@@ -233,7 +233,7 @@ mica_status mica__check_finite(const char *name, mica_dtype dtype, const void *e
     const double value = mica__element_get(dtype, elements, i);
     if (isfinite((float)value)) continue;
     format_index(shape, i % each, where, sizeof where);
-    return mica__fail(MICA_E_FORMAT, "%s: %s of sample %llu is %g, which is no finite number of f32", name, where,
+    return mica__fail(MICA_E_FORMAT, "%s: %s of sample %llu is %g, which is not a finite f32 number", name, where,
                       (unsigned long long)first + (unsigned long long)(i / each), value);
   }
   return MICA_OK;

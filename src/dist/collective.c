@@ -63,7 +63,7 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
   if (!mica__mul_size((uint64_t)t->count, mica_dtype_size(t->dtype) * ((uint64_t)ranks + 2), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "%s: %lld elements are too many", name, (long long)t->count);
   if (t->channel < 0 || t->channel >= MICA_CHANNELS)
-    return mica__fail(MICA_E_INVALID, "%s: channel %d is none of 0 to %d", name, (int)t->channel, MICA_CHANNELS - 1);
+    return mica__fail(MICA_E_INVALID, "%s: channel %d is not from 0 to %d", name, (int)t->channel, MICA_CHANNELS - 1);
   if (!has_parts(t) && (t->peer < 0 || t->peer >= ranks))
     return mica__fail(MICA_E_INVALID, "%s: there is no rank %d among %d", name, (int)t->peer, (int)ranks);
   if (!has_parts(t) && t->kind != MICA_COLLECTIVE_BROADCAST && t->peer == rank)

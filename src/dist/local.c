@@ -49,7 +49,7 @@ static mica_status meet(hub *h, letter *own) {
     return MICA_OK;
   }
   if (other->bytes != own->bytes)
-    return mica__fail(MICA_E_STATE, "rank %d sends %zu bytes where rank %d expects %zu: they do not do the same",
+    return mica__fail(MICA_E_STATE, "rank %d sends %zu bytes but rank %d expects %zu: the ranks run different programs",
                       (int)own->from, own->sends ? own->bytes : other->bytes, (int)own->to,
                       own->sends ? other->bytes : own->bytes);
   *at = other->next;

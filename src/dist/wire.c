@@ -28,7 +28,7 @@ static void encode_f16(const float *x, float *residual, int64_t n, void *out) {
   }
 }
 
-/* A block is a scale s and bytes b, each 128 + round(x / s); s is NaN where an element is not finite. */
+/* A block is a scale s and bytes b, each 128 + round(x / s); s is NaN if an element is not finite. */
 static void encode_block(const float *x, float *residual, int64_t n, char *out) {
   float most = 0;
   uint8_t *bytes = (uint8_t *)out + sizeof(float);

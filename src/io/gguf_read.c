@@ -242,7 +242,7 @@ static mica_status check_overlaps(const char *path, const mica__weight_table *te
   return MICA_OK;
 }
 
-/* Finds the tensors' data, which begin behind the header at the next multiple of the alignment. */
+/* Finds the tensors' data, which begin after the header at the next multiple of the alignment. */
 static mica_status find_data(cursor *c, size_t alignment) {
   size_t begin = 0;
   if (!mica__add_size(c->at, alignment - 1, &begin)) return fail_at(c, "its header is too long");

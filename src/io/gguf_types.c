@@ -118,7 +118,7 @@ mica_status mica__gguf_sort_keys(mica_status status, const char *path, const mic
 
 /* --- values --- */
 
-/* Copies an element of a number, which may lie at any address; 0 where there is none of that kind. */
+/* Copies an element of a number, which may lie at any address; 0 if there is none of that kind. */
 static uint64_t bits_at(const mica_gguf_value *value, size_t index) {
   const unsigned char *at = value->data;
   switch (mica__gguf_kind_bytes((uint32_t)value->kind)) {

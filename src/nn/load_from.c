@@ -95,7 +95,7 @@ static mica_status check_type(const reading *r) {
   const mica_weight_entry *entry = r->from.entry;
   const mica_dtype dtype = r->dtype;
   if (r->held->block != MICA_BLOCK_NONE && (!is_plain(r) || r->from.row.add != 0))
-    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, to which nothing is added",
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, which cannot be added to",
                       r->path, entry->name, entry->type ? entry->type : "of an unknown type", r->name,
                       mica_block_name(r->held->block));
   if (entry->block != MICA_BLOCK_NONE && (is_plain(r) || is_floating(dtype))) return check_blocks(r);

@@ -123,7 +123,7 @@ static bool same_node(const mica__node *known, const mica__node *open) {
   return known->op != &mica__op_constant || !memcmp(known->data, open->data, mica__node_bytes(known));
 }
 
-/* Compares what the outputs are made of, nodes behind the first `first` of graph, with what was tried. */
+/* Compares what the outputs are made of, nodes after the first `first` of graph, with what was tried. */
 static mica_status compare(const building *b, const mica_graph *graph, int32_t first, const mica_value *outputs,
                            size_t output_count) {
   const int32_t before = (int32_t)b->model->input_count;
@@ -185,7 +185,7 @@ static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph,
   for (size_t i = 0; i < count; i++) {
     mica_onnx_port port = mica_onnx_input(model, i);
     if (inputs[i].graph != graph)
-      return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' is none of the graph", port.name);
+      return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' is not of the graph", port.name);
     const mica_dtype dtype = widens ? mica__onnx_widened(port.dtype) : port.dtype;
     if (port.has_dtype && dtype != mica_value_dtype(inputs[i]))
       return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, and the value for it %s", model->name, port.name,

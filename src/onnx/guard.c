@@ -28,7 +28,7 @@ static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
   return false;
 }
 
-/* The message type of a field; NULL where it holds none, or is unknown. */
+/* The message type of a field; NULL if it holds none, or is unknown. */
 static const ProtobufCMessageDescriptor *message_in(const ProtobufCMessageDescriptor *type, uint64_t number) {
   if (number > UINT32_MAX) return NULL;
   const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(type, (unsigned)number);

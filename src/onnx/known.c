@@ -90,7 +90,7 @@ mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node
   return MICA_OK;
 }
 
-/* The elements of an operand that is not known, which is a constant from then on; false where it is demanded. */
+/* The elements of an operand that is not known, which is a constant from then on; false if it is demanded. */
 static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value, mica__type *type,
                    const void **data) {
   char what[128];

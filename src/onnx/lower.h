@@ -31,7 +31,7 @@ mica_graph *mica__lower_graph(mica__lowering *l);
 
 /* True if operand k is given. */
 bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
-/* The value of operand k; null where it is absent, and where an error is recorded, which ends the lowering once the
+/* The value of operand k; null if it is absent, and where an error is recorded, which ends the lowering once the
  * operator returns. Builders pass the null value on. */
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* operand k as an f32 for operators that Mica computes in floating point alone; f64 where the operand is. */
@@ -92,7 +92,7 @@ int64_t mica__onnx_int(const mica__onnx_node *node, const char *name, int64_t st
 double mica__onnx_real(const mica__onnx_node *node, const char *name, double standard);
 /* True if the attribute is that text. */
 bool mica__onnx_is(const mica__onnx_node *node, const char *name, const char *text);
-/* False where there is no such list, and out is empty. */
+/* False if there is no such list, and out is empty. */
 bool mica__onnx_ints(const mica__onnx_node *node, const char *name, mica__integers *out);
 /* A text's place in a list "a b c" of words; `standard` where the attribute is absent. A word that is not in the list
  * is an error, and gives 0. */
@@ -127,7 +127,7 @@ bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t ra
 /* A list of axes as Mica's, each once and in range. */
 bool mica__lower_axes(mica__lowering *l, const mica__onnx_node *node, const mica__integers *list, int32_t rank,
                       mica_axes *axes);
-/* A constant tensor of integers of the dtype i64 along one axis, or of rank 0 where rank is 0. */
+/* A constant tensor of integers of the dtype i64 along one axis, or of rank 0 if rank is 0. */
 mica_value mica__lower_integer_constant(mica__lowering *l, const int64_t *values, int64_t count, int32_t rank);
 /* A tensor of the file as a value: known where it is small or of integers, else a weight. `name` is its value's. */
 mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto, const char *name);

@@ -122,7 +122,7 @@ bool mica__lower_truth(const mica__lowering *l, mica_value value, bool *on);
  * lowering begins again with what it is made of known: then *data stays NULL. `what` is for sentences. */
 mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                                const void **data);
-/* A condition that is known or demanded: *on is true where it is. l->demands is set where it is not known yet. */
+/* A condition that is known or demanded: *on is true if it is. l->demands is set where it is not known yet. */
 mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                                   bool *on);
 /* True if a value is made of small inputs and initial values alone, which can be bound; then `demands` demands them. */

@@ -70,7 +70,7 @@ static inline const char *mica__onnx_node_title(const mica__onnx_node *node) {
 /* "" for NULL. */
 static inline const char *mica__onnx_text(const char *text) { return text ? text : ""; }
 
-/* The version of a domain's operator set in a list of imports; 1 where it is not imported. */
+/* The version of a domain's operator set in a list of imports; 1 if it is not imported. */
 int64_t mica__onnx_version(Onnx__OperatorSetIdProto *const *imports, size_t count, const char *domain);
 
 /* Makes initial values of the graph's nodes Constant that hold a tensor (constants.c). */

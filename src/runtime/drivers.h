@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-/* Cores that this process may run on; 1 where that is not known. */
+/* Cores that this process may run on; 1 if that is not known. */
 size_t mica__usable_cores(void);
 
-/* PoCL has no devices, or compiles nothing, where it cannot write its cache: then POCL_CACHE_DIR is made to name a
+/* PoCL has no devices, or compiles nothing if it cannot write its cache: then POCL_CACHE_DIR is made to name a
  * folder for temporary files. To be called before platforms are listed, whether PoCL is one of them or not: where
  * there are several, the loader (ocl-icd) asks each for its devices to bring them into an order. Looks once a process;
  * one thread at a time. */

@@ -12,7 +12,7 @@
 
 /* how: what was made of the operand, all that it depends on but for the operand itself. */
 mica_status mica__loan_offer(mica_queue *queue, const mica_tensor *operand, mica__hash how, const mica_tensor *made);
-/* *made: a view of what was offered, the caller's to destroy; NULL where there is none. */
+/* *made: a view of what was offered, the caller's to destroy; NULL if there is none. */
 mica_status mica__loan_take(const mica_queue *queue, const mica_tensor *operand, mica__hash how, mica_tensor **made);
 /* Ends the loans of what was made of the operand. */
 void mica__loans_end(mica_queue *queue, const mica_tensor *operand);

@@ -20,12 +20,12 @@ typedef struct mica__loss {
 mica_status mica__loss_init(mica__loss *loss);
 void mica__loss_destroy(mica__loss *loss);
 
-/* mica__cl_check for what was asked of the engine's device; MICA_E_DEVICE_LOST where that is lost, or is found to be
+/* mica__cl_check for what was asked of the engine's device; MICA_E_DEVICE_LOST if that is lost, or is found to be
  * now. The calling thread holds no lock that work of the engine's own queue waits for. */
 mica_status mica__engine_check(mica_engine *engine, cl_int error, const char *what);
 /* The question alone, for callers with a sentence of their own for other errors: MICA_OK where the device answers. */
 mica_status mica__engine_ask(mica_engine *engine, cl_int error, const char *what);
-/* MICA_E_DEVICE_LOST where the device is known to be; asks nothing. */
+/* MICA_E_DEVICE_LOST if the device is known to be; asks nothing. */
 mica_status mica__engine_alive(const mica_engine *engine);
 
 #endif

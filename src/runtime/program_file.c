@@ -30,7 +30,7 @@ typedef struct header {
   char magic[8];
   mica__hash key;
   uint64_t key_bytes;    /* with the terminator */
-  uint64_t source_bytes; /* likewise; 0 where none is kept */
+  uint64_t source_bytes; /* likewise; 0 if none is kept */
   uint64_t binary_bytes;
   uint64_t used;       /* mica__program_binary.used */
   mica__hash checksum; /* of all that stands before it, the key, the source and the binary */
@@ -187,7 +187,7 @@ mica_status mica__program_file_load_holder(const char *directory, mica__hash key
   return verified(mica__program_file_parse_holder(data, size, key, kernel, found), path, data);
 }
 
-/* Locks DIRECTORY/programs as flock does, until what is returned is closed; -1 where that cannot be, or somebody else
+/* Locks DIRECTORY/programs as flock does, until what is returned is closed; -1 if that cannot be, or somebody else
  * is stopped within. */
 static int lock_links(const char *directory, int how) {
   char path[PATH_MAX];

@@ -28,7 +28,7 @@ typedef struct mica__program_binary {
 typedef struct mica__program_found {
   unsigned char *file;
   const char *key_text;
-  mica__program_binary binary; /* its source is NULL where none was kept */
+  mica__program_binary binary; /* its source is NULL if none was kept */
 } mica__program_found;
 
 #define MICA__KERNEL_LINE "kernel %s: %s\n" /* HASH and ENTRY */

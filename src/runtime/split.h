@@ -20,7 +20,7 @@ typedef struct mica__split_limits {
 mica__split_limits mica__split_limits_of(const mica_device_info *device);
 
 /* What stands before a program's text: OpenCL counts groups from the offset of a launch, Mica's kernels from that of
- * the range. "" where nothing is split. */
+ * the range. "" if nothing is split. */
 const char *mica__split_prelude(const mica_device_info *device);
 
 /* A range in work-items, padded to whole groups, and the work-items of its parts. */

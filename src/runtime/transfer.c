@@ -320,7 +320,7 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
   size_t bytes = mica_tensor_bytes(tensor);
   if (!data || bytes == 0) return mica__fail(MICA_E_INVALID, "mica_tensor_map: nothing to map");
   if (mode < MICA_MAP_MODE_READ || mode > MICA_MAP_MODE_READ_WRITE)
-    return mica__fail(MICA_E_INVALID, "mica_tensor_map: mode %d is none of 0 to %d", (int)mode,
+    return mica__fail(MICA_E_INVALID, "mica_tensor_map: mode %d is not from 0 to %d", (int)mode,
                       (int)MICA_MAP_MODE_READ_WRITE);
   if (mode != MICA_MAP_MODE_READ) MICA_TRY(mica__tensor_check_writable(tensor, "mica_tensor_map", "the tensor"));
   cl_map_flags flags = mode == MICA_MAP_MODE_READ    ? CL_MAP_READ

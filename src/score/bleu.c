@@ -131,7 +131,7 @@ static mica_status make_sentence(const char *text, const mica_bleu_config *confi
 
 /* --- counts --- */
 
-/* A word, and where its number goes; and an n-gram of such numbers, -1 behind its end. text: 0 the hypothesis, else
+/* A word, and where its number goes; and an n-gram of such numbers, -1 after its end. text: 0 the hypothesis, else
  * a reference. */
 typedef struct slot {
   mica__word word;

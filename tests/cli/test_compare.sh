@@ -8,9 +8,9 @@
 
 # What is wrong with the words is said before anything is opened.
 run compare
-ends 2 '' '*two runs at least are compared*'
+ends 2 '' '*name at least two runs*'
 run compare a --data "$work"
-ends 2 '' '*two runs at least are compared*'
+ends 2 '' '*name at least two runs*'
 run compare a b --data "$work" --part none
 ends 2 '' '*--part cannot be "none"*'
 run compare a b --data "$work" --samples 0

@@ -14,9 +14,9 @@ model=$work/model.onnx
 run convert "$weights" "$model"
 ends 2 '' '*--model NAME is missing*'
 run convert "$weights" "$model" --model nosuch
-ends 2 '' '*--model is no network*'
+ends 2 '' '*--model is not a network*'
 run convert "$weights" "$model" --model mlp --shape 3xx
-ends 2 '' '*--shape is extents*'
+ends 2 '' '*--shape is the shape of a sample*'
 run convert "$weights" "$work/other.safetensors"
 ends 2 '' '*one of IN and OUT ends in .onnx*'
 run convert "$work/run" "$model"
@@ -66,7 +66,7 @@ ends 2 '' '*--out FILE.gguf is missing*'
 run quantize "$golden/llama" --out "$work/r.gguf" --bits 5
 ends 2 '' '*--bits must be 8 or 4*'
 run quantize "$golden/llama" --out "$work/r.gguf" --data "$work"
-ends 2 '' '*the weights alone become blocks*'
+ends 2 '' '*is quantised without data*'
 [ ! -e "$work/n.gguf" ] && [ ! -e "$work/r.gguf" ] || fault 'a model was written all the same'
 
 run convert "$weights" "$model" --model mlp --shape 3

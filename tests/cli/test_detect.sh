@@ -49,12 +49,12 @@ mkdir "$work/elsewhere"
 echo kept >"$work/elsewhere/file"
 ln -s "$work/elsewhere" "$work/run/predictions"
 run predict --model "$work/run" "$work/voc/JPEGImages/low0.png"
-ends 1 '' '*run/predictions is a link, or no folder; it is not written to: --out names another folder'
+ends 1 '' '*run/predictions is a link or not a folder, and is not written to; choose another folder with --out'
 rm "$work/run/predictions"
 mkdir "$work/run/predictions"
 ln -s "$work/elsewhere/file" "$work/run/predictions/low0-overlay.png"
 run predict --model "$work/run" "$work/voc/JPEGImages/low0.png"
-ends 1 '' '*predictions/low0-overlay.png is a link, or no file; it is not written to*'
+ends 1 '' '*predictions/low0-overlay.png is a link or not a file, and is not written to*'
 [ "$(cat "$work/elsewhere"/*)" = kept ] || fault 'a link was written through'
 rm "$work/run/predictions/low0-overlay.png"
 for time in 1 2; do

@@ -131,7 +131,7 @@ ends 2 '' '*temperature wants a number*'
 for words in '--temperature 2' '--alpha 0.5'; do
   # shellcheck disable=SC2086
   student --data "$work/k.csv" $words --out "$work/none"
-  ends 2 '' '*temperature and alpha are of a teacher; there is none*'
+  ends 2 '' '*--temperature and --alpha need --teacher*'
 done
 student --data "$work/k.csv" --teacher "$work/teacher" --alpha 2 --out "$work/none"
 ends 2 '' '*alpha wants a number from 0 to 1*'

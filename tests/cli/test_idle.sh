@@ -38,14 +38,14 @@ refused 2 '--pictures shows pictures; the task classify of --model has none' \
   predict --model "$work/k" --pictures "$work/k.csv"
 refused 2 '--pictures shows pictures in the terminal, and --json' \
   predict --model "$work/k" --pictures --json "$work/k.csv"
-refused 2 '--top is of the likeliest of several classes; the task recommend' \
+refused 2 '--top needs classes; the task recommend' \
   predict --model "$work/rate" --top 2 --data "$work/rate.csv"
 run predict --model "$work/k" --top 1 "$work/k.csv"
 ends 0 '*row 2 *' ''
 
 for option in '--samples 3' '--no-correction' "--data $work/k.csv" '--mean 1'; do
   # shellcheck disable=SC2086
-  refused 2 "${option%% *} is for inputs of layers, which --weights-only neither measures nor changes" \
+  refused 2 "${option%% *} is for inputs of layers; --weights-only leaves them as they are" \
     quantize "$work/k" --weights-only --out "$work/none" $option
 done
 for option in '--samples 3' '--method minmax' '--no-correction'; do
@@ -62,14 +62,14 @@ ends 0 '*bytes,*' 'mica quantize: equalize does nothing: no two layers are a pai
 
 refused 2 '--exclude-seen is for --user' recommend --model "$work/rate" --like i1 --exclude-seen
 refused 2 '--exclude-seen is for --user' recommend --model "$work/rate" --rate i1=3 --exclude-seen
-refused 2 '--context is of the moment of a user' recommend --model "$work/rate" --like i1 --context a=1
+refused 2 '--context is for --user' recommend --model "$work/rate" --like i1 --context a=1
 for option in '--seed 1' '--top-k 3' '--top-p 0.5'; do
   # shellcheck disable=SC2086
-  refused 2 "${option%% *} is of what is drawn; --temperature 0" \
+  refused 2 "${option%% *} needs random tokens; --temperature 0" \
     generate --model "$work/lines" --prompt the --temperature 0 $option
 done
-refused 2 '--rate is of raw samples from standard input' transcribe --model "$work/k" --rate 8000 a.wav
-refused 2 '--channels is of raw samples from standard input' transcribe --model "$work/k" --channels 2 a.wav
+refused 2 '--rate is for raw samples from standard input' transcribe --model "$work/k" --rate 8000 a.wav
+refused 2 '--channels is for raw samples from standard input' transcribe --model "$work/k" --channels 2 a.wav
 refused 2 'init cannot be chosen' prune "$work/k" --init "$work/k/model.safetensors" --out "$work/none"
 
 # Another part than the run's is held out: it was trained on that.
@@ -81,7 +81,7 @@ refused 2 "--device is for build; clear is of kernels for all devices" \
   cache clear --device 0:0 --directory "$work/cache"
 for option in '--model mlp' '--shape 3' '--opset 18' '--device 0:0'; do
   # shellcheck disable=SC2086
-  refused 2 "${option%% *} is for what becomes a model in ONNX" convert a.onnx "$work/none.safetensors" $option
+  refused 2 "${option%% *} is for writing ONNX" convert a.onnx "$work/none.safetensors" $option
 done
 
 # Settings of a training.

@@ -108,7 +108,7 @@ run run "$work/relu.onnx" --input x
 ends 2 '' 'mica run: --input "x" is not NAME=FILE, an input of the model and its values; it has x float (?, 2)'
 for option in input shape seed out repeat profile; do
   run run "$work/relu.onnx" --check "$work" "--$option" 1
-  ends 2 '' "mica run: --$option is for a run, and --check runs on what was recorded: one of the two"
+  ends 2 '' "mica run: give --$option or --check, not both: --check reads recorded inputs"
 done
 run run "$work/relu.onnx" --check "$work"
 ends 1 '' "mica run: the folder $work holds no test_data_set_0, and no output_0.pb itself"

@@ -127,7 +127,7 @@ case $known in true | false) ;; *) fault "the truth is $known" ;; esac
 run predict --model "$work/labels" --data "$work/arrays" --threshold 2
 ends 2 '' '*--threshold wants*'
 run predict --model "$folder" --threshold 0.4 "$a"
-ends 1 '' '*--threshold is of several labels a sample*'
+ends 1 '' '*--threshold needs several labels per sample*'
 # An array of inputs is predicted as it was trained on; nothing is known of it.
 run predict --model "$work/labels" --data "$work/arrays" --count 40 --json
 was=$(json predictions.39.labels.1.probability)
@@ -148,7 +148,7 @@ cp -r "$work/arrays" "$work/holes"
   >"$work/holes/x_test.npy"
 { array '|u1' '2, 2' && printf '\001\000\001\001'; } >"$work/holes/y_test.npy"
 run predict --model "$work/labels" "$work/holes/x_test.npy" --json
-ends 1 '' '*x_test.npy: column 1 of sample 1 is nan, which is no finite number*'
+ends 1 '' '*x_test.npy: column 1 of sample 1 is nan, which is not a finite f32 number*'
 run predict --model "$work/labels" --data "$work/holes"
 ends 1 '' '*column 1 of sample 1 is nan*'
 run eval --model "$work/labels" --data "$work/holes"

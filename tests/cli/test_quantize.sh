@@ -28,7 +28,7 @@ for wrong in '--bits 4' '--equalize' '--mean 1' '--mean 1,x --deviation 1,2' \
   ends 2 '' "mica quantize: *${wrong%% *}*"
 done
 run quantize "$work/none.onnx" --data "$work" --out "$work/none"
-ends 2 '' 'mica quantize: --out is a file NAME.onnx*'
+ends 2 '' 'mica quantize: a quantised ONNX model is a file: --out must end in .onnx*'
 run quantize "$work/none" --mean 1 --deviation 1 --out "$work/none"
 ends 2 '' '*a run knows its own'
 need_device

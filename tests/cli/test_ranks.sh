@@ -42,7 +42,7 @@ for list in 0:0,0:0 0:0/2,0:0 0:0,7:7 0:0,, 0:0/0; do
   [ "$(printf '%s\n' "$err" | grep -c .)" = 1 ] || fault "not one sentence: $err"
 done
 run train --data "$work/data.csv" --devices 0:0 --device 0:0 --out "$work/wrong"
-ends 2 '' 'mica train: --device and --devices: one of the two'
+ends 2 '' 'mica train: give --device or --devices, not both'
 for speeds in fast -1 3, 0; do
   run train --data "$work/data.csv" --speeds=$speeds --out "$work/wrong"
   ends 2 '' "mica train: --speeds takes measured, or a number above 0 for each rank as in 3,1, not $speeds"

@@ -47,7 +47,7 @@ awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 $(json m
 run eval --model "$work/prices" --json
 ends 0 '{"task":"regress","part":"validation","metrics":{"samples":60,*' ''
 run eval --model "$work/prices" --part test
-ends 1 '' '*prices.csv is not in parts*; --part validation takes what*'
+ends 1 '' '*prices.csv has no parts*; --part validation takes what*'
 mkdir "$work/untested"
 head -300 "$work/prices.csv" >"$work/untested/train.csv"
 head -100 "$work/prices.csv" >"$work/untested/validation.csv"
@@ -62,7 +62,7 @@ run eval --model "$work/prices" --data "$work/prices.csv" --json
 ends 0 '{"task":"regress","part":"all","metrics":{"samples":600,*' ''
 cp "$work/prices.csv" "$work/copy.csv"
 run eval --model "$work/prices" --data "$work/copy.csv" --part validation
-ends 1 '' '*copy.csv is not in parts*'
+ends 1 '' '*copy.csv has no parts*'
 # The run's own is parted as it was, named or not.
 for part in train validation; do
   run eval --model "$work/prices" --part $part --json
@@ -263,9 +263,9 @@ awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 with a c
 run train --data "$work/colours.csv" --epochs 1 --quantile 0.9 --json --out "$work/idle"
 ends 0 '{"task":"regress"*' '*quantile does nothing: loss is mse*'
 run predict --model "$work/idle" "$work/colours.csv" --count 2
-ends 2 '' '*--count is of samples of --data*'
+ends 2 '' '*--count is for --data*'
 run predict --model "$work/idle" "$work/colours.csv" --beam 2
-ends 1 '' '*--beam is of texts that are searched for; the task regress*'
+ends 1 '' '*--beam needs a search; the task regress*'
 # Columns in another order are evaluated by their names, and others are refused, beside a colour too.
 run eval --model "$work/colours" --data "$work/colours.csv" --json
 value=$(json metrics.rmse)

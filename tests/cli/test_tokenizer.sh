@@ -84,7 +84,7 @@ run tokenizer train --data "$work/pairs" --column fr --kind word --out "$work/no
 ends 1 '' "*no column of texts named 'fr'*"
 printf 'two\nlines\n' | gzip >"$work/pairs/train.en.gz"
 run tokenizer train --data "$work/pairs" --out "$work/none.json"
-ends 1 '' '*train.en.gz has 2 lines, and what it goes with has 1'
+ends 1 '' '*train.en.gz has 2 lines, but its counterpart has 1'
 
 run tokenizer
 ends 2 '' '*'
@@ -100,7 +100,7 @@ run tokenizer train --kind byte --size 20 --out "$work/none.json"
 ends 2 '' '*--size: the kind byte has 256 tokens'
 for kind in byte unigram; do
   run tokenizer train --data "$work/lines.txt" --kind $kind --min-frequency 3 --out "$work/none.json"
-  ends 2 '' "*--min-frequency is of pairs, words and characters; the kind $kind counts none"
+  ends 2 '' "*--min-frequency is for kinds that count; $kind does not"
 done
 run tokenizer train --data "$work/lines.txt" --special "$(seq -s , 300)" --out "$work/none.json"
 ends 2 '' 'mica tokenizer: --special names more than 256 tokens'

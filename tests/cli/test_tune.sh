@@ -27,7 +27,7 @@ for option in --device=bogus --shape=1,1,1 --shapes=x --budget=1; do
   ends 2 '' "*${option%%=*} is for an op to tune*"
 done
 run tune gemm --shape 8,8,8 --shapes x
-ends 2 '' '*two ways to say the same*'
+ends 2 '' '*give --shapes or --shape, not both*'
 run tune gemm --shapes /nonexistent
 ends 1 '*' 'mica tune: cannot read /nonexistent'
 

@@ -262,7 +262,8 @@ START_TEST(npy_files) {
   /* Inputs that are no finite numbers, in memory and in their file. */
   write_npy("npy/x_val.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", wild, sizeof wild);
   write_npy("npy/y_val.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", wholes, sizeof wholes);
-  refuse("npy/x_val.npy", NULL, MICA_E_FORMAT, "x_val.npy: column 1 of sample 1 is 1e+300, which is no finite number");
+  refuse("npy/x_val.npy", NULL, MICA_E_FORMAT,
+         "x_val.npy: column 1 of sample 1 is 1e+300, which is not a finite f32 number");
   dataset = open_at("npy/x_val.npy", &(mica_dataset_config){.memory = 1});
   ck_ok(mica_dataset_input(dataset, 0, row, sizeof row));
   ck_assert_int_eq(mica_dataset_input(dataset, 1, row, sizeof row), MICA_E_FORMAT);
@@ -285,10 +286,10 @@ START_TEST(npy_files) {
   write_npy("npy/x_test.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", x, sizeof x);
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", several, 4);
   refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
-         "2 labels a sample, what it goes with 3");
+         "2 labels per sample, the other parts of the data 3");
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n", several, 2);
   refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
-         "1 label a sample, what it goes with 3");
+         "1 label per sample, the other parts of the data 3");
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", several, 3);
   refuse("npy/x_test.npy", NULL, MICA_E_FORMAT, "holds 2 inputs and labels of shape (3): as many, (2), or several");
   mica_dataset_destroy(dataset);
@@ -308,7 +309,7 @@ START_TEST(npy_files_that_are_wrong) {
   write_npy("x1.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807, 4), }", x, 48);
   refuse("x1.npy", NULL, MICA_E_FORMAT, "truncated");
   write_npy("inputs.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }", x, sizeof x);
-  refuse("inputs.npy", NULL, MICA_E_FORMAT, "where their labels are");
+  refuse("inputs.npy", NULL, MICA_E_FORMAT, "no file of labels");
 }
 END_TEST
 

@@ -135,7 +135,7 @@ START_TEST(what_does_not_fit_is_named) {
   char extra[256];
   write_pairs(folder, masks);
   fails(folder, "0,1,0", MICA_E_INVALID, "twice");
-  fails(folder, "0,1,x=y", MICA_E_INVALID, "\"x=y\" is none of 0 to 255, #rrggbb and *");
+  fails(folder, "0,1,x=y", MICA_E_INVALID, "\"x=y\" is not one of 0 to 255, #rrggbb and *");
   fails(folder, "0,256", MICA_E_INVALID, "\"256\"");
   fails(folder, "0,1,*=some", MICA_E_INVALID, "* is =void or =nearest");
   fails(folder, "0", MICA_E_INVALID, "fewer than 2 classes");
@@ -147,7 +147,7 @@ START_TEST(what_does_not_fit_is_named) {
   snprintf(extra, sizeof extra, "%s/images/c.png", folder);
   ck_assert_int_eq(remove(files_path(extra)), 0);
   write_png(folder, "masks/d.png", 1, 4, 6, masks[0]);
-  fails(folder, NULL, MICA_E_FORMAT, "masks/d.png is the mask of no picture");
+  fails(folder, NULL, MICA_E_FORMAT, "masks/d.png is a mask without a picture");
   folder = "masks6";
   write_pairs(folder, same);
   write_png(folder, "masks/a.png", 1, 4, 6, same[1]);

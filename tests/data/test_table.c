@@ -382,7 +382,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"1e39,2\n1,3\n", NULL, "instead of a number"},
       {"# nothing\n\n", NULL, "is empty"},
       {"a,b,label\r1,2,x\r3,4,y\r", NULL, "has lines that end in CR alone"},
-      {"a,b,label\n1,\"2\" m,x\n", NULL, "line 2: a cell goes on behind its closing quote"},
+      {"a,b,label\n1,\"2\" m,x\n", NULL, "line 2: a cell goes on after its closing quote"},
       {"a,b,label\n1,2,x\n5,6,y\n# 3,4,x\n", NULL, "line 4: column \"a\" holds \"# 3\" instead of a number"},
       {"a;b;label\n1,5;2;x\n2,5;3;y\n", NULL, "line 2: column \"a\" holds \"1,5\"; numbers have a point"},
   };

@@ -146,13 +146,13 @@ static const struct {
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 1, 1, 6), }", "at most 8 dimensions"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (99999999999999999999,), }", "no shape"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), } x", "goes on after its dictionary"},
-    {"{'descr': '|u1' 'fortran_order': False, 'shape': (6,), }", "no npy header after 'descr'"},
-    {"'descr': '|u1'", "no npy header"},
-    {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), ", "no npy header"},
+    {"{'descr': '|u1' 'fortran_order': False, 'shape': (6,), }", "not an npy header after 'descr'"},
+    {"'descr': '|u1'", "not an npy header"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), ", "not an npy header"},
     {"{'descr': '=u1', 'fortran_order': False, 'shape': (6,), }", "elements of type '=u1'"},
     {"{'descr': '|i2', 'fortran_order': False, 'shape': (3,), }", "elements of type '|i2'"},
     {"{'descr': '', 'fortran_order': False, 'shape': (3,), }", "elements of type ''"},
-    {"", "no npy header"},
+    {"", "not an npy header"},
 };
 #define HEADERS ((int)(sizeof headers / sizeof *headers))
 

@@ -123,7 +123,7 @@ START_TEST(what_is_no_stem_and_no_rate) {
   mica_model_config stem = {.name = "resnet18", .input = {3, {3, 32, 32}}, .stem = (mica_stem)99};
   ck_assert(mica_value_is_null(build(stem, 1, false)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "resnet18: stem 99 is none of 0 to 2"));
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "resnet18: stem 99 is not from 0 to 2"));
   drop();
   for (int training = 0; training < 2; training++) {
     mica_model_config rate = {.name = "mlp", .input = {3, {1, 28, 28}}, .dropout = 7};

@@ -62,7 +62,7 @@ static const char *text(const cJSON *item, const char *key) {
   return cJSON_IsString(value) ? value->valuestring : NULL;
 }
 
-/* An id; NaN where there is none. From 2^53 on numbers of JSON are no longer told apart. */
+/* An id; NaN if there is none. From 2^53 on numbers of JSON are no longer told apart. */
 static mica_status take_id(const reading *r, const cJSON *item, const char *key, double *id) {
   *id = number(item, key);
   if (!(fabs(*id) >= 0x1p53)) return MICA_OK;

@@ -54,8 +54,8 @@ static mica_status add_class(mica__mask_table *t, uint32_t value, const char *na
   for (int32_t c = 0; c < t->classes; c++)
     if (!strcmp(t->names[c], printable)) {
       free(printable);
-      return mica__fail(MICA_E_INVALID, "mask-values: two values have the name \"%.80s\"; a class has one value",
-                        t->names[c]);
+      return mica__fail(MICA_E_INVALID,
+                        "mask-values: two values have the name \"%.80s\"; each class needs its own value", t->names[c]);
     }
   t->values[t->classes] = value;
   t->names[t->classes++] = printable;
@@ -84,15 +84,15 @@ static mica_status parse_entry(const char *text, const char *at, const char *end
   uint32_t value = 0;
   if ((equal ? equal : end) == at + 1 && *at == '*') {
     if (!is_void && (length != 7 || strncmp(name, "nearest", 7) != 0))
-      return mica__fail(MICA_E_INVALID, "mask-values \"%s\": * is =void or =nearest", text);
+      return mica__fail(MICA_E_INVALID, "mask-values \"%s\": after * only =void or =nearest is allowed", text);
     t->rest = is_void ? MICA__MASK_REST_VOID : MICA__MASK_REST_NEAREST;
     return MICA_OK;
   }
   if (!parse_value(at, equal ? equal : end, &value) || (equal && !length))
     return mica__fail(MICA_E_INVALID,
-                      "mask-values \"%s\": \"%.*s\" is none of 0 to 255, #rrggbb and *, with or without =NAME", text,
+                      "mask-values \"%s\": \"%.*s\" is not one of 0 to 255, #rrggbb and *, with or without =NAME", text,
                       (int)(end - at < 80 ? end - at : 80), at);
-  if (is_listed(t, value)) return mica__fail(MICA_E_INVALID, "mask-values \"%s\": a value stands there twice", text);
+  if (is_listed(t, value)) return mica__fail(MICA_E_INVALID, "mask-values \"%s\": a value is given twice", text);
   if (!is_void) return add_class(t, value, name, length);
   if (t->void_count == MICA__MASK_CLASSES) return mica__fail(MICA_E_INVALID, "mask-values: too many values are void");
   t->voids[t->void_count++] = value;
@@ -229,7 +229,7 @@ static int64_t distance(uint32_t a, uint32_t b) {
   return sum;
 }
 
-/* The class of a value: 255 for none, -1 where it stands for nothing. */
+/* The class of a value: 255 for none, -1 if it stands for nothing. */
 static int32_t class_of(const mica__mask_table *t, uint32_t value) {
   int32_t best = 0;
   for (int32_t c = 0; c < t->classes; c++)

@@ -157,8 +157,8 @@ static mica_status join(pairs *p, char *const folders[2], const named *pictures,
       return mica__fail(MICA_E_FORMAT, "%s/%s has no mask: there is no %s.png, nor %s_mask.png, in %s", folders[0],
                         pictures[i].file, pictures[i].stem, pictures[i].stem, folders[1]);
     if (order > 0)
-      return mica__fail(MICA_E_FORMAT, "%s/%s is the mask of no picture: there is no %s.png or .jpg in %s", folders[1],
-                        masks[k].file, masks[k].stem, folders[0]);
+      return mica__fail(MICA_E_FORMAT, "%s/%s is a mask without a picture: there is no %s.png or .jpg in %s",
+                        folders[1], masks[k].file, masks[k].stem, folders[0]);
     p->count = i + 1;
     MICA_TRY(mica__path_join(folders[0], pictures[i].file, &p->pictures[i]));
     MICA_TRY(mica__path_join(folders[1], masks[k].file, &p->masks[i]));
@@ -213,7 +213,7 @@ static mica_status find_sides(const char *path, uint8_t *bytes, int32_t sides[2]
     if (!found) sides[0] = image.height, sides[1] = image.width;
   }
   if (sides[0] > 0 && sides[1] > 0 && (uint64_t)sides[0] * (uint64_t)sides[1] <= MICA__MAX_PIXELS) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s says to be of %d x %d pixels", path, sides[1], sides[0]);
+  return mica__fail(MICA_E_FORMAT, "%s claims a size of %d x %d pixels", path, sides[1], sides[0]);
 }
 
 /* Masks have the size of their pictures. */
@@ -259,7 +259,8 @@ static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
 static mica_status choose_shape(pairs *p, const mica_dataset_config *config) {
   mica_shape shape =
       config->like ? mica_dataset_shape(config->like) : MICA_SHAPE(config->channels, config->height, config->width);
-  if (shape.rank != 3) return mica__fail(MICA_E_FORMAT, "%s: what it goes with holds no pictures", p->pictures[0]);
+  if (shape.rank != 3)
+    return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the other parts of the data do not", p->pictures[0]);
   if (!shape.dim[0] || !shape.dim[1] || !shape.dim[2]) {
     mica_shape first = MICA_SCALAR;
     uint8_t *pixels = NULL;

@@ -7,7 +7,7 @@
 /* Classes by their numbers. */
 typedef struct mica__yolo_names {
   char *file;   /* that names them; NULL: names are the numbers */
-  char **names; /* NULL where a number has no name yet */
+  char **names; /* NULL if a number has no name yet */
   size_t count, capacity;
   long stated;      /* "nc" of the file; -1: none */
   int32_t *classes; /* of the boxes, by number */

@@ -89,8 +89,8 @@ static mica_status check_like(const mica__store *store, const mica__array *label
   const int64_t has = labels->shape.rank == 2 ? labels->shape.dim[1] : 1;
   const int64_t wants = about && about->kind == MICA_COLUMN_KIND_CLASSES ? about->classes : 1;
   if (!about || has == wants) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has %lld label%s a sample, what it goes with %lld", store->name, (long long)has,
-                    has == 1 ? "" : "s", (long long)wants);
+  return mica__fail(MICA_E_FORMAT, "%s has %lld label%s per sample, the other parts of the data %lld", store->name,
+                    (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
 /* Adds labels to as many inputs. */
@@ -119,7 +119,7 @@ static mica_status add_labels(mica__store *store, const mica__array *labels, con
   mica__extents_convert(added->extents, 1, labels->dtype, labels->elements, (int64_t)store->count, targets);
   for (uint64_t i = 0; i < store->count; i++)
     if (!isfinite(targets[i]))
-      return mica__fail(MICA_E_FORMAT, "%s: the label of sample %llu is %g, which is no finite number of f32",
+      return mica__fail(MICA_E_FORMAT, "%s: the label of sample %llu is %g, which is not a finite f32 number",
                         store->name, (unsigned long long)i,
                         mica__element_get(labels->dtype, labels->elements, (int64_t)i));
   return MICA_OK;
@@ -196,7 +196,7 @@ static mica_status labels_of(const char *path, bool npy, char **labels) {
   }
   if (!renamed) {
     free(name);
-    return mica__fail(MICA_E_FORMAT, "%s holds inputs; where their labels are, its name does not say (%s)", path,
+    return mica__fail(MICA_E_FORMAT, "%s holds inputs; no file of labels belongs to its name (%s)", path,
                       npy ? "x... for inputs, y... for labels" : "...images... for inputs, ...labels... for labels");
   }
   *labels = name;

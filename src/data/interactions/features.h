@@ -14,7 +14,7 @@ typedef struct mica__id_names {
   mica__name_table table; /* numbers from 0 */
 } mica__id_names;
 
-/* The id of a name, 0 where there is none. */
+/* The id of a name, 0 if there is none. */
 static inline int32_t mica__id_names_find(const mica__id_names *ids, const char *name) {
   return mica__name_table_find(&ids->table, name) + 1;
 }
@@ -98,7 +98,7 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 /* How many values of a set a sample is given. */
 static inline int64_t mica__feature_width(const mica__feature *one) { return one->longest > 0 ? one->longest : 1; }
 /* A sample as the network is given it: numbers in units of their deviation, 0 for those missing; categories and sets as
- * rows of one table for all values, 0 for those not known; sets behind each other, each as wide as its longest. */
+ * rows of one table for all values, 0 for those not known; sets after each other, each as wide as its longest. */
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths);
 

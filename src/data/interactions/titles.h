@@ -5,8 +5,8 @@
 #include "data/interactions/features.h"
 
 /* What stands between the columns of a file without names or quotes, as MovieLens has some: "|" (u.item) or "::"
- * (ratings.dat, movies.dat), by its first line; CELLS: it is none of these, is not named so (*.dat, *.item), or cannot
- * be read. Cells of other tables may hold both. */
+ * (ratings.dat, movies.dat), by its first line. CELLS: neither of them, another name than *.dat or *.item, or a file
+ * that cannot be read. Cells of other tables may hold both. */
 typedef enum mica__between { MICA__BETWEEN_CELLS, MICA__BETWEEN_BARS, MICA__BETWEEN_COLONS } mica__between;
 mica__between mica__lines_between(const char *path);
 

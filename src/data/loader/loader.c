@@ -41,7 +41,7 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
   if (a->cutmix > 0 && (!column_of(dataset, MICA_COLUMN_KIND_IMAGE) || (!classes && !mask)))
     return mica__fail(MICA_E_INVALID, "%s has no pictures with classes or masks, which cutmix needs", name);
   if (a->elastic > 0 && boxes)
-    return mica__fail(MICA_E_INVALID, "%s: boxes (column \"%s\") are not bent; no elastic", name, boxes->name);
+    return mica__fail(MICA_E_INVALID, "%s: elastic cannot be used with boxes (column \"%s\")", name, boxes->name);
   return MICA_OK;
 }
 
@@ -72,7 +72,7 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
     return mica__fail(MICA_E_INVALID, "mica_loader_create: a window of %d x %d pixels", c->window_width,
                       c->window_height);
   if ((c->window_height || c->window_width) && (!image || column_of(dataset, MICA_COLUMN_KIND_BOXES)))
-    return mica__fail(MICA_E_INVALID, "%s: windows are of pictures without boxes", dataset->store->name);
+    return mica__fail(MICA_E_INVALID, "%s: windows need pictures without boxes", dataset->store->name);
   if (image && mask && (image->shape.dim[1] != mask->shape.dim[0] || image->shape.dim[2] != mask->shape.dim[1]))
     return mica__fail(MICA_E_FORMAT,
                       "%s: the masks in column \"%s\" are of %lld x %lld pixels, the pictures of %lld x %lld",

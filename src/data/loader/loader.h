@@ -29,11 +29,11 @@ typedef struct mica__carried {
   mica_dtype up, dtype;              /* as uploaded, and in the batch */
   int64_t elements;                  /* of a sample; RAGGED: of a row */
   size_t bytes;                      /* of a sample as uploaded; RAGGED: of a row */
-  float *mean, *deviation;           /* of its channels; NULL where it is not normalised on the host, nor by `affine` */
+  float *mean, *deviation;           /* of its channels; NULL if it is not normalised on the host, nor by `affine` */
   mica_tensor *affine;               /* PLANES: (C, 2) scale and shift */
   int32_t word, words;               /* WORDS: where it stands in the record; RAGGED: its length, one word */
   int32_t *lengths;                  /* RAGGED: of each sample, cut to `most` */
-  int64_t most, pad;                 /* RAGGED: the longest sample; what stands behind the end of shorter ones */
+  int64_t most, pad;                 /* RAGGED: the longest sample; what stands after the end of shorter ones */
   int64_t bucket[MICA__MAX_BUCKETS]; /* RAGGED: the length in each bucket */
   mica_tensor *out[2][MICA__MAX_BUCKETS]; /* its batches: full and smaller, by bucket */
   mica_tensor *length_out[2];             /* RAGGED */
@@ -49,9 +49,9 @@ struct mica_loader {
   uint64_t span, before;     /* samples of a batch of all shards, and of the shards before this one */
   mica__carried *carried;
   size_t count;
-  mica__carried *input, *label; /* what stands for both; NULL where nothing does */
+  mica__carried *input, *label; /* what stands for both; NULL if nothing does */
   int32_t words;                /* of a record; 0: there is none */
-  int32_t buckets;              /* 1 where nothing is ragged */
+  int32_t buckets;              /* 1 if nothing is ragged */
   mica_tensor *table;           /* (words, 2) i32: index of each word of sample 0, and from sample to sample */
   mica_buffer *words_memory;    /* of all columns of WORDS, and lengths */
   mica_tensor *words_out;       /* all of it as i32 */
@@ -89,7 +89,7 @@ void mica__epoch_order_free(mica__epoch_order *order);
 int32_t mica__loader_bucket(const mica_loader *loader, uint64_t sample);
 int32_t mica__epoch_order_bucket(const mica_loader *loader, const mica__epoch_order *order, uint64_t first,
                                  int64_t count);
-/* True where batches are grouped by length. */
+/* True if batches are grouped by length. */
 static inline bool mica__loader_groups(const mica_loader *loader) {
   return loader->buckets > 1 && loader->config.shuffle;
 }
@@ -127,7 +127,7 @@ mica_status mica__record_write(const mica_loader *loader, uint64_t index, mica__
 
 /* A batch's samples on the device, for the kernels that make it. */
 typedef struct mica__taken {
-  const mica_tensor *words;         /* (n, words) i32; NULL where there are none */
+  const mica_tensor *words;         /* (n, words) i32; NULL if there are none */
   const mica_tensor *const *x;      /* of each column carried; NULL for WORDS. Padded (N, T, ...) where streamed */
   const mica_tensor *const *starts; /* of each ragged column (count) i64: its first row; NULL entries where streamed */
   const mica_tensor *order;         /* (count) i32; NULL: the permutation, or samples are in order already */

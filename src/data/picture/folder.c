@@ -123,7 +123,8 @@ static mica_status fill_store(mica__store *store, pictures *p, const char *path,
   mica__column *column = NULL;
   MICA_TRY(choose_shape(p, config, &shape));
   if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
-    return mica__fail(MICA_E_FORMAT, "%s: what it goes with holds no pictures of 1 or 3 channels", path);
+    return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the other parts of the data do not of 1 or 3 channels",
+                      path);
   MICA_TRY(note_summary(p, shape, config->like || config->height || config->width, store));
   p->channels = (int32_t)shape.dim[0];
   p->height = (int32_t)shape.dim[1];

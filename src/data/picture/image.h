@@ -54,7 +54,7 @@ mica_status mica__pictures_inspect(const char *const *files, size_t count, mica_
 /* How many of `count` files that is. */
 size_t mica__pictures_inspected(size_t count);
 
-/* The sides of an upright picture by the beginning of its file; false where it does not tell them. */
+/* The sides of an upright picture by the beginning of its file; false if it does not tell them. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
 
 /* True if the beginning of a file tells that the picture has colours: palettes count. */

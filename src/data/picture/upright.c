@@ -47,7 +47,7 @@ static int png_orientation(const uint8_t *bytes, size_t size) {
   return exif && length <= size - (size_t)(exif - bytes) ? tiff_orientation(exif, length) : 1;
 }
 
-/* A JPEG file's is a segment behind the name Exif. */
+/* A JPEG file's is a segment after the name Exif. */
 static int jpeg_orientation(const uint8_t *bytes, size_t size) {
   for (size_t at = 2; at + 4 <= size && bytes[at] == 0xff && bytes[at + 1] != 0xda;) {
     const size_t length = number(bytes + at + 2, 2, false), end = at + 2 + length;

@@ -68,7 +68,7 @@ bool mica__is_time_name(const char *name);
 
 /* --- times (time.c) --- */
 
-/* Negative, 0 or positive; *known is false where the two cannot be compared: numbers are, and dates of one form, those
+/* Negative, 0 or positive; *known is false if the two cannot be compared: numbers are, and dates of one form, those
  * with a distance from UTC as moments. */
 int mica__series_compare(const char *a, const char *b, bool *known);
 /* How far the rows are apart by their times. */
@@ -76,10 +76,10 @@ mica__spacing mica__series_find_spacing(const mica__series *series);
 /* Steps of a season by how far times are apart: 24 of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters; 1
  * where there is none. */
 int64_t mica__series_season(const mica__series *series);
-/* How many rows do not come one spacing behind the row before them, and the first of these; 0 where there is no
+/* How many rows do not come one spacing behind the row before them, and the first of these; 0 if there is no
  * spacing. */
 int64_t mica__series_irregular(const mica__series *series, int64_t *first);
-/* The time `step` steps behind the last row, by the spacing; "+STEP" where that is not known. Months keep the day, or
+/* The time `step` steps after the last row, by the spacing; "+STEP" where that is not known. Months keep the day, or
  * take the last one of a shorter month; a series of last days stays on last days. */
 void mica__series_next(const mica__series *series, int64_t step, char *text, size_t bytes);
 

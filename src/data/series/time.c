@@ -1,4 +1,4 @@
-/* Times of series: their order, how far rows are apart, and the times behind the last row. */
+/* Times of series: their order, how far rows are apart, and the times after the last row. */
 #include "base/number.h"
 #include "data/series/series.h"
 #include "data/table/date.h"

@@ -82,7 +82,7 @@ static mica_status read_header(mica_pcm *p, size_t *used) {
   bool known = false;
   *used = 0;
   if (p->kept_count < 12) return MICA_OK;
-  if (memcmp(b + 8, "WAVE", 4) != 0) return mica__fail(MICA_E_FORMAT, "the stream begins as RIFF and is no WAVE");
+  if (memcmp(b + 8, "WAVE", 4) != 0) return mica__fail(MICA_E_FORMAT, "the stream begins as RIFF but is not WAVE");
   for (size_t at = 12; p->kept_count - at >= 8;) {
     const uint32_t size = little_endian(b + at + 4, 4);
     if (!memcmp(b + at, "data", 4)) {
@@ -170,7 +170,7 @@ static mica_status refuse_others(const mica_pcm *p) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     if (p->kept_count >= 4 && !memcmp(p->kept, kinds[i][0], strlen(kinds[i][0])))
       return mica__fail(MICA_E_FORMAT,
-                        "the stream is %s; WAV and raw samples are read from one, and files of more kinds",
+                        "the stream is %s; a stream must be WAV or raw samples; save other formats as a file",
                         kinds[i][1]);
   return MICA_OK;
 }

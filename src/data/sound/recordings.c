@@ -332,7 +332,7 @@ static mica_status read_root(recordings *r, const char *root, const mica_dataset
   free(only);
   if (status != MICA_OK || named) return status;
   if (config->part != MICA_PART_TRAIN)
-    return mica__fail(MICA_E_NOT_FOUND, "%s is not in parts: there is no %s one", root, mica_part_name(config->part));
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no parts, so no %s part", root, mica_part_name(config->part));
   MICA_TRY(mica__names_read(root, &names));
   status = read_classes(r, root, &names, config);
   mica__names_free(&names);

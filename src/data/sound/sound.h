@@ -24,7 +24,7 @@ bool mica__sound_is_named(const char *name);
  * MICA_E_IO. */
 mica_status mica__sound_examine(const char *path, int32_t rate, mica__sound *sound);
 /* Reads `length` samples at that rate, as mica__sound_examine gave it, in memory for some thousand frames.
- * MICA_E_FORMAT where the file has changed or ends early. Any thread. */
+ * MICA_E_FORMAT if the file has changed or ends early. Any thread. */
 mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int64_t length);
 
 /* --- resampling: a stream of samples at one rate becomes another at another rate ---

@@ -53,7 +53,7 @@ void mica__records_rewind(mica__records *r) {
 
 static mica_status check_text(const mica__records *r, size_t from) {
   if (r->filled == from || !memchr(r->window + from, '\0', r->filled - from)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s is of no kind that is known, nor text", r->name);
+  return mica__fail(MICA_E_FORMAT, "%s is of an unknown kind, nor text", r->name);
 }
 
 /* Moves the window on, keeping what is not read yet, and fills it. */
@@ -118,7 +118,7 @@ static const char *tab_cell_end(const char *at, const char *end, mica__cell *cel
   return at;
 }
 
-/* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL where a quote is not closed before.
+/* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL if a quote is not closed before.
  * *trails is set where something follows a closed quote. */
 static const char *cell_end(const char *at, const char *end, char delimiter, mica__cell *cell, bool *trails) {
   *cell = (mica__cell){0};
@@ -148,7 +148,7 @@ static const char *cell_end(const char *at, const char *end, char delimiter, mic
   return at;
 }
 
-/* Splits the record at `at`; *next is behind its line's end. *whole is false where it may go on behind `end`. */
+/* Splits the record at `at`; *next is behind its line's end. *whole is false if it may go on behind `end`. */
 static mica_status split(mica__records *r, const char *at, const char *end, bool last, const char **next, bool *whole) {
   r->count = 0;
   *whole = false;
@@ -161,7 +161,7 @@ static mica_status split(mica__records *r, const char *at, const char *end, bool
     if (stop == end && !last) return MICA_OK;
     if (trails)
       return mica__fail(MICA_E_FORMAT,
-                        "%s line %zu: a cell goes on behind its closing quote; quotes within a cell are written twice",
+                        "%s line %zu: a cell goes on after its closing quote; quotes within a cell are written twice",
                         r->name, r->line);
     MICA_TRY(add_cell(r, cell));
     at = stop;
@@ -237,7 +237,7 @@ mica_status mica__records_split(mica__records *r, const char *text, size_t size)
   return split(r, text, text + size, true, &next, &whole);
 }
 
-/* *cells gets the number that each of the first records has under a delimiter; 0 where they differ, or a quote is not
+/* *cells gets the number that each of the first records has under a delimiter; 0 if they differ, or a quote is not
  * closed. *first gets that of the first one. */
 static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, size_t *first) {
   r->delimiter = delimiter;
@@ -259,7 +259,7 @@ static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, s
   return MICA_OK;
 }
 
-/* True where the first records are numbers with commas between semicolons, the last cell perhaps an answer: 0,1;0,2;x.
+/* True if the first records are numbers with commas between semicolons, the last cell perhaps an answer: 0,1;0,2;x.
  * Commas are as even in them. */
 static mica_status has_decimal_commas(mica__records *r, bool *has) {
   bool found = true;

@@ -255,8 +255,8 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
       return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which %s", name, field->name,
                         known->outline ? "the network was trained on" : "what it goes with has");
     if (field->at != SIZE_MAX && field->at >= in->schema->columns)
-      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, what it goes with has %zu", name, in->schema->columns,
-                        known->columns);
+      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, the other parts of the data have %zu", name,
+                        in->schema->columns, known->columns);
   }
   return MICA_OK;
 }

@@ -164,7 +164,7 @@ double mica__field_base(const char *bases, const mica__field *field);
 /* The next entry of mica_dataset_config.kinds, behind which *kinds is then; *name is NULL at the end. MICA_E_INVALID
  * says what is wrong with it. */
 mica_status mica__kinds_next(const char **kinds, const char **name, size_t *length, mica_column_kind *kind);
-/* The kind of the column of that name, the last of several; *stated is false where nothing is said of it. */
+/* The kind of the column of that name, the last of several; *stated is false if nothing is said of it. */
 mica_status mica__kinds_find(const char *kinds, const char *name, mica_column_kind *kind, bool *stated);
 
 /* mica__field.unread of a column that numbers the rows. */

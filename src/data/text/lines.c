@@ -15,7 +15,7 @@
 
 /* --- names --- */
 
-/* The two letters of a language behind the last point, before ".gz"; NULL: there are none. */
+/* The two letters of a language after the last point, before ".gz"; NULL: there are none. */
 static const char *language_of(const char *name) {
   size_t n = strlen(name);
   if (n > 3 && !strcmp(name + n - 3, ".gz")) n -= 3;
@@ -68,7 +68,7 @@ static mica_status add_column(mica__store *store, const char *name, mica__column
 /* All columns have as many lines. */
 static mica_status set_count(mica__store *store, const char *path, uint64_t count) {
   if (store->column_count > 1 && store->count != count)
-    return mica__fail(MICA_E_FORMAT, "%s has %" PRIu64 " lines, and what it goes with has %" PRIu64, path, count,
+    return mica__fail(MICA_E_FORMAT, "%s has %" PRIu64 " lines, but its counterpart has %" PRIu64, path, count,
                       store->count);
   return mica__store_set_count(store, count);
 }
@@ -192,7 +192,8 @@ static mica_status open_texts(const char *const *paths, size_t count, const mica
   if (count == 1) return open_one(paths[0], "text", config, store);
   for (size_t i = 0; i < count; i++) {
     const char *language = language_of(paths[i]);
-    if (!language) return mica__fail(MICA_E_FORMAT, "%s lies beside %s: one text is wanted", paths[i], paths[!i]);
+    if (!language)
+      return mica__fail(MICA_E_FORMAT, "there are %s and %s; the training text must be one file", paths[i], paths[!i]);
     MICA_TRY(open_one(paths[i], (const char[]){language[0], language[1], '\0'}, config, store));
   }
   return MICA_OK;

@@ -76,7 +76,7 @@ mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config) {
   if (status != MICA_OK) return mica__graph_fail_with(x.graph, status);
   if (!takes(&entries[found], x)) return (mica_value){0};
   if (c.stem < MICA_STEM_AUTO || c.stem > MICA_STEM_LARGE)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "%s: stem %d is none of 0 to %d", c.name ? c.name : "model",
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "%s: stem %d is not from 0 to %d", c.name ? c.name : "model",
                             (int)c.stem, (int)MICA_STEM_LARGE);
   bool small =
       entries[found].family == MICA_MODEL_FAMILY_IMAGE && shape.dim[2] <= SMALL_IMAGE && shape.dim[3] <= SMALL_IMAGE;

@@ -24,7 +24,7 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
 /* The error that they are. */
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body);
 
-/* The type that the file declares for a value; false where a dimension is open or the dtype is not Mica's. */
+/* The type that the file declares for a value; false if a dimension is open or the dtype is not Mica's. */
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape);
 
 /* True if output number `index` of a loop's body is known in every trip: made of the trip's number, of names around the

@@ -40,7 +40,7 @@ static void destroy(mica__call *call) {
   }
 }
 
-/* The bodies as functions, and all that they take as operands behind the condition. *call is NULL where one takes a
+/* The bodies as functions, and all that they take as operands behind the condition. *call is NULL if one takes a
  * sequence. */
 static mica_status make_call(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *const bodies[2],
                              mica_value *operands, size_t *count, mica__call **call) {
@@ -91,7 +91,7 @@ static size_t count_reads(const mica__onnx_graph *body) {
   return count;
 }
 
-/* Calls the branch that the condition says. *done stays false where it has to stand in place. */
+/* Calls the branch that the condition says. *done stays false if it has to stand in place. */
 static mica_status call_branch(mica__lowering *l, const mica__onnx_node *node, mica_value condition, bool *done) {
   const mica__onnx_graph *bodies[2] = {mica__flow_body(l, node, "else_branch"),
                                        mica__flow_body(l, node, "then_branch")};

@@ -5,7 +5,7 @@
 #include "onnx/flow/runner.h"
 
 /* The elements of a value that is computed from data: the lowering's graph so far becomes a stage, which runs. They are
- * valid as long as the lowering. `what` is for sentences. MICA_E_UNSUPPORTED where nothing can run (mica_onnx_build).
+ * valid as long as the lowering. `what` is for sentences. MICA_E_UNSUPPORTED if nothing can run (mica_onnx_build).
  */
 mica_status mica__cut_value(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                             const void **data);
@@ -24,7 +24,7 @@ mica_status mica__call_init(mica__call *call, size_t result_count);
 
 /* A body as a function: formal inputs first, whose names are given, then what it takes from the names in sight. What
  * of the latter is known or a weight belongs to the function; operands[i], in the lowering's room, is the value for
- * input i, null for these and for the formal ones. *function is NULL, with MICA_OK, where the body takes a sequence. */
+ * input i, null for these and for the formal ones. *function is NULL, with MICA_OK if the body takes a sequence. */
 mica_status mica__function_capture(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                    const char *const *formals, size_t formal_count, bool counts,
                                    mica__function **function, mica_value **operands);

@@ -21,7 +21,7 @@ mica_status mica__lower_host(mica__lowering *l, const mica__onnx_node *node, con
                              const void *config, size_t bytes, const mica_value *operands, size_t operand_count,
                              mica_value *results, size_t result_count);
 
-/* Allocates a result of integers, i64; NULL where memory is short. */
+/* Allocates a result of integers, i64; NULL if memory is short. */
 int64_t *mica__host_integers(mica__host_array *result, mica_shape shape);
 /* An operand's elements as doubles, the caller's to free. */
 double *mica__host_reals(const mica__host_array *operand);

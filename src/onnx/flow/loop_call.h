@@ -21,7 +21,7 @@ typedef struct mica__loop_form {
   mica_value first; /* true if there is a first trip; null: there is */
 } mica__loop_form;
 
-/* values: states, scanned operands. results: states, then what is collected. *done stays false where the loop takes a
+/* values: states, scanned operands. results: states, then what is collected. *done stays false if the loop takes a
  * sequence, and has to be unrolled. */
 mica_status mica__loop_call(mica__lowering *l, const mica__onnx_node *node, const mica__loop_form *form,
                             const mica_value *values, mica_value *results, bool *done);

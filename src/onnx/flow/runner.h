@@ -61,7 +61,7 @@ typedef struct mica__stage {
   mica__flow_type *types;       /* of outputs */
   mica__lower_indices *indices; /* of an end with outputs: fed indices that nodes on its way take */
   size_t index_count;
-  int8_t *known; /* by output: what its one element is, 0 or 1; -1 where that is not known */
+  int8_t *known; /* by output: what its one element is, 0 or 1; -1 if that is not known */
   mica__call *call;
   int32_t *result_ids; /* of the call's results, in the lowering's graph */
   void *now;           /* bytes of the value, or types of the results, of this run */
@@ -74,7 +74,7 @@ typedef struct mica__flow_program {
   struct mica__function *function;
   mica__lower_input *inputs; /* data is owned: the elements of bound ones */
   mica_tensor **uploads;     /* for inputs whose elements the host has; NULL until they are used */
-  void **sent;               /* what small ones of these hold; NULL where that is not known */
+  void **sent;               /* what small ones of these hold; NULL if that is not known */
   bool fresh; /* just made: it has taken the bound elements over, which mica__function_program's caller notes */
   mica__stage *root;
   mica__stage **path; /* of the last run */
@@ -90,7 +90,7 @@ typedef struct mica__flow_program {
 typedef struct mica__run {
   mica_queue *queue;
   const mica_tensor *const *inputs; /* by input of the program; NULL for bound and absent ones */
-  /* The memory where output i is to be written; *tensor stays NULL where that is all the same. passes: the input that
+  /* The memory where output i is to be written; *tensor stays NULL if that is all the same. passes: the input that
    * the output is, -1 for none. May be NULL. */
   mica_status (*want)(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor);
   void *user;
@@ -140,7 +140,7 @@ struct mica_onnx_runner {
 
 /* --- functions and programs (program.c) --- */
 
-/* A function of the runner's model without inputs; NULL where memory is short. */
+/* A function of the runner's model without inputs; NULL if memory is short. */
 mica__function *mica__function_create(mica_onnx_runner *runner, const mica__onnx_graph *graph, size_t input_count,
                                       bool counts);
 void mica__function_destroy(mica__function *function);

@@ -15,7 +15,7 @@ typedef struct scan {
   int64_t trips;
 } scan;
 
-/* Number k of a list, `standard` behind its end or where there is no list. */
+/* Number k of a list, `standard` after its end or where there is no list. */
 static int64_t of_list(const mica__onnx_node *node, const char *name, size_t k) {
   mica__integers list;
   mica__onnx_ints(node, name, &list);

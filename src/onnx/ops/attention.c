@@ -92,7 +92,7 @@ mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));
 }
 
-/* 0 where a row of keys is seen and minus infinity where it is not. */
+/* 0 where a row of keys is seen and minus infinity if it is not. */
 static mica_value as_bias(mica_value seen, mica_value like) {
   return mica_where(seen, mica__lower_number(like, 0), mica__lower_number(like, -(double)INFINITY));
 }
@@ -117,7 +117,7 @@ static mica_value a_sequence(mica_value x) {
   return s.rank == 1 ? mica_reshape(x, MICA_SHAPE(s.dim[0], 1, 1, 1)) : x;
 }
 
-/* True for the keys inside of the window, (rows, keys) or (batch, 1, rows, keys); null where it has no bounds. */
+/* True for the keys inside of the window, (rows, keys) or (batch, 1, rows, keys); null if it has no bounds. */
 static mica_value inside_window(mica__lowering *l, const attention *a) {
   if (a->left < 0 && a->right < 0) return (mica_value){0};
   int64_t rows = mica_value_shape(a->q).dim[2], keys = mica_value_shape(a->k).dim[2];
@@ -181,7 +181,7 @@ static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, con
 
 /* --- in tiles --- */
 
-/* True where one operation does it, without a table of all scores: nobody asks for those, and dtypes are one. */
+/* True if one operation does it, without a table of all scores: nobody asks for those, and dtypes are one. */
 static bool is_tiled(const mica__onnx_node *node, const attention *a) {
   mica_dtype dtype = mica_value_dtype(a->q);
   return !mica__lower_wants(node, 3) && is_floating(a->q) && mica_value_dtype(a->k) == dtype &&

@@ -4,12 +4,12 @@
 
 #include "onnx/ops/family.h"
 
-/* Operand k; null where it is absent. */
+/* Operand k; null if it is absent. */
 static inline mica_value given(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* Result 0 of an operator of ONNX's own, of the node's attributes, on these values; null where it failed. */
+/* Result 0 of an operator of ONNX's own, of the node's attributes, on these values; null if it failed. */
 mica_value mica__lower_as(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version,
                           const mica_value *operands, int32_t count);
 

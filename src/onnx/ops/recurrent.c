@@ -51,7 +51,7 @@ static const struct {
                  {"Softplus", MICA_RNN_FUNCTION_SOFTPLUS, false, false}};
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The next number of a list; 0, which stands for the function's default, behind its end. */
+/* The next number of a list; 0, which stands for the function's default, after its end. */
 static double next(const Onnx__AttributeProto *list, size_t *at) {
   if (!list || *at >= list->n_floats) return 0;
   double value = (double)list->floats[(*at)++];

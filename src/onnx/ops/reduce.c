@@ -24,7 +24,7 @@ static const struct {
                   {"ReduceLogSumExp", mica_logsumexp, true, false, -(double)INFINITY, false},
                   {"ReduceSumSquare", mica_sum_square, false, true, 0, false}};
 
-/* The axes of an attribute or of operand 1; false where they are not known. */
+/* The axes of an attribute or of operand 1; false if they are not known. */
 static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes, bool *given) {
   mica__integers list;
   if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return false;

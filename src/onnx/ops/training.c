@@ -7,7 +7,7 @@ typedef struct step {
   int32_t tensors;
 } step;
 
-/* False where the operands do not come to `kinds` of them a tensor. */
+/* False if the operands do not come to `kinds` of them a tensor. */
 static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds, step *s) {
   s->rate = x_of(l, node);
   s->count = mica__lower_operand(l, node, 1);

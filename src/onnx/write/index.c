@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* True for indices of which a choice makes some the extent itself: they are behind the last row, which is 0. */
+/* True for indices of which a choice makes some the extent itself: they are after the last row, which is 0. */
 static bool has_none(mica__onnx_writer *w, int32_t indices, int64_t extent) {
   const mica__node *choice = mica__graph_node(w->graph, mica__write_passed(w->graph, indices));
   if (strcmp(choice->op->name, "where") != 0) return false;

@@ -93,7 +93,7 @@ MICA__WRITE(transpose) {
 
 /* --- windows --- */
 
-/* One behind the last element in the direction of the step, as Slice counts: what lies before the first element, and
+/* One after the last element in the direction of the step, as Slice counts: what lies before the first element, and
  * what is open, is the farthest number there is. */
 static int64_t end_of(int64_t start, int64_t step, int64_t count) {
   const int64_t far = step > 0 ? INT64_MAX : INT64_MIN;

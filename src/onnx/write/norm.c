@@ -68,7 +68,7 @@ MICA__WRITE_MARK(group_norm) {
   return true;
 }
 
-/* The axes from the second number on; false where they are open and there is no scale, which ONNX wants. */
+/* The axes from the second number on; false if they are open and there is no scale, which ONNX wants. */
 static bool row_of(const mica__onnx_writer *w, const mica__node *node, mica_shape *row) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;
   *row = MICA_SCALAR;

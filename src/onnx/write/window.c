@@ -168,7 +168,7 @@ static bool resize(mica__onnx_writer *w, int32_t id, const mica__node *node) {
 
 /* --- whatever else is known: products with the weights as matrices --- */
 
-/* (n, m), or (m, n) where `rows`: what output o has of element i. NULL where an extent is open. */
+/* (n, m), or (m, n) where `rows`: what output o has of element i. NULL if an extent is open. */
 static const char *matrix_of(mica__onnx_writer *w, const mica__node *node, int32_t input, bool rows, mica_dtype dtype) {
   const mica__node *tables[] = {table_of(w, node, input), table_of(w, node, input + 1)};
   const mica_shape shape = tables[0]->type.shape;

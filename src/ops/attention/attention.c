@@ -215,7 +215,7 @@ static mica_status try_backward(mica_engine *engine, const mica__variant *varian
                              &mica__attention_mma, variant, type);
 }
 
-/* MICA_E_UNSUPPORTED where a trial was wrong. A dry run has no kernels: they are tried when launches are recorded. */
+/* MICA_E_UNSUPPORTED if a trial was wrong. A dry run has no kernels: they are tried when launches are recorded. */
 static mica_status prove(const mica__attention *a, const mica__attention_way *way) {
   const mica__variant *variant = way->untried && !mica__build_list_open() ? way->untried(a) : NULL;
   if (!variant) return MICA_OK;

@@ -19,7 +19,7 @@ MICA__ATTR_STRUCT(attention, MICA__ATTENTION_ATTRS);
 extern const mica__attr_list mica__attention_attr_list;
 
 /* attention: q k v, then what may be absent. Results: y as it is stored, (B, Tq, H, E), and the logarithm to base 2 of
- * each row's sum of e^score, (B, H, Tq), the sink's too, -infinity where nothing is seen; in f32, of f64 in f64.
+ * each row's sum of e^score, (B, H, Tq), the sink's too, -infinity if nothing is seen; in f32, of f64 in f64.
  * attention_grad: q k v dy y logsum, then the same; dy is (B, H, Tq, E), y and logsum are the results above. Results:
  * dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
  * attention_mask_grad: the same operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of
@@ -79,7 +79,7 @@ mica_status mica__attention_mask_grad_evaluate(const mica__eval *eval);
  * can do to a weight: a score that is off by d makes its weight wrong by the factor 2^d. */
 mica_status mica__attention_magnitudes(mica__attention_pass pass, const mica__eval *eval);
 
-/* A launch: operands by meaning, NULL where they are absent, and results. */
+/* A launch: operands by meaning, NULL if they are absent, and results. */
 typedef struct mica__attention {
   const mica__exec *exec;
   const mica__attention_attrs *attrs;
@@ -146,7 +146,7 @@ mica_status mica__attention_check(mica__check *check, const mica__op *forward, c
 mica_status mica__attention_check_variant(mica__check *check, const mica__op *forward, const mica__op *op,
                                           mica__attention_pass pass, const mica__attention_way *way,
                                           const mica__variant *variant);
-/* Compares a small attention with the reference: MICA_E_NUMERIC where the variant has it wrong. */
+/* Compares a small attention with the reference: MICA_E_NUMERIC if the variant has it wrong. */
 mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, const mica__op *op,
                                 mica__attention_pass pass, const mica__attention_way *way, const mica__variant *variant,
                                 mica_dtype type);

@@ -43,7 +43,7 @@ static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_CPU, 
 const mica__kernel_desc mica__attention_sum_kernel = {
     MICA__KERNEL("attention_sum", "attention/attention_sum.cl", sum_params, sum_variants)};
 
-/* A size of a head as kernels have it; 0 where it is larger than all. */
+/* A size of a head as kernels have it; 0 if it is larger than all. */
 static int32_t padded(int64_t size) {
   int index = mica__kernel_param_index(&mica__attention_cpu_kernel, "D_PAD");
   const mica__kernel_param *param = &params[index];

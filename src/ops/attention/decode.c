@@ -35,7 +35,7 @@ typedef struct sizes {
   int64_t b, h, g, d, sequences, pairs;
 } sizes;
 
-/* The shape of an operand; of rank 0 where it is absent. */
+/* The shape of an operand; of rank 0 if it is absent. */
 static mica_shape shape_of(const mica__decode_attrs *attrs, const mica__type *inputs, int32_t operand) {
   const int32_t input = input_of(attrs, operand);
   return input < 0 ? MICA_SCALAR : inputs[input].shape;

@@ -73,7 +73,7 @@ static const double *value_at(const problem *p, const row *r, int64_t j) {
   return p->in[MICA__ATTENTION_OF_V] + ((r->b * p->s.g + r->g) * p->s.tk + j) * p->s.e;
 }
 
-/* The score of key j, -infinity where it is not seen; *slope (may be NULL) is its derivative by q k'. */
+/* The score of key j, -infinity if it is not seen; *slope (may be NULL) is its derivative by q k'. */
 static double score(const problem *p, const row *r, int64_t j, double *slope) {
   const double *k = key_at(p, r, j), cap = p->attrs->soft_cap;
   double sum = 0, mask = p->in[MICA__ATTENTION_OF_MASK] ? mask_at(p, r, j) : 0;
@@ -115,7 +115,7 @@ static void find_growth(const problem *p, row *r) {
     if (score(p, r, j, NULL) != -(double)INFINITY) r->growth = fmax(r->growth, 1 + score_magnitude(p, r, j));
 }
 
-/* The weights of a row of softmax, and the logarithm of their sum to base 2; -infinity where all are 0. */
+/* The weights of a row of softmax, and the logarithm of their sum to base 2; -infinity if all are 0. */
 static double softmax_of(const problem *p, const row *r, double *w) {
   const double *sinks = p->in[MICA__ATTENTION_OF_SINKS], sink = sinks ? sinks[r->h] : -(double)INFINITY;
   double most = sink, sum = 0;

@@ -127,7 +127,7 @@ void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicato
 bool mica__channel_refused(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel,
                            int32_t count) {
   if (!x.graph || (communicator && channel >= 0 && channel <= MICA__CHANNEL_NORMS - count)) return false;
-  mica__builder_fail(op, x, MICA_E_INVALID, "no communicator, or channel %d is none of 0 to %d", (int)channel,
+  mica__builder_fail(op, x, MICA_E_INVALID, "no communicator, or channel %d is not from 0 to %d", (int)channel,
                      (int)(MICA__CHANNEL_NORMS - count));
   return true;
 }

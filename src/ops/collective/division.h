@@ -19,7 +19,7 @@ static inline bool mica__is_divided(const mica__division *d) { return d->count >
 
 /* The shape of the whole of a part's. */
 mica_shape mica__division_whole(const mica__division *division, mica_shape part);
-/* MICA_E_FORMAT where it is no division of such a part among so many ranks. */
+/* MICA_E_FORMAT if it is no division of such a part among so many ranks. */
 mica_status mica__division_check(const mica__division *division, mica_shape part, int32_t ranks);
 /* Copies a rank's part of the whole to `own`, or back. size: bytes of an element. */
 void mica__division_copy(const mica__division *division, mica_shape part, size_t size, int32_t ranks, int32_t rank,

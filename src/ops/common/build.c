@@ -51,7 +51,7 @@ bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *
 
 bool mica__builder_choice(const char *op, mica_value x, const char *what, int64_t value, int64_t count) {
   if (!x.graph || (value >= 0 && value < count)) return x.graph != NULL;
-  mica__builder_fail(op, x, MICA_E_INVALID, "%s %lld is none of 0 to %lld", what, (long long)value,
+  mica__builder_fail(op, x, MICA_E_INVALID, "%s %lld is not from 0 to %lld", what, (long long)value,
                      (long long)(count - 1));
   return false;
 }

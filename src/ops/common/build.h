@@ -35,7 +35,7 @@ mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, 
     __attribute__((format(printf, 4, 5)));
 /* mica__axis in a builder: false when the error was recorded in x's graph. */
 bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
-/* False, and the error is recorded, unless value is one of the `count` of an enumeration: "mode 9 is none of 0 to 3";
+/* False, and the error is recorded, unless value is one of the `count` of an enumeration: "mode 9 is not from 0 to 3";
  * or unless it lies in [least, most]: "a probability of 2 is not in [0, 1]". False for a null x too. */
 bool mica__builder_choice(const char *op, mica_value x, const char *what, int64_t value, int64_t count);
 bool mica__builder_number(const char *op, mica_value x, const char *what, double value, double least, double most);

@@ -57,7 +57,7 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
                                mica__conv_dims *dims);
 /* Moves the axes that have one position to the front: kernels run along the last axis, and memory stays the same. */
 void mica__conv_lead_ones(mica__conv_dims *dims);
-/* Output extent; 0 where the filter does not fit once. more: zeros after the last element beyond `pad`. */
+/* Output extent; 0 if the filter does not fit once. more: zeros after the last element beyond `pad`. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 
 /* Drops the taps at both ends that read nothing but padding, as most do where planes are smaller than filters: tap t

@@ -80,7 +80,7 @@ typedef struct draw {
   mica_value step, keep, other, log_share;
 } draw;
 
-/* The shares of the ids from first on, times their number; false where they are no popularity. */
+/* The shares of the ids from first on, times their number; false if they are no popularity. */
 static bool find_shares(const mica_negative_config *c, double *shares) {
   const int64_t ids = c->count - c->first;
   double total = 0;

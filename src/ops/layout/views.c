@@ -214,7 +214,7 @@ mica_value mica__sum_to(mica_value value, mica_value like) {
   mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
   int32_t extra = from.rank - to.rank;
   mica__reduce_attrs sum = {.keep = true};
-  bool open = false; /* an extent that may be 1 where the value's is not */
+  bool open = false; /* an extent that may be 1 if the value's is not */
   for (int32_t i = 0; i < from.rank; i++) {
     if (i < extra || (to.dim[i - extra] == 1 && from.dim[i] != 1))
       sum.axes |= 1u << i;

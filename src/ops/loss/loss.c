@@ -32,7 +32,7 @@ static mica_value probability_losses(mica_value logs, mica_value target, const m
 }
 
 /* The losses of classes given by indices (N, ...), by comparison with 0 ... C - 1. *weight gets the weight of each
- * sample, that of its class or 0 where it is ignored; null if all are 1. */
+ * sample, that of its class or 0 if it is ignored; null if all are 1. */
 static mica_value index_losses(mica_value logs, mica_value target, const mica_cross_entropy_config *config,
                                mica_value *weight) {
   const mica_shape shape = mica_value_shape(logs);

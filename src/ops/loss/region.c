@@ -73,7 +73,7 @@ mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_confi
   return mica__narrow(mica_div(sum, mica_sum(weights, MICA_ALL_AXES, false)), logits);
 }
 
-/* f32 (N, K, ...): 1 where the index is the class. */
+/* f32 (N, K, ...): 1 if the index is the class. */
 static mica_value is_class(mica_value index, mica_value like) {
   const mica_shape shape = mica_value_shape(like);
   mica_value classes = along_classes(mica_range(like.graph, mica_value_dtype(index), shape.dim[1]), shape.rank);

@@ -24,7 +24,7 @@ typedef struct mica__gemm {
   bool allow_tf32;         /* as mica_gemm_config says */
   bool recorded;           /* it goes to a recorder */
   uint32_t constant, held; /* bit 0: a, bit 1: b; as mica__exec says */
-  mica_queue *prologue;    /* likewise; NULL where there is none */
+  mica_queue *prologue;    /* likewise; NULL if there is none */
 } mica__gemm;
 
 /* mica_op_gemm for the launch of a node whose inputs 0 and 1 are a and b. */

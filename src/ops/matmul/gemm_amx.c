@@ -98,7 +98,7 @@ static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wa
   return most;
 }
 
-/* Panels of B that a group packs for itself and multiplies by all of A; 0 where cores would be idle, B is constant
+/* Panels of B that a group packs for itself and multiplies by all of A; 0 if cores would be idle, B is constant
  * or one for all, or no vector lies in it. What one core packs and another reads costs as much as multiplying it. */
 static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
   const int64_t wide = mica__ceil_div(gemm->n, SIDE), bytes = 4 * SIDE * cut_of(gemm).steps;

@@ -21,7 +21,7 @@
 
 /* For mica__impl.decline. */
 const char *mica__tiles_missing(const mica_device_info *device);
-/* MICA_E_UNSUPPORTED where the processor has not the variant's instructions. */
+/* MICA_E_UNSUPPORTED if the processor has not the variant's instructions. */
 mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
                               const mica__variant *variant);
 

@@ -1,5 +1,5 @@
 /* Batch norm by the statistics of all ranks' samples: means are sums over ranks by counts over ranks. Squares are
- * summed about the mean of all, a second sum behind the first, since a difference of sums of squares would cancel. */
+ * summed about the mean of all, a second sum after the first, since a difference of sums of squares would cancel. */
 #include "ops/collective/collective.h"
 #include "ops/common/build.h"
 #include "ops/layout/views.h"

@@ -263,7 +263,7 @@ static mica_status fits(const planes *p) {
   return MICA_OK;
 }
 
-/* True where an int does not count all elements, or those of an axis times its adaptive outputs. */
+/* True if an int does not count all elements, or those of an axis times its adaptive outputs. */
 static bool is_large(const planes *p) {
   double elements = (double)p->count, outputs = elements;
   for (int k = 0; k < 3; k++) {

@@ -12,7 +12,7 @@ typedef struct mica__resample_window {
   int64_t ceil_mode, outputs;
 } mica__resample_window;
 
-/* Window k of a configuration; MICA_E_INVALID where it is none. */
+/* Window k of a configuration; MICA_E_INVALID if it is none. */
 mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, mica__resample_window *window);
 
 /* The number of outputs of an axis of n elements; MICA_E_SHAPE if the window does not fit in. */

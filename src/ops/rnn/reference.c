@@ -48,7 +48,7 @@ typedef struct walk {
   int64_t d, b, I, length;
 } walk;
 
-/* Operand k; NULL where it is absent. */
+/* Operand k; NULL if it is absent. */
 static const double *operand(const mica__eval *eval, int32_t k) {
   int32_t at = mica__present_index(((const mica__rnn_attrs *)eval->attrs)->present, k);
   return at < 0 ? NULL : eval->inputs[at];

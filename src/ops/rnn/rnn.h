@@ -99,9 +99,9 @@ mica_status mica__rnn_check_layers(struct mica__check *check, const mica__op *op
 
 /* --- launches --- */
 
-/* Operand k of a launch; NULL where it is absent. */
+/* Operand k of a launch; NULL if it is absent. */
 const mica_tensor *mica__rnn_operand(const mica__exec *exec, int32_t k);
-/* Result `to` is operand `from`, or zeros where that is absent; nothing where the result is not wanted. */
+/* Result `to` is operand `from`, or zeros if that is absent; nothing if the result is not wanted. */
 mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t to);
 /* True where the kernels for CPUs are to be taken. */
 bool mica__rnn_on_cpu(const mica__exec *exec);

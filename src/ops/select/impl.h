@@ -34,7 +34,7 @@ typedef struct mica__task {
 
 typedef struct mica__impl {
   const char *name;
-  /* The kernel whose variants it can be run with; NULL where the kernels are another library's (then only_tuned). */
+  /* The kernel whose variants it can be run with; NULL if the kernels are another library's (then only_tuned). */
   const mica__kernel_desc *kernel;
   /* NULL when launch can compute the problem at all, on whatever device and however slowly; else why not, in a few
    * words: "the filter is not 3 x 3". May itself be NULL: it computes everything. Checks run what is able. */

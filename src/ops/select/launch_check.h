@@ -15,7 +15,7 @@ typedef struct mica__launch_case {
   int32_t input_count;
   double bound
       [MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are cut towards zero. 0 stands for 2 */
-  /* How many terms a result is the sum of, for its tolerance; 0 where elements are moved or counted exactly. */
+  /* How many terms a result is the sum of, for its tolerance; 0 if elements are moved or counted exactly. */
   double terms;
   /* The bound is that of a sum whose terms add up to the largest element of the result, for ops that are no sums: what
    * the reference makes of magnitudes bounds nothing there. */
@@ -34,7 +34,7 @@ mica_status mica__check_launches(mica__check *check, const mica__op *op, const c
                                  const mica__launch_case *list, size_t count);
 
 /* The values of a kernel for these tensors: the variant of exec->classes, or what mica__kernel_choose finds, which
- * leaves out what is in quarantine. MICA_E_UNSUPPORTED where nothing is left. */
+ * leaves out what is in quarantine. MICA_E_UNSUPPORTED if nothing is left. */
 MICA_CHECKED mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values);
 
 /* The values of this variant, which the launch has chosen by itself. */

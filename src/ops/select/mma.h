@@ -99,9 +99,9 @@ bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant
 /* True if the variant's unit rounds f32 to tf32, which the caller must allow. */
 bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant);
 
-/* For `decline`: NULL where the device has a unit that takes the type, as far as is known. */
+/* For `decline`: NULL if the device has a unit that takes the type, as far as is known. */
 const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device);
-/* MICA_E_UNSUPPORTED where a variant cannot be launched with the type, which on units that no GPU here has shown right
+/* MICA_E_UNSUPPORTED if a variant cannot be launched with the type, which on units that no GPU here has shown right
  * a trial product decides, once a device; and the status of getting it compiled, passed on: a driver that rejects a
  * shipped variant's instructions for the type is not asked again. */
 mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
@@ -110,8 +110,8 @@ mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *
                             mica_status status);
 
 /* The trial product, in mma_trial.c. try: MICA_E_NUMERIC where a variant of its kernel does not give the result. prove:
- * tries the device's own variant once, MICA_E_UNSUPPORTED where it was wrong or could not be built; disproved is why,
- * NULL where it was right or there was no trial yet. */
+ * tries the device's own variant once, MICA_E_UNSUPPORTED if it was wrong or could not be built; disproved is why,
+ * NULL if it was right or there was no trial yet. */
 extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);

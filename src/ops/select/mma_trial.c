@@ -86,7 +86,7 @@ static mica_status fill(mica_queue *queue, product *t, mica_dtype dtype, mica_dt
   return mica_tensor_upload(queue, t->p, t->p_data, (size_t)p_count * mica_dtype_size(sums));
 }
 
-/* MICA_E_NUMERIC where an element is not what it is. */
+/* MICA_E_NUMERIC if an element is not what it is. */
 static mica_status compare(const product *t, mica_dtype sums) {
   for (int64_t row = 0; row < t->rows; row++)
     for (int64_t column = 0; column < t->columns; column++) {
@@ -148,7 +148,7 @@ static struct verdict {
 static size_t verdict_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* NULL where there was no trial. To be called with the lock. */
+/* NULL if there was no trial. To be called with the lock. */
 static const struct verdict *find(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
   for (size_t i = 0; i < verdict_count; i++)
     if (verdicts[i].variant == variant && verdicts[i].dtype == dtype && !strcmp(verdicts[i].device, device->name))
@@ -161,7 +161,7 @@ static const char *reason_of(mica_status trial) {
   return trial == MICA_E_BUILD ? "a trial on its matrix units could not be built" : NULL;
 }
 
-/* The product that the device's unit is tried by; NULL where it needs no trial. */
+/* The product that the device's unit is tried by; NULL if it needs no trial. */
 static const mica__variant *product_of(const mica_device_info *device, int32_t unit) {
   const mica__variant *variant = mica__kernel_variant(&mica__mma_trial_kernel, device);
   return variant && mica__kernel_value(&mica__mma_trial_kernel, variant->values, "MMA_UNIT") == unit ? variant : NULL;

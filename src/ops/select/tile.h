@@ -50,7 +50,7 @@ typedef struct mica__tiled {
 } mica__tiled;
 
 /* Multiply-adds that one of the device's units could do meanwhile. splits: parts of the depth, each added up by groups
- * of its own, then one to the other. speed: NULL where nothing is known. */
+ * of its own, then one to the other. speed: NULL if nothing is known. */
 double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, const mica__tiled *product,
                        int64_t splits, const mica_device_info *device);
 

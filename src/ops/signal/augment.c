@@ -13,7 +13,7 @@ static mica_value uniform(mica_value step, mica_value like, uint64_t seed) {
   return mica_random_uniform(step, like, seed, 0, 1);
 }
 
-/* True where position is in a range of 0 to `most` of `extent` elements, drawn for each sample; like is (N, 1, 1). */
+/* True if position is in a range of 0 to `most` of `extent` elements, drawn for each sample; like is (N, 1, 1). */
 static mica_value in_range(mica_value position, mica_value extent, int64_t most, mica_value like, mica_value step,
                            uint64_t seed) {
   mica_value width = mica_floor(mica_affine(uniform(step, like, seed), (double)most + 1, 0));

@@ -24,7 +24,7 @@ mica_value mica__signal_matrix(const char *op, mica_value like, const double *va
 /* config with what its zeros stand for; false when the error was recorded. */
 bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *config, mica_stft_config *out);
 /* The `width` values of a resolved config's window, divided by the root of the sum of their squares where it says so;
- * the caller's to free, NULL where memory is short. */
+ * the caller's to free, NULL if memory is short. */
 double *mica__stft_window(const mica_stft_config *config);
 /* x (N, T) as (N, F, length / 2 + 1, 2), of a resolved config; x is f32 or f64. */
 mica_value mica__spectra(mica_value x, const mica_stft_config *config);

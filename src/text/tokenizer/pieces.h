@@ -53,7 +53,7 @@ typedef struct mica__search {
   void *data;
 } mica__search;
 void mica__search_free(mica__search *search);
-/* The first match from `from` on in valid UTF-8; *begin is `bytes` where there is none. MICA_E_FORMAT where it takes
+/* The first match from `from` on in valid UTF-8; *begin is `bytes` where there is none. MICA_E_FORMAT if it takes
  * too many steps. */
 mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                                size_t from, size_t *begin, size_t *end);

@@ -207,7 +207,7 @@ static mica_status merge_in_word(state *s, size_t k, int32_t left, int32_t right
   return MICA_OK;
 }
 
-/* The token that a pair makes; *id is -1 where it would be too long. */
+/* The token that a pair makes; *id is -1 if it would be too long. */
 static mica_status make_token(state *s, int32_t left, int32_t right, int32_t *id) {
   const mica__token *a = &s->training->vocab.tokens[left], *b = &s->training->vocab.tokens[right];
   const size_t skip = s->prefix ? strlen(s->prefix) : 0;

@@ -44,7 +44,7 @@ void mica__vocab_free(mica__vocab *vocab);
 mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, size_t length, bool added);
 /* The id of the bytes; -1 if they are not a token. */
 int32_t mica__vocab_find(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length);
-/* The token of an id, NULL where it has none. */
+/* The token of an id, NULL if it has none. */
 static inline const mica__token *mica__vocab_at(const mica__vocab *vocab, int32_t id) {
   return id >= 0 && id < vocab->size && vocab->tokens[id].text ? &vocab->tokens[id] : NULL;
 }

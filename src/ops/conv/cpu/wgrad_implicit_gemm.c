@@ -152,7 +152,7 @@ static trimmed_problem trim(const mica__conv *conv, const mica_device_info *devi
   return u;
 }
 
-/* NULL where the kernel can compute the problem in this way, with so many floats of local memory. */
+/* NULL if the kernel can compute the problem in this way, with so many floats of local memory. */
 static const char *unable_with(const trimmed_problem *u, const mica__variant *variant, int64_t room) {
   const mica__conv_dims *d = &u->dims;
   bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;

@@ -129,7 +129,7 @@ static products products_of(const mica__task *task, const mica__conv_phases *pha
 }
 
 MICA__FIELDS(pack_size_fields, GPU_PACK_SIZE);
-/* The packed weights and a zero; and where they gather, to two steps behind the last. */
+/* The packed weights and a zero; and where they gather, to two steps after the last. */
 static mica_status pack(mica_queue *queue, const mica__conv *conv, const products *p, mica_buffer *weights,
                         mica_buffer *table) {
   const mica__kernel_desc *desc = &mica__conv_gpu_pack_weights_kernel;

@@ -111,7 +111,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
   return mica__queue_submit(queue, &launch);
 }
 
-/* True where the filters are as the kernel reads them: of one element, their channels whole pieces. */
+/* True if the filters are as the kernel reads them: of one element, their channels whole pieces. */
 static bool is_packed(const mica__conv *conv, const mica__conv_phase *w) {
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
   return mica__product3(w->taps) == 1 && w->w_c == 1 && w->w_k == w->c && w->w_at == 0 && w->c % piece == 0 &&

@@ -71,7 +71,7 @@ void mica__conv_reference(const mica__conv_dims *d, mica__conv_pass pass, const 
   } while (next(out, d->out));
 }
 
-/* The output position that reads an input position by a tap; false where there is none. */
+/* The output position that reads an input position by a tap; false if there is none. */
 static bool output_of(const mica__conv_dims *d, const int64_t in[3], const int64_t tap[3], int64_t out[3]) {
   for (int i = 0; i < 3; i++) {
     int64_t reach = in[i] + d->pad[i] - tap[i] * d->dilation[i];
@@ -95,7 +95,7 @@ static element element_at(const mica__conv_dims *d, mica__conv_pass pass, int64_
                    .first = plane / channels};
 }
 
-/* The term of number `outer` in the sum's first dimension at a position in its others; false where it is zero. */
+/* The term of number `outer` in the sum's first dimension at a position in its others; false if it is zero. */
 static bool term_of(const mica__conv_dims *d, mica__conv_pass pass, const element *e, int64_t outer,
                     const int64_t inner[3], term *t) {
   int64_t other[3], n = e->first, k = e->channel, c = outer;

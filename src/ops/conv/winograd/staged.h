@@ -33,7 +33,7 @@ const char *mica__winograd_staged_unable(const void *problem);
 /* The groups that a launch takes for so many rows of `across` elements. */
 int64_t mica__winograd_groups(int64_t rows, int64_t across);
 
-/* V for the source, a workspace: *groups are those that make it, 0 where a launch before has lent it. It is for the
+/* V for the source, a workspace: *groups are those that make it, 0 if a launch before has lent it. It is for the
  * launches after this one once it is made. */
 mica_status mica__winograd_take_tiles(mica_queue *queue, mica__winograd_planes *planes, int64_t *groups);
 mica_status mica__winograd_lend_tiles(mica_queue *queue, const mica__winograd_planes *planes);
