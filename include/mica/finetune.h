@@ -117,6 +117,7 @@ typedef struct mica_finetune_config {
   mica_dtype dtype;                       /* type that layers compute in */
   uint64_t seed;
   const char *folder; /* of checkpoints and history.csv; NULL: none */
+  bool recompute;     /* less memory, more time; see mica_foundation_build */
   bool resume;        /* continue from the last checkpoint in `folder`, to the same bits */
   mica_train_fn *report;
   void *user;

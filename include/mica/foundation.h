@@ -240,6 +240,9 @@ typedef struct mica_foundation_build {
   /* features (..., C) after the last layer and its norm instead of logits. For pictures (B, context, C), the class
    * token first; for CLIP's without the norm, as transformers' last_hidden_state. */
   bool hidden;
+  /* In training the backward pass computes blocks again instead of keeping their values (mica_checkpoint): one input
+   * per block stays in memory. */
+  bool recompute;
 } mica_foundation_build;
 
 /* Builds the model's network in nn's graph: f32 logits, or features. Models of the task GENERATE give logits of tokens;

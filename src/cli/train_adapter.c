@@ -33,11 +33,15 @@ static int fail_usage(const cli_command *self, const char *what, const char *tex
 
 /* One word NAME=VALUE of --lora. */
 static int take_word(const cli_command *self, char *word, plan *p) {
-  static const char form[] = "--lora wants rank=N, alpha=A, dropout=P, targets=NAME+NAME or rslora";
+  static const char form[] = "--lora wants rank=N, alpha=A, dropout=P, targets=NAME+NAME, rslora or recompute";
   int64_t rank = 0;
   char *value = strchr(word, '=');
   if (!strcmp(word, "rslora")) {
     p->adapter.rslora = true;
+    return CLI_OK;
+  }
+  if (!strcmp(word, "recompute")) {
+    p->training.recompute = true;
     return CLI_OK;
   }
   if (!value || !value[1]) return fail_usage(self, form, word);

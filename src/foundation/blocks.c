@@ -66,6 +66,9 @@ static mica_value block(const mica__network_build *b, mica_value x, int64_t laye
 
 mica_value mica__build_blocks(const mica__network_build *b, mica_value x) {
   const int64_t layers = b->how->layers ? b->how->layers : b->info->layers;
-  for (int64_t layer = 0; layer < layers; layer++) x = block(b, x, layer);
+  for (int64_t layer = 0; layer < layers; layer++) {
+    if (b->how->recompute && mica_nn_is_training(b->nn)) x = mica_checkpoint(x);
+    x = block(b, x, layer);
+  }
   return x;
 }

@@ -44,18 +44,17 @@ static mica_value last_rows(const mica__network_build *b, mica_value x) {
   return mica_last_rows(x, lengths);
 }
 
-static mica_value logits(const mica__network_build *b, mica_value x) {
-  const mica_foundation_info *i = b->info;
-  mica_value z;
-  if (i->tied) {
-    mica_value table = mica_nn_weight_of(b->nn, "embed.weight");
-    z = mica_matmul(x, mica_transpose(table, MICA_AXES(1, 0)));
-  } else {
-    z = mica_nn_dense(b->nn, "head", x, i->vocabulary, &(mica_dense_config){.no_bias = true});
-  }
+static mica_value finish_logits(const mica_foundation_info *i, mica_value z) {
   z = mica_cast(z, MICA_F32);
   if (i->logit_cap > 0) z = mica_affine(mica_tanh(mica_affine(z, 1 / i->logit_cap, 0)), i->logit_cap, 0);
   return z;
+}
+
+mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *i, mica_value x, bool again) {
+  if (!i->tied && !again)
+    return finish_logits(i, mica_nn_dense(nn, "head", x, i->vocabulary, &(mica_dense_config){.no_bias = true}));
+  mica_value table = mica_nn_weight_of(nn, i->tied ? "embed.weight" : "head.weight");
+  return finish_logits(i, mica_matmul(x, mica_transpose(table, MICA_AXES(1, 0))));
 }
 
 /* Features of the first end token, (B, C). Old files say 2 for it, and have it as the largest token instead. */
@@ -105,7 +104,7 @@ static mica_value build_texts(const mica__network_build *b) {
   if (b->how->logits_of_last) x = last_rows(b, x);
   if (b->info->norms != MICA_FOUNDATION_NORMS_AFTER) x = mica__build_norm(b, "norm", x);
   if (b->how->hidden) return x;
-  if (!b->info->projection) return logits(b, x);
+  if (!b->info->projection) return mica__build_logits(b->nn, b->info, x, false);
   return mica_cast(
       mica_nn_dense(b->nn, "projection", end_rows(b, x), b->info->projection, &(mica_dense_config){.no_bias = true}),
       MICA_F32);

@@ -1,5 +1,5 @@
 /* Trains an adapter of a published model. */
-#include "foundation/model.h"
+#include "foundation/build.h"
 
 #include "base/error.h"
 #include "base/text.h"
@@ -8,7 +8,6 @@
 #include <math.h>
 #include <mica/finetune.h>
 #include <mica/history.h>
-#include <mica/nodes.h>
 #include <stdlib.h>
 
 #define STANDARD_RATE 2e-4
@@ -28,15 +27,14 @@ typedef struct tuning {
 
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *user, mica_objective *out) {
   const tuning *t = user;
-  mica_value labels = mica_batch_value(batch, "labels");
+  const mica_batch_source *rows = &t->config->training;
+  const uint64_t size = rows->batches ? (rows->samples + rows->batches - 1) / rows->batches : 1;
   const mica_foundation_build how = {.ids = mica_batch_value(batch, "ids"),
-                                     .starts = mica_batch_value(batch, "starts")};
-  mica_value rows = mica_flatten(mica_foundation_network(nn, t->model, &how), 2);
-  mica_value target = mica_reshape(labels, MICA_SHAPE(MICA_DYNAMIC));
-  const mica_cross_entropy_config only = {.ignore = true, .ignored = -1};
-  out->loss = mica_cross_entropy(rows, target, &only);
-  mica_value counted = mica_cast(mica_greater_equal(target, mica_scalar(mica_nn_graph(nn), MICA_I32, 0)), MICA_F32);
-  out->weight = mica_sum(counted, MICA_ALL_AXES, false);
+                                     .starts = mica_batch_value(batch, "starts"),
+                                     .hidden = true,
+                                     .recompute = t->config->recompute};
+  mica_value x = mica_foundation_network(nn, t->model, &how);
+  out->loss = mica__build_token_loss(nn, t->model, x, mica_batch_value(batch, "labels"), (int64_t)size, &out->weight);
   if (mica_nn_is_training(nn)) {
     const mica_status status = mica_adapter_freeze_base(t->adapter, nn);
     if (status != MICA_OK && mica_graph_status(mica_nn_graph(nn)) == MICA_OK)

@@ -13,7 +13,7 @@ for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
 done >"$work/chats.jsonl"
 train() { run train --task language --data "$work/chats.jsonl" --init "$model" --context 64 --lr 2e-2 "$@"; }
 
-train --lora rank=16 --epochs 20 --out "$work/a" --json
+train --lora rank=16,recompute --epochs 20 --out "$work/a" --json
 case $err in *cJSON*) echo 'SKIP: no cJSON'; exit 77 ;; esac
 ends 0 '{"task":"language","adapter":"*/a","conversations":16,"loss":*}' '*epoch 20/20*'
 loss=$(printf '%s' "$out" | sed 's/.*"loss"://; s/}//')
