@@ -134,12 +134,12 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
   mica_value table = mica__nn_add_weight(nn, "weight", shape, &weight);
   if (mica_value_is_null(table)) return mica__nn_leave(nn, table);
   mica_nn_held held = nn->parameters[nn->parameter_count - 1].info.held;
-  if (nn->config.hook && held.block != MICA_BLOCK_NONE) {
-    /* The hook takes numbers. */
-    table = mica__nn_held_value(&held, table, nn->config.dtype);
-    held = (mica_nn_held){.dtype = nn->config.dtype};
-  }
-  table = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, table);
+  const bool blocks = nn->config.hook && held.block != MICA_BLOCK_NONE;
+  /* The hook takes numbers. If it leaves them alone, rows are read from the blocks, and the numbers never exist. */
+  const mica_value numbers = blocks ? mica__nn_held_value(&held, table, nn->config.dtype) : table;
+  const mica_value hooked = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, numbers);
+  if (!blocks || hooked.id != numbers.id) table = hooked;
+  if (blocks && hooked.id != numbers.id) held = (mica_nn_held){.dtype = nn->config.dtype};
   return leave(nn, mica__nn_narrow(nn, mica__nn_held_rows(&held, table, indices, nn->config.dtype)));
 }
 

@@ -20,6 +20,7 @@ typedef struct form {
   mica_dtype dtype;    /* of weights */
   mica_dtype computes; /* mica_nn_config.dtype */
   mica_block block;
+  bool hooked; /* by a hook that changes nothing */
 } form;
 
 typedef struct network {
@@ -72,14 +73,22 @@ static void fill_blocks(const network *n) {
   }
 }
 
+static mica_value leave_alone(void *user, mica_nn *nn, mica_nn_point point, const char *name, mica_value value) {
+  (void)user, (void)nn, (void)point, (void)name;
+  return value;
+}
+
 static network make(const form *f, int64_t rows) {
   network n = {0};
   ck_ok(mica_graph_create(&n.graph));
-  ck_ok(mica_nn_create(
-      n.graph,
-      &(mica_nn_config){
-          .seed = 3, .name_prefix = "net.", .dtype = f->computes, .hold = hold, .hold_user = (void *)(uintptr_t)f},
-      &n.nn));
+  ck_ok(mica_nn_create(n.graph,
+                       &(mica_nn_config){.seed = 3,
+                                         .name_prefix = "net.",
+                                         .dtype = f->computes,
+                                         .hold = hold,
+                                         .hold_user = (void *)(uintptr_t)f,
+                                         .hook = f->hooked ? leave_alone : NULL},
+                       &n.nn));
   n.logits = build(n.nn, rows);
   ck_assert_msg(mica_graph_status(n.graph) == MICA_OK, "%s", mica_graph_message(n.graph));
   ck_ok(mica_session_create(test_engine(), n.graph, &n.logits, 1, NULL, &n.session));
@@ -136,17 +145,16 @@ static float *logits_of(const network *n, int64_t rows) {
 
 static const int64_t row_counts[] = {1, 2, 7, 33, MOST_ROWS};
 #define ROW_COUNTS ((int)(sizeof row_counts / sizeof *row_counts))
-static const form forms[] = {{MICA_BF16, MICA_F32, MICA_BLOCK_NONE},
-                             {MICA_F16, MICA_F32, MICA_BLOCK_NONE},
-                             {MICA_BF16, MICA_BF16, MICA_BLOCK_NONE},
-                             {MICA_F32, MICA_F32, MICA_BLOCK_Q8_0},
-                             {MICA_F32, MICA_F32, MICA_BLOCK_Q4_1}};
+static const form forms[] = {
+    {MICA_BF16, MICA_F32, MICA_BLOCK_NONE, false},  {MICA_F16, MICA_F32, MICA_BLOCK_NONE, false},
+    {MICA_BF16, MICA_BF16, MICA_BLOCK_NONE, false}, {MICA_F32, MICA_F32, MICA_BLOCK_Q8_0, false},
+    {MICA_F32, MICA_F32, MICA_BLOCK_Q4_1, false},   {MICA_F32, MICA_F32, MICA_BLOCK_Q8_0, .hooked = true}};
 #define FORMS ((int)(sizeof forms / sizeof *forms))
 
 START_TEST(the_numbers_are_those_of_widened_weights) {
   const form *held = &forms[_i / ROW_COUNTS];
   const int64_t rows = row_counts[_i % ROW_COUNTS];
-  const form plain = {MICA_F32, held->computes, MICA_BLOCK_NONE};
+  const form plain = {MICA_F32, held->computes, MICA_BLOCK_NONE, false};
   network a = make(held, rows), b = make(&plain, rows);
   widen(&a, &b);
   float *x = logits_of(&a, rows), *y = logits_of(&b, rows);
@@ -275,7 +283,7 @@ static void gradient_of(const form *f, const network *like, int64_t rows, float 
   ck_ok(mica_session_describe(n.session, &report));
   *planned = report.planned_bytes + report.workspace_bytes;
   if (!like && f->dtype != MICA_F32) {
-    const form plain = {MICA_F32, MICA_F32, MICA_BLOCK_NONE};
+    const form plain = {MICA_F32, MICA_F32, MICA_BLOCK_NONE, false};
     float *twin = malloc((size_t)(rows * WIDTH) * sizeof *twin);
     uint64_t unused = 0;
     gradient_of(&plain, &n, rows, twin, &unused);
