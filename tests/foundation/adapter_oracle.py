@@ -5,9 +5,11 @@ adapter/             PEFT folder with random A and B
 adapted.f32          logits (T, V) with the adapter
 adapter.grad.txt     per tensor of the adapter: name, norm of its gradient, dot product of it and the numbers of pick()
 base.grad.txt        the same for all weights of the model without the adapter
+adapter.losses.txt   losses of 100 steps that train the adapter of llama further, with torch's AdamW
 
 The loss is the mean cross entropy of tokens 1 to T - 1. Seeds are fixed.
 """
+import math
 import os
 import sys
 
@@ -72,4 +74,49 @@ def main(golden):
             file.write(text)
 
 
-main(sys.argv[1])
+def rows_of(step):
+    """ids, labels and starts, each (8, 64), as test_adapter_training.c makes them: three texts per row; the loss counts
+    two thirds of each."""
+    ids, labels, starts = (numpy.zeros((8, 64), numpy.int64) for _ in range(3))
+    for r in range(8):
+        ends = [20 + r, 45 - r, 64]
+        for t in range(64):
+            start = max([0] + [end for end in ends if end <= t])
+            end = min(end for end in ends if end > t)
+            starts[r, t] = start
+            ids[r, t] = (ids[r, t - 1] * 17 + 31 + (t * t + r) % 5 if t > start else r * 13 + step % 5 * 29 + t) % 131
+            labels[r, t] = -1
+            if t > start and t - start > (end - start) // 3:
+                labels[r, t - 1] = ids[r, t]
+    return ids, labels, starts
+
+
+def train(where, dtype=torch.float32, steps=100, warmup=3, rate=3e-3):
+    model = t.AutoModelForCausalLM.from_pretrained(where, attn_implementation='eager', dtype=dtype)
+    adapted = peft.PeftModel.from_pretrained(model, os.path.join(where, 'adapter'), is_trainable=True).to(dtype).train()
+    trained = [weight for weight in adapted.parameters() if weight.requires_grad]
+    optimizer = torch.optim.AdamW(trained, lr=rate, weight_decay=0.01)
+    losses = []
+    for step in range(steps):
+        ids, labels, starts = (torch.tensor(values) for values in rows_of(step))
+        at = torch.arange(64)
+        seen = (at[None, None, :] <= at[None, :, None]) & (at[None, None, :] >= starts[:, :, None])
+        mask = torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
+        logits = adapted(ids, attention_mask=mask, position_ids=at[None].expand(8, 64)).logits
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-1)
+        cosine = (1 + math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
+        part = (step + 1) / warmup if step < warmup else cosine
+        optimizer.param_groups[0]['lr'] = rate * part
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
+        optimizer.step()
+        losses.append(loss.item())
+    with open(os.path.join(where, 'adapter.losses.txt'), 'w') as file:
+        file.writelines('%.8f\n' % loss for loss in losses)
+    return losses
+
+
+if __name__ == '__main__':
+    main(sys.argv[1])
+    train(os.path.join(sys.argv[1], 'llama'))
