@@ -4,28 +4,18 @@
  * are read where they lie. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/graph_run.h"
 
 #include <mica/mica.h>
 #include <string.h>
 
 #define DEPTH 37
 
-static mica_graph *graph;
-static mica_session *session;
-
-static void setup(void) { ck_ok(mica_graph_create(&graph)); }
-
-static void teardown(void) {
-  mica_session_destroy(session);
-  session = NULL;
-  mica_graph_destroy(graph);
-}
-
 static size_t launches_of(mica_value y) {
   mica_session_report report;
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
-  ck_ok(mica_session_create(test_engine(), graph, &y, 1, NULL, &session));
-  ck_ok(mica_session_describe(session, &report));
+  ck_ok(mica_session_create(test_engine(), graph, &y, 1, NULL, &graph_session));
+  ck_ok(mica_session_describe(graph_session, &report));
   return report.launches;
 }
 
@@ -33,15 +23,15 @@ static size_t launches_of(mica_value y) {
 static void run(mica_shape shape, const float *x) {
   mica_tensor *tensor;
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, x, &tensor));
-  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", tensor}, 1));
+  ck_ok(mica_session_run(graph_session, test_queue(), &(mica_feed){"x", tensor}, 1));
   ck_ok(mica_queue_finish(test_queue()));
   mica_tensor_destroy(tensor);
 }
 
 static void expect(const float *want, size_t count) {
   float got[64];
-  ck_assert_uint_eq(mica_tensor_bytes(mica_session_output(session, 0)), count * sizeof *got);
-  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), got, count * sizeof *got));
+  ck_assert_uint_eq(mica_tensor_bytes(mica_session_output(graph_session, 0)), count * sizeof *got);
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(graph_session, 0), got, count * sizeof *got));
   for (size_t i = 0; i < count; i++)
     ck_assert_msg(got[i] == want[i], "element %zu: %g, not %g", i, (double)got[i], (double)want[i]);
 }
@@ -125,5 +115,5 @@ START_TEST(a_part_of_an_input_is_no_copy) {
 }
 END_TEST
 
-TESTS(DEVICE, setup, teardown, a_row_times_a_column_is_a_sum, one_filter_of_one_pixel_is_a_sum,
+TESTS(DEVICE, graph_setup, graph_teardown, a_row_times_a_column_is_a_sum, one_filter_of_one_pixel_is_a_sum,
       what_is_no_product_of_vectors_stays, two_rows_stay_a_product, a_part_of_an_input_is_no_copy)

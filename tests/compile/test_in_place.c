@@ -4,6 +4,7 @@
  * there. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/graph_run.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
@@ -14,25 +15,9 @@
 #define WIDTH 64
 #define ROW_BYTES (WIDTH * sizeof(float))
 
-static mica_graph *graph;
-static mica_session *session;
-
-static void setup(void) { ck_ok(mica_graph_create(&graph)); }
-
-static void teardown(void) {
-  mica_session_destroy(session);
-  session = NULL;
-  mica_graph_destroy(graph);
-}
-
-static void compile(const mica_value *outputs, size_t count) {
-  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
-  ck_ok(mica_session_create(test_engine(), graph, outputs, count, NULL, &session));
-}
-
 static mica_session_report report_of(void) {
   mica_session_report report;
-  ck_ok(mica_session_describe(session, &report));
+  ck_ok(mica_session_describe(graph_session, &report));
   return report;
 }
 
@@ -42,22 +27,14 @@ static mica_tensor *tensor_of(mica_dtype dtype, mica_shape shape, const void *da
   return tensor;
 }
 
-static void run(void) { ck_ok(mica_session_run(session, test_queue(), NULL, 0)); }
-
-static void expect(const mica_tensor *tensor, const float *wanted, size_t count) {
-  float got[64];
-  ck_assert_uint_eq(mica_tensor_bytes(tensor), count * sizeof *got);
-  ck_ok(mica_tensor_download(test_queue(), tensor, got, count * sizeof *got));
-  for (size_t i = 0; i < count; i++)
-    ck_assert_msg(got[i] == wanted[i], "element %zu: %g, not %g", i, (double)got[i], (double)wanted[i]);
-}
+static void run(void) { ck_ok(mica_session_run(graph_session, test_queue(), NULL, 0)); }
 
 static void expect_parameter(const char *name, const float *wanted, size_t count) {
-  expect(mica_session_parameter(session, name), wanted, count);
+  graph_expect(mica_session_parameter(graph_session, name), wanted, count);
 }
 
 static void upload(const char *name, const float *data) {
-  mica_tensor *tensor = mica_session_parameter(session, name);
+  mica_tensor *tensor = mica_session_parameter(graph_session, name);
   ck_ok(mica_tensor_upload(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
 }
 
@@ -69,7 +46,7 @@ static double bytes_of_steps(int steps) {
   float row[WIDTH];
   mica_profile_total total = {0};
   memset(wanted, 0, sizeof wanted);
-  mica_tensor *cache = mica_session_parameter(session, "cache");
+  mica_tensor *cache = mica_session_parameter(graph_session, "cache");
   ck_ok(mica_op_fill(test_queue(), 0, cache));
   for (int i = -1; i < steps; i++) {
     int32_t at = i < 0 ? 0 : (i * 1237 + 5) % ROWS;
@@ -77,7 +54,7 @@ static double bytes_of_steps(int steps) {
     mica_tensor *index = tensor_of(MICA_I32, MICA_SHAPE(1, 1), &at),
                 *values = tensor_of(MICA_F32, MICA_SHAPE(1, WIDTH), row);
     if (i == 0) ck_ok(mica_profile_start(test_engine()));
-    ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"at", index}, {"row", values}}, 2));
+    ck_ok(mica_session_run(graph_session, test_queue(), (mica_feed[]){{"at", index}, {"row", values}}, 2));
     mica_tensor_destroy(index);
     mica_tensor_destroy(values);
   }
@@ -93,7 +70,7 @@ START_TEST(a_row_a_step) {
   mica_value at = mica_input(graph, "at", MICA_I32, MICA_SHAPE(1, 1)),
              row = mica_input(graph, "row", MICA_F32, MICA_SHAPE(1, WIDTH));
   mica_assign(cache, mica_scatter_nd(cache, at, row, MICA_SCATTER_SET));
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   ck_assert_uint_lt(report_of().planned_bytes + report_of().workspace_bytes, ROWS);
   double bytes = bytes_of_steps(100);
   printf("a cache of %d rows of %zu bytes: %.0f bytes moved a step, in %zu launches\n", ROWS, ROW_BYTES, bytes,
@@ -110,12 +87,12 @@ START_TEST(the_new_value_is_read_where_it_lies) {
   mica_value next = mica_scatter_nd(cache, at, row, MICA_SCATTER_SET);
   mica_value back = mica_gather(next, mica_reshape(at, MICA_SHAPE(1)), 0);
   mica_assign(cache, next);
-  compile(&back, 1);
+  graph_compile(&back, 1);
   ck_assert_uint_lt(report_of().planned_bytes, ROWS);
   ck_assert_double_lt(bytes_of_steps(20), 8 * ROW_BYTES);
   float wanted[WIDTH];
   for (int j = 0; j < WIDTH; j++) wanted[j] = (float)(19 * WIDTH + j);
-  expect(mica_session_output(session, 0), wanted, WIDTH);
+  graph_expect(mica_session_output(graph_session, 0), wanted, WIDTH);
 }
 END_TEST
 
@@ -126,7 +103,7 @@ START_TEST(updates_in_a_row) {
   mica_value where = mica_constant(graph, MICA_I64, MICA_SHAPE(2, 1), (int64_t[]){2, 2});
   mica_value column = mica_constant(graph, MICA_F32, MICA_SHAPE(3, 2), (float[]){5, 6, 7, 8, 9, 10});
   mica_assign(p, mica_slice_assign(mica_scatter_nd(p, where, ones, MICA_SCATTER_ADD), column, 1, -1, -2));
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   ck_assert_uint_eq(report_of().planned_bytes, 0);
   upload("p", (float[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
   run();
@@ -155,7 +132,7 @@ START_TEST(many_indices) {
   mica_assign(
       p, mica_scatter_elements(p, mica_constant(graph, MICA_I64, MICA_SHAPE(200, 2), where), u, 0, MICA_SCATTER_ADD));
   mica_assign(q, mica_scatter_nd(q, mica_constant(graph, MICA_I64, MICA_SHAPE(200, 1), rows), u, MICA_SCATTER_ADD));
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   ck_assert_uint_eq(report_of().planned_bytes, 0);
   run();
   expect_parameter("p", wanted[0], 64);
@@ -174,13 +151,13 @@ START_TEST(an_old_value_that_is_an_output) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)), next = updated(p);
   mica_value outputs[] = {p, mica_affine(p, 2, 0), next, mica_sum(next, MICA_ALL_AXES, false)};
   mica_assign(p, next);
-  compile(outputs, 4);
+  graph_compile(outputs, 4);
   upload("p", (float[]){1, 2, 3, 4, 5, 6});
   run();
-  expect(mica_session_output(session, 0), (float[]){1, 2, 3, 4, 5, 6}, 6);
-  expect(mica_session_output(session, 1), (float[]){2, 4, 6, 8, 10, 12}, 6);
-  expect(mica_session_output(session, 2), (float[]){1, 2, 8, 9, 5, 6}, 6);
-  expect(mica_session_output(session, 3), (float[]){31}, 1);
+  graph_expect(mica_session_output(graph_session, 0), (float[]){1, 2, 3, 4, 5, 6}, 6);
+  graph_expect(mica_session_output(graph_session, 1), (float[]){2, 4, 6, 8, 10, 12}, 6);
+  graph_expect(mica_session_output(graph_session, 2), (float[]){1, 2, 8, 9, 5, 6}, 6);
+  graph_expect(mica_session_output(graph_session, 3), (float[]){31}, 1);
   expect_parameter("p", (float[]){1, 2, 8, 9, 5, 6}, 6);
 }
 END_TEST
@@ -194,7 +171,7 @@ START_TEST(an_old_value_that_elements_of_long_rows_read) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(CHANNELS, 1)), sum = mica_sum(in, MICA_AXES(1), true);
   mica_value out = mica_add(mica_mul(in, p), sum);
   mica_assign(p, mica_add(p, sum));
-  compile(&out, 1);
+  graph_compile(&out, 1);
   for (int i = 0; i < CHANNELS * LONG; i++) x[i / LONG][i % LONG] = (float)(i % 2);
   for (int c = 0; c < CHANNELS; c++) {
     scale[c] = (float)(c + 1);
@@ -202,9 +179,9 @@ START_TEST(an_old_value_that_elements_of_long_rows_read) {
   }
   upload("p", scale);
   mica_tensor *fed = tensor_of(MICA_F32, MICA_SHAPE(CHANNELS, LONG), x);
-  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", fed}, 1));
+  ck_ok(mica_session_run(graph_session, test_queue(), &(mica_feed){"x", fed}, 1));
   mica_tensor_destroy(fed);
-  ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), y, sizeof y));
+  ck_ok(mica_tensor_download(test_queue(), mica_session_output(graph_session, 0), y, sizeof y));
   for (int i = 0; i < CHANNELS * LONG; i++) {
     const float good = x[i / LONG][i % LONG] * scale[i / LONG] + LONG / 2;
     ck_assert_msg(y[i / LONG][i % LONG] == good, "element %d: %g, not %g", i, (double)y[i / LONG][i % LONG],
@@ -219,10 +196,10 @@ START_TEST(an_old_value_beside_the_new_one) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2)), next = updated(p);
   mica_value both = mica_matmul(mica_transpose(next, MICA_ALL_AXES), p);
   mica_assign(p, next);
-  compile(&both, 1);
+  graph_compile(&both, 1);
   upload("p", (float[]){1, 2, 3, 4, 5, 6});
   run();
-  expect(mica_session_output(session, 0), (float[]){50, 64, 59, 76}, 4);
+  graph_expect(mica_session_output(graph_session, 0), (float[]){50, 64, 59, 76}, 4);
   expect_parameter("p", (float[]){1, 2, 8, 9, 5, 6}, 6);
 }
 END_TEST
@@ -232,7 +209,7 @@ START_TEST(updates_made_of_the_old_value) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3, 2));
   mica_value all = mica_constant(graph, MICA_I64, MICA_SHAPE(3, 1), (int64_t[]){2, 0, 1});
   mica_assign(p, mica_scatter_nd(p, all, p, MICA_SCATTER_SET));
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   upload("p", (float[]){1, 2, 3, 4, 5, 6});
   run();
   expect_parameter("p", (float[]){3, 4, 5, 6, 1, 2}, 6);
@@ -246,7 +223,7 @@ START_TEST(updates_computed_from_the_old_value) {
   mica_value sum = mica_sum(p, MICA_AXES(0), true),
              at = mica_constant(graph, MICA_I64, MICA_SHAPE(1, 1), (int64_t[]){0});
   mica_assign(p, mica_scatter_nd(p, at, sum, MICA_SCATTER_SET));
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   ck_assert_uint_le(report_of().planned_bytes, 256);
   upload("p", (float[]){1, 2, 3, 4, 5, 6});
   run();
@@ -262,7 +239,7 @@ START_TEST(two_parameters_cross) {
              q = mica_parameter(graph, "q", MICA_F32, MICA_SHAPE(3, 2));
   mica_assign(p, updated(q));
   mica_assign(q, updated(p));
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   upload("p", (float[]){1, 2, 3, 4, 5, 6});
   upload("q", (float[]){-1, -2, -3, -4, -5, -6});
   run();
@@ -294,7 +271,7 @@ START_TEST(many_parameters_cross) {
     mica_assign(p[0], mica_mul(mica_cumsum(p[1], 0, false, false), all));
     mica_assign(p[1], mica_cumsum(p[0], 0, false, false));
   }
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   for (int pair = 0; pair < PAIRS; pair++)
     for (int k = 0; k < 2; k++) {
       for (int i = 0; i <= pair; i++) data[i] = (float)(k ? -1 - pair : 1 + pair);
@@ -306,7 +283,7 @@ START_TEST(many_parameters_cross) {
       for (int i = 0; i <= pair; i++) data[i] = (float)((i + 1) * (k ? 1 + pair : -1 - pair));
       expect_parameter(names[2 * pair + k], data, (size_t)pair + 1);
     }
-  ck_ok(mica_session_dump(session, &dump));
+  ck_ok(mica_session_dump(graph_session, &dump));
   ck_assert_int_eq(count_of(dump, "copy -> '"), 3);
   ck_assert_int_eq(count_of(dump, "', '"), PAIRS - 3);
   mica_free(dump);
@@ -319,10 +296,10 @@ START_TEST(an_update_between_that_is_read) {
   mica_value at = mica_constant(graph, MICA_I64, MICA_SHAPE(1, 1), (int64_t[]){1});
   mica_value y = mica_sum(first, MICA_ALL_AXES, false);
   mica_assign(p, mica_scatter_nd(first, at, mica_full(graph, MICA_F32, MICA_SHAPE(1, 2), 1), MICA_SCATTER_MUL));
-  compile(&y, 1);
+  graph_compile(&y, 1);
   upload("p", (float[]){1, 2, 3, 4, 5, 6});
   run();
-  expect(mica_session_output(session, 0), (float[]){31}, 1);
+  graph_expect(mica_session_output(graph_session, 0), (float[]){31}, 1);
   expect_parameter("p", (float[]){1, 2, 8, 9, 5, 6}, 6);
 }
 END_TEST
@@ -335,19 +312,19 @@ START_TEST(temporaries_are_updated_in_place) {
   mica_value alone =
       mica_sum(mica_scatter_nd(y, mica_slice(at, 0, 0, 1, 1), mica_slice(x, 0, 0, 1, 1), MICA_SCATTER_SET),
                MICA_ALL_AXES, false);
-  compile(&alone, 1);
+  graph_compile(&alone, 1);
   ck_assert_uint_lt(report_of().planned_bytes, 2 * 64 * 64 * sizeof(float));
   run();
-  expect(mica_session_output(session, 0), (float[]){63 * 64}, 1);
-  teardown();
-  setup();
+  graph_expect(mica_session_output(graph_session, 0), (float[]){63 * 64}, 1);
+  graph_teardown();
+  graph_setup();
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(2, 2)), z = mica_matmul(p, p);
   mica_value swap = mica_constant(graph, MICA_I64, MICA_SHAPE(2, 1), (int64_t[]){1, 0});
   mica_value crossed = mica_matmul(mica_scatter_nd(z, swap, mica_reshape(z, MICA_SHAPE(2, 2)), MICA_SCATTER_SET), p);
-  compile(&crossed, 1);
+  graph_compile(&crossed, 1);
   upload("p", (float[]){1, 0, 0, 2});
   run();
-  expect(mica_session_output(session, 0), (float[]){0, 8, 1, 0}, 4);
+  graph_expect(mica_session_output(graph_session, 0), (float[]){0, 8, 1, 0}, 4);
 }
 END_TEST
 
@@ -360,12 +337,12 @@ START_TEST(a_part_in_order_is_no_copy) {
   const int32_t row = 1;
   mica_value at = mica_constant(graph, MICA_I32, MICA_SHAPE(1, 1), &row);
   mica_assign(cache, mica_scatter_rows_unique(cache, at, part, 0, MICA_SCATTER_SET));
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   upload("w", (float[]){1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60});
   upload("cache", (float[]){7, 7, 7, 7, 7, 7});
   ck_assert_uint_eq(report_of().launches, 2);
   mica_tensor *given = tensor_of(MICA_F32, MICA_SHAPE(1, 2), (float[]){1, 2});
-  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", given}, 1));
+  ck_ok(mica_session_run(graph_session, test_queue(), &(mica_feed){"x", given}, 1));
   expect_parameter("cache", (float[]){7, 7, 63, 84, 7, 7}, 6);
   mica_tensor_destroy(given);
 }
@@ -389,12 +366,12 @@ START_TEST(a_store_before_a_read_takes_no_memory_over) {
   mica_value reversed = mica_gather(x, indices, 0), product = mica_mul(x, y);
   mica_value outputs[] = {mica_mul(reversed, y), mica_gather(product, indices, 0)};
   mica_tensor *fed[2];
-  compile(outputs, 2);
+  graph_compile(outputs, 2);
   fed[0] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){1, 2, 3, 4});
   fed[1] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){5, 6, 7, 8});
-  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[1]}}, 2));
-  expect(mica_session_output(session, 0), (float[]){20, 18, 14, 8}, 4);
-  expect(mica_session_output(session, 1), (float[]){32, 21, 12, 5}, 4);
+  ck_ok(mica_session_run(graph_session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[1]}}, 2));
+  graph_expect(mica_session_output(graph_session, 0), (float[]){20, 18, 14, 8}, 4);
+  graph_expect(mica_session_output(graph_session, 1), (float[]){32, 21, 12, 5}, 4);
   mica_tensor_destroy(fed[0]);
   mica_tensor_destroy(fed[1]);
 }
@@ -407,20 +384,21 @@ START_TEST(a_parameter_is_read_before_it_is_stored) {
   mica_value next = mica_mul(x, y), out = mica_mul(p, y);
   mica_tensor *fed[2];
   mica_assign(p, next);
-  compile(&out, 1);
+  graph_compile(&out, 1);
   upload("p", (float[]){1, 2, 3, 4});
   fed[0] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){1, 1, 1, 2});
   fed[1] = tensor_of(MICA_F32, MICA_SHAPE(4), (float[]){5, 6, 7, 8});
-  ck_ok(mica_session_run(session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[1]}}, 2));
-  expect(mica_session_output(session, 0), (float[]){5, 12, 21, 32}, 4);
+  ck_ok(mica_session_run(graph_session, test_queue(), (mica_feed[]){{"x", fed[0]}, {"y", fed[1]}}, 2));
+  graph_expect(mica_session_output(graph_session, 0), (float[]){5, 12, 21, 32}, 4);
   expect_parameter("p", (float[]){5, 6, 7, 16}, 4);
   mica_tensor_destroy(fed[0]);
   mica_tensor_destroy(fed[1]);
 }
 END_TEST
 
-TESTS(DEVICE, setup, teardown, a_row_a_step, the_new_value_is_read_where_it_lies, updates_in_a_row, many_indices,
-      an_old_value_that_is_an_output, an_old_value_beside_the_new_one, an_old_value_that_elements_of_long_rows_read,
-      updates_made_of_the_old_value, updates_computed_from_the_old_value, two_parameters_cross, many_parameters_cross,
-      an_update_between_that_is_read, temporaries_are_updated_in_place, a_part_in_order_is_no_copy, wrong_slices,
-      a_store_before_a_read_takes_no_memory_over, a_parameter_is_read_before_it_is_stored)
+TESTS(DEVICE, graph_setup, graph_teardown, a_row_a_step, the_new_value_is_read_where_it_lies, updates_in_a_row,
+      many_indices, an_old_value_that_is_an_output, an_old_value_beside_the_new_one,
+      an_old_value_that_elements_of_long_rows_read, updates_made_of_the_old_value, updates_computed_from_the_old_value,
+      two_parameters_cross, many_parameters_cross, an_update_between_that_is_read, temporaries_are_updated_in_place,
+      a_part_in_order_is_no_copy, wrong_slices, a_store_before_a_read_takes_no_memory_over,
+      a_parameter_is_read_before_it_is_stored)

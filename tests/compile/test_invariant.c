@@ -4,46 +4,23 @@
 #include "ir/graph.h"
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/graph_run.h"
 
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static mica_graph *graph;
-static mica_session *session;
-
-static void setup(void) { ck_ok(mica_graph_create(&graph)); }
-
-static void teardown(void) {
-  mica_session_destroy(session);
-  session = NULL;
-  mica_graph_destroy(graph);
-}
-
-static void compile(const mica_value *outputs, size_t count) {
-  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
-  ck_ok(mica_session_create(test_engine(), graph, outputs, count, NULL, &session));
-}
-
 static void upload(const char *name, const float *data) {
-  mica_tensor *tensor = mica_session_parameter(session, name);
+  mica_tensor *tensor = mica_session_parameter(graph_session, name);
   ck_ok(mica_tensor_upload(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
 }
 
 static void feed(const float *data, size_t count) {
   mica_tensor *x = NULL;
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE((int64_t)count), data, &x));
-  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1));
+  ck_ok(mica_session_run(graph_session, test_queue(), &(mica_feed){"x", x}, 1));
   mica_tensor_destroy(x);
-}
-
-static void expect(const mica_tensor *tensor, const float *wanted, size_t count) {
-  float got[64];
-  ck_assert_uint_eq(mica_tensor_bytes(tensor), count * sizeof *got);
-  ck_ok(mica_tensor_download(test_queue(), tensor, got, count * sizeof *got));
-  for (size_t i = 0; i < count; i++)
-    ck_assert_msg(got[i] == wanted[i], "element %zu: %g, not %g", i, (double)got[i], (double)wanted[i]);
 }
 
 /* p p is stored by the kernel that writes the output, in each run: what reads it cannot come before the first. */
@@ -51,11 +28,11 @@ START_TEST(what_an_output_is_made_with_is_made_by_each_run) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(3)), square = mica_mul(p, p);
   mica_value back = mica_gather(square, mica_constant(graph, MICA_I32, MICA_SHAPE(2), (int32_t[]){2, 1}), 0);
   mica_value outputs[] = {mica_affine(square, 1, 1), mica_add(back, mica_input(graph, "x", MICA_F32, MICA_SHAPE(2)))};
-  compile(outputs, 2);
+  graph_compile(outputs, 2);
   upload("p", (float[]){1, 2, 3});
   feed((float[]){0, 1}, 2);
-  expect(mica_session_output(session, 0), (float[]){2, 5, 10}, 3);
-  expect(mica_session_output(session, 1), (float[]){9, 5}, 2);
+  graph_expect(mica_session_output(graph_session, 0), (float[]){2, 5, 10}, 3);
+  graph_expect(mica_session_output(graph_session, 1), (float[]){9, 5}, 2);
 }
 END_TEST
 
@@ -92,7 +69,7 @@ static double bytes_of_a_run(mica_tensor *x, uint64_t *packings) {
   mica_profile_total total;
   size_t count = 0;
   ck_ok(mica_profile_start(test_engine()));
-  ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1));
+  ck_ok(mica_session_run(graph_session, test_queue(), &(mica_feed){"x", x}, 1));
   ck_ok(mica_profile_stop(test_engine()));
   ck_ok(mica_profile_sum(test_engine(), &total));
   ck_ok(mica_profile_rows(test_engine(), rows, 32, &count));
@@ -117,22 +94,22 @@ START_TEST(weights_beside_a_cache_are_packed_once) {
   mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(32, WIDTH)), y = layers_beside_a_cache(x);
   mica_tensor *fed = NULL;
   uint64_t packings = 0;
-  compile(&y, 1);
-  fill(mica_session_parameter(session, "w"), 1);
-  fill(mica_session_parameter(session, "u"), 2);
+  graph_compile(&y, 1);
+  fill(mica_session_parameter(graph_session, "w"), 1);
+  fill(mica_session_parameter(graph_session, "u"), 2);
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(32, WIDTH), &fed));
   fill(fed, 3);
-  uint64_t first = launches_of_a_run(session, fed), each = launches_recorded(session);
+  uint64_t first = launches_of_a_run(graph_session, fed), each = launches_recorded(graph_session);
   ck_assert_msg(first > each, "a first run of %llu launches packs nothing", (unsigned long long)first);
-  for (int i = 0; i < 3; i++) ck_assert_uint_eq(launches_of_a_run(session, fed), each);
+  for (int i = 0; i < 3; i++) ck_assert_uint_eq(launches_of_a_run(graph_session, fed), each);
   double bytes = bytes_of_a_run(fed, &packings);
   ck_assert_uint_eq(packings, 0);
-  fill(mica_session_parameter(session, "w"), 4);
+  fill(mica_session_parameter(graph_session, "w"), 4);
   double more = bytes_of_a_run(fed, &packings);
   ck_assert_uint_gt(packings, 0);
   printf("a run beside a cache: %.0f bytes, with weights packed anew %.0f\n", bytes, more);
   ck_assert(more >= bytes + 2.0 * WIDTH * WIDTH * sizeof(float));
-  ck_assert_uint_eq(launches_of_a_run(session, fed), each);
+  ck_assert_uint_eq(launches_of_a_run(graph_session, fed), each);
   mica_tensor_destroy(fed);
 }
 END_TEST
@@ -148,13 +125,13 @@ START_TEST(an_evaluation_folds_norms) {
   mica_assign(seen, mica_add(seen, loss));
   mica_tensor *fed = NULL;
   float got = 0, wanted = 0;
-  compile(NULL, 0);
+  graph_compile(NULL, 0);
   mica_session *plain = NULL;
   ck_ok(mica_session_create(test_engine(), graph, &y, 1, &(mica_session_config){.no_simplify = true}, &plain));
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(2, 3, 5, 5), &fed));
   fill(fed, 9);
   for (uint32_t seed = 10; seed < 13; seed++) {
-    mica_session *const both[] = {session, plain};
+    mica_session *const both[] = {graph_session, plain};
     float zero = 0;
     for (int s = 0; s < 2; s++) {
       ck_ok(mica_tensor_upload(test_queue(), mica_session_parameter(both[s], "seen"), &zero, sizeof zero));
@@ -164,13 +141,13 @@ START_TEST(an_evaluation_folds_norms) {
       ck_ok(mica_tensor_upload(test_queue(), mica_session_parameter(both[s], "variance"), variances, sizeof variances));
       ck_ok(mica_session_run(both[s], test_queue(), &(mica_feed){"x", fed}, 1));
     }
-    ck_ok(mica_tensor_download(test_queue(), mica_session_parameter(session, "seen"), &got, sizeof got));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_parameter(graph_session, "seen"), &got, sizeof got));
     ck_ok(mica_tensor_download(test_queue(), mica_session_parameter(plain, "seen"), &wanted, sizeof wanted));
     ck_assert_msg(got - wanted < 1e-4f && wanted - got < 1e-4f, "%g, not %g", (double)got, (double)wanted);
   }
   /* The convolution, and the sum. */
-  ck_assert_uint_eq(launches_recorded(session), 2);
-  ck_assert_uint_eq(launches_of_a_run(session, fed), 2);
+  ck_assert_uint_eq(launches_recorded(graph_session), 2);
+  ck_assert_uint_eq(launches_of_a_run(graph_session, fed), 2);
   mica_session_destroy(plain);
   mica_tensor_destroy(fed);
 }
@@ -181,8 +158,8 @@ END_TEST
 static uint64_t kept_bytes(mica_value w, int64_t rows) {
   mica_value y = mica_matmul(mica_input(graph, "x", MICA_F32, MICA_SHAPE(rows, SIDE)), w);
   mica_session_report report;
-  compile(&y, 1);
-  ck_ok(mica_session_describe(session, &report));
+  graph_compile(&y, 1);
+  ck_ok(mica_session_describe(graph_session, &report));
   return report.workspace_bytes;
 }
 
@@ -209,6 +186,6 @@ START_TEST(numbers_of_blocks_are_not_kept) {
 }
 END_TEST
 
-TESTS(DEVICE, setup, teardown, what_an_output_is_made_with_is_made_by_each_run, weights_beside_a_cache_are_packed_once,
-      LOOP(nothing_that_is_made_of_a_held_weight_is_kept, 0, 8), numbers_of_blocks_are_not_kept,
-      an_evaluation_folds_norms)
+TESTS(DEVICE, graph_setup, graph_teardown, what_an_output_is_made_with_is_made_by_each_run,
+      weights_beside_a_cache_are_packed_once, LOOP(nothing_that_is_made_of_a_held_weight_is_kept, 0, 8),
+      numbers_of_blocks_are_not_kept, an_evaluation_folds_norms)

@@ -4,6 +4,7 @@
 #include "runtime/launch.h"
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/graph_run.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -12,32 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static mica_graph *graph;
-
-static void setup(void) { ck_ok(mica_graph_create(&graph)); }
-
-static void teardown(void) {
-  mica_graph_destroy(graph);
-  graph = NULL;
-}
-
 static mica_session *session_of(const mica_value *outputs, size_t count) {
   mica_session *session = NULL;
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
   ck_ok(mica_session_create(test_engine(), graph, outputs, count, NULL, &session));
   return session;
-}
-
-static void upload(mica_tensor *tensor, const float *data) {
-  ck_ok(mica_tensor_upload(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
-}
-
-static void expect(const mica_tensor *tensor, const float *wanted, size_t count) {
-  float got[64];
-  ck_assert_uint_eq(mica_tensor_bytes(tensor), count * sizeof *got);
-  ck_ok(mica_tensor_download(test_queue(), tensor, got, count * sizeof *got));
-  for (size_t i = 0; i < count; i++)
-    ck_assert_msg(got[i] == wanted[i], "element %zu: %g, not %g", i, (double)got[i], (double)wanted[i]);
 }
 
 static mica_session_report report_of(mica_session *session) {
@@ -53,13 +33,13 @@ START_TEST(sources_and_views_can_be_outputs) {
   mica_value outputs[] = {w, w, mica_transpose(w, MICA_ALL_AXES), mica_full(graph, MICA_F32, MICA_SHAPE(2), 4),
                           mica_constant(graph, MICA_F32, MICA_SHAPE(2), (float[]){7, 8})};
   mica_session *session = session_of(outputs, 5);
-  upload(mica_session_parameter(session, "w"), (float[]){1, 2, 3, 4, 5, 6});
+  graph_upload(mica_session_parameter(session, "w"), (float[]){1, 2, 3, 4, 5, 6});
   run(session);
-  expect(mica_session_output(session, 0), (float[]){1, 2, 3, 4, 5, 6}, 6);
-  expect(mica_session_output(session, 1), (float[]){1, 2, 3, 4, 5, 6}, 6);
-  expect(mica_session_output(session, 2), (float[]){1, 4, 2, 5, 3, 6}, 6);
-  expect(mica_session_output(session, 3), (float[]){4, 4}, 2);
-  expect(mica_session_output(session, 4), (float[]){7, 8}, 2);
+  graph_expect(mica_session_output(session, 0), (float[]){1, 2, 3, 4, 5, 6}, 6);
+  graph_expect(mica_session_output(session, 1), (float[]){1, 2, 3, 4, 5, 6}, 6);
+  graph_expect(mica_session_output(session, 2), (float[]){1, 4, 2, 5, 3, 6}, 6);
+  graph_expect(mica_session_output(session, 3), (float[]){4, 4}, 2);
+  graph_expect(mica_session_output(session, 4), (float[]){7, 8}, 2);
   ck_assert_ptr_null(mica_session_output(session, 5));
   mica_session_destroy(session);
 }
@@ -69,7 +49,7 @@ START_TEST(parameters_begin_as_zeros) {
   mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(3));
   mica_session *session = session_of(&w, 1);
   run(session);
-  expect(mica_session_output(session, 0), (float[]){0, 0, 0}, 3);
+  graph_expect(mica_session_output(session, 0), (float[]){0, 0, 0}, 3);
   mica_session_destroy(session);
 }
 END_TEST
@@ -80,13 +60,13 @@ START_TEST(parameters_are_swapped) {
   mica_assign(p, q);
   mica_assign(q, p);
   mica_session *session = session_of(NULL, 0);
-  upload(mica_session_parameter(session, "p"), (float[]){1, 2});
-  upload(mica_session_parameter(session, "q"), (float[]){3, 4});
+  graph_upload(mica_session_parameter(session, "p"), (float[]){1, 2});
+  graph_upload(mica_session_parameter(session, "q"), (float[]){3, 4});
   run(session);
-  expect(mica_session_parameter(session, "p"), (float[]){3, 4}, 2);
-  expect(mica_session_parameter(session, "q"), (float[]){1, 2}, 2);
+  graph_expect(mica_session_parameter(session, "p"), (float[]){3, 4}, 2);
+  graph_expect(mica_session_parameter(session, "q"), (float[]){1, 2}, 2);
   run(session);
-  expect(mica_session_parameter(session, "p"), (float[]){1, 2}, 2);
+  graph_expect(mica_session_parameter(session, "p"), (float[]){1, 2}, 2);
   mica_session_destroy(session);
 }
 END_TEST
@@ -96,9 +76,9 @@ START_TEST(a_parameter_is_reversed_in_its_place) {
   mica_value p = mica_parameter(graph, "p", MICA_F32, MICA_SHAPE(4));
   mica_assign(p, mica_affine(mica_flip(p, MICA_AXES(0)), 2, 0));
   mica_session *session = session_of(NULL, 0);
-  upload(mica_session_parameter(session, "p"), (float[]){1, 2, 3, 4});
+  graph_upload(mica_session_parameter(session, "p"), (float[]){1, 2, 3, 4});
   run(session);
-  expect(mica_session_parameter(session, "p"), (float[]){8, 6, 4, 2}, 4);
+  graph_expect(mica_session_parameter(session, "p"), (float[]){8, 6, 4, 2}, 4);
   mica_session_destroy(session);
 }
 END_TEST
@@ -111,12 +91,12 @@ START_TEST(the_old_value_is_read_before_it_goes) {
   mica_value outputs[] = {mica_sum(mica_square(p), MICA_ALL_AXES, false), mica_sum(next, MICA_ALL_AXES, false),
                           mica_mul(mica_flip(p, MICA_AXES(0)), next)};
   mica_session *session = session_of(outputs, 3);
-  upload(mica_session_parameter(session, "p"), (float[]){1, 2, 3});
+  graph_upload(mica_session_parameter(session, "p"), (float[]){1, 2, 3});
   run(session);
-  expect(mica_session_output(session, 0), (float[]){14}, 1);
-  expect(mica_session_output(session, 1), (float[]){9}, 1);
-  expect(mica_session_output(session, 2), (float[]){6, 6, 4}, 3);
-  expect(mica_session_parameter(session, "p"), (float[]){2, 3, 4}, 3);
+  graph_expect(mica_session_output(session, 0), (float[]){14}, 1);
+  graph_expect(mica_session_output(session, 1), (float[]){9}, 1);
+  graph_expect(mica_session_output(session, 2), (float[]){6, 6, 4}, 3);
+  graph_expect(mica_session_parameter(session, "p"), (float[]){2, 3, 4}, 3);
   mica_session_destroy(session);
 }
 END_TEST
@@ -130,8 +110,8 @@ START_TEST(feeds_may_change_and_begin_anywhere) {
     ck_ok(mica_tensor_view(all, MICA_SHAPE(3), NULL, first, &odd));
     ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", odd}, 1));
     mica_tensor_destroy(odd);
-    expect(mica_session_output(session, 0),
-           (float[]){2 * (float)(first + 1), 2 * (float)(first + 2), 2 * (float)(first + 3)}, 3);
+    graph_expect(mica_session_output(session, 0),
+                 (float[]){2 * (float)(first + 1), 2 * (float)(first + 2), 2 * (float)(first + 3)}, 3);
   }
   mica_tensor_destroy(all);
   mica_session_destroy(session);
@@ -186,11 +166,11 @@ START_TEST(a_product_takes_what_stands_around_it) {
   mica_session *session = session_of(&y, 1);
   mica_tensor *tensor;
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F16, MICA_SHAPE(2, 2), halves, &tensor));
-  upload(mica_session_parameter(session, "w"), (float[]){2, 4, 6, 8});
+  graph_upload(mica_session_parameter(session, "w"), (float[]){2, 4, 6, 8});
   ck_assert_uint_eq(report_of(session).launches, 1);
   ck_assert_uint_eq(report_of(session).planned_bytes, 0);
   ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", tensor}, 1));
-  expect(mica_session_output(session, 0), (float[]){8, 9, 0, 0}, 4);
+  graph_expect(mica_session_output(session, 0), (float[]){8, 9, 0, 0}, 4);
   mica_tensor_destroy(tensor);
   mica_session_destroy(session);
 }
@@ -205,13 +185,13 @@ START_TEST(padding_and_parts_are_read_in_place) {
       mica_pad(mica_transpose(x, MICA_ALL_AXES), (int64_t[]){2, 0}, (int64_t[]){3, 0}, MICA_PAD_MODE_CONSTANT, 0.5);
   mica_value outputs[] = {mica_add(all, mica_transpose(padded, MICA_ALL_AXES)), mica_sum(all, MICA_AXES(1), false)};
   mica_session *session = session_of(outputs, 2);
-  upload(mica_session_parameter(session, "x"), (float[]){1, 2, 3, 4, 5, 6});
-  upload(mica_session_parameter(session, "y"), (float[]){10, 20, 30, 40});
+  graph_upload(mica_session_parameter(session, "x"), (float[]){1, 2, 3, 4, 5, 6});
+  graph_upload(mica_session_parameter(session, "y"), (float[]){10, 20, 30, 40});
   ck_assert_uint_eq(report_of(session).launches, 1);
   run(session);
-  expect(mica_session_output(session, 0),
-         (float[]){1.5, 2.5, 4, 12, 23, 3.5, 2.5, 1.5, 4.5, 5.5, 10, 35, 46, 6.5, 5.5, 4.5}, 16);
-  expect(mica_session_output(session, 1), (float[]){42, 100}, 2);
+  graph_expect(mica_session_output(session, 0),
+               (float[]){1.5, 2.5, 4, 12, 23, 3.5, 2.5, 1.5, 4.5, 5.5, 10, 35, 46, 6.5, 5.5, 4.5}, 16);
+  graph_expect(mica_session_output(session, 1), (float[]){42, 100}, 2);
   mica_session_destroy(session);
 }
 END_TEST
@@ -290,8 +270,8 @@ static uint64_t training_bytes(int layers, int every) {
   mica_session *session = session_of(NULL, 0);
   mica_session_report report = report_of(session);
   mica_session_destroy(session);
-  teardown();
-  setup();
+  graph_teardown();
+  graph_setup();
   return report.planned_bytes;
 }
 
@@ -312,8 +292,8 @@ static mica_session_report sums_of_a_long_row(int count) {
   ck_ok(mica_session_create(test_engine(), graph, &s, 1, &(mica_session_config){.no_fusion = true}, &session));
   mica_session_report report = report_of(session);
   mica_session_destroy(session);
-  teardown();
-  setup();
+  graph_teardown();
+  graph_setup();
   return report;
 }
 
@@ -471,7 +451,7 @@ static void fill_tensor(mica_tensor *tensor, uint32_t seed) {
   size_t count = mica_tensor_bytes(tensor) / sizeof *data;
   ck_assert_uint_le(count, 512);
   for (size_t i = 0; i < count; i++) data[i] = 0.5f + (float)((seed = seed * 1664525u + 1013904223u) >> 8) * 0x1p-24f;
-  upload(tensor, data);
+  graph_upload(tensor, data);
 }
 
 /* Runs the session on a given x and parameters; the result's elements go to out. */
@@ -535,13 +515,13 @@ START_TEST(an_output_is_written_by_each_run) {
   mica_value w = mica_parameter(graph, "w", MICA_F32, MICA_SHAPE(2, 2)), square = mica_matmul(w, w);
   mica_value outputs[] = {square, mica_matmul(mica_matmul(square, w), w)};
   mica_session *session = session_of(outputs, 2);
-  upload(mica_session_parameter(session, "w"), (float[]){1, 1, 0, 1});
+  graph_upload(mica_session_parameter(session, "w"), (float[]){1, 1, 0, 1});
   run(session);
-  expect(mica_session_output(session, 0), (float[]){1, 2, 0, 1}, 4);
-  expect(mica_session_output(session, 1), (float[]){1, 4, 0, 1}, 4);
-  upload(mica_session_parameter(session, "w"), (float[]){2, 0, 0, 1});
+  graph_expect(mica_session_output(session, 0), (float[]){1, 2, 0, 1}, 4);
+  graph_expect(mica_session_output(session, 1), (float[]){1, 4, 0, 1}, 4);
+  graph_upload(mica_session_parameter(session, "w"), (float[]){2, 0, 0, 1});
   run(session);
-  expect(mica_session_output(session, 1), (float[]){16, 0, 0, 1}, 4);
+  graph_expect(mica_session_output(session, 1), (float[]){16, 0, 0, 1}, 4);
   mica_session_destroy(session);
 }
 END_TEST
@@ -564,11 +544,11 @@ START_TEST(a_session_on_the_null_device) {
 }
 END_TEST
 
-TESTS(DEVICE, setup, teardown, sources_and_views_can_be_outputs, parameters_begin_as_zeros, parameters_are_swapped,
-      a_parameter_is_reversed_in_its_place, the_old_value_is_read_before_it_goes, feeds_may_change_and_begin_anywhere,
-      a_chain_is_one_kernel, cheap_values_are_computed_again, a_product_takes_what_stands_around_it,
-      padding_and_parts_are_read_in_place, kernels_of_many_arguments_are_parted, softmax_is_one_kernel,
-      a_deep_chain_keeps_few_activations, checkpoints_save_memory, launches_share_workspace,
+TESTS(DEVICE, graph_setup, graph_teardown, sources_and_views_can_be_outputs, parameters_begin_as_zeros,
+      parameters_are_swapped, a_parameter_is_reversed_in_its_place, the_old_value_is_read_before_it_goes,
+      feeds_may_change_and_begin_anywhere, a_chain_is_one_kernel, cheap_values_are_computed_again,
+      a_product_takes_what_stands_around_it, padding_and_parts_are_read_in_place, kernels_of_many_arguments_are_parted,
+      softmax_is_one_kernel, a_deep_chain_keeps_few_activations, checkpoints_save_memory, launches_share_workspace,
       what_was_made_of_a_weight_follows_it, a_norm_behind_a_convolution_is_filters_and_a_bias,
       a_norm_behind_a_transposed_convolution_too, a_convolution_of_other_users_keeps_its_norm,
       an_output_is_written_by_each_run, wrong_sessions, wrong_runs, wrong_shares, a_session_on_the_null_device)

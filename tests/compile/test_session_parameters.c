@@ -3,26 +3,14 @@
  * Parameters whose memory a session is given: by another session, by the caller, and what does not fit. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "support/graph_run.h"
 
 #include <mica/mica.h>
 #include <string.h>
 
-static mica_graph *graph;
-
-static void setup(void) { ck_ok(mica_graph_create(&graph)); }
-
-static void teardown(void) {
-  mica_graph_destroy(graph);
-  graph = NULL;
-}
-
 static mica_status create(mica_value output, const mica_session_config *config, mica_session **session) {
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
   return mica_session_create(test_engine(), graph, &output, 1, config, session);
-}
-
-static void upload(mica_tensor *tensor, const float *data) {
-  ck_ok(mica_tensor_upload(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
 }
 
 static void expect(mica_session *session, const float *wanted, size_t count) {
@@ -44,11 +32,11 @@ START_TEST(a_session_shares_anothers) {
              b = mica_parameter(graph, "b", MICA_F32, MICA_SHAPE(2));
   mica_session *first, *second;
   ck_ok(create(mica_mul(w, w), NULL, &first));
-  upload(mica_session_parameter(first, "w"), (float[]){2, 3});
+  graph_upload(mica_session_parameter(first, "w"), (float[]){2, 3});
   ck_ok(create(mica_add(w, b), &(mica_session_config){.share = first}, &second));
-  upload(mica_session_parameter(second, "b"), (float[]){10, 20});
+  graph_upload(mica_session_parameter(second, "b"), (float[]){10, 20});
   expect(second, (float[]){12, 23}, 2);
-  upload(mica_session_parameter(second, "w"), (float[]){4, 5});
+  graph_upload(mica_session_parameter(second, "w"), (float[]){4, 5});
   expect(first, (float[]){16, 25}, 2);
   mica_session_destroy(first);
   expect(second, (float[]){14, 25}, 2);
@@ -81,15 +69,15 @@ START_TEST(bindings_come_before_what_is_shared) {
   mica_session *first, *second;
   mica_tensor *caller;
   ck_ok(create(y, NULL, &first));
-  upload(mica_session_parameter(first, "w"), (float[]){2, 3});
-  upload(mica_session_parameter(first, "b"), (float[]){1, 1});
-  upload(mica_session_parameter(first, "s"), (float[]){7, 7});
+  graph_upload(mica_session_parameter(first, "w"), (float[]){2, 3});
+  graph_upload(mica_session_parameter(first, "b"), (float[]){1, 1});
+  graph_upload(mica_session_parameter(first, "s"), (float[]){7, 7});
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(2), (float[]){5, 6}, &caller));
   mica_binding bindings[] = {{"b", caller}, {"s", NULL}, {"unused", caller}};
   ck_ok(create(y, &(mica_session_config){.share = first, .parameters = bindings, .parameter_count = 3}, &second));
   ck_assert_uint_eq(3 * own_bytes(second), own_bytes(first)); /* "s" alone */
   expect(second, (float[]){10, 18}, 2);
-  upload(caller, (float[]){1, 2});
+  graph_upload(caller, (float[]){1, 2});
   mica_tensor_destroy(caller);
   expect(second, (float[]){2, 6}, 2);
   expect(first, (float[]){9, 10}, 2);
@@ -239,6 +227,6 @@ START_TEST(resnet50_holds_its_weights_once) {
 }
 END_TEST
 
-TESTS(DEVICE, setup, teardown, a_session_shares_anothers, training_is_seen_by_inference,
+TESTS(DEVICE, graph_setup, graph_teardown, a_session_shares_anothers, training_is_seen_by_inference,
       bindings_come_before_what_is_shared, what_does_not_fit_names_both_sides, parameters_do_not_overlap,
       resnet50_holds_its_weights_once)

@@ -16,6 +16,25 @@ void graph_anew(void) {
   graph_setup();
 }
 
+void graph_compile(const mica_value *outputs, size_t count) {
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, outputs, count, NULL, &graph_session));
+}
+
+void graph_upload(mica_tensor *tensor, const float *data) {
+  ck_ok(mica_tensor_upload(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
+}
+
+void graph_expect(const mica_tensor *tensor, const float *wanted, size_t count) {
+  float *got = malloc(mica_tensor_bytes(tensor) + 1);
+  ck_assert_ptr_nonnull(got);
+  ck_assert_uint_eq(mica_tensor_bytes(tensor), count * sizeof *got);
+  ck_ok(mica_tensor_download(test_queue(), tensor, got, count * sizeof *got));
+  for (size_t i = 0; i < count; i++)
+    ck_assert_msg(got[i] == wanted[i], "element %zu: %g, not %g", i, (double)got[i], (double)wanted[i]);
+  free(got);
+}
+
 float *graph_run(mica_value y, mica_shape shape, const void *first, mica_tensor *second) {
   mica_tensor *x = NULL;
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));

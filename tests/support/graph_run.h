@@ -15,6 +15,13 @@ void graph_setup(void);
 void graph_teardown(void);
 void graph_anew(void);
 
+/* Compiles the outputs: graph_session. */
+void graph_compile(const mica_value *outputs, size_t count);
+/* Writes a whole f32 tensor. */
+void graph_upload(mica_tensor *tensor, const float *data);
+/* Fails the test unless the f32 tensor has exactly these elements. */
+void graph_expect(const mica_tensor *tensor, const float *wanted, size_t count);
+
 /* Runs the graph on feed "a", f32 of that shape, and "b" unless second is NULL. Gives y's elements, the caller's to
  * free; y is f32. Fails the test when anything fails. */
 float *graph_run(mica_value y, mica_shape shape, const void *first, mica_tensor *second);
