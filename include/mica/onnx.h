@@ -97,7 +97,7 @@ typedef struct mica_onnx_info {
   const char *producer, *producer_version; /* "" if not given */
   int64_t ir_version, opset;               /* opset: of standard operators */
   size_t nodes, depth;                     /* of the main graph; depth: number of nodes on the longest path */
-  size_t weights;                          /* number of initial values */
+  size_t weights;                          /* initial values, and float attributes of ai.onnx.ml */
   uint64_t weight_elements, weight_bytes;
   size_t functions;
 } mica_onnx_info;

@@ -69,6 +69,24 @@ static size_t depth_of(const mica__onnx_graph *graph) {
   return deepest;
 }
 
+/* Operators of ai.onnx.ml keep their weights in attributes: lists of numbers, or tensors. */
+static void count_attributes(const Onnx__NodeProto *node, mica_onnx_info *info) {
+  if (strcmp(mica__onnx_text(node->domain), "ai.onnx.ml") != 0) return;
+  for (size_t i = 0; i < node->n_attribute; i++) {
+    const Onnx__AttributeProto *a = node->attribute[i];
+    mica_dtype dtype = MICA_F32;
+    mica_shape shape;
+    int64_t count = (int64_t)a->n_floats;
+    if (a->t && (mica__onnx_tensor_type(a->t, &dtype, &shape) != MICA_OK ||
+                 mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT || mica_shape_count(shape, &count) != MICA_OK))
+      continue;
+    if (!count) continue;
+    info->weights++;
+    info->weight_elements += (uint64_t)count;
+    info->weight_bytes += (uint64_t)count * mica_dtype_size(dtype);
+  }
+}
+
 mica_onnx_info mica_onnx_describe(const mica_onnx *model) {
   const Onnx__ModelProto *proto = model->proto;
   mica_onnx_info info = {.producer = mica__onnx_text(proto->producer_name),
@@ -89,6 +107,7 @@ mica_onnx_info mica_onnx_describe(const mica_onnx *model) {
     info.weight_elements += (uint64_t)count;
     info.weight_bytes += (uint64_t)count * mica_dtype_size(dtype);
   }
+  for (size_t i = 0; i < proto->graph->n_node; i++) count_attributes(proto->graph->node[i], &info);
   mica__attempt_end();
   return info;
 }

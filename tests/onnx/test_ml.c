@@ -536,7 +536,25 @@ START_TEST(labels_that_are_texts_have_names) {
 }
 END_TEST
 
+/* Coefficients in attributes are weights too; lists of integers are not. */
+START_TEST(attributes_are_counted_as_weights) {
+  const example e = {.node = "LinearRegressor x > y",
+                     .attributes = {REALS("coefficients", 1, 2, 3), TENSOR("intercepts", 4, 5), INTS("targets", 7)},
+                     .dims = {1, 3, -1},
+                     .version = 1};
+  mica__text file = model_of(&e, NULL);
+  mica_onnx *model = NULL;
+  ck_ok(mica_onnx_open_memory("m", file.data, file.length, &model));
+  mica__text_free(&file);
+  const mica_onnx_info info = mica_onnx_describe(model);
+  ck_assert_uint_eq(info.weights, 2);
+  ck_assert_uint_eq(info.weight_elements, 5);
+  ck_assert_uint_eq(info.weight_bytes, 20);
+  mica_onnx_close(model);
+}
+END_TEST
+
 TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, numbers_are_prepared, categories_become_numbers,
       support_vectors_are_weighed_by_kernels, linear_models_give_scores_and_labels, numbers_that_do_not_fit_are_refused,
       trees_ask_each_kind_of_question, ensembles_have_sets_and_aggregates, classes_of_trees_follow_the_binary_rule,
-      trees_that_lie_are_refused, labels_that_are_texts_have_names)
+      trees_that_lie_are_refused, labels_that_are_texts_have_names, attributes_are_counted_as_weights)
