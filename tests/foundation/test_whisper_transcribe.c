@@ -324,17 +324,6 @@ START_TEST(wrong_models_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("whisper_transcribe");
-  TCase *tests = tcase_create("whisper_transcribe");
-  tcase_set_timeout(tests, 300);
-  tcase_add_loop_test(tests, tokens_and_times_are_those_of_transformers, 0, WAYS);
-  tcase_add_test(tests, streams_do_not_depend_on_pieces);
-  tcase_add_test(tests, sound_is_resampled);
-  tcase_add_test(tests, wrong_calls_are_refused);
-  tcase_add_loop_test(tests, damaged_folders_are_refused, 0, (int)(sizeof damages / sizeof *damages));
-  tcase_add_test(tests, wrong_models_are_refused);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, LOOP(tokens_and_times_are_those_of_transformers, 0, WAYS),
+      streams_do_not_depend_on_pieces, sound_is_resampled, wrong_calls_are_refused,
+      LOOP(damaged_folders_are_refused, 0, (int)(sizeof damages / sizeof *damages)), wrong_models_are_refused)
