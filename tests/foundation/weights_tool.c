@@ -2,10 +2,11 @@
  *                               tensors' bytes one after another
  * weights_tool copy FROM TO     the GGUF file FROM, read and written by Mica
  * weights_tool describe PATH    prints what mica_foundation_describe says, "field value" a line
+ * weights_tool adapter MODEL FROM TO    the adapter FROM, read by Mica and written as the GGUF file TO
+ * weights_tool logits MODEL ADAPTER DATA ID...   DATA becomes the f32 logits after these tokens; ADAPTER "-": none
  * weights_tool open PATH        prints the fewest milliseconds that opening takes in ten times */
 #include <inttypes.h>
-#include <mica/foundation.h>
-#include <mica/gguf.h>
+#include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +118,79 @@ static int describe(const char *path) {
   return 0;
 }
 
+static int copy_adapter(const char *path, const char *from, const char *to) {
+  mica_foundation *model = NULL;
+  mica_adapter *adapter = NULL;
+  if (mica_foundation_open(path, NULL, &model) != MICA_OK ||
+      mica_foundation_adapter_open(model, from, &adapter) != MICA_OK ||
+      mica_foundation_adapter_save(model, adapter, to, MICA_ADAPTER_FORM_GGUF) != MICA_OK)
+    return 1;
+  mica_adapter_destroy(adapter);
+  mica_foundation_close(model);
+  return 0;
+}
+
+typedef struct network {
+  mica_engine *engine;
+  mica_foundation *model;
+  mica_adapter *adapter;
+  mica_graph *graph;
+  mica_nn *nn;
+  mica_session *session;
+  mica_tensor *ids;
+} network;
+
+static mica_status build(network *n, const char *path, const char *adapter, int32_t *ids, int64_t count) {
+  mica_status status = mica_engine_create(NULL, &n->engine);
+  if (status == MICA_OK) status = mica_foundation_open(path, NULL, &n->model);
+  if (status == MICA_OK && strcmp(adapter, "-") != 0)
+    status = mica_foundation_adapter_open(n->model, adapter, &n->adapter);
+  if (status == MICA_OK) status = mica_graph_create(&n->graph);
+  const mica_nn_config config = {.hook = n->adapter ? mica_adapter_hook : NULL, .hook_user = n->adapter};
+  if (status == MICA_OK) status = mica_nn_create(n->graph, &config, &n->nn);
+  if (status != MICA_OK) return status;
+  const mica_foundation_build how = {.ids = mica_input(n->graph, "ids", MICA_I32, MICA_SHAPE(1, count)),
+                                     .logits_of_last = true};
+  mica_value logits = mica_foundation_network(n->nn, n->model, &how);
+  status = mica_session_create(n->engine, n->graph, &logits, 1, NULL, &n->session);
+  if (status == MICA_OK) status = mica_nn_initialise(n->nn, n->session);
+  if (status == MICA_OK) status = mica_foundation_load(n->model, n->nn, n->session);
+  if (status == MICA_OK && n->adapter) status = mica_adapter_write_to(n->adapter, n->nn, n->session);
+  if (status == MICA_OK) status = mica_tensor_create_from(n->engine, MICA_I32, MICA_SHAPE(1, count), ids, &n->ids);
+  return status;
+}
+
+static int write_logits(network *n, const char *data) {
+  mica_queue *queue = mica_engine_queue(n->engine);
+  mica_status status = mica_session_run(n->session, queue, &(mica_feed){"ids", n->ids}, 1);
+  if (status != MICA_OK) return 1;
+  const mica_tensor *z = mica_session_output(n->session, 0);
+  const size_t bytes = mica_tensor_bytes(z);
+  float *values = malloc(bytes);
+  FILE *out = fopen(data, "wb");
+  const bool good = values && out && mica_tensor_download(queue, z, values, bytes) == MICA_OK &&
+                    fwrite(values, 1, bytes, out) == bytes;
+  free(values);
+  return (out && fclose(out) != 0) || !good;
+}
+
+static int logits(char **words, int count) {
+  enum { MOST = 512 };
+  int32_t ids[MOST];
+  network n = {0};
+  for (int i = 3; i < count && i < 3 + MOST; i++) ids[i - 3] = (int32_t)strtol(words[i], NULL, 10);
+  int status = build(&n, words[0], words[1], ids, count - 3) != MICA_OK;
+  if (!status) status = write_logits(&n, words[2]);
+  mica_tensor_destroy(n.ids);
+  mica_session_destroy(n.session);
+  mica_nn_destroy(n.nn);
+  mica_graph_destroy(n.graph);
+  mica_adapter_destroy(n.adapter);
+  mica_foundation_close(n.model);
+  mica_engine_destroy(n.engine);
+  return status;
+}
+
 static int time_open(const char *path) {
   double least = 1e9;
   for (int i = 0; i < 10; i++) {
@@ -138,6 +212,8 @@ int main(int argc, char **argv) {
   if (argc == 4 && !strcmp(argv[1], "dump")) status = dump(argv[2], argv[3]);
   if (argc == 4 && !strcmp(argv[1], "copy")) status = copy(argv[2], argv[3]);
   if (argc == 3 && !strcmp(argv[1], "describe")) status = describe(argv[2]);
+  if (argc == 5 && !strcmp(argv[1], "adapter")) status = copy_adapter(argv[2], argv[3], argv[4]);
+  if (argc > 5 && argc < 517 && !strcmp(argv[1], "logits")) status = logits(argv + 2, argc - 2);
   if (argc == 3 && !strcmp(argv[1], "open")) status = time_open(argv[2]);
   if (status == 1) fprintf(stderr, "%s\n", mica_error_message());
   return status;
