@@ -75,6 +75,9 @@ typedef struct mica_conversations_config {
   bool one_per_row; /* conversations do not share rows */
   uint64_t seed;    /* of the order of rows, anew in each epoch */
   bool in_order;    /* keep the order of rows */
+  /* Data parallelism: part `shard` of `shards` of each batch, for ranks with equal files, batch and seed. A last batch
+   * with fewer rows than shards is omitted. 0 and 0: whole batches. */
+  int32_t shard, shards;
 } mica_conversations_config;
 
 /* Reads a file of JSON lines for a model with a tokenizer: {"messages": [{"role": ..., "content": ...}, ...]} (and
@@ -83,7 +86,8 @@ typedef struct mica_conversations_config {
  * config may be NULL; the model must outlive the conversations.
  *
  * MICA_E_UNSUPPORTED: a build without cJSON. MICA_E_NOT_FOUND: the file, the tokenizer or the template is missing.
- * MICA_E_INVALID: the context is out of range, or a negative batch. MICA_E_FORMAT names line and reason: a line that is
+ * MICA_E_INVALID: the context is out of range, a negative batch, or a shard that is
+ * not one of 0 to shards - 1, or more shards than rows of a batch. MICA_E_FORMAT names line and reason: a line that is
  * not such an object or above 16 MiB, a conversation that the template refuses, a template whose text changes as
  * messages are added (the message names the message); no conversation with an answer fits. */
 MICA_API MICA_CHECKED mica_status mica_conversations_open(const mica_foundation *model, const char *path,
@@ -119,6 +123,9 @@ typedef struct mica_finetune_config {
   const char *folder; /* of checkpoints and history.csv; NULL: none */
   bool recompute;     /* less memory, more time; see mica_foundation_build */
   bool resume;        /* continue from the last checkpoint in `folder`, to the same bits */
+  /* Each rank has a model, an adapter of the same configuration, its own engine, and its shard of the conversations.
+   * Gradients of adapters are summed. Rank 0 writes the files. NULL: one rank. */
+  struct mica_communicator *communicator;
   mica_train_fn *report;
   void *user;
   const volatile int *stop; /* as in mica_trainer_config */

@@ -201,7 +201,8 @@ typedef struct mica_trainer_config {
   const volatile int *stop;
   /* Data parallelism. Each rank has a trainer with the same configuration, except for engine and communicator, and its
    * own batches. Ranks take the same steps. Sums are over all ranks, the batches of a test are divided among them, and
-   * rank 0 writes the files. Any rank can stop all. When a run begins, all ranks take rank 0's parameters and position.
+   * rank 0 writes the files. Any rank can stop all. When a run begins, all ranks take rank 0's parameters and position,
+   * but for weights that `hold` freezes: each rank has them from its file.
    *
    * Dropout differs by rank. Batch norms use the samples of their rank, unless sync_norm is set; their running
    * statistics are averaged. If a rank fails, all ranks stop with a message that names rank and step. The communicator

@@ -264,6 +264,11 @@ static mica_status configure(mica_conversations *c, const mica_conversations_con
   const int64_t context = c->config.context;
   c->info.context = context ? context : STANDARD_CONTEXT < most ? STANDARD_CONTEXT : most;
   if (c->config.batch == 0) c->config.batch = STANDARD_BATCH;
+  if (c->config.shards == 0) c->config.shards = 1;
+  if (c->config.shards < 1 || c->config.shard < 0 || c->config.shard >= c->config.shards ||
+      c->config.shards > c->config.batch)
+    return mica__fail(MICA_E_INVALID, "mica_conversations_open: shard %d of %d, for batches of %d rows",
+                      (int)c->config.shard, (int)c->config.shards, (int)c->config.batch);
   if (c->info.context < 2 || c->info.context > most || c->config.batch < 1)
     return mica__fail(MICA_E_INVALID,
                       "mica_conversations_open: rows of %" PRId64 " tokens, %d per batch; the model has 2 to %" PRId64,
@@ -330,36 +335,50 @@ static void set_order(mica_conversations *c) {
   c->ordered = true;
 }
 
+/* Batches that give each shard a row. */
+static uint64_t batch_count(const mica_conversations *c) {
+  const uint64_t rows = (uint64_t)c->info.rows, size = (uint64_t)c->config.batch;
+  return rows / size + (rows % size >= (uint64_t)c->config.shards);
+}
+
+/* First row of a shard in a batch of `count` rows. */
+static int64_t part_of(const mica_conversations *c, int64_t count, int32_t shard) {
+  return count * shard / c->config.shards;
+}
+
 static mica_status prepare(mica_conversations *c) {
   const size_t batch = (size_t)c->config.batch, context = (size_t)c->info.context;
+  const int64_t own = part_of(c, c->config.batch, c->config.shard + 1) - part_of(c, c->config.batch, c->config.shard);
   if (c->order && c->host && c->tensors[2]) return MICA_OK;
   if (!c->order) c->order = calloc((size_t)c->info.rows, sizeof *c->order);
   if (!c->host) c->host = calloc(batch * context, sizeof *c->host);
   if (!c->order || !c->host) return mica__fail_nomem("batches");
   for (int k = 0; k < 3; k++)
     if (!c->tensors[k])
-      MICA_TRY(mica_tensor_create(c->engine, MICA_I32, MICA_SHAPE(c->config.batch, c->info.context), &c->tensors[k]));
+      MICA_TRY(mica_tensor_create(c->engine, MICA_I32, MICA_SHAPE(own, c->info.context), &c->tensors[k]));
   return MICA_OK;
 }
 
 static mica_status next(void *user, mica_queue *queue, mica_batch *batch) {
   mica_conversations *c = user;
   const int64_t size = c->config.batch, context = c->info.context, first = (int64_t)c->batch * size;
+  const int32_t shard = c->config.shard;
   *batch = (mica_batch){0};
   MICA_TRY(prepare(c));
-  if (first >= c->info.rows) {
+  if (c->batch >= batch_count(c)) {
     c->epoch++;
     c->batch = 0;
     c->ordered = false;
     return MICA_OK;
   }
   if (!c->ordered) set_order(c);
-  const int64_t count = c->info.rows - first < size ? c->info.rows - first : size;
-  mica_tensor **tensors = count < size ? c->last : c->tensors;
+  const int64_t all = c->info.rows - first < size ? c->info.rows - first : size;
+  const int64_t begin = first + part_of(c, all, shard), count = first + part_of(c, all, shard + 1) - begin;
+  mica_tensor **tensors = all < size ? c->last : c->tensors;
   for (int k = 0; k < 3; k++) {
     if (!tensors[k]) MICA_TRY(mica_tensor_create(c->engine, MICA_I32, MICA_SHAPE(count, context), &tensors[k]));
     for (int64_t r = 0; r < count; r++)
-      memcpy(c->host + r * context, c->rows[c->order[first + r]].ids + k * context, (size_t)context * sizeof *c->host);
+      memcpy(c->host + r * context, c->rows[c->order[begin + r]].ids + k * context, (size_t)context * sizeof *c->host);
     MICA_TRY(mica_tensor_upload(queue, tensors[k], c->host, mica_tensor_bytes(tensors[k])));
     c->feeds[k] = (mica_feed){names[k], tensors[k]};
   }
@@ -377,13 +396,12 @@ static mica_status seek(void *user, uint64_t epoch, uint64_t batch) {
 }
 
 mica_batch_source mica_conversations_source(mica_conversations *c, mica_engine *engine) {
-  const uint64_t rows = (uint64_t)c->info.rows, size = (uint64_t)c->config.batch;
   c->engine = engine;
   for (int k = 0; k < 3; k++)
     c->columns[k] = (mica_batch_column){names[k], MICA_I32, MICA_SHAPE(MICA_DYNAMIC, c->info.context)};
   return (mica_batch_source){.user = c,
-                             .batches = (rows + size - 1) / size,
-                             .samples = rows,
+                             .batches = batch_count(c),
+                             .samples = (uint64_t)c->info.rows / (uint64_t)c->config.shards,
                              .next = next,
                              .seek = seek,
                              .columns = c->columns,

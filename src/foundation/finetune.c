@@ -6,6 +6,7 @@
 #include "ir/graph.h"
 
 #include <math.h>
+#include <mica/dist.h>
 #include <mica/finetune.h>
 #include <mica/history.h>
 #include <stdlib.h>
@@ -72,7 +73,7 @@ static bool report(void *user, const mica_train_progress *progress) {
 
 static mica_status open_history(tuning *t) {
   mica__text path = {0};
-  if (!t->config->folder) return MICA_OK;
+  if (!t->config->folder || (t->config->communicator && t->config->communicator->rank > 0)) return MICA_OK;
   mica__text_addf(&path, "%s/history.csv", t->config->folder);
   MICA_TRY(mica__text_status(&path));
   t->history_path = path.data;
@@ -124,6 +125,7 @@ static mica_trainer_config trainer_config(tuning *t) {
                                .hold_user = t->hold.hold_user,
                                .bind = bind,
                                .bind_user = t,
+                               .communicator = c->communicator,
                                .stop = c->stop};
 }
 

@@ -75,5 +75,6 @@ mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mic
     loss = sum_of(mica_flatten(whole, 2), labels);
   else
     loss = in_pieces(nn, model, x, labels, steps, pieces);
-  return mica_div(loss, *counted);
+  /* A rank's part of a batch may have no label: its loss is 0, not 0 / 0. */
+  return mica_div(loss, mica_maximum(*counted, mica_scalar(graph, MICA_F32, 1)));
 }

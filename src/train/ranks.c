@@ -86,6 +86,7 @@ static mica_status broadcast_network(const mica_trainer *t, mica_communicator *c
   for (size_t i = 0; i < mica_nn_parameter_count(phase->nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(phase->nn, i);
     mica_tensor *tensor = mica_session_parameter(phase->session, info->name);
+    if (info->held.frozen) continue; /* each rank has it from the model's file */
     if (tensor && (optimiser || info->role != MICA_NN_ROLE_OPTIMIZER)) MICA_TRY(broadcast_parameter(t, c, tensor));
   }
   return MICA_OK;

@@ -4,6 +4,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/members.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -205,6 +206,58 @@ START_TEST(recomputed_blocks_change_nothing) {
 }
 END_TEST
 
+/* --- ranks --- */
+
+static const mica_foundation *shared;
+static const char *shared_chats;
+static mica_adapter *trained_by[2];
+static const mica_conversations_config halves = {.context = 64, .batch = 2, .one_per_row = true};
+static const mica_finetune_config of_ranks = {.rate = 1e-2, .epochs = 4, .weight_decay = 0.1};
+
+static mica_adapter *train_part(mica_engine *engine, mica_communicator *communicator) {
+  mica_conversations *c = NULL;
+  mica_adapter *adapter = NULL;
+  mica_conversations_config rows = halves;
+  mica_finetune_config how = of_ranks;
+  if (communicator) rows.shard = communicator->rank, rows.shards = communicator->ranks;
+  member_ok(mica_conversations_open(shared, shared_chats, &rows, &c));
+  member_ok(mica_adapter_create(&(mica_adapter_config){.rank = 4}, &adapter));
+  how.training = mica_conversations_source(c, engine);
+  how.communicator = communicator;
+  member_ok(mica_finetune(engine, shared, adapter, &how));
+  mica_conversations_close(c);
+  return adapter;
+}
+
+static void member(mica_communicator *communicator) {
+  mica_engine *engine = NULL;
+  member_ok(mica_engine_create(NULL, &engine));
+  trained_by[communicator->rank] = train_part(engine, communicator);
+  mica_engine_destroy(engine);
+}
+
+/* Two ranks with halves of each batch train the adapter that one rank trains. */
+START_TEST(two_ranks_equal_one) {
+  mica_foundation *model = open_chat_model();
+  mica_conversations *c = open_chats(model, &halves);
+  ck_assert_int_eq(mica_conversations_describe(c).rows, 4);
+  mica_conversations_close(c);
+  const mica_conversations_config wrong = {.batch = 2, .shard = 2, .shards = 2}, many = {.batch = 2, .shards = 3};
+  ck_assert_int_eq(mica_conversations_open(model, files_path("chats.jsonl"), &wrong, &c), MICA_E_INVALID);
+  ck_assert_int_eq(mica_conversations_open(model, files_path("chats.jsonl"), &many, &c), MICA_E_INVALID);
+  shared = model;
+  shared_chats = files_path("chats.jsonl");
+  test_members(2, NULL, member);
+  mica_adapter *one = train_part(test_engine(), NULL);
+  expect_same(trained_by[0], trained_by[1], 0);
+  expect_same(one, trained_by[0], 1e-4f);
+  for (int k = 0; k < 2; k++) mica_adapter_destroy(trained_by[k]);
+  mica_adapter_destroy(one);
+  mica_foundation_close(model);
+  files_remove();
+}
+END_TEST
+
 START_TEST(resumed_to_the_bit) {
   mica_foundation *model = open_chat_model();
   const mica_conversations_config rows = {.context = 48, .batch = 1};
@@ -299,4 +352,5 @@ END_TEST
 
 TESTS(BOTH(DEVICE, NEEDS(CJSON)), NULL, NULL, answers_count,
       LOOP(lines_that_are_refused, 0, (int)(sizeof bad / sizeof *bad)), packed_rows_lose_nothing,
-      recomputed_blocks_change_nothing, resumed_to_the_bit, the_answer_is_learned, targets_that_the_model_lacks)
+      recomputed_blocks_change_nothing, two_ranks_equal_one, resumed_to_the_bit, the_answer_is_learned,
+      targets_that_the_model_lacks)
