@@ -8,14 +8,16 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 rm -rf "$folder/docs" "$folder/site"
 mkdir "$folder/docs"
-cp -R "$root"/docs/*.md "$root/docs/tasks" "$root/docs/foundation" "$root/docs/hacking" "$folder/docs/"
+cp -R "$root"/docs/*.md "$root/docs/tasks" "$root/docs/foundation" "$root/docs/hacking" "$root/docs/pictures" \
+  "$folder/docs/"
 cp "$root/docs/mkdocs.yml" "$folder/"
 for page in CHANGELOG:changes .github/CONTRIBUTING:contributing src/README:sources tests/README:tests \
   tests/bench/RESULTS:results; do
   cp "$root/${page%%:*}.md" "$folder/docs/${page##*:}.md"
 done
 # Links that lead out of docs/ lead to these copies.
-sed -i -e 's|\.\./\.\./src/README\.md|../sources.md|g' -e 's|(\.\./docs/|(|g' \
+sed -i -e 's|\.\./\.\./src/README\.md|../sources.md|g' \
+  -e 's|\.\./\.\./tests/README\.md|../tests.md|g' -e 's|(\.\./docs/|(|g' \
   -e 's|\.\./CHANGELOG\.md|changes.md|g' -e 's|\.\./\.github/CONTRIBUTING\.md|contributing.md|g' \
   -e 's|\.\./src/README\.md|sources.md|g' -e 's|\.\./tests/README\.md|tests.md|g' \
   -e 's|\.\./tests/bench/RESULTS\.md|results.md|g' -e 's|(docs/|(|g' "$folder"/docs/*.md "$folder"/docs/hacking/*.md
