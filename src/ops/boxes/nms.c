@@ -231,25 +231,39 @@ static mica_status launch_collect(const problem *p, const mica_tensor *removes, 
   return mica__queue_submit(p->exec->queue, &launch);
 }
 
-static mica_status suppress(const problem *p) {
-  mica_queue *queue = p->exec->queue;
-  mica_tensor *first = NULL, *second = NULL;
-  mica_status status;
-  mica_engine *engine = mica__queue_engine(queue);
-  unsigned classes = p->exec->classes ? p->exec->classes : mica__kernel_class(mica_engine_device(engine));
-  if (classes == MICA__ON_CPU || p->rows * p->n > MOST_PAIR_WORDS / p->words) {
-    status = p->kept ? MICA_OK : mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(p->rows, p->most), &first);
-    if (status == MICA_OK) status = launch_serial(p, p->kept ? p->kept : first);
-  } else {
-    status = mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(p->rows, p->n, p->words), &first);
-    if (status == MICA_OK) status = mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(p->rows, p->words), &second);
-    if (status == MICA_OK) status = launch_pairs(p, first);
-    if (status == MICA_OK) status = launch_collect(p, first, second);
-  }
-  mica_tensor_destroy(first);
-  mica_tensor_destroy(second);
+static const char *decline_pairs(const mica__task *task) {
+  const problem *p = task->problem;
+  const char *reason = mica__exec_declines(p->exec, task, &nms_pairs);
+  if (reason) return reason;
+  return p->rows * p->n > MOST_PAIR_WORDS / p->words ? "there are too many pairs" : NULL;
+}
+
+static mica_status compare_pairs(mica_queue *queue, const mica__task *task) {
+  const problem *p = task->problem;
+  mica_tensor *removes = NULL, *gone = NULL;
+  mica_status status = mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(p->rows, p->n, p->words), &removes);
+  if (status == MICA_OK) status = mica__workspace_tensor(queue, MICA_U32, MICA_SHAPE(p->rows, p->words), &gone);
+  if (status == MICA_OK) status = launch_pairs(p, removes);
+  if (status == MICA_OK) status = launch_collect(p, removes, gone);
+  mica_tensor_destroy(removes);
+  mica_tensor_destroy(gone);
   return status;
 }
+
+static mica_status walk_rows(mica_queue *queue, const mica__task *task) {
+  const problem *p = task->problem;
+  mica_tensor *kept = NULL;
+  mica_status status = MICA_OK;
+  if (!p->kept) status = mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(p->rows, p->most), &kept);
+  if (status == MICA_OK) status = launch_serial(p, p->kept ? p->kept : kept);
+  mica_tensor_destroy(kept);
+  return status;
+}
+
+static const mica__impl impl_pairs = {
+    .name = "nms_pairs", .kernel = &nms_pairs, .decline = decline_pairs, .launch = compare_pairs};
+static const mica__impl impl_rows = {.name = "nms_rows", .kernel = &nms_serial, .launch = walk_rows};
+static const mica__impl *const impls[] = {&impl_pairs, &impl_rows, NULL};
 
 static mica_status launch_nms(const mica__exec *exec) {
   mica_shape shape = mica_tensor_shape(exec->inputs[1]);
@@ -274,7 +288,7 @@ static mica_status launch_nms(const mica__exec *exec) {
   const mica__rows rows = {p.rows, p.n, 1};
   MICA_TRY(mica__sort_order(exec, p.scores, rows, MICA__ORDER_FALLING, 0, &order));
   p.order = order;
-  mica_status status = suppress(&p);
+  mica_status status = mica__exec_choose(exec, impls, &p, "nms");
   mica_tensor_destroy(order);
   return status;
 }

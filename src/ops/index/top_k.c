@@ -119,95 +119,129 @@ static mica_status begin_long(const mica__exec *exec, const mica__kernel_desc *d
 /* Elements kept between two sorts: with fewer, few elements are sorted often. */
 #define LEAST_KEPT 64
 
-static mica_status launch_cpu(const mica__exec *exec, mica__rows r) {
-  const mica__top_k_attrs *attrs = exec->attrs;
-  int64_t rows = r.outer * r.inner, room = mica__max(2 * attrs->k, LEAST_KEPT);
+/* A launch, and the rows of x. */
+typedef struct problem {
+  const mica__exec *exec;
+  const mica__top_k_attrs *attrs;
+  mica__rows r;
+} problem;
+
+/* Why the kernels for long rows do not take it. */
+static const char *decline_long(const mica__task *task, const mica__kernel_desc *desc) {
+  const problem *p = task->problem;
+  if (p->r.n < LEAST_LONG || p->r.n > INT32_MAX / 2) return "its rows are short, or longer than an int counts";
+  if (mica_dtype_size(mica_tensor_dtype(p->exec->inputs[0])) > 4) return "keys are longer than 4 bytes";
+  return mica__exec_declines(p->exec, task, desc);
+}
+
+static const char *decline_cpu(const mica__task *task) {
+  const problem *p = task->problem;
+  const char *reason = decline_long(task, &top_k_cpu);
+  return !reason && p->attrs->k > p->r.n / 4 ? "it is more than a quarter of a row" : reason;
+}
+
+static mica_status launch_cpu(mica_queue *queue, const mica__task *task) {
+  const problem *p = task->problem;
+  const int64_t k = p->attrs->k, rows = p->r.outer * p->r.inner, room = mica__max(2 * k, LEAST_KEPT);
   int32_t values[MICA__MAX_PARAMS];
   mica_buffer *kept = NULL;
   mica__launch launch;
-  MICA_TRY(mica__exec_values(exec, &top_k_cpu, values));
-  MICA_TRY(begin_long(exec, &top_k_cpu, values, &launch));
-  MICA_TRY(mica__workspace_create(exec->queue, (size_t)(rows * room) * sizeof(uint64_t), &kept));
+  MICA_TRY(mica__exec_values(p->exec, &top_k_cpu, values));
+  MICA_TRY(begin_long(p->exec, &top_k_cpu, values, &launch));
+  MICA_TRY(mica__workspace_create(queue, (size_t)(rows * room) * sizeof(uint64_t), &kept));
   mica__launch_buffer(&launch, kept, 0);
-  mica__launch_size(&launch, r.n);
-  mica__launch_size(&launch, attrs->k);
-  mica__launch_size(&launch, r.inner);
+  mica__launch_size(&launch, p->r.n);
+  mica__launch_size(&launch, k);
+  mica__launch_size(&launch, p->r.inner);
   mica__launch_size(&launch, room);
   mica__launch_range1(&launch, rows, 1);
-  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(exec->inputs[0]));
-  mica_status status = mica__queue_submit(exec->queue, &launch);
+  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(p->exec->inputs[0]));
+  mica_status status = mica__queue_submit(queue, &launch);
   mica_buffer_destroy(kept);
   return status;
 }
 
-static mica_status launch_gpu(const mica__exec *exec, mica__rows r, int32_t *values) {
-  const mica__top_k_attrs *attrs = exec->attrs;
-  mica__launch launch;
-  MICA_TRY(begin_long(exec, &top_k_gpu, values, &launch));
-  mica__launch_size(&launch, r.n);
-  mica__launch_size(&launch, attrs->k);
-  mica__launch_size(&launch, r.inner);
-  int64_t group = mica__kernel_value(&top_k_gpu, values, "GROUP");
-  mica__launch_range1(&launch, r.outer * r.inner * group, (size_t)group);
-  mica__launch_cost(&launch, 0, 5 * (double)mica_tensor_bytes(exec->inputs[0]));
-  return mica__queue_submit(exec->queue, &launch);
-}
-
-/* *taken: the row is long enough, its keys short, and a kernel of this class can. */
-static mica_status launch_long(const mica__exec *exec, mica__rows r, bool *taken) {
-  const mica__top_k_attrs *attrs = exec->attrs;
+static const char *decline_gpu(const mica__task *task) {
+  const problem *p = task->problem;
+  const char *reason = decline_long(task, &top_k_gpu);
   int32_t values[MICA__MAX_PARAMS];
-  *taken = true;
-  if (r.n >= LEAST_LONG && r.n <= INT32_MAX / 2 && mica_dtype_size(mica_tensor_dtype(exec->inputs[0])) <= 4) {
-    if (attrs->k <= r.n / 4 && mica__exec_takes(exec, &top_k_cpu)) return launch_cpu(exec, r);
-    if (mica__exec_takes(exec, &top_k_gpu)) {
-      MICA_TRY(mica__exec_values(exec, &top_k_gpu, values));
-      if (attrs->k <= mica__kernel_value(&top_k_gpu, values, "ROOM")) return launch_gpu(exec, r, values);
-    }
-  }
-  *taken = false;
-  return MICA_OK;
+  if (reason) return reason;
+  mica__kernel_values(&top_k_gpu, task->variant ? task->variant : &gpu_variants[0], values);
+  return p->attrs->k > mica__kernel_value(&top_k_gpu, values, "ROOM") ? "more are wanted than a group sorts" : NULL;
 }
 
-static mica_status launch_sorted(const mica__exec *exec, mica__rows r) {
-  const mica__top_k_attrs *attrs = exec->attrs;
-  const mica_tensor *x = exec->inputs[0];
-  mica_tensor *order = NULL;
-  MICA_TRY(mica__sort_order(exec, x, r, attrs->smallest ? MICA__ORDER_RISING : MICA__ORDER_FALLING, 0, &order));
-  mica_status status = mica__sort_results(exec, x, r, attrs->k, order, exec->outputs[VALUES], exec->outputs[INDICES]);
+static mica_status launch_gpu(mica_queue *queue, const mica__task *task) {
+  const problem *p = task->problem;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__launch launch;
+  MICA_TRY(mica__exec_values(p->exec, &top_k_gpu, values));
+  MICA_TRY(begin_long(p->exec, &top_k_gpu, values, &launch));
+  mica__launch_size(&launch, p->r.n);
+  mica__launch_size(&launch, p->attrs->k);
+  mica__launch_size(&launch, p->r.inner);
+  int64_t group = mica__kernel_value(&top_k_gpu, values, "GROUP");
+  mica__launch_range1(&launch, p->r.outer * p->r.inner * group, (size_t)group);
+  mica__launch_cost(&launch, 0, 5 * (double)mica_tensor_bytes(p->exec->inputs[0]));
+  return mica__queue_submit(queue, &launch);
+}
+
+static const char *decline_sorted(const mica__task *task) {
+  const problem *p = task->problem;
+  return p->attrs->k > MOST_WALKED && p->r.n >= LEAST_SORTED ? NULL : "walking the rows takes fewer steps";
+}
+
+static mica_status launch_sorted(mica_queue *queue, const mica__task *task) {
+  const problem *p = task->problem;
+  const mica_tensor *x = p->exec->inputs[0];
+  const mica__order_kind kind = p->attrs->smallest ? MICA__ORDER_RISING : MICA__ORDER_FALLING;
+  mica_tensor *const *to = p->exec->outputs, *order = NULL;
+  (void)queue;
+  MICA_TRY(mica__sort_order(p->exec, x, p->r, kind, 0, &order));
+  mica_status status = mica__sort_results(p->exec, x, p->r, p->attrs->k, order, to[VALUES], to[INDICES]);
   mica_tensor_destroy(order);
   return status;
 }
 
-static mica_status launch_top_k(const mica__exec *exec) {
-  const mica__top_k_attrs *attrs = exec->attrs;
-  const mica__rows r = mica__rows_of(mica_tensor_shape(exec->inputs[0]), attrs->axis);
+static mica_status launch_walk(mica_queue *queue, const mica__task *task) {
+  const problem *p = task->problem;
+  const mica_tensor *x = p->exec->inputs[0], *values_to = p->exec->outputs[VALUES],
+                    *indices_to = p->exec->outputs[INDICES];
+  const int64_t k = p->attrs->k;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  const mica_tensor *values_to = exec->outputs[VALUES], *indices_to = exec->outputs[INDICES];
-  int64_t count = r.outer * attrs->k * r.inner;
-  bool taken = false;
-  if (count == 0) return MICA_OK;
-  MICA_TRY(launch_long(exec, r, &taken));
-  if (taken) return MICA_OK;
-  if (attrs->k > MOST_WALKED && r.n >= LEAST_SORTED) return launch_sorted(exec, r);
-  MICA_TRY(mica__exec_values(exec, &top_k, values));
-  mica__kernel_set(&top_k, values, "X_T", (int32_t)mica_tensor_dtype(exec->inputs[0]));
+  MICA_TRY(mica__exec_values(p->exec, &top_k, values));
+  mica__kernel_set(&top_k, values, "X_T", (int32_t)mica_tensor_dtype(x));
   mica__kernel_set(&top_k, values, "VALUES", values_to != NULL);
   mica__kernel_set(&top_k, values, "INDICES", indices_to != NULL);
-  mica__kernel_set(&top_k, values, "SMALLEST", attrs->smallest);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &top_k, values, NULL, &kernel));
+  mica__kernel_set(&top_k, values, "SMALLEST", p->attrs->smallest);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &top_k, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  mica__launch_tensor(&launch, exec->inputs[0]);
+  mica__launch_tensor(&launch, x);
   mica__launch_optional(&launch, values_to);
   mica__launch_optional(&launch, indices_to);
-  mica__launch_size(&launch, r.outer);
-  mica__launch_size(&launch, r.n);
-  mica__launch_size(&launch, attrs->k);
-  mica__launch_size(&launch, r.inner);
-  mica__launch_range1(&launch, r.outer * r.inner, MICA__RANGE_GROUP);
-  mica__launch_cost(&launch, 0, (double)attrs->k * (double)mica_tensor_bytes(exec->inputs[0]) + (double)(count * 8));
-  return mica__queue_submit(exec->queue, &launch);
+  mica__launch_size(&launch, p->r.outer);
+  mica__launch_size(&launch, p->r.n);
+  mica__launch_size(&launch, k);
+  mica__launch_size(&launch, p->r.inner);
+  mica__launch_range1(&launch, p->r.outer * p->r.inner, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, (double)k * (double)mica_tensor_bytes(x) + (double)(p->r.outer * k * p->r.inner * 8));
+  return mica__queue_submit(queue, &launch);
+}
+
+static const mica__impl impl_cpu = {
+    .name = "top_k_cpu", .kernel = &top_k_cpu, .decline = decline_cpu, .launch = launch_cpu};
+static const mica__impl impl_gpu = {
+    .name = "top_k_gpu", .kernel = &top_k_gpu, .decline = decline_gpu, .launch = launch_gpu};
+static const mica__impl impl_sorted = {
+    .name = "top_k_sorted", .kernel = &mica__sort_results_kernel, .decline = decline_sorted, .launch = launch_sorted};
+static const mica__impl impl_walk = {.name = "top_k_walk", .kernel = &top_k, .launch = launch_walk};
+static const mica__impl *const impls[] = {&impl_cpu, &impl_gpu, &impl_sorted, &impl_walk, NULL};
+
+static mica_status launch_top_k(const mica__exec *exec) {
+  const mica__top_k_attrs *attrs = exec->attrs;
+  const problem p = {.exec = exec, .attrs = attrs, .r = mica__rows_of(mica_tensor_shape(exec->inputs[0]), attrs->axis)};
+  if (p.r.outer * attrs->k * p.r.inner == 0) return MICA_OK;
+  return mica__exec_choose(exec, impls, &p, "top_k");
 }
 
 static mica_status grad_top_k(const mica__grad *grad) {

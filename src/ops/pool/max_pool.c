@@ -303,18 +303,26 @@ static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, 
   return MICA_OK;
 }
 
-static mica_status launch_max_pool(const mica__exec *exec) {
+/* A launch and its planes; how lines may be walked. */
+typedef struct problem {
+  const mica__exec *exec;
+  planes p;
+  walk how;
+} problem;
+
+static const char *decline_walk(const mica__task *task) {
+  const problem *of = task->problem;
+  return of->how.per ? NULL : "it walks no such lines";
+}
+
+static mica_status run_max_pool(const problem *of, const mica__kernel_desc *desc, walk how) {
+  const mica__exec *exec = of->exec;
   const mica_tensor *x = exec->inputs[0], *values = exec->outputs[VALUES], *indices = exec->outputs[INDICES];
   const mica_dtype dtype = mica_tensor_dtype(x);
+  const planes p = of->p;
+  const int64_t lines = p.count * p.m[0] * p.m[1];
   int32_t macros[MICA__MAX_PARAMS];
-  planes p;
   mica__launch launch;
-  MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(x), &p));
-  MICA_TRY(fits(&p));
-  int64_t lines = p.count * p.m[0] * p.m[1];
-  if (lines * p.m[2] == 0) return MICA_OK;
-  const walk how = walk_of_lines(exec, &p, dtype);
-  const mica__kernel_desc *desc = how.per ? &max_pool_lines : &max_pool_each;
   MICA_TRY(choose(exec, desc, dtype, &how, &p, macros));
   MICA_TRY(begin(exec, desc, macros, how.per ? (lines + how.per - 1) / how.per : lines * p.m[2],
                  how.per ? 1 : MICA__RANGE_GROUP, &launch));
@@ -336,17 +344,13 @@ static mica_status launch_max_pool(const mica__exec *exec) {
   return mica__queue_submit(exec->queue, &launch);
 }
 
-static mica_status launch_max_pool_grad(const mica__exec *exec) {
+static mica_status run_max_pool_grad(const problem *of, const mica__kernel_desc *desc, walk how) {
+  const mica__exec *exec = of->exec;
   const mica_tensor *dy = exec->inputs[1], *dx = exec->output;
   const mica_dtype dtype = mica_tensor_dtype(dx);
+  const planes p = of->p;
   int32_t macros[MICA__MAX_PARAMS];
-  planes p;
   mica__launch launch;
-  if (mica_tensor_count(dx) == 0) return MICA_OK;
-  MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(dx), &p));
-  MICA_TRY(fits(&p));
-  const walk how = walk_of_strips(exec, &p, dtype);
-  const mica__kernel_desc *desc = how.per ? &max_pool_grad_strips : &max_pool_grad_each;
   MICA_TRY(choose(exec, desc, dtype, &how, &p, macros));
   int64_t items = how.per ? p.count * p.n[0] * ((p.n[1] + how.per - 1) / how.per) : 0;
   if (!how.per) {
@@ -371,6 +375,40 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
                     (double)mica_tensor_bytes(dy) + (double)mica_tensor_bytes(exec->inputs[2]) +
                         (double)mica_tensor_bytes(dx));
   return mica__queue_submit(exec->queue, &launch);
+}
+
+#define IMPL(name_, kernel_, run, how_, declines_)                                                                     \
+  static mica_status launch_##name_(mica_queue *queue, const mica__task *task) {                                       \
+    const problem *of = task->problem;                                                                                 \
+    (void)queue;                                                                                                       \
+    return run(of, &kernel_, how_);                                                                                    \
+  }                                                                                                                    \
+  static const mica__impl impl_##name_ = {                                                                             \
+      .name = #kernel_, .kernel = &kernel_, .decline = declines_, .launch = launch_##name_}
+IMPL(lines, max_pool_lines, run_max_pool, of->how, decline_walk);
+IMPL(each, max_pool_each, run_max_pool, (walk){0}, NULL);
+IMPL(grad_strips, max_pool_grad_strips, run_max_pool_grad, of->how, decline_walk);
+IMPL(grad_each, max_pool_grad_each, run_max_pool_grad, (walk){0}, NULL);
+static const mica__impl *const impls[] = {&impl_lines, &impl_each, NULL};
+static const mica__impl *const grad_impls[] = {&impl_grad_strips, &impl_grad_each, NULL};
+
+static mica_status launch_max_pool(const mica__exec *exec) {
+  const mica_tensor *x = exec->inputs[0];
+  problem of = {.exec = exec};
+  MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(x), &of.p));
+  MICA_TRY(fits(&of.p));
+  if (of.p.count * of.p.m[0] * of.p.m[1] * of.p.m[2] == 0) return MICA_OK;
+  of.how = walk_of_lines(exec, &of.p, mica_tensor_dtype(x));
+  return mica__exec_choose(exec, impls, &of, "max_pool");
+}
+
+static mica_status launch_max_pool_grad(const mica__exec *exec) {
+  problem of = {.exec = exec};
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(exec->output), &of.p));
+  MICA_TRY(fits(&of.p));
+  of.how = walk_of_strips(exec, &of.p, mica_tensor_dtype(exec->output));
+  return mica__exec_choose(exec, grad_impls, &of, "max_pool_grad");
 }
 
 /* --- gradients --- */
@@ -403,44 +441,7 @@ static mica_status grad_max_pool_grad(const mica__grad *grad) {
 /* --- checks --- */
 
 static const mica__launch_case cases[] = {
-    {.attrs = &(mica__max_pool_attrs){.size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}},
-     .inputs = {{MICA_F32, {4, {2, 3, 8, 34}}}}},
-    {.attrs = &(
-         mica__max_pool_attrs){.size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}, .pad_end = {1, 1}, .dilation = {1, 1}},
-     .inputs = {{MICA_F32, {4, {2, 3, 9, 37}}}}},
-    {.attrs = &(mica__max_pool_attrs){.size = {3, 3}, .stride = {1, 1}, .pad = {1, 2}, .dilation = {1, 1}},
-     .inputs = {{MICA_F16, {4, {1, 2, 7, 19}}}}},
-    {.attrs = &(mica__max_pool_attrs){.size = {2, 3},
-                                      .stride = {2, 3},
-                                      .pad = {1, 2},
-                                      .pad_end = {1, 3},
-                                      .dilation = {3, 2},
-                                      .ceil_mode = {1, 1}},
-     .inputs = {{MICA_BF16, {4, {1, 2, 11, 33}}}}},
-    {.attrs = &(mica__max_pool_attrs){.outputs = {3, 5}}, .inputs = {{MICA_F64, {4, {2, 2, 7, 11}}}}},
-    /* Their product is above 2^31. */
-    {.attrs = &(mica__max_pool_attrs){.outputs = {40000}}, .inputs = {{MICA_F32, {3, {1, 1, 70000}}}}},
-    {.attrs =
-         &(mica__max_pool_attrs){
-             .size = {4}, .stride = {3}, .pad = {2}, .pad_end = {1}, .dilation = {1}, .ceil_mode = {1}},
-     .inputs = {{MICA_F32, {3, {2, 3, 100}}}}},
-    {.attrs = &(mica__max_pool_attrs){.size = {2}, .stride = {5}, .dilation = {2}},
-     .inputs = {{MICA_F64, {3, {1, 1, 41}}}}},
-    {.attrs = &(mica__max_pool_attrs){.size = {2, 3, 2},
-                                      .stride = {2, 2, 2},
-                                      .pad = {0, 1, 1},
-                                      .pad_end = {0, 1, 0},
-                                      .dilation = {1, 1, 1},
-                                      .ceil_mode = {0, 0, 1}},
-     .inputs = {{MICA_F32, {5, {1, 2, 5, 6, 9}}}}},
-    {.attrs = &(mica__max_pool_attrs){.size = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}},
-     .inputs = {{MICA_F32, {4, {2, 1, 1, 1}}}}},
-    {.attrs = &(mica__max_pool_attrs){.size = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}},
-     .inputs = {{MICA_F32, {4, {0, 3, 4, 4}}}}},
-    /* Windows in the padding alone. */
-    {.attrs = &(
-         mica__max_pool_attrs){.size = {2, 2}, .stride = {2, 1}, .pad = {2, 3}, .pad_end = {2, 2}, .dilation = {1, 1}},
-     .inputs = {{MICA_F32, {4, {1, 2, 3, 5}}}}},
+#include "ops/pool/max_pool_cases.def"
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 

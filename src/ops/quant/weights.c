@@ -29,15 +29,15 @@ static const mica__kernel_param params[] = {
     MICA__INT("ROWS", "rows that a walk over the weights serves", 1, 2, 4),
     MICA__INT("VW", "columns a work-item makes", 16, 1),
 };
-static const mica__variant variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, 8, 1, 16),
-    {.name = "gpu", .classes = MICA__ON_GPU, .values = {8, 1, 1}},
-};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 8, 1, 16)};
+static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 8, 1, 1)};
 static bool has_room(const int32_t *values, const mica_device_info *device) {
-  return values[2] > 1 || device->max_group >= 256;
+  (void)values;
+  return device->max_group >= 256;
 }
-static const mica__kernel_desc weights_kernel = {MICA__KERNEL("weights", "quant/weights.cl", params, variants),
-                                                 .has_room = has_room};
+static const mica__kernel_desc weights_cpu = {MICA__KERNEL("weights", "quant/weights.cl", params, cpu_variants)};
+static const mica__kernel_desc weights_gpu = {MICA__KERNEL("weights", "quant/weights.cl", params, gpu_variants),
+                                              .has_room = has_room};
 
 static const mica__kernel_desc scales_kernel = {.name = "weights_scales",
                                                 .file = "quant/weights_scales.cl",
@@ -182,17 +182,27 @@ typedef struct panels {
   float lift; /* what was added to weights */
 } panels;
 
-static mica_status launch_packed(const mica__exec *exec, const mica__weights_attrs *attrs, const sizes *s,
-                                 const panels *p) {
+typedef struct problem {
+  const mica__exec *exec;
+  const mica__weights_attrs *attrs;
+  sizes s;
+  panels panels;
+} problem;
+
+static mica_status launch_packed(const problem *of, const mica__kernel_desc *desc) {
+  const mica__exec *exec = of->exec;
+  const mica__weights_attrs *attrs = of->attrs;
+  const sizes *s = &of->s;
+  const panels *p = &of->panels;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  MICA_TRY(mica__exec_values(exec, &weights_kernel, values));
+  MICA_TRY(mica__exec_values(exec, desc, values));
   int32_t rows = s->m == 1 ? 1 : s->m == 2 ? 2 : 4;
-  bool cpu = mica__kernel_value(&weights_kernel, values, "VW") > 1;
-  mica__kernel_set(&weights_kernel, values, "BITS", (int32_t)attrs->bits);
-  mica__kernel_set(&weights_kernel, values, "ROWS", rows);
+  bool cpu = mica__kernel_value(desc, values, "VW") > 1;
+  mica__kernel_set(desc, values, "BITS", (int32_t)attrs->bits);
+  mica__kernel_set(desc, values, "ROWS", rows);
   const char *prelude = mica__activation_prelude((mica_activation)attrs->activation, MICA_F32);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &weights_kernel, values, prelude, &kernel));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, prelude, &kernel));
   int64_t steps = s->k / (32 / attrs->bits), group = steps / s->groups;
   int64_t segment = s->groups > 1 || cpu ? group : mica__ceil_div(steps, SLICES);
   mica__launch launch = mica__launch_of(kernel);
@@ -215,19 +225,37 @@ static mica_status launch_packed(const mica__exec *exec, const mica__weights_att
   return mica__queue_submit(exec->queue, &launch);
 }
 
+static const char *decline_gpu(const mica__task *task) {
+  return mica__exec_declines(((const problem *)task->problem)->exec, task, &weights_gpu);
+}
+static mica_status launch_gpu(mica_queue *queue, const mica__task *task) {
+  (void)queue;
+  return launch_packed(task->problem, &weights_gpu);
+}
+static mica_status launch_cpu(mica_queue *queue, const mica__task *task) {
+  (void)queue;
+  return launch_packed(task->problem, &weights_cpu);
+}
+static const mica__impl impl_gpu = {
+    .name = "weights_gpu", .kernel = &weights_gpu, .decline = decline_gpu, .launch = launch_gpu};
+static const mica__impl impl_cpu = {.name = "weights_cpu", .kernel = &weights_cpu, .launch = launch_cpu};
+static const mica__impl *const impls[] = {&impl_gpu, &impl_cpu, NULL};
+
 static mica_status launch_weights(const mica__exec *exec) {
   const mica__weights_attrs *attrs = exec->attrs;
-  sizes s = sizes_of(attrs, mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[Q]));
+  problem p = {.exec = exec,
+               .attrs = attrs,
+               .s = sizes_of(attrs, mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[Q]))};
   const bool is_signed = attrs->bits == 4 ? attrs->is_signed : mica_tensor_dtype(exec->inputs[Q]) == MICA_I8;
-  panels p = {.lift = !is_signed ? 0 : attrs->bits == 4 ? 8 : 128};
+  p.panels.lift = !is_signed ? 0 : attrs->bits == 4 ? 8 : 128;
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  mica_status status = pack(exec, attrs, &s, &p.weights);
-  if (status == MICA_OK) status = pack_part(exec, attrs, &s, SCALE, 0, &p.scales);
-  if (status == MICA_OK) status = pack_part(exec, attrs, &s, ZERO, p.lift, &p.zeros);
-  if (status == MICA_OK) status = launch_packed(exec, attrs, &s, &p);
-  mica_tensor_destroy(p.weights);
-  mica_tensor_destroy(p.scales);
-  mica_tensor_destroy(p.zeros);
+  mica_status status = pack(exec, attrs, &p.s, &p.panels.weights);
+  if (status == MICA_OK) status = pack_part(exec, attrs, &p.s, SCALE, 0, &p.panels.scales);
+  if (status == MICA_OK) status = pack_part(exec, attrs, &p.s, ZERO, p.panels.lift, &p.panels.zeros);
+  if (status == MICA_OK) status = mica__exec_choose(exec, impls, &p, "weights");
+  mica_tensor_destroy(p.panels.weights);
+  mica_tensor_destroy(p.panels.scales);
+  mica_tensor_destroy(p.panels.zeros);
   return status;
 }
 
@@ -351,7 +379,7 @@ static bool fuse_weights(mica__epilogue_fusion *fusion) {
 #undef TAKE
 #undef GIVE
 
-static const mica__kernel_desc *const kernels[] = {&weights_kernel, &scales_kernel, NULL};
+static const mica__kernel_desc *const kernels[] = {&weights_cpu, &weights_gpu, &scales_kernel, NULL};
 const mica__op mica__op_weights = {.name = "weights",
                                    .kernels = kernels,
                                    .check = check_weights,

@@ -25,8 +25,7 @@ static mica_status launch_rnn_grad(const mica__exec *exec) {
                                                    mica_tensor_shape(exec->inputs[MICA__RNN_OF_R]));
   mica_tensor *dpeepholes = exec->outputs[MICA__RNN_DPEEPHOLES];
   if (layer.B == 0) return MICA_OK;
-  if (layer.T > 0)
-    return mica__rnn_on_cpu(exec) ? mica__rnn_backward_on_cpu(exec, &layer) : mica__rnn_backward_on_gpu(exec, &layer);
+  if (layer.T > 0) return mica__rnn_run(exec, &layer, true);
   if (dpeepholes && mica_tensor_count(dpeepholes) > 0) MICA_TRY(mica_op_fill(exec->queue, 0, dpeepholes));
   MICA_TRY(mica__rnn_copy_state(exec, MICA__RNN_OF_DH, MICA__RNN_DH0));
   return mica__rnn_copy_state(exec, MICA__RNN_OF_DC, MICA__RNN_DC0);

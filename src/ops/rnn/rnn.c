@@ -76,7 +76,7 @@ static mica_status launch_rnn(const mica__exec *exec) {
     MICA_TRY(mica__rnn_copy_state(exec, MICA__RNN_H0, MICA__RNN_H));
     return mica__rnn_copy_state(exec, MICA__RNN_C0, MICA__RNN_C);
   }
-  return mica__rnn_on_cpu(exec) ? mica__rnn_forward_on_cpu(exec, &layer) : mica__rnn_forward_on_gpu(exec, &layer);
+  return mica__rnn_run(exec, &layer, false);
 }
 
 static double flops_rnn(const mica__node *node, const mica__type *inputs) {

@@ -103,8 +103,9 @@ mica_status mica__rnn_check_layers(struct mica__check *check, const mica__op *op
 const mica_tensor *mica__rnn_operand(const mica__exec *exec, int32_t k);
 /* Result `to` is operand `from`, or zeros if that is absent; nothing if the result is not wanted. */
 mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t to);
-/* True where the kernels for CPUs are to be taken. */
-bool mica__rnn_on_cpu(const mica__exec *exec);
+/* route.c: chooses rnn_cpu or rnn_gpu for a pass and queues it. rnn_cpu declines if a kernel of either pass does not
+ * suit: the passes share what the first one saves. */
+mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, bool backward);
 
 /* The rows of a kernel's table that say which cell it computes, and their values in shipped variants. */
 #define MICA__RNN_CELL_PARAMS                                                                                          \

@@ -57,6 +57,10 @@ mica_status mica__exec_choose(const mica__exec *exec, const mica__impl *const *l
   return mica__choose_for_check(exec->queue, list, problem, exec->variant);
 }
 
+unsigned mica__exec_class(const mica__exec *exec) {
+  return exec->classes ? exec->classes : mica__kernel_class(mica_engine_device(mica__queue_engine(exec->queue)));
+}
+
 const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc) {
   const bool takes = exec ? mica__exec_takes(exec, desc) : mica__kernel_variant(desc, task->device) != NULL;
   return takes ? NULL : "its kernel is for other devices";

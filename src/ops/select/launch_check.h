@@ -49,6 +49,9 @@ bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc);
 MICA_CHECKED mica_status mica__exec_choose(const mica__exec *exec, const mica__impl *const *list, const void *problem,
                                            const char *key);
 
+/* MICA__ON_CPU or MICA__ON_GPU: the class of kernels that a launch takes. */
+unsigned mica__exec_class(const mica__exec *exec);
+
 /* For mica__impl.decline of a launch with `exec`, NULL for mica__route: NULL if a variant of the kernel suits. */
 const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc);
 

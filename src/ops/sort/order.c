@@ -149,11 +149,6 @@ mica_status mica__sort_scan(const mica__exec *exec, const mica_tensor *x, int64_
   return mica__queue_submit(exec->queue, &launch);
 }
 
-static bool on_cpu(const mica__exec *exec) {
-  mica_engine *engine = mica__queue_engine(exec->queue);
-  return (exec->classes ? exec->classes : mica__kernel_class(mica_engine_device(engine))) == MICA__ON_CPU;
-}
-
 static mica__blocks cut(int64_t rows, int64_t n) {
   int64_t most = rows < MOST_BLOCKS ? MOST_BLOCKS / rows : 1, wanted = (n + LEAST_BLOCK - 1) / LEAST_BLOCK;
   int64_t count = wanted < most ? wanted : most;
@@ -161,7 +156,7 @@ static mica__blocks cut(int64_t rows, int64_t n) {
 }
 
 mica__blocks mica__sort_blocks(const mica__exec *exec, mica__rows r) {
-  if (on_cpu(exec)) return cut(r.outer * r.inner, r.n);
+  if (mica__exec_class(exec) == MICA__ON_CPU) return cut(r.outer * r.inner, r.n);
   return (mica__blocks){(r.n + GPU_BLOCK - 1) / GPU_BLOCK, GPU_BLOCK};
 }
 
@@ -171,7 +166,6 @@ static mica_status prepare(sort *s) {
   int32_t values[MICA__MAX_PARAMS];
   mica_queue *queue = s->exec->queue;
   int64_t rows = s->r.outer * s->r.inner;
-  s->cpu = on_cpu(s->exec);
   s->digits = s->cpu ? 256 : 16;
   if (s->cpu) {
     const mica__blocks b = cut(rows, s->r.n);
@@ -206,32 +200,82 @@ static mica_status run_passes(sort *s, const mica_tensor *x) {
   return MICA_OK;
 }
 
+/* A sort, and where its order goes. */
+typedef struct problem {
+  sort s; /* without memory */
+  const mica_tensor *x;
+  mica_tensor **order;
+} problem;
+
+static mica_status finish(const problem *p, mica_status status, sort *s) {
+  if (status == MICA_OK)
+    *p->order = s->order[0];
+  else
+    mica_tensor_destroy(s->order[0]);
+  mica_tensor_destroy(s->order[1]);
+  mica_tensor_destroy(s->keys[0]);
+  mica_tensor_destroy(s->keys[1]);
+  mica_tensor_destroy(s->starts);
+  return status;
+}
+
+static mica_status begin(mica_queue *queue, sort *s) {
+  return mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(s->r.outer * s->r.inner, s->r.n), &s->order[0]);
+}
+
+static const char *decline_rank(const mica__task *task) {
+  return ((const problem *)task->problem)->s.r.n > MOST_RANKED ? "its rows are long" : NULL;
+}
+
+static mica_status launch_rank(mica_queue *queue, const mica__task *task) {
+  const problem *p = task->problem;
+  sort s = p->s;
+  mica_status status = begin(queue, &s);
+  if (status == MICA_OK) status = launch_keys(&s, p->x, true);
+  return finish(p, status, &s);
+}
+
+static mica_status launch_radix(mica_queue *queue, const problem *p, bool cpu) {
+  sort s = p->s;
+  s.cpu = cpu;
+  mica_status status = begin(queue, &s);
+  if (status == MICA_OK) status = prepare(&s);
+  if (status == MICA_OK) status = run_passes(&s, p->x);
+  return finish(p, status, &s);
+}
+
+static const char *decline_radix_cpu(const mica__task *task) {
+  const problem *p = task->problem;
+  const char *reason = mica__exec_declines(p->s.exec, task, &mica__radix_count_kernel);
+  return reason ? reason : mica__exec_declines(p->s.exec, task, &mica__radix_scatter_kernel);
+}
+
+static mica_status launch_radix_cpu(mica_queue *queue, const mica__task *task) {
+  return launch_radix(queue, task->problem, true);
+}
+static mica_status launch_radix_gpu(mica_queue *queue, const mica__task *task) {
+  return launch_radix(queue, task->problem, false);
+}
+
+static const mica__impl rank = {
+    .name = "sort_rank", .kernel = &mica__sort_rank_kernel, .decline = decline_rank, .launch = launch_rank};
+static const mica__impl radix_cpu = {
+    .name = "radix_cpu", .kernel = &mica__radix_count_kernel, .decline = decline_radix_cpu, .launch = launch_radix_cpu};
+static const mica__impl radix_gpu = {
+    .name = "radix_gpu", .kernel = &mica__radix_count_gpu_kernel, .launch = launch_radix_gpu};
+static const mica__impl *const impls[] = {&rank, &radix_cpu, &radix_gpu, NULL};
+
 mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica__rows r, mica__order_kind kind,
                              int64_t extent, mica_tensor **order) {
   size_t bytes = mica_dtype_size(mica_tensor_dtype(x));
-  sort s = {.exec = exec, .r = r, .kind = kind, .extent = extent};
+  problem p = {.s = {.exec = exec, .r = r, .kind = kind, .extent = extent}, .x = x, .order = order};
   bool index = kind == MICA__ORDER_INDEX;
   if (r.n > INT32_MAX / 2 || (index && extent > INT32_MAX - 1))
     return mica__fail(MICA_E_OVERFLOW, "sort: rows of %lld elements, indices to %lld do not fit 32 bits",
                       (long long)r.n, (long long)extent);
-  s.bits = index ? bits_below(extent + 1) : (int32_t)bytes * 8;
-  s.key_bytes = s.bits > 32 ? 8 : 4;
-  mica_status status = mica__workspace_tensor(exec->queue, MICA_I32, MICA_SHAPE(r.outer * r.inner, r.n), &s.order[0]);
-  if (r.n > MOST_RANKED) {
-    if (status == MICA_OK) status = prepare(&s);
-    if (status == MICA_OK) status = run_passes(&s, x);
-  } else if (status == MICA_OK) {
-    status = launch_keys(&s, x, true);
-  }
-  if (status == MICA_OK)
-    *order = s.order[0];
-  else
-    mica_tensor_destroy(s.order[0]);
-  mica_tensor_destroy(s.order[1]);
-  mica_tensor_destroy(s.keys[0]);
-  mica_tensor_destroy(s.keys[1]);
-  mica_tensor_destroy(s.starts);
-  return status;
+  p.s.bits = index ? bits_below(extent + 1) : (int32_t)bytes * 8;
+  p.s.key_bytes = p.s.bits > 32 ? 8 : 4;
+  return mica__exec_choose(exec, impls, &p, "sort");
 }
 
 mica_status mica__sort_results(const mica__exec *exec, const mica_tensor *x, mica__rows r, int64_t k,
