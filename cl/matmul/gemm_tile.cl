@@ -178,6 +178,7 @@
     lane += W;                                                                                                         \
   }
 
+#include "matmul/fields.clh"
 #include "matmul/gemm_pack.clh"
 #if BLOCK
 #include "matmul/gemm_blocks.clh"
@@ -194,29 +195,25 @@
 #define RESULTS                                                                                                        \
   __global COMPUTE(ACC_T) * P, __global RESULT *D, __global const STORAGE(D_T) * C,                                    \
       __global const STORAGE(BIAS_T) * bias
-#define UNPACK_RESULTS                                                                                                 \
-  const long P_at = UNPACK(i64);                                                                                       \
-  const COMPUTE(EPI_T) alpha = UNPACK(EPI_T), beta = UNPACK(EPI_T);                                                    \
-  const long D_at = UNPACK(i64), D_row = UNPACK(i64), D_batch = UNPACK(i64);                                           \
-  const long C_at = UNPACK(i64), C_row = UNPACK(i64), C_batch = UNPACK(i64), bias_at = UNPACK(i64);                    \
-  const float act_arg = UNPACK(f32)
-DEFINE_PACKED(29);
+#define RESULT_FIELDS TILE_RESULTS
+#define MICA_UNPACK_SCALAR_FIELD(name) const COMPUTE(EPI_T) name = UNPACK(EPI_T);
+#define RESULT_NUMBERS
 #elif EPILOGUE == 1
 #define RESULTS __global RESULT *D
-#define UNPACK_RESULTS const long D_at = UNPACK(i64), D_row = P_row, D_batch = P_batch
-DEFINE_PACKED(19);
+#define RESULT_FIELDS TILE_RESULTS_PLAIN
+#define RESULT_NUMBERS const long D_row = P_row, D_batch = P_batch
 #else
 #define RESULTS __global RESULT *D, __global const STORAGE(BIAS_T) * bias
-#define UNPACK_RESULTS                                                                                                 \
-  const long D_at = UNPACK(i64), D_row = P_row, D_batch = P_batch;                                                     \
+#define RESULT_FIELDS TILE_RESULTS_BIASED
+#define RESULT_NUMBERS                                                                                                 \
+  const long D_row = P_row, D_batch = P_batch;                                                                         \
   const COMPUTE(EPI_T) alpha = 1, beta = 0;                                                                            \
   const long P_at = D_at, C_at = D_at, C_row = D_row, C_batch = D_batch;                                               \
   __global COMPUTE(ACC_T) *P = D;                                                                                      \
-  __global const STORAGE(D_T) *C = D;                                                                                  \
-  const long bias_at = UNPACK(i64);                                                                                    \
-  const float act_arg = UNPACK(f32)
-DEFINE_PACKED(21);
+  __global const STORAGE(D_T) *C = D
 #endif
+#define FIELDS(X) TILE_OPERANDS(X) TILE_SIZES(X) RESULT_FIELDS(X)
+DEFINE_PACKED_FIELDS(FIELDS);
 
 #if A_FORM == PACK && HAS_PROLOGUE_A
 static inline void apply_prologue_a(const int z, const int m_begin, const int m_end, const int k_begin, const int k_end,
@@ -266,13 +263,8 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
 
 CPU_KERNEL gemm_tile(__global const STORAGE(A_T) * A, __global const STORAGE(B_T) * B, __local float *scratch, RESULTS,
                      const mica_packed packed) {
-  UNPACK_BEGIN;
-  const long A_at = UNPACK(i64), B_at = UNPACK(i64);
-  const int M = UNPACK(i32), N = UNPACK(i32), K = UNPACK(i32), MC = UNPACK(i32), NC = UNPACK(i32), KC = UNPACK(i32),
-            splits = UNPACK(i32), KA = UNPACK(i32);
-  const long A_row = UNPACK(i64), A_col = UNPACK(i64), A_batch = UNPACK(i64), B_row = UNPACK(i64), B_col = UNPACK(i64),
-             B_batch = UNPACK(i64), P_row = UNPACK(i64), P_batch = UNPACK(i64);
-  UNPACK_RESULTS;
+  UNPACK_FIELDS(FIELDS);
+  RESULT_NUMBERS;
   const int batches = get_num_groups(2) / splits, z = get_group_id(2) % batches, split = get_group_id(2) / batches;
   const int per_split = K / splits + (K % splits != 0);
   const int k_begin = min((long)K, (long)split * per_split), k_end = min((long)K, (long)k_begin + per_split);

@@ -11,7 +11,7 @@
  *   MICA__PACKED(sizes, PRODUCT_SIZES);
  *   sizes_push(&launch, &(sizes){.m = 32, .steps = 2});
  *
- * A BUFFER is a tensor, NULL for none. An INT that does not fit 32 bits is MICA_E_OVERFLOW. */
+ * A BUFFER or FIRST is a tensor, NULL for none. An INT that does not fit 32 bits is MICA_E_OVERFLOW. */
 #ifndef MICA_RUNTIME_FIELDS_H
 #define MICA_RUNTIME_FIELDS_H
 
@@ -38,12 +38,14 @@
   typedef struct type type
 #define MICA__PACKED_MEMBER(kind, name) MICA__MEMBER_##kind name;
 #define MICA__MEMBER_BUFFER const mica_tensor *
+#define MICA__MEMBER_FIRST const mica_tensor *
 #define MICA__MEMBER_LONG int64_t
 #define MICA__MEMBER_INT int64_t
 #define MICA__MEMBER_BYTE int64_t
 #define MICA__MEMBER_FLOAT float
 #define MICA__PACKED_PUSH(kind, name) MICA__PUSH_##kind(launch, values->name);
 #define MICA__PUSH_BUFFER mica__launch_optional
+#define MICA__PUSH_FIRST mica__launch_optional
 #define MICA__PUSH_LONG mica__launch_long
 #define MICA__PUSH_INT mica__launch_size
 #define MICA__PUSH_BYTE mica__launch_size

@@ -2,9 +2,11 @@
  * the work is cut, for each size. */
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/matmul/fields.clh"
 #include "ops/blocks/blocks.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/core_model.h"
+#include "runtime/fields.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
@@ -314,19 +316,36 @@ static void add_results(mica__launch *launch, const mica__gemm *gemm, const plan
   mica__epilogue_push_bias(launch, &gemm->epilogue);
 }
 
+MICA__PACKED(operand_fields, TILE_OPERANDS);
+MICA__PACKED(size_fields, TILE_SIZES);
+
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, plan *p, mica_buffer *partial) {
   mica__launch launch;
   MICA_TRY(mica__epilogue_begin(queue, &mica__gemm_tile_kernel, p->values, &gemm->epilogue, &launch));
   mica__launch_pack(&launch);
-  mica__launch_tensor(&launch, gemm->a.tensor);
-  mica__launch_tensor(&launch, gemm->b.tensor);
+  operand_fields_push(&launch, &(operand_fields){.A = gemm->a.tensor, .B = gemm->b.tensor});
   mica__launch_local(&launch, scratch_bytes(p));
   const mica__matrix *a = &gemm->a, *b = &gemm->b, *d = &gemm->epilogue.d;
-  bool own = p->own_partial;
-  int64_t p_row = own ? gemm->n : d->row, p_batch = own ? gemm->m * gemm->n : d->batch;
-  mica__launch_int8(&launch, (int32_t[]){(int32_t)gemm->m, (int32_t)gemm->n, (int32_t)gemm->k, (int32_t)p->mc,
-                                         (int32_t)p->nc, (int32_t)p->kc, (int32_t)p->splits, (int32_t)p->kc_a});
-  mica__launch_long8(&launch, (int64_t[]){a->row, a->col, a->batch, b->row, b->col, b->batch, p_row, p_batch});
+  const bool own = p->own_partial;
+  const size_fields sizes = {
+      .M = gemm->m,
+      .N = gemm->n,
+      .K = gemm->k,
+      .MC = p->mc,
+      .NC = p->nc,
+      .KC = p->kc,
+      .splits = p->splits,
+      .KA = p->kc_a,
+      .A_row = a->row,
+      .A_col = a->col,
+      .A_batch = a->batch,
+      .B_row = b->row,
+      .B_col = b->col,
+      .B_batch = b->batch,
+      .P_row = own ? gemm->n : d->row,
+      .P_batch = own ? gemm->m * gemm->n : d->batch,
+  };
+  size_fields_push(&launch, &sizes);
   const int64_t groups[] = {mica__ceil_div(gemm->m, p->mc), mica__ceil_div(gemm->n, p->nc), gemm->batches * p->splits};
   mica__launch_range3(&launch, groups, (size_t[]){1, 1, 1});
   add_results(&launch, gemm, p, partial);
