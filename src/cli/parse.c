@@ -140,7 +140,7 @@ static cli_parsed parse_setting(const cli_command *self, const mica_setting_row 
     if (!strcmp(settings->list[i].name, setting->name))
       return doubled(self, setting->name, settings->list[i].value, value ? value : next);
   if (settings->count == CLI_MOST_SETTINGS) {
-    cli_fail(self, "more than %d settings", CLI_MOST_SETTINGS);
+    cli_fail(self, "there are more than %d settings", CLI_MOST_SETTINGS);
     return CLI_PARSED_WRONG;
   }
   settings->list[settings->count++] = (mica_setting){setting->name, flag ? "true" : value ? value : next};

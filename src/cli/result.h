@@ -48,7 +48,7 @@ int cli_print_stopped(const cli_command *self, const char *task, mica_part part,
 /* Prints a prediction, a sample a line; pictures: in the terminal instead. */
 void cli_print_prediction(const mica_report *prediction, bool pictures);
 
-/* A name with control characters as '?', which may be escapes of terminals, of 1023 bytes at most. The last eight
+/* A name of at most 1023 bytes, with '?' for control characters, since these may control a terminal. The last eight
  * results stay. */
 const char *cli_clean(const char *s);
 /* Writes n bytes of a text of any length like that. */

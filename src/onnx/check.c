@@ -45,7 +45,7 @@ static bool agrees(double got, double want, double relative, double absolute) {
   return fabs(got - want) <= absolute + relative * fabs(want);
 }
 
-/* What roundings one after another may add up to, for results as large as the largest. */
+/* The error that successive roundings may add up to, for results as large as the largest. */
 static double walk_of(const loaded *want, int64_t count, size_t depth) {
   double most = 0;
   for (int64_t i = 0; i < count; i++) {

@@ -425,9 +425,10 @@ mica_status mica__onnx_write_integers(mica_onnx *model, const mica__onnx_product
   rewriting r = {.graph = proto->graph, .products = products, .integers = integers};
   const int64_t opset = mica__onnx_version(proto->opset_import, proto->n_opset_import, "");
   if (opset < LEAST_OPSET)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s is of operator set %lld, and a scale an output needs %d: onnx.version_converter makes one",
-                      model->name, (long long)opset, LEAST_OPSET);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "%s has operator set %lld, but a scale per output needs %d; convert it with onnx.version_converter",
+        model->name, (long long)opset, LEAST_OPSET);
   mica_status status = begin(&r);
   if (status == MICA_OK) status = make_pairs(&r);
   if (status == MICA_OK) status = merge(&r);

@@ -81,7 +81,7 @@ mica_status mica__class_name(mica__cell cell, bool text, char **name, size_t *ca
     *capacity = cell.length + 32;
   }
   if (!text && number_name(cell, *name, *capacity)) return MICA_OK;
-  /* Blanks within quotes are no more part of a name than those without. */
+  /* Blanks around a name are not part of it, within quotes or without. */
   size_t begin = 0, end = mica__cell_unquote(cell, *name);
   while (end > 1 && (*name)[end - 1] == ' ') end--;
   while (begin + 1 < end && (*name)[begin] == ' ') begin++;

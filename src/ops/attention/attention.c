@@ -223,7 +223,7 @@ static mica_status prove(const mica__attention *a, const mica__attention_way *wa
                             a->of_gradient ? try_backward : try_forward);
 }
 
-/* What a way's kernels are made for, by which an engine knows what could not be built: "attention mma f16 64 64". */
+/* Names what could not be built, for the engine to remember: "attention mma f16 64 64". */
 static void name_of(const mica__attention *a, const mica__attention_way *way, char text[MICA__TUNING_TEXT]) {
   const mica_tensor *mask = a->in[MICA__ATTENTION_OF_MASK], *step = a->in[MICA__ATTENTION_OF_STEP];
   snprintf(text, MICA__TUNING_TEXT, "attention%s %s %s %lld %lld%s%s%s%s%s%s", a->of_gradient ? "_grad" : "", way->name,

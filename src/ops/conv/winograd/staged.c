@@ -35,7 +35,7 @@ static const mica__variant output_variants[] = {
 const mica__kernel_desc mica__winograd_outputs_kernel = {
     MICA__KERNEL("winograd_outputs", "conv/winograd/staged.cl", output_params, output_variants)};
 
-/* Below, the transforms move more bytes than the products save multiplications. */
+/* With fewer channels or filters the transforms cost more than the products save. */
 #define FEWEST_CHANNELS 32
 #define FEWEST_FILTERS 32
 
