@@ -186,11 +186,11 @@ mica_status mica__run_open_facts(mica_run *run) {
 }
 
 mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
-                                  mica_status (*open)(mica_run *run), mica_run **out) {
+                                  mica_status (*then)(mica_run *run), mica_run **out) {
   mica_run *run = mica__run_new();
   mica_status status = run ? begin(run, engine, NULL, folder) : no_memory();
   if (run) run->settings->precision = precision;
-  if (status == MICA_OK) status = open(run);
+  if (status == MICA_OK) status = then(run);
   if (status == MICA_OK)
     *out = run;
   else

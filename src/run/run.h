@@ -41,6 +41,6 @@ mica_status mica__run_make_engine(mica_run *run);
 mica_status mica__run_open_facts(mica_run *run);
 /* Makes a run of a folder, or file, by what `open` does; precision as the field. */
 mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
-                                  mica_status (*open)(mica_run *run), mica_run **out);
+                                  mica_status (*then)(mica_run *run), mica_run **out);
 
 #endif

@@ -66,7 +66,7 @@ static mica_status drain(run *r) {
 }
 
 /* Queues a readback. The first one is drained at once, to report a loss early; later ones when the next is due. */
-static mica_status read(run *r) {
+static mica_status read_metrics(run *r) {
   bool first = !r->notified;
   r->notified = true;
   if (r->t->readback_count == MICA__READBACKS) MICA_TRY(drain(r));
@@ -75,7 +75,7 @@ static mica_status read(run *r) {
 }
 
 static mica_status drain_all(run *r) {
-  MICA_TRY(read(r));
+  MICA_TRY(read_metrics(r));
   while (r->t->readback_count) MICA_TRY(drain(r));
   return MICA_OK;
 }
@@ -171,7 +171,7 @@ static mica_status agree_now(run *r) {
 static mica_status after_step(run *r) {
   mica_trainer *t = r->t;
   const mica_trainer_config *c = &t->config;
-  if (t->progress.step - t->unread_from >= r->every) MICA_TRY(read(r));
+  if (t->progress.step - t->unread_from >= r->every) MICA_TRY(read_metrics(r));
   MICA_TRY(mica__ranks_agree(t, r->reason || is_told_to_stop(c), &r->ends));
   if (r->ends) note_stop(r);
   if (!c->checkpoint_steps || t->progress.step % c->checkpoint_steps != 0) return MICA_OK;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int write(const char *folder, const char *name, int number, const uint8_t *pixels, int64_t side) {
+static int write_scene(const char *folder, const char *name, int number, const uint8_t *pixels, int64_t side) {
   char path[4096];
   uint8_t *png = NULL;
   size_t bytes = 0;
@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
       mask[at] = dx * dx + dy * dy < radius * radius ? 255 : 0;
       picture[at] = (uint8_t)((mask[at] ? 120 : 40) + rand() % 60);
     }
-    failed = write(argv[1], "images", i, picture, side) || write(argv[1], "masks", i, mask, side);
+    failed = write_scene(argv[1], "images", i, picture, side) || write_scene(argv[1], "masks", i, mask, side);
   }
   free(picture);
   free(mask);

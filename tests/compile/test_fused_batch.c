@@ -37,7 +37,7 @@ static int32_t push(mica__fused *f, mica__fused_instr instr) {
   return f->count++;
 }
 
-static int32_t access(mica__fused *f, mica__fused_kind kind, int32_t operand, int32_t value, int64_t stride) {
+static int32_t add_access(mica__fused *f, mica__fused_kind kind, int32_t operand, int32_t value, int64_t stride) {
   return push(f, (mica__fused_instr){.kind = kind,
                                      .operand = operand,
                                      .dtype = MICA_F32,
@@ -59,11 +59,11 @@ static int32_t op(mica__fused *f, const mica__op *what, const void *attrs, int32
 static void momentum(mica__fused *f, int64_t n, const mica__times_attrs *share) {
   *f = (mica__fused){.rank = 1, .extent = {n}, .operand_count = OPERANDS};
   for (int o = 0; o < OPERANDS; o++) f->operand_dtype[o] = MICA_F32;
-  int32_t rate = access(f, MICA__FUSED_LOAD, RATE, 0, 0), p = access(f, MICA__FUSED_LOAD, P, 0, 1);
-  int32_t m = access(f, MICA__FUSED_LOAD, M, 0, 1), g = access(f, MICA__FUSED_LOAD, G, 0, 1);
+  int32_t rate = add_access(f, MICA__FUSED_LOAD, RATE, 0, 0), p = add_access(f, MICA__FUSED_LOAD, P, 0, 1);
+  int32_t m = add_access(f, MICA__FUSED_LOAD, M, 0, 1), g = add_access(f, MICA__FUSED_LOAD, G, 0, 1);
   int32_t next = op(f, &op_add, NULL, op(f, &op_times, share, m, 0), g);
-  access(f, MICA__FUSED_STORE, NEW_M, next, 1);
-  access(f, MICA__FUSED_STORE, NEW_P, op(f, &op_sub, NULL, p, op(f, &op_mul, NULL, rate, next)), 1);
+  add_access(f, MICA__FUSED_STORE, NEW_M, next, 1);
+  add_access(f, MICA__FUSED_STORE, NEW_P, op(f, &op_sub, NULL, p, op(f, &op_mul, NULL, rate, next)), 1);
 }
 
 static mica_tensor *random_tensor(int64_t n, uint32_t seed) {

@@ -77,7 +77,7 @@ static void step(problem *q, double rate, double gain) {
   ck_ok(mica_session_run(q->session, test_queue(), feeds, 2));
 }
 
-static void read(problem *q, const char *name, float out[N]) {
+static void read_values(problem *q, const char *name, float out[N]) {
   mica_tensor *tensor = mica_session_parameter(q->session, name);
   ck_assert_msg(tensor != NULL, "no parameter %s", name);
   ck_ok(mica_tensor_download(test_queue(), tensor, out, N * sizeof *out));
@@ -132,7 +132,7 @@ static void expect(problem *q, const char *prefix, double p[2][N], double tolera
     float got[N];
     char name[64];
     snprintf(name, sizeof name, "%s%s", prefix, w ? "vector" : "matrix");
-    read(q, name, got);
+    read_values(q, name, got);
     for (int i = 0; i < N; i++)
       ck_assert_msg(fabs((double)got[i] - p[w][i]) <= tolerance, "%s[%d] is %.9g, not %.9g", name, i, (double)got[i],
                     p[w][i]);

@@ -79,7 +79,7 @@ static void step(problem *q, int t) {
   ck_ok(mica_session_run(q->session, test_queue(), feeds, 3));
 }
 
-static void read(problem *q, const char *name, float *out, size_t count) {
+static void read_values(problem *q, const char *name, float *out, size_t count) {
   mica_tensor *tensor = mica_session_parameter(q->session, name);
   ck_assert_msg(tensor != NULL, "no parameter %s", name);
   ck_ok(mica_tensor_download(test_queue(), tensor, out, count * sizeof *out));
@@ -135,7 +135,7 @@ static void against_reference(const mica_optimizer_config *c, double clip) {
   float begun[V][D], got[V][D];
   bool ever[V] = {false};
   make(&q, c, false);
-  read(&q, "table", begun[0], V * D);
+  read_values(&q, "table", begun[0], V * D);
   for (int i = 0; i < V * D; i++) r.p[i / D][i % D] = (double)begun[i / D][i % D];
   for (int t = 0; t < STEPS; t++) {
     double g[V][D], square = 0;
@@ -148,7 +148,7 @@ static void against_reference(const mica_optimizer_config *c, double clip) {
     for (int i = 0; i < V; i++)
       if (rows[i]) advance_row(c, rate_at(t), t + 1, g[i], &r, i), ever[i] = true;
   }
-  read(&q, "table", got[0], V * D);
+  read_values(&q, "table", got[0], V * D);
   for (int i = 0; i < V; i++)
     for (int d = 0; d < D; d++) {
       if (!ever[i]) ck_assert_msg(got[i][d] == begun[i][d], "row %d was written", i); /* bits */
@@ -194,8 +194,8 @@ START_TEST(as_whole_tables) {
     c.loss_scale = variant == 1 ? 1024 : 0; /* a power of two, and nothing overflows */
     make(&rows, &c, false);
     for (int t = 0; t < STEPS; t++) step(&rows, t), step(&whole, t);
-    read(&rows, "table", a, V * D);
-    read(&whole, "table", b, V * D);
+    read_values(&rows, "table", a, V * D);
+    read_values(&whole, "table", b, V * D);
     for (int i = 0; i < V * D; i++)
       ck_assert_msg(fabsf(a[i] - b[i]) <= 0x1p-22f, "%d: %g and %g", i, (double)a[i], (double)b[i]);
     unmake(&rows);
@@ -213,8 +213,8 @@ START_TEST(tied_tables) {
   c.rows = "table";
   make(&rows, &c, true);
   for (int t = 0; t < STEPS; t++) step(&rows, t), step(&whole, t);
-  read(&rows, "table", a, V * D);
-  read(&whole, "table", b, V * D);
+  read_values(&rows, "table", a, V * D);
+  read_values(&whole, "table", b, V * D);
   ck_assert_mem_eq(a, b, sizeof a);
   unmake(&rows);
   unmake(&whole);

@@ -162,7 +162,7 @@ mica_status mica__published_load(mica_run *run) {
   return mica__run_remark(run, "%zu of %zu weights are taken from %s", all - missing, all, model->path);
 }
 
-static mica_status write(const mica_foundation *model, const mica_run *to) {
+static mica_status write_model(const mica_foundation *model, const mica_run *to) {
   char *path = mica__run_path(to, MICA__PUBLISHED_FILE), *text = NULL;
   mica_status status = path ? mica__foundation_config_text(model, &text) : mica__fail_nomem("a run");
   if (status == MICA_OK) status = mica_file_write(path, text, strlen(text));
@@ -172,9 +172,9 @@ static mica_status write(const mica_foundation *model, const mica_run *to) {
 }
 
 mica_status mica__published_keep(const mica_run *run) {
-  return run->networks->published && !run->resumed ? write(run->networks->published, run) : MICA_OK;
+  return run->networks->published && !run->resumed ? write_model(run->networks->published, run) : MICA_OK;
 }
 
 mica_status mica__published_copy(const mica_run *from, const mica_run *to) {
-  return from->networks->published ? write(from->networks->published, to) : MICA_OK;
+  return from->networks->published ? write_model(from->networks->published, to) : MICA_OK;
 }

@@ -237,7 +237,7 @@ mica_status mica__interactions_read(mica__records *records, const mica__interact
 typedef mica_status read_fn(void *user, mica__records *records);
 
 /* A table with "::" between its columns, as one between tabs, in memory. */
-static mica_status walk_colons(const char *path, read_fn *read, void *user) {
+static mica_status walk_colons(const char *path, read_fn *each, void *user) {
   uint8_t *content = NULL;
   size_t size = 0, to = 0;
   MICA_TRY(mica__content_read(path, &content, &size));
@@ -248,18 +248,18 @@ static mica_status walk_colons(const char *path, read_fn *read, void *user) {
   }
   content[to] = '\0';
   mica__records records = mica__records_in(path, (char *)content, to);
-  mica_status status = read(user, &records);
+  mica_status status = each(user, &records);
   mica__records_free(&records);
   free(content);
   return status;
 }
 
-static mica_status walk(const char *path, read_fn *read, void *user) {
-  if (mica__lines_between(path) == MICA__BETWEEN_COLONS) return walk_colons(path, read, user);
+static mica_status walk(const char *path, read_fn *each, void *user) {
+  if (mica__lines_between(path) == MICA__BETWEEN_COLONS) return walk_colons(path, each, user);
   const int file = open(path, O_RDONLY);
   if (file < 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file, or it cannot be read", path);
   mica__records records = mica__records_of(path, file);
-  mica_status status = read(user, &records);
+  mica_status status = each(user, &records);
   mica__records_free(&records);
   close(file);
   return status;

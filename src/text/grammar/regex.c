@@ -313,7 +313,7 @@ static mica_status read_choice(reader *r, int depth, uint32_t *index) {
 
 /* --- paths --- */
 
-static mica_status write(const reader *r, uint32_t index, uint32_t from, uint32_t to);
+static mica_status write_range(const reader *r, uint32_t index, uint32_t from, uint32_t to);
 
 static mica_status write_repeat(const reader *r, const node *n, uint32_t from, uint32_t to) {
   mica__automaton *a = r->out;
@@ -321,17 +321,17 @@ static mica_status write_repeat(const reader *r, const node *n, uint32_t from, u
   mica__automaton_empty(a, from, at);
   for (int32_t i = 0; i < n->least && a->status == MICA_OK; i++) {
     const uint32_t next = mica__automaton_node(a);
-    MICA_TRY(write(r, n->first, at, next));
+    MICA_TRY(write_range(r, n->first, at, next));
     at = next;
   }
   if (n->most < 0) {
     const uint32_t back = mica__automaton_node(a);
-    MICA_TRY(write(r, n->first, at, back));
+    MICA_TRY(write_range(r, n->first, at, back));
     mica__automaton_empty(a, back, at);
   }
   for (int32_t i = n->least; i < n->most && a->status == MICA_OK; i++) {
     const uint32_t next = mica__automaton_node(a);
-    MICA_TRY(write(r, n->first, at, next));
+    MICA_TRY(write_range(r, n->first, at, next));
     mica__automaton_empty(a, at, to);
     at = next;
   }
@@ -339,7 +339,7 @@ static mica_status write_repeat(const reader *r, const node *n, uint32_t from, u
   return a->status;
 }
 
-static mica_status write(const reader *r, uint32_t index, uint32_t from, uint32_t to) {
+static mica_status write_range(const reader *r, uint32_t index, uint32_t from, uint32_t to) {
   const node *n = &r->nodes[index];
   mica__automaton *a = r->out;
   switch (n->kind) {
@@ -349,12 +349,12 @@ static mica_status write(const reader *r, uint32_t index, uint32_t from, uint32_
   case END:
     return mica__fail(MICA_E_UNSUPPORTED, "^ and $ are supported at the two ends of a pattern or of its choices");
   case CHOICE:
-    for (uint32_t i = n->first; i != NONE; i = r->nodes[i].next) MICA_TRY(write(r, i, from, to));
+    for (uint32_t i = n->first; i != NONE; i = r->nodes[i].next) MICA_TRY(write_range(r, i, from, to));
     break;
   case JOIN:
     for (uint32_t i = n->first; i != NONE; i = r->nodes[i].next) {
       const uint32_t next = r->nodes[i].next == NONE ? to : mica__automaton_node(a);
-      MICA_TRY(write(r, i, from, next));
+      MICA_TRY(write_range(r, i, from, next));
       from = next;
     }
     break;
@@ -376,11 +376,11 @@ static mica_status write_branch(const reader *r, uint32_t index, bool whole) {
   bound = whole;
   for (; i != NONE && r->nodes[i].kind != END; i = r->nodes[index].kind == JOIN ? r->nodes[i].next : NONE) {
     const uint32_t next = mica__automaton_node(a);
-    MICA_TRY(write(r, i, from, next));
+    MICA_TRY(write_range(r, i, from, next));
     from = next;
   }
   for (; i != NONE && r->nodes[i].kind == END; i = r->nodes[i].next) bound = true;
-  if (i != NONE) return write(r, index, from, from); /* an assertion inside: fails */
+  if (i != NONE) return write_range(r, index, from, from); /* an assertion inside: fails */
   if (!bound) mica__language_characters(a, &all, 1, from, from);
   mica__automaton_empty(a, from, rule.end);
   return a->status;

@@ -88,7 +88,7 @@ static mica_status write_goal(mica__grammar_schema *s, const mica__goal *goal) {
 
 /* --- schemas --- */
 
-static mica_status read(mica__grammar_schema *s, const char *json, size_t bytes) {
+static mica_status read_schema(mica__grammar_schema *s, const char *json, size_t bytes) {
   const mica__object *root = &s->document;
   uint32_t rule;
   MICA_TRY(mica__object_read_json(&s->arena, json, bytes, &s->document));
@@ -117,7 +117,7 @@ mica_status mica__grammar_read_schema(mica__automaton *a, const char *json, size
     return mica__fail(MICA_E_UNSUPPORTED, "it has %zu bytes; it may have %zu", bytes, MOST_SCHEMA_BYTES);
   mica__grammar_schema s = {
       .automaton = a, .blanks = blanks, .blank = MICA__NO_RULE, .character = MICA__NO_RULE, .string = MICA__NO_RULE};
-  const mica_status status = read(&s, json, bytes);
+  const mica_status status = read_schema(&s, json, bytes);
   mica__arena_free(&s.arena);
   free(s.goals);
   free(s.slots);

@@ -139,7 +139,7 @@ static void new_line(mica__text *out, const mica__json_style *style, int depth) 
   while (depth-- > 0) mica__text_add(out, style->indent);
 }
 
-static mica_status write(mica__text *out, const mica__object *v, const mica__json_style *style, int depth);
+static mica_status write_value(mica__text *out, const mica__object *v, const mica__json_style *style, int depth);
 
 static mica_status write_key(mica__text *out, const mica__object *key, const mica__json_style *style) {
   switch (key->kind) {
@@ -150,7 +150,7 @@ static mica_status write_key(mica__text *out, const mica__object *key, const mic
   case MICA__OBJECT_BIG:
   case MICA__OBJECT_FLOAT:
     mica__text_add(out, "\"");
-    MICA_TRY(write(out, key, style, 0));
+    MICA_TRY(write_value(out, key, style, 0));
     mica__text_add(out, "\"");
     break;
   default: return mica__fail(MICA_E_FORMAT, "a %s cannot be a key of JSON", mica__object_type(key));
@@ -194,7 +194,7 @@ static mica_status write_dict(mica__text *out, const mica__dict *dict, const mic
     new_line(out, style, depth + 1);
     status = write_key(out, &dict->keys[k], style);
     mica__text_add(out, style->colon);
-    if (status == MICA_OK) status = write(out, &dict->values[k], style, depth + 1);
+    if (status == MICA_OK) status = write_value(out, &dict->values[k], style, depth + 1);
   }
   free((void *)keys);
   if (dict->count) new_line(out, style, depth);
@@ -207,14 +207,14 @@ static mica_status write_list(mica__text *out, const mica__object *v, const mica
   for (size_t i = 0; i < v->count; i++) {
     if (i > 0) mica__text_add(out, style->comma);
     new_line(out, style, depth + 1);
-    MICA_TRY(write(out, &v->as.items[i], style, depth + 1));
+    MICA_TRY(write_value(out, &v->as.items[i], style, depth + 1));
   }
   if (v->count) new_line(out, style, depth);
   mica__text_add(out, "]");
   return MICA_OK;
 }
 
-static mica_status write(mica__text *out, const mica__object *v, const mica__json_style *style, int depth) {
+static mica_status write_value(mica__text *out, const mica__object *v, const mica__json_style *style, int depth) {
   const size_t most = style->most ? style->most : MICA__MOST_TEMPLATE_MEMORY;
   if (depth > 2 * MICA__MOST_TEMPLATE_DEPTH) return mica__fail(MICA_E_FORMAT, "a value is nested too deep for JSON");
   if (out->length > most) return mica__fail(MICA_E_FORMAT, "JSON of more than %zu MiB", most >> 20);
@@ -241,6 +241,6 @@ static mica_status write(mica__text *out, const mica__object *v, const mica__jso
 }
 
 mica_status mica__object_write_json(mica__text *out, const mica__object *v, const mica__json_style *style) {
-  MICA_TRY(write(out, v, style, 0));
+  MICA_TRY(write_value(out, v, style, 0));
   return mica__text_status(out);
 }
