@@ -7,9 +7,32 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#ifdef _WIN32
+#include <malloc.h>
+#endif
+
 #define HUGE_PAGE MICA__LARGE_BYTES
 #define LONGEST_VECTOR 128
 
+void *mica__alloc_aligned(size_t alignment, size_t bytes) {
+#ifdef _WIN32
+  return _aligned_malloc(bytes, alignment);
+#else
+  return aligned_alloc(alignment, bytes);
+#endif
+}
+
+void mica__free_aligned(void *block) {
+#ifdef _WIN32
+  _aligned_free(block);
+#else
+  free(block);
+#endif
+}
+
+#ifdef _WIN32
+void *mica__alloc_large(size_t bytes) { return malloc(bytes ? bytes : 1); }
+#else
 void *mica__alloc_large(size_t bytes) {
   const size_t alignment = bytes < HUGE_PAGE ? LONGEST_VECTOR : HUGE_PAGE;
   size_t end = 0;
@@ -21,3 +44,4 @@ void *mica__alloc_large(size_t bytes) {
 #endif
   return block;
 }
+#endif

@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifdef _WIN32
+#define NVML "nvml.dll"
+#else
+#define NVML "libnvidia-ml.so.1"
+#endif
 #define POWERCAP "/sys/class/powercap"
 
 static bool read_number(const char *path, uint64_t *number) {
@@ -40,7 +45,7 @@ static bool read_nvml(uint64_t *millijoules) {
   typedef int handle_fn(unsigned, void **);
   typedef int energy_fn(void *, unsigned long long *);
   static void *library;
-  if (!library) library = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+  if (!library) library = dlopen(NVML, RTLD_NOW);
   if (!library) return false;
   /* POSIX says that dlsym's pointers may be called; C needs to be told so. */
   union {

@@ -5,6 +5,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/large.h"
 #include "dist/wire.h"
 
 #include <stdlib.h>
@@ -89,7 +90,7 @@ mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *t
   const size_t bytes = (sums(t) ? n * piece : 0) + (compressed ? 2 * inward : 0);
   c->messages = calloc(2 * n + 1, sizeof *c->messages);
   c->pieces = calloc(n, sizeof *c->pieces);
-  c->scratch = aligned_alloc(PART_UNIT, bytes + PART_UNIT);
+  c->scratch = mica__alloc_aligned(PART_UNIT, bytes + PART_UNIT);
   if (!c->messages || !c->pieces || !c->scratch) return mica__fail_nomem("a collective");
   for (size_t i = 0; sums(t) && i < n; i++) c->pieces[i] = (char *)c->scratch + i * piece;
   if (compressed) {
@@ -294,6 +295,6 @@ void mica__collective_release(mica__collective *c, const mica_transport *transpo
     if (c->messages[i].request) transport->calls->cancel(transport->user, c->messages[i].request);
   free(c->messages);
   free(c->pieces);
-  free(c->scratch);
+  mica__free_aligned(c->scratch);
   *c = (mica__collective){0};
 }

@@ -27,7 +27,8 @@ mica_engine_config mica_engine_config_default(void) { return (mica_engine_config
 /* The directory for compiled kernels by the rule of mica_engine_config.cache_dir; on the heap. */
 static mica_status choose_cache_dir(const char *wanted, char **out) {
   mica__text path = {0};
-  const char *from_env = getenv("MICA_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  const char *from_env = getenv("MICA_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"),
+             *local = getenv("LOCALAPPDATA");
   if (wanted)
     mica__text_add(&path, wanted);
   else if (from_env)
@@ -36,6 +37,8 @@ static mica_status choose_cache_dir(const char *wanted, char **out) {
     mica__text_addf(&path, "%s/mica", xdg);
   else if (home && *home)
     mica__text_addf(&path, "%s/.cache/mica", home);
+  else if (local && *local) /* of Windows */
+    mica__text_addf(&path, "%s/mica", local);
   else
     mica__text_add(&path, "");
   mica_status status = mica__text_status(&path);

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/large.h"
 #include "runtime/buffer.h"
 #include "runtime/objects.h"
 #include "runtime/profile.h"
@@ -62,7 +63,7 @@ mica_status mica__host_step_create(const mica__host_call *call, mica__host_step 
   step->elements = calloc((size_t)count_of(step) + 1, sizeof *step->elements);
   mica_status status = step->operands && step->elements ? MICA_OK : mica__fail_nomem("a step of the host");
   if (status == MICA_OK) status = lay_out(step, call, &bytes);
-  if (status == MICA_OK && !(step->memory = aligned_alloc(HOST_ALIGNMENT, bytes + HOST_ALIGNMENT)))
+  if (status == MICA_OK && !(step->memory = mica__alloc_aligned(HOST_ALIGNMENT, bytes + HOST_ALIGNMENT)))
     status = mica__fail_nomem("a step of the host");
   if (status != MICA_OK) {
     mica__host_step_destroy(step);
@@ -194,6 +195,6 @@ void mica__host_step_destroy(mica__host_step *step) {
     if (!step->operands[i].placeholder) mica_buffer_destroy(step->operands[i].tensor.buffer);
   free(step->operands);
   free(step->elements);
-  free(step->memory);
+  mica__free_aligned(step->memory);
   free(step);
 }

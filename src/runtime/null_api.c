@@ -1,6 +1,7 @@
 /* The null device. Objects are reference-counted blocks of one kind; buffers are host memory; kernels do nothing;
  * everything queued is done at once. It lets graphs be built, planned and recorded where there is no OpenCL. */
 #include "base/checked.h"
+#include "base/large.h"
 #include "runtime/opencl_api.h"
 
 #include <stdatomic.h>
@@ -23,7 +24,7 @@ static const unsigned char platform_tag, device_tag;
 static void *object_new(cl_context context, size_t bytes, cl_int *error) {
   size_t total = 0;
   object *o = NULL;
-  if (mica__add_size(bytes, sizeof *o + 127, &total)) o = aligned_alloc(128, total / 128 * 128);
+  if (mica__add_size(bytes, sizeof *o + 127, &total)) o = mica__alloc_aligned(128, total / 128 * 128);
   if (o) {
     atomic_init(&o->references, 1);
     o->context = context;
@@ -39,7 +40,7 @@ static cl_int object_retain(void *handle) {
 }
 
 static cl_int object_release(void *handle) {
-  if (atomic_fetch_sub(&((object *)handle)->references, 1) == 1) free(handle);
+  if (atomic_fetch_sub(&((object *)handle)->references, 1) == 1) mica__free_aligned(handle);
   return CL_SUCCESS;
 }
 

@@ -1,0 +1,28 @@
+/* windows/include/dirent.h: directories read as POSIX has it; dirfd's descriptor is closed with the directory. */
+#ifndef MICA_WINDOWS_DIRENT_H
+#define MICA_WINDOWS_DIRENT_H
+
+#include "windows/posix.h"
+
+struct dirent {
+  char d_name[1024];
+};
+typedef struct mica__directory DIR;
+
+DIR *mica__posix_opendir(const char *path);
+struct dirent *mica__posix_readdir(DIR *directory);
+int mica__posix_dirfd(DIR *directory);
+int mica__posix_closedir(DIR *directory);
+int mica__posix_alphasort(const struct dirent **a, const struct dirent **b);
+/* Entries that keep, NULL for all, takes, in the order that compare gives; the caller frees each and the list. */
+int mica__posix_scandir(const char *path, struct dirent ***entries, int (*keep)(const struct dirent *),
+                        int (*compare)(const struct dirent **, const struct dirent **));
+
+#define opendir mica__posix_opendir
+#define readdir mica__posix_readdir
+#define dirfd mica__posix_dirfd
+#define closedir mica__posix_closedir
+#define alphasort mica__posix_alphasort
+#define scandir mica__posix_scandir
+
+#endif

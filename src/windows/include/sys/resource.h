@@ -1,0 +1,2 @@
+/* windows/include/sys/resource.h: declared in windows/posix.h. */
+#include "windows/posix.h"
