@@ -94,7 +94,8 @@ typedef struct mica_dataset_config {
    * up to multiples of 32. 0: use height and width. */
   int32_t longest;
   /* CSV: the label's column, by its name or by its number from 0. NULL: the column "label", "class" or "target", else
-   * the last one. */
+   * the last one. A list of names as in "a,b" gives several labels per sample, in the order of the table: see "CSV
+   * labels" at mica_dataset_open. */
   const char *label_column;
   bool regression; /* CSV, npy: labels are numbers, not classes */
   bool classes;    /* CSV: labels that are whole numbers are classes, even if there are many */
@@ -165,7 +166,10 @@ typedef struct mica_dataset_config {
  *
  * CSV labels. A label of whole numbers is a class index. If some number below the largest never occurs, the numbers are
  * names of classes. The label is a number to predict if a value has a fraction, if more than 30 values differ, or if a
- * value is negative and more than 20 differ.
+ * value is negative and more than 20 differ. Several labels are a column "label" of kind CLASSES if each is 0 or 1, with
+ * the columns' names as names of classes; else, and with `regression`, of kind NUMBER and shape (K), with names by
+ * mica_dataset_number_name. A sample that lacks one of them counts as one without a label; with keep_unlabelled a
+ * missing number is NaN and a missing 0 or 1 is 255.
  *
  * Arrays. Inputs (N, F), (N, H, W) or (N, C, H, W); labels (N), or (N, K) of 0 and 1 for several labels per sample.
  *

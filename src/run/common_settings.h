@@ -29,6 +29,14 @@
   X(S, INT, masks, "masks", "1", "N", "ranges of frequencies and of frames masked in training", .low = 0, .high = 16,  \
     .fixed = true)
 
+/* Classes as answers. */
+#define MICA__SMOOTHING_SETTINGS(X, S, smoothing)                                                                      \
+  X(S, REAL, label_smoothing, "label-smoothing", smoothing, "S", "probability shared evenly by all classes", .low = 0, \
+    .high = 1, .fixed = true)
+#define MICA__CLASS_WEIGHT_SETTINGS(X, S)                                                                              \
+  X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
+    .fixed = true)
+
 /* The names of MICA_POSITIONS_LIST and MICA_FEED_FORWARD_LIST; NULL after the last. */
 const char *mica__positions_at(size_t i);
 const char *mica__feed_forward_at(size_t i);

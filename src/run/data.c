@@ -7,6 +7,7 @@
 #include "run/columns/kinds.h"
 #include "run/columns/missing.h"
 #include "run/columns/scale.h"
+#include "run/composed.h"
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/learning.h"
@@ -124,13 +125,22 @@ static mica_status find_task(mica_run *run) {
   int32_t best = 0;
   const mica__task_row *task;
   for (size_t i = 0; (task = mica__task_at(i)); i++) {
-    const int32_t suits = task->suits(run->parts->whole);
+    const int32_t suits = mica__task_suits(task, run->parts->whole);
     if (suits > best) best = suits, run->task = task;
   }
   if (!best) return mica__fail(MICA_E_FORMAT, "%s suits no task; --task chooses one", run->data);
-  mica__run_take_rows(run);
-  MICA_TRY(mica__settings_check(run->task->name, run->config.settings, run->config.setting_count));
-  return mica__run_take_settings(run);
+  return mica__run_take_task(run, run->task);
+}
+
+/* Takes a task that stands for the one that was named, if the data suit it and not that one. */
+static mica_status find_other_task(mica_run *run, bool *found) {
+  const mica__task_row *task, *named = run->task;
+  *found = false;
+  if (run->resumed) return MICA_OK;
+  for (size_t i = 0; !*found && (task = mica__task_at(i)); i++)
+    *found = mica__task_stands_for(task, named->name) &&
+             mica__task_suits(task, run->parts->whole) > mica__task_suits(named, run->parts->whole);
+  return *found ? mica__run_take_task(run, task) : mica__run_check_settings(run);
 }
 
 /* Opens the data as the task wants them that was found by them. */
@@ -177,6 +187,10 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
     MICA_TRY(find_task(run));
     MICA_TRY(mica__run_remark_regress(run));
     if (run->task->opens || run->task->open) MICA_TRY(open_again(run));
+  } else {
+    bool found = false;
+    MICA_TRY(find_other_task(run, &found));
+    if (found) MICA_TRY(open_again(run));
   }
   MICA_TRY(mica__run_check_kinds(run));
   MICA_TRY(mica__run_check_ignored(run));
@@ -269,6 +283,15 @@ mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config 
                                  .threads = (int32_t)mica_run_number(run, "threads"),
                                  .mean = run->parts->mean,
                                  .deviation = run->parts->deviation};
+  MICA_TRY(take_floats(run, "target_mean", &run->parts->answers_mean));
+  MICA_TRY(take_floats(run, "target_deviation", &run->parts->answers_deviation));
+  size_t answers = 0;
+  mica_run_fact_numbers(run, "target_mean", &answers);
+  /* Several numbers per sample come standardised; a single one is the head's to scale. */
+  run->parts->answers = (mica_column_config){.name = mica__run_fact_text(run, "label_column"),
+                                             .mean = run->parts->answers_mean,
+                                             .deviation = run->parts->answers_deviation};
+  if (answers > 1) config->columns = &run->parts->answers, config->column_count = 1;
   if (run->task->loads) run->task->loads(run, part, config);
   return MICA_OK;
 }

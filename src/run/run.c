@@ -86,6 +86,7 @@ static mica_status begin(mica_run *run, mica_engine *engine, const mica_run_conf
 static mica_status take_task(mica_run *run) {
   const char *name = run->config.task;
   if (!name) return MICA_OK;
+  if (run->task && mica__task_stands_for(run->task, name)) return MICA_OK;
   if (run->task && strcmp(run->task->name, name) != 0)
     return mica__fail(MICA_E_INVALID, "the task is %s in the run that is resumed, and cannot become %s",
                       run->task->name, name);

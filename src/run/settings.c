@@ -7,6 +7,7 @@
 #include "run/run.h"
 #include "run/setting_fields.h"
 #include "run/settings.h"
+#include "run/state/parts.h"
 #include "run/suggest.h"
 #include "run/tokens.h"
 
@@ -172,7 +173,7 @@ static const char *precision_at(size_t i) {
     .high = 0.999999, .fixed = true)                                                                                   \
   X(S, TEXT, augment, "augment", "none", "LIST", "random changes of training samples, as in crop,rotate=15",           \
     .names = mica_augment_name, .fixed = true)                                                                         \
-  X(S, TEXT, label, "label", "", "COLUMN", "column of the answer, by name or number from 0 (default: found)",          \
+  X(S, TEXT, label, "label", "", "COLUMN", "column of the answer, by name or number from 0; several as in a,b (default: found)",          \
     .fixed = true)                                                                                                     \
   X(S, TEXT, kinds, "kinds", "", "LIST", "kinds of columns of a table, as in zip=class,width=number",                  \
     .names = mica__kind_at, .fixed = true)                                                                             \
@@ -293,15 +294,23 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
   return wrong_choice(row, value);
 }
 
-/* The value is right for the row of the one task, or of any task that has such a setting. */
-static mica_status check_setting(const mica__task_row *task, const mica_setting *setting) {
+bool mica__task_stands_for(const mica__task_row *task, const char *name) {
+  for (const char *const *other = task->stands_for; other && *other; other++)
+    if (!strcmp(*other, name)) return true;
+  return false;
+}
+
+/* The value is right for the row of the task. Without a row of its own: for the row of a task that stands for it,
+ * unless `alone`. Without a task: for any. */
+static mica_status check_setting(const mica__task_row *task, const mica_setting *setting, bool alone) {
   const mica_setting_row *row = find_row(mica__common_setting_list.rows, setting->name);
   mica_status status = MICA_E_INVALID;
   bool found = row != NULL;
   if (row && task && task->networks && !strcmp(row->name, "model")) return MICA_OK;
+  if (!row && task) row = find_row(rows_of(task), setting->name);
   if (row) return check_value(row, setting->value);
   for (size_t i = 0; mica__tasks[i] && status != MICA_OK; i++) {
-    if (task && mica__tasks[i] != task) continue;
+    if (task && (alone || !mica__task_stands_for(mica__tasks[i], task->name))) continue;
     row = find_row(rows_of(mica__tasks[i]), setting->name);
     found = found || row;
     if (row) status = check_value(row, setting->value);
@@ -316,8 +325,14 @@ mica_status mica__settings_check(const char *name, const mica_setting *settings,
   if (name && !task) return MICA_E_INVALID;
   for (size_t i = 0; i < count; i++) {
     if (!settings[i].name || !settings[i].value) return mica__fail(MICA_E_INVALID, "a setting is NULL");
-    MICA_TRY(check_setting(task, &settings[i]));
+    MICA_TRY(check_setting(task, &settings[i], false));
   }
+  return MICA_OK;
+}
+
+mica_status mica__run_check_settings(const mica_run *run) {
+  for (size_t i = 0; i < run->config.setting_count; i++)
+    MICA_TRY(check_setting(run->task, &run->config.settings[i], true));
   return MICA_OK;
 }
 
@@ -332,6 +347,19 @@ void mica__run_take_rows(mica_run *run) {
   for (const mica_setting_row *row = run->task->settings->rows; row->name && run->settings->count < MICA__SETTINGS;
        row++)
     run->settings->rows[run->settings->count++] = row;
+}
+
+mica_status mica__run_take_task(mica_run *run, const mica__task_row *task) {
+  size_t common = 0;
+  while (mica__common_setting_list.rows[common].name) common++;
+  for (size_t i = common; i < MICA__SETTINGS; i++) {
+    free(run->settings->values[i]);
+    run->settings->values[i] = NULL;
+  }
+  run->task = task;
+  mica__run_take_rows(run);
+  MICA_TRY(mica__run_check_settings(run));
+  return mica__run_take_settings(run);
 }
 
 static size_t index_of(const mica_run *run, const char *name) {
@@ -379,6 +407,8 @@ mica_status mica__run_take_settings(mica_run *run) {
     if (run->resumed && !run->settings->changed && strcmp(s->name, "epochs") != 0 &&
         !mica__equal_values(mica_run_setting(run, s->name), s->value))
       run->settings->changed = s->name;
+    /* Before the data are open a setting may be one of a task that stands for this one. */
+    if (index_of(run, s->name) == run->settings->count && !run->parts->whole) continue;
     MICA_TRY(mica__run_set(run, s->name, s->value));
   }
   return MICA_OK;

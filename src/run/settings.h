@@ -4,9 +4,14 @@
 
 #include "run/task.h"
 
-/* Takes the settings of a task (NULL: of all tasks alone) with their checks; those of other tasks are passed over where
- * the task is not known yet. */
+/* Checks settings of a task and of tasks that stand for it; without a task, settings of all tasks. */
 mica_status mica__settings_check(const char *task, const mica_setting *settings, size_t count);
+/* Takes the settings of the run's own task alone. */
+mica_status mica__run_check_settings(const mica_run *run);
+/* Gives the run a task once its data are known: rows, and the settings of the configuration. */
+mica_status mica__run_take_task(mica_run *run, const mica__task_row *task);
+/* True for a name in mica__task_row.stands_for. */
+bool mica__task_stands_for(const mica__task_row *task, const char *name);
 /* The task of the name; NULL, with the sentence that lists them. */
 const mica__task_row *mica__task_find(const char *name);
 /* MICA_E_INVALID if the run's task, which builds its own networks, has none of the name in the setting "model". */

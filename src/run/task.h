@@ -39,7 +39,13 @@ typedef struct mica__task_row {
   bool own_input;
   /* The default number of epochs rises until they have at least this many steps; 0: it does not (run/learning.h). */
   int32_t least_steps;
-  int32_t (*suits)(const mica_dataset *data); /* 0: not at all; the highest wins where no --task is given */
+  /* 0: not at all; the highest wins if no --task is given. NULL: as `input` and `head` say. */
+  int32_t (*suits)(const mica_dataset *data);
+  /* What the task is composed of (run/composed.h has generic functions for the others); NULL: nothing. */
+  const struct mica__input *input;
+  const struct mica__head *head;
+  /* Names of tasks, ended by NULL, in whose place this one is taken if it suits the data and they do not. */
+  const char *const *stands_for;
   /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
    * opened there is no data, and the facts are there already. */
   mica_status (*prepare)(mica_run *run);

@@ -2,15 +2,16 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/common_settings.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/parts.h"
 #include "run/predict/samples.h"
-#include "run/setting_fields.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
 #include "run/verbs/published.h"
+#include "task/head/classes.h"
 #include "task/head/labels.h"
 
 #include <math.h>
@@ -34,14 +35,12 @@ static const char *loss_at(size_t i) {
     "loss to minimise; several labels per sample use binary cross entropy", .names = loss_at, .fixed = true)           \
   X(S, REAL, gamma, "gamma", "2", "G", "focal loss: how little easy samples count", .low = 0, .high = 100,             \
     .fixed = true, .of = "loss=focal")                                                                                 \
-  X(S, REAL, label_smoothing, "label-smoothing", "0", "S", "probability shared evenly by all classes", .low = 0,       \
-    .high = 1, .fixed = true)                                                                                          \
+  MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
   X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn; 0: 128 and 32", .low = 0, .high = 4096,     \
     .fixed = true, .of = "model=mlp|cnn")                                                                              \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)", .fixed = true)         \
-  X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
-    .fixed = true)
+  MICA__CLASS_WEIGHT_SETTINGS(X, S)
 MICA__SETTINGS_STRUCT(classify, CLASSIFY_SETTINGS);
 static MICA__SETTINGS_TABLE(classify, CLASSIFY_SETTINGS);
 
@@ -99,24 +98,13 @@ static mica_status prepare(mica_run *run) {
   return note_weights(run);
 }
 
-/* Labels, where there are some, are as many a sample as the run has classes. */
-static mica_status fits_several(const mica_run *run, const mica_dataset *data) {
-  const mica_column *label =
-      mica_dataset_column(data, mica_dataset_column_index(data, mica__run_fact_text(run, "label_column")));
-  if (!label || (label->kind == MICA_COLUMN_KIND_CLASSES && label->classes == classes_of(run))) return MICA_OK;
-  const long long has = label->kind == MICA_COLUMN_KIND_CLASSES ? label->classes : 1,
-                  wants = (long long)classes_of(run);
-  return mica__fail(MICA_E_FORMAT,
-                    "%s has %lld label%s a sample, the network was trained on %lld, each 0 or 1: labels of shape "
-                    "(%lld, %lld)",
-                    mica_dataset_name(data), has, has == 1 ? "" : "s", wants, (long long)mica_dataset_count(data),
-                    wants);
-}
-
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   int32_t *map = NULL;
   MICA_TRY(mica__run_fits_input(run, data));
-  if (has_several(run)) return fits_several(run, data);
+  if (has_several(run))
+    return mica__labels_fit(
+        run, data,
+        mica_dataset_column(data, mica_dataset_column_index(data, mica__run_fact_text(run, "label_column"))));
   mica_status status = mica__run_map_classes(run, data, &map);
   free(map);
   return status;
@@ -139,19 +127,17 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const mica_run *run = config;
   const char *label = mica__run_fact_text(run, "label_column");
   const int64_t classes = classes_of(run);
-  const bool several = has_several(run), training = mica_nn_is_training(nn);
+  const bool training = mica_nn_is_training(nn);
   mica_value x = mica__run_inputs(run, batch);
   mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   mica_value z = mica__run_network(run, nn, x, classes);
-  out->answers[0] = (mica_answer){.kind = several ? MICA_ANSWER_KIND_LABELS : MICA_ANSWER_KIND_CLASSES, .value = z};
-  if (!training) out->outputs[0] = several ? mica_sigmoid(z) : mica_softmax(z, 1), out->output_names[0] = "shares";
-  if (!y.graph || !z.graph) return;
-  if (several) {
-    mica_value said = mica_cast(mica_greater(z, mica_full_like(z, 0)), MICA_F32);
-    out->loss = mica_bce_with_logits(z, y, 1, MICA_LOSS_REDUCTION_MEAN);
-    out->metrics[0] = mica_metric_mean("accuracy", mica_cast(mica_equal(said, y), MICA_F32));
+  if (has_several(run)) {
+    mica__labels_step(nn, run, z, batch, out);
     return;
   }
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
+  if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
+  if (!y.graph || !z.graph) return;
   mica_value weights = mica__run_class_weights(run, z.graph);
   const bool mixed = mica_value_dtype(y) == MICA_F32;
   out->loss = loss_of(run, z, y, weights);
@@ -199,10 +185,11 @@ static mica_status add_sample(const mica_run *run, mica_report *p, const mica__s
   const int64_t top = input->top > 0 ? input->top : 3;
   const char *const *names = mica_run_fact(run, "classes", NULL);
   MICA_TRY(mica_report_begin(p, s->names[i]));
-  if (!isnan(s->truths[i])) MICA_TRY(mica_report_add_text(p, "truth", names[(size_t)s->truths[i]]));
+  const double *truths = s->truths + (size_t)i * s->truth_count;
+  const bool several = has_several(run);
+  if (!several && !isnan(truths[0])) MICA_TRY(mica_report_add_text(p, "truth", names[(size_t)truths[0]]));
   MICA_TRY(mica__run_add_choices(run, p, shares, top));
-  if (has_several(run))
-    MICA_TRY(mica__labels_add(run, p, shares, s->labels ? s->labels + i * classes_of(run) : NULL, input->threshold));
+  if (several) MICA_TRY(mica__labels_add(run, p, shares, truths, input->threshold));
   return add_picture(run, p, s->pixels[i], "picture", names[mica__likeliest(shares, classes_of(run), 0)]);
 }
 
@@ -285,8 +272,8 @@ static mica_status report_classes(mica_run *run, mica_report *report) {
 
 /* What config.json must hold of a run of the task. */
 #define CLASSIFY_FACTS(X, S)                                                                                           \
-  X(S, TEXTS, classes, .needed = true)                                                                                 \
-  X(S, NUMBERS, class_weights, .of = "classes", .above = -0x1p-149)
+  CLASSES_FACTS(X, S)                                                                                                  \
+  X(S, NUMBER, several, .above = -1, .most = 1)
 MICA__FACTS_STRUCT(classify, CLASSIFY_FACTS);
 static MICA__FACTS_TABLE(classify, CLASSIFY_FACTS, 0);
 

@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/number.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -99,6 +100,239 @@ START_TEST(seventy_columns_and_labels) {
 }
 END_TEST
 
+/* --- texts --- */
+
+static const char *const words[] = {"bad", "poor", "fine", "good", "the", "film", "plot", "was"};
+static const double worth[] = {-2, -1, 0.5, 2, 0, 0, 0, 0};
+enum { WORDS = 8 };
+
+/* Texts, the sum of what their words are worth, and whether some words are in them. */
+static void write_texts(const char *name, int rows, bool numbers) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fprintf(file, "%s\n", numbers ? "review,stars" : "angry,review,glad");
+  state = 7;
+  for (int i = 0; i < rows; i++) {
+    bool there[WORDS] = {false};
+    char text[128];
+    size_t used = 0;
+    double sum = 10;
+    for (uint32_t k = 3 + draw(5); k > 0; k--) {
+      const uint32_t w = draw(WORDS);
+      there[w] = true;
+      sum += worth[w];
+      used += (size_t)snprintf(text + used, sizeof text - used, "%s ", words[w]);
+    }
+    if (numbers)
+      test_print(file, "%s,%.1f\n", text, sum);
+    else
+      fprintf(file, "%d,%s,%d\n", there[0], text, there[3]);
+  }
+  fclose(file);
+}
+
+static const mica_setting text_settings[] = {{"epochs", "8"}, {"tokenizer", "word"}, {"length", "12"},
+                                             {"width", "32"}, {"lr", "0.01"},        {"dropout", "0"}};
+
+static mica_run *reopened(mica_run *run, const char *folder) {
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  return run;
+}
+
+/* The task regress takes a column of texts, and settings of such. */
+START_TEST(text_to_a_number) {
+  char data[512], folder[512];
+  mica_metrics m;
+  mica_report *p = NULL;
+  write_texts("stars.csv", 800, true);
+  snprintf(data, sizeof data, "%s", files_path("stars.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("stars"));
+  const mica_run_config config = {
+      .task = "regress", .data = data, .folder = folder, .settings = text_settings, .setting_count = 6};
+  mica_run *run = train(&config);
+  ck_assert_str_eq(mica_run_task(run), "text_numbers");
+  run = reopened(run, folder);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  printf("text to a number: R2 %.4f\n", mica_metrics_get(&m, "r2"));
+  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.95);
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = "good good film\nbad bad plot\n"}, &p));
+  ck_assert_uint_eq(mica_report_count(p), 2);
+  ck_assert_double_eq_tol(mica_report_find(p, 0, "value")->number, 14, 1.5);
+  ck_assert_double_eq_tol(mica_report_find(p, 1, "value")->number, 6, 1.5);
+  ck_assert_ptr_null(mica_report_find(p, 0, "truth"));
+  mica_report_destroy(p);
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = "stars,review\n12.5,good fine\n,bad\n", .name = "a.csv"}, &p));
+  ck_assert_double_eq(mica_report_find(p, 0, "truth")->number, 12.5);
+  ck_assert_ptr_null(mica_report_find(p, 1, "truth"));
+  mica_report_destroy(p);
+  ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.text = "stars,review\nmany,good\n", .name = "b.csv"}, &p),
+                   MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "b.csv line 2: the answer \"many\" is no number"), "%s",
+                mica_error_message());
+  ck_ok(mica_run_report(run, &p));
+  mica_report_destroy(p);
+  mica_run_destroy(run);
+}
+END_TEST
+
+START_TEST(text_to_labels) {
+  char data[512], folder[512], list[] = "angry,glad";
+  const mica_setting settings[] = {{"label", list}, {"epochs", "8"}, {"tokenizer", "word"}, {"length", "12"},
+                                   {"width", "32"}, {"lr", "0.01"},  {"dropout", "0"}};
+  mica_metrics m;
+  mica_report *p = NULL;
+  write_texts("tags.csv", 800, false);
+  snprintf(data, sizeof data, "%s", files_path("tags.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("tags"));
+  mica_run *run = train(
+      &(mica_run_config){.task = "text", .data = data, .folder = folder, .settings = settings, .setting_count = 7});
+  ck_assert_str_eq(mica_run_task(run), "text_labels");
+  run = reopened(run, folder);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  printf("text to labels: map %.4f, f1 %.4f\n", mica_metrics_get(&m, "map"), mica_metrics_get(&m, "f1"));
+  ck_assert_double_gt(mica_metrics_get(&m, "map"), 0.98);
+  ck_assert_double_gt(mica_metrics_get(&m, "f1"), 0.95);
+  static const char rows[] = "glad,review,angry\n1,the good film,0\n0,bad,\n";
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = rows, .name = "a.csv"}, &p));
+  const mica_item *first = mica_report_find(p, 0, "labels"), *second = mica_report_find(p, 1, "labels");
+  ck_assert(first->rows == 2 && !strcmp(first->row_names[0], "angry") && !strcmp(first->row_names[1], "glad"));
+  ck_assert(first->numbers[1] == 0 && first->numbers[2] == 0 && first->numbers[4] == 1 && first->numbers[5] == 1);
+  ck_assert(second->numbers[1] == 1 && isnan(second->numbers[2]) && second->numbers[4] == 0);
+  mica_report_destroy(p);
+  files_write_text("wrong.csv", "review,angry,glad\nbad,2,0\n");
+  ck_assert_int_eq(mica_run_evaluate(run, files_path("wrong.csv"), MICA_PART_TRAIN, &m), MICA_E_FORMAT);
+  ck_ok(mica_run_export(run, files_path("tags.onnx"), NULL));
+  mica_run_destroy(run);
+}
+END_TEST
+
+/* --- a table --- */
+
+/* Three numbers per row, far apart in scale; answers stand among the inputs. */
+static void write_rows(const char *name, int rows) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("a,sum,colour,b,difference,shade\n", file);
+  state = 8;
+  for (int i = 0; i < rows; i++) {
+    const double a = (double)draw(2001) / 1000 - 1, b = (double)draw(2001) / 1000 - 1;
+    const int red = (int)draw(2);
+    if (i % 50 == 7)
+      test_print(file, "%.3f,%.1f,%s,%.3f,,%.2f\n", a, 1000 * (a + b), red ? "red" : "blue", b, a);
+    else
+      test_print(file, "%.3f,%.1f,%s,%.3f,%.4f,%.2f\n", a, 1000 * (a + b), red ? "red" : "blue", b, a - b,
+                 red ? 2 + a : -2 - a);
+  }
+  fclose(file);
+}
+
+START_TEST(table_to_three_numbers) {
+  static const mica_setting settings[] = {{"label", "difference,shade,sum"}, {"epochs", "40"}, {"batch", "32"}};
+  char data[512], folder[512];
+  mica_metrics m;
+  mica_report *p = NULL;
+  size_t count = 0;
+  write_rows("rows.csv", 800);
+  snprintf(data, sizeof data, "%s", files_path("rows.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("rows"));
+  mica_run *run = train(&(mica_run_config){.data = data, .folder = folder, .settings = settings, .setting_count = 3});
+  ck_assert_str_eq(mica_run_task(run), "regress");
+  run = reopened(run, folder);
+  const char *const *names = mica_run_fact(run, "answers", &count);
+  ck_assert(count == 3 && !strcmp(names[0], "sum") && !strcmp(names[1], "difference") && !strcmp(names[2], "shade"));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  printf("three numbers: R2 %.4f\n", mica_metrics_get(&m, "r2"));
+  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.97);
+  ck_assert_double_gt(mica_metrics_get(&m, "r2_shade"), 0.97);
+  ck_assert_double_gt(mica_metrics_get(&m, "rmse_sum"), 10 * mica_metrics_get(&m, "rmse_shade"));
+  /* 16 of the 800 rows lack an answer. */
+  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &m));
+  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.97);
+  static const char rows[] = "b,colour,a,shade,sum,difference\n0.5,red,0.25,2.25,750,-0.25\n-0.5,blue,0,-2,-500,0.5\n";
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = rows}, &p));
+  const mica_item *truth = mica_report_find(p, 0, "truth"), *values = mica_report_find(p, 0, "values");
+  ck_assert(truth->columns == 3 && truth->numbers[0] == 750 && truth->numbers[1] == -0.25 && truth->numbers[2] == 2.25);
+  ck_assert_str_eq(values->column_names[2], "shade");
+  ck_assert_double_eq_tol(values->numbers[0], 750, 150);
+  ck_assert_double_eq_tol(values->numbers[1], -0.25, 0.25);
+  ck_assert_double_eq_tol(values->numbers[2], 2.25, 0.4);
+  mica_report_destroy(p);
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = "b,colour,a\n0.5,red,0.25\n"}, &p));
+  ck_assert_ptr_null(mica_report_find(p, 0, "truth"));
+  mica_report_destroy(p);
+  mica_run_destroy(run);
+}
+END_TEST
+
+/* Numbers alone, whose table is known by an outline: a model in ONNX gives the same. */
+START_TEST(table_to_two_numbers_in_onnx) {
+  static const mica_setting settings[] = {{"label", "s,d"}, {"epochs", "20"}};
+  char data[512], folder[512], model[512];
+  mica_report *p = NULL, *q = NULL;
+  mica_metrics m;
+  snprintf(data, sizeof data, "%s", files_path("two.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("two"));
+  snprintf(model, sizeof model, "%s", files_path("two.onnx"));
+  FILE *file = fopen(data, "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("d,a,b,s\n", file);
+  state = 9;
+  for (int i = 0; i < 600; i++) {
+    const double a = (double)draw(2001) / 1000 - 1, b = (double)draw(2001) / 1000 - 1;
+    test_print(file, "%.4f,%.3f,%.3f,%.4f\n", a - b, a, b, 50 + a + b);
+  }
+  fclose(file);
+  mica_run *run = train(
+      &(mica_run_config){.task = "regress", .data = data, .folder = folder, .settings = settings, .setting_count = 2});
+  run = reopened(run, folder);
+  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &m));
+  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.98);
+  ck_ok(mica_run_export(run, model, NULL));
+  const mica_run_input input = {.text = "b,a\n0.5,0.25\n-0.5,0.75\n"};
+  ck_ok(mica_run_predict(run, &input, &p));
+  mica_run_destroy(run);
+  ck_ok(mica_run_open(test_engine(), model, &run));
+  ck_ok(mica_run_predict(run, &input, &q));
+  for (size_t i = 0; i < 2; i++)
+    for (size_t k = 0; k < 2; k++)
+      ck_assert_double_eq_tol(mica_report_find(q, i, "values")->numbers[k],
+                              mica_report_find(p, i, "values")->numbers[k], 1e-4);
+  mica_report_destroy(p);
+  mica_report_destroy(q);
+  mica_run_destroy(run);
+}
+END_TEST
+
+START_TEST(wrong_lists_of_labels) {
+  static const struct {
+    const char *task, *label, *sentence;
+  } cases[] = {
+      {"regress", "a,none", "has no column \"none\" for labels"},
+      {"regress", "a,a", "column \"a\" is named twice"},
+      {"classify", "a,b", "holds a number, not a class"},
+      {"text_labels", "a,b", "needs columns of 0 and 1 as labels"},
+      {"regress", "a,word", "instead of a number"},
+  };
+  mica_run *run = NULL;
+  files_write_text("few.csv", "a,b,c,word\n1,0.5,2,x\n2,0.25,3,y\n3,1.5,4,x\n4,2.5,5,y\n");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const mica_setting settings[] = {{"label", cases[i].label}};
+    const mica_run_config config = {
+        .task = cases[i].task, .data = files_path("few.csv"), .settings = settings, .setting_count = 1};
+    ck_assert_int_ne(mica_run_create(test_engine(), &config, &run), MICA_OK);
+    ck_assert_msg(strstr(mica_error_message(), cases[i].sentence) != NULL, "%zu: %s", i, mica_error_message());
+  }
+  /* A table of numbers takes no setting of a task that stands for regress. */
+  const mica_setting tokens[] = {{"label", "a"}, {"tokenizer", "word"}};
+  const mica_run_config config = {
+      .task = "regress", .data = files_path("few.csv"), .settings = tokens, .setting_count = 2};
+  ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_INVALID);
+  ck_assert_msg(strstr(mica_error_message(), "there is no setting tokenizer of the task regress") != NULL, "%s",
+                mica_error_message());
+}
+END_TEST
+
 Suite *test_suite(void) {
 #if !MICA_WITH_CJSON
   return test_skip("this build has no cJSON");
@@ -110,6 +344,11 @@ Suite *test_suite(void) {
   tcase_set_timeout(all, 0);
   tcase_add_test(all, seventy_columns_of_classes);
   tcase_add_test(all, seventy_columns_and_labels);
+  tcase_add_test(all, text_to_a_number);
+  tcase_add_test(all, text_to_labels);
+  tcase_add_test(all, table_to_three_numbers);
+  tcase_add_test(all, table_to_two_numbers_in_onnx);
+  tcase_add_test(all, wrong_lists_of_labels);
   suite_add_tcase(suite, all);
   return suite;
 #endif

@@ -73,6 +73,22 @@ mica_status mica__field_number(const mica__field *field, const mica__records *r,
   return MICA_OK;
 }
 
+mica_status mica__field_answers(const mica__schema *schema, const mica__records *r, void *answers) {
+  for (size_t i = 0; i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    float number = 0;
+    if (!field->label || field->at == SIZE_MAX) continue;
+    MICA_TRY(mica__field_number(field, r, &number));
+    if (!schema->flags)
+      ((float *)answers)[field->part] = number;
+    else if (isnan(number) || number == 0 || number == 1)
+      ((uint8_t *)answers)[field->part] = isnan(number) ? UINT8_MAX : (uint8_t)number;
+    else
+      return fail_cell(field, r, "is neither 0 nor 1");
+  }
+  return MICA_OK;
+}
+
 mica_status mica__field_time(const mica__field *field, const mica__records *r, int64_t *seconds) {
   double value = 0;
   if (field->days && mica__cell_day(r->cells[field->at], seconds)) return MICA_OK;

@@ -11,13 +11,25 @@ const char *mica__field_column(const mica__field *field) {
   return field->kind == MICA_COLUMN_KIND_NUMBER ? "x" : field->name;
 }
 
+/* "labels 'a', 'b', 3 numbers" */
+static void add_answers(const mica__schema *schema, mica__text *text) {
+  size_t there = 0;
+  for (size_t k = 0; k < schema->answers; k++)
+    for (size_t i = 0; i < schema->count; i++) {
+      const mica__field *field = &schema->fields[i];
+      if (!field->label || field->part != k || field->at == SIZE_MAX) continue;
+      mica__text_addf(text, "%s '%s'", there++ ? "," : ", labels", field->name);
+    }
+  if (there) mica__text_addf(text, ", %zu %s", schema->answers, schema->flags ? "classes of 0 or 1" : "numbers");
+}
+
 /* What was understood: "4 columns, label 'target', 3 classes". */
 static mica_status summarise(const mica__schema *schema, mica__store *store) {
   mica__text text = {0};
   mica__text_addf(&text, "%zu columns", schema->columns);
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
-    if (!field->label || field->at == SIZE_MAX) continue;
+    if (!field->label || field->at == SIZE_MAX || schema->answers) continue;
     mica__text_addf(&text, ", label '%s', ", field->name);
     if (field->kind == MICA_COLUMN_KIND_CLASS)
       mica__text_addf(&text, "%d classes", field->numbered ? field->limit : field->classes.count);
@@ -32,6 +44,7 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
       continue;
     mica__text_addf(&text, ", %s '%s'", mica_column_kind_name(field->kind), field->name);
   }
+  add_answers(schema, &text);
   size_t repeated = 0;
   while (repeated < schema->count && !schema->fields[repeated].repeated) repeated++;
   if (repeated < schema->count)
@@ -73,6 +86,25 @@ static mica_status add_numbers(mica__schema *schema, mica__store *store) {
   return mica__store_own(store, names, free);
 }
 
+/* Adds the column of several labels. */
+static mica_status add_several(const mica__schema *schema, mica__store *store) {
+  const int64_t count = (int64_t)schema->answers;
+  mica_column about = {.name = "label",
+                       .kind = schema->flags ? MICA_COLUMN_KIND_CLASSES : MICA_COLUMN_KIND_NUMBER,
+                       .dtype = schema->flags ? MICA_U8 : MICA_F32,
+                       .shape = MICA_SHAPE(count),
+                       .classes = schema->flags ? (int32_t)count : 0};
+  const char **names = calloc(schema->answers, sizeof *names);
+  mica__column *column = NULL;
+  if (!names) return mica__fail_nomem(store->name);
+  MICA_TRY(mica__store_own(store, names, free));
+  for (size_t i = 0; i < schema->count; i++)
+    if (schema->fields[i].label) names[schema->fields[i].part] = schema->fields[i].name;
+  MICA_TRY(mica__store_add(store, &about, &column));
+  column->part_names = names;
+  return schema->flags ? mica__column_name_classes(column, names, about.classes) : MICA_OK;
+}
+
 static void release_schema(void *schema) { mica__schema_release(schema); }
 
 mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
@@ -85,6 +117,10 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     if (field->at == SIZE_MAX || (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label)) continue;
+    if (field->label && schema->answers) {
+      if (field->part == 0) MICA_TRY(add_several(schema, store));
+      continue;
+    }
     mica__column *column = NULL;
     mica_column about = {.name = mica__field_column(field), .kind = field->kind};
     switch (field->kind) {

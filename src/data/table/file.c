@@ -54,6 +54,7 @@ static mica_status take_cells(const table_column *column, const mica__records *r
   for (size_t i = 0; !field && i < schema->count; i++)
     if (schema->fields[i].slot >= 0) MICA_TRY(mica__field_number(&schema->fields[i], r, x + schema->fields[i].slot));
   if (!field) return MICA_OK;
+  if (field->label && schema->answers) return mica__field_answers(schema, r, data);
   switch (field->kind) {
   case MICA_COLUMN_KIND_CLASS: return mica__field_class(field, r, data);
   case MICA_COLUMN_KIND_TIME: return mica__field_time(field, r, data);

@@ -95,6 +95,14 @@ static mica_status decide_words(mica__inference *in, mica__field *field, mica__c
   return mica__text_status(&text);
 }
 
+/* True if one of several labels is missing. */
+static bool lacks_answer(const mica__inference *in) {
+  const mica__records *r = in->records;
+  for (size_t i = 0; i < in->schema->count && i < r->count; i++)
+    if (in->schema->fields[i].label && mica__cell_is_missing(r->cells[i])) return true;
+  return false;
+}
+
 /* Walks over all records and counts what there is in each column. */
 static mica_status count_cells(mica__inference *in) {
   mica__records *r = in->records;
@@ -110,6 +118,7 @@ static mica_status count_cells(mica__inference *in) {
     MICA_TRY(mica__records_next(r, &found));
     if (!found) break;
     if (r->count != in->schema->columns) return mica__schema_fail_columns(in);
+    in->schema->unlabelled += in->schema->answers && lacks_answer(in);
     for (size_t i = 0; i < in->schema->count; i++)
       MICA_TRY(note_cell(in, &in->columns[i], r->cells[in->schema->fields[i].at], in->schema->fields[i].label));
     in->schema->samples++;
@@ -196,6 +205,7 @@ static bool are_to_be_predicted(const mica__column_seen *c, bool classes) {
 static mica_column_kind guess_kind(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
   const size_t filled = c->numbers + c->texts.count;
   if (in->texts && c->texts.count > c->numbers && !are_dates(c, filled)) return MICA_COLUMN_KIND_TEXT;
+  if (field->label && in->schema->answers) return MICA_COLUMN_KIND_NUMBER;
   if (in->texts && field->label && c->texts.count == 0) return MICA_COLUMN_KIND_NUMBER;
   if (field->label && in->config->regression) return MICA_COLUMN_KIND_NUMBER;
   if (field->label && c->texts.count == 0 && c->numbers > 0)
@@ -258,7 +268,9 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
     field->least = c->least;
     field->most = c->most;
     field->coarse = mica__is_coarse(c->least, c->most);
-    field->base = mica__field_base(in->config->bases, field);
+    /* A base of one of several labels would be in no list. */
+    field->coarse = field->coarse && !(field->label && in->schema->answers);
+    field->base = field->label && in->schema->answers ? 0 : mica__field_base(in->config->bases, field);
     return MICA_OK;
   case MICA_COLUMN_KIND_TIME:
     field->days = are_days(c, c->numbers + c->texts.count);
@@ -371,14 +383,24 @@ static void leave_unread(mica__field *field) {
 static void note_label(mica__inference *in) {
   mica__schema *schema = in->schema;
   schema->missing = in->config->missing;
-  for (size_t i = 0; i < schema->count; i++) {
+  schema->flags = schema->answers && !in->config->regression;
+  for (size_t i = schema->count; i-- > 0;) {
     if (!schema->fields[i].label) continue;
+    const mica__column_seen *c = &in->columns[i];
     schema->label = i;
-    schema->leaves_out = !refuses(in) && !in->config->keep_unlabelled;
     schema->fields[i].open = !refuses(in) && in->config->keep_unlabelled;
-    schema->unlabelled = refuses(in) ? 0 : in->columns[i].missing.count;
-    if (schema->leaves_out) schema->samples -= schema->unlabelled;
+    schema->flags = schema->flags && c->whole && c->most <= 1;
+    if (!schema->answers) schema->unlabelled = c->missing.count;
   }
+  if (refuses(in)) schema->unlabelled = 0;
+  schema->leaves_out = !refuses(in) && !in->config->keep_unlabelled;
+  if (schema->leaves_out) schema->samples -= schema->unlabelled;
+}
+
+/* No record has all of several labels. */
+static mica_status check_answers(const mica__inference *in) {
+  if (!in->schema->answers || in->schema->samples) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: no sample has all of its %zu labels", in->records->name, in->schema->answers);
 }
 
 mica_status mica__schema_decide_kinds(mica__inference *in) {
@@ -391,7 +413,8 @@ mica_status mica__schema_decide_kinds(mica__inference *in) {
     MICA_TRY(decide_words(in, field, &in->columns[i]));
     MICA_TRY(mica__kinds_find(in->config->kinds, field->name, &field->kind, &stated));
     if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
-    field->unsure = field->label && (!in->columns[i].fraction || in->columns[i].seen.count <= FEW_TEXTS);
+    field->unsure =
+        field->label && !in->schema->answers && (!in->columns[i].fraction || in->columns[i].seen.count <= FEW_TEXTS);
     if (!field->label) field->unread = why_unread(in, i, stated);
     if (field->unread) leave_unread(field);
     if (field->unread) continue;
@@ -404,5 +427,6 @@ mica_status mica__schema_decide_kinds(mica__inference *in) {
     if (field->kind == MICA_COLUMN_KIND_NUMBER && !field->label) field->slot = in->schema->numbers++;
   }
   note_label(in);
+  MICA_TRY(check_answers(in));
   return collect_classes(in);
 }

@@ -44,7 +44,10 @@ static mica_status allocate(filling *f, const mica__schema *schema, const char *
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     if (field->slot >= 0 || field->at == SIZE_MAX) continue;
-    if (field->kind == MICA_COLUMN_KIND_TEXT) {
+    if (field->label && schema->answers) {
+      if (field->part) continue;
+      if (!(f->values[i] = calloc(schema->samples, schema->answers * sizeof(float)))) return mica__fail_nomem(name);
+    } else if (field->kind == MICA_COLUMN_KIND_TEXT) {
       f->texts[i].offsets = calloc(schema->samples + 1, sizeof *f->texts[i].offsets);
       f->texts[i].bytes = malloc(f->texts[i].capacity = 4096);
       if (!f->texts[i].offsets || !f->texts[i].bytes) return mica__fail_nomem(name);
@@ -73,6 +76,10 @@ static mica_status fill_cell(filling *f, const mica__schema *schema, size_t i, s
   if (field->at == SIZE_MAX) return MICA_OK;
   if (field->slot >= 0)
     return mica__field_number(field, r, f->x + sample * (size_t)schema->numbers + (size_t)field->slot);
+  if (field->label && schema->answers) {
+    const size_t bytes = schema->answers * (schema->flags ? 1 : sizeof(float));
+    return field->part ? MICA_OK : mica__field_answers(schema, r, (uint8_t *)f->values[i] + sample * bytes);
+  }
   switch (field->kind) {
   case MICA_COLUMN_KIND_CLASS: return mica__field_class(field, r, (int32_t *)f->values[i] + sample);
   case MICA_COLUMN_KIND_TEXT: return add_text(&f->texts[i], sample, r->cells[field->at], r->name);
@@ -105,7 +112,7 @@ static mica_status hand_over(filling *f, const mica__schema *schema, mica__store
   }
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
-    if (field->slot >= 0 || field->at == SIZE_MAX) continue;
+    if (field->slot >= 0 || field->at == SIZE_MAX || (field->label && field->part)) continue;
     mica__column *column = mica__store_find(store, mica__field_column(field));
     void *values = f->values[i], *bytes = f->texts[i].bytes, *offsets = f->texts[i].offsets;
     const bool text = field->kind == MICA_COLUMN_KIND_TEXT;

@@ -26,13 +26,20 @@ bool mica__field_lacks(const mica__field *field, mica__cell cell) {
   return mica__cell_is_missing(cell);
 }
 
-mica_status mica__schema_next(const mica__schema *schema, mica__records *r, bool *found) {
-  const mica__field *label = schema->label < schema->count ? &schema->fields[schema->label] : NULL;
-  for (;;) {
-    MICA_TRY(mica__records_next(r, found));
-    if (!*found || !schema->leaves_out || !label || label->at >= r->count) return MICA_OK;
-    if (!mica__field_lacks(label, r->cells[label->at])) return MICA_OK;
+bool mica__schema_lacks(const mica__schema *schema, const mica__records *r) {
+  const size_t first = schema->label, end = schema->answers ? schema->count : first + 1;
+  bool lacks = false;
+  for (size_t i = first; first < schema->count && i < end && !lacks; i++) {
+    const mica__field *field = &schema->fields[i];
+    lacks = field->label && field->at < r->count && mica__field_lacks(field, r->cells[field->at]);
   }
+  return lacks;
+}
+
+mica_status mica__schema_next(const mica__schema *schema, mica__records *r, bool *found) {
+  do MICA_TRY(mica__records_next(r, found));
+  while (*found && schema->leaves_out && mica__schema_lacks(schema, r));
+  return MICA_OK;
 }
 
 /* --- names --- */

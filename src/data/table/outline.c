@@ -7,6 +7,7 @@
 
 #define LABEL "label"
 #define NUMBERED "numbered"
+#define FLAG "flag"
 #define IGNORED "ignored"
 
 /* The columns of an array of rows and an answer each, as those of a table without names. */
@@ -50,6 +51,7 @@ mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_
                     field->unread     ? IGNORED
                     : !field->label   ? mica_column_kind_name(field->kind)
                     : field->numbered ? NUMBERED
+                    : schema->flags   ? FLAG
                                       : LABEL,
                     field->name);
     status = mica__text_status(&text);
@@ -82,6 +84,17 @@ static mica_status add_class(mica__field *field, const char *const *classes, siz
   return MICA_OK;
 }
 
+static bool is_of(const char *text, const char *word) {
+  const size_t n = strlen(word);
+  return !strncmp(text, word, n) && text[n] == ' ';
+}
+
+static size_t count_labels(const char *const *texts, size_t count, const char *word) {
+  size_t labels = 0;
+  for (size_t i = 0; i < count; i++) labels += is_of(texts[i], word);
+  return labels;
+}
+
 static mica_status take_field(mica__schema *schema, const char *text, const char *const *classes, size_t class_count,
                               const char *bases) {
   static const mica_column_kind others[] = {MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT, MICA_COLUMN_KIND_TIME};
@@ -91,14 +104,19 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
   if (!field->name) return mica__fail_nomem("a column");
   schema->count++;
   field->numbered = n == strlen(NUMBERED) && !strncmp(text, NUMBERED, n);
-  field->label = field->numbered || (n == strlen(LABEL) && !strncmp(text, LABEL, n));
+  field->label = field->numbered || is_of(text, schema->flags ? FLAG : LABEL);
+  if (field->label && field->numbered && schema->answers) return mica__fail(MICA_E_FORMAT, "'%s' is no label", text);
   const char *number = mica_column_kind_name(MICA_COLUMN_KIND_NUMBER);
   if (field->label || (n == strlen(number) && !strncmp(text, number, n))) {
     field->at = schema->count - 1;
-    field->kind = field->label && classes ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_NUMBER;
-    if (field->kind == MICA_COLUMN_KIND_NUMBER) field->base = mica__field_base(bases, field);
-    if (field->label) schema->label = schema->count - 1;
-    if (field->label) return classes ? add_class(field, classes, class_count) : MICA_OK;
+    const bool alone = !schema->answers;
+    if (field->label && !alone)
+      for (size_t i = 0; i + 1 < schema->count; i++) field->part += schema->fields[i].label;
+    field->kind = field->label && classes && alone ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_NUMBER;
+    if (field->kind == MICA_COLUMN_KIND_NUMBER && (alone || !field->label))
+      field->base = mica__field_base(bases, field);
+    if (field->label && schema->label == SIZE_MAX) schema->label = schema->count - 1;
+    if (field->label) return classes && alone ? add_class(field, classes, class_count) : MICA_OK;
     field->slot = schema->numbers++;
     return MICA_OK;
   }
@@ -152,6 +170,10 @@ mica_status mica__outline_open(const char *const *texts, size_t count, bool head
   schema->label = SIZE_MAX;
   schema->columns = count;
   schema->samples = 1;
+  schema->flags = count_labels(texts, count, FLAG) > 0;
+  const size_t labels = count_labels(texts, count, schema->flags ? FLAG : LABEL);
+  if (labels > MICA__MOST_ANSWERS) status = mica__fail(MICA_E_FORMAT, "there are %zu labels", labels);
+  if (schema->flags || labels > 1) schema->answers = labels;
   for (size_t i = 0; status == MICA_OK && i < count; i++)
     status = take_field(schema, texts[i], classes, class_count, bases);
   if (status == MICA_OK) return outline(schema, dataset);

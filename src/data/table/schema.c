@@ -100,7 +100,7 @@ static void recognise_header(mica__inference *in) {
   const char *wanted = in->config->label_column;
   for (size_t i = 0; i < in->schema->count; i++) {
     const char *name = in->schema->fields[i].name;
-    if (wanted ? !strcmp(name, wanted) : is_customary(name)) in->schema->header = true;
+    if (wanted ? !strcmp(name, wanted) || mica__list_has(wanted, name) : is_customary(name)) in->schema->header = true;
   }
 }
 
@@ -193,6 +193,37 @@ static mica_status name_fields(mica__inference *in, mica__name_table *names) {
   return MICA_OK;
 }
 
+/* Finds the columns of a list as in "a,b,c"; each is named once. */
+static mica_status find_labels(mica__inference *in, const char *list) {
+  mica__schema *schema = in->schema;
+  for (const char *at = list; *at; at += strspn(at, ",")) {
+    const size_t n = strcspn(at, ",");
+    size_t i = 0;
+    while (i < schema->count && (strlen(schema->fields[i].name) != n || strncmp(schema->fields[i].name, at, n) != 0))
+      i++;
+    if (i == schema->count)
+      return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%.*s\" for labels", in->records->name, (int)n, at);
+    if (schema->fields[i].label)
+      return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is named twice for labels", in->records->name,
+                        schema->fields[i].name);
+    if (mica__list_has(in->config->ignore, schema->fields[i].name))
+      return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, and cannot be ignored", in->records->name,
+                        schema->fields[i].name);
+    schema->fields[i].label = true;
+    schema->answers++;
+    at += n;
+  }
+  /* In the order of the table, as in outlines. */
+  for (size_t i = 0, part = 0; i < schema->count; i++)
+    if (schema->fields[i].label) schema->fields[i].part = part++;
+  if (schema->answers == 1)
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" for labels", in->records->name, list);
+  if (schema->answers > MICA__MOST_ANSWERS)
+    return mica__fail(MICA_E_INVALID, "%s: a sample has %d labels at most, not %zu", in->records->name,
+                      MICA__MOST_ANSWERS, schema->answers);
+  return MICA_OK;
+}
+
 static mica_status find_label(mica__inference *in) {
   const char *wanted = in->config->label_column;
   mica__schema *schema = in->schema;
@@ -207,6 +238,7 @@ static mica_status find_label(mica__inference *in) {
   if (label < schema->count && mica__list_has(in->config->ignore, schema->fields[label].name))
     return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, and cannot be ignored", in->records->name,
                       schema->fields[label].name);
+  if (wanted && label == schema->count && strchr(wanted, ',')) return find_labels(in, wanted);
   if (wanted && label == schema->count)
     return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" for labels", in->records->name, wanted);
   for (size_t i = 0; !wanted && schema->header && i < schema->count && label == schema->count; i++)
@@ -239,10 +271,11 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
   const char *name = in->records->name;
   const bool named = in->schema->header && known->header, header = in->schema->header;
   bool label = true, unused = true;
+  const size_t labels = known->answers ? known->answers : 1;
   if (known->outline && !named)
     MICA_TRY(mica__schema_layout(in->records, header, in->schema->columns, known, &label, &unused));
   else
-    label = in->schema->columns + 1 != known->columns;
+    label = in->schema->columns + labels != known->columns;
   for (size_t i = 0, at = 0; i < known->count; i++) {
     mica__field *field = &own->fields[i];
     own->count = i + 1;
@@ -273,6 +306,21 @@ static mica_status keep_extras(const mica__inference *in, const mica__schema *kn
   return mica__text_status(&text);
 }
 
+/* All of several labels are there, or none. */
+static mica_status check_answers(const mica__inference *in, const mica__schema *own) {
+  size_t there = 0;
+  const mica__field *lacks = NULL;
+  for (size_t i = 0; own->answers && i < own->count; i++) {
+    const mica__field *field = &own->fields[i];
+    if (!field->label) continue;
+    there += field->at != SIZE_MAX;
+    if (field->at == SIZE_MAX) lacks = field;
+  }
+  return there && lacks ? mica__fail(MICA_E_FORMAT, "%s has no column \"%s\" for labels, and has others of them",
+                                     in->records->name, lacks->name)
+                        : MICA_OK;
+}
+
 /* Counts what is missing in a record, and what the known table does not have. */
 static mica_status note_known(mica__schema *own, const mica__records *r) {
   for (size_t i = 0; i < own->count; i++) {
@@ -292,8 +340,6 @@ static mica_status note_known(mica__schema *own, const mica__records *r) {
 
 static mica_status count_known(mica__inference *in, mica__schema *own) {
   mica__records *r = in->records;
-  const mica__field *label =
-      own->label < own->count && own->fields[own->label].at < own->columns ? &own->fields[own->label] : NULL;
   bool found = false;
   mica__records_rewind(r);
   if (own->header) MICA_TRY(mica__records_next(r, &found));
@@ -301,7 +347,7 @@ static mica_status count_known(mica__inference *in, mica__schema *own) {
     MICA_TRY(mica__records_next(r, &found));
     if (!found) break;
     if (r->count != own->columns) return mica__schema_fail_columns(in);
-    const bool lacks = own->missing != MICA_MISSING_REFUSE && label && mica__field_lacks(label, r->cells[label->at]);
+    const bool lacks = own->missing != MICA_MISSING_REFUSE && mica__schema_lacks(own, r);
     own->unlabelled += lacks;
     if (lacks && own->leaves_out) continue;
     own->samples++;
@@ -309,7 +355,8 @@ static mica_status count_known(mica__inference *in, mica__schema *own) {
   }
   own->passed = r->passed;
   if (own->samples || !own->unlabelled) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" is empty: no sample has a label", r->name, label->name);
+  return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" is empty: no sample has a label", r->name,
+                    own->fields[own->label].name);
 }
 
 /* Follows the schema of config->like; a header is recognised where all its names but one are known, and that of a
@@ -336,9 +383,13 @@ static mica_status follow(mica__inference *in, const mica__schema *known, mica__
   own->missing = in->config->missing;
   own->leaves_out = left_out;
   own->label = known->label;
+  own->answers = known->answers;
+  own->flags = known->flags;
   mica_status status = locate_fields(in, known, names, own);
   if (status == MICA_OK && own->header && known->header) status = keep_extras(in, known, own);
-  if (status == MICA_OK && own->label < own->count) own->fields[own->label].open = in->config->keep_unlabelled;
+  for (size_t i = 0; status == MICA_OK && i < own->count; i++)
+    if (own->fields[i].label) own->fields[i].open = in->config->keep_unlabelled;
+  if (status == MICA_OK) status = check_answers(in, own);
   if (status == MICA_OK) status = count_known(in, own);
   mica__schema_release(in->schema);
   in->schema = own;

@@ -9,6 +9,9 @@
 #include "base/text.h"
 #include "data/dataset.h"
 
+/* Labels of a sample, at most. */
+#define MICA__MOST_ANSWERS 256
+
 /* --- records (records.c) --- */
 
 /* A cell without quotes and blanks around it; `doubled`: it holds quotes that are written twice. */
@@ -114,6 +117,7 @@ typedef struct mica__field {
   char *name;            /* of the header; its number where there is none */
   mica_column_kind kind; /* NUMBER, CLASS, TEXT or TIME */
   bool label;
+  size_t part;   /* of several labels: which one in the order of the table, from 0 */
   bool unused;   /* of an outline: such a column may be absent, and is passed over */
   bool days;     /* TIME: as eight digits, 20260131 */
   bool numbered; /* CLASS: the class is the number that the cell is, below `limit` */
@@ -145,7 +149,9 @@ typedef struct mica__schema {
   size_t samples;
   uint32_t *lines;      /* of each sample, from 1 */
   size_t passed;        /* lines that begin with # and are no samples */
-  size_t label;         /* which field it is; SIZE_MAX: none that is in the text */
+  size_t label;         /* which field it is, of several the first; SIZE_MAX: none that is in the text */
+  size_t answers;       /* several labels per sample: how many; 0: one */
+  bool flags;           /* several labels, each 0 or 1, which are classes that a sample has or has not */
   bool leaves_out;      /* records without a label are no samples */
   size_t unlabelled;    /* records without a label */
   mica_missing missing; /* what stands for missing numbers, as it was asked for */
@@ -174,6 +180,8 @@ mica_status mica__kinds_find(const char *kinds, const char *name, mica_column_ki
 
 /* True if the cell of a label is missing: words such as NA may be classes. */
 bool mica__field_lacks(const mica__field *field, mica__cell cell);
+/* True if the record lacks the label, or one of several. */
+bool mica__schema_lacks(const mica__schema *schema, const mica__records *records);
 /* Finds the next record that is a sample, as mica__records_next otherwise. */
 mica_status mica__schema_next(const mica__schema *schema, mica__records *records, bool *found);
 /* True if the list, "id,name", has the name. */
@@ -196,6 +204,8 @@ bool mica__cell_is_language(mica__cell cell);
 
 /* --- cells (cells.c) --- */
 
+/* The label of a record if there are several: f32 each, or u8 if they are flags; 255 is unknown then. */
+mica_status mica__field_answers(const mica__schema *schema, const mica__records *records, void *answers);
 /* The class of a cell; MICA_E_FORMAT, naming file, line and column, where it is none. */
 mica_status mica__field_class(const mica__field *field, const mica__records *records, int32_t *class_index);
 /* The number of a cell, or of a missing one what stands for it, less the column's base; MICA_E_FORMAT likewise. */
@@ -226,8 +236,9 @@ mica_status mica__table_width(const char *name, char *content, size_t size, size
 /* --- outlines (outline.c) --- */
 
 /* What is kept of a table's columns, in their order: a text each, the kind and the name ("number width", "text note");
- * of the label "label kind", or "numbered kind" where its classes are numbers. The caller frees each and the list. NULL
- * and MICA_OK for a dataset that is no table, nor an array with bases. */
+ * of the label "label kind", or "numbered kind" where its classes are numbers. Several labels have a line each, "flag
+ * kind" if they are classes that are there or not. The caller frees each and the list. NULL and MICA_OK for a dataset
+ * that is no table, nor an array with bases. */
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
 /* A dataset of one sample of zeros to be `like` for tables: numbers and label are wanted, other columns are unused.
  * `classes` are the label's, NULL: it is a number; `bases` are as mica_dataset_config has them. MICA_E_FORMAT for texts

@@ -106,8 +106,8 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
 static mica_status note_names(mica_run *run, const mica_column *input) {
   const mica_dataset *data = run->parts->whole;
   const mica__schema *schema = data->store->schema;
-  for (size_t i = 0; schema && i < schema->count; i++)
-    if (schema->fields[i].label) MICA_TRY(mica__run_note_text(run, "label_name", schema->fields[i].name));
+  const mica_column *label = mica__run_find_label(data);
+  if (schema && label) MICA_TRY(mica__run_note_answer_name(run, label));
   if (!input || !mica_dataset_number_name(data, mica_dataset_column_index(data, input->name), 0)) return MICA_OK;
   const size_t column = mica_dataset_column_index(data, input->name), count = (size_t)input->shape.dim[0];
   const char **names = calloc(count + 1, sizeof *names);

@@ -21,6 +21,8 @@ mica_status mica__run_withhold(const mica_run *run, const mica_batch *batch, mic
 mica_status mica__run_note_table(mica_run *run);
 /* The name of the column of answers in its table; what the dataset calls it elsewhere. */
 const char *mica__run_answer_name(const mica_run *run, const mica_column *label);
+/* Notes it as "label_name"; the names of several are a list as in "a,b". */
+mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label);
 /* Makes the outline from these, or of runs without them from the number of inputs. */
 mica_status mica__run_outline(mica_run *run);
 /* *order gets the data's number that each of the run's is, the caller's to free; it stays NULL where they lie in the

@@ -36,6 +36,17 @@ const char *mica__run_answer_name(const mica_run *run, const mica_column *label)
   return label->name;
 }
 
+mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label) {
+  const mica__schema *schema = run->parts->whole ? run->parts->whole->store->schema : NULL;
+  mica__text names = {0};
+  for (size_t i = 0; schema && !strcmp(label->name, "label") && i < schema->count; i++)
+    if (schema->fields[i].label) mica__text_addf(&names, "%s%s", names.length ? "," : "", schema->fields[i].name);
+  mica_status status = mica__text_status(&names);
+  if (status == MICA_OK) status = mica__run_note_text(run, "label_name", names.length ? names.data : label->name);
+  mica__text_free(&names);
+  return status;
+}
+
 /* As many numbers as the run's inputs, without names. */
 static mica_status count_columns(mica_run *run, size_t count) {
   char(*texts)[32] = calloc(count, sizeof *texts);
@@ -56,6 +67,7 @@ mica_status mica__run_outline(mica_run *run) {
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   const char *const *texts = mica_run_fact(run, "table", &count);
   const char *const *names = mica_run_fact(run, "classes", &classes);
+  if (mica__run_fact_number(run, "several", 0) > 0) names = NULL;
   /* What pictures are like, their task has said. */
   if (!input || rank != 1) return MICA_OK;
   mica_dataset_destroy(run->parts->outline);

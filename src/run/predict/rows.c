@@ -7,6 +7,7 @@
 #include "run/columns/missing.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
+#include "run/predict/truths.h"
 #include "run/record.h"
 #include "run/run.h"
 
@@ -19,8 +20,8 @@ typedef struct rows {
   mica_run *run;
   mica__records records;
   bool header;
-  size_t numbers, categories, columns;
-  size_t *at; /* of each number, then of each category, then of the answers; SIZE_MAX: not there */
+  size_t numbers, categories, answers, columns;
+  size_t *at; /* of each number, then of each category, then of each answer; SIZE_MAX: not there */
   char *text; /* a cell's, which grows */
   size_t capacity;
   const double *fills; /* what stands for a missing number, of each; NULL: it is refused */
@@ -31,7 +32,7 @@ typedef struct rows {
 static const char *name_of(const rows *r, size_t k) {
   if (k < r->numbers) return mica_run_fact(r->run, "numbers", NULL)[k];
   if (k < r->numbers + r->categories) return mica__run_category(r->run, k - r->numbers).name;
-  return mica__run_fact_text(r->run, "label_name");
+  return mica__truth_name(r->run, k - r->numbers - r->categories);
 }
 
 /* The names of the first line as a table that is trained on has them: of a second column "a", "a.1". */
@@ -63,7 +64,7 @@ static mica_status find_named(rows *r) {
   char **names = calloc(records->count + 1, sizeof *names);
   mica_status status = names ? header_names(r, names) : mica__fail_nomem(records->name);
   for (size_t i = 0; status == MICA_OK && i < records->count; i++)
-    for (size_t k = 0; k <= r->numbers + r->categories; k++)
+    for (size_t k = 0; k < r->numbers + r->categories + r->answers; k++)
       if (r->at[k] == SIZE_MAX && mica__run_find_name((const char *[]){name_of(r, k)}, 1, names[i]) == 0) r->at[k] = i;
   if (status == MICA_OK)
     status = mica__run_remark_extras(r->run, records->name, (const char *const *)names, records->count);
@@ -83,7 +84,7 @@ static mica_status find_named(rows *r) {
 static void find_positions(rows *r) {
   const size_t inputs = r->numbers + r->categories;
   const bool alone = r->records.count == inputs;
-  for (size_t k = 0; k <= inputs; k++) {
+  for (size_t k = 0; k < inputs + r->answers; k++) {
     const size_t position = strtoul(name_of(r, k), NULL, 10);
     size_t before = 0;
     for (size_t j = 0; j < inputs; j++) before += strtoul(name_of(r, j), NULL, 10) < position;
@@ -101,7 +102,7 @@ static mica_status find_columns(rows *r) {
   MICA_TRY(mica__records_next(&r->records, &found));
   if (!found) return mica__fail(MICA_E_FORMAT, "%s holds no row", r->records.name);
   r->columns = r->records.count;
-  for (size_t k = 0; k <= inputs; k++) r->at[k] = SIZE_MAX;
+  for (size_t k = 0; k < inputs + r->answers; k++) r->at[k] = SIZE_MAX;
   for (size_t k = 0; k < inputs; k++) positions = positions && mica__is_position(name_of(r, k));
   r->header = !positions;
   if (r->header) return find_named(r);
@@ -168,15 +169,14 @@ static mica_status remark_strange(const rows *r) {
   return status;
 }
 
-/* The answer where the table has one; an empty cell is none. */
-static mica_status take_truth(rows *r, double *truth) {
-  const size_t k = r->numbers + r->categories;
+/* An answer where the table has it; an empty cell is none. */
+static mica_status take_truth(rows *r, size_t k, double *truth) {
   size_t count = 0, class_index = 0;
   const char *const *names = mica_run_fact(r->run, "classes", &count);
   double number = 0;
   if (r->at[k] >= r->columns || mica__cell_is_empty(r->records.cells[r->at[k]])) return MICA_OK;
   const bool missing = mica__cell_is_missing(r->records.cells[r->at[k]]);
-  if (count) {
+  if (count && r->answers == 1 && !(mica__run_fact_number(r->run, "several", 0) > 0)) {
     MICA_TRY(mica__run_find_class(&r->records.cells[r->at[k]], names, count, &r->text, &r->capacity, &class_index));
     if (class_index == count) return missing ? MICA_OK : fail_class(r, k, names, count);
     *truth = (double)class_index;
@@ -200,7 +200,8 @@ static mica_status take_row(rows *r, mica__category_rows *s, int64_t i) {
   for (size_t k = 0; k < r->categories; k++)
     MICA_TRY(
         take_category(r, r->numbers + k, mica__run_category(r->run, k), &s->categories[(size_t)i * r->categories + k]));
-  MICA_TRY(take_truth(r, &s->truths[i]));
+  for (size_t k = 0; k < r->answers; k++)
+    MICA_TRY(take_truth(r, r->numbers + r->categories + k, &s->truths[(size_t)i * r->answers + k]));
   s->lines[i] = (long long)records->line;
   return MICA_OK;
 }
@@ -210,10 +211,10 @@ static mica_status read_all(rows *r, int64_t lines, mica__category_rows *s) {
   MICA_TRY(find_columns(r));
   s->numbers = calloc((size_t)lines * r->numbers + 1, sizeof *s->numbers);
   s->categories = calloc((size_t)lines * r->categories + 1, sizeof *s->categories);
-  s->truths = calloc((size_t)lines + 1, sizeof *s->truths);
+  s->truths = calloc((size_t)lines * r->answers + 1, sizeof *s->truths);
   s->lines = calloc((size_t)lines + 1, sizeof *s->lines);
   if (!s->numbers || !s->categories || !s->truths || !s->lines) return mica__fail_nomem("rows");
-  for (int64_t i = 0; i < lines; i++) s->truths[i] = NAN;
+  for (size_t i = 0; i < (size_t)lines * r->answers; i++) s->truths[i] = NAN;
   for (bool found = false;; count++) {
     MICA_TRY(mica__records_next(&r->records, &found));
     if (!found) break;
@@ -229,7 +230,7 @@ mica_status mica__category_rows_read(mica_run *run, const char *name, char *text
   int64_t lines = 1;
   size_t width = 0;
   const double *input = mica_run_fact_numbers(run, "input", NULL);
-  rows r = {.run = run, .categories = mica__run_categories(run)};
+  rows r = {.run = run, .categories = mica__run_categories(run), .answers = mica__truth_count(run)};
   mica_run_fact(run, "numbers", &r.numbers);
   if (input) width = (size_t)input[0];
   if (r.numbers != width)
@@ -238,7 +239,7 @@ mica_status mica__category_rows_read(mica_run *run, const char *name, char *text
   size_t fills = 0;
   r.fills = mica_run_fact_numbers(run, "fills", &fills);
   if (fills != r.numbers) r.fills = NULL;
-  r.at = calloc(r.numbers + r.categories + 1, sizeof *r.at);
+  r.at = calloc(r.numbers + r.categories + r.answers, sizeof *r.at);
   r.strange = calloc(r.numbers + r.categories + 1, sizeof *r.strange);
   r.first = calloc(r.numbers + r.categories + 1, sizeof *r.first);
   r.records = mica__records_in(name, text, strlen(text));

@@ -10,6 +10,7 @@
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/parts.h"
+#include "run/predict/truths.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/state/networks.h"
@@ -33,7 +34,6 @@ void mica__samples_free(mica__samples *s) {
   free(s->inputs);
   free(s->categories);
   free(s->truths);
-  free(s->labels);
   *s = (mica__samples){0};
 }
 
@@ -56,8 +56,9 @@ static mica_status make(const mica_run *run, int64_t count, mica__samples *s) {
   s->names = calloc((size_t)count, sizeof *s->names);
   s->inputs = calloc((size_t)count * (size_t)s->size + 1, sizeof *s->inputs);
   s->categories = calloc((size_t)count * mica__run_categories(run) + 1, sizeof *s->categories);
-  s->truths = calloc((size_t)count, sizeof *s->truths);
-  for (int64_t i = 0; s->truths && i < count; i++) s->truths[i] = NAN;
+  s->truth_count = mica__truth_count(run);
+  s->truths = calloc((size_t)count * s->truth_count + 1, sizeof *s->truths);
+  for (size_t i = 0; s->truths && i < (size_t)count * s->truth_count; i++) s->truths[i] = NAN;
   return s->pixels && s->names && s->inputs && s->categories && s->truths ? MICA_OK : mica__fail_nomem("samples");
 }
 
@@ -236,12 +237,12 @@ static mica_status read_named(mica_run *run, const char *name, char *content, mi
   if (status == MICA_OK) status = make(run, rows.count, s);
   for (int64_t i = 0; status == MICA_OK && i < rows.count; i++) {
     normalise(run, s, i, rows.numbers + i * s->size);
-    s->truths[i] = rows.truths[i];
     s->names[i] = row_name((unsigned long long)rows.lines[i]);
     if (!s->names[i]) status = mica__fail_nomem("samples");
   }
   if (status == MICA_OK)
     memcpy(s->categories, rows.categories, (size_t)rows.count * categories * sizeof *s->categories);
+  if (status == MICA_OK) memcpy(s->truths, rows.truths, (size_t)rows.count * s->truth_count * sizeof *s->truths);
   mica__category_rows_free(&rows);
   return status;
 }
@@ -315,35 +316,19 @@ static mica_status take_categories(const mica_run *run, const mica_dataset *data
   return MICA_OK;
 }
 
-/* Several labels a sample, where the data have them. */
-static mica_status take_labels(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
-  const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "label_column"));
-  const mica_column *label = mica_dataset_column(data, column);
-  if (!label || label->kind != MICA_COLUMN_KIND_CLASSES) return MICA_OK;
-  const size_t labels = (size_t)label->classes;
-  s->labels = malloc((size_t)s->count * labels + 1);
-  if (!s->labels) return mica__fail_nomem("samples");
-  for (int64_t i = 0; i < s->count; i++)
-    MICA_TRY(mica_dataset_read(data, column, from + (uint64_t)i, s->labels + (size_t)i * labels, labels));
-  return MICA_OK;
-}
-
 mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
                              mica__samples *s) {
-  int32_t *map = NULL;
+  mica__truths truths = {0};
   const bool pixels = mica_dataset_dtype(data) == MICA_U8;
   const size_t bytes = mica_dataset_input_bytes(data);
-  const bool answers = mica__store_label(data->store) != NULL;
-  const double base = mica__run_label_base(run);
   MICA_TRY(make(run, count, s));
   int64_t *order = NULL;
   float *row = malloc(((size_t)s->size + 1) * sizeof *row);
   void *input = malloc(bytes + 1);
   mica_status status = input && row ? MICA_OK : mica__fail_nomem("samples");
   if (status == MICA_OK && mica__run_categories(run) && bytes) status = mica__run_find_order(run, data, &order);
-  if (status == MICA_OK && mica_dataset_classes(data)) status = mica__run_map_classes(run, data, &map);
+  if (status == MICA_OK) status = mica__truths_open(run, data, &truths);
   if (status == MICA_OK) status = take_categories(run, data, from, s);
-  if (status == MICA_OK) status = take_labels(run, data, from, s);
   for (int64_t i = 0; status == MICA_OK && i < count; i++) {
     const uint64_t sample = from + (uint64_t)i;
     if (bytes) status = mica_dataset_input(data, sample, input, bytes);
@@ -351,17 +336,11 @@ mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint
     for (int64_t k = 0; status == MICA_OK && order && k < s->size; k++) row[k] = ((const float *)input)[order[k]];
     if (status == MICA_OK && !pixels) normalise(run, s, i, order ? row : input);
     if (status == MICA_OK && !(s->names[i] = mica__sample_name(data, sample))) status = mica__fail_nomem("samples");
-    const int32_t label = mica_dataset_classes(data) ? mica_dataset_label(data, sample) : -1;
-    s->truths[i] =
-        !answers ? (double)NAN
-        : label < 0
-            ? mica_dataset_classes(data) ? (double)NAN : mica__run_above_base(mica_dataset_target(data, sample), base)
-        : map ? map[label]
-              : label;
+    if (status == MICA_OK) status = mica__truths_read(&truths, sample, s->truths + (size_t)i * s->truth_count);
   }
   free(order);
   free(row);
-  free(map);
+  mica__truths_close(&truths);
   free(input);
   return status;
 }

@@ -11,7 +11,7 @@ typedef struct mica__category_rows {
   int64_t count;
   float *numbers;
   int32_t *categories; /* in the run's numbers, -1 for others */
-  double *truths;      /* NaN: unknown */
+  double *truths;      /* mica__truth_count of each */
   long long *lines;
 } mica__category_rows;
 
@@ -40,8 +40,8 @@ typedef struct mica__samples {
   uint8_t **pixels; /* each NULL where inputs are rows of numbers */
   float *inputs;
   int32_t *categories; /* of each sample, in the run's numbers */
-  double *truths;      /* NaN: unknown; classes in the run's numbers */
-  uint8_t *labels;     /* of several labels a sample, 1 for each that is there; NULL: unknown */
+  double *truths;      /* of each sample truth_count, see run/predict/truths.h */
+  size_t truth_count;
 } mica__samples;
 
 mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica__samples *samples);

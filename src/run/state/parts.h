@@ -20,7 +20,9 @@ typedef struct mica__run_parts {
   bool outlined;                  /* the outline has the columns of a table, not only its number of inputs */
   mica_batch_column *columns;     /* of the batches of tests */
   size_t column_count;
-  float *mean, *deviation; /* the facts of these names as loaders take them; NULL: none */
+  float *mean, *deviation;                 /* the facts of these names as loaders take them; NULL: none */
+  float *answers_mean, *answers_deviation; /* likewise "target_mean" and "target_deviation" */
+  mica_column_config answers;              /* of several numbers per sample */
 } mica__run_parts;
 
 #endif

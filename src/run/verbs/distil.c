@@ -61,13 +61,10 @@ mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
 static mica_status check_facts(const mica_run *run) {
   static const struct {
     const char *fact, *one, *many;
-  } texts[] = {{"classes", "class", "classes"},
-               {"categories", "category", "categories"},
-               {"category_names", "value", "values"},
-               {"alphabet", "letter", "letters"},
-               {"series", "series", "series"},
-               {"from", "source", "sources"},
-               {"to", "target", "targets"}};
+  } texts[] = {{"classes", "class", "classes"},       {"categories", "category", "categories"},
+               {"category_names", "value", "values"}, {"answers", "number", "numbers"},
+               {"alphabet", "letter", "letters"},     {"series", "series", "series"},
+               {"from", "source", "sources"},         {"to", "target", "targets"}};
   static const char *const numbers[] = {"input", "vocabulary", "several", "rate", "horizon", "window", "targets"};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     MICA_TRY(mica__distil_check_texts(run, texts[i].fact, texts[i].one, texts[i].many));

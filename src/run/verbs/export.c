@@ -73,6 +73,7 @@ static void add_bases(const mica_run *run, metadata *m) {
 
 static mica_status make_metadata(const mica_run *run, metadata *m) {
   static const char *const facts[] = {"classes",
+                                      "answers",
                                       "input",
                                       "mean",
                                       "deviation",

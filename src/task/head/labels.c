@@ -1,23 +1,33 @@
 /* Several labels a sample: what a test says of each, and what a prediction decides. */
 #include "task/head/labels.h"
+#include "run/columns/classes.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/run.h"
 #include "run/state/evaluation.h"
+#include "run/state/parts.h"
 
 #include "base/arith.h"
 
 #include <math.h>
+#include <mica/loss.h>
 #include <mica/metric.h>
+#include <mica/nodes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLES, PRECISION, RECALL, F1, AP, SCORES };
 
-static size_t count_of(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "classes", &count);
-  return count;
+MICA__FACTS_STRUCT(labels, LABELS_FACTS);
+static MICA__FACTS_TABLE(labels, LABELS_FACTS, 0);
+
+static mica__fact_texts labels_of(const mica_run *run) {
+  mica__labels_facts facts;
+  mica__facts_read(run, &mica__labels_fact_list, &facts);
+  return facts.classes;
 }
+
+static size_t count_of(const mica_run *run) { return labels_of(run).count; }
 
 /* --- tests --- */
 
@@ -119,7 +129,7 @@ mica_status mica__labels_report(const mica_run *run, mica_report *report) {
                            .name = "labels",
                            .rows = count_of(run),
                            .columns = SCORES,
-                           .row_names = mica_run_fact(run, "classes", NULL),
+                           .row_names = labels_of(run).list,
                            .column_names = columns,
                            .numbers = run->evaluation->label_scores};
   if (!run->evaluation->label_scores) return MICA_OK;
@@ -129,7 +139,7 @@ mica_status mica__labels_report(const mica_run *run, mica_report *report) {
 
 /* --- predictions --- */
 
-mica_status mica__labels_add(const mica_run *run, mica_report *report, const float *shares, const uint8_t *truths,
+mica_status mica__labels_add(const mica_run *run, mica_report *report, const float *shares, const double *truths,
                              double threshold) {
   const size_t labels = count_of(run);
   const double least = mica__or_default(threshold, MICA__LABEL_THRESHOLD);
@@ -138,15 +148,84 @@ mica_status mica__labels_add(const mica_run *run, mica_report *report, const flo
   for (size_t k = 0; k < labels; k++) {
     numbers[3 * k] = (double)shares[k];
     numbers[3 * k + 1] = (double)shares[k] > least;
-    numbers[3 * k + 2] = truths ? truths[k] != 0 : (double)NAN;
+    numbers[3 * k + 2] = truths[k];
   }
   const mica_item item = {.kind = MICA_ITEM_KIND_LABELS,
                           .name = "labels",
                           .rows = labels,
                           .columns = 3,
-                          .row_names = mica_run_fact(run, "classes", NULL),
+                          .row_names = labels_of(run).list,
                           .numbers = numbers};
   mica_status status = mica_report_add(report, &item);
   free(numbers);
   return status;
 }
+
+/* --- the head --- */
+
+static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_CLASSES; }
+
+static mica_status prepare(mica_run *run, const mica_column *label) {
+  const double one = 1;
+  if (!suits(label))
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the task %s needs columns of 0 and 1 as labels; name them with --label, as in --label "
+                      "urgent,billing",
+                      run->data, run->task->name);
+  MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
+  return mica__run_note_classes(run, label);
+}
+
+mica_status mica__labels_fit(const mica_run *run, const mica_dataset *data, const mica_column *label) {
+  const long long wants = (long long)count_of(run);
+  if (!label || (suits(label) && label->classes == wants)) return MICA_OK;
+  const long long has = suits(label) ? label->classes : 1;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s has %lld label%s a sample, the network was trained on %lld, each 0 or 1: labels of shape "
+                    "(%lld, %lld)",
+                    mica_dataset_name(data), has, has == 1 ? "" : "s", wants, (long long)mica_dataset_count(data),
+                    wants);
+}
+
+static int64_t outputs(const mica_run *run) { return (int64_t)count_of(run); }
+
+static mica_value answer(const mica_run *run, mica_value z) {
+  (void)run;
+  return mica_sigmoid(z);
+}
+
+void mica__labels_step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch,
+                       mica_objective *out) {
+  const char *label = mica__run_fact_text(run, "label_column");
+  mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_LABELS, .value = z};
+  if (!mica_nn_is_training(nn)) out->outputs[0] = mica_sigmoid(z), out->output_names[0] = "shares";
+  if (!y.graph || !z.graph) return;
+  mica_value said = mica_cast(mica_greater(z, mica_full_like(z, 0)), MICA_F32);
+  out->loss = mica_bce_with_logits(z, y, 1, MICA_LOSS_REDUCTION_MEAN);
+  out->metrics[0] = mica_metric_mean("accuracy", mica_cast(mica_equal(said, y), MICA_F32));
+}
+
+#define USUAL_TOP 3
+
+static mica_status section(mica_run *run, mica_report *report, const mica__sample *sample, const float *shares,
+                           const mica_run_input *given) {
+  MICA_TRY(mica__run_add_choices(run, report, shares, given->top > 0 ? given->top : USUAL_TOP));
+  return mica__labels_add(run, report, shares, sample->truths, given->threshold);
+}
+
+static mica_status report(mica_run *run, mica_report *r) { return mica__labels_report(run, r); }
+
+const mica__head mica__head_labels = {
+    .name = "labels",
+    .suits = suits,
+    .prepare = prepare,
+    .fits = mica__labels_fit,
+    .output = "shares",
+    .outputs = outputs,
+    .step = mica__labels_step,
+    .answer = answer,
+    .evaluate = mica__labels_evaluate,
+    .section = section,
+    .report = report,
+};

@@ -1,32 +1,32 @@
-/* Texts that are classified, and the mistakes that a report shows. */
+/* Texts that are predicted from, and those that a report shows. */
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
-#include "run/columns/categories.h"
-#include "run/columns/classes.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
-#include "run/state/evaluation.h"
+#include "run/predict/truths.h"
+#include "run/run.h"
 #include "run/tokens.h"
-#include "task/text/text.h"
+#include "task/input/tokens.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples of the judged part that are looked at for mistakes, and bytes of a text that are shown. */
+/* Samples that a report looks at, and bytes of a text that it shows. */
 #define LOOKED_AT 5000
 #define SHOWN 300
 #define AT_A_TIME 64
 /* Texts are padded to multiples of so many tokens, so that plans are few. */
 #define PADDED 64
 
-/* Texts to be classified, as ids. */
+/* Texts as ids. */
 typedef struct texts {
   mica__ids ids;
   mica_encoding work;
   char **names;
-  int64_t *truths; /* -1: unknown */
-  size_t count, capacity;
+  double *truths; /* of each answers; NaN: unknown */
+  size_t answers, count, capacity;
 } texts;
 
 static void free_texts(texts *t) {
@@ -39,27 +39,28 @@ static void free_texts(texts *t) {
 
 /* Adds a text; its name is "WHERE WHAT NUMBER" in sentences, "WHAT NUMBER" in what is predicted. */
 static mica_status add_text(const mica_run *run, texts *t, const char *where, const char *what, uint64_t number,
-                            const char *text, size_t bytes, int64_t truth) {
+                            const char *text, size_t bytes, const double *truths) {
   mica__text name = {0};
   if (t->count == t->capacity) {
     const size_t capacity = 2 * t->capacity + 16;
     char **names = realloc(t->names, capacity * sizeof *names);
     if (names) t->names = names;
-    int64_t *truths = names ? realloc(t->truths, capacity * sizeof *truths) : NULL;
-    if (!truths) return mica__fail_nomem("texts");
-    t->truths = truths;
+    double *grown = names ? realloc(t->truths, capacity * t->answers * sizeof *grown) : NULL;
+    if (!grown) return mica__fail_nomem("texts");
+    t->truths = grown;
     t->capacity = capacity;
   }
   mica__text_addf(&name, "%s %s %llu", where, what, (unsigned long long)number);
   mica_status status = mica__text_status(&name);
   if (status == MICA_OK)
-    status = mica__ids_add(run, name.data, text, bytes, true, (int64_t)mica_run_number(run, "length"), true, &t->work,
-                           &t->ids);
+    status =
+        mica__ids_add(run, name.data, text, bytes, true, mica__tokens_settings_of(run).length, true, &t->work, &t->ids);
   if (status == MICA_OK) t->names[t->count] = mica__strdup(name.data + strlen(where) + 1);
   mica__text_free(&name);
   MICA_TRY(status);
   if (!t->names[t->count]) return mica__fail_nomem("texts");
-  t->truths[t->count++] = truth;
+  for (size_t k = 0; k < t->answers; k++) t->truths[t->count * t->answers + k] = truths ? truths[k] : (double)NAN;
+  t->count++;
   return MICA_OK;
 }
 
@@ -88,33 +89,34 @@ static mica_status upload(mica_run *run, const texts *t, size_t from, int64_t co
   return status;
 }
 
-/* The shares of texts `from` and following. */
-static mica_status infer(mica_run *run, const texts *t, size_t from, int64_t count, size_t classes, float *shares) {
+/* The outputs of texts `from` and following, `width` numbers of each. */
+static mica_status infer(mica_run *run, const texts *t, size_t from, int64_t count, size_t width, float *outputs) {
   mica_feed feeds[2] = {{0}};
   const mica_batch batch = {.count = count, .tensors = feeds, .tensor_count = 2};
   mica_status status = upload(run, t, from, count, feeds);
   if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &batch);
   if (status == MICA_OK)
-    status = mica_tensor_download(mica_engine_queue(run->engine), mica_trainer_output(run->trainer, "shares"), shares,
-                                  (size_t)count * classes * sizeof *shares);
+    status =
+        mica_tensor_download(mica_engine_queue(run->engine), mica_trainer_output(run->trainer, run->task->head->output),
+                             outputs, (size_t)count * width * sizeof *outputs);
   for (int i = 0; i < 2; i++) mica_tensor_destroy((mica_tensor *)feeds[i].tensor);
   return status;
 }
 
-typedef mica_status share_fn(mica_run *run, const texts *t, size_t text, const float *shares, void *user);
-
-/* Calls fn with the shares of each text. */
-static mica_status each(mica_run *run, const texts *t, share_fn *fn, void *user) {
-  size_t classes = 0;
-  mica_run_fact(run, "classes", &classes);
-  float *shares = calloc(AT_A_TIME * classes + 1, sizeof *shares);
-  mica_status status = shares ? MICA_OK : mica__fail_nomem("predictions");
+/* Calls fn with each text and its outputs. */
+static mica_status each(mica_run *run, const texts *t, mica__sample_fn *fn, void *user) {
+  const size_t width = (size_t)run->task->head->outputs(run);
+  float *outputs = calloc(AT_A_TIME * width + 1, sizeof *outputs);
+  mica_status status = outputs ? MICA_OK : mica__fail_nomem("predictions");
   for (size_t from = 0; status == MICA_OK && from < t->count; from += AT_A_TIME) {
     const size_t count = t->count - from < AT_A_TIME ? t->count - from : AT_A_TIME;
-    status = infer(run, t, from, (int64_t)count, classes, shares);
-    for (size_t i = 0; status == MICA_OK && i < count; i++) status = fn(run, t, from + i, shares + i * classes, user);
+    status = infer(run, t, from, (int64_t)count, width, outputs);
+    for (size_t i = 0; status == MICA_OK && i < count; i++) {
+      const mica__sample sample = {.name = t->names[from + i], .truths = t->truths + (from + i) * t->answers};
+      status = fn(run, &sample, outputs + i * width, user);
+    }
   }
-  free(shares);
+  free(outputs);
   return status;
 }
 
@@ -127,7 +129,7 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
     const char *end = memchr(content + at, '\n', size - at);
     const size_t stop = end ? (size_t)(end - content) : size;
     const size_t length = stop - at - (stop > at && content[stop - 1] == '\r');
-    MICA_TRY(add_text(run, t, name, "line", ++line, content + at, length, -1));
+    MICA_TRY(add_text(run, t, name, "line", ++line, content + at, length, NULL));
     at = stop + 1;
   }
   return t->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is empty", name);
@@ -135,70 +137,75 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
 
 /* The columns of a table. */
 typedef struct columns {
-  size_t text, label; /* SIZE_MAX: not there */
-  size_t count;       /* of the first record, which all others have */
+  size_t text, *answers; /* SIZE_MAX: not there */
+  size_t count;          /* of the first record, which all others have */
   bool header;
 } columns;
 
+/* The number that stands for a name; SIZE_MAX: the name is none. */
+static size_t position_of(const char *name) {
+  return name[strspn(name, "0123456789")] ? SIZE_MAX : (size_t)strtoul(name, NULL, 10);
+}
+
 /* Finds them by the names of the first record, or by the numbers that stand for names where the run's table had none.
  * False where there are no texts. */
-static bool find_columns(const mica_run *run, const mica__records *r, columns *c) {
-  const char *text = mica__run_fact_text(run, "text_column"), *label = mica__run_fact_text(run, "label_name");
-  *c = (columns){.text = SIZE_MAX, .label = SIZE_MAX, .count = r->count, .header = true};
+static bool find_columns(const mica_run *run, const mica__records *r, size_t answers, columns *c) {
+  const char *text = mica__tokens_facts_of(run).text_column;
+  bool there = true;
+  c->text = SIZE_MAX;
+  c->count = r->count;
+  c->header = true;
+  for (size_t k = 0; k < answers; k++) c->answers[k] = SIZE_MAX;
   for (size_t i = 0; i < r->count; i++) {
     if (mica__cell_is(r->cells[i], text, false)) c->text = i;
-    if (mica__cell_is(r->cells[i], label, false)) c->label = i;
+    for (size_t k = 0; k < answers; k++)
+      if (*mica__truth_name(run, k) && mica__cell_is(r->cells[i], mica__truth_name(run, k), false)) c->answers[k] = i;
   }
   if (c->text != SIZE_MAX) return true;
   c->header = false;
-  if (text[strspn(text, "0123456789")] || label[strspn(label, "0123456789")]) return false;
-  c->text = strtoul(text, NULL, 10);
-  c->label = strtoul(label, NULL, 10);
-  return c->text < r->count && c->label < r->count;
+  c->text = position_of(text);
+  for (size_t k = 0; k < answers; k++) {
+    c->answers[k] = position_of(mica__truth_name(run, k));
+    there = there && c->answers[k] < r->count;
+  }
+  return c->text < r->count && there;
 }
 
 static mica_status add_record(const mica_run *run, const mica__records *r, const columns *c, texts *t) {
-  size_t classes = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
-  char *cell = NULL;
-  size_t capacity = 0;
-  int64_t truth = -1;
   /* A separator within a text that is not quoted would cut it off. */
   if (r->count != c->count)
     return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", r->name, r->line, r->count,
                       c->count);
-  if (c->label < r->count && !mica__cell_is_empty(r->cells[c->label])) {
-    size_t index = 0;
-    const bool missing = mica__cell_is_missing(r->cells[c->label]);
-    MICA_TRY(mica__run_find_class(&r->cells[c->label], names, classes, &cell, &capacity, &index));
-    truth = index == classes && missing ? -1 : (int64_t)index;
-    if ((size_t)truth == classes)
-      mica__fail(MICA_E_FORMAT, "%s line %zu: the class '%s' is none of the %zu that the network was trained on",
-                 r->name, r->line, cell, classes);
-    free(cell);
-    if ((size_t)truth == classes) return MICA_E_FORMAT;
-  }
+  double *truths = calloc(t->answers + 1, sizeof *truths);
   char *text = malloc(r->cells[c->text].length + 1);
-  if (!text) return mica__fail_nomem("a text");
-  const size_t bytes = mica__cell_unquote(r->cells[c->text], text);
-  mica_status status = add_text(run, t, r->name, "line", r->line, text, bytes, truth);
+  mica_status status = text && truths ? MICA_OK : mica__fail_nomem("a text");
+  for (size_t k = 0; status == MICA_OK && k < t->answers; k++) {
+    truths[k] = (double)NAN;
+    if (c->answers[k] < r->count) status = mica__truth_of_cell(run, r, &r->cells[c->answers[k]], &truths[k]);
+  }
+  if (status == MICA_OK) {
+    const size_t bytes = mica__cell_unquote(r->cells[c->text], text);
+    status = add_text(run, t, r->name, "line", r->line, text, bytes, truths);
+  }
   free(text);
+  free(truths);
   return status;
 }
 
 /* *table is false where the first record names no column of texts. */
 static mica_status add_table(const mica_run *run, mica__records *r, texts *t, bool *table) {
-  columns c;
+  columns c = {.answers = calloc(t->answers + 1, sizeof *c.answers)};
   bool found = false;
-  MICA_TRY(mica__records_find_delimiter(r));
-  MICA_TRY(mica__records_next(r, &found));
-  *table = found && find_columns(run, r, &c);
-  if (!*table) return MICA_OK;
-  if (c.header) MICA_TRY(mica__records_next(r, &found));
-  for (; found;) {
-    MICA_TRY(add_record(run, r, &c, t));
-    MICA_TRY(mica__records_next(r, &found));
+  mica_status status = c.answers ? mica__records_find_delimiter(r) : mica__fail_nomem("a table");
+  if (status == MICA_OK) status = mica__records_next(r, &found);
+  *table = status == MICA_OK && found && find_columns(run, r, t->answers, &c);
+  if (*table && c.header) status = mica__records_next(r, &found);
+  while (*table && status == MICA_OK && found) {
+    status = add_record(run, r, &c, t);
+    if (status == MICA_OK) status = mica__records_next(r, &found);
   }
+  free(c.answers);
+  if (status != MICA_OK || !*table) return status;
   return t->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->name);
 }
 
@@ -220,7 +227,7 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   if (table) return MICA_OK;
   if (must)
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts, which the network was trained on", name,
-                      mica__run_fact_text(run, "text_column"));
+                      mica__tokens_facts_of(run).text_column);
   return add_lines(run, name, content, size, t);
 }
 
@@ -233,20 +240,21 @@ static mica_status add_file(const mica_run *run, const char *path, texts *t) {
   return status;
 }
 
-/* Samples `from` and following of a dataset. */
+/* The first samples of a dataset. */
 static mica_status add_samples(const mica_run *run, const mica_dataset *data, uint64_t count, texts *t) {
-  int32_t *map = NULL;
-  mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, mica__run_fact_text(run, "text_column"))};
-  mica_status status = mica__run_map_classes(run, data, &map);
+  mica__truths truths = {0};
+  mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, mica__tokens_facts_of(run).text_column)};
+  double *truth = calloc(t->answers + 1, sizeof *truth);
+  mica_status status = truth ? mica__truths_open(run, data, &truths) : mica__fail_nomem("texts");
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
-    const int32_t label = mica_dataset_label(data, i);
     status = mica__texts_read(&walk);
+    if (status == MICA_OK) status = mica__truths_read(&truths, i, truth);
     if (status == MICA_OK)
-      status = add_text(run, t, mica_dataset_name(data), "sample", i, walk.text, walk.bytes,
-                        label < 0 || !map ? label : map[label]);
+      status = add_text(run, t, mica_dataset_name(data), "sample", i, walk.text, walk.bytes, truth);
   }
   mica__texts_free(&walk);
-  free(map);
+  mica__truths_close(&truths);
+  free(truth);
   return status;
 }
 
@@ -276,47 +284,24 @@ static mica_status add_input(mica_run *run, const mica_run_input *input, texts *
   return status;
 }
 
-/* --- predictions --- */
+/* --- members of the input --- */
 
-typedef struct prediction {
-  mica_report *report;
-  int64_t top;
-} prediction;
-
-static mica_status add_prediction(mica_run *run, const texts *t, size_t text, const float *shares, void *user) {
-  const prediction *p = user;
-  const char *const *names = mica_run_fact(run, "classes", NULL);
-  MICA_TRY(mica_report_begin(p->report, t->names[text]));
-  if (t->truths[text] >= 0) MICA_TRY(mica_report_add_text(p->report, "truth", names[t->truths[text]]));
-  return mica__run_add_choices(run, p->report, shares, p->top);
-}
-
-mica_status mica__text_predict(mica_run *run, const mica_run_input *input, mica_report *report) {
-  prediction p = {report, input->top > 0 ? input->top : 3};
-  texts t = {0};
-  mica_status status = add_input(run, input, &t);
-  if (status == MICA_OK)
-    status = mica__run_remark_cut(run, t.ids.cut, t.count, (int64_t)mica_run_number(run, "length"));
-  if (status == MICA_OK) status = each(run, &t, add_prediction, &p);
+mica_status mica__tokens_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  texts t = {.answers = mica__truth_count(run)};
+  mica_status status = add_input(run, given, &t);
+  if (status == MICA_OK) status = mica__run_remark_cut(run, t.ids.cut, t.count, mica__tokens_settings_of(run).length);
+  if (status == MICA_OK) status = each(run, &t, fn, user);
   free_texts(&t);
   return status;
 }
 
-/* --- the report --- */
-
-typedef struct mistakes {
-  mica__mistake list[MICA__MISTAKES];
-  size_t count;
-} mistakes;
-
-static mica_status find_mistake(mica_run *run, const texts *t, size_t text, const float *shares, void *user) {
-  mistakes *m = user;
-  size_t classes = 0;
-  mica_run_fact(run, "classes", &classes);
-  const int64_t guess = mica__likeliest(shares, (int64_t)classes, 0), truth = t->truths[text];
-  if (truth >= 0 && truth != guess)
-    mica__mistake_add(m->list, &m->count, (mica__mistake){text, guess, truth, shares[guess]});
-  return MICA_OK;
+mica_status mica__tokens_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  const uint64_t all = mica_dataset_count(data);
+  texts t = {.answers = mica__truth_count(run)};
+  mica_status status = add_samples(run, data, all < LOOKED_AT ? all : LOOKED_AT, &t);
+  if (status == MICA_OK) status = each(run, &t, fn, user);
+  free_texts(&t);
+  return status;
 }
 
 /* The beginning of a text, without what would command a terminal or cut a character. */
@@ -327,42 +312,17 @@ static void add_beginning(mica__text *to, const mica__texts *t) {
   if (bytes < t->bytes) mica__text_add(to, "...");
 }
 
-static mica_status add_mistake(mica_run *run, const mica__mistake *m, const char *const *names, mica_report *report) {
-  mica__texts walk = {.data = run->evaluation->data,
-                      .column =
-                          mica_dataset_column_index(run->evaluation->data, mica__run_fact_text(run, "text_column")),
-                      .at = m->sample};
-  mica__text text = {0}, name = {0};
+mica_status mica__tokens_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
+                              const char *caption) {
+  mica__texts walk = {
+      .data = data, .column = mica_dataset_column_index(data, mica__tokens_facts_of(run).text_column), .at = sample};
+  mica__text text = {0};
   mica_status status = mica__texts_read(&walk);
-  mica__text_addf(&name, "%s, taken for %s (%.1f %%)", names[m->truth], names[m->guess], 100 * (double)m->share);
   if (status == MICA_OK) add_beginning(&text, &walk);
   mica__text_add(&text, "");
-  if (status == MICA_OK) status = mica__text_status(&name);
   if (status == MICA_OK) status = mica__text_status(&text);
-  if (status == MICA_OK) status = mica_report_add_text(report, name.data, text.data);
+  if (status == MICA_OK) status = mica_report_add_text(report, caption, text.data);
   mica__texts_free(&walk);
   mica__text_free(&text);
-  mica__text_free(&name);
   return status;
-}
-
-static mica_status add_mistakes(mica_run *run, mica_report *report) {
-  const uint64_t all = mica_dataset_count(run->evaluation->data);
-  const char *const *names = mica_run_fact(run, "classes", NULL);
-  mistakes m = {.count = 0};
-  texts t = {0};
-  mica_status status = add_samples(run, run->evaluation->data, all < LOOKED_AT ? all : LOOKED_AT, &t);
-  if (status == MICA_OK) status = each(run, &t, find_mistake, &m);
-  free_texts(&t);
-  if (status == MICA_OK && m.count) status = mica_report_begin(report, "Wrong with the most confidence");
-  for (size_t i = 0; status == MICA_OK && i < m.count; i++) status = add_mistake(run, &m.list[i], names, report);
-  return status;
-}
-
-mica_status mica__text_report(mica_run *run, mica_report *report) {
-  size_t classes = 0;
-  mica_run_fact(run, "classes", &classes);
-  if (classes > MOST_CONFUSED) return MICA_OK;
-  MICA_TRY(mica__run_report_classes(run, "Classes", report));
-  return add_mistakes(run, report);
 }

@@ -1,0 +1,96 @@
+/* Tasks that are an input and a head. */
+#include "run/composed.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/run.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
+
+#include <string.h>
+
+/* --- which task --- */
+
+int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data) {
+  if (task->suits) return task->suits(data);
+  const mica_column *label = mica__run_find_label(data);
+  return label && task->head->suits(label) ? task->input->suits(data) : 0;
+}
+
+bool mica__task_measures(const mica_run *run, const char *metric) {
+  for (const mica_task_metric *m = run->task->metrics; m->name; m++)
+    if (!strcmp(m->name, metric)) return true;
+  return false;
+}
+
+/* --- data --- */
+
+void mica__composed_opens(const mica_run *run, mica_dataset_config *config) {
+  if (run->task->input->opens) run->task->input->opens(run, config);
+  if (run->task->head->opens) run->task->head->opens(run, config);
+}
+
+mica_status mica__composed_prepare(mica_run *run) {
+  const mica__input *input = run->task->input;
+  const mica__head *head = run->task->head;
+  if (input->prepare) MICA_TRY(input->prepare(run));
+  if (!run->parts->whole) return MICA_OK;
+  const mica_column *label = mica__run_find_label(run->parts->whole);
+  if (!label)
+    return mica__fail(MICA_E_FORMAT, "%s has no answers: the task %s wants one for each sample", run->data,
+                      run->task->name);
+  MICA_TRY(mica__run_note_text(run, "label_column", label->name));
+  if (head->prepare) MICA_TRY(head->prepare(run, label));
+  return input->complete ? input->complete(run, label) : MICA_OK;
+}
+
+mica_status mica__composed_fits(const mica_run *run, const mica_dataset *data) {
+  if (run->task->input->fits) MICA_TRY(run->task->input->fits(run, data));
+  return run->task->head->fits ? run->task->head->fits(run, data, mica__run_find_label(data)) : MICA_OK;
+}
+
+/* --- the network --- */
+
+void mica__composed_configures(const mica_run *run, mica_trainer_config *config) {
+  if (run->task->head->configures) run->task->head->configures(run, config);
+}
+
+void mica__composed_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const mica__head *head = run->task->head;
+  mica_value z = run->task->input->network(nn, run, batch, head->outputs(run));
+  head->step(nn, run, z, batch, out);
+}
+
+void mica__composed_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const mica__head *head = run->task->head;
+  mica_value z = run->task->input->exported(nn, run, batch, head->outputs(run));
+  out->outputs[0] = head->answer(run, z);
+  out->output_names[0] = head->output;
+}
+
+mica_status mica__composed_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics) {
+  return run->task->head->evaluate ? run->task->head->evaluate(run, source, metrics) : MICA_OK;
+}
+
+/* --- predictions and reports --- */
+
+typedef struct showing {
+  mica_report *report;
+  const mica_run_input *given;
+} showing;
+
+static mica_status add_sample(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
+  const showing *s = user;
+  MICA_TRY(mica_report_begin(s->report, sample->name));
+  return run->task->head->section(run, s->report, sample, outputs, s->given);
+}
+
+mica_status mica__composed_predict(mica_run *run, const mica_run_input *given, mica_report *prediction) {
+  showing s = {prediction, given};
+  return run->task->input->visit(run, given, add_sample, &s);
+}
+
+mica_status mica__composed_report(mica_run *run, mica_report *report) {
+  return run->task->head->report ? run->task->head->report(run, report) : MICA_OK;
+}

@@ -1,0 +1,37 @@
+/* task/head/numbers.h: one number per sample, or several. Targets are standardised inside; errors are in the user's
+ * units. */
+#ifndef MICA_TASK_HEAD_NUMBERS_H
+#define MICA_TASK_HEAD_NUMBERS_H
+
+#include "run/composed.h"
+#include "run/fact_fields.h"
+#include "run/setting_fields.h"
+
+#include <math.h>
+
+/* A choice of NUMBERS_SETTINGS. */
+const char *mica__numbers_loss_at(size_t i);
+
+#define NUMBERS_SETTINGS(X, S)                                                                                         \
+  X(S, CHOICE, loss, "loss", "mse", "NAME", "loss to minimise, of standardised targets",                               \
+    .names = mica__numbers_loss_at, .fixed = true)                                                                     \
+  X(S, REAL, delta, "delta", "1", "D", "huber: where it becomes linear, in standard deviations of the target",         \
+    .low = 1e-6, .high = 1e6, .fixed = true, .of = "loss=huber")                                                       \
+  X(S, REAL, quantile, "quantile", "0.5", "Q", "quantile: share of samples below the prediction", .low = 0.001,        \
+    .high = 0.999, .fixed = true, .of = "loss=quantile")
+
+/* The scale of each number, and the names of several. */
+#define NUMBERS_FACTS(X, S)                                                                                            \
+  X(S, NUMBERS, target_mean, .needed = true, .above = -INFINITY)                                                       \
+  X(S, NUMBERS, target_deviation, .needed = true, .of = "target_mean")                                                 \
+  X(S, TEXTS, answers, .of = "target_mean")
+
+/* Metrics of a task with this head, for rows. */
+#define NUMBERS_METRICS                                                                                                \
+  {                                                                                                                    \
+    {"rmse", true}, {"mae", true}, {"r2", false}, { NULL, false }                                                      \
+  }
+
+extern const mica__head mica__head_numbers;
+
+#endif

@@ -1,0 +1,89 @@
+/* Pictures and rows of tables: one column of numbers, and columns of classes beside it. */
+#include "task/input/sample.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/network.h"
+#include "run/predict/samples.h"
+#include "run/run.h"
+#include "run/state/parts.h"
+
+#include <stdlib.h>
+
+#define AT_A_TIME 250
+/* Samples that a report looks at. */
+#define LOOKED_AT 2000
+
+static int32_t suits(const mica_dataset *data) {
+  (void)data;
+  return 10;
+}
+
+static mica_status prepare(mica_run *run) {
+  const mica_column *label = NULL;
+  return run->parts->whole ? mica__run_note_columns(run, &label) : MICA_OK;
+}
+
+static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  return mica__run_network(run, nn, mica__run_inputs(run, batch), outputs);
+}
+
+/* Visits `count` samples from `from` on, in one call of the network. */
+static mica_status visit_some(mica_run *run, const mica__samples *s, int64_t from, int64_t count, float *outputs,
+                              mica__sample_fn *fn, void *user) {
+  const int64_t width = run->task->head->outputs(run);
+  MICA_TRY(mica__samples_infer(run, s, from, count, run->task->head->output, width, outputs));
+  for (int64_t i = 0; i < count; i++) {
+    const mica__sample sample = {.name = s->names[from + i],
+                                 .truths = s->truths + (size_t)(from + i) * s->truth_count,
+                                 .pixels = s->pixels[from + i]};
+    MICA_TRY(fn(run, &sample, outputs + i * width, user));
+  }
+  return MICA_OK;
+}
+
+static mica_status visit_all(mica_run *run, const mica__samples *s, float *outputs, mica__sample_fn *fn, void *user) {
+  mica_status status = MICA_OK;
+  for (int64_t from = 0; status == MICA_OK && from < s->count; from += AT_A_TIME)
+    status = visit_some(run, s, from, s->count - from < AT_A_TIME ? s->count - from : AT_A_TIME, outputs, fn, user);
+  return status;
+}
+
+static mica_status make_room(const mica_run *run, float **outputs) {
+  *outputs = malloc((size_t)(AT_A_TIME * run->task->head->outputs(run)) * sizeof **outputs);
+  return *outputs ? MICA_OK : mica__fail_nomem("predictions");
+}
+
+static mica_status visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  mica__samples samples = {0};
+  float *outputs = NULL;
+  mica_status status = mica__samples_read(run, given, &samples);
+  if (status == MICA_OK) status = make_room(run, &outputs);
+  if (status == MICA_OK) status = visit_all(run, &samples, outputs, fn, user);
+  mica__samples_free(&samples);
+  free(outputs);
+  return status;
+}
+
+static mica_status look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  const int64_t all = (int64_t)mica_dataset_count(data);
+  float *outputs = NULL;
+  mica_status status = make_room(run, &outputs);
+  for (int64_t from = 0; status == MICA_OK && from < all && from < LOOKED_AT; from += AT_A_TIME) {
+    mica__samples s = {0};
+    status = mica__samples_of(run, data, (uint64_t)from, all - from < AT_A_TIME ? all - from : AT_A_TIME, &s);
+    if (status == MICA_OK) status = visit_all(run, &s, outputs, fn, user);
+    mica__samples_free(&s);
+  }
+  free(outputs);
+  return status;
+}
+
+const mica__input mica__input_sample = {
+    .name = "sample",
+    .suits = suits,
+    .prepare = prepare,
+    .fits = mica__run_fits_input,
+    .network = network,
+    .visit = visit,
+    .look = look,
+};

@@ -1,0 +1,308 @@
+/* Recordings: their middles as log mel spectra, and a network of depthwise separable convolutions over them (Zhang et
+ * al. 2017). */
+#include "task/input/sound.h"
+#include "run/columns/columns.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
+#include "run/predict/truths.h"
+#include "run/record.h"
+#include "run/run.h"
+#include "run/settings.h"
+#include "run/state/parts.h"
+
+#include <math.h>
+#include <mica/nodes.h>
+#include <mica/signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCKS 4
+/* The mel power of a recording that is not empty is above it: rounding to 16 bits stays below. */
+#define LEAST_POWER 1e-7
+/* What is so much below the loudest counts as silence (50 dB); the mean and the deviation of speech on that scale. */
+#define RANGE 1e5
+#define CENTRE 7.0
+#define DEVIATION 3.0
+/* Recordings that a report looks at. */
+#define LOOKED_AT 500
+
+const char *const mica__sound_networks[] = {"dscnn", NULL};
+
+static MICA__SETTINGS_TABLE(sound, SOUND_SETTINGS);
+MICA__FACTS_STRUCT(sound, SOUND_FACTS);
+static MICA__FACTS_TABLE(sound, SOUND_FACTS, 2);
+
+static mica__sound_settings settings_of(const mica_run *run) {
+  mica__sound_settings settings;
+  mica__settings_read(run, &mica__sound_setting_list, &settings);
+  return settings;
+}
+
+static mica__sound_facts facts_of(const mica_run *run) {
+  mica__sound_facts facts;
+  mica__facts_read(run, &mica__sound_fact_list, &facts);
+  return facts;
+}
+
+static const mica_column *sound_of(const mica_dataset *data) {
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
+    if (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_SOUND) return mica_dataset_column(data, i);
+  return NULL;
+}
+
+static int32_t suits(const mica_dataset *data) { return sound_of(data) ? 20 : 0; }
+
+/* --- data --- */
+
+static void opens(const mica_run *run, mica_dataset_config *config) {
+  config->like = run->parts->whole;
+  const double rate = facts_of(run).rate;
+  config->rate = (int32_t)(rate > 0 ? rate : (double)settings_of(run).rate);
+}
+
+/* --- preparation --- */
+
+static mica_status prepare(mica_run *run) {
+  const double zero = 0, one = 1;
+  MICA_TRY(mica__run_set_defaults(run));
+  MICA_TRY(mica__task_check_network(run));
+  if (!run->parts->whole) return MICA_OK;
+  const mica_column *sound = sound_of(run->parts->whole), *label = mica__run_find_label(run->parts->whole);
+  const double rate = mica_dataset_rate(run->parts->whole);
+  if (!sound || label == sound)
+    return mica__fail(MICA_E_FORMAT, "%s has no %s: the task %s wants an answer for each recording", run->data,
+                      sound ? "answers" : "recordings", run->task->name);
+  if (rate < 1000)
+    return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
+  const double input[] = {1, floor(rate * settings_of(run).seconds)};
+  MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
+  MICA_TRY(mica__run_note_numbers(run, "input", input, 2));
+  MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
+  MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
+  return mica__run_note_text(run, "input_column", sound->name);
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  (void)run;
+  if (sound_of(data)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has no recordings, which the run is about", mica_dataset_name(data));
+}
+
+/* --- the network --- */
+
+/* The middle of each recording (N, T), `length` samples of it with zeros around; training moves it. */
+static mica_value middles(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths, int64_t length) {
+  const double most = settings_of(run).shift * facts_of(run).rate;
+  mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
+  mica_value start = mica_affine(count, 0.5, -0.5 * (double)length);
+  if (mica_nn_is_training(nn) && most >= 1)
+    start = mica_add(start, mica_random_uniform(mica_nn_step(nn), start, 17, -most, most));
+  mica_value at =
+      mica_add(mica_reshape(mica_range(x.graph, MICA_F32, length), MICA_SHAPE(1, length)), mica_floor(start));
+  mica_value inside = mica_logical_and(mica_greater_equal(at, mica_full_like(at, 0)), mica_less(at, count));
+  mica_value index = mica_cast(mica_where(inside, at, mica_full_like(at, 0x1p30)), MICA_I64);
+  return mica_gather_elements(x, index, 1);
+}
+
+/* Log mel spectra (N, 1, mels, frames) from 0 at the loudest value of a recording down to -log(RANGE), in multiples of
+ * DEVIATION about CENTRE: neither loudness nor the zeros around a recording count. */
+static mica_value features(mica_nn *nn, const mica_run *run, mica_value x) {
+  const double rate = facts_of(run).rate;
+  const mica__sound_settings settings = settings_of(run);
+  mica_mel_config c = {.rate = rate, .mels = settings.mels, .low = 20};
+  c.stft.length = 1;
+  while ((double)c.stft.length < rate * 0.025) c.stft.length *= 2;
+  c.stft.hop = (int64_t)(rate * 0.01);
+  mica_value power = mica_mel(x, &c);
+  mica_value loudest = mica_affine(mica_max(power, MICA_AXES(1, 2), true), 1, LEAST_POWER);
+  mica_value y = mica_log(mica_affine(mica_div(power, loudest), 1, 1 / RANGE));
+  y = mica_affine(y, 1 / DEVIATION, CENTRE / DEVIATION);
+  const int64_t masks = settings.masks;
+  if (mica_nn_is_training(nn) && masks > 0)
+    y = mica_spec_augment(y, mica_nn_step(nn),
+                          &(mica_spec_augment_config){.frequency_masks = masks,
+                                                      .frequency_width = c.mels / 6,
+                                                      .time_masks = masks,
+                                                      .time_width = 12,
+                                                      .seed = 23});
+  return mica_unsqueeze(y, MICA_AXES(1));
+}
+
+static mica_value normed(mica_nn *nn, const char *name, mica_value x) {
+  return mica_relu(mica_nn_batch_norm(nn, name, x, NULL));
+}
+
+static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
+  const mica__sound_settings settings = settings_of(run);
+  const int64_t width = settings.width;
+  x = mica_nn_conv(
+      nn, "conv", x, width, 3,
+      &(mica_nn_conv_config){.window = {4, 10}, .how = {.stride = {2, 2}, .pad = {1, 4}}, .no_bias = true});
+  x = normed(nn, "norm", x);
+  for (int k = 0; k < BLOCKS; k++) {
+    char name[16];
+    snprintf(name, sizeof name, "block%d", k);
+    mica_nn_push(nn, name);
+    x = mica_nn_conv(nn, "depthwise", x, width, 3,
+                     &(mica_nn_conv_config){.how = {.stride = {k ? 1 : 2, k ? 1 : 2}, .pad = {1, 1}, .groups = width},
+                                            .no_bias = true});
+    x = normed(nn, "norm1", x);
+    x = normed(nn, "norm2", mica_nn_conv(nn, "pointwise", x, width, 1, &(mica_nn_conv_config){.no_bias = true}));
+    mica_nn_pop(nn);
+  }
+  x = mica_mean(x, MICA_AXES(2, 3), false);
+  return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, settings.dropout), outputs, NULL);
+}
+
+mica_value mica__sound_heard(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
+  const mica__fact_numbers input = facts_of(run).input;
+  const mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
+  return middles(nn, run, x, lengths, (int64_t)input.list[1]);
+}
+
+static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  return answers(nn, run, features(nn, run, mica__sound_heard(nn, run, batch)), outputs);
+}
+
+/* A model hears whole recordings (N, T), of any T: no lengths, no random numbers, and the zeros around are made by a
+ * mask, since an index beyond the samples has no meaning in ONNX. */
+const mica_batch_column mica__sound_columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
+
+static mica_value whole_middles(mica_value x, int64_t length) {
+  /* Ones are made of the samples, whose shape may be open where the model is part of a graph. */
+  mica_value ones = mica_affine(mica_clip(x, 0, 0), 1, 1);
+  mica_value count = mica_max(mica_sum(ones, MICA_AXES(1), false), MICA_AXES(0), false);
+  mica_value start = mica_floor(mica_affine(count, 0.5, -0.5 * (double)length));
+  mica_value at = mica_add(mica_range(x.graph, MICA_F32, length), start);
+  mica_value kept = mica_maximum(mica_minimum(at, mica_affine(count, 1, -1)), mica_full_like(at, 0));
+  mica_value y = mica_gather(x, mica_cast(kept, MICA_I64), 1);
+  return mica_mul(y, mica_cast(mica_equal(at, kept), MICA_F32));
+}
+
+static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  const mica__fact_numbers input = facts_of(run).input;
+  mica_value x = whole_middles(mica_batch_value(batch, "sound"), (int64_t)input.list[1]);
+  return answers(nn, run, features(nn, run, x), outputs);
+}
+
+/* --- predictions --- */
+
+/* One recording, with room for its outputs. */
+typedef struct heard {
+  const char *name;
+  const float *samples;
+  int64_t length;
+  const double *truths;
+  float *outputs;
+} heard;
+
+static mica_status visit_one(mica_run *run, const heard *h, mica__sample_fn *fn, void *user) {
+  const mica__sample sample = {.name = h->name, .truths = h->truths};
+  const size_t bytes = (size_t)run->task->head->outputs(run) * sizeof *h->outputs;
+  mica_tensor *tensors[2] = {NULL, NULL};
+  mica_status status = mica__run_feed_sound(run, h->samples, h->length, tensors);
+  const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
+  const mica_batch batch = {.count = 1, .tensors = feeds, .tensor_count = 2};
+  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &batch);
+  if (status == MICA_OK)
+    status = mica_tensor_download(mica_engine_queue(run->engine),
+                                  mica_trainer_output(run->trainer, run->task->head->output), h->outputs, bytes);
+  if (status == MICA_OK) status = fn(run, &sample, h->outputs, user);
+  mica_tensor_destroy(tensors[0]);
+  mica_tensor_destroy(tensors[1]);
+  return status;
+}
+
+static mica_status visit_files(mica_run *run, const mica_run_input *given, heard *h, mica__sample_fn *fn, void *user) {
+  for (size_t i = 0; i < given->file_count; i++) {
+    float *samples = NULL;
+    MICA_TRY(mica_sound_read(given->files[i], (int32_t)facts_of(run).rate, &samples, &h->length, NULL));
+    h->name = given->files[i];
+    h->samples = samples;
+    mica_status status = visit_one(run, h, fn, user);
+    mica_free(samples);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_t i, heard *h, mica__sample_fn *fn,
+                                void *user) {
+  const size_t column = mica_dataset_column_index(data, "sound");
+  char name[48];
+  snprintf(name, sizeof name, "recording %llu", (unsigned long long)i);
+  MICA_TRY(mica_dataset_length(data, column, i, &h->length));
+  float *samples = malloc((size_t)h->length * sizeof *samples + 1);
+  if (!samples) return mica__fail_nomem("predictions");
+  mica_status status = mica_dataset_read(data, column, i, samples, (size_t)h->length * sizeof *samples);
+  h->name = name;
+  h->samples = samples;
+  if (status == MICA_OK) status = visit_one(run, h, fn, user);
+  free(samples);
+  return status;
+}
+
+static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t most, heard *h, double *truths,
+                              mica__sample_fn *fn, void *user) {
+  const uint64_t all = mica_dataset_count(data), count = most > 0 && most < all ? most : all;
+  mica__truths known = {0};
+  mica_status status = mica__truths_open(run, data, &known);
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+    status = mica__truths_read(&known, i, truths);
+    if (status == MICA_OK) status = visit_sample(run, data, i, h, fn, user);
+  }
+  mica__truths_close(&known);
+  return status;
+}
+
+static mica_status visit_data(mica_run *run, const mica_run_input *given, heard *h, double *truths, mica__sample_fn *fn,
+                              void *user) {
+  mica_dataset *data = NULL;
+  bool all = false;
+  if (!given->data) return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data", run->task->name);
+  MICA_TRY(mica__run_open_given(run, given->data, given->part, &all, &data));
+  mica_status status = run->task->fits(run, data);
+  if (status == MICA_OK)
+    status = visit_part(run, data, given->count > 0 ? (uint64_t)given->count : 0, h, truths, fn, user);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+/* What visits need besides, of `given` or, NULL, of the first samples of data. */
+static mica_status visit_any(mica_run *run, const mica_run_input *given, const mica_dataset *data, mica__sample_fn *fn,
+                             void *user) {
+  const size_t answers_of_sample = mica__truth_count(run);
+  double *truths = malloc((answers_of_sample + 1) * sizeof *truths);
+  heard h = {.truths = truths, .outputs = calloc((size_t)run->task->head->outputs(run) + 1, sizeof *h.outputs)};
+  mica_status status = truths && h.outputs ? MICA_OK : mica__fail_nomem("predictions");
+  for (size_t k = 0; status == MICA_OK && k < answers_of_sample; k++) truths[k] = (double)NAN;
+  if (status == MICA_OK)
+    status = !given              ? visit_part(run, data, LOOKED_AT, &h, truths, fn, user)
+             : given->file_count ? visit_files(run, given, &h, fn, user)
+                                 : visit_data(run, given, &h, truths, fn, user);
+  free(truths);
+  free(h.outputs);
+  return status;
+}
+
+static mica_status visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  return visit_any(run, given, NULL, fn, user);
+}
+
+static mica_status look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  return visit_any(run, NULL, data, fn, user);
+}
+
+const mica__input mica__input_sound = {
+    .name = "sound",
+    .suits = suits,
+    .opens = opens,
+    .prepare = prepare,
+    .fits = fits,
+    .network = network,
+    .exported = exported,
+    .visit = visit,
+    .look = look,
+};

@@ -1,0 +1,33 @@
+/* task/input/sound.h: recordings: so many seconds from the middle of each. */
+#ifndef MICA_TASK_INPUT_SOUND_H
+#define MICA_TASK_INPUT_SOUND_H
+
+#include "run/common_settings.h"
+#include "run/composed.h"
+#include "run/fact_fields.h"
+
+#define SOUND_SETTINGS(X, S)                                                                                           \
+  X(S, REAL, seconds, "seconds", "1", "S", "seconds from the middle of each recording, padded with zeros",             \
+    .low = 0.05, .high = 60, .fixed = true)                                                                            \
+  MICA__MEL_SETTINGS(X, S, 4)                                                                                          \
+  X(S, INT, width, "width", "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true)               \
+  X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)   \
+  X(S, REAL, shift, "shift", "0.1", "S", "largest random shift in training, in seconds", .low = 0, .high = 10,         \
+    .fixed = true)                                                                                                     \
+  MICA__MASK_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(sound, SOUND_SETTINGS);
+
+/* "input" is one channel and its samples: the list's rank is 2. */
+#define SOUND_FACTS(X, S)                                                                                              \
+  X(S, NUMBER, rate, .needed = true, .most = 1 << 20)                                                                  \
+  X(S, NUMBERS, input, .needed = true)
+
+extern const mica__input mica__input_sound;
+/* Names of its networks, for rows. */
+extern const char *const mica__sound_networks[];
+/* Columns of exported models (mica__task_row.export_columns). */
+extern const mica_batch_column mica__sound_columns[];
+/* Middles of a batch's recordings (mica__task_row.hears). */
+mica_value mica__sound_heard(mica_nn *nn, const mica_run *run, const mica_batch_values *batch);
+
+#endif

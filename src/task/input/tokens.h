@@ -1,0 +1,44 @@
+/* task/input/tokens.h: texts, as the first tokens of each: a column of texts in a table. */
+#ifndef MICA_TASK_INPUT_TOKENS_H
+#define MICA_TASK_INPUT_TOKENS_H
+
+#include "run/common_settings.h"
+#include "run/composed.h"
+#include "run/fact_fields.h"
+
+#define TOKENS_SETTINGS(X, S)                                                                                          \
+  X(S, TEXT, text, "text", "", "COLUMN", "column of texts (default: the first one)", .fixed = true)                    \
+  MICA__TOKENIZER_SETTINGS(X, S, "bpe", "a tokenizer.json, or a kind to train on the training texts",                  \
+                           MICA__OF_LETTERS)                                                                           \
+  X(S, INT, length, "length", "256", "N", "first N tokens of a text are read", .low = 1, .high = 1 << 20,              \
+    .fixed = true)                                                                                                     \
+  X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true)                \
+  X(S, INT, width, "width", "64", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)              \
+  X(S, INT, heads, "heads", "4", "N", "attention heads of encoder", .low = 1, .high = 1024, .of = "model=encoder",     \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, dropout, "dropout", "0.1", "P", "dropout after layers", .low = 0, .high = 0.95, .fixed = true)
+MICA__SETTINGS_STRUCT(tokens, TOKENS_SETTINGS);
+
+#define TOKENS_FACTS(X, S)                                                                                             \
+  X(S, TEXT, text_column, .needed = true)                                                                              \
+  X(S, TEXT, label_column, .needed = true)                                                                             \
+  X(S, TEXTS, tokenizer, .needed = true)                                                                               \
+  X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)
+MICA__FACTS_STRUCT(tokens, TOKENS_FACTS);
+
+extern const mica__input mica__input_tokens;
+/* Names of its networks, for rows. */
+extern const char *const mica__tokens_networks[];
+/* Texts beside their tokens (mica__task_row.derive). */
+mica_status mica__tokens_of_part(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
+
+mica__tokens_settings mica__tokens_settings_of(const mica_run *run);
+mica__tokens_facts mica__tokens_facts_of(const mica_run *run);
+
+/* Members of the input (task/input/tokens_show.c). */
+mica_status mica__tokens_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
+mica_status mica__tokens_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+mica_status mica__tokens_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
+                              const char *caption);
+
+#endif

@@ -1,0 +1,103 @@
+/* text, text_labels and text_numbers: what a text is about. */
+#include "task/head/classes.h"
+#include "task/head/labels.h"
+#include "task/head/numbers.h"
+#include "task/input/tokens.h"
+
+/* Found on messages of a telephone (spam or not). */
+static const mica_setting defaults[] = {
+    {"model", "encoder"},   {"epochs", "5"},          {"batch", "32"},    {"lr", "0.003"},
+    {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};
+
+#define READS                                                                                                          \
+  {"tokens", "of the text, by the run's tokenizer.json, no more than the setting length; any behind tokens.length"}, { \
+    "tokens.length", "how many tokens count, from the left"                                                            \
+  }
+
+/* --- text --- */
+
+#define TEXT_SETTINGS(X, S)                                                                                            \
+  TOKENS_SETTINGS(X, S)                                                                                                \
+  MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
+  MICA__CLASS_WEIGHT_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(text, TEXT_SETTINGS);
+static MICA__SETTINGS_TABLE(text, TEXT_SETTINGS);
+#define TEXT_FACTS(X, S) CLASSES_FACTS(X, S) TOKENS_FACTS(X, S)
+MICA__FACTS_STRUCT(text, TEXT_FACTS);
+static MICA__FACTS_TABLE(text, TEXT_FACTS, 0);
+
+static const mica_task_metric text_metrics[] = {{"f1", false}, {"accuracy", false}, {NULL, false}};
+static const mica_onnx_text text_docs[] = {READS, {"shares", "the probability of each of the \"classes\""}, {0}};
+
+const mica__task_row mica__task_text = {
+    .name = "text",
+    .text = "the class of a text, of a column of texts in a table",
+    MICA__COMPOSED(tokens, classes),
+    .metrics = text_metrics,
+    .facts = &mica__text_fact_list,
+    .settings = &mica__text_setting_list,
+    .defaults = defaults,
+    .least_steps = 300,
+    .networks = mica__tokens_networks,
+    .own_input = true,
+    .derive = mica__tokens_of_part,
+    .export_docs = text_docs,
+};
+
+/* --- text_labels --- */
+
+MICA__SETTINGS_STRUCT(text_labels, TOKENS_SETTINGS);
+static MICA__SETTINGS_TABLE(text_labels, TOKENS_SETTINGS);
+#define TEXT_LABELS_FACTS(X, S) LABELS_FACTS(X, S) TOKENS_FACTS(X, S)
+MICA__FACTS_STRUCT(text_labels, TEXT_LABELS_FACTS);
+static MICA__FACTS_TABLE(text_labels, TEXT_LABELS_FACTS, 0);
+
+static const mica_task_metric labels_metrics[] = LABELS_METRICS;
+static const char *const labels_stand_for[] = {"text", "classify", NULL};
+static const mica_onnx_text labels_docs[] = {
+    READS, {"shares", "the probability that each of the \"classes\" is there"}, {0}};
+
+const mica__task_row mica__task_text_labels = {
+    .name = "text_labels",
+    .text = "several labels of a text, each there or not",
+    .stands_for = labels_stand_for,
+    MICA__COMPOSED(tokens, labels),
+    .metrics = labels_metrics,
+    .facts = &mica__text_labels_fact_list,
+    .settings = &mica__text_labels_setting_list,
+    .defaults = defaults,
+    .least_steps = 300,
+    .networks = mica__tokens_networks,
+    .own_input = true,
+    .derive = mica__tokens_of_part,
+    .export_docs = labels_docs,
+};
+
+/* --- text_numbers --- */
+
+#define TEXT_NUMBERS_SETTINGS(X, S) TOKENS_SETTINGS(X, S) NUMBERS_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(text_numbers, TEXT_NUMBERS_SETTINGS);
+static MICA__SETTINGS_TABLE(text_numbers, TEXT_NUMBERS_SETTINGS);
+#define TEXT_NUMBERS_FACTS(X, S) NUMBERS_FACTS(X, S) TOKENS_FACTS(X, S)
+MICA__FACTS_STRUCT(text_numbers, TEXT_NUMBERS_FACTS);
+static MICA__FACTS_TABLE(text_numbers, TEXT_NUMBERS_FACTS, 0);
+
+static const mica_task_metric numbers_metrics[] = NUMBERS_METRICS;
+static const char *const numbers_stand_for[] = {"regress", NULL};
+static const mica_onnx_text numbers_docs[] = {READS, {"value", "the number, or several, in the table's units"}, {0}};
+
+const mica__task_row mica__task_text_numbers = {
+    .name = "text_numbers",
+    .text = "a number for each text, or several numbers",
+    .stands_for = numbers_stand_for,
+    MICA__COMPOSED(tokens, numbers),
+    .metrics = numbers_metrics,
+    .facts = &mica__text_numbers_fact_list,
+    .settings = &mica__text_numbers_setting_list,
+    .defaults = defaults,
+    .least_steps = 300,
+    .networks = mica__tokens_networks,
+    .own_input = true,
+    .derive = mica__tokens_of_part,
+    .export_docs = numbers_docs,
+};
