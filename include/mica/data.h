@@ -171,6 +171,10 @@ typedef struct mica_dataset_config {
  * mica_dataset_number_name. A sample that lacks one of them counts as one without a label; with keep_unlabelled a
  * missing number is NaN and a missing 0 or 1 is 255.
  *
+ * CSV of files. A column called file, filename, file_name, path, image, picture, photo, img, sound, recording, audio or
+ * wav whose first cell ends like a picture or a recording names a file per sample, relative to the table's folder. If
+ * no other column is an input, the samples get a column "image" or "sound", read and scaled as from folders.
+ *
  * Arrays. Inputs (N, F), (N, H, W) or (N, C, H, W); labels (N), or (N, K) of 0 and 1 for several labels per sample.
  *
  * Pictures are rotated upright as EXIF says; boxes and masks refer to the upright picture. Transparent pixels are

@@ -304,6 +304,155 @@ START_TEST(table_to_two_numbers_in_onnx) {
 }
 END_TEST
 
+/* --- files that a table names --- */
+
+#if MICA_WITH_SNDFILE
+enum { RATE = 8000, SAMPLES = 2400 };
+
+static void put32(uint8_t *to, uint32_t value) {
+  for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* A WAV of 16 bits: noise, and a tone for each frequency that is not 0. */
+static void write_tones(const char *name, double low, double high) {
+  static uint8_t wav[44 + 2 * SAMPLES];
+  static const uint8_t format[] = {16, 0, 0, 0, 1, 0, 1, 0};
+  memcpy(wav, "RIFF", 4);
+  put32(wav + 4, sizeof wav - 8);
+  memcpy(wav + 8, "WAVEfmt ", 8);
+  memcpy(wav + 16, format, sizeof format);
+  put32(wav + 24, RATE);
+  put32(wav + 28, 2 * RATE);
+  put32(wav + 32, 2 | 16 << 16);
+  memcpy(wav + 36, "data", 4);
+  put32(wav + 40, 2 * SAMPLES);
+  for (int t = 0; t < SAMPLES; t++) {
+    const double at = 6.283185307 * t / RATE;
+    const double y = (low > 0 ? sin(low * at) : 0) + (high > 0 ? sin(high * at) : 0) + 0.02 * draw(100) / 100;
+    const int16_t value = (int16_t)(8000 * y);
+    wav[44 + 2 * t] = (uint8_t)(value & 255);
+    wav[45 + 2 * t] = (uint8_t)((uint16_t)value >> 8);
+  }
+  files_write(name, wav, sizeof wav);
+}
+
+/* Recordings of two tones, each there or not, and how high the lower one is. */
+static void write_recordings(const char *table, int count) {
+  FILE *file = fopen(files_path(table), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("file,low,high,pitch\n", file);
+  state = 11;
+  for (int i = 0; i < count; i++) {
+    char name[32];
+    const double low = draw(2) ? 300 + draw(300) : 0, high = draw(2) ? 1500 + draw(500) : 0;
+    snprintf(name, sizeof name, "tone%d.wav", i);
+    write_tones(name, low, high);
+    test_print(file, "%s,%d,%d,%.1f\n", name, low > 0, high > 0, low);
+  }
+  fclose(file);
+}
+
+START_TEST(sound_to_labels) {
+  static const mica_setting settings[] = {{"label", "low,high"}, {"ignore", "pitch"}, {"epochs", "8"},
+                                          {"seconds", "0.3"},    {"width", "16"},     {"mels", "24"},
+                                          {"batch", "16"},       {"warm-up", "5"},    {"lr", "0.01"}};
+  char data[512], folder[512];
+  mica_metrics m;
+  mica_report *p = NULL;
+  write_recordings("tones.csv", 200);
+  snprintf(data, sizeof data, "%s", files_path("tones.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("tones"));
+  mica_run *run = train(&(mica_run_config){.data = data, .folder = folder, .settings = settings, .setting_count = 9});
+  ck_assert_str_eq(mica_run_task(run), "sound_labels");
+  run = reopened(run, folder);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  printf("sound to labels: map %.4f, f1 %.4f\n", mica_metrics_get(&m, "map"), mica_metrics_get(&m, "f1"));
+  ck_assert_double_gt(mica_metrics_get(&m, "map"), 0.95);
+  ck_assert_double_gt(mica_metrics_get(&m, "f1"), 0.9);
+  write_tones("one.wav", 450, 0);
+  const char *path = files_path("one.wav");
+  ck_ok(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &p));
+  const mica_item *labels = mica_report_find(p, 0, "labels");
+  ck_assert(labels->rows == 2 && labels->numbers[1] == 1 && labels->numbers[4] == 0 && isnan(labels->numbers[2]));
+  mica_report_destroy(p);
+  ck_ok(mica_run_predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TRAIN, .count = 3}, &p));
+  ck_assert(mica_report_count(p) == 3 && !isnan(mica_report_find(p, 0, "labels")->numbers[2]));
+  mica_report_destroy(p);
+  ck_ok(mica_run_export(run, files_path("tones.onnx"), NULL));
+  mica_run_destroy(run);
+  files_write_text("gone.csv", "file,low,high\nnone.wav,0,1\n");
+  ck_assert_int_ne(
+      mica_run_create(test_engine(),
+                      &(mica_run_config){.data = files_path("gone.csv"), .settings = settings, .setting_count = 1},
+                      &run),
+      MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), "line 2:") && strstr(mica_error_message(), "none.wav"), "%s",
+                mica_error_message());
+}
+END_TEST
+
+START_TEST(sound_to_a_number) {
+  static const mica_setting settings[] = {{"label", "pitch"}, {"ignore", "low,high"}, {"epochs", "12"},
+                                          {"seconds", "0.3"}, {"width", "16"},        {"mels", "24"},
+                                          {"batch", "16"},    {"warm-up", "5"},       {"lr", "0.01"}};
+  mica_metrics m;
+  write_recordings("pitch.csv", 200);
+  mica_run *run = train(
+      &(mica_run_config){.task = "regress", .data = files_path("pitch.csv"), .settings = settings, .setting_count = 9});
+  ck_assert_str_eq(mica_run_task(run), "sound_numbers");
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  printf("sound to a number: R2 %.4f\n", mica_metrics_get(&m, "r2"));
+  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.8);
+  mica_run_destroy(run);
+}
+END_TEST
+#endif
+
+#if MICA_WITH_PNG
+START_TEST(picture_to_numbers) {
+  static const mica_setting settings[] = {{"label", "light,left"}, {"epochs", "30"}, {"batch", "16"}, {"width", "8"}};
+  enum { SIDE = 12, PLANE = SIDE * SIDE };
+  char data[512], folder[512];
+  mica_metrics m;
+  mica_report *p = NULL;
+  snprintf(data, sizeof data, "%s", files_path("light.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("light"));
+  FILE *file = fopen(data, "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("image,light,left\n", file);
+  state = 12;
+  for (int i = 0; i < 200; i++) {
+    uint8_t planes[PLANE], *png = NULL;
+    size_t bytes = 0;
+    char name[32];
+    const uint32_t left = draw(200), right = draw(200);
+    for (int k = 0; k < PLANE; k++) planes[k] = (uint8_t)((k % SIDE < SIDE / 2 ? left : right) + draw(40));
+    ck_ok(mica_png_encode(planes, MICA_SHAPE(1, SIDE, SIDE), &png, &bytes));
+    snprintf(name, sizeof name, "light%d.png", i);
+    files_write(name, png, bytes);
+    mica_free(png);
+    test_print(file, "%s,%.1f,%.1f\n", name, 5000 + 10.0 * (left + right), (double)left / 100);
+  }
+  fclose(file);
+  mica_run *run = train(
+      &(mica_run_config){.task = "regress", .data = data, .folder = folder, .settings = settings, .setting_count = 3});
+  run = reopened(run, folder);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  printf("picture to numbers: R2 %.4f\n", mica_metrics_get(&m, "r2"));
+  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.9);
+  const char *path = files_path("light0.png");
+  ck_ok(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &p));
+  ck_assert_uint_eq(mica_report_find(p, 0, "values")->columns, 2);
+  mica_report_destroy(p);
+  ck_ok(mica_run_predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TRAIN, .count = 2}, &p));
+  const double truth = mica_report_find(p, 1, "truth")->numbers[0];
+  ck_assert_double_eq_tol(mica_report_find(p, 1, "values")->numbers[0], truth, 1000);
+  mica_report_destroy(p);
+  mica_run_destroy(run);
+}
+END_TEST
+#endif
+
 START_TEST(wrong_lists_of_labels) {
   static const struct {
     const char *task, *label, *sentence;
@@ -348,6 +497,13 @@ Suite *test_suite(void) {
   tcase_add_test(all, text_to_labels);
   tcase_add_test(all, table_to_three_numbers);
   tcase_add_test(all, table_to_two_numbers_in_onnx);
+#if MICA_WITH_SNDFILE
+  tcase_add_test(all, sound_to_labels);
+  tcase_add_test(all, sound_to_a_number);
+#endif
+#if MICA_WITH_PNG
+  tcase_add_test(all, picture_to_numbers);
+#endif
   tcase_add_test(all, wrong_lists_of_labels);
   suite_add_tcase(suite, all);
   return suite;

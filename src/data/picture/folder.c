@@ -117,8 +117,8 @@ static mica_status read_picture(void *user, uint64_t sample, void *data, size_t 
   return mica__image_read_fit(p->of.files[sample], p->channels, p->height, p->width, data);
 }
 
-/* Adds both columns. */
-static mica_status fill_store(mica__store *store, pictures *p, const char *path, const mica_dataset_config *config) {
+/* Adds the column of pictures. */
+static mica_status add_pictures(mica__store *store, pictures *p, const char *path, const mica_dataset_config *config) {
   mica_shape shape;
   mica__column *column = NULL;
   MICA_TRY(choose_shape(p, config, &shape));
@@ -129,11 +129,37 @@ static mica_status fill_store(mica__store *store, pictures *p, const char *path,
   p->channels = (int32_t)shape.dim[0];
   p->height = (int32_t)shape.dim[1];
   p->width = (int32_t)shape.dim[2];
-  MICA_TRY(mica__store_set_count(store, p->of.count));
   MICA_TRY(mica__store_add_input(store, MICA_U8, shape, &column));
   column->user = p;
   column->read = read_picture;
   column->files = (const char *const *)p->of.files;
+  return MICA_OK;
+}
+
+mica_status mica__pictures_add(mica__store *store, char **paths, const mica_dataset_config *config) {
+  char *summary = store->summary;
+  pictures *p = calloc(1, sizeof *p);
+  if (!p) {
+    for (uint64_t i = 0; i < store->count; i++) free(paths[i]);
+    free(paths);
+    return mica__fail_nomem("the names of pictures");
+  }
+  p->of.files = paths;
+  p->of.count = store->count;
+  MICA_TRY(mica__store_own(store, p, release_pictures));
+  mica_status status = add_pictures(store, p, store->name, config);
+  if (store->summary == summary) return status;
+  mica__text both = {0};
+  mica__text_addf(&both, "%s, %s", summary, store->summary);
+  free(summary);
+  free(store->summary);
+  store->summary = both.data;
+  return status == MICA_OK ? mica__text_status(&both) : status;
+}
+
+static mica_status fill_store(mica__store *store, pictures *p, const char *path, const mica_dataset_config *config) {
+  MICA_TRY(mica__store_set_count(store, p->of.count));
+  MICA_TRY(add_pictures(store, p, path, config));
   return mica__class_files_label(&p->of, config, store);
 }
 

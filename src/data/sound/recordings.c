@@ -87,7 +87,8 @@ static mica_status add_file(recordings *r, const char *folder, const char *name,
   mica__sound sound = {0};
   char *path = NULL;
   if (r->count == r->room) MICA_TRY(grow(r));
-  MICA_TRY(mica__path_join(folder, name, &path));
+  if (!folder && !(path = mica__strdup(name))) return mica__fail_nomem(name);
+  if (folder) MICA_TRY(mica__path_join(folder, name, &path));
   mica_status status = mica__sound_examine(path, r->rate, &sound);
   if (status != MICA_OK) {
     free(path);
@@ -352,11 +353,9 @@ static mica_status length_of(void *user, uint64_t sample, int64_t *length) {
   return MICA_OK;
 }
 
-static mica_status fill_store(mica__store *store, recordings *r, const mica_dataset_config *config) {
+static mica_status add_sounds(mica__store *store, recordings *r) {
   mica__column *column = NULL;
-  mica__text summary = {0};
   const mica_shape open = {1, {MICA_DYNAMIC}};
-  MICA_TRY(mica__store_set_count(store, r->count));
   MICA_TRY(mica__store_add(
       store, &(mica_column){.name = "sound", .kind = MICA_COLUMN_KIND_SOUND, .dtype = MICA_F32, .shape = open},
       &column));
@@ -365,6 +364,32 @@ static mica_status fill_store(mica__store *store, recordings *r, const mica_data
   column->length = length_of;
   column->files = (const char *const *)r->files;
   store->rate = r->rate;
+  return MICA_OK;
+}
+
+mica_status mica__recordings_add(mica__store *store, char **paths, const mica_dataset_config *config) {
+  recordings *r = calloc(1, sizeof *r);
+  mica_status status = r ? MICA_OK : mica__fail_nomem("the names of recordings");
+  if (r) r->rate = config->rate ? config->rate : config->like ? mica_dataset_rate(config->like) : 0;
+  for (uint64_t i = 0; status == MICA_OK && i < store->count; i++) {
+    status = add_file(r, NULL, paths[i], 0, 0);
+    if (status != MICA_OK && store->columns[0].lines)
+      status = mica__fail(status, "%s line %lu: %s", store->name, (unsigned long)store->columns[0].lines[i],
+                          mica_error_message());
+  }
+  for (uint64_t i = 0; i < store->count; i++) free(paths[i]);
+  free(paths);
+  if (!r) return status;
+  const mica_status owned = mica__store_own(store, r, release);
+  if (status == MICA_OK) status = owned;
+  return status == MICA_OK ? add_sounds(store, r) : status;
+}
+
+static mica_status fill_store(mica__store *store, recordings *r, const mica_dataset_config *config) {
+  mica__column *column = NULL;
+  mica__text summary = {0};
+  MICA_TRY(mica__store_set_count(store, r->count));
+  MICA_TRY(add_sounds(store, r));
   int32_t *labels = r->labels;
   r->labels = NULL;
   const int32_t known = mica__config_classes(config);

@@ -213,6 +213,7 @@ static mica_column_kind guess_kind(const mica__inference *in, const mica__field 
   if (field->label) return MICA_COLUMN_KIND_CLASS;
   if (are_days(c, filled) || are_dates(c, filled)) return MICA_COLUMN_KIND_TIME;
   if ((c->numbers + 2 * c->huge > c->texts.count && !holds_codes(c)) || filled == 0) return MICA_COLUMN_KIND_NUMBER;
+  if (mica__field_names_files(field, c->texts.first)) return MICA_COLUMN_KIND_TEXT;
   const bool few =
       c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
   return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;

@@ -223,6 +223,13 @@ mica_status mica__table_open(const char *path, const mica_dataset_config *config
 mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
 /* Fills the missing numbers of a store that is whole, as config->missing says, unless config->like has done so. */
 mica_status mica__table_fill(mica__store *store, const mica_dataset_config *config);
+/* --- columns of files (files.c) --- */
+
+/* True for a column that names pictures or recordings, by its name and its first cell. */
+bool mica__field_names_files(const mica__field *field, const char *first);
+/* Adds the pictures or recordings that such a column names, if no other column is an input. */
+mica_status mica__table_add_files(mica__store *store, const mica_dataset_config *config);
+
 /* --- layouts (layout.c) --- */
 
 /* Sees which columns a table without names has by their number: all of the known ones, or all but the label, or those

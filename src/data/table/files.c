@@ -1,0 +1,89 @@
+/* Tables that name files: a column of paths becomes pictures or recordings, if it is the only one beside the answers. */
+#include "base/text.h"
+#include "data/picture/image.h"
+#include "data/sound/sound.h"
+#include "data/table/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool mica__field_names_files(const mica__field *field, const char *first) {
+  static const char *const names[] = {"file",  "filename", "file_name", "path",      "image", "picture",
+                                      "photo", "img",      "sound",     "recording", "audio", "wav"};
+  bool named = false;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) named = named || !strcasecmp(field->name, names[i]);
+  return named && !field->label && (mica__image_is_named(first) || mica__sound_is_named(first));
+}
+
+/* The column of file names; NULL: there is none, or other inputs beside it. */
+static const mica__field *find_files(const mica__schema *schema) {
+  const mica__field *files = NULL;
+  for (size_t i = 0; i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->label || field->unread || field->at == SIZE_MAX) continue;
+    if (files || field->kind != MICA_COLUMN_KIND_TEXT) return NULL;
+    files = field;
+  }
+  return files;
+}
+
+/* The path of a sample's file, the caller's to free: relative to the folder of the table. */
+static mica_status read_path(const mica_dataset *all, size_t column, uint64_t sample, char **path) {
+  const char *name = all->store->name, *slash = strrchr(name, '/');
+  mica__text text = {0};
+  int64_t length = 0;
+  MICA_TRY(mica_dataset_length(all, column, sample, &length));
+  char *cell = calloc(1, (size_t)length + 1);
+  mica_status status = cell ? MICA_OK : mica__fail_nomem(name);
+  if (status == MICA_OK && length) status = mica_dataset_read(all, column, sample, cell, (size_t)length);
+  if (status == MICA_OK && !*cell)
+    status = mica__fail(MICA_E_FORMAT, "%s line %llu: the name of the file is empty", name,
+                        (unsigned long long)mica_dataset_line(all, sample));
+  if (status == MICA_OK && *cell != '/' && slash) mica__text_add_bytes(&text, name, (size_t)(slash + 1 - name));
+  if (status == MICA_OK) mica__text_add(&text, cell);
+  free(cell);
+  if (status == MICA_OK) status = mica__text_status(&text);
+  if (status == MICA_OK)
+    *path = text.data;
+  else
+    mica__text_free(&text);
+  return status;
+}
+
+static mica_status read_paths(const mica_dataset *all, size_t column, char **paths) {
+  for (uint64_t i = 0; i < all->count; i++) MICA_TRY(read_path(all, column, i, &paths[i]));
+  return MICA_OK;
+}
+
+/* The column of paths is called "files" if its own name is wanted for what they hold. */
+static mica_status rename_paths(mica__store *store, size_t column) {
+  mica__column *paths = &store->columns[column];
+  if (strcmp(paths->about.name, "image") != 0 && strcmp(paths->about.name, "sound") != 0) return MICA_OK;
+  char *name = mica__strdup("files");
+  if (!name) return mica__fail_nomem(store->name);
+  free((char *)(uintptr_t)paths->about.name);
+  paths->about.name = name;
+  return MICA_OK;
+}
+
+mica_status mica__table_add_files(mica__store *store, const mica_dataset_config *config) {
+  const mica__field *field = find_files(store->schema);
+  mica_dataset all = {.store = store, .count = store->count};
+  if (!field || !all.count) return MICA_OK;
+  const size_t column = mica_dataset_column_index(&all, mica__field_column(field));
+  char *first = NULL;
+  MICA_TRY(read_path(&all, column, 0, &first));
+  const bool names = mica__field_names_files(field, first), pictures = mica__image_is_named(first);
+  free(first);
+  if (!names) return MICA_OK;
+  char **paths = calloc((size_t)all.count + 1, sizeof *paths);
+  mica_status status = paths ? read_paths(&all, column, paths) : mica__fail_nomem(store->name);
+  if (status == MICA_OK) status = rename_paths(store, column);
+  /* Both take the paths. */
+  if (status == MICA_OK)
+    return pictures ? mica__pictures_add(store, paths, config) : mica__recordings_add(store, paths, config);
+  for (uint64_t i = 0; paths && i < all.count; i++) free(paths[i]);
+  free(paths);
+  return status;
+}

@@ -1,0 +1,90 @@
+#!/bin/sh
+# labels: device
+# What is learned from which input: texts to a number and to labels, tables to several numbers and labels; train, eval,
+# predict and a model in ONNX, each by options alone. Tests of the library (run.heads) have sounds and pictures.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# above KEY LEAST: what JSON has at the key is above a number.
+above() { awk -v a="$(json "$1")" -v b="$2" 'BEGIN { exit !(a > b) }' || fault "$1 $(json "$1")"; }
+
+awk -v folder="$work" 'BEGIN {
+  srand(3)
+  split("bad poor fine good the film plot was", word, " "); split("-2 -1 0.5 2 0 0 0 0", worth, " ")
+  print "review,stars" >folder "/stars.csv"
+  print "review,angry,glad" >folder "/tags.csv"
+  print "a,sum,b,product,large,both" >folder "/rows.csv"
+  for (i = 0; i < 700; i++) {
+    sum = 10; text = ""; angry = glad = 0
+    for (k = 0; k < 6; k++) {
+      w = 1 + int(8 * rand()); sum += worth[w]; text = text word[w] " "; angry += w == 1; glad += w == 4
+    }
+    print text "," sum >folder "/stars.csv"
+    print text "," (angry > 0) "," (glad > 0) >folder "/tags.csv"
+    a = 2 * rand() - 1; b = 2 * rand() - 1
+    print a "," 100 * (a + b) "," b "," a * b "," (a + b > 0) "," (a > 0 && b > 0) >folder "/rows.csv"
+  }
+}'
+texts='--tokenizer word --length 10 --width 32 --lr 0.01 --dropout 0 --epochs 6 --quiet'
+
+# The task regress on a column of texts.
+# shellcheck disable=SC2086
+run train --data "$work/stars.csv" --label stars --task regress $texts --json --out "$work/stars"
+ends 0 '*' '*'
+holds task text_numbers
+run eval --model "$work/stars" --json
+above metrics.r2 0.9
+run predict --model "$work/stars" --text 'good good film' --json
+above predictions.0.value 12
+run export "$work/stars" --onnx "$work/stars.onnx"
+ends 0 '*' ''
+run train --resume --task regress --out "$work/stars" --epochs 6 --quiet
+ends 0 '*' '*'
+
+# The task text with several labels.
+# shellcheck disable=SC2086
+run train --data "$work/tags.csv" --label angry,glad --task text $texts --json --out "$work/tags"
+ends 0 '*' '*'
+holds task text_labels
+run eval --model "$work/tags" --json
+above metrics.map 0.95
+printf 'review,angry,glad\nthe bad film,1,0\n' >"$work/one.csv"
+run predict --model "$work/tags" "$work/one.csv" --json
+holds predictions.0.labels.0.name angry
+holds predictions.0.labels.0.said true
+holds predictions.0.labels.0.true true
+holds predictions.0.labels.1.said false
+
+# A table: two numbers, two labels.
+run train --data "$work/rows.csv" --label sum,product --ignore large,both --epochs 40 --quiet --json --out "$work/two"
+ends 0 '*' '*'
+holds task regress
+run eval --model "$work/two" --json
+above metrics.r2_sum 0.95
+above metrics.r2_product 0.8
+printf 'b,a\n0.5,0.25\n' >"$work/one.csv"
+run predict --model "$work/two" "$work/one.csv" --json
+above predictions.0.values.0.sum 60
+run export "$work/two" --onnx "$work/two.onnx"
+ends 0 '*' ''
+run predict --model "$work/two.onnx" "$work/one.csv" --json
+above predictions.0.values.0.sum 60
+run info "$work/two.onnx"
+ends 0 '*answers*product*' '*'
+run train --data "$work/rows.csv" --label large,both --ignore sum,product --epochs 30 --quiet --json --out "$work/flags"
+ends 0 '*' '*'
+holds task classify
+run eval --model "$work/flags" --json
+above metrics.f1 0.9
+
+# What cannot be.
+run train --data "$work/rows.csv" --label sum,none --out "$work/no"
+ends 1 '' '*rows.csv has no column "none" for labels'
+run train --data "$work/rows.csv" --label sum,sum --out "$work/no"
+ends 2 '' '*column "sum" is named twice for labels'
+run train --data "$work/rows.csv" --label sum --task regress --tokenizer word --out "$work/no"
+ends 2 '' '*there is no setting tokenizer of the task regress'
+run train --data "$work/rows.csv" --label sum,product --task text --out "$work/no"
+ends 1 '' '*rows.csv has no column of texts*'
+exit $failed
