@@ -166,10 +166,12 @@ typedef struct mica_dataset_config {
  *
  * CSV labels. A label of whole numbers is a class index. If some number below the largest never occurs, the numbers are
  * names of classes. The label is a number to predict if a value has a fraction, if more than 30 values differ, or if a
- * value is negative and more than 20 differ. Several labels are a column "label" of kind CLASSES if each is 0 or 1, with
- * the columns' names as names of classes; else, and with `regression`, of kind NUMBER and shape (K), with names by
- * mica_dataset_number_name. A sample that lacks one of them counts as one without a label; with keep_unlabelled a
- * missing number is NaN and a missing 0 or 1 is 255.
+ * value is negative and more than 20 differ.
+ *
+ * Several CSV labels are a column "label": of kind CLASSES if each is 0 or 1, with the columns' names as names of
+ * classes; else, and with `regression`, of kind NUMBER and shape (K), with names by mica_dataset_number_name. A sample
+ * that lacks one of them counts as one without a label; with keep_unlabelled a missing number is NaN and a missing 0 or
+ * 1 is 255.
  *
  * CSV of files. A column called file, filename, file_name, path, image, picture, photo, img, sound, recording, audio or
  * wav whose first cell ends like a picture or a recording names a file per sample, relative to the table's folder. If

@@ -228,8 +228,8 @@ mica_status mica__arrays_open_inputs(const char *path, const mica_dataset_config
 /* Samples of a folder with a folder a class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
 
-/* Adds the pictures, or recordings, of one file per sample of the store to it: columns "image" and "sound". They take the
- * list of paths (also on failure). */
+/* Adds the pictures, or recordings, of one file per sample of the store to it: columns "image" and "sound". They take
+ * the list of paths (also on failure). */
 mica_status mica__pictures_add(mica__store *store, char **paths, const mica_dataset_config *config);
 mica_status mica__recordings_add(mica__store *store, char **paths, const mica_dataset_config *config);
 

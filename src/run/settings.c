@@ -173,8 +173,8 @@ static const char *precision_at(size_t i) {
     .high = 0.999999, .fixed = true)                                                                                   \
   X(S, TEXT, augment, "augment", "none", "LIST", "random changes of training samples, as in crop,rotate=15",           \
     .names = mica_augment_name, .fixed = true)                                                                         \
-  X(S, TEXT, label, "label", "", "COLUMN", "column of the answer, by name or number from 0; several as in a,b (default: found)",          \
-    .fixed = true)                                                                                                     \
+  X(S, TEXT, label, "label", "", "COLUMN",                                                                             \
+    "column of the answer, by name or number from 0; several as in a,b (default: found)", .fixed = true)               \
   X(S, TEXT, kinds, "kinds", "", "LIST", "kinds of columns of a table, as in zip=class,width=number",                  \
     .names = mica__kind_at, .fixed = true)                                                                             \
   X(S, TEXT, ignore, "ignore", "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true)            \

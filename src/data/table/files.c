@@ -1,4 +1,4 @@
-/* Tables that name files: a column of paths becomes pictures or recordings, if it is the only one beside the answers. */
+/* Tables that name files: a column of paths becomes pictures or recordings, if no other stands beside the answers. */
 #include "base/text.h"
 #include "data/picture/image.h"
 #include "data/sound/sound.h"
