@@ -100,6 +100,9 @@ mica_status mica__store_add_targets(mica__store *store, float *targets);
 /* Copies the names of a column's classes; does nothing if there are not as many. */
 mica_status mica__column_name_classes(mica__column *column, const char *const *names, int32_t count);
 
+/* Sees that a filled store goes with config->like, and names its classes. name stands in sentences. */
+mica_status mica__store_finish(const char *name, mica__store *store, const mica_dataset_config *config);
+
 /* Makes a dataset of all samples of the store, which it takes over (also on failure). Classes without names get numbers
  * as names. */
 mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);

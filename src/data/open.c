@@ -240,16 +240,9 @@ static mica_status check_config(const mica_dataset_config *config) {
   return MICA_OK;
 }
 
-mica_status mica__table_read(const char *name, char *content, size_t size, const mica_dataset_config *config,
-                             mica_dataset **dataset) {
-  mica__store *store = NULL;
-  MICA_TRY(mica__store_create(name, &store));
-  mica_status status = mica__table_parse(name, content, size, config, store);
-  if (status == MICA_OK) status = check_like(store, config);
-  if (status == MICA_OK) status = name_classes(name, store, config);
-  if (status == MICA_OK) return mica__dataset_of(store, dataset);
-  mica__store_release(store);
-  return status;
+mica_status mica__store_finish(const char *name, mica__store *store, const mica_dataset_config *config) {
+  MICA_TRY(check_like(store, config));
+  return name_classes(name, store, config);
 }
 
 mica_status mica_dataset_open(const char *path, const mica_dataset_config *config, mica_dataset **dataset) {

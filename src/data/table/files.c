@@ -71,7 +71,7 @@ mica_status mica__table_add_files(mica__store *store, const mica_dataset_config 
   const mica__field *field = find_files(store->schema);
   mica_dataset all = {.store = store, .count = store->count};
   if (!field || !all.count) return MICA_OK;
-  const size_t column = mica_dataset_column_index(&all, mica__field_column(field));
+  const size_t column = mica_dataset_column_index(&all, field->name);
   char *first = NULL;
   MICA_TRY(read_path(&all, column, 0, &first));
   const bool names = mica__field_names_files(field, first), pictures = mica__image_is_named(first);

@@ -27,3 +27,14 @@ static mica_status open_table(const char *const *paths, size_t count, const mica
 }
 
 const mica__source mica__source_table = {.is_part = is_part, .is_file = is_file, .open = open_table};
+
+mica_status mica__table_read(const char *name, char *content, size_t size, const mica_dataset_config *config,
+                             mica_dataset **dataset) {
+  mica__store *store = NULL;
+  MICA_TRY(mica__store_create(name, &store));
+  mica_status status = mica__table_parse(name, content, size, config, store);
+  if (status == MICA_OK) status = mica__store_finish(name, store, config);
+  if (status == MICA_OK) return mica__dataset_of(store, dataset);
+  mica__store_release(store);
+  return status;
+}

@@ -103,11 +103,10 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
 }
 
 /* The names by which rows without answers are read: of the numbers, and of the answers. */
-static mica_status note_names(mica_run *run, const mica_column *input) {
+static mica_status note_names(mica_run *run, const mica_column *input, const mica_column *label) {
   const mica_dataset *data = run->parts->whole;
   const mica__schema *schema = data->store->schema;
-  const mica_column *label = mica__run_find_label(data);
-  if (schema && label) MICA_TRY(mica__run_note_answer_name(run, label));
+  if (schema) MICA_TRY(mica__run_note_answer_name(run, label));
   if (!input || !mica_dataset_number_name(data, mica_dataset_column_index(data, input->name), 0)) return MICA_OK;
   const size_t column = mica_dataset_column_index(data, input->name), count = (size_t)input->shape.dim[0];
   const char **names = calloc(count + 1, sizeof *names);
@@ -118,7 +117,7 @@ static mica_status note_names(mica_run *run, const mica_column *input) {
   return status;
 }
 
-static mica_status note_lists(mica_run *run, const lists *l, const mica_column *input) {
+static mica_status note_lists(mica_run *run, const lists *l, const mica_column *input, const mica_column *label) {
   if (l->unused_count) MICA_TRY(mica__run_note(run, "unused", (const char *const *)l->unused, l->unused_count));
   if (!l->count) return MICA_OK;
   mica_augment_config augment;
@@ -133,7 +132,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
   for (size_t i = 0; i < l->name_count; i++) all = all && l->seen[i] > 0;
   /* A run that began without this fact goes on without it. */
   if (!all && !run->resumed) MICA_TRY(mica__run_note_numbers(run, "category_seen", l->seen, l->name_count));
-  return note_names(run, input);
+  return note_names(run, input, label);
 }
 
 mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label) {
@@ -154,7 +153,7 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
     if (!taken) status = check_unused(run, column);
     if (status == MICA_OK) status = taken ? add_category(run, i, &l) : add_unused(column, &l);
   }
-  if (status == MICA_OK) status = note_lists(run, &l, input);
+  if (status == MICA_OK) status = note_lists(run, &l, input, label);
   for (size_t i = 0; i < l.unused_count; i++) free(l.unused[i]);
   free(l.unused);
   free(l.names);

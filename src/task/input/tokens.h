@@ -32,6 +32,7 @@ extern const char *const mica__tokens_networks[];
 /* Texts beside their tokens (mica__task_row.derive). */
 mica_status mica__tokens_of_part(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 
+/* What the run has of them (task/input/tokens_fields.c). */
 mica__tokens_settings mica__tokens_settings_of(const mica_run *run);
 mica__tokens_facts mica__tokens_facts_of(const mica_run *run);
 
