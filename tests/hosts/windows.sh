@@ -74,7 +74,8 @@ fi
 
 export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig" WINEPREFIX="$root/wine" WINEDEBUG=-all
 cmake -G Ninja -S "$source" -B "$root/build" "${toolchain%% *}" "${toolchain#* }" -DCMAKE_BUILD_TYPE=Release \
-  -DMICA_WERROR=ON -DMICA_BUILD_BENCH=OFF -DMICA_BUILD_SAMPLES=ON -DCMAKE_CROSSCOMPILING_EMULATOR="$(command -v wine)" \
+  -DMICA_WERROR=ON -DMICA_BUILD_BENCH=OFF -DMICA_BUILD_SAMPLES=OFF \
+  -DCMAKE_CROSSCOMPILING_EMULATOR="$(command -v wine)" \
   -DMICA_TEST_WITHOUT=device,slow,fuzz,lint,oracle,sample,vendor -DMICA_TEST_PATIENCE=10
 ninja -C "$root/build" -k 0 -j "$jobs"
 scripts=$(cd "$source/tests" && find . -name 'test_*.sh' | sed 's#^\./##; s#test_##; s#\.sh$##; s#/#.#g' |
