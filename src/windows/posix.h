@@ -206,7 +206,7 @@ struct mica__posix_sigaction {
 int mica__posix_sigaction(int number, const struct mica__posix_sigaction *action, struct mica__posix_sigaction *before);
 void (*mica__posix_signal(int number, void (*handler)(int)))(int);
 #define sigaction mica__posix_sigaction
-#define signal mica__posix_signal
+#define signal(number, handler) mica__posix_signal(number, handler)
 #define sigset_t int
 #define SIG_BLOCK 0
 #define SIG_UNBLOCK 1

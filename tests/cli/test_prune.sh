@@ -60,7 +60,7 @@ ends 0 '*row 2*' ''
 for wrong in '--flops 0.5' '--epochs 2' '--method taylor' '--steps 2' '--data x'; do
   # shellcheck disable=SC2086
   run prune "$work/whole" --masks 0.6 --out "$work/none4" $wrong
-  ends 2 '' '*--masks trains nothing*'
+  ends 2 '' '*--masks does not train*'
 done
 run prune "$work/whole" --masks 1 --out "$work/none4"
 ends 2 '' '*--masks wants a number from 0.01 to 0.99*'

@@ -325,4 +325,4 @@ TESTS(ANYWHERE, NULL, NULL, print_is_named, a_picture_comes_back, IF(PNG, one_wi
       sides_are_found_behind_filling_bytes, orientation_is_read, orientation_of_another_type_is_read,
       broken_exif_is_upright, pictures_are_rotated, orientation_of_png_is_read, IF(PNG, png_is_rotated), alpha_is_found,
       IF(PNG, pictures_with_alpha_are_counted), IF(PNG, many_pictures_are_looked_at_evenly),
-      files_of_other_kinds_are_named)
+      IF(PNG, files_of_other_kinds_are_named))

@@ -28,17 +28,17 @@ typedef struct wrong {
   const char *text;
 } wrong;
 
-#define HUGE (INT64_C(1) << 62)
+#define IMMENSE (INT64_C(1) << 62)
 #define P(n) (INT64_C(1) << (n))
 
 static const wrong cases[] = {
     {17, "DFT x n > y", "a transform of 4294967296 elements", .x = LIST(1, 16, 1), .n = LIST(P(32))},
-    {17, "DFT x n > y", "a transform of 4611686018427387904", .x = LIST(1, 16, 1), .n = LIST(HUGE)},
+    {17, "DFT x n > y", "a transform of 4611686018427387904", .x = LIST(1, 16, 1), .n = LIST(IMMENSE)},
     {17, "DFT x n > y", "times 16777216 elements; 16777216 is the most", .x = LIST(1, 16, 1), .n = LIST(P(24))},
     {17, "Expand x n > y", "has 2^63 elements or more", .x = LIST(1), .n = LIST(P(32), P(32))},
     {17, "Expand x n > y", "has 2^63 bytes or more", .x = LIST(1), .n = LIST(P(31), P(31))},
     {17, "Tile x n > y", "2^63", .x = LIST(2, 2), .n = LIST(P(40), P(40))},
-    {17, "Split x n > a y", "do not make up axis 0 of 4", .x = LIST(4, 4), .n = LIST(HUGE, HUGE)},
+    {17, "Split x n > a y", "do not make up axis 0 of 4", .x = LIST(4, 4), .n = LIST(IMMENSE, IMMENSE)},
     {17, "Split x n > a b y", "do not make up axis 0 of 4", .x = LIST(4, 4), .n = LIST(4, -1, 1)},
     {17, "ConstantOfShape n > y", "no shape that it can have", .x = LIST(1), .n = LIST(P(31), P(31))},
     {17, "MaxUnpool x n m > y", "2^63", .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2), .m = LIST(1, 1, P(32), P(32)),
@@ -47,7 +47,7 @@ static const wrong cases[] = {
      .m = LIST(1, 1, INT64_MIN, 4), .list_name = "kernel_shape", .list = LIST(2, 2)},
     {17, "MaxPool x > y", "times 2147483647 elements; 2147483647 is the most", .x = LIST(1, 1, 4),
      .list_name = "dilations", .list = LIST(INT32_MAX)},
-    {18, "Col2Im x n m > y", "blocks that do not go with", .x = LIST(1, 4, 4), .n = LIST(4, 4), .m = LIST(HUGE, 2)},
+    {18, "Col2Im x n m > y", "blocks that do not go with", .x = LIST(1, 4, 4), .n = LIST(4, 4), .m = LIST(IMMENSE, 2)},
     {18, "Col2Im x n m > y", "65536 is the most", .x = LIST(1, 4, 4), .n = LIST(INT32_MAX, INT32_MAX),
      .m = LIST(INT32_MAX, INT32_MAX)},
     {17, "ConvTranspose x x > y", "output_shape has the number", .x = LIST(1, 1, 4, 4), .list_name = "output_shape",
@@ -66,10 +66,10 @@ static const wrong cases[] = {
     {20, "AffineGrid x n > y", "times 16777216 elements; 2147483647 is the most", .x = LIST(1, 2, 3),
      .n = LIST(1, 3, P(24), P(24))},
     {17, "LRN x > y", "a window of 4611686018427387904 channels", .x = LIST(1, 2, 3), .number_name = "size",
-     .number = HUGE},
+     .number = IMMENSE},
     {17, "OneHot n m x > y", "1073741824 positions; 16777216 is the most", .x = LIST(2), .n = LIST(0, 1),
      .m = LIST(P(30))},
-    {21, "QuantizeLinear x x > y", "blocks", .x = LIST(2, 2), .number_name = "block_size", .number = HUGE},
+    {21, "QuantizeLinear x x > y", "blocks", .x = LIST(2, 2), .number_name = "block_size", .number = IMMENSE},
     {17, "LinearAttention x x x > y", "operand 4 is absent", .x = LIST(1, 2, 4), .number_name = "kv_num_heads",
      .number = 2},
     {17, "LinearAttention x x x m > y", "add(", .x = LIST(2, 2, 4), .m = LIST(2, 5, 7), .number_name = "kv_num_heads",
