@@ -73,6 +73,9 @@ if [ ! -e "$prefix/made" ]; then
 fi
 
 export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig" WINEPREFIX="$root/wine" WINEDEBUG=-all
+compiler=$(dirname "$(x86_64-w64-mingw32-gcc-posix -print-file-name=libgcc_s_seh-1.dll)")
+export WINEPATH="Z:$compiler;Z:/usr/x86_64-w64-mingw32/lib;Z:$prefix/bin"
+wineboot --init >/dev/null 2>&1 || wine wineboot --init >/dev/null 2>&1
 cmake -G Ninja -S "$source" -B "$root/build" "${toolchain%% *}" "${toolchain#* }" -DCMAKE_BUILD_TYPE=Release \
   -DMICA_WERROR=ON -DMICA_BUILD_BENCH=OFF -DMICA_BUILD_SAMPLES=OFF \
   -DCMAKE_CROSSCOMPILING_EMULATOR="$(command -v wine)" \

@@ -187,10 +187,7 @@ static const int32_t padded_sizes[] = {32, 64, 96, 128, 160, 192, 224, 256, 320,
 
 static const mica__kernel_param cpu_params[] = {SHARED_PARAMS, MICA__CASE("WHOLE", "1: D is D_PAD", 1, 0),
                                                 MICA__INT("VW", "lanes of a vector", 16, 8)};
-static const mica__variant cpu_variants[] = {
-    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, 0, 1, 0, 64, 1, 16),
-    MICA__VARIANT("cpu", MICA__ON_CPU, 0, 1, 0, 64, 1, 8),
-};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 0, 1, 0, 64, 1, 16)};
 static const mica__kernel_desc cpu_kernel = {
     MICA__KERNEL("attention_decode_cpu", "attention/decode_cpu.cl", cpu_params, cpu_variants)};
 
@@ -213,7 +210,10 @@ static mica_status choose(const mica__exec *exec, const sizes *s, const mica__ke
   mica__kernel_set(desc, values, "ROTARY", s->pairs == 0 ? 0 : attrs->interleave ? 2 : 1);
   mica__kernel_set(desc, values, "SOFT_CAP", attrs->soft_cap > 0);
   mica__kernel_set(desc, values, "D_PAD", d);
-  if (desc == &cpu_kernel) mica__kernel_set(desc, values, "WHOLE", d == s->d);
+  if (desc != &cpu_kernel) return MICA_OK;
+  mica__kernel_set(desc, values, "WHOLE", d == s->d);
+  if (mica_engine_device(mica__queue_engine(exec->queue))->vector_bytes < MICA__LONG_VECTOR)
+    mica__kernel_set(desc, values, "VW", 8);
   return MICA_OK;
 }
 
