@@ -137,7 +137,7 @@ START_TEST(what_does_not_fit_is_named) {
   fails(folder, "0,1,0", MICA_E_INVALID, "twice");
   fails(folder, "0,1,x=y", MICA_E_INVALID, "\"x=y\" is not one of 0 to 255, #rrggbb and *");
   fails(folder, "0,256", MICA_E_INVALID, "\"256\"");
-  fails(folder, "0,1,*=some", MICA_E_INVALID, "* is =void or =nearest");
+  fails(folder, "0,1,*=some", MICA_E_INVALID, "after * only =void or =nearest");
   fails(folder, "0", MICA_E_INVALID, "fewer than 2 classes");
   write_png(folder, "masks/a.png", 1, 6, 4, masks[0]);
   fails(folder, NULL, MICA_E_FORMAT, "masks/a.png is a mask of 4 x 6 pixels, its picture");

@@ -319,7 +319,7 @@ START_TEST(bytes_become_samples) {
                                           "RIFF....WAVEfmt \x10\0\0\0\x55\0\1\0\x40\x1f\0\0\0\0\0\0\1\0\0\0",
                                           "RIFF....WAVEfmt \x10\0\0\0\1\0\0\0\x40\x1f\0\0\0\0\0\0\1\0\x10\0",
                                           "RIFF....WAVELIST\xff\xff\xff\x7f"};
-  static const char *const sentences[] = {"is no WAVE", "without a format", "format 85", "0 channels",
+  static const char *const sentences[] = {"is not WAVE", "without a format", "format 85", "0 channels",
                                           "longer than 1 MiB"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     ck_ok(mica_pcm_create(8000, 1, &pcm));

@@ -28,18 +28,29 @@ static const mica__field *find_files(const mica__schema *schema) {
   return files;
 }
 
+/* A cell's text, the caller's to free. */
+static mica_status read_cell(const mica_dataset *all, size_t column, uint64_t sample, char **cell) {
+  int64_t length = 0;
+  MICA_TRY(mica_dataset_length(all, column, sample, &length));
+  char *text = calloc(1, (size_t)length + 1);
+  mica_status status = text ? MICA_OK : mica__fail_nomem(all->store->name);
+  if (status == MICA_OK && length) status = mica_dataset_read(all, column, sample, text, (size_t)length);
+  if (status == MICA_OK)
+    *cell = text;
+  else
+    free(text);
+  return status;
+}
+
 /* The path of a sample's file, the caller's to free: relative to the folder of the table. */
 static mica_status read_path(const mica_dataset *all, size_t column, uint64_t sample, char **path) {
   const char *name = all->store->name, *slash = strrchr(name, '/');
   mica__text text = {0};
-  int64_t length = 0;
-  MICA_TRY(mica_dataset_length(all, column, sample, &length));
-  char *cell = calloc(1, (size_t)length + 1);
-  mica_status status = cell ? MICA_OK : mica__fail_nomem(name);
-  if (status == MICA_OK && length) status = mica_dataset_read(all, column, sample, cell, (size_t)length);
-  if (status == MICA_OK && !*cell)
-    status = mica__fail(MICA_E_FORMAT, "%s line %llu: the name of the file is empty", name,
-                        (unsigned long long)mica_dataset_line(all, sample));
+  char *cell = NULL;
+  MICA_TRY(read_cell(all, column, sample, &cell));
+  mica_status status = *cell ? MICA_OK
+                             : mica__fail(MICA_E_FORMAT, "%s line %llu: the name of the file is empty", name,
+                                          (unsigned long long)mica_dataset_line(all, sample));
   if (status == MICA_OK && *cell != '/' && slash) mica__text_add_bytes(&text, name, (size_t)(slash + 1 - name));
   if (status == MICA_OK) mica__text_add(&text, cell);
   free(cell);
@@ -73,7 +84,7 @@ mica_status mica__table_add_files(mica__store *store, const mica_dataset_config 
   if (!field || !all.count) return MICA_OK;
   const size_t column = mica_dataset_column_index(&all, field->name);
   char *first = NULL;
-  MICA_TRY(read_path(&all, column, 0, &first));
+  MICA_TRY(read_cell(&all, column, 0, &first));
   const bool names = mica__field_names_files(field, first), pictures = mica__image_is_named(first);
   free(first);
   if (!names) return MICA_OK;
