@@ -123,10 +123,24 @@ static cl_program limited_source(cl_context context, cl_uint count, const char *
                                        (const size_t[]){0, sizes ? sizes[0] : 0}, error);
 }
 
+/* PoCL 6.0 ends the process on some kernels that LLVM 18 is not to optimise: "Instruction Combining did not reach a
+ * fixpoint", or an assertion in isAutomaticLocal. Emulated matrix units are compiled without optimisation even so:
+ * optimised, their results are sometimes wrong (tests/ops/emulation.h). */
+static bool must_be_optimised(cl_device_id device, const char *options) {
+  char platform[64] = "", driver[64] = "";
+  cl_platform_id id = NULL;
+  below.GetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &id, NULL);
+  below.GetPlatformInfo(id, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
+  below.GetDeviceInfo(device, CL_DRIVER_VERSION, sizeof driver, driver, NULL);
+  return strstr(platform, "Portable Computing Language") && atoi(driver) > 3 &&
+         !(options && strstr(options, "MMA_NATIVE=0"));
+}
+
 static cl_int unoptimised_build(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
                                 void (*notify)(cl_program, void *), void *user) {
   char all[4096];
-  if (!is_unoptimised(devices[0])) return below.BuildProgram(program, count, devices, options, notify, user);
+  if (!is_unoptimised(devices[0]) || must_be_optimised(devices[0], options))
+    return below.BuildProgram(program, count, devices, options, notify, user);
   if ((size_t)snprintf(all, sizeof all, "%s -cl-opt-disable", options ? options : "") >= sizeof all)
     return CL_INVALID_BUILD_OPTIONS;
   return below.BuildProgram(program, count, devices, all, notify, user);
