@@ -9,7 +9,7 @@
 /* Has kernels of the engine that is to be made compiled by several processes of this command. Once they have been for
  * two seconds, a line on stderr says so, once: on a terminal, or where MICA_VERBOSE asks for more than warnings. */
 void cli_compile_with(const cli_command *self, mica_engine_config *config);
-/* From now on nothing is said of it: for --quiet, and for ranks after the first. */
+/* Prints nothing about it from now on: for --quiet, and for ranks after the first. */
 void cli_compile_silently(void);
 
 #endif

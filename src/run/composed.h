@@ -13,7 +13,7 @@
 typedef struct mica__sample {
   const char *name;
   const double *truths;  /* mica__truth_count of them, see run/predict/truths.h */
-  const uint8_t *pixels; /* of a picture; NULL: it is none */
+  const uint8_t *pixels; /* of a picture; NULL: another kind of sample */
 } mica__sample;
 
 /* Takes a sample and the head's outputs of it. */

@@ -54,7 +54,7 @@ static size_t best_row(const mica_history *h, const char *column) {
   return best;
 }
 
-/* Compares the best accuracy with that of one answer for all samples, one standard deviation of which is allowed for
+/* Compares the best accuracy with that of one answer for all samples. One standard deviation of it is allowed for
  * chance. */
 static mica_status remark_guessing(mica_run *run) {
   const mica_history *h = run->record->history;

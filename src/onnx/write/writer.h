@@ -41,7 +41,7 @@ typedef struct mica__onnx_writer {
 /* Writes node `id`, result 0 or a mark on it. */
 typedef void mica__write_fn(mica__onnx_writer *w, int32_t id, const mica__node *node);
 #define MICA__WRITE(name) void mica__write_##name(mica__onnx_writer *w, int32_t id, const mica__node *node)
-/* Writes what is marked; false, having written nothing if the node is to be written as it was built. */
+/* Writes what is marked; false, and nothing is written, if the node keeps the form that it was built in. */
 typedef bool mica__write_mark_fn(mica__onnx_writer *w, int32_t id, const mica__node *node);
 #define MICA__WRITE_MARK(name) bool mica__write_##name(mica__onnx_writer *w, int32_t id, const mica__node *node)
 

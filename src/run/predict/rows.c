@@ -169,7 +169,7 @@ static mica_status remark_strange(const rows *r) {
   return status;
 }
 
-/* An answer where the table has it; an empty cell is none. */
+/* An answer if the table has one; an empty cell has none. */
 static mica_status take_truth(rows *r, size_t k, double *truth) {
   size_t count = 0, class_index = 0;
   const char *const *names = mica_run_fact(r->run, "classes", &count);
