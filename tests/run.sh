@@ -2,7 +2,8 @@
 # sh tests/run.sh [--fast] [--build FOLDER] [-DOPTION=VALUE...] [argument of ctest...]
 #
 # Installs what is missing, builds into FOLDER (build) and runs every test, or those that ctest's arguments choose.
-# --fast leaves out the tests labelled slow. Ends with ctest's summary and exit status.
+# --fast leaves out the tests labelled slow. Tests that a known fault of a driver ended run again, once. Ends with
+# ctest's summary and exit status.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ while [ $# -gt 0 ]; do
     --fast) fast=1 ;;
     --build) folder=$2; shift ;;
     -D?*) options="$options $1" ;;
-    --help) sed -n '2,5s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    --help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) break ;;
   esac
   shift
@@ -28,4 +29,11 @@ fi
 # Word splitting is wanted: one argument an option.
 # shellcheck disable=SC2086
 sh cmake/setup.sh test "$folder" -DMICA_BUILD_TESTS=ON -DMICA_BUILD_SAMPLES=ON -DMICA_BUILD_CLI=ON $options
-exec ctest --test-dir "$folder" --output-on-failure --no-tests=error --parallel "$(nproc)" ${fast:+-LE slow} "$@"
+run() { ctest --test-dir "$folder" --output-on-failure "$@"; }
+status=0
+run --no-tests=error --parallel "$(nproc)" ${fast:+-LE slow} "$@" || status=$?
+if [ $status -ne 0 ] && sh tests/support/again.sh "$folder"; then
+  status=0
+  run --rerun-failed || status=$?
+fi
+exit $status
