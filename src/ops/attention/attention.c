@@ -219,7 +219,8 @@ static mica_status try_backward(mica_engine *engine, const mica__variant *varian
 static mica_status prove(const mica__attention *a, const mica__attention_way *way) {
   const mica__variant *variant = way->untried && !mica__build_list_open() ? way->untried(a) : NULL;
   if (!variant) return MICA_OK;
-  return mica__mma_prove_by(mica__queue_engine(a->exec->queue), variant, a->dtype,
+  const mica__kernel_desc *desc = a->of_gradient ? &mica__attention_mma_grad_kernel : &mica__attention_mma_kernel;
+  return mica__mma_prove_by(mica__queue_engine(a->exec->queue), desc, variant, a->dtype,
                             a->of_gradient ? try_backward : try_forward);
 }
 

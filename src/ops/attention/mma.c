@@ -145,9 +145,9 @@ static const mica__kernel_desc *kernel_of(const mica__attention *a) {
 }
 
 static const char *unable(const mica__attention *a) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
+  mica_engine *engine = mica__queue_engine(a->exec->queue);
   const char *reason = unsuited(a);
-  if (!reason) reason = mica__mma_missing(kernel_of(a), a->dtype, device);
+  if (!reason) reason = mica__mma_missing(kernel_of(a), a->dtype, mica_engine_device(engine), engine);
   return reason || a->size.tq >= FEWEST_QUERIES ? reason : "the queries are fewer than an instruction's";
 }
 

@@ -50,7 +50,8 @@ static const mica__variant *suited(const mica__gemm *gemm, const mica_device_inf
 
 static const char *decline(const mica__task *task) {
   const mica__gemm *gemm = task->problem;
-  const char *reason = mica__mma_missing(&mica__gemm_mma_kernel, mica_tensor_dtype(gemm->a.tensor), task->device);
+  const char *reason =
+      mica__mma_missing(&mica__gemm_mma_kernel, mica_tensor_dtype(gemm->a.tensor), task->device, task->engine);
   if (reason) return reason;
   if (mica_tensor_dtype(gemm->a.tensor) == MICA_F32 && !gemm->allow_tf32 &&
       mica__mma_rounds(&mica__gemm_mma_kernel, mica__kernel_variant(&mica__gemm_mma_kernel, task->device)))
@@ -73,8 +74,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   /* It reads 16 bytes at a time. */
   const int64_t vector = 16 / (int64_t)mica_dtype_size(mica_tensor_dtype(gemm->a.tensor));
-  const mica_status status = mica__gemm_begin(queue, desc, values, gemm, vector, &launch);
-  MICA_TRY(mica__mma_built(desc, variant, mica_tensor_dtype(gemm->a.tensor), status));
+  MICA_TRY(mica__gemm_begin(queue, desc, values, gemm, vector, &launch));
   mica__launch_range1(&launch, mica__gemm_tiles(gemm, tile.m, tile.n) * (int64_t)tile.threads, tile.threads);
   return mica__gemm_end(queue, &launch, gemm);
 }

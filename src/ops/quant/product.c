@@ -448,8 +448,8 @@ static const char *decline_mma(const mica__task *task) {
   const mica__int8 *p = task->problem;
   const mica__variant *variant = task->variant ? task->variant : mica__kernel_variant(desc, task->device);
   const char *reason = mica__exec_declines(p->exec, task, desc);
-  if (!reason) reason = mica__mma_missing(desc, MICA_I8, task->device);
-  if (!reason && variant) reason = mica__mma_failed(task->device, variant, MICA_I8);
+  if (!reason) reason = mica__mma_missing(desc, MICA_I8, task->device, task->engine);
+  if (!reason && variant) reason = mica__mma_failed(task->device, task->engine, desc, variant, MICA_I8);
   return reason ? reason : p->m < 16 ? "there are few rows" : NULL;
 }
 
@@ -472,8 +472,8 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   MICA_TRY(mica__mma_check(engine, desc, variant, MICA_I8));
   /* A dry run has no kernels. The trial follows when launches are recorded. */
   if (variant->has_instruction && !mica__build_list_open())
-    MICA_TRY(mica__mma_prove_by(engine, variant, MICA_I8, try_units));
-  return mica__mma_built(desc, variant, MICA_I8, run_on_units(p, variant));
+    MICA_TRY(mica__mma_prove_by(engine, desc, variant, MICA_I8, try_units));
+  return run_on_units(p, variant);
 }
 
 /* --- other GPUs --- */

@@ -4,23 +4,18 @@
 #include "base/error.h"
 
 #include <math.h>
-#include <stdatomic.h>
 
 #define MIN_COMPUTE_CAPABILITY 80
 
 #define TYPE(name) (1u << MICA_##name)
 
-/* What is known of a unit, both by 1u << mica_dtype. rejected: set when a driver that should take the instructions does
- * not, so that it is not asked again for every product. One for the process: drivers do not differ within one. */
-static struct {
-  const unsigned types;
-  atomic_uint rejected;
-} known[] = {
-    [MICA__MMA_PTX] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
-    [MICA__MMA_MFMA] = {.types = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8)},
-    [MICA__MMA_WMMA] = {.types = TYPE(F16) | TYPE(BF16) | TYPE(I8)},
-    [MICA__MMA_DPAS8] = {.types = TYPE(F16) | TYPE(BF16) | TYPE(I8)},
-    [MICA__MMA_DPAS16] = {.types = TYPE(F16) | TYPE(BF16) | TYPE(I8)},
+/* Types that a unit takes, by 1u << mica_dtype. */
+static const unsigned types_of[] = {
+    [MICA__MMA_PTX] = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8),
+    [MICA__MMA_MFMA] = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8),
+    [MICA__MMA_WMMA] = TYPE(F16) | TYPE(BF16) | TYPE(I8),
+    [MICA__MMA_DPAS8] = TYPE(F16) | TYPE(BF16) | TYPE(I8),
+    [MICA__MMA_DPAS16] = TYPE(F16) | TYPE(BF16) | TYPE(I8),
 };
 
 bool mica__mma_has_ptx(const mica_device_info *device) {
@@ -32,22 +27,21 @@ static int32_t unit_of(const mica__kernel_desc *desc, const int32_t *values) {
 }
 
 bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type) {
-  return mica__kernel_param_index(desc, "MMA_UNIT") < 0 || known[unit_of(desc, variant->values)].types & 1u << type;
+  return mica__kernel_param_index(desc, "MMA_UNIT") < 0 || types_of[unit_of(desc, variant->values)] & 1u << type;
 }
 
 bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant) {
   return unit_of(desc, variant->values) == MICA__MMA_PTX;
 }
 
-const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device) {
+const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device,
+                              mica_engine *engine) {
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   const mica__variant *variant = mica__kernel_variant(desc, device);
   if (!variant) return "no matrix unit of the device is known";
-  const int32_t unit = unit_of(desc, variant->values);
   if (!mica__mma_takes(desc, variant, type)) return "its matrix units do not take the type";
-  if (atomic_load(&known[unit].rejected) & 1u << type) return "the driver has rejected its instructions";
-  return mica__mma_disproved(device, unit, type);
+  return mica__mma_disproved(device, engine, unit_of(desc, variant->values), type);
 }
 
 mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
@@ -61,15 +55,6 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
     return mica__fail(MICA_E_UNSUPPORTED, "%s: the device has no matrix units with the instructions of \"%s\"",
                       desc->name, variant->name);
   return mica__mma_prove(engine, unit, type);
-}
-
-mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type,
-                            mica_status status) {
-  bool shipped = false;
-  for (int i = 0; i < desc->variant_count; i++) shipped = shipped || variant == &desc->variants[i];
-  if (status == MICA_E_BUILD && variant->has_instruction && shipped)
-    atomic_fetch_or(&known[unit_of(desc, variant->values)].rejected, 1u << type);
-  return status;
 }
 
 /* Elements that a group of the tiles computes for each that one of 128 x 128 does meanwhile. Of 64 x 64 local memory is

@@ -99,29 +99,29 @@ bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant
 /* True if the variant's unit rounds f32 to tf32, which the caller must allow. */
 bool mica__mma_rounds(const mica__kernel_desc *desc, const mica__variant *variant);
 
-/* For `decline`: NULL if the device has a unit that takes the type, as far as is known. */
-const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device);
-/* MICA_E_UNSUPPORTED if a variant cannot be launched with the type, which on units that no GPU here has shown right
- * a trial product decides, once a device; and the status of getting it compiled, passed on: a driver that rejects a
- * shipped variant's instructions for the type is not asked again. */
+/* For `decline`: NULL if the device has a unit that takes the type, as far as is known. engine: see mica__task. */
+const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, const mica_device_info *device,
+                              mica_engine *engine);
+/* MICA_E_UNSUPPORTED if a variant cannot be launched with the type. On units that no GPU here has shown right, a trial
+ * product decides. */
 mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                             mica_dtype type);
-mica_status mica__mma_built(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type,
-                            mica_status status);
 
-/* The trial product, in mma_trial.c. try: MICA_E_NUMERIC where a variant of its kernel does not give the result. prove:
- * tries the device's own variant once, MICA_E_UNSUPPORTED if it was wrong or could not be built; disproved is why,
- * NULL if it was right or there was no trial yet. */
+/* The trial product, in mma_trial.c. try: MICA_E_NUMERIC if a variant of its kernel does not give the result. prove:
+ * tries the device's own variant, MICA_E_UNSUPPORTED if it was wrong or could not be built; disproved is why, NULL if
+ * it was right or there was no trial yet. A result is known for all engines of the device, a failed build for its
+ * engine: drivers differ. */
 extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
-const char *mica__mma_disproved(const mica_device_info *device, int32_t unit, mica_dtype type);
-/* Likewise for a kernel that does more than multiply, by a trial of its own: MICA_E_NUMERIC where the variant's results
+const char *mica__mma_disproved(const mica_device_info *device, mica_engine *engine, int32_t unit, mica_dtype type);
+/* Likewise for a kernel that does more than multiply, by a trial of its own: MICA_E_NUMERIC if the variant's results
  * are wrong. */
 typedef mica_status mica__mma_trial(mica_engine *engine, const mica__variant *variant, mica_dtype type);
-mica_status mica__mma_prove_by(mica_engine *engine, const mica__variant *variant, mica_dtype type,
-                               mica__mma_trial *trial);
-const char *mica__mma_failed(const mica_device_info *device, const mica__variant *variant, mica_dtype type);
+mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
+                               mica_dtype type, mica__mma_trial *trial);
+const char *mica__mma_failed(const mica_device_info *device, mica_engine *engine, const mica__kernel_desc *desc,
+                             const mica__variant *variant, mica_dtype type);
 
 /* A variant, and the number of parts of the depth. */
 typedef struct mica__mma_plan {

@@ -5,8 +5,10 @@
 #include "runtime/build_list.h"
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
+#include "runtime/tuning.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,18 +139,17 @@ mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mic
   return status;
 }
 
-/* What trials found, for the process: devices by their names. A device too many is tried again. status: of the trial,
- * MICA_OK, MICA_E_NUMERIC or MICA_E_BUILD; others tell nothing about the unit. */
+/* What results trials gave, for the process: devices by their names. If the list is full, a device is tried again. */
 static struct verdict {
   char device[MICA_DEVICE_TEXT];
   const mica__variant *variant;
   mica_dtype dtype;
-  mica_status status;
+  bool wrong;
 } verdicts[32];
 static size_t verdict_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* NULL if there was no trial. To be called with the lock. */
+/* NULL if there was no trial. Call it with the lock. */
 static const struct verdict *find(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
   for (size_t i = 0; i < verdict_count; i++)
     if (verdicts[i].variant == variant && verdicts[i].dtype == dtype && !strcmp(verdicts[i].device, device->name))
@@ -156,9 +157,14 @@ static const struct verdict *find(const mica_device_info *device, const mica__va
   return NULL;
 }
 
-static const char *reason_of(mica_status trial) {
-  if (trial == MICA_E_NUMERIC) return "a trial on its matrix units was wrong";
-  return trial == MICA_E_BUILD ? "a trial on its matrix units could not be built" : NULL;
+static const char WRONG[] = "a trial on its matrix units was wrong";
+static const char NOT_BUILT[] = "a trial on its matrix units could not be built";
+
+/* The name by which an engine avoids a trial that its driver does not build. */
+static const char *name_of(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype dtype,
+                           char name[MICA__TUNING_TEXT]) {
+  snprintf(name, MICA__TUNING_TEXT, "trial of %s.%s %s", desc->name, variant->name, mica_dtype_name(dtype));
+  return name;
 }
 
 /* The product that the device's unit is tried by; NULL if it needs no trial. */
@@ -167,43 +173,56 @@ static const mica__variant *product_of(const mica_device_info *device, int32_t u
   return variant && mica__kernel_value(&mica__mma_trial_kernel, variant->values, "MMA_UNIT") == unit ? variant : NULL;
 }
 
-const char *mica__mma_disproved(const mica_device_info *device, int32_t unit, mica_dtype dtype) {
+const char *mica__mma_disproved(const mica_device_info *device, mica_engine *engine, int32_t unit, mica_dtype dtype) {
   const mica__variant *variant = product_of(device, unit);
-  return variant ? mica__mma_failed(device, variant, dtype) : NULL;
+  return variant ? mica__mma_failed(device, engine, &mica__mma_trial_kernel, variant, dtype) : NULL;
 }
 
-const char *mica__mma_failed(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
+const char *mica__mma_failed(const mica_device_info *device, mica_engine *engine, const mica__kernel_desc *desc,
+                             const mica__variant *variant, mica_dtype dtype) {
+  char name[MICA__TUNING_TEXT];
   pthread_mutex_lock(&lock);
   const struct verdict *verdict = find(device, variant, dtype);
-  const char *reason = verdict ? reason_of(verdict->status) : NULL;
+  const bool wrong = verdict && verdict->wrong;
   pthread_mutex_unlock(&lock);
-  return reason;
+  if (wrong) return WRONG;
+  return engine && mica__tuning_is_bad(engine, name_of(desc, variant, dtype, name)) ? NOT_BUILT : NULL;
 }
 
-static void keep(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype, mica_status status) {
+static void keep(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype, bool wrong) {
   pthread_mutex_lock(&lock);
   if (!find(device, variant, dtype) && verdict_count < sizeof verdicts / sizeof *verdicts) {
     struct verdict *made = &verdicts[verdict_count++];
-    *made = (struct verdict){.variant = variant, .dtype = dtype, .status = status};
+    *made = (struct verdict){.variant = variant, .dtype = dtype, .wrong = wrong};
     memcpy(made->device, device->name, sizeof made->device);
   }
   pthread_mutex_unlock(&lock);
 }
 
-/* A kernel's trial may ask for that of its unit, and so runs without the lock: threads that begin together each try. */
-mica_status mica__mma_prove_by(mica_engine *engine, const mica__variant *variant, mica_dtype dtype,
-                               mica__mma_trial *trial) {
-  const mica_device_info *device = mica_engine_device(engine);
+static bool is_right(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
   pthread_mutex_lock(&lock);
   const struct verdict *verdict = find(device, variant, dtype);
-  const mica_status known = verdict ? verdict->status : MICA_OK;
+  const bool right = verdict && !verdict->wrong;
   pthread_mutex_unlock(&lock);
-  const mica_status status = verdict ? known : trial(engine, variant, dtype);
-  const char *reason = reason_of(status);
-  if (!verdict && (reason || status == MICA_OK)) keep(device, variant, dtype, status);
-  if (!reason) return status;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s %s: %s", mica_dtype_name(dtype), variant->name,
-                    verdict ? reason : mica_error_message());
+  return right;
+}
+
+/* A kernel's trial may ask for that of its unit, and so runs without the lock: threads that begin together each try. */
+mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
+                               mica_dtype dtype, mica__mma_trial *trial) {
+  const mica_device_info *device = mica_engine_device(engine);
+  char name[MICA__TUNING_TEXT];
+  const char *reason = mica__mma_failed(device, engine, desc, variant, dtype);
+  if (!reason) {
+    if (is_right(device, variant, dtype)) return MICA_OK;
+    const mica_status status = trial(engine, variant, dtype);
+    if (status == MICA_OK || status == MICA_E_NUMERIC) keep(device, variant, dtype, status != MICA_OK);
+    if (status == MICA_E_BUILD)
+      MICA_TRY(mica__tuning_avoid(engine, name_of(desc, variant, dtype, name), mica_error_message()));
+    if (status != MICA_E_NUMERIC && status != MICA_E_BUILD) return status;
+    reason = mica_error_message();
+  }
+  return mica__fail(MICA_E_UNSUPPORTED, "%s %s: %s", mica_dtype_name(dtype), variant->name, reason);
 }
 
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype) {
@@ -215,5 +234,5 @@ mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype)
     mica__kernel *noted = NULL;
     return trial_kernel(engine, variant, dtype, values, &noted);
   }
-  return mica__mma_prove_by(engine, variant, dtype, mica__mma_try);
+  return mica__mma_prove_by(engine, &mica__mma_trial_kernel, variant, dtype, mica__mma_try);
 }

@@ -71,7 +71,7 @@ static const char *unable(const void *problem) {
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_phase w = mica__conv_phase_at(conv, 0);
-  const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, conv->dtype, task->device);
+  const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, conv->dtype, task->device, task->engine);
   if (reason) return reason;
   if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
   if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
@@ -171,9 +171,8 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
   mica__kernel_set(desc, values, "PHASES", phases.count == 1 ? 1 : MICA__CONV_TOGETHER);
   mica__kernel_set(desc, values, "SPLIT_K", partial != NULL);
   mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
-  mica_status status = partial ? mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)
-                               : mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch);
-  MICA_TRY(mica__mma_built(desc, plan.variant, conv->dtype, status));
+  MICA_TRY(partial ? mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)
+                   : mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
   if (partial) launch = mica__launch_of(kernel);
   for (int i = 0; i < phases.count; i++) {
     phases.begins[i] = groups;

@@ -86,7 +86,7 @@ static void plan_task(mica__task *task) {
 
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
-  const char *reason = mica__mma_missing(&mica__conv_gpu_wgrad_mma_kernel, conv->dtype, task->device);
+  const char *reason = mica__mma_missing(&mica__conv_gpu_wgrad_mma_kernel, conv->dtype, task->device, task->engine);
   if (reason) return reason;
   if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
   if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
@@ -109,8 +109,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buff
   mica__kernel_set(desc, values, "PLAIN", !x);
   mica__kernel_set(desc, values, "DIMS",
                    !x || (d->in[0] == 1 && d->out[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0) ? 2 : 3);
-  MICA_TRY(mica__mma_built(desc, plan->variant, conv->dtype,
-                           mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__conv_push_dims(&launch, d);
   mica__conv_push_split(&launch, d, MICA__MMA_STEP * piece_of(conv), plan->splits);
