@@ -3,7 +3,7 @@
 # they may run again. A test that failed in any other way makes it false.
 #
 # PoCL 3 counts uses of a compiled kernel wrongly if two queues run it over ranges of different size at a time, and ends
-# the process. PoCL 4 counts rightly.
+# the process. PoCL 6 counts rightly.
 set -eu
 fault='pocl_release_dlhandle_cache: Assertion .* failed'
 logs=$1/Testing/Temporary
