@@ -83,6 +83,26 @@ MICA_API void mica_confusion_scores(const int64_t *confusion, int64_t classes, m
 MICA_API MICA_CHECKED mica_status mica_average_precision(const float *scores, const uint8_t *truths, size_t count,
                                                          double *precision);
 
+/* A point of an ROC curve: with samples of a score of at least `threshold` accepted, the share of negative samples that
+ * are accepted, and of positive ones. */
+typedef struct mica_roc_point {
+  double threshold, false_rate, true_rate;
+} mica_roc_point;
+
+/* auc: area under the curve. eer: equal error rate, where the false rate and 1 - true rate meet on the line between two
+ * points. threshold: the score there. true_rate_1, true_rate_10: largest true rate of a point whose false rate is at
+ * most 0.01, or 0.1. */
+typedef struct mica_roc_scores {
+  double auc, eer, threshold, true_rate_1, true_rate_10;
+} mica_roc_scores;
+
+/* Receiver operating characteristic as in scikit-learn's roc_curve with drop_intermediate=False: a point (infinity, 0,
+ * 0), then one per distinct score, descending. Sample i is positive if truths[i] is not 0. curve (may be NULL) receives
+ * up to count + 1 points, *points their number (NULL if curve is), *scores the scores; they are NaN without a positive
+ * and a negative sample. MICA_E_INVALID: a score is not a number. MICA_E_NOMEM. */
+MICA_API MICA_CHECKED mica_status mica_roc(const float *scores, const uint8_t *truths, size_t count,
+                                           mica_roc_point *curve, size_t *points, mica_roc_scores *result);
+
 /* --- translation --- */
 
 #define MICA_BLEU_ORDER 4

@@ -65,3 +65,60 @@ mica_status mica_average_precision(const float *scores, const uint8_t *truths, s
   *precision = positives > 0 ? sum / positives : NAN;
   return MICA_OK;
 }
+
+/* --- receiver operating characteristic --- */
+
+/* Walks along the points of a curve. */
+typedef struct walk {
+  mica_roc_point at;
+  mica_roc_scores *scores;
+  bool met; /* both errors are equal at or before the point */
+} walk;
+
+/* Both errors are equal where the line between the points has false rate + true rate = 1. An infinite threshold is not
+ * interpolated. */
+static void step_to(walk *w, mica_roc_point next) {
+  const mica_roc_point last = w->at;
+  const double before = last.false_rate + last.true_rate, after = next.false_rate + next.true_rate;
+  w->scores->auc += (next.false_rate - last.false_rate) * (next.true_rate + last.true_rate) / 2;
+  if (next.false_rate <= 0.01) w->scores->true_rate_1 = next.true_rate;
+  if (next.false_rate <= 0.1) w->scores->true_rate_10 = next.true_rate;
+  if (!w->met && after >= 1) {
+    const double part = (1 - before) / (after - before);
+    w->scores->eer = last.false_rate + part * (next.false_rate - last.false_rate);
+    const bool infinite = isinf(last.threshold) || isinf(next.threshold);
+    w->scores->threshold = infinite ? next.threshold : last.threshold + part * (next.threshold - last.threshold);
+    w->met = true;
+  }
+  w->at = next;
+}
+
+mica_status mica_roc(const float *scores, const uint8_t *truths, size_t count, mica_roc_point *curve, size_t *points,
+                     mica_roc_scores *result) {
+  if (!scores || !truths || !result || (curve && !points))
+    return mica__fail(MICA_E_INVALID, "mica_roc: a pointer is NULL");
+  double positives = 0, accepted = 0;
+  for (size_t i = 0; i < count; i++) {
+    if (isnan(scores[i])) return mica__fail(MICA_E_INVALID, "mica_roc: score %zu is not a number", i);
+    positives += truths[i] != 0;
+  }
+  const double negatives = (double)count - positives;
+  if (points) *points = 0;
+  *result = (mica_roc_scores){NAN, NAN, NAN, NAN, NAN};
+  if (positives == 0 || negatives == 0) return MICA_OK;
+  ranked *list = calloc(count, sizeof *list);
+  if (!list) return mica__fail_nomem("a ranking");
+  for (size_t i = 0; i < count; i++) list[i] = (ranked){scores[i], truths[i] != 0};
+  qsort(list, count, sizeof *list, compare);
+  *result = (mica_roc_scores){0};
+  walk w = {.at = {INFINITY, 0, 0}, .scores = result};
+  if (curve) curve[(*points)++] = w.at;
+  for (size_t i = 0; i < count;) {
+    const float score = list[i].score;
+    while (i < count && list[i].score == score) accepted += list[i++].truth;
+    step_to(&w, (mica_roc_point){(double)score, ((double)i - accepted) / negatives, accepted / positives});
+    if (curve) curve[(*points)++] = w.at;
+  }
+  free(list);
+  return MICA_OK;
+}

@@ -65,6 +65,11 @@ START_TEST(classes) {
 }
 END_TEST
 
+static float score_of(const cJSON *value) {
+  if (cJSON_IsString(value)) return value->valuestring[0] == '-' ? -INFINITY : INFINITY;
+  return (float)value->valuedouble;
+}
+
 static double precision_of(const cJSON *one, int column, int columns) {
   const cJSON *labels = cJSON_GetObjectItemCaseSensitive(one, "labels");
   const cJSON *scores = cJSON_GetObjectItemCaseSensitive(one, "scores");
@@ -75,8 +80,7 @@ static double precision_of(const cJSON *one, int column, int columns) {
   for (int i = 0; i < n; i++) {
     const cJSON *label = cJSON_GetArrayItem(labels, i), *value = cJSON_GetArrayItem(scores, i);
     if (columns > 1) label = cJSON_GetArrayItem(label, column), value = cJSON_GetArrayItem(value, column);
-    score[i] =
-        cJSON_IsString(value) ? (value->valuestring[0] == '-' ? -INFINITY : INFINITY) : (float)value->valuedouble;
+    score[i] = score_of(value);
     truth[i] = label->valuedouble > 0;
   }
   ck_ok(mica_average_precision(score, truth, (size_t)n, &precision));
@@ -107,6 +111,70 @@ START_TEST(rankings) {
 }
 END_TEST
 
+static void check_points(const cJSON *roc, const mica_roc_point *curve, size_t points) {
+  ck_assert_uint_eq(points, (size_t)cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(roc, "threshold")));
+  ck_assert(isinf(curve[0].threshold));
+  for (int i = 0; i < (int)points; i++) {
+    ck_assert_double_eq_tol(curve[i].false_rate, at(roc, "false_positive", i), 1e-12);
+    ck_assert_double_eq_tol(curve[i].true_rate, at(roc, "true_positive", i), 1e-12);
+    if (i > 0) ck_assert(curve[i].threshold == at(roc, "threshold", i));
+  }
+}
+
+static void check_roc(const cJSON *one) {
+  const cJSON *labels = cJSON_GetObjectItemCaseSensitive(one, "labels"), *roc;
+  const cJSON *values = cJSON_GetObjectItemCaseSensitive(one, "scores");
+  const int n = cJSON_GetArraySize(labels);
+  float *scores = calloc((size_t)n, sizeof *scores);
+  uint8_t *truths = calloc((size_t)n, 1);
+  mica_roc_point *curve = calloc((size_t)n + 1, sizeof *curve);
+  mica_roc_scores got;
+  size_t points = 1;
+  for (int i = 0; i < n; i++) {
+    scores[i] = score_of(cJSON_GetArrayItem(values, i));
+    truths[i] = cJSON_GetArrayItem(labels, i)->valuedouble > 0;
+  }
+  ck_ok(mica_roc(scores, truths, (size_t)n, curve, &points, &got));
+  if ((roc = cJSON_GetObjectItemCaseSensitive(one, "roc"))) {
+    check_points(roc, curve, points);
+    ck_assert_double_eq_tol(got.auc, number(one, "auc"), 1e-12);
+    ck_assert_double_eq_tol(got.eer, number(one, "eer"), 1e-12);
+    ck_assert_double_eq_tol(got.eer, number(one, "eer_brentq"), 1e-8);
+    ck_assert_double_eq_tol(got.true_rate_1, number(one, "true_positive_at_0.01"), 1e-12);
+    ck_assert_double_eq_tol(got.true_rate_10, number(one, "true_positive_at_0.1"), 1e-12);
+    ck_assert(isfinite(got.threshold));
+  } else {
+    ck_assert(isnan(got.auc) && isnan(got.eer) && isnan(got.threshold) && points == 0);
+  }
+  free(scores);
+  free(truths);
+  free(curve);
+}
+
+START_TEST(roc_curves) {
+  const cJSON *one;
+  int cases = 0;
+  cJSON_ArrayForEach(one, cJSON_GetObjectItemCaseSensitive(golden, "binary")) {
+    check_roc(one);
+    cases++;
+  }
+  ck_assert_int_ge(cases, 18);
+}
+END_TEST
+
+START_TEST(roc_refuses) {
+  const float scores[] = {0.5f, NAN};
+  const uint8_t truths[] = {0, 1};
+  mica_roc_point curve[3];
+  mica_roc_scores got;
+  ck_assert_int_eq(mica_roc(scores, truths, 2, NULL, NULL, &got), MICA_E_INVALID);
+  ck_assert_int_eq(mica_roc(scores, truths, 1, curve, NULL, &got), MICA_E_INVALID);
+  ck_assert_int_eq(mica_roc(NULL, truths, 1, NULL, NULL, &got), MICA_E_INVALID);
+  ck_ok(mica_roc(scores, truths, 0, NULL, NULL, &got));
+  ck_assert(isnan(got.eer));
+}
+END_TEST
+
 Suite *test_suite(void) {
   golden = read_golden();
   if (!golden) return NULL;
@@ -114,6 +182,8 @@ Suite *test_suite(void) {
   TCase *tcase = tcase_create("scores");
   tcase_add_test(tcase, classes);
   tcase_add_test(tcase, rankings);
+  tcase_add_test(tcase, roc_curves);
+  tcase_add_test(tcase, roc_refuses);
   suite_add_tcase(suite, tcase);
   return suite;
 }
