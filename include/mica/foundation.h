@@ -152,6 +152,8 @@ typedef struct mica_foundation_info {
   mica_foundation_rotary rotary, rotary_local; /* for layers with full attention; for layers with a window */
   int64_t window;    /* keys that a query sees in such layers, including its own; 0: no layer has a window */
   const bool *local; /* one flag per layer: it has the window */
+  /* one flag per layer: its queries and keys have no positions (NoPE); NULL: all layers have positions */
+  const bool *no_rope;
 
   /* Special tokens; -1: none. */
   int32_t begin, pad;

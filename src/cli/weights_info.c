@@ -104,14 +104,14 @@ static void print_types(const mica_weights *weights) {
 /* What the model's network is, or why Mica does not know it. */
 static void print_network(const char *path) {
   mica_foundation *model = NULL;
-  int64_t local = 0;
+  int64_t local = 0, no_rope = 0;
   if (!mica_foundation_is(path)) return;
   if (mica_foundation_open(path, NULL, &model) != MICA_OK) {
     printf("%s\n\n", mica_error_message());
     return;
   }
   const mica_foundation_info *i = mica_foundation_describe(model);
-  for (int64_t l = 0; l < i->layers; l++) local += i->local[l];
+  for (int64_t l = 0; l < i->layers; l++) local += i->local[l], no_rope += i->no_rope && i->no_rope[l];
   printf("model     %s, to %s\n", i->name ? cli_clean(i->name) : i->family, mica_foundation_task_name(i->task));
   printf("network   %s: %" PRId64 " layers of width %" PRId64 ", %" PRId64 " heads", i->family, i->layers, i->width,
          i->heads);
@@ -129,6 +129,7 @@ static void print_network(const char *path) {
            0.02 * (double)i->sound->context, i->sound->layers, i->sound->width);
   if (i->projection) printf("\nvectors   %" PRId64 " numbers, for texts and pictures", i->projection);
   if (local) printf(", %" PRId64 " layers see the last %" PRId64, local, i->window);
+  if (no_rope) printf(", %" PRId64 " layers have no positions", no_rope);
   if (i->licence) printf("\nlicence   %s", cli_clean(i->licence));
   for (size_t k = 0; k < i->unknown_count; k++) printf("%s%s", k ? ", " : "\nunknown   ", cli_clean(i->unknown[k]));
   if (mica_foundation_check(model) != MICA_OK) printf("\nweights   %s", mica_error_message());

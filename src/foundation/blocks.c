@@ -47,7 +47,7 @@ static mica_value block(const mica__network_build *b, mica_value x, int64_t laye
                .apart = !family->fused && family->names != MICA__NAMING_GPT2,
                .qk_norm = i->qk_norm,
                .qk_epsilon = i->epsilon,
-               .positions = i->positions,
+               .positions = i->no_rope && i->no_rope[layer] ? MICA_POSITIONS_KIND_NONE : i->positions,
                .rotary = b->rotary[local],
                .cache = b->how->cache},
       .hidden = i->hidden,

@@ -142,6 +142,32 @@ static mica_status read_pattern(const mica__config_source *f, const mica__family
   return MICA_OK;
 }
 
+/* --- which layers have rotary positions --- */
+
+/* config.json has 1 for a layer with positions and 0 for one without; GGUF files say nothing. */
+static mica_status read_no_rope(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
+                                mica__info_arrays *arrays) {
+  int64_t every = family->nope_every;
+  if (every == 0) return MICA_OK;
+  const mica__config_value list = mica__config_find(f, "no_rope_layers", "");
+  MICA_TRY(mica__config_count(f, "interval of layers without positions", "no_rope_layer_interval", "", every, 1, 1000,
+                              &every));
+  if (list.kind != MICA__CONFIG_ABSENT && (list.kind != MICA__CONFIG_LIST || list.count < (size_t)i->layers))
+    return mica__fail(MICA_E_FORMAT, "%s: the key no_rope_layers must be a list of %" PRId64 " numbers, one per layer",
+                      f->path, i->layers);
+  arrays->no_rope = calloc((size_t)i->layers, sizeof *arrays->no_rope);
+  if (!arrays->no_rope) return mica__fail_nomem(f->path);
+  i->no_rope = arrays->no_rope;
+  for (int64_t l = 0; l < i->layers; l++) {
+    const mica__config_value one = list.kind == MICA__CONFIG_LIST ? mica__config_at(&list, (size_t)l) : list;
+    if (list.kind == MICA__CONFIG_LIST && (one.kind != MICA__CONFIG_NUMBER || (one.number != 0 && one.number != 1)))
+      return mica__fail(MICA_E_FORMAT, "%s: element %" PRId64 " of the key no_rope_layers is neither 0 nor 1", f->path,
+                        l);
+    arrays->no_rope[l] = list.kind == MICA__CONFIG_LIST ? one.number == 0 : (l + 1) % every == 0;
+  }
+  return MICA_OK;
+}
+
 /* --- the rest --- */
 
 static bool has(const mica_weights *weights, const char *name) { return mica_weights_find(weights, name) != NULL; }
@@ -319,6 +345,7 @@ static mica_status read_sound(const mica__config_source *f, const mica__family *
 
 void mica__info_arrays_free(mica__info_arrays *arrays) {
   free(arrays->local);
+  free(arrays->no_rope);
   free(arrays->factors[0]);
   free(arrays->factors[1]);
   free(arrays->ends);
@@ -354,6 +381,7 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   if (!arrays->local) return mica__fail_nomem(f->path);
   i->local = arrays->local;
   MICA_TRY(read_pattern(f, family, i, arrays->local));
+  MICA_TRY(read_no_rope(f, family, i, arrays));
   MICA_TRY(mica__rotary_read(f, family, weights, i, arrays));
   MICA_TRY(read_special(f, i, arrays));
   MICA_TRY(read_task(f, family, i));
@@ -390,7 +418,7 @@ mica_status mica__config_leftovers(const mica__config_source *f, mica_foundation
     size_t row = 0;
     while (row < sizeof rows / sizeof *rows && strcmp(rows[row].key, item->string) != 0) row++;
     const bool known = row < sizeof rows / sizeof *rows;
-    if (known && rows[row].only && !is_off(item, rows[row].only))
+    if (known && rows[row].only && !f->seen[at] && !is_off(item, rows[row].only))
       return mica__fail(MICA_E_FORMAT, "%s: the key %s changes what the model computes, and Mica does not compute it",
                         f->path, item->string);
     if (!known && !f->seen[at]) arrays->unknown[i->unknown_count++] = item->string;

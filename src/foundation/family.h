@@ -47,6 +47,7 @@ typedef struct mica__family {
   bool interleaved;    /* GGUF files store rows of q and k as pairs */
   bool own_local_base; /* layers with a window have rotary positions of their own, not scaled */
   int64_t local_every; /* each layer of that number sees all, unless a key says otherwise; 0: all layers are alike */
+  int64_t nope_every;  /* each layer of that number has no positions, unless a key says otherwise; 0: all have them */
   int64_t head_size;   /* without a key; 0: width / heads */
   int64_t types;
   bool pictures;      /* it reads pictures instead of texts */
@@ -72,7 +73,7 @@ mica_status mica__names_check(const char *path, const mica__family *family, cons
 
 /* Arrays of an info, which the model frees. */
 typedef struct mica__info_arrays {
-  bool *local;
+  bool *local, *no_rope;
   double *factors[2];
   int32_t *ends;
   const char **unknown;

@@ -81,6 +81,14 @@ static void write_windows(writer *w) {
   free(local);
 }
 
+/* Readers know which layers have no positions by the family. */
+static void check_no_rope(writer *w) {
+  const mica_foundation_info *i = &w->model->info;
+  const int64_t every = w->model->family->nope_every;
+  for (int64_t l = 0; i->no_rope && l < i->layers; l++)
+    if (i->no_rope[l] != ((l + 1) % every == 0)) refuse(w, "which layers have no positions");
+}
+
 static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   double *factors = NULL, scale = 1;
   if (r->exact_range) refuse(w, "that its yarn does not round");
@@ -133,6 +141,7 @@ mica_status mica__write_keys(const mica_foundation *model, mica_gguf_keys *keys)
   write_sizes(&w);
   write_windows(&w);
   write_rotary(&w);
+  check_no_rope(&w);
   return w.status;
 }
 

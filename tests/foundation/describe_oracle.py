@@ -34,6 +34,9 @@ CASES = [
                                             max_window_layers=5)),
     ('qwen3', 'qwen3', t.Qwen3Config(**GROUPED, head_dim=16)),
     ('qwen3-bias', 'qwen3', t.Qwen3Config(**GROUPED, head_dim=16, attention_bias=True)),
+    ('smollm3', 'smollm3', t.SmolLM3Config(**GROUPED)),
+    ('smollm3-list', 'smollm3', t.SmolLM3Config(**GROUPED, no_rope_layers=[1, 1, 0, 1, 0, 0, 1], sliding_window=4,
+                                                use_sliding_window=True, tie_word_embeddings=False)),
     ('gemma2', 'gemma2', t.Gemma2Config(**GEMMA)),
     ('gemma3', 'gemma3', t.Gemma3TextConfig(**GEMMA)),
     ('phi3', 'phi3', t.Phi3Config(**GROUPED)),
@@ -87,7 +90,9 @@ def expected(name, family, config, model):
     ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
     gemma = family in ('gemma2', 'gemma3')
     scale = config.query_pre_attn_scalar if gemma else size
-    want = {'family': family, 'function': FUNCTIONS.get(name, 'swiglu'), 'local': local, 'width': config.hidden_size,
+    want = {'family': family, 'function': FUNCTIONS.get(name, 'swiglu'), 'local': local,
+            'no_rope': ''.join('01'[not rope] for rope in first(config, 'no_rope_layers', default=[1] * len(local))),
+            'width': config.hidden_size,
             'layers': config.num_hidden_layers, 'heads': heads,
             'groups': first(config, 'num_key_value_heads', default=heads), 'head_size': size,
             'hidden': first(config, 'intermediate_size', 'n_inner', 'hidden_dim', default=4 * config.hidden_size),

@@ -35,6 +35,7 @@ CASES = [
     ('mistral', t.MistralConfig(**SMALL, sliding_window=4, rope_parameters=YARN), 'bfloat16'),
     ('qwen2', t.Qwen2Config(**SMALL, tie_word_embeddings=True), 'float16'),
     ('qwen3', t.Qwen3Config(**SMALL, head_dim=12), 'bfloat16'),
+    ('smollm3', t.SmolLM3Config(**dict(SMALL, num_hidden_layers=4)), 'bfloat16'),
     ('gemma2', t.Gemma2Config(**GEMMA, attn_logit_softcapping=2.0, final_logit_softcapping=6.0), 'bfloat16'),
     ('gemma3', t.Gemma3TextConfig(**dict(GEMMA, num_hidden_layers=3, query_pre_attn_scalar=12),
                                      sliding_window_pattern=3), 'bfloat16'),

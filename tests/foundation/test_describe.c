@@ -210,10 +210,38 @@ START_TEST(sizes_that_cannot_be_are_refused) {
        "element 7 of the key rope_scaling.short_factor is no number above 0"},
       {"quantization_config", "{\"quant_method\": \"gptq\"}",
        "the key quantization_config changes what the model computes, and Mica does not compute it"},
+      {"no_rope_layers", "[1, 0, 1]", "the key no_rope_layers changes what"},
       {"attn_temperature_tuning", "true", "the key attn_temperature_tuning changes what"},
       {"num_local_experts", "8", "the key num_local_experts changes what"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refused_with(cases[i][0], cases[i][1], cases[i][2]);
+}
+END_TEST
+
+#define SMOLLM3                                                                                                        \
+  "\"model_type\": \"smollm3\", \"hidden_size\": 96, \"num_hidden_layers\": 5, \"num_attention_heads\": 6, "           \
+  "\"vocab_size\": 257, \"max_position_embeddings\": 64"
+
+START_TEST(layers_without_positions) {
+  static const char *const lists[] = {"", ", \"no_rope_layer_interval\": 2",
+                                      ", \"no_rope_layers\": [0, 1, 1, 0, 1, 1]"};
+  static const char *const without[] = {"00010", "01010", "10010"};
+  char config[600];
+  for (int c = 0; c < 3; c++) {
+    snprintf(config, sizeof config, "{" SMOLLM3 "%s}", lists[c]);
+    mica_foundation *model = opened(config);
+    const mica_foundation_info *i = mica_foundation_describe(model);
+    ck_assert(i->tied && i->unknown_count == 0);
+    ck_assert_ptr_nonnull(i->no_rope);
+    for (int l = 0; l < 5; l++) ck_assert_int_eq(i->no_rope[l], without[c][l] == '1');
+    mica_foundation_close(model);
+  }
+  refused("{" SMOLLM3 ", \"no_rope_layers\": [1, 1, 1, 0]}",
+          "no_rope_layers must be a list of 5 numbers, one per layer");
+  refused("{" SMOLLM3 ", \"no_rope_layers\": 4}", "no_rope_layers must be a list of 5 numbers");
+  refused("{" SMOLLM3 ", \"no_rope_layers\": [1, 1, 1, 2, 1]}",
+          "element 3 of the key no_rope_layers is neither 0 nor 1");
+  refused("{" SMOLLM3 ", \"no_rope_layer_interval\": 0}", "the key no_rope_layer_interval is 0");
 }
 END_TEST
 
@@ -452,5 +480,5 @@ END_TEST
 TESTS(ANYWHERE, NULL, NULL, IF(CJSON, a_llama_is_described), IF(CJSON, a_gemma_has_windows_and_two_rotary_bases),
       IF(CJSON, other_families_are_described), IF(CJSON, sizes_that_cannot_be_are_refused),
       IF(CJSON, texts_that_are_no_config_are_refused), IF(CJSON, only_folders_and_files_of_models_are_models),
-      IF(CJSON, generation_config_says_all_ends), a_gguf_file_is_described, gguf_files_that_cannot_be_are_refused,
-      tensors_are_those_of_the_family, names_of_kinds)
+      IF(CJSON, generation_config_says_all_ends), IF(CJSON, layers_without_positions), a_gguf_file_is_described,
+      gguf_files_that_cannot_be_are_refused, tensors_are_those_of_the_family, names_of_kinds)

@@ -108,6 +108,8 @@ static int describe(const char *path) {
                 {"pad", i->pad}};
   printf("family %s\nfunction %s\nlocal ", i->family, mica_foundation_function_name(i->function));
   for (int64_t l = 0; l < i->layers; l++) putchar(i->local[l] ? '1' : '0');
+  printf("\nno_rope ");
+  for (int64_t l = 0; l < i->layers; l++) putchar(i->no_rope && i->no_rope[l] ? '1' : '0');
   printf("\n");
   for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) printf("%s %.17g\n", fields[f].name, fields[f].number);
   print_rotary("rotary", &i->rotary);

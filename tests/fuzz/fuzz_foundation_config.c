@@ -17,6 +17,7 @@ static void look(const mica_foundation_info *i) {
   if (i->rotated < 0 || i->rotated > i->head_size || i->rotated % 2) abort();
   for (int64_t l = 0; l < i->layers; l++)
     if (i->local[l] && i->window < 1) abort();
+  for (int64_t l = 0; i->no_rope && l < i->layers; l++) sum = sum + i->no_rope[l];
   for (size_t e = 0; e < i->end_count; e++)
     if (i->ends[e] < 0 || i->ends[e] >= i->vocabulary) abort();
   for (size_t n = 0; n < i->rotary.count; n++) sum = sum + i->rotary.short_factors[n] + i->rotary.long_factors[n];
@@ -56,6 +57,9 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "{\"model_type\": \"bert\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
       "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"architectures\": [\"BertForSequenceClassification\"], "
       "\"id2label\": {\"0\": \"a\"}, \"pad_token_id\": 0}",
+      "{\"model_type\": \"smollm3\", \"hidden_size\": 48, \"num_hidden_layers\": 3, \"num_attention_heads\": 4, "
+      "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"no_rope_layers\": [1, 0, 1], "
+      "\"no_rope_layer_interval\": 2}",
       "{\"model_type\": \"vit\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
       "\"image_size\": 20, \"patch_size\": 6, \"num_channels\": 3, \"architectures\": [\"ViTForImageClassification\"], "
       "\"id2label\": {\"0\": \"a\"}, \"qkv_bias\": false}",
