@@ -172,6 +172,7 @@ static int run_prune(const cli_command *self, const void *given) {
   if (v->json) find_task(self, v->run, task);
   if (*task) progress.task = task;
   config.stop = cli_stop_flag();
+  cli_stop_note_folder(v->out);
   stop_at_once(v, out, task);
   cli_stop_catch();
   status = prune(self, v, &config, out, &progress, &engine, &run);

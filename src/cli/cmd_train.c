@@ -484,6 +484,7 @@ static int run_train(const cli_command *self, const void *given) {
   if (v->quiet) cli_compile_silently();
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK && v->lora) return run_lora(self, v);
+  cli_stop_note_folder(v->out ? v->out : DEFAULT_FOLDER);
   if (status == CLI_OK) status = cli_number(self, "watchdog", v->watchdog, 1e-3, 1e9, &watchdog);
   if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, cli_stop_flag(), &ranks);
   if (status == CLI_OK) write_again(v, &ranks, j.again);

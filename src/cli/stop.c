@@ -1,17 +1,22 @@
 #include "cli/stop.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static volatile int stop;
 /* What a signal that ends the process at once writes; the flag is set while they are whole. */
 static volatile sig_atomic_t at_once;
-static char said_text[CLI_STOP_TEXT], other_text[CLI_STOP_TEXT], json_text[128], awaited_path[4352], made_path[4352];
+static char said_text[CLI_STOP_TEXT], other_text[CLI_STOP_TEXT], json_text[128], awaited_path[4352];
+/* Folders that were missing when the command began, the longest path first, each ended by a zero byte. */
+static char made_paths[CLI_STOP_TEXT];
+static size_t made_size;
 static int said_file;
 static atomic_flag ends = ATOMIC_FLAG_INIT;
 
@@ -25,13 +30,19 @@ static void write_all(int file, const char *text) {
   }
 }
 
+/* Removes the command's folders from the innermost outwards; rmdir fails if something lies in one. */
+static void remove_made(void) {
+  for (size_t at = 0; at < made_size; at += strlen(made_paths + at) + 1)
+    if (rmdir(made_paths + at) && errno != ENOENT) return;
+}
+
 static void ask_to_stop(int number) {
   stop = number;
   if (at_once) {
     /* Another thread is at it, with another signal: once is enough. */
     if (atomic_flag_test_and_set(&ends)) return;
     const bool there = access(awaited_path, F_OK) == 0;
-    if (!there) rmdir(made_path); /* which fails if something lies in it */
+    if (!there) remove_made();
     write_all(said_file, there ? said_text : other_text);
     write_all(STDOUT_FILENO, json_text);
     _exit(128 + number);
@@ -52,13 +63,34 @@ void cli_stop_catch(void) {
       sigaction(caught[i], &action, NULL);
 }
 
+/* Cuts the last part of a path and the slashes before it; false if no folder is left to name. */
+static bool cut_part(char *path) {
+  size_t n = strlen(path);
+  while (n > 0 && path[n - 1] == '/') n--;
+  while (n > 0 && path[n - 1] != '/') n--;
+  while (n > 0 && path[n - 1] == '/') n--;
+  path[n] = '\0';
+  return n > 0;
+}
+
+void cli_stop_note_folder(const char *folder) {
+  char path[PATH_MAX];
+  struct stat about;
+  made_size = 0;
+  if (!folder || strlen(folder) >= sizeof path) return;
+  strcpy(path, folder);
+  for (bool more = *path != '\0'; more && stat(path, &about) != 0 && errno == ENOENT; more = cut_part(path)) {
+    const size_t size = strlen(path) + 1;
+    if (made_size + size > sizeof made_paths) return;
+    memcpy(made_paths + made_size, path, size);
+    made_size += size;
+  }
+}
+
 void cli_stop_at_once(int file, const char *path, const char *said, const char *otherwise, const char *json) {
   cli_stop_in_order();
   said_file = file;
   snprintf(awaited_path, sizeof awaited_path, "%s", path);
-  snprintf(made_path, sizeof made_path, "%s", path);
-  char *slash = strrchr(made_path, '/');
-  if (slash) *slash = '\0';
   snprintf(said_text, sizeof said_text, "%s", said);
   snprintf(other_text, sizeof other_text, "%s", otherwise);
   snprintf(json_text, sizeof json_text, "%s", json ? json : "");

@@ -12,9 +12,12 @@ void cli_stop_catch(void);
 #define CLI_STOP_JSON "{\"task\":\"%s\",\"stopped\":true}\n"
 #define CLI_STOP_TEXT (16384 + 128)
 
+/* Notes which folders of this path are missing. A stop at once removes these alone: a folder that was there before the
+ * command stays, even an empty one. Call it before the command makes a folder. */
+void cli_stop_note_folder(const char *folder);
 /* Nothing has to be saved from now on: already the first signal ends the process, while a driver compiles too, having
  * written said to the file descriptor if there is a file path by then, otherwise the other text, and json, unless it is
- * NULL, to standard output. Without the file its folder is removed if that is empty. */
+ * NULL, to standard output. Without the file the folders of cli_stop_note_folder are removed if they are empty. */
 void cli_stop_at_once(int file, const char *path, const char *said, const char *otherwise, const char *json);
 /* Until now: a signal only sets the flag again. */
 void cli_stop_in_order(void);
