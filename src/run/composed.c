@@ -86,6 +86,19 @@ static mica_status add_sample(mica_run *run, const mica__sample *sample, const f
   return run->task->head->section(run, s->report, sample, outputs, s->given);
 }
 
+mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,
+                                     const char *name, const char *caption) {
+  size_t dims = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &dims);
+  if (!sample->pixels || dims != 3 || (input[0] != 1 && input[0] != 3)) return MICA_OK;
+  const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,
+                          .name = name,
+                          .text = caption,
+                          .planes = sample->pixels,
+                          .shape = MICA_SHAPE((int64_t)input[0], (int64_t)input[1], (int64_t)input[2])};
+  return mica_report_add(report, &item);
+}
+
 mica_status mica__composed_predict(mica_run *run, const mica_run_input *given, mica_report *prediction) {
   showing s = {prediction, given};
   return run->task->input->visit(run, given, add_sample, &s);

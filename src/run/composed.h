@@ -72,6 +72,9 @@ typedef struct mica__head {
 int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data);
 /* True if the task reports a metric of that name. */
 bool mica__task_measures(const mica_run *run, const char *metric);
+/* Adds the picture that a sample is, with a caption; nothing of other samples. */
+mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,
+                                     const char *name, const char *caption);
 
 void mica__composed_opens(const mica_run *run, mica_dataset_config *config);
 mica_status mica__composed_prepare(mica_run *run);

@@ -317,8 +317,8 @@ static mica_status take_weights(mica_run *run, const char *path) {
   mica_safetensors *file = NULL;
   size_t taken = 0, weights = 0, frozen = 0;
   if (mica_foundation_is(path))
-    return mica__fail(MICA_E_UNSUPPORTED, "init: %s is a published model; the tasks text and classify begin with one",
-                      path);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "init: %s is a published model; the tasks text, classify and regress begin with one", path);
   MICA_TRY(check_columns(run, path));
   MICA_TRY(mica_safetensors_open(path, &file));
   mica_status status = mica_safetensors_metadata(file, "mica.quantized")

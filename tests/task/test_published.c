@@ -43,26 +43,32 @@ static void write_texts(void) {
   fclose(file);
 }
 
-/* Brightness of the second channel tells classes apart. */
-static mica_dataset *make_pictures(int side) {
+/* Brightness of the second channel tells classes, or the numbers 10 and 30, apart. */
+static mica_dataset *make_pictures(int side, bool numbers) {
   static uint8_t pixels[PICTURES * PIXELS * 4];
   static int32_t labels[PICTURES];
+  static float targets[PICTURES];
   uint32_t state = 3;
-  const size_t numbers = 3 * (size_t)(side * side);
+  const size_t values = 3 * (size_t)(side * side);
   mica_dataset *made = NULL;
   for (int i = 0; i < PICTURES; i++) {
     labels[i] = i % 2;
-    for (size_t p = 0; p < numbers; p++) {
+    targets[i] = i % 2 ? 30 : 10;
+    for (size_t p = 0; p < values; p++) {
       state = state * 1664525u + 1013904223u;
       const uint32_t noise = state >> 25;
-      const bool second = p / (numbers / 3) == 1;
-      pixels[(size_t)i * numbers + p] = (uint8_t)(noise + (second && labels[i] ? 128 : 0));
+      const bool second = p / (values / 3) == 1;
+      pixels[(size_t)i * values + p] = (uint8_t)(noise + (second && labels[i] ? 128 : 0));
     }
   }
   const mica_column_data columns[] = {
       {.column = {.name = "x", .kind = MICA_COLUMN_KIND_IMAGE, .dtype = MICA_U8, .shape = {3, {3, side, side}}},
        .data = pixels},
-      {.column = {.name = "label", .kind = MICA_COLUMN_KIND_CLASS, .dtype = MICA_I32, .classes = 2}, .data = labels}};
+      numbers ? (mica_column_data){.column = {.name = "label", .kind = MICA_COLUMN_KIND_NUMBER, .dtype = MICA_F32},
+                                   .data = targets}
+              : (mica_column_data){
+                    .column = {.name = "label", .kind = MICA_COLUMN_KIND_CLASS, .dtype = MICA_I32, .classes = 2},
+                    .data = labels}};
   ck_ok(mica_dataset_create("pictures", PICTURES, columns, 2, &made));
   return made;
 }
@@ -151,7 +157,7 @@ static const char *const vision[] = {"vit", "clip"};
 START_TEST(pictures_are_told_apart) {
   mica_run *run = NULL;
   mica_metrics m;
-  mica_dataset *pictures = make_pictures(SIDE);
+  mica_dataset *pictures = make_pictures(SIDE, false);
   snprintf(folder, sizeof folder, "%s", files_path("run"));
   const mica_setting settings[] = {
       {"init", model_path(vision[_i])}, {"epochs", "6"}, {"batch", "16"}, {"lr", "0.003"}, {"seed", "3"}};
@@ -173,6 +179,26 @@ START_TEST(pictures_are_told_apart) {
 }
 END_TEST
 
+START_TEST(pictures_get_numbers) {
+  mica_run *run = NULL;
+  mica_metrics m;
+  mica_dataset *pictures = make_pictures(SIDE, true);
+  snprintf(folder, sizeof folder, "%s", files_path("run"));
+  const mica_setting settings[] = {
+      {"init", model_path("vit")}, {"epochs", "6"}, {"batch", "16"}, {"lr", "0.003"}, {"seed", "3"}};
+  const mica_run_config config = {
+      .task = "regress", .dataset = pictures, .folder = folder, .settings = settings, .setting_count = 5};
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_assert_str_eq(mica_run_setting(run, "model"), "published");
+  ck_ok(mica_run_fit(run));
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  ck_assert_msg(mica_metrics_get(&m, "r2") >= 0.8, "R2 %g", mica_metrics_get(&m, "r2"));
+  mica_run_destroy(run);
+  mica_dataset_destroy(pictures);
+  files_remove();
+}
+END_TEST
+
 /* --- faults --- */
 
 static const struct {
@@ -187,14 +213,14 @@ static const struct {
     {"text", NULL, "model", "published", "--init FOLDER", MICA_E_INVALID},
     {"classify", "embed", "seed", "1", "reads texts", MICA_E_INVALID},
     {"classify", "vit", "seed", "1", "--size 20", MICA_E_FORMAT},
-    {"language", "embed", "seed", "1", "the tasks text and classify", MICA_E_UNSUPPORTED},
+    {"language", "embed", "seed", "1", "the tasks text, classify and regress", MICA_E_UNSUPPORTED},
 };
 
 START_TEST(wrong_models_are_refused) {
   mica_run *run = NULL;
   write_texts();
   const bool texts = strcmp(faults[_i].task, "classify") != 0;
-  mica_dataset *pictures = texts ? NULL : make_pictures(SIDE + 2);
+  mica_dataset *pictures = texts ? NULL : make_pictures(SIDE + 2, false);
   const mica_setting settings[] = {{faults[_i].name, faults[_i].value},
                                    {"init", faults[_i].init ? model_path(faults[_i].init) : ""}};
   const mica_run_config config = {.task = faults[_i].task,
@@ -235,8 +261,8 @@ START_TEST(a_damaged_copy_is_named) {
 END_TEST
 
 TESTS(DEVICE, NULL, NULL, texts_are_told_apart_by_bert, frozen_weights_stay_those_of_the_model,
-      LOOP(pictures_are_told_apart, 0, 2), LOOP(wrong_models_are_refused, 0, (int)(sizeof faults / sizeof *faults)),
-      a_damaged_copy_is_named)
+      LOOP(pictures_are_told_apart, 0, 2), pictures_get_numbers,
+      LOOP(wrong_models_are_refused, 0, (int)(sizeof faults / sizeof *faults)), a_damaged_copy_is_named)
 
 #else
 Suite *test_suite(void) { return test_skip("built without cJSON"); }

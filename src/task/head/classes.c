@@ -16,7 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD_SETTINGS(X, S) MICA__SMOOTHING_SETTINGS(X, S, "0")
+enum { CROSS_ENTROPY, FOCAL };
+
+const char *mica__class_loss_at(size_t i) {
+  static const char *const names[] = {"cross_entropy", "focal", NULL};
+  return names[i];
+}
+
+/* A task without the setting loss has cross entropy. */
+#define HEAD_SETTINGS(X, S) CLASS_LOSS_SETTINGS(X, S) MICA__SMOOTHING_SETTINGS(X, S, "0")
 MICA__SETTINGS_STRUCT(classes, HEAD_SETTINGS);
 static MICA__SETTINGS_TABLE(classes, HEAD_SETTINGS);
 MICA__FACTS_STRUCT(classes, CLASSES_FACTS);
@@ -44,16 +52,10 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
 }
 
 static mica_status prepare(mica_run *run, const mica_column *label) {
-  const uint64_t samples = mica_dataset_count(run->parts->whole);
   if (!suits(label))
-    return mica__fail(
-        MICA_E_FORMAT,
-        "%s has no column of classes: the task %s wants a class for each sample; --label names the column", run->data,
-        run->task->name);
-  if ((uint64_t)label->classes * 2 > samples && label->classes > 16)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: the answers '%s' have %d classes in %llu samples; --label names another column", run->data,
-                      mica__run_answer_name(run, label), label->classes, (unsigned long long)samples);
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class; --task %s learns those", run->data,
+                      mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
+                      label->kind == MICA_COLUMN_KIND_MASK ? "segment" : "regress");
   MICA_TRY(mica__run_note_classes(run, label));
   return mica__run_note_weights(run, label->classes, count_classes);
 }
@@ -61,7 +63,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   const char *name = mica__run_fact_text(run, "label_name");
   int32_t *map = NULL;
-  if (!label || !suits(label))
+  if (label && !suits(label))
     return mica__fail(MICA_E_FORMAT, "%s has no classes in the column '%s'", mica_dataset_name(data),
                       *name ? name : mica__run_fact_text(run, "label_column"));
   mica_status status = mica__run_map_classes(run, data, &map);
@@ -76,22 +78,35 @@ static mica_value answer(const mica_run *run, mica_value z) {
   return mica_softmax(z, 1);
 }
 
+static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights, bool training) {
+  mica__classes_settings s;
+  mica__settings_read(run, &mica__classes_setting_list, &s);
+  const double smoothing = training ? s.label_smoothing : 0;
+  if (s.loss == FOCAL)
+    return mica_focal(z, y,
+                      &(mica_focal_config){.gamma = s.gamma > 0 ? s.gamma : MICA_ZERO,
+                                           .label_smoothing = smoothing,
+                                           .weights = weights});
+  return mica_cross_entropy(z, y, &(mica_cross_entropy_config){.label_smoothing = smoothing, .weights = weights});
+}
+
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__run_fact_text(run, "label_column");
   const bool training = mica_nn_is_training(nn);
+  const int64_t classes = count_of(run);
+  size_t k = 1;
   if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!mica_batch_has(batch, label) || !z.graph) return;
-  mica__classes_settings settings;
-  mica__settings_read(run, &mica__classes_setting_list, &settings);
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
-  const mica_cross_entropy_config how = {.label_smoothing = training ? settings.label_smoothing : 0,
-                                         .weights = weights};
-  out->loss = mica_cross_entropy(z, y, &how);
-  if (weights.graph) out->weight = mica_sum(mica_gather(weights, y, 0), MICA_ALL_AXES, false);
+  const bool mixed = mica_value_dtype(y) == MICA_F32;
+  out->loss = loss_of(run, z, y, weights, training);
+  if (weights.graph && !mixed) out->weight = mica_sum(mica_gather(weights, y, 0), MICA_ALL_AXES, false);
   out->metrics[0] = mica_metric_mean("accuracy", mica_hits(z, y));
-  if (!training && count_of(run) <= MOST_CONFUSED)
-    out->metrics[1] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
+  if (training) return;
+  if (classes > 5 && mica__task_measures(run, "top_5"))
+    out->metrics[k++] = mica_metric_mean("top_5", mica_top_k_hits(z, y, 5));
+  if (classes <= MOST_CONFUSED) out->metrics[k] = (mica_metric){.name = "confusion", .sum = mica_confusion(z, y)};
 }
 
 /* --- metrics --- */
@@ -99,8 +114,15 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 /* Classes whose F1 is a metric of its own, at most. */
 #define NAMED_CLASSES 20
 
-static mica_status add_scores(const mica_run *run, const mica_class_scores *scores, mica_metrics *m) {
+/* The F1 of each class where its mean is watched, else precision and recall. */
+static mica_status add_scores(const mica_run *run, const mica_class_scores *mean, const mica_class_scores *scores,
+                              mica_metrics *m) {
   const mica__fact_texts classes = facts_of(run).classes;
+  MICA_TRY(mica_metrics_add(m, "f1", mean->f1));
+  if (strcmp(run->task->metrics[0].name, "f1") != 0) {
+    MICA_TRY(mica_metrics_add(m, "precision", mean->precision));
+    return mica_metrics_add(m, "recall", mean->recall);
+  }
   for (size_t c = 0; classes.count <= NAMED_CLASSES && c < classes.count; c++) {
     char name[sizeof m->values[0].name];
     snprintf(name, sizeof name, "f1_%.*s", (int)sizeof name - 4, classes.list[c]);
@@ -119,9 +141,8 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   mica_status status = scores ? mica__run_read_confusion(run, &confusion) : mica__fail_nomem("scores");
   if (status == MICA_OK) {
     mica_confusion_scores(confusion, classes, scores, &mean, NULL);
-    status = mica_metrics_add(m, "f1", mean.f1);
+    status = add_scores(run, &mean, scores, m);
   }
-  if (status == MICA_OK) status = add_scores(run, scores, m);
   free(confusion);
   free(scores);
   return status;
@@ -136,7 +157,9 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
   const mica__fact_texts classes = facts_of(run).classes;
   const double truth = sample->truths[0];
   if (!isnan(truth)) MICA_TRY(mica_report_add_text(report, "truth", classes.list[(size_t)truth]));
-  return mica__run_add_choices(run, report, shares, given->top > 0 ? given->top : USUAL_TOP);
+  MICA_TRY(mica__run_add_choices(run, report, shares, given->top > 0 ? given->top : USUAL_TOP));
+  return mica__sample_add_picture(run, report, sample, "picture",
+                                  classes.list[mica__likeliest(shares, count_of(run), 0)]);
 }
 
 /* --- the report --- */

@@ -1,11 +1,21 @@
-/* task/head/classes.h: one class per sample. A task that names the metric f1 gets the precision, recall and F1 of its
- * classes too. */
+/* task/head/classes.h: one class per sample. Metrics that the task's row names are measured: f1 with its mean precision
+ * and recall, or, if it is the first, with the F1 of each class; top_5 of more than five classes. */
 #ifndef MICA_TASK_HEAD_CLASSES_H
 #define MICA_TASK_HEAD_CLASSES_H
 
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
+
+/* A choice of CLASS_LOSS_SETTINGS. */
+const char *mica__class_loss_at(size_t i);
+
+#define CLASS_LOSS_SETTINGS(X, S)                                                                                      \
+  X(S, CHOICE, loss, "loss", "cross_entropy", "NAME",                                                                  \
+    "loss to minimise; several labels per sample use binary cross entropy", .names = mica__class_loss_at,              \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, gamma, "gamma", "2", "G", "focal loss: how little easy samples count", .low = 0, .high = 100,             \
+    .fixed = true, .of = "loss=focal")
 
 #define CLASSES_FACTS(X, S)                                                                                            \
   X(S, TEXTS, classes, .needed = true)                                                                                 \

@@ -101,7 +101,8 @@ static mica_status add_means(const double *scores, size_t labels, mica_metrics *
   return MICA_OK;
 }
 
-mica_status mica__labels_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+/* Adds map, f1, precision and recall, and keeps those of each label for the report. */
+static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const size_t labels = count_of(run), rows = (size_t)source->samples;
   ranking r = {.shares = malloc((rows * labels + 1) * sizeof(float)),
                .truths = malloc((rows * labels + 1) * sizeof(float)),
@@ -123,7 +124,7 @@ mica_status mica__labels_evaluate(mica_run *run, const mica_batch_source *source
   return status;
 }
 
-mica_status mica__labels_report(const mica_run *run, mica_report *report) {
+static mica_status report(mica_run *run, mica_report *r) {
   static const char *const columns[SCORES] = {"samples", "precision", "recall", "f1", "ap"};
   const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
                            .name = "labels",
@@ -133,14 +134,15 @@ mica_status mica__labels_report(const mica_run *run, mica_report *report) {
                            .column_names = columns,
                            .numbers = run->evaluation->label_scores};
   if (!run->evaluation->label_scores) return MICA_OK;
-  MICA_TRY(mica_report_begin(report, "Labels"));
-  return mica_report_add(report, &table);
+  MICA_TRY(mica_report_begin(r, "Labels"));
+  return mica_report_add(r, &table);
 }
 
 /* --- predictions --- */
 
-mica_status mica__labels_add(const mica_run *run, mica_report *report, const float *shares, const double *truths,
-                             double threshold) {
+/* Adds the share of each label of a sample, which of them are said, and which are true (NaN: unknown). */
+static mica_status add_labels(const mica_run *run, mica_report *report, const float *shares, const double *truths,
+                              double threshold) {
   const size_t labels = count_of(run);
   const double least = mica__or_default(threshold, MICA__LABEL_THRESHOLD);
   double *numbers = calloc(3 * labels + 1, sizeof *numbers);
@@ -176,7 +178,8 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   return mica__run_note_classes(run, label);
 }
 
-mica_status mica__labels_fit(const mica_run *run, const mica_dataset *data, const mica_column *label) {
+/* Labels, if the data have some, are one per class of the run. */
+static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   const long long wants = (long long)count_of(run);
   if (!label || (suits(label) && label->classes == wants)) return MICA_OK;
   const long long has = suits(label) ? label->classes : 1;
@@ -194,8 +197,7 @@ static mica_value answer(const mica_run *run, mica_value z) {
   return mica_sigmoid(z);
 }
 
-void mica__labels_step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch,
-                       mica_objective *out) {
+static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__run_fact_text(run, "label_column");
   mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_LABELS, .value = z};
@@ -211,21 +213,21 @@ void mica__labels_step(mica_nn *nn, const mica_run *run, mica_value z, const mic
 static mica_status section(mica_run *run, mica_report *report, const mica__sample *sample, const float *shares,
                            const mica_run_input *given) {
   MICA_TRY(mica__run_add_choices(run, report, shares, given->top > 0 ? given->top : USUAL_TOP));
-  return mica__labels_add(run, report, shares, sample->truths, given->threshold);
+  MICA_TRY(add_labels(run, report, shares, sample->truths, given->threshold));
+  return mica__sample_add_picture(run, report, sample, "picture",
+                                  labels_of(run).list[mica__likeliest(shares, outputs(run), 0)]);
 }
-
-static mica_status report(mica_run *run, mica_report *r) { return mica__labels_report(run, r); }
 
 const mica__head mica__head_labels = {
     .name = "labels",
     .suits = suits,
     .prepare = prepare,
-    .fits = mica__labels_fit,
+    .fits = fits,
     .output = "shares",
     .outputs = outputs,
-    .step = mica__labels_step,
+    .step = step,
     .answer = answer,
-    .evaluate = mica__labels_evaluate,
+    .evaluate = evaluate,
     .section = section,
     .report = report,
 };

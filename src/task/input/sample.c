@@ -3,9 +3,11 @@
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
 #include "run/network.h"
+#include "run/parts.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
 #include "run/state/parts.h"
+#include "run/verbs/published.h"
 
 #include <stdlib.h>
 
@@ -20,7 +22,10 @@ static int32_t suits(const mica_dataset *data) {
 
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
-  return run->parts->whole ? mica__run_note_columns(run, &label) : MICA_OK;
+  MICA_TRY(mica__published_open(run, true));
+  if (!run->parts->whole) return MICA_OK;
+  MICA_TRY(mica__run_note_columns(run, &label));
+  return mica__run_check_size(run);
 }
 
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
@@ -78,6 +83,18 @@ static mica_status look(mica_run *run, const mica_dataset *data, mica__sample_fn
   return status;
 }
 
+static mica_status show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t at,
+                        const char *caption) {
+  mica__samples s = {0};
+  mica_status status = mica__samples_of(run, data, at, 1, &s);
+  const mica__sample sample = {.name = s.names ? s.names[0] : NULL, .pixels = s.pixels ? s.pixels[0] : NULL};
+  if (status == MICA_OK)
+    status = sample.pixels ? mica__sample_add_picture(run, report, &sample, sample.name, caption)
+                           : mica_report_add_text(report, sample.name, caption);
+  mica__samples_free(&s);
+  return status;
+}
+
 const mica__input mica__input_sample = {
     .name = "sample",
     .suits = suits,
@@ -86,4 +103,5 @@ const mica__input mica__input_sample = {
     .network = network,
     .visit = visit,
     .look = look,
+    .show = show,
 };

@@ -90,8 +90,18 @@ static mica_status prepare(mica_run *run) {
   return run->parts->whole ? find_texts(run) : mica__run_make_tokenizer(run, NULL, NULL);
 }
 
+/* Texts that were taken for classes are hardly ever the same. */
+static mica_status check_classes(const mica_run *run, const mica_column *label) {
+  const uint64_t samples = mica_dataset_count(run->parts->whole);
+  if (label->kind != MICA_COLUMN_KIND_CLASS || label->classes <= 16 || (uint64_t)label->classes * 2 <= samples)
+    return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: the answers '%s' have %d classes in %llu samples; --label names another column",
+                    run->data, mica__run_answer_name(run, label), label->classes, (unsigned long long)samples);
+}
+
 static mica_status complete(mica_run *run, const mica_column *label) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  MICA_TRY(check_classes(run, label));
   MICA_TRY(mica__run_note_answer_name(run, label));
   mica__texts texts = {.data = data, .column = mica_dataset_column_index(data, mica__tokens_facts_of(run).text_column)};
   mica_status status = mica__run_make_tokenizer(run, mica__texts_next, &texts);
