@@ -28,7 +28,8 @@ static void check_emulation(const mica__kernel_desc *desc, int n, mica__attentio
                        .random = 1};
   const mica__variant *variant = test_emulation(desc, n);
   ck_assert_ptr_nonnull(variant);
-  ck_ok(mica__attention_check_variant(&check, &mica__op_attention, op, pass, &mica__attention_mma, variant));
+  const mica__impl *impl = pass == MICA__ATTENTION_FORWARD ? &mica__attention_mma : &mica__attention_mma_grad;
+  ck_ok(mica__attention_check_variant(&check, &mica__op_attention, op, pass, impl, variant));
   ck_assert_uint_eq(check.summary.failed, 0);
   ck_assert_uint_eq(check.summary.passed, 1);
   ck_assert_uint_eq(check.cases, 6);

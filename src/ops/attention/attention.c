@@ -2,10 +2,9 @@
 #include "ops/attention/attention.h"
 
 #include "base/error.h"
-#include "ops/select/mma.h"
-#include "runtime/build_list.h"
 #include "runtime/tuning.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <mica/attention.h>
 #include <stdio.h>
@@ -206,73 +205,38 @@ static mica_status grad_attention(const mica__grad *grad) {
 
 /* --- launches --- */
 
+const mica__impl *const mica__attention_impls[] = {&mica__attention_cpu, &mica__attention_mma, &mica__attention_gpu,
+                                                   &mica__attention_naive, NULL};
+const mica__impl *const mica__attention_grad_impls[] = {&mica__attention_cpu_grad, &mica__attention_mma_grad,
+                                                        &mica__attention_gpu_grad, &mica__attention_naive_grad, NULL};
+
+static mica_status launch(const mica__attention *a) {
+  const mica__attention_sizes s = a->size;
+  char key[MICA__TUNING_TEXT];
+  snprintf(key, sizeof key,
+           "attention%s %s b%" PRId64 " h%" PRId64 " g%" PRId64 " q%" PRId64 " k%" PRId64 " d%" PRId64 " e%" PRId64,
+           a->of_gradient ? "_grad" : "", mica_dtype_name(a->dtype), s.b, s.h, s.g, s.tq, s.tk, s.d, s.e);
+  return mica__exec_choose(a->exec, a->of_gradient ? mica__attention_grad_impls : mica__attention_impls, a, key);
+}
+
 static mica_status try_forward(mica_engine *engine, const mica__variant *variant, mica_dtype type) {
   return mica__attention_try(engine, &mica__op_attention, &mica__op_attention, MICA__ATTENTION_FORWARD,
                              &mica__attention_mma, variant, type);
 }
 static mica_status try_backward(mica_engine *engine, const mica__variant *variant, mica_dtype type) {
   return mica__attention_try(engine, &mica__op_attention, &mica__op_attention_grad, MICA__ATTENTION_BACKWARD,
-                             &mica__attention_mma, variant, type);
-}
-
-/* MICA_E_UNSUPPORTED if a trial was wrong. A dry run has no kernels: they are tried when launches are recorded. */
-static mica_status prove(const mica__attention *a, const mica__attention_way *way) {
-  const mica__variant *variant = way->untried && !mica__build_list_open() ? way->untried(a) : NULL;
-  if (!variant) return MICA_OK;
-  const mica__kernel_desc *desc = a->of_gradient ? &mica__attention_mma_grad_kernel : &mica__attention_mma_kernel;
-  return mica__mma_prove_by(mica__queue_engine(a->exec->queue), desc, variant, a->dtype,
-                            a->of_gradient ? try_backward : try_forward);
-}
-
-/* Names what could not be built, for the engine to remember: "attention mma f16 64 64". */
-static void name_of(const mica__attention *a, const mica__attention_way *way, char text[MICA__TUNING_TEXT]) {
-  const mica_tensor *mask = a->in[MICA__ATTENTION_OF_MASK], *step = a->in[MICA__ATTENTION_OF_STEP];
-  snprintf(text, MICA__TUNING_TEXT, "attention%s %s %s %lld %lld%s%s%s%s%s%s", a->of_gradient ? "_grad" : "", way->name,
-           mica_dtype_name(a->dtype), (long long)a->size.d, (long long)a->size.e, mask ? " mask " : "",
-           mask ? mica_dtype_name(mica_tensor_dtype(mask)) : "", a->attrs->soft_cap > 0 ? " soft cap" : "",
-           step ? " dropout " : "", step ? mica_dtype_name(mica_tensor_dtype(step)) : "",
-           a->in[MICA__ATTENTION_OF_STARTS] ? " starts" : "");
-}
-
-static mica_status try_way(const mica__attention *a, const mica__attention_way *way) {
-  MICA_TRY(prove(a, way));
-  return a->of_gradient ? way->backward(a) : way->forward(a);
-}
-
-/* The first that is able of those for the class, does not end in "unsupported" and can be built, which is asked once an
- * engine: naive declines nothing. */
-static mica_status launch(const mica__attention *a) {
-  static const mica__attention_way *const ways[] = {&mica__attention_cpu, &mica__attention_mma, &mica__attention_gpu};
-  mica_engine *engine = mica__queue_engine(a->exec->queue);
-  unsigned classes = a->exec->classes;
-  if (!classes) classes = mica__kernel_class(mica_engine_device(engine));
-  for (size_t k = 0; k < sizeof ways / sizeof *ways; k++) {
-    const mica__attention_way *way = ways[k];
-    char name[MICA__TUNING_TEXT];
-    if (!(a->of_gradient ? way->backward : way->forward) || way->classes != classes || way->unable(a)) continue;
-    name_of(a, way, name);
-    if (mica__tuning_is_bad(engine, name)) continue;
-    mica__attempt_begin();
-    mica_status status = try_way(a, way);
-    if (status == MICA_E_BUILD) {
-      mica__log(MICA_LOG_LEVEL_WARNING, "%s is left out: %s", name, mica_error_message());
-      status = mica__tuning_avoid(engine, name, mica_error_message());
-      if (status == MICA_OK) status = MICA_E_UNSUPPORTED;
-    }
-    if (status != MICA_OK && status != MICA_E_UNSUPPORTED) return mica__attempt_pass(status);
-    mica__attempt_end();
-    if (status == MICA_OK) return MICA_OK;
-  }
-  return a->of_gradient ? mica__attention_naive.backward(a) : mica__attention_naive.forward(a);
+                             &mica__attention_mma_grad, variant, type);
 }
 
 static mica_status launch_attention(const mica__exec *exec) {
-  const mica__attention a = mica__attention_of(exec, false);
+  mica__attention a = mica__attention_of(exec, false);
+  a.trial = try_forward;
   return a.size.b * a.size.h * a.size.tq == 0 ? MICA_OK : launch(&a);
 }
 
 static mica_status launch_grad(const mica__exec *exec) {
-  const mica__attention a = mica__attention_of(exec, true);
+  mica__attention a = mica__attention_of(exec, true);
+  a.trial = try_backward;
   return a.size.b * a.size.h == 0 ? MICA_OK : launch(&a);
 }
 

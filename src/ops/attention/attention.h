@@ -5,6 +5,7 @@
 
 #include "ops/common/build.h"
 #include "ops/select/launch_check.h"
+#include "ops/select/mma.h"
 #include "runtime/launch.h"
 
 #define MICA__ATTENTION_ATTRS(X, S)                                                                                    \
@@ -87,7 +88,7 @@ typedef struct mica__attention {
   mica__attention_sizes size;
   mica_dtype dtype, wide; /* of the elements, of sums */
   bool of_gradient;
-  const mica__variant *variant; /* of a way that has several, for checks; NULL: its own choice */
+  mica__mma_trial *trial; /* of a variant with instructions, before its first launch; NULL in checks */
 } mica__attention;
 
 /* problem.c: what kernels of the family have in common: parameters and arguments (cl/attention/problem.clh). */
@@ -119,20 +120,15 @@ extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mas
 /* Operations of so many products over D and E. */
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
 
-/* The ways to compute them, each forward and backward (NULL: not that pass). `unable`: NULL when it can on this device,
- * else why not. A pass that ends in MICA_E_UNSUPPORTED is left to the next way. */
-typedef struct mica__attention_way {
-  const char *name;
-  unsigned classes;    /* MICA__ON_... whose choice it is */
-  bool rounds_weights; /* to the operands' type, before they are multiplied */
-  const char *(*unable)(const mica__attention *a);
-  /* The variant that it would take, if a small attention is to be right with it first; else NULL. May be NULL. */
-  const mica__variant *(*untried)(const mica__attention *a);
-  mica_status (*forward)(const mica__attention *a), (*backward)(const mica__attention *a);
-} mica__attention_way;
-/* cpu.c, gpu.c: by tiles, a class each. mma.c: on matrix units of GPUs. naive.c: a row a work-item, for f64 and what
- * the others decline. */
-extern const mica__attention_way mica__attention_cpu, mica__attention_mma, mica__attention_gpu, mica__attention_naive;
+/* For `decline`: NULL on a device of the class whose kernels were not found wrong there. class: MICA__ON_CPU or
+ * MICA__ON_GPU; line: what `mica doctor` calls them, "cpu" "gpu" "mma". */
+const char *mica__attention_declines(const mica__task *task, unsigned class, const char *line);
+
+/* The implementations of each pass, the reference last. cpu.c, gpu.c: by tiles, a class each. mma.c: on matrix units of
+ * GPUs, weights rounded to the operands' type. naive.c: one row per work-item, for f64 and what the others decline. */
+extern const mica__impl *const mica__attention_impls[], *const mica__attention_grad_impls[];
+extern const mica__impl mica__attention_cpu, mica__attention_mma, mica__attention_gpu, mica__attention_naive,
+    mica__attention_cpu_grad, mica__attention_mma_grad, mica__attention_gpu_grad, mica__attention_naive_grad;
 extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_row_kernel,
     mica__attention_cpu_grad_kernel, mica__attention_sum_kernel, mica__attention_gpu_kernel,
     mica__attention_gpu_grad_kernel, mica__attention_mma_kernel, mica__attention_mma_grad_kernel,
@@ -142,13 +138,13 @@ extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_r
 mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,
                                   mica__attention_pass pass);
 
-/* Likewise a variant of a way, in the cases that are for it. */
+/* Likewise a variant of an implementation, in the cases that are for it. */
 mica_status mica__attention_check_variant(mica__check *check, const mica__op *forward, const mica__op *op,
-                                          mica__attention_pass pass, const mica__attention_way *way,
+                                          mica__attention_pass pass, const mica__impl *impl,
                                           const mica__variant *variant);
 /* Compares a small attention with the reference: MICA_E_NUMERIC if the variant has it wrong. */
 mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, const mica__op *op,
-                                mica__attention_pass pass, const mica__attention_way *way, const mica__variant *variant,
+                                mica__attention_pass pass, const mica__impl *impl, const mica__variant *variant,
                                 mica_dtype type);
 
 extern const mica__op mica__op_attention, mica__op_attention_grad, mica__op_attention_mask_grad;

@@ -196,23 +196,27 @@ static double rounding_of(mica_dtype dtype, double terms, double magnitude) {
   return mica__element_roundoff(dtype) * magnitude + (dtype == MICA_F16 ? terms * 0x1p-25 : 0);
 }
 
-/* Who computes a run: the op's choice for a class; or a way, with a variant or its own choice, and the last one what it
- * is unable to. */
+/* What computes a run: the op's choice for a class; or an implementation, with a variant or its own choice, and the
+ * reference what it declines. */
 typedef struct author {
   unsigned classes;
-  const mica__attention_way *way;
+  const mica__impl *impl;
   const mica__variant *variant;
 } author;
 
-static bool is_for_units(const author *by) { return by->way && by->way->rounds_weights; }
+static bool is_for_units(const author *by) {
+  return by->impl == &mica__attention_mma || by->impl == &mica__attention_mma_grad;
+}
 
 static mica_status launch_run(const mica__exec *exec, const run *r, const author *by) {
   const bool backward = r->pass == MICA__ATTENTION_BACKWARD;
-  if (!by->way) return r->op->launch(exec);
-  mica__attention a = mica__attention_of(exec, backward);
-  a.variant = by->variant;
-  const mica__attention_way *way = !is_for_units(by) && by->way->unable(&a) ? &mica__attention_naive : by->way;
-  return backward ? way->backward(&a) : way->forward(&a);
+  if (!by->impl) return r->op->launch(exec);
+  const mica__attention a = mica__attention_of(exec, backward);
+  mica_engine *engine = mica__queue_engine(exec->queue);
+  const mica__task task = {.problem = &a, .device = mica_engine_device(engine), .engine = engine};
+  const mica__impl *impl = by->impl;
+  if (!is_for_units(by) && impl->decline(&task)) impl = backward ? &mica__attention_naive_grad : &mica__attention_naive;
+  return mica__impl_launch(exec->queue, impl, &a, by->variant);
 }
 
 static mica_status launch_and_compare(mica__check_group *group, const author *by, run *r) {
@@ -320,18 +324,21 @@ mica_status mica__attention_check(mica__check *check, const mica__op *forward, c
                                   mica__attention_pass pass) {
   const subject s = {forward, op, pass};
   const bool has_units = mica__kernel_variant(&mica__attention_mma_kernel, mica_engine_device(check->engine));
+  const bool back = pass == MICA__ATTENTION_BACKWARD;
+  const author gpu = {.classes = MICA__ON_GPU, .impl = back ? &mica__attention_gpu_grad : &mica__attention_gpu};
+  const author mma = {.classes = MICA__ON_GPU, .impl = back ? &mica__attention_mma_grad : &mica__attention_mma};
   if (pass == MICA__ATTENTION_OF_SCORES) return check_op(check, &s, &(author){.classes = MICA__ON_ANY}, "any");
   MICA_TRY(check_op(check, &s, &(author){.classes = MICA__ON_CPU}, "cpu"));
-  MICA_TRY(check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = &mica__attention_gpu}, "gpu"));
+  MICA_TRY(check_op(check, &s, &gpu, "gpu"));
   if (!has_units) return MICA_OK;
-  return check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = &mica__attention_mma}, "mma");
+  return check_op(check, &s, &mma, "mma");
 }
 
 mica_status mica__attention_check_variant(mica__check *check, const mica__op *forward, const mica__op *op,
-                                          mica__attention_pass pass, const mica__attention_way *way,
+                                          mica__attention_pass pass, const mica__impl *impl,
                                           const mica__variant *variant) {
   const subject s = {forward, op, pass};
-  return check_op(check, &s, &(author){.classes = MICA__ON_GPU, .way = way, .variant = variant}, variant->name);
+  return check_op(check, &s, &(author){.classes = MICA__ON_GPU, .impl = impl, .variant = variant}, variant->name);
 }
 
 static void ignore(void *user, const mica_doctor_line *line) {
@@ -340,12 +347,12 @@ static void ignore(void *user, const mica_doctor_line *line) {
 }
 
 mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, const mica__op *op,
-                                mica__attention_pass pass, const mica__attention_way *way, const mica__variant *variant,
+                                mica__attention_pass pass, const mica__impl *impl, const mica__variant *variant,
                                 mica_dtype type) {
   const attention_case wide = {"trial", type, SIZES(1, 2, 1, 70, 90, 40, 64), .attrs = {.causal = true}};
   const attention_case narrow = {"trial", type, SIZES(1, 2, 1, 70, 90, 24, 32), .attrs = {.causal = true}};
   const subject s = {forward, op, pass};
-  const author by = {.classes = MICA__ON_GPU, .way = way, .variant = variant};
+  const author by = {.classes = MICA__ON_GPU, .impl = impl, .variant = variant};
   mica__check check = {.engine = engine, .level = MICA__CHECK_QUICK, .op = op->name, .fn = ignore, .random = 1};
   MICA_TRY(mica_queue_create(engine, &check.queue));
   mica__check_group group = mica__check_begin(&check, op->name, variant->name, wide.name);

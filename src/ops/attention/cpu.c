@@ -74,10 +74,12 @@ static bool has_whole_rows(const mica__attention *a) {
 }
 
 /* The values for a problem: of the device's variant, with as many rows a block as local memory takes; false: none */
-static bool choose(const mica__attention *a, const mica__kernel_desc *desc, int32_t *values) {
+static bool choose(const mica__task *task, const mica__kernel_desc *desc, int32_t *values) {
   static const int32_t blocks[] = {128, 64, 32, 16};
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
-  const mica__variant *variant = mica__kernel_suited(desc, device->vector_bytes);
+  const mica__attention *a = task->problem;
+  const mica_device_info *device = task->device;
+  const mica__variant *variant =
+      mica__kernel_suited(desc, task->variant ? task->variant->vector_bytes : device->vector_bytes);
   int32_t d = padded(a->size.d), e = padded(a->size.e);
   if (!variant || d == 0 || e == 0) return false;
   mica__kernel_values(desc, variant, values);
@@ -97,12 +99,17 @@ static bool choose(const mica__attention *a, const mica__kernel_desc *desc, int3
   return false;
 }
 
-static const char *unable(const mica__attention *a) {
+static const mica__kernel_desc *kernel_of(const mica__attention *a) {
+  return a->of_gradient ? &mica__attention_cpu_grad_kernel : &mica__attention_cpu_kernel;
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__attention *a = task->problem;
   int32_t values[MICA__MAX_PARAMS];
+  const char *reason = mica__attention_declines(task, MICA__ON_CPU, "cpu");
+  if (reason) return reason;
   if (a->dtype == MICA_F64) return "its sums are float";
-  return choose(a, &mica__attention_cpu_kernel, values) && choose(a, &mica__attention_cpu_grad_kernel, values)
-             ? NULL
-             : "the heads are too large for local memory";
+  return choose(task, kernel_of(a), values) ? NULL : "the heads are too large for local memory";
 }
 
 static int64_t tile_of(const mica__kernel_desc *desc, const int32_t *values) {
@@ -113,16 +120,22 @@ static void set_range(mica__launch *launch, int64_t x, int64_t y, int64_t z) {
   mica__launch_range3(launch, (const int64_t[]){x, y, z}, (const size_t[]){1, 1, 1});
 }
 
+static mica_status no_room(const mica__kernel_desc *desc) {
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large", desc->name);
+}
+
 /* Up to so many queries the lanes of a tile would be mostly empty. */
 #define MOST_ROWS 3
 
-static mica_status forward(const mica__attention *a) {
+static mica_status forward(mica_queue *queue, const mica__task *task) {
+  const mica__attention *a = task->problem;
   const bool rows = a->size.tq <= MOST_ROWS;
   const mica__kernel_desc *desc = rows ? &mica__attention_cpu_row_kernel : &mica__attention_cpu_kernel;
   const mica__attention_sizes s = a->size;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  choose(a, desc, values);
+  (void)queue;
+  if (!choose(task, desc, values)) return no_room(desc);
   /* Half a tile for few queries. */
   if (!rows && s.tq <= value(desc, values, "VW")) mica__kernel_set(desc, values, "NV", 1);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
@@ -186,13 +199,15 @@ static mica_status launch_sum(const mica__attention *a, const partial *p) {
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
-static mica_status backward(const mica__attention *a) {
+static mica_status backward(mica_queue *queue, const mica__task *task) {
+  const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = &mica__attention_cpu_grad_kernel;
   const mica__attention_sizes s = a->size;
   int32_t values[MICA__MAX_PARAMS];
   mica_tensor *delta = NULL;
+  (void)queue;
   if (s.b * s.h == 0) return MICA_OK;
-  choose(a, desc, values);
+  if (!choose(task, desc, values)) return no_room(desc);
   partial p = {.splits = splits_of(a, tile_of(desc, values)),
                .rows = s.tq + value(desc, values, "MR"),
                .pad = value(desc, values, "D_PAD")};
@@ -206,5 +221,7 @@ static mica_status backward(const mica__attention *a) {
   return status;
 }
 
-const mica__attention_way mica__attention_cpu = {
-    .name = "cpu", .classes = MICA__ON_CPU, .unable = unable, .forward = forward, .backward = backward};
+const mica__impl mica__attention_cpu = {
+    .name = "attention_cpu", .kernel = &mica__attention_cpu_kernel, .decline = decline, .launch = forward};
+const mica__impl mica__attention_cpu_grad = {
+    .name = "attention_cpu_grad", .kernel = &mica__attention_cpu_grad_kernel, .decline = decline, .launch = backward};

@@ -56,38 +56,50 @@ const mica__kernel_desc mica__attention_gpu_grad_kernel = {
 
 /* The values of the largest tiles that the device has room for and whose rows are not mostly outside; those of the
  * smallest where there are few. */
-static mica_status choose(const mica__attention *a, const mica__kernel_desc *desc, int64_t rows, int64_t columns,
-                          int32_t *values) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
+static bool choose(const mica__task *task, const mica__kernel_desc *desc, int64_t rows, int64_t columns,
+                   int32_t *values) {
+  const mica__attention *a = task->problem;
+  const mica_device_info *device = task->device;
   bool found = false, is_checked = mica__kernel_class(device) != MICA__ON_GPU;
   for (int v = 0; v < desc->variant_count; v++) {
     int32_t tried[MICA__MAX_PARAMS];
-    mica__kernel_values(desc, &desc->variants[v], tried);
+    const mica__variant *variant = &desc->variants[v];
+    if (task->variant && task->variant != variant) continue;
+    mica__kernel_values(desc, variant, tried);
     mica__attention_set(desc, tried, a);
     /* A CPU, on which these are checked, takes the first. */
-    bool fits = mica__variant_fits(desc, &desc->variants[v], device) || is_checked;
+    bool fits = mica__variant_fits(desc, variant, device) || is_checked;
     if (!fits || !desc->has_room(tried, device)) continue;
     bool fills = rows > side(desc, tried, "WG_M") / 2;
-    if (!found || !fills) mica__kernel_values(desc, &desc->variants[v], values);
+    if (!found || !fills) mica__kernel_values(desc, variant, values);
     if (found && !fills) break;
     found = true;
     if (fills) break;
   }
-  if (!found) return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant is fit for this device", desc->name);
+  if (!found) return false;
   mica__attention_set(desc, values, a);
   /* Two chunks of sums are too many registers for a thread of Intel's. */
   bool two = columns > side(desc, values, "WG_N") && !mica__kernel_value(desc, values, "REQD_SUBGROUP");
   mica__kernel_set(desc, values, "CHUNKS", two ? 2 : 1);
   mica__tile_set_subgroup(desc, values, device);
-  return MICA_OK;
+  return true;
 }
 
-static const char *unable(const mica__attention *a) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
+static const mica__kernel_desc *kernel_of(const mica__attention *a) {
+  return a->of_gradient ? &mica__attention_gpu_grad_kernel : &mica__attention_gpu_kernel;
+}
+
+static const char *decline(const mica__task *task) {
+  const mica__attention *a = task->problem;
+  int32_t values[MICA__MAX_PARAMS];
+  const char *reason = mica__attention_declines(task, MICA__ON_GPU, "gpu");
+  if (reason) return reason;
   if (a->dtype == MICA_F64) return "f64 takes too many registers";
-  for (int v = 0; v < mica__attention_gpu_kernel.variant_count; v++)
-    if (has_room(variants[v].values, device) && grad_has_room(grad_variants[v].values, device)) return NULL;
-  return "its tiles need more local memory or larger work-groups";
+  return choose(task, kernel_of(a), 1, 1, values) ? NULL : "its tiles need more local memory or larger work-groups";
+}
+
+static mica_status no_variant(const mica__kernel_desc *desc) {
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant is fit for this device", desc->name);
 }
 
 static int64_t parts(int64_t n, int64_t size) { return n / size + (n % size != 0); }
@@ -106,11 +118,13 @@ static int64_t splits_of(const mica__kernel_desc *desc, const int32_t *values, i
   return splits > 0 ? splits : 1;
 }
 
-static mica_status forward(const mica__attention *a) {
+static mica_status forward(mica_queue *queue, const mica__task *task) {
+  const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = &mica__attention_gpu_kernel;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  MICA_TRY(choose(a, desc, a->size.tq, a->size.e, values));
+  (void)queue;
+  if (!choose(task, desc, a->size.tq, a->size.e, values)) return no_variant(desc);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
   for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
   int64_t splits = splits_of(desc, values, a->size.e);
@@ -122,8 +136,9 @@ static mica_status forward(const mica__attention *a) {
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
-static mica_status launch_grad(const mica__attention *a, const mica_tensor *delta, bool of_keys) {
+static mica_status launch_grad(const mica__task *task, const mica_tensor *delta, bool of_keys) {
   const mica__kernel_desc *desc = &mica__attention_gpu_grad_kernel;
+  const mica__attention *a = task->problem;
   const mica__attention_sizes s = a->size;
   mica_tensor *const *out = a->exec->outputs, *dx = of_keys ? out[MICA__ATTENTION_DK] : out[MICA__ATTENTION_DQ],
                      *dv = of_keys ? out[MICA__ATTENTION_DV] : NULL;
@@ -131,7 +146,7 @@ static mica_status launch_grad(const mica__attention *a, const mica_tensor *delt
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   if ((!dx && !dv) || rows * s.b * s.g == 0) return MICA_OK;
-  MICA_TRY(choose(a, desc, rows, columns, values));
+  if (!choose(task, desc, rows, columns, values)) return no_variant(desc);
   mica__kernel_set(desc, values, "OF_KEYS", of_keys);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
   for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
@@ -146,14 +161,17 @@ static mica_status launch_grad(const mica__attention *a, const mica_tensor *delt
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
-static mica_status backward(const mica__attention *a) {
+static mica_status backward(mica_queue *queue, const mica__task *task) {
   mica_tensor *delta = NULL;
-  MICA_TRY(mica__attention_delta(a, &delta));
-  mica_status status = launch_grad(a, delta, true);
-  if (status == MICA_OK) status = launch_grad(a, delta, false);
+  (void)queue;
+  MICA_TRY(mica__attention_delta(task->problem, &delta));
+  mica_status status = launch_grad(task, delta, true);
+  if (status == MICA_OK) status = launch_grad(task, delta, false);
   mica_tensor_destroy(delta);
   return status;
 }
 
-const mica__attention_way mica__attention_gpu = {
-    .name = "gpu", .classes = MICA__ON_GPU, .unable = unable, .forward = forward, .backward = backward};
+const mica__impl mica__attention_gpu = {
+    .name = "attention_gpu", .kernel = &mica__attention_gpu_kernel, .decline = decline, .launch = forward};
+const mica__impl mica__attention_gpu_grad = {
+    .name = "attention_gpu_grad", .kernel = &mica__attention_gpu_grad_kernel, .decline = decline, .launch = backward};

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ops/select/mma.h"
+#include "runtime/build_list.h"
 #include "runtime/tensor.h"
 
 #define MOST_HEAD 128
@@ -144,13 +145,6 @@ static const mica__kernel_desc *kernel_of(const mica__attention *a) {
   return a->of_gradient ? &mica__attention_mma_grad_kernel : &mica__attention_mma_kernel;
 }
 
-static const char *unable(const mica__attention *a) {
-  mica_engine *engine = mica__queue_engine(a->exec->queue);
-  const char *reason = unsuited(a);
-  if (!reason) reason = mica__mma_missing(kernel_of(a), a->dtype, mica_engine_device(engine), engine);
-  return reason || a->size.tq >= FEWEST_QUERIES ? reason : "the queries are fewer than an instruction's";
-}
-
 static void set_values(const mica__attention *a, const mica__variant *variant, int32_t *values) {
   const int64_t size = a->size.d > a->size.e ? a->size.d : a->size.e;
   mica__kernel_values(kernel_of(a), variant, values);
@@ -161,34 +155,46 @@ static void set_values(const mica__attention *a, const mica__variant *variant, i
 }
 
 /* The largest tiles that there is room for, unless they are mostly outside or too few for the device's units. */
-static const mica__variant *choose(const mica__attention *a, int32_t *values) {
+static const mica__variant *choose(const mica__task *task, int32_t *values) {
+  const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));
-  const mica__variant *chosen = a->variant;
-  for (int v = 0; v < desc->variant_count && !a->variant; v++) {
+  const mica__variant *chosen = task->variant;
+  for (int v = 0; v < desc->variant_count && !task->variant; v++) {
     set_values(a, &desc->variants[v], values);
-    if (!mica__variant_fits(desc, &desc->variants[v], device) || !desc->has_room(values, device)) continue;
+    if (!mica__variant_fits(desc, &desc->variants[v], task->device) || !desc->has_room(values, task->device)) continue;
     chosen = &desc->variants[v];
     const int64_t rows = tile_of(desc, values).rows, tiles = (a->size.tq + rows - 1) / rows;
-    if (a->size.tq > rows / 2 && tiles * a->size.h * a->size.b >= (int64_t)device->compute_units) break;
+    if (a->size.tq > rows / 2 && tiles * a->size.h * a->size.b >= (int64_t)task->device->compute_units) break;
   }
   if (chosen) set_values(a, chosen, values);
-  return chosen && desc->has_room(values, device) ? chosen : NULL;
+  return chosen && desc->has_room(values, task->device) ? chosen : NULL;
 }
 
-static const mica__variant *untried(const mica__attention *a) {
+static const char *decline(const mica__task *task) {
+  const mica__attention *a = task->problem;
+  const mica__kernel_desc *desc = kernel_of(a);
   int32_t values[MICA__MAX_PARAMS];
-  const mica__variant *variant = unsuited(a) ? NULL : choose(a, values);
-  return variant && variant->has_instruction ? variant : NULL;
+  const char *reason = mica__attention_declines(task, MICA__ON_GPU, "mma");
+  if (!reason) reason = unsuited(a);
+  if (!reason) reason = mica__mma_missing(desc, a->dtype, task->device, task->engine);
+  if (reason) return reason;
+  if (a->size.tq < FEWEST_QUERIES) return "the queries are fewer than an instruction's";
+  const mica__variant *variant = choose(task, values);
+  return variant ? mica__mma_failed(task->device, task->engine, desc, variant, a->dtype)
+                 : "no variant has room for the heads";
 }
 
-/* The values of the variant, if it can be launched. */
-static mica_status prepare(const mica__attention *a, int32_t *values) {
+/* The values of the variant, if it can be launched. A dry run has no kernels: the trial follows when launches are
+ * recorded. */
+static mica_status prepare(const mica__task *task, int32_t *values) {
+  const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);
   if (unsuited(a)) return mica__fail(MICA_E_UNSUPPORTED, "%s: %s", desc->name, unsuited(a));
-  const mica__variant *variant = choose(a, values);
+  const mica__variant *variant = choose(task, values);
   if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant has room for the heads", desc->name);
-  return mica__mma_check(mica__queue_engine(a->exec->queue), desc, variant, a->dtype);
+  if (variant->has_instruction && a->trial && !mica__build_list_open())
+    MICA_TRY(mica__mma_prove_by(task->engine, desc, variant, a->dtype, a->trial));
+  return mica__mma_check(task->engine, desc, variant, a->dtype);
 }
 
 static mica_status begin(const mica__attention *a, const int32_t *values, int last, mica__launch *launch) {
@@ -206,10 +212,12 @@ static void set_range(const mica__attention *a, const int32_t *values, int64_t r
   mica__launch_range3(launch, range, group);
 }
 
-static mica_status forward(const mica__attention *a) {
+static mica_status forward(mica_queue *queue, const mica__task *task) {
+  const mica__attention *a = task->problem;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  MICA_TRY(prepare(a, values));
+  (void)queue;
+  MICA_TRY(prepare(task, values));
   MICA_TRY(begin(a, values, MICA__ATTENTION_OF_V, &launch));
   mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
   mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
@@ -235,10 +243,12 @@ static mica_status launch_grad(const mica__attention *a, int32_t *values, const 
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
-static mica_status backward(const mica__attention *a) {
+static mica_status backward(mica_queue *queue, const mica__task *task) {
+  const mica__attention *a = task->problem;
   int32_t values[MICA__MAX_PARAMS];
   mica_tensor *delta = NULL;
-  MICA_TRY(prepare(a, values));
+  (void)queue;
+  MICA_TRY(prepare(task, values));
   MICA_TRY(mica__attention_delta(a, &delta));
   mica_status status = launch_grad(a, values, delta, true);
   if (status == MICA_OK) status = launch_grad(a, values, delta, false);
@@ -246,10 +256,7 @@ static mica_status backward(const mica__attention *a) {
   return status;
 }
 
-const mica__attention_way mica__attention_mma = {.name = "mma",
-                                                 .classes = MICA__ON_GPU,
-                                                 .rounds_weights = true,
-                                                 .unable = unable,
-                                                 .untried = untried,
-                                                 .forward = forward,
-                                                 .backward = backward};
+const mica__impl mica__attention_mma = {
+    .name = "attention_mma", .kernel = &mica__attention_mma_kernel, .decline = decline, .launch = forward};
+const mica__impl mica__attention_mma_grad = {
+    .name = "attention_mma_grad", .kernel = &mica__attention_mma_grad_kernel, .decline = decline, .launch = backward};

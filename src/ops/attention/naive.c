@@ -19,10 +19,12 @@ static mica_status submit_rows(const mica__attention *a, int64_t rows, mica__lau
   return mica__queue_submit(a->exec->queue, launch);
 }
 
-static mica_status forward(const mica__attention *a) {
+static mica_status forward(mica_queue *queue, const mica__task *task) {
+  const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = &mica__attention_naive_kernel;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
+  (void)queue;
   mica__kernel_values(desc, &variants[0], values);
   mica__attention_set(desc, values, a);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
@@ -53,8 +55,10 @@ static mica_status launch_grad(const mica__attention *a, const mica_tensor *delt
   return submit_rows(a, rows, &launch);
 }
 
-static mica_status backward(const mica__attention *a) {
+static mica_status backward(mica_queue *queue, const mica__task *task) {
+  const mica__attention *a = task->problem;
   mica_tensor *delta = NULL;
+  (void)queue;
   MICA_TRY(mica__attention_delta(a, &delta));
   mica_status status = launch_grad(a, delta, true);
   if (status == MICA_OK) status = launch_grad(a, delta, false);
@@ -62,4 +66,7 @@ static mica_status backward(const mica__attention *a) {
   return status;
 }
 
-const mica__attention_way mica__attention_naive = {.classes = MICA__ON_ANY, .forward = forward, .backward = backward};
+const mica__impl mica__attention_naive = {
+    .name = "attention_naive", .kernel = &mica__attention_naive_kernel, .launch = forward};
+const mica__impl mica__attention_naive_grad = {
+    .name = "attention_naive_grad", .kernel = &mica__attention_naive_grad_kernel, .launch = backward};

@@ -1,8 +1,10 @@
 /* What the launches of attention have in common: operands, parameters, arguments; and the two small kernels. */
 #include "ops/attention/attention.h"
+#include "runtime/tuning.h"
 #include "runtime/workspace.h"
 
 #include <math.h>
+#include <stdio.h>
 
 MICA__ATTR_TABLE(attention, MICA__ATTENTION_ATTRS);
 
@@ -32,6 +34,16 @@ double mica__attention_cost(const mica__attention *a, double over_d, double over
   const mica__attention_sizes s = a->size;
   double seen = a->attrs->causal ? 0.5 : 1;
   return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
+}
+
+const char *mica__attention_declines(const mica__task *task, unsigned class, const char *line) {
+  const mica__attention *a = task->problem;
+  const unsigned checked = a->exec->classes, own = checked ? checked : mica__kernel_class(task->device);
+  char name[MICA__TUNING_TEXT];
+  if (own != class) return class == MICA__ON_CPU ? "it is for CPUs" : "it is for GPUs";
+  snprintf(name, sizeof name, "attention%s.%s", a->of_gradient ? "_grad" : "", line);
+  return !checked && task->engine && mica__tuning_is_bad(task->engine, name) ? "its results are wrong on this device"
+                                                                             : NULL;
 }
 
 /* --- launches --- */
