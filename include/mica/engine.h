@@ -17,6 +17,7 @@
 #include <mica/dist.h>
 #include <mica/doctor.h>
 #include <mica/dtype.h>
+#include <mica/experts.h>
 #include <mica/generate.h>
 #include <mica/gguf.h>
 #include <mica/grammar.h>

@@ -17,6 +17,7 @@
  *   session                       a graph compiled for a device, to run repeatedly
  *   nn optim model                layers with named parameters, optimisers, networks by name
  *   sequence generate             attention and recurrent layers; text generation, beam search
+ *   experts                       (E) mixtures of experts: routes, products with some of many matrices
  *   onnx                          ONNX models: read, inspect, run, write
  *   engine                        all of libmica
  *   batch                         batches as training takes them
