@@ -34,7 +34,7 @@ write_basic_package_version_file(${made}/mica-config-version.cmake COMPATIBILITY
 install(FILES ${made}/mica-config.cmake ${made}/mica-config-version.cmake
               ${PROJECT_SOURCE_DIR}/cmake/Findlibdeflate.cmake ${PROJECT_SOURCE_DIR}/cmake/FindProtobufC.cmake
               ${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake ${PROJECT_SOURCE_DIR}/cmake/Findutf8proc.cmake
-              ${PROJECT_SOURCE_DIR}/cmake/FindSndFile.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/FindSndFile.cmake ${PROJECT_SOURCE_DIR}/cmake/Findsodium.cmake
         DESTINATION ${package_dir})
 
 # Relative to the .pc file, so that an installed tree can be moved and staged.

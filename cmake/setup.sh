@@ -14,9 +14,9 @@ run_packages='gcc libc6-dev cmake ninja-build pkg-config
   ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev libcjson-dev libdeflate-dev
   libpng-dev libjpeg62-turbo-dev'
 quickstart_packages='dataset-fashion-mnist'
-full_packages='libexpat1-dev libsndfile1-dev libmicrohttpd-dev libpcre2-dev libutf8proc-dev
+full_packages='libexpat1-dev libsndfile1-dev libmicrohttpd-dev libsodium-dev libpcre2-dev libutf8proc-dev
   libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libopenmpi-dev openmpi-bin'
-test_packages='check libsubunit-dev libopenblas-dev libdnnl-dev clang-format oclgrind locales'
+test_packages='minisign check libsubunit-dev libopenblas-dev libdnnl-dev clang-format oclgrind locales'
 fuzz_packages='clang libclang-rt-dev'
 package_packages='git dpkg-dev debhelper lintian fakeroot'
 docs_packages='mkdocs'

@@ -47,6 +47,7 @@
 #include <mica/session.h>
 #include <mica/shape.h>
 #include <mica/signal.h>
+#include <mica/signature.h>
 #include <mica/sparse.h>
 #include <mica/speech.h>
 #include <mica/status.h>

@@ -44,6 +44,7 @@
  *   safetensors history io        files of weights, histories and arrays
  *   profile doctor tune cache     kernel times, correctness of a device, fastest kernels, disk cache
  *   bundle                        (E) compiled kernels in a file, for devices without a compiler
+ *   signature                     (E) signed models and bundles
  *
  * For inference, include mica/model.h, and mica/nn.h with mica/nodes.h for a network of your own: mica_engine_create,
  * mica_model_create, mica_nn_load, mica_tensor_upload, mica_session_run, mica_tensor_download. For a portable BLAS and

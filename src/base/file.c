@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/content.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -405,7 +406,10 @@ static mica_status replace_at(int at, const char *name, const char *path, mode_t
   int error = errno;
   if (close(file) && written) written = false, error = errno;
   if (written && renameat(at, aside, at, name)) written = false, error = errno;
-  if (written) return MICA_OK;
+  if (written) {
+    mica__content_wrote(pieces, count);
+    return MICA_OK;
+  }
   unlinkat(at, aside, 0);
   return fail_io("write", path, error);
 }

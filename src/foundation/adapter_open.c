@@ -1,8 +1,8 @@
 /* Opens and saves adapters of a model. */
 #include "foundation/adapter_file.h"
 
-#include "base/file.h"
 #include "base/json_check.h"
+#include "base/signature.h"
 
 #include <mica/gguf.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static mica_status open_peft(mica__adapter_source *source, mica_adapter *adapter
   mica__text_addf(&tensors, "%s/adapter_model.safetensors", folder);
   MICA_TRY_GOTO(mica__text_status(&config), done);
   MICA_TRY_GOTO(mica__text_status(&tensors), done);
-  MICA_TRY_GOTO(mica__file_read(config.data, &text, &bytes), done);
+  MICA_TRY_GOTO(mica__file_read_signed(config.data, &text, &bytes), done);
   source->path = config.data;
   MICA_TRY_GOTO(mica__adapter_config_read(source, (const char *)text, bytes, &root), done);
   MICA_TRY_GOTO(mica_weights_open(tensors.data, &weights), done);

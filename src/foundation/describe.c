@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "foundation/model.h"
 
@@ -123,7 +123,7 @@ mica_status mica__foundation_open_config(const char *path, mica_foundation **mod
   mica_foundation *made = calloc(1, sizeof *made);
   if (!made) return mica__fail_nomem(path);
   made->path = mica__strdup(path);
-  mica_status status = made->path ? mica__file_read(path, &text, &bytes) : mica__fail_nomem(path);
+  mica_status status = made->path ? mica__file_read_signed(path, &text, &bytes) : mica__fail_nomem(path);
   if (status == MICA_OK) status = mica__foundation_folder_read(made, path, (const char *)text, bytes, NULL, 0);
   if (status == MICA_OK) status = choose_context(made, path, NULL);
   free(text);

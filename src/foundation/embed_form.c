@@ -1,8 +1,8 @@
 /* Pooling, scale and longest text of a model: files of sentence-transformers, or a key of a GGUF file. */
 #include "foundation/embed.h"
 
-#include "base/file.h"
 #include "base/json_check.h"
+#include "base/signature.h"
 #include "foundation/model.h"
 
 #include <mica/gguf.h>
@@ -126,7 +126,7 @@ static mica_status read_file(const char *folder, const char *part, const char *n
   mica__text_addf(path, "%s/%s%s%s", folder, part, *part ? "/" : "", name);
   MICA_TRY(mica__text_status(path));
   mica__attempt_begin();
-  const mica_status status = mica__file_read(path->data, text, bytes);
+  const mica_status status = mica__file_read_signed(path->data, text, bytes);
   if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
   mica__attempt_end();
   return MICA_OK;

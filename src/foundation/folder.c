@@ -1,7 +1,7 @@
 #include "foundation/model.h"
 
-#include "base/file.h"
 #include "base/json_check.h"
+#include "base/signature.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ static mica_status read_file(const char *folder, const char *name, mica__text *p
                              size_t *bytes) {
   mica__text_addf(path, "%s/%s", folder, name);
   MICA_TRY(mica__text_status(path));
-  return mica__file_read(path->data, text, bytes);
+  return mica__file_read_signed(path->data, text, bytes);
 }
 
 mica_status mica__foundation_folder_open(mica_foundation *model, const char *folder) {

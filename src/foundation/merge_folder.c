@@ -1,6 +1,6 @@
 /* Folders of models with an adapter merged into their matrices. */
 #include "base/element.h"
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "foundation/merge.h"
 #include "nn/name_map.h"
@@ -34,7 +34,7 @@ static mica_status copy_file(const char *from, const char *to, const char *name)
   mica_status status = mica__text_status(&source);
   if (status == MICA_OK) status = mica__text_status(&target);
   mica__attempt_begin();
-  if (status == MICA_OK) status = mica__file_read(source.data, &data, &bytes);
+  if (status == MICA_OK) status = mica__file_read_signed(source.data, &data, &bytes);
   const bool none = status == MICA_E_NOT_FOUND;
   if (status == MICA_OK) status = mica__file_replace(target.data, &(mica__bytes){data, bytes}, 1);
   if (status != MICA_OK && !none) status = mica__attempt_pass(status);

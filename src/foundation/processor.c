@@ -1,7 +1,7 @@
 /* preprocessor_config.json, as transformers saves it. */
 #include "foundation/processor.h"
 
-#include "base/file.h"
+#include "base/signature.h"
 #include "foundation/model.h"
 
 #include <inttypes.h>
@@ -109,7 +109,7 @@ mica_status mica__processor_open(const mica_foundation *model, mica__processor *
                       model->info.family);
   mica__text_addf(&path, "%s/preprocessor_config.json", model->path);
   mica_status status = mica__text_status(&path);
-  if (status == MICA_OK) status = mica__file_read(path.data, &text, &bytes);
+  if (status == MICA_OK) status = mica__file_read_signed(path.data, &text, &bytes);
   if (status == MICA_OK) status = mica__processor_read(path.data, (const char *)text, bytes, model, processor);
   free(text);
   mica__text_free(&path);

@@ -1,6 +1,6 @@
 /* The tokenizer and the chat template of a model. */
-#include "base/file.h"
 #include "base/json_check.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "foundation/model.h"
 
@@ -52,7 +52,7 @@ static mica_status read_file(const mica_foundation *model, const char *name, mic
   mica__text_free(path);
   mica__text_addf(path, "%s/%s", model->path, name);
   MICA_TRY(mica__text_status(path));
-  return mica__file_read(path->data, text, bytes);
+  return mica__file_read_signed(path->data, text, bytes);
 }
 
 /* The file that has the template, and the source in it. */

@@ -1,7 +1,7 @@
 /* Rules of Whisper's decoding: generation_config.json, config.json, and names of tokens. */
 #include "foundation/whisper.h"
 
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -166,7 +166,7 @@ static mica_status read_if_there(const mica_foundation *model, const char *name,
   mica__text_addf(path, "%s/%s", model->path, name);
   MICA_TRY(mica__text_status(path));
   mica__attempt_begin();
-  const mica_status status = mica__file_read(path->data, text, bytes);
+  const mica_status status = mica__file_read_signed(path->data, text, bytes);
   if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
   mica__attempt_end();
   return MICA_OK;

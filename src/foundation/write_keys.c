@@ -1,5 +1,5 @@
 /* What a folder says of its model, as keys of a GGUF file. */
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "foundation/write.h"
 
@@ -164,7 +164,7 @@ mica_status mica__write_texts(const mica_foundation *model, mica_gguf_keys *keys
   mica__text_addf(&path, "%s/tokenizer.json", model->path);
   mica_status status = mica__text_status(&path);
   mica__attempt_begin();
-  if (status == MICA_OK) status = mica__file_read(path.data, &json, &bytes);
+  if (status == MICA_OK) status = mica__file_read_signed(path.data, &json, &bytes);
   if (status == MICA_E_NOT_FOUND) {
     mica__attempt_end();
     mica__text_free(&path);

@@ -1,5 +1,5 @@
 #include "io/gguf.h"
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static mica_status add_part(mica_gguf *file, const char *path, const void *data,
   part->file.path = part->path;
   if (!data) {
     const unsigned char *mapped = NULL;
-    MICA_TRY(mica__file_map(path, &mapped, &part->file.bytes));
+    MICA_TRY(mica__file_map_signed(path, &mapped, &part->file.bytes));
     part->file.data = mapped;
     part->mapped = true;
   }

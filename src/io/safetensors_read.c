@@ -1,8 +1,8 @@
 #include "base/byte_order.h"
 #include "base/checked.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/json_check.h"
+#include "base/signature.h"
 #include "io/safetensors.h"
 
 #include <inttypes.h>
@@ -265,7 +265,7 @@ mica_status mica_safetensors_open(const char *path, mica_safetensors **file) {
   if (!path || !file) return mica__fail(MICA_E_INVALID, "mica_safetensors_open: a pointer is NULL");
   const unsigned char *data = NULL;
   size_t size = 0;
-  MICA_TRY(mica__file_map(path, &data, &size));
+  MICA_TRY(mica__file_map_signed(path, &data, &size));
   if (size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", path);
   return open_bytes(path, data, size, true, file);
 }

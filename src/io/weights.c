@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/signature.h"
 #include "io/gguf.h"
 #include "io/safetensors.h"
 #include "io/shards.h"
@@ -167,9 +167,10 @@ static mica_status open_file(mica_weights *w, const char *path) {
   mica_status status;
   if ((bytes >= 4 && !memcmp(data, "GGUF", 4)) || is_named_gguf(path))
     status = open_gguf(w, path);
-  else if (is_json(data, bytes))
-    status = open_index(w, path, data, bytes);
-  else
+  else if (is_json(data, bytes)) {
+    status = mica__signature_demand(path, data, bytes);
+    if (status == MICA_OK) status = open_index(w, path, data, bytes);
+  } else
     status = open_safetensors(w, path);
   mica__file_unmap(data, bytes);
   return status;

@@ -1,7 +1,7 @@
 #define _GNU_SOURCE /* O_NOFOLLOW and O_DIRECTORY, which POSIX has had since 2008 */
 #include "onnx/external.h"
 
-#include "base/text.h"
+#include "base/signature.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -114,6 +114,15 @@ static mica_status open_inside(const char *folder, const char *who, const char *
   return status;
 }
 
+static mica_status demand_signature(const char *folder, const char *location, const mica__external_file *file) {
+  mica__text path = {0};
+  mica__text_addf(&path, "%s/%s", folder, location);
+  mica_status status = mica__text_status(&path);
+  if (status == MICA_OK) status = mica__signature_demand(path.data, file->data, file->size);
+  mica__text_free(&path);
+  return status;
+}
+
 static mica_status map_file(mica__external *external, const char *who, const char *location, mica__external_file *out) {
   int file = -1;
   struct stat about;
@@ -131,7 +140,9 @@ static mica_status map_file(mica__external *external, const char *who, const cha
       out->size = (size_t)about.st_size;
     }
   }
+  if (status == MICA_OK) status = demand_signature(external->folder, location, out);
   close(file);
+  if (status != MICA_OK && out->data) munmap((void *)out->data, out->size);
   if (status != MICA_OK) free(out->location);
   return status;
 }

@@ -1,6 +1,6 @@
 #include "onnx/model.h"
 
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "onnx/guard.h"
 #include "onnx/ops/table.h"
@@ -154,7 +154,7 @@ mica_status mica_onnx_open(const char *path, mica_onnx **model) {
   if (!path || !model) return mica__fail(MICA_E_INVALID, "mica_onnx_open: a pointer is NULL");
   const unsigned char *data = NULL;
   size_t bytes = 0;
-  MICA_TRY(mica__file_map(path, &data, &bytes));
+  MICA_TRY(mica__file_map_signed(path, &data, &bytes));
   char *folder = mica__strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
   if (slash && slash > folder)
     *slash = '\0';

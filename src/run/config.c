@@ -1,8 +1,8 @@
 /* config.json: what was asked for and what the data is like. Written as text, read through cJSON. */
 #include "run/config.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/signature.h"
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/run.h"
@@ -303,7 +303,7 @@ static mica_status read_config(mica_run *run, const char *path) {
   unsigned char *text = NULL;
   size_t size = 0;
   struct stat about;
-  mica_status status = mica__file_read(path, &text, &size);
+  mica_status status = mica__file_read_signed(path, &text, &size);
   if (status == MICA_E_NOT_FOUND && stat(run->folder, &about) != 0 && (errno == ENOENT || errno == ENOTDIR))
     return mica__fail(MICA_E_NOT_FOUND, "there is no file or folder %s", run->folder);
   if (status == MICA_E_NOT_FOUND)

@@ -1,7 +1,7 @@
 /* What a training keeps in its folder: the weights of the best epoch so far, and the files that a run is opened by,
  * which are written again where somebody deleted or moved them meanwhile. */
-#include "base/file.h"
 #include "base/number.h"
+#include "base/signature.h"
 #include "io/history.h"
 #include "run/config.h"
 #include "run/guard.h"
@@ -139,6 +139,7 @@ static mica_status write_network(const mica_run *run) {
   char *path = mica__run_path(run, MICA__NETWORK_FILE);
   mica_status status =
       path ? mica__file_read_open(run->kept->network_file, path, &data, &size) : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica__signature_demand(path, data, size);
   if (status == MICA_OK) status = mica__file_replace(path, &(mica__bytes){data, size}, 1);
   free(data);
   free(path);

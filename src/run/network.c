@@ -1,7 +1,7 @@
 /* The network of a run, its optimiser, and weights that it begins with. */
 #include "run/network.h"
-#include "base/file.h"
 #include "base/number.h"
+#include "base/signature.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
 #include "run/config.h"
@@ -299,7 +299,7 @@ static mica_status check_columns(mica_run *run, const char *path) {
   mica__text_add(&beside, "config.json");
   mica_status status = origin ? mica__text_status(&beside) : mica__fail_nomem("a run");
   mica__attempt_begin();
-  const bool known = status == MICA_OK && mica__file_read(beside.data, &text, &size) == MICA_OK &&
+  const bool known = status == MICA_OK && mica__file_read_signed(beside.data, &text, &size) == MICA_OK &&
                      mica__run_parse_config(origin, beside.data, (const char *)text) == MICA_OK;
   mica__attempt_end();
   if (known) status = mica__units_check_columns(run, origin, path);

@@ -1,6 +1,6 @@
 #include "runtime/program_bundle.h"
 
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "runtime/program_file.h"
 
@@ -157,6 +157,11 @@ mica_status mica__program_bundle_open(const char *path, mica__program_bundle **b
   unsigned char *data = NULL;
   size_t size = 0;
   MICA_TRY(mica__file_read_owned(path, &data, &size));
+  mica_status status = mica__signature_demand(path, data, size);
+  if (status != MICA_OK) {
+    free(data);
+    return status;
+  }
   return mica__program_bundle_parse(path, data, size, bundle);
 }
 

@@ -1,5 +1,5 @@
 /* Text models from files: letters are combined to words, or stay letters. */
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/utf8.h"
 #include "text/arpa.h"
 #include "text/unicode.h"
@@ -148,7 +148,7 @@ mica_status mica_text_model_open(const char *path, const mica_text_model_config 
   unsigned char *content = NULL;
   size_t size = 0;
   if (!path) return mica__fail(MICA_E_INVALID, "text_model_open: a pointer is NULL");
-  MICA_TRY(mica__file_read(path, &content, &size));
+  MICA_TRY(mica__file_read_signed(path, &content, &size));
   const mica_status status = mica_text_model_read(path, (const char *)content, size, config, model);
   free(content);
   return status;

@@ -71,7 +71,7 @@ done
 # What cmake/setup.sh installs for a full build and the tests, but for MPI and CLBlast.
 libraries=libc6-dev,ocl-icd-opencl-dev,opencl-c-headers,libxxhash-dev,libcjson-dev,libdeflate-dev,libpng-dev
 libraries=$libraries,libjpeg62-turbo-dev,libexpat1-dev,libsndfile1-dev,libpcre2-dev,libutf8proc-dev,libprotobuf-c-dev
-libraries=$libraries,check,libsubunit-dev
+libraries=$libraries,libsodium-dev,check,libsubunit-dev
 mirror=$(sed -nE 's/^URIs: *//p; s/^deb (\[[^]]*\] )?([^ ]+).*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* \
   2>/dev/null | head -n 1)
 if [ ! -e "$root/made" ]; then

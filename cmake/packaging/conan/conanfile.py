@@ -26,6 +26,7 @@ FEATURES = {
     "utf8proc": ["libutf8proc-dev"],
     "expat": ["libexpat1-dev"],
     "sndfile": ["libsndfile1-dev"],
+    "sodium": ["libsodium-dev"],
     "onnx": ["libprotobuf-c-dev", "protobuf-c-compiler"],
     "mpi": ["libopenmpi-dev"],
     "microhttpd": ["libmicrohttpd-dev"],

@@ -14,6 +14,7 @@ class Mica < Formula
   depends_on "libpng"
   depends_on "libmicrohttpd"
   depends_on "libsndfile"
+  depends_on "libsodium"
   depends_on "pcre2"
   depends_on "protobuf-c"
   depends_on "utf8proc"

@@ -20,6 +20,7 @@ pkgs.stdenv.mkDerivation {
     libpng
     libmicrohttpd
     libsndfile
+    libsodium
     ocl-icd
     opencl-headers
     pcre2

@@ -1,6 +1,6 @@
 /* Networks that come as models in ONNX: built into the steps of a run, with a new last layer where one is wanted. */
 #include "run/verbs/imported.h"
-#include "base/file.h"
+#include "base/signature.h"
 #include "data/dataset.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
@@ -342,7 +342,7 @@ static mica_status copy_file(const char *from, const mica_run *run) {
   unsigned char *bytes = NULL;
   size_t size = 0;
   char *path = mica__run_path(run, FILE_NAME);
-  mica_status status = path ? mica__file_read(from, &bytes, &size) : mica__fail_nomem("a run");
+  mica_status status = path ? mica__file_read_signed(from, &bytes, &size) : mica__fail_nomem("a run");
   if (status == MICA_OK) status = mica_file_write(path, bytes, size);
   free(bytes);
   free(path);

@@ -1,5 +1,5 @@
 /* A trained run as a run on integers: measured, rounded, written. */
-#include "base/file.h"
+#include "base/signature.h"
 #include "base/text.h"
 #include "run/config.h"
 #include "run/evaluation.h"
@@ -133,7 +133,7 @@ mica_status mica__run_copy_tokenizer(const mica_run *run, const mica_run *target
   char *from = mica__run_path(run, TOKENIZER), *to = mica__run_path(target, TOKENIZER);
   mica_status status = from && to ? MICA_OK : mica__fail_nomem("a run");
   if (status == MICA_OK && access(from, F_OK) == 0) {
-    status = mica__file_read(from, &data, &size);
+    status = mica__file_read_signed(from, &data, &size);
     if (status == MICA_OK) status = mica_file_write(to, data, size);
     free(data);
   }

@@ -1,6 +1,6 @@
 /* Tokenisers as a whole: opened, saved, asked. */
-#include "base/file.h"
 #include "base/memory.h"
+#include "base/signature.h"
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -120,7 +120,7 @@ mica_status mica_tokenizer_open(const char *path, mica_tokenizer **tokenizer) {
   if (!path || !tokenizer) return mica__fail(MICA_E_INVALID, "mica_tokenizer_open: path or tokenizer is NULL");
   const size_t length = strlen(path);
   if (length > 5 && !strcmp(path + length - 5, ".gguf")) return open_gguf(path, tokenizer);
-  MICA_TRY(mica__file_read(path, &data, &bytes));
+  MICA_TRY(mica__file_read_signed(path, &data, &bytes));
   const mica_status status = mica_tokenizer_open_memory(path, data, bytes, tokenizer);
   free(data);
   return status;

@@ -18,6 +18,7 @@ vcpkg_cmake_configure(
     -DMICA_WITH_PCRE2=ON
     -DMICA_WITH_PNG=ON
     -DMICA_WITH_SNDFILE=ON
+    -DMICA_WITH_SODIUM=ON
     -DMICA_WITH_UTF8PROC=ON)
 vcpkg_cmake_install()
 vcpkg_cmake_config_fixup(PACKAGE_NAME mica CONFIG_PATH lib/cmake/mica)

@@ -1,0 +1,190 @@
+#include "cli/command.h"
+#include "cli/json.h"
+#include "cli/password.h"
+#include "cli/result.h"
+
+#include <dirent.h>
+#include <mica/signature.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUFFIX ".minisig"
+#define MOST_FOLDERS 8 /* one inside the other */
+
+struct values {
+  cli_words files;
+  bool check, no_password, json;
+  const char *key, *comment, *new_key;
+};
+
+static const cli_option options[] = {
+    CLI_ROW("FILE", struct values, files, .role = CLI_OPTIONAL_OPERAND,
+            .help = "files to sign; a folder stands for all files in it"),
+    CLI_ROW("key", struct values, key, .value = "KEY",
+            .help = "file of the secret key; with --check the public key or its file"),
+    CLI_ROW("check", struct values, check, .help = "compare files with their signatures instead"),
+    CLI_ROW("comment", struct values, comment, .value = "TEXT", .blank = true,
+            .help = "comment that the signature covers (default: time and name of the file)"),
+    CLI_ROW("new-key", struct values, new_key, .value = "NAME", .help = "make the keys NAME.key and NAME.pub"),
+    CLI_ROW("no-password", struct values, no_password, .help = "leave the new secret key unencrypted"),
+    CLI_ROW("json", struct values, json, .help = "write JSON"),
+    {0},
+};
+
+typedef struct work {
+  const cli_command *self;
+  const struct values *v;
+  mica_signature_config config;
+  cli_json *json;
+  cJSON *list;
+  size_t done;
+  bool failed;
+} work;
+
+static bool ends_with(const char *name, const char *end) {
+  const size_t n = strlen(name), m = strlen(end);
+  return n >= m && !strcmp(name + n - m, end);
+}
+
+static void sign_file(work *w, const char *path) {
+  static mica_signature_info info;
+  const mica_status status =
+      w->v->check ? mica_signature_check(path, w->v->key, &info) : mica_signature_write(path, &w->config);
+  if (status != MICA_OK) {
+    cli_fail_library(w->self);
+    w->failed = true;
+    return;
+  }
+  w->done++;
+  if (w->v->json) {
+    cJSON *object = cli_json_object(w->json, w->list, NULL);
+    cli_json_text(w->json, object, "file", path);
+    if (w->v->check) cli_json_text(w->json, object, "key", info.key);
+    if (w->v->check) cli_json_text(w->json, object, "comment", info.comment);
+  } else if (w->v->check) {
+    printf("%s: signed with key %s, ", cli_clean(path), info.key);
+    cli_print_clean(info.comment, strlen(info.comment));
+    putchar('\n');
+  }
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+/* The names in a folder that are signed, sorted. */
+static char **list_folder(const char *path, size_t *count) {
+  DIR *folder = opendir(path);
+  char **names = NULL;
+  size_t room = 0;
+  *count = 0;
+  for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+    if (entry->d_name[0] == '.' || ends_with(entry->d_name, SUFFIX)) continue;
+    if (*count == room) {
+      char **grown = realloc(names, (room = room ? 2 * room : 16) * sizeof *names);
+      if (!grown) break;
+      names = grown;
+    }
+    names[*count] = malloc(strlen(path) + strlen(entry->d_name) + 2);
+    if (!names[*count]) break;
+    sprintf(names[(*count)++], "%s/%s", path, entry->d_name);
+  }
+  if (folder) closedir(folder);
+  if (names) qsort(names, *count, sizeof *names, by_text);
+  return names;
+}
+
+static void sign_path(work *w, const char *path, int depth) {
+  struct stat about;
+  if (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)) {
+    sign_file(w, path);
+    return;
+  }
+  if (depth == MOST_FOLDERS) {
+    cli_fail(w->self, "%s: folders are more than %d deep", path, MOST_FOLDERS);
+    w->failed = true;
+    return;
+  }
+  size_t count = 0;
+  char **names = list_folder(path, &count);
+  if (!count && !depth) {
+    cli_fail(w->self, "%s has no files", path);
+    w->failed = true;
+  }
+  for (size_t i = 0; i < count; i++) {
+    sign_path(w, names[i], depth + 1);
+    free(names[i]);
+  }
+  free(names);
+}
+
+static int make_key(const cli_command *self, const struct values *v) {
+  char password[1024] = "", again[1024] = "";
+  if (!v->no_password && (!cli_read_password("password of the new key", password, sizeof password) ||
+                          !cli_read_password("once more", again, sizeof again)))
+    return cli_fail(self, "there is no password; --no-password makes a key without one");
+  if (strcmp(password, again) != 0) return cli_fail(self, "the two passwords differ");
+  if (!v->no_password && !*password)
+    return cli_fail(self, "the password is empty; --no-password makes a key without one");
+  const mica_status status = mica_signature_make_keys(v->new_key, password);
+  memset(password, 0, sizeof password);
+  memset(again, 0, sizeof again);
+  if (status != MICA_OK) return cli_fail_library(self);
+  printf("%s.key is secret; give %s.pub to those who check\n", v->new_key, v->new_key);
+  return CLI_OK;
+}
+
+static int end(work *w, cli_json *json) {
+  const bool check = w->v->check;
+  if (w->v->json && !w->failed) return cli_json_print(json, w->self);
+  cJSON_Delete(json->root);
+  if (!w->failed && !check) printf("%zu file%s signed\n", w->done, w->done == 1 ? "" : "s");
+  return w->failed ? CLI_FAILED : CLI_OK;
+}
+
+static int sign_all(const cli_command *self, const struct values *v) {
+  char password[1024] = "";
+  bool encrypted = false;
+  work w = {.self = self, .v = v, .config = {.key = v->key, .comment = v->comment}};
+  if (!v->check) {
+    if (mica_signature_key_is_encrypted(v->key, &encrypted) != MICA_OK) return cli_fail_library(self);
+    if (encrypted && !cli_read_password("password of the key", password, sizeof password))
+      return cli_fail(self, "%s is encrypted, and there is no password on standard input", v->key);
+    if (encrypted) w.config.password = password;
+  }
+  cli_json json;
+  cli_json_begin(&json);
+  w.json = &json;
+  w.list = cli_json_array(&json, json.root, "files");
+  for (size_t i = 0; i < v->files.count; i++) sign_path(&w, v->files.words[i], 0);
+  memset(password, 0, sizeof password);
+  return end(&w, &json);
+}
+
+static int wrong(const cli_command *self, const char *sentence) {
+  cli_fail(self, "%s", sentence);
+  return CLI_USAGE;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  if (v->new_key && (v->files.count || v->check || v->key || v->comment || v->json))
+    return wrong(self, "--new-key takes no files, and no option but --no-password");
+  if (v->new_key) return make_key(self, v);
+  if (v->no_password) return wrong(self, "--no-password is for --new-key");
+  if (!v->files.count) return wrong(self, "name the files to sign");
+  if (!v->key) return wrong(self, v->check ? "--key is missing: the public key" : "--key is missing: the secret key");
+  if (v->check && v->comment) return wrong(self, "--comment is for signing; --check reads it");
+  return sign_all(self, v);
+}
+
+const cli_command cli_command_sign = {
+    .name = "sign",
+    .summary = "sign models and bundles, or check their signatures",
+    .details = "The signature of FILE is FILE.minisig, in the format of minisign. With\n"
+               "MICA_REQUIRE_KEY=PUBLIC every command refuses models and bundles that are not\n"
+               "signed with that key. A password is read from standard input.\n",
+    .options = options,
+    .values_size = sizeof(struct values),
+    .run = run,
+};

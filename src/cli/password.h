@@ -1,0 +1,12 @@
+/* cli/password.h: passwords, which are typed or piped. */
+#ifndef MICA_CLI_PASSWORD_H
+#define MICA_CLI_PASSWORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Reads a line from standard input, without its end. A terminal shows the prompt and not what is typed. False if there
+ * is no line or it is longer than room - 1. */
+bool cli_read_password(const char *prompt, char *password, size_t room);
+
+#endif
