@@ -1,5 +1,5 @@
-/* mica/api.h: macros that mark public functions and headers, and mica_free. The library is built with hidden
- * visibility; it exports only functions marked MICA_API. */
+/* mica/api.h: macros that mark public functions and headers, and mica_free. The libraries export only functions marked
+ * MICA_API. MICA_BUILDING is defined while the libraries themselves are compiled. */
 #ifndef MICA_API_H
 #define MICA_API_H
 
@@ -11,10 +11,12 @@
 #define MICA_END_DECLS
 #endif
 
-#if defined(_WIN32)
-#define MICA_API
-#else
+#if !defined(_WIN32)
 #define MICA_API __attribute__((visibility("default")))
+#elif defined(MICA_BUILDING)
+#define MICA_API __declspec(dllexport)
+#else
+#define MICA_API
 #endif
 
 /* Marks functions that return a status. The compiler warns if a caller ignores it. */
@@ -24,9 +26,7 @@
 #define MICA_CHECKED
 #endif
 
-/* Stands before the declarations of a header that is experimental: the next minor version may change or remove them
- * without a transition. Expands to nothing. */
-#define MICA_EXPERIMENTAL
+#define MICA_EXPERIMENTAL /* marks a header: the next minor version may change or remove its functions */
 
 /* A real zero for fields of type double where 0 stands for the default. Such fields distinguish -0.0 from 0. */
 #define MICA_ZERO (-0.0)

@@ -178,6 +178,9 @@ int mica__posix_gethostname(char *name, size_t bytes);
 #define geteuid() 0u
 #define getegid() 0u
 #define getuid() 0u
+/* winpthreads' returns at once if the time is below a millisecond, so a thread that polls would take a whole core. */
+int mica__posix_nanosleep(const struct timespec *time, struct timespec *left);
+#define nanosleep mica__posix_nanosleep
 /* There is no fork. */
 #undef pthread_atfork
 #define pthread_atfork(before, parent, child) mica__posix_no_fork(child)

@@ -6,6 +6,10 @@
 #include <psapi.h>
 #include <stdbool.h>
 
+#ifndef CREATE_WAITABLE_TIMER_HIGH_RESOLUTION
+#define CREATE_WAITABLE_TIMER_HIGH_RESOLUTION 2
+#endif
+
 long mica__posix_sysconf(int what) {
   SYSTEM_INFO info;
   MEMORYSTATUSEX memory = {.dwLength = sizeof memory};
@@ -55,6 +59,20 @@ mica__locale mica__posix_uselocale(mica__locale locale) {
 int mica__posix_no_fork(void (*child)(void)) {
   (void)child;
   return 0;
+}
+
+int mica__posix_nanosleep(const struct timespec *time, struct timespec *left) {
+  const HANDLE sharp = CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS);
+  const HANDLE timer = sharp ? sharp : CreateWaitableTimerW(NULL, TRUE, NULL); /* before Windows 10, version 1803 */
+  /* A negative time is relative; the unit is 100 ns. */
+  const LARGE_INTEGER due = {.QuadPart = -((int64_t)time->tv_sec * 10000000 + (time->tv_nsec + 99) / 100)};
+  if (!timer) return mica__posix_fail();
+  const bool good =
+      SetWaitableTimer(timer, &due, 0, NULL, NULL, FALSE) && WaitForSingleObject(timer, INFINITE) == WAIT_OBJECT_0;
+  if (!good) mica__posix_fail();
+  CloseHandle(timer);
+  if (left) *left = (struct timespec){0};
+  return good ? 0 : -1;
 }
 
 /* --- signals --- */

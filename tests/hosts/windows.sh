@@ -6,9 +6,8 @@
 #
 #   --root FOLDER    keeps libraries for Windows and the build folder, 1 GB
 #
-# cJSON and Check are built of Debian's sources, which the first call gets from the mirror (apt's) and knows by their
-# hashes. Tests that start programs are left out, and tests of failing allocations, which wrap functions that are macros
-# there.
+# The first call downloads Debian's sources of cJSON and Check from apt's mirror, checks their hashes and builds them.
+# Left out are tests that start programs, and tests of failing allocations, which wrap functions that are macros there.
 #
 # Exit status: 0 good; 1 a build or a test failed; 2 usage; 77 something is missing.
 set -eu
@@ -54,12 +53,13 @@ library() {
   ninja -C "$root/$folder/build" install >>"$root/$folder.log" 2>&1
 }
 
-if [ ! -e "$prefix/made" ]; then
+if [ ! -e "$prefix/complete" ]; then
   mkdir -p "$prefix/include" "$prefix/lib"
   library c/cjson/cjson_1.7.15.orig.tar.gz 5308fd4bd90cef7aa060558514de6a1a4a0819974a26e6ed13973c5f624c24b2 \
     cJSON-1.7.15 -DENABLE_CJSON_TEST=OFF -DENABLE_CUSTOM_COMPILER_FLAGS=OFF
+  # Check exports a clock_gettime that always gives 0, which the tests would call instead of the system's.
   library c/check/check_0.15.2.orig.tar.gz 8451b68ac5d6f3157b24f22eceff575bcf566264f6d78f3852f89d4e08cf42e1 \
-    check-0.15.2 -DCHECK_ENABLE_TESTS=OFF -DHAVE_FORK=0
+    check-0.15.2 -DCHECK_ENABLE_TESTS=OFF -DHAVE_FORK=0 -DCMAKE_C_FLAGS=-Dclock_gettime=check_clock_gettime
   # Headers are the same on every host. The loader's library is a list of the functions that Mica calls.
   cp -R /usr/include/CL "$prefix/include/"
   cp /usr/include/xxhash.h "$prefix/include/"
@@ -69,7 +69,7 @@ if [ ! -e "$prefix/made" ]; then
     sed -nE 's/^ *(STATUS\(|OBJECT\([^,]*, *)([A-Z][A-Za-z]+),.*/cl\2/p' "$source/src/runtime/opencl_api.h"
   } >"$root/OpenCL.def"
   x86_64-w64-mingw32-dlltool -d "$root/OpenCL.def" -l "$prefix/lib/libOpenCL.dll.a"
-  touch "$prefix/made"
+  touch "$prefix/complete"
 fi
 
 export PKG_CONFIG_LIBDIR="$prefix/lib/pkgconfig" WINEPREFIX="$root/wine" WINEDEBUG=-all
