@@ -350,7 +350,8 @@ typedef struct mica_augment_config {
    * with boxes */
   float elastic;
   /* copy a rectangle from another sample of the batch; its share is from Beta(cutmix, cutmix). Targets become
-   * probabilities (Yun et al. 2019). At most 4. Not with mixup or boxes */
+   * probabilities (Yun et al. 2019). At most 4. Not with boxes. With mixup, each batch gets one of the two, drawn with
+   * probability 1/2 (joint mixup, as timm and torchvision's RandomChoice do) */
   float cutmix;
   /* blend with another sample of the batch; the share is from Beta(mixup, mixup) (Zhang et al. 2018). Targets become
    * probabilities. At most 4 */

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <mica/mica.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { SAMPLES = 24, SIDE = 20, PLANE = SIDE * SIDE };
@@ -200,6 +201,63 @@ START_TEST(cutmix_shares_labels_by_area) {
 }
 END_TEST
 
+/* With mixup and cutmix each batch has one of the two: a blend of both pictures everywhere, or pixels of either. */
+START_TEST(joint_mixup_draws_one_per_batch) {
+  enum { N = 4, EPOCHS = 8 };
+  static float picture[N * PLANE], targets[N * 3];
+  mica_dataset *dataset = make_scenes(), *flat = NULL;
+  for (int i = 0; i < SAMPLES; i++) memset(pictures[i], i * 10, PLANE);
+  const mica_column_data columns[] = {
+      {.column = {"image", MICA_COLUMN_KIND_IMAGE, MICA_U8, {3, {1, SIDE, SIDE}}, 0}, .data = pictures},
+      {.column = {"label", MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR, 3}, .data = labels}};
+  ck_ok(mica_dataset_create("flat", SAMPLES, columns, 2, &flat));
+  mica_loader *loader = NULL;
+  const mica_loader_config config = {
+      .batch = N, .seed = 9, .augment = {.cutmix = 1, .mixup = 1}, .mean = &(float){0}, .deviation = &(float){1}};
+  ck_ok(mica_loader_create(test_engine(), flat, &config, &loader));
+  mica_batch_source source = mica_loader_source(loader);
+  int blended = 0, cut = 0;
+  uint64_t built = 0;
+  for (int b = 0; b < EPOCHS * (SAMPLES / N); b++) {
+    mica_batch batch;
+    if (b % (SAMPLES / N) == 0) ck_ok(source.seek(source.user, (uint64_t)(b / (SAMPLES / N)), 0));
+    ck_ok(source.next(source.user, test_queue(), &batch));
+    ck_ok(mica_tensor_download(test_queue(), batch.inputs, picture, sizeof picture));
+    ck_ok(mica_tensor_download(test_queue(), batch.targets, targets, sizeof targets));
+    if (b == 0) built = mica_engine_stats(test_engine()).kernel_builds;
+    const int i = b % (SAMPLES / N) * N, k = i + N - 1; /* sample 0 and its other one */
+    int own = 0, other = 0;
+    for (int p = 0; p < PLANE; p++) {
+      own += fabsf(picture[p] * 25.5f - (float)i) < 1e-3f;
+      other += fabsf(picture[p] * 25.5f - (float)k) < 1e-3f;
+    }
+    float share = (float)other / PLANE; /* of the other one */
+    if (own + other == PLANE)
+      cut += own && other;
+    else {
+      ck_assert_int_eq(own + other, 0);
+      share = (picture[0] * 25.5f - (float)i) / (float)(k - i);
+      for (int p = 0; p < PLANE; p++) ck_assert_float_eq_tol(picture[p], picture[0], 1e-5f);
+      blended++;
+    }
+    for (int j = 0; j < 3; j++) {
+      const float want = (labels[i] == j ? 1 - share : 0) + (labels[k] == j ? share : 0);
+      ck_assert_float_eq_tol(targets[j], want, 1e-4f);
+    }
+  }
+  printf("%d batches blended, %d cut, of %d\n", blended, cut, EPOCHS * (SAMPLES / N));
+  /* The number is within four deviations of n / 2. A rectangle may be empty or whole. */
+  const double n = EPOCHS * (SAMPLES / N);
+  ck_assert_double_ge(blended, n / 2 - 2 * sqrt(n));
+  ck_assert_double_le(blended, n / 2 + 2 * sqrt(n));
+  ck_assert_int_gt(cut, 0);
+  ck_assert_uint_eq(mica_engine_stats(test_engine()).kernel_builds, built);
+  mica_loader_destroy(loader);
+  mica_dataset_destroy(flat);
+  mica_dataset_destroy(dataset);
+}
+END_TEST
+
 START_TEST(what_is_bent_is_bent_with_its_mask) {
   static scene scenes[SAMPLES];
   mica_dataset *all = make_scenes(), *dataset = NULL;
@@ -273,4 +331,5 @@ START_TEST(what_cannot_be_is_refused) {
 END_TEST
 
 TESTS(DEVICE, NULL, NULL, pictures_masks_and_boxes_move_together, they_rotate_together, cutmix_shares_labels_by_area,
-      what_is_bent_is_bent_with_its_mask, steps_wait_for_nothing, what_cannot_be_is_refused)
+      joint_mixup_draws_one_per_batch, what_is_bent_is_bent_with_its_mask, steps_wait_for_nothing,
+      what_cannot_be_is_refused)

@@ -292,6 +292,67 @@ START_TEST(every_loss_of_numbers_trains) {
 }
 END_TEST
 
+enum { DIRECTIONS = 600, TESTED = 60 };
+
+/* Three numbers whose direction follows from two, with lengths from 1 to 10. */
+static void write_directions(const char *name, int count, double targets[][3]) {
+  FILE *file = fopen(files_path(name), "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("a,b,x,y,z\n", file);
+  for (int i = 0; i < count; i++) {
+    const double a = uniform(), b = uniform(), length = 5.5 + 4.5 * uniform();
+    const double t[3] = {length * cos(2 * a), length * sin(2 * a), length * b};
+    test_print(file, "%.6f,%.6f", a, b);
+    for (int k = 0; k < 3; k++) test_print(file, ",%.6f", targets[i][k] = t[k]);
+    fputs("\n", file);
+  }
+  fclose(file);
+}
+
+/* The loss of a test is 1 - cosine, of numbers that are standardised by the training's mean and deviation. */
+START_TEST(directions_are_learned_by_the_cosine) {
+  static double known[DIRECTIONS][3], wanted[TESTED][3];
+  static const mica_setting settings[] = {{"loss", "cosine"}, {"label", "x,y,z"}, {"epochs", "30"}, {"batch", "20"}};
+  char path[512];
+  mica_metrics m;
+  mica_report *p = NULL;
+  state = 5;
+  files_write_text("directions/begin", "");
+  write_directions("directions/train.csv", DIRECTIONS, known);
+  write_directions("directions/val.csv", TESTED, wanted);
+  snprintf(path, sizeof path, "%s", files_path("directions/val.csv"));
+  mica_run *run = train("regress", files_path("directions"), NULL, settings, 4);
+  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
+  ck_assert_int_eq(m.samples, TESTED);
+  ck_ok(mica_run_predict(run, &(mica_run_input){.data = path}, &p));
+  double mean[3] = {0}, deviation[3] = {0}, loss = 0;
+  for (int k = 0; k < 3; k++) {
+    for (int i = 0; i < DIRECTIONS; i++) mean[k] += known[i][k] / DIRECTIONS;
+    for (int i = 0; i < DIRECTIONS; i++) deviation[k] += pow(known[i][k] - mean[k], 2) / DIRECTIONS;
+  }
+  for (int i = 0; i < TESTED; i++) {
+    const double *z = mica_report_find(p, (size_t)i, "values")->numbers;
+    double dot = 0, zz = 0, yy = 0;
+    for (int k = 0; k < 3; k++) {
+      const double a = (z[k] - mean[k]) / sqrt(deviation[k]), b = (wanted[i][k] - mean[k]) / sqrt(deviation[k]);
+      dot += a * b, zz += a * a, yy += b * b;
+    }
+    loss += (1 - dot / sqrt(zz * yy)) / TESTED;
+  }
+  printf("loss %.6f, by its formula %.6f\n", m.loss, loss);
+  ck_assert_double_eq_tol(m.loss, loss, 1e-5);
+  ck_assert_double_le(loss, 0.1);
+  mica_report_destroy(p);
+  mica_run_destroy(run);
+  /* One number has no direction. */
+  write_numbers("losses.csv", 1);
+  const mica_run_config config = {
+      .task = "regress", .data = files_path("losses.csv"), .settings = settings, .setting_count = 1};
+  ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_INVALID);
+  ck_assert_msg(strstr(mica_error_message(), "several numbers"), "%s", mica_error_message());
+}
+END_TEST
+
 /* --- categories --- */
 
 static const char *const colours[] = {"blue", "green", "red"};
@@ -511,5 +572,5 @@ END_TEST
 
 TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, a_run_is_trained_and_opened, names_that_are_no_utf8, a_program_predicts,
       several_labels_a_sample, losses_are_means, LOOP(numbers_are_learned_in_their_units, 0, 3),
-      LOOP(every_loss_of_numbers_trains, 0, 3), wrong_settings_are_named, runs_that_cannot_be,
-      an_old_run_predicts_as_it_did, categories_are_inputs, categories_alone_tell_a_class)
+      LOOP(every_loss_of_numbers_trains, 0, 3), directions_are_learned_by_the_cosine, wrong_settings_are_named,
+      runs_that_cannot_be, an_old_run_predicts_as_it_did, categories_are_inputs, categories_alone_tell_a_class)

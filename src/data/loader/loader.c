@@ -32,7 +32,6 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
   const bool classes = label && label->about.kind == MICA_COLUMN_KIND_CLASS;
   if ((a->mixup > 0 || a->cutmix > 0) && boxes)
     return mica__fail(MICA_E_INVALID, "%s: no %s where column \"%s\" holds boxes", name, how, boxes->name);
-  if (a->mixup > 0 && a->cutmix > 0) return mica__fail(MICA_E_INVALID, "%s: mixup or cutmix, not both", name);
   if (a->mixup > 0 && mask)
     return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds those of pixels",
                       name, mask->name);
@@ -240,8 +239,18 @@ static void draw_rectangle(const mica_loader *loader, mica__augment *augment) {
   augment->blend = (float)(1 - area);
 }
 
+/* True if a batch gets a rectangle rather than a blend; with both, of each batch by a drawn bit. */
+static bool cuts_batch(const mica_loader *loader) {
+  const mica_augment_config *a = &loader->config.augment;
+  uint32_t words[4];
+  if (!(a->cutmix > 0 && a->mixup > 0)) return a->cutmix > 0;
+  batch_words(loader, 0, UINT32_C(0x6a6f696e), words); /* "join" */
+  return words[0] >> 31;
+}
+
 static mica__augment augment_of(const mica_loader *loader) {
   const mica_augment_config *a = &loader->config.augment;
+  const bool cuts = cuts_batch(loader);
   mica__augment augment = {.position = (uint32_t)mica__loader_first(loader, loader->batch),
                            .epoch = (uint32_t)loader->epoch,
                            .seed = loader->config.seed,
@@ -255,8 +264,9 @@ static mica__augment augment_of(const mica_loader *loader) {
                            .high = loader->config.window_height,
                            .wide = loader->config.window_width,
                            .elastic = a->elastic,
-                           .blend = a->mixup > 0 ? draw_share(loader, a->mixup) : 1};
-  if (a->cutmix > 0) draw_rectangle(loader, &augment);
+                           .either = a->mixup > 0 && a->cutmix > 0,
+                           .blend = a->mixup > 0 && !cuts ? draw_share(loader, a->mixup) : 1};
+  if (cuts) draw_rectangle(loader, &augment);
   return augment;
 }
 

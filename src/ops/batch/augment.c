@@ -3,6 +3,8 @@
 #include "ir/op.h"
 #include "runtime/launch.h"
 
+#include <string.h>
+
 #define GPU_GROUP 64
 
 /* Parameters that several of the kernels have. */
@@ -119,6 +121,20 @@ static mica_status choose(mica_queue *queue, const mica__kernel_desc *desc, cons
   return MICA_OK;
 }
 
+static void set_mixing(const mica__augment *a, int32_t *values, int mix) {
+  mica__kernel_set(&mica__augment_kernel, values, "AUGMENT", augment_case(a, mix == 2 || mica__augment_is_active(a)));
+  mica__kernel_set(&mica__augment_kernel, values, "MIX", mix);
+}
+
+/* Builds the kernel of the batches that are mixed the other way, so that no later step waits for it. */
+static mica_status build_other(mica_queue *queue, const mica__augment *a, const int32_t *values) {
+  int32_t other[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  memcpy(other, values, sizeof other);
+  set_mixing(a, other, a->cuts ? 1 : 2);
+  return mica__kernel_get(mica__queue_engine(queue), &mica__augment_kernel, other, NULL, &kernel);
+}
+
 mica_status mica__augment_launch(mica_queue *queue, const mica__variant *variant, const mica__augment *a,
                                  const mica_tensor *x, const mica_tensor *affine, mica_tensor *y,
                                  const mica__words *words) {
@@ -135,10 +151,10 @@ mica_status mica__augment_launch(mica_queue *queue, const mica__variant *variant
   MICA_TRY(choose(queue, desc, &variant, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(x));
   mica__kernel_set(desc, values, "Y_T", (int32_t)mica_tensor_dtype(y));
-  mica__kernel_set(desc, values, "AUGMENT", augment_case(a, a->cuts || mica__augment_is_active(a)));
-  mica__kernel_set(desc, values, "MIX", a->cuts ? 2 : a->blend < 1);
+  set_mixing(a, values, a->cuts ? 2 : a->blend < 1);
   mica__kernel_set(desc, values, "TARGETS", words->mixed != NULL);
   mica__kernel_set(desc, values, "ORDERED", a->order != NULL);
+  if (a->either) MICA_TRY(build_other(queue, a, values));
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   const mica_shape mixed = words->mixed ? mica_tensor_shape(words->mixed) : MICA_SCALAR;
   const float one = mica_tensor_dtype(x) == MICA_U8 ? 255.0f : 1.0f;

@@ -21,6 +21,7 @@ typedef struct mica__augment {
   int32_t high, wide; /* of the window that pictures and masks come as; 0: whole */
   float elastic;
   bool cuts;       /* a rectangle is that of sample N - 1 - s, and blend the share of the rest, for labels alone */
+  bool either;     /* mixes some batches with a rectangle and blends others: the kernels of both are built */
   int32_t rect[4]; /* x0 y0 x1 y1, the latter two outside of it */
   float blend;     /* weight of the sample itself; 1 - blend is that of sample N - 1 - s. 1: no mixing */
 } mica__augment;

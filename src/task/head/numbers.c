@@ -17,10 +17,10 @@
 
 #define SHOWN 24
 
-enum { MSE, MAE, HUBER, QUANTILE };
+enum { MSE, MAE, HUBER, QUANTILE, COSINE };
 
 const char *mica__numbers_loss_at(size_t i) {
-  static const char *const names[] = {"mse", "mae", "huber", "quantile", NULL};
+  static const char *const names[] = {"mse", "mae", "huber", "quantile", "cosine", NULL};
   return names[i];
 }
 
@@ -122,6 +122,9 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   if (count > 1 && mica__is_model_file(mica_run_setting(run, "init")))
     return mica__fail(MICA_E_UNSUPPORTED, "init: a model in ONNX is trained on one number per sample, not on %zu",
                       count);
+  if (count == 1 && !strcmp(mica_run_setting(run, "loss"), "cosine"))
+    return mica__fail(MICA_E_INVALID,
+                      "--loss cosine compares directions and needs several numbers per sample; %s has one", run->data);
   MICA_TRY(note_scales(run, column, count));
   return count > 1 ? note_names(run, column, count) : MICA_OK;
 }
@@ -138,22 +141,30 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
                     mica_dataset_name(data), (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
-/* Errors of several numbers are in several units, so the best epoch has the highest mean R2. */
+static mica__numbers_settings settings_of(const mica_run *run) {
+  mica__numbers_settings s;
+  mica__settings_read(run, &mica__numbers_setting_list, &s);
+  return s;
+}
+
+/* Errors of several numbers are in several units, so the best epoch has the highest mean R2; with the cosine, which
+ * leaves lengths open, the lowest loss. */
 static void configures(const mica_run *run, mica_trainer_config *config) {
   if (count_of(run) == 1) return;
-  config->watch = "r2";
-  config->falling = false;
+  const bool cosine = settings_of(run).loss == COSINE;
+  config->watch = cosine ? "loss" : "r2";
+  config->falling = cosine;
 }
 
 /* --- the step --- */
 
 static mica_value loss_of(const mica_run *run, mica_value z, mica_value y) {
-  mica__numbers_settings s;
-  mica__settings_read(run, &mica__numbers_setting_list, &s);
+  const mica__numbers_settings s = settings_of(run);
   switch (s.loss) {
   case MAE: return mica_mae(z, y, MICA_LOSS_REDUCTION_MEAN);
   case HUBER: return mica_huber(z, y, s.delta, MICA_LOSS_REDUCTION_MEAN);
   case QUANTILE: return mica_quantile_loss(z, y, s.quantile, MICA_LOSS_REDUCTION_MEAN);
+  case COSINE: return mica_affine(mica_mean(mica_cosine_similarity(z, y, 1, 1e-8), MICA_ALL_AXES, false), -1, 1);
   default: return mica_mse(z, y, MICA_LOSS_REDUCTION_MEAN);
   }
 }

@@ -13,7 +13,7 @@
 const char *mica__numbers_loss_at(size_t i);
 
 #define NUMBERS_SETTINGS(X, S)                                                                                         \
-  X(S, CHOICE, loss, "loss", "mse", "NAME", "loss to minimise, of standardised targets",                               \
+  X(S, CHOICE, loss, "loss", "mse", "NAME", "loss to minimise, of standardised targets; cosine is of several numbers", \
     .names = mica__numbers_loss_at, .fixed = true)                                                                     \
   X(S, REAL, delta, "delta", "1", "D", "huber: where it becomes linear, in standard deviations of the target",         \
     .low = 1e-6, .high = 1e6, .fixed = true, .of = "loss=huber")                                                       \
