@@ -4,6 +4,7 @@
 #include "base/signature.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
+#include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -54,7 +55,8 @@ static mica_status set_defaults(mica_run *run) {
   const struct model_defaults *d = defaults;
   size_t rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
-  if (!is_set(run, "model") && !run->task->networks) MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
+  if (!is_set(run, "model") && !run->task->input->networks)
+    MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
   while (*d->model && strcmp(d->model, mica_run_setting(run, "model")) != 0) d++;
   const bool usual = !is_set(run, "optimizer") || !strcmp(mica_run_setting(run, "optimizer"), d->optimizer);
   if (!is_set(run, "optimizer")) MICA_TRY(mica__run_set(run, "optimizer", d->optimizer));
@@ -67,7 +69,7 @@ static mica_status set_defaults(mica_run *run) {
 
 /* The network takes such inputs and gives one answer a sample. */
 static mica_status check_network(const mica_run *run) {
-  if (run->task->networks) return MICA_OK;
+  if (run->task->input->networks) return MICA_OK;
   const char *name = mica_run_setting(run, "model");
   size_t i = 0, rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
@@ -197,7 +199,7 @@ static mica_status explain_shape(const mica_run *run, mica_status status) {
   size_t rank = 0;
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   if (status != MICA_E_SHAPE || run->networks->network || run->networks->published || run->networks->like ||
-      run->task->networks || rank != 3)
+      run->task->input->networks || rank != 3)
     return status;
   const int64_t channels = (int64_t)input[0], height = (int64_t)input[1], width = (int64_t)input[2];
   int64_t side = 1;

@@ -1,6 +1,7 @@
 /* Runs and their models, opened to evaluate and to predict. */
 #include "run/columns/batch_columns.h"
 #include "run/columns/kinds.h"
+#include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -55,7 +56,7 @@ static mica_status open_model(mica_run *run) {
                       "mica run computes it",
                       run->folder);
   MICA_TRY(mica__run_parse_config(run, run->folder, config));
-  if (!run->task->by_samples)
+  if (!run->task->input->by_samples)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "%s is a model of the task %s, of which mica predict takes runs alone; mica run computes it",
                       run->folder, run->task->name);

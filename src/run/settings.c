@@ -3,6 +3,7 @@
 #include "base/number.h"
 #include "run/columns/kinds.h"
 #include "run/columns/scale.h"
+#include "run/composed.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/setting_fields.h"
@@ -67,15 +68,15 @@ const mica_task_metric *mica_task_metrics(const char *name) {
 /* True if the network gives maps, which tasks of their own take. */
 static bool is_of_task(const char *network) {
   for (size_t i = 0; mica__tasks[i]; i++)
-    for (const char *const *name = mica__tasks[i]->networks; name && *name; name++)
+    for (const char *const *name = mica__tasks[i]->input->networks; name && *name; name++)
       if (!strcmp(*name, network)) return true;
   return false;
 }
 
 const char *mica_task_network(const char *name, size_t index) {
   const mica__task_row *task = find_task(name);
-  for (size_t i = 0; task && task->networks && i <= index; i++)
-    if (i == index || !task->networks[i]) return task->networks[i];
+  for (size_t i = 0; task && task->input->networks && i <= index; i++)
+    if (i == index || !task->input->networks[i]) return task->input->networks[i];
   for (size_t i = 0; task && mica_model_name(i); i++)
     if (mica_model_family_of(i) != MICA_MODEL_FAMILY_TOKENS && !is_of_task(mica_model_name(i)) && index-- == 0)
       return mica_model_name(i);
@@ -83,7 +84,7 @@ const char *mica_task_network(const char *name, size_t index) {
 }
 
 mica_status mica__task_check_network(const mica_run *run) {
-  const char *const *names = run->task->networks, *model = mica_run_setting(run, "model");
+  const char *const *names = run->task->input->networks, *model = mica_run_setting(run, "model");
   mica__text list = {0};
   for (size_t i = 0; names[i]; i++) {
     if (!strcmp(names[i], model)) {
@@ -118,11 +119,11 @@ static const char *network_at(size_t index) {
   while (mica_model_name(zoo)) zoo++;
   if (index < zoo) return mica_model_name(index);
   for (size_t t = 0; mica__tasks[t]; t++)
-    for (const char *const *name = mica__tasks[t]->networks; name && *name; name++) {
+    for (const char *const *name = mica__tasks[t]->input->networks; name && *name; name++) {
       bool known = false;
       for (size_t i = 0; i < zoo; i++) known = known || !strcmp(mica_model_name(i), *name);
       for (size_t s = 0; s < t; s++)
-        for (const char *const *n = mica__tasks[s]->networks; n && *n; n++) known = known || !strcmp(*n, *name);
+        for (const char *const *n = mica__tasks[s]->input->networks; n && *n; n++) known = known || !strcmp(*n, *name);
       if (!known && found++ == index - zoo) return *name;
     }
   return NULL;
@@ -306,7 +307,7 @@ static mica_status check_setting(const mica__task_row *task, const mica_setting 
   const mica_setting_row *row = find_row(mica__common_setting_list.rows, setting->name);
   mica_status status = MICA_E_INVALID;
   bool found = row != NULL;
-  if (row && task && task->networks && !strcmp(row->name, "model")) return MICA_OK;
+  if (row && task && task->input->networks && !strcmp(row->name, "model")) return MICA_OK;
   if (!row && task) row = find_row(rows_of(task), setting->name);
   if (row) return check_value(row, setting->value);
   for (size_t i = 0; mica__tasks[i] && status != MICA_OK; i++) {

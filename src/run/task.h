@@ -15,43 +15,25 @@ typedef struct mica__task_row {
   const struct mica__fact_list *facts;        /* what config.json must hold (run/fact_fields.h) */
   mica_status (*checks)(const mica_run *run); /* what facts must be besides; MICA_E_FORMAT names one. NULL: nothing */
   const mica_setting *defaults;               /* see mica_task_defaults; NULL: common defaults */
-  /* The setting "size", N or HxW, is what pictures of folders are brought to (mica__run_size). */
-  bool sized;
   /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such
    * part. NULL: mica_dataset_open. */
   mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
   bool named_columns; /* what `open` opens has columns that the setting "label" may name */
   bool classes;       /* whole numbers that are the answers of tables are classes, however many there are */
-  const char *kinds;  /* how tables are read, before the setting "kinds"; NULL: by their cells */
   /* How data are opened for the task; NULL: as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);
-  /* How a part's samples come to batches (crops, buckets, columns), after the settings of all tasks; NULL: by these. */
-  void (*loads)(const mica_run *run, mica_part part, mica_loader_config *config);
-  /* What tests see in place of a part of data: tiles of large pictures. NULL: the part. The caller's to destroy, before
-   * the data. */
-  mica_status (*shows)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
-  /* What training sees in place of its part; *shown stays NULL where it is the part. NULL: the part. */
-  mica_status (*trains)(const mica_run *run, const mica_dataset *data, mica_dataset **shown);
-  /* Names of the networks that the task builds itself, then NULL; it checks the setting "model" too. NULL: it takes
-   * networks of the zoo that give one answer per sample. */
-  const char *const *networks;
-  /* Samples are no pictures or rows of numbers, and the facts of those ("input", "mean") are none of the run's. */
-  bool own_input;
   /* The default number of epochs rises until they have at least this many steps; 0: it does not (run/learning.h). */
   int32_t least_steps;
   /* 0: not at all; the highest wins if no --task is given. NULL: as `input` and `head` say. */
   int32_t (*suits)(const mica_dataset *data);
-  /* What the task is composed of (run/composed.h has generic functions for the others); NULL: nothing. */
-  const struct mica__input *input;
+  /* What the task is composed of (run/composed.h); a task without a head has functions of its own. */
+  const struct mica__input *input; /* never NULL */
   const struct mica__head *head;
   /* Names of tasks, ended by NULL, in whose place this one is taken if it suits the data and they do not. */
   const char *const *stands_for;
   /* Facts of the run (class names, scaling, vocabulary), loaders' configurations, the network. Of a run that was
    * opened there is no data, and the facts are there already. */
   mica_status (*prepare)(mica_run *run);
-  /* What the task makes of a part's data once it is prepared: tokens beside texts. *out may be the data. NULL: the
-   * data. */
-  mica_status (*derive)(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
   /* MICA_E_FORMAT, naming both sides, where other data do not fit the run's facts. */
   mica_status (*fits)(const mica_run *run, const mica_dataset *data);
   /* Initial values beside the network's own, of a run that begins; NULL: none. */
@@ -62,18 +44,11 @@ typedef struct mica__task_row {
    * ends with NULL. */
   const char *const *answer_columns;
   mica_step_fn *step; /* its config is the const mica_run * */
-  /* What a teacher in ONNX is given of a batch where that is not the input's column: recordings (N, T) of as many
-   * samples as the last number of the fact "input". NULL: the column. */
-  mica_value (*hears)(mica_nn *nn, const mica_run *run, const mica_batch_values *batch);
   /* MICA_E_FORMAT or MICA_E_UNSUPPORTED, saying why, where a run of the task cannot teach the run, although they have
    * in common what those of all tasks must (run/verbs/distil.c). NULL: it can. */
   mica_status (*teaches)(const mica_run *run, const mica_run *teacher);
   /* Metrics that are no sums; NULL: sums suffice. */
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
-  bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */
-  /* The part whose samples have what the network of tests takes, where the training part has not: a run that is
-   * quantised is calibrated with it. NULL: the training part. */
-  mica_part (*calibrates)(const mica_run *run);
   /* Adds a section for each sample. */
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
   /* How texts are found in what is heard, from now on. NULL: none is. */
@@ -84,10 +59,8 @@ typedef struct mica__task_row {
    * timed. NULL: it is not. */
   mica_status (*answers)(mica_run *run);
   mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
-  /* What an exported model computes, in place of what the step predicts, and from which columns (the last one has no
-   * name); NULL: the step, from the columns of tests without the answers. */
+  /* What an exported model computes. NULL: the exported network of the input, else what the step predicts. */
   mica_step_fn *exports;
-  const mica_batch_column *export_columns;
   /* What a model's inputs and outputs are, by name, those that some runs alone have too; the last has no key. NULL:
    * nothing is said; of tasks of samples export.c says it. */
   const mica_onnx_text *export_docs;

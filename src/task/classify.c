@@ -19,13 +19,11 @@ static const mica_task_metric metrics[] = {{"accuracy", false}, {"f1", false}, {
 
 const mica__task_row mica__task_classify = {
     .name = "classify",
-    .sized = true,
     .classes = true,
     .text = "the class of a picture or a row of a table, or several classes of it",
     MICA__COMPOSED(sample, choices),
     .metrics = metrics,
     .facts = &mica__classify_fact_list,
     .settings = &mica__classify_setting_list,
-    .by_samples = true,
     .least_steps = 300,
 };

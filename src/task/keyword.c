@@ -34,10 +34,6 @@ const mica__task_row mica__task_keyword = {
     .settings = &mica__keyword_setting_list,
     .defaults = defaults,
     .least_steps = 1200,
-    .networks = mica__sound_networks,
-    .hears = mica__sound_heard,
-    .exports = mica__composed_exports,
-    .export_columns = mica__sound_columns,
     .export_docs = keyword_docs,
 };
 
@@ -64,10 +60,6 @@ const mica__task_row mica__task_sound_labels = {
     .settings = &mica__sound_labels_setting_list,
     .defaults = defaults,
     .least_steps = 1200,
-    .networks = mica__sound_networks,
-    .hears = mica__sound_heard,
-    .exports = mica__composed_exports,
-    .export_columns = mica__sound_columns,
     .export_docs = labels_docs,
 };
 
@@ -95,9 +87,5 @@ const mica__task_row mica__task_sound_numbers = {
     .settings = &mica__sound_numbers_setting_list,
     .defaults = defaults,
     .least_steps = 1200,
-    .networks = mica__sound_networks,
-    .hears = mica__sound_heard,
-    .exports = mica__composed_exports,
-    .export_columns = mica__sound_columns,
     .export_docs = numbers_docs,
 };

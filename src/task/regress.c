@@ -97,5 +97,4 @@ const mica__task_row mica__task_regress = {
     .facts = &mica__regress_fact_list,
     .settings = &mica__regress_setting_list,
     .begin = begin,
-    .by_samples = true,
 };

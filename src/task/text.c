@@ -38,9 +38,6 @@ const mica__task_row mica__task_text = {
     .settings = &mica__text_setting_list,
     .defaults = defaults,
     .least_steps = 300,
-    .networks = mica__tokens_networks,
-    .own_input = true,
-    .derive = mica__tokens_of_part,
     .export_docs = text_docs,
 };
 
@@ -67,9 +64,6 @@ const mica__task_row mica__task_text_labels = {
     .settings = &mica__text_labels_setting_list,
     .defaults = defaults,
     .least_steps = 300,
-    .networks = mica__tokens_networks,
-    .own_input = true,
-    .derive = mica__tokens_of_part,
     .export_docs = labels_docs,
 };
 
@@ -96,8 +90,5 @@ const mica__task_row mica__task_text_numbers = {
     .settings = &mica__text_numbers_setting_list,
     .defaults = defaults,
     .least_steps = 300,
-    .networks = mica__tokens_networks,
-    .own_input = true,
-    .derive = mica__tokens_of_part,
     .export_docs = numbers_docs,
 };

@@ -8,6 +8,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/kinds.h"
 #include "run/columns/scale.h"
+#include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -139,7 +140,7 @@ static mica_status check_input(const mica_run *run) {
 
 static mica_status check_settings(const mica_run *run) {
   const char *model = mica_run_setting(run, "model");
-  if (run->task->networks)
+  if (run->task->input->networks)
     return mica__fail(MICA_E_INVALID, "the task %s trains networks of its own; init takes a file of their weights",
                       run->task->name);
   if (*model && strcmp(model, MODEL) != 0)

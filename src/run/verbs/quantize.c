@@ -1,6 +1,7 @@
 /* A trained run as a run on integers: measured, rounded, written. */
 #include "base/signature.h"
 #include "base/text.h"
+#include "run/composed.h"
 #include "run/config.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
@@ -38,7 +39,7 @@ typedef struct work {
 } work;
 
 static mica_part part_of(const mica_run *run) {
-  return run->task->calibrates ? run->task->calibrates(run) : MICA_PART_TRAIN;
+  return run->task->input->calibrates ? run->task->input->calibrates(run) : MICA_PART_TRAIN;
 }
 
 /* Opens what is to be measured on: the task's part, of data that have none the test part. */

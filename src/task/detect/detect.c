@@ -4,6 +4,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/setting_fields.h"
@@ -479,16 +480,21 @@ static const char *const networks[] = {"detector", NULL};
 MICA__FACTS_STRUCT(detect, DETECT_FACTS);
 static MICA__FACTS_TABLE(detect, DETECT_FACTS, 3);
 
+static const mica__input input = {
+    .name = "frame",
+    .loads = loads,
+    .networks = networks,
+};
+
 const mica__task_row mica__task_detect = {
     .name = "detect",
     .text = "boxes of things in pictures, and the class of each",
+    .input = &input,
     .metrics = metrics,
     .facts = &mica__detect_fact_list,
     .settings = &mica__detect_setting_list,
     .defaults = defaults,
     .opens = opens,
-    .loads = loads,
-    .networks = networks,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,

@@ -1,5 +1,6 @@
 /* forecast: the next values of time series, of a window of rows before them. */
 #include "task/forecast/forecast.h"
+#include "run/composed.h"
 #include "run/config.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
@@ -298,20 +299,25 @@ static const mica_onnx_text export_docs[] = {
 MICA__FACTS_STRUCT(forecast, FORECAST_FACTS);
 static MICA__FACTS_TABLE(forecast, FORECAST_FACTS, 0);
 
+static const mica__input input = {
+    .name = "series",
+    .networks = networks,
+    .own_input = true,
+    .derive = derive,
+};
+
 const mica__task_row mica__task_forecast = {
     .name = "forecast",
     .text = "the next values of time series, of the rows before them",
+    .input = &input,
     .metrics = metrics,
     .facts = &mica__forecast_fact_list,
     .settings = &mica__forecast_setting_list,
     .defaults = defaults,
-    .networks = networks,
-    .own_input = true,
     .open = mica__forecast_open,
     .named_columns = true,
     .suits = suits,
     .prepare = prepare,
-    .derive = derive,
     .fits = fits,
     .answer_columns = (const char *const[]){"target", "known", "season", NULL},
     .step = step,

@@ -28,7 +28,7 @@
 /* Recordings that a report looks at. */
 #define LOOKED_AT 500
 
-const char *const mica__sound_networks[] = {"dscnn", NULL};
+static const char *const networks[] = {"dscnn", NULL};
 
 static MICA__SETTINGS_TABLE(sound, SOUND_SETTINGS);
 MICA__FACTS_STRUCT(sound, SOUND_FACTS);
@@ -156,19 +156,19 @@ static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_
   return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, settings.dropout), outputs, NULL);
 }
 
-mica_value mica__sound_heard(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
+static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
   const mica__fact_numbers input = facts_of(run).input;
   const mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
   return middles(nn, run, x, lengths, (int64_t)input.list[1]);
 }
 
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  return answers(nn, run, features(nn, run, mica__sound_heard(nn, run, batch)), outputs);
+  return answers(nn, run, features(nn, run, hears(nn, run, batch)), outputs);
 }
 
 /* A model hears whole recordings (N, T), of any T: no lengths, no random numbers, and the zeros around are made by a
  * mask, since an index beyond the samples has no meaning in ONNX. */
-const mica_batch_column mica__sound_columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
+static const mica_batch_column columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
 static mica_value whole_middles(mica_value x, int64_t length) {
   /* Ones are made of the samples, whose shape may be open where the model is part of a graph. */
@@ -301,7 +301,10 @@ const mica__input mica__input_sound = {
     .opens = opens,
     .prepare = prepare,
     .fits = fits,
+    .networks = networks,
     .network = network,
+    .hears = hears,
+    .export_columns = columns,
     .exported = exported,
     .visit = visit,
     .look = look,

@@ -23,11 +23,5 @@ MICA__SETTINGS_STRUCT(sound, SOUND_SETTINGS);
   X(S, NUMBERS, input, .needed = true)
 
 extern const mica__input mica__input_sound;
-/* Names of its networks, for rows. */
-extern const char *const mica__sound_networks[];
-/* Columns of exported models (mica__task_row.export_columns). */
-extern const mica_batch_column mica__sound_columns[];
-/* Middles of a batch's recordings (mica__task_row.hears). */
-mica_value mica__sound_heard(mica_nn *nn, const mica_run *run, const mica_batch_values *batch);
 
 #endif

@@ -15,7 +15,7 @@
 #include <mica/nodes.h>
 #include <string.h>
 
-const char *const mica__tokens_networks[] = {"encoder", "tagger", "tcn", NULL};
+static const char *const networks[] = {"encoder", "tagger", "tcn", NULL};
 
 /* --- columns --- */
 
@@ -117,7 +117,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
                     mica_dataset_name(data), name);
 }
 
-mica_status mica__tokens_of_part(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
+static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
   const int64_t length = mica__tokens_settings_of(run).length;
   mica__ids about;
   mica_dataset *made = NULL;
@@ -156,6 +156,9 @@ const mica__input mica__input_tokens = {
     .prepare = prepare,
     .complete = complete,
     .fits = fits,
+    .own_input = true,
+    .derive = derive,
+    .networks = networks,
     .network = network,
     .visit = mica__tokens_visit,
     .look = mica__tokens_look,

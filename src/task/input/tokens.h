@@ -27,10 +27,6 @@ MICA__SETTINGS_STRUCT(tokens, TOKENS_SETTINGS);
 MICA__FACTS_STRUCT(tokens, TOKENS_FACTS);
 
 extern const mica__input mica__input_tokens;
-/* Names of its networks, for rows. */
-extern const char *const mica__tokens_networks[];
-/* Texts beside their tokens (mica__task_row.derive). */
-mica_status mica__tokens_of_part(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 
 /* What the run has of them (task/input/tokens_fields.c). */
 mica__tokens_settings mica__tokens_settings_of(const mica_run *run);

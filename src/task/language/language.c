@@ -1,6 +1,7 @@
 /* language: the next token of a text, of those before it. Contexts are cut from a file; its last part is held out. */
 #include "task/language/language.h"
 #include "run/common_settings.h"
+#include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/settings.h"
@@ -280,22 +281,27 @@ static const char *const networks[] = {"gpt", NULL};
 MICA__FACTS_STRUCT(language, LANGUAGE_FACTS);
 static MICA__FACTS_TABLE(language, LANGUAGE_FACTS, 0);
 
+static const mica__input input = {
+    .name = "contexts",
+    .networks = networks,
+    .own_input = true,
+    .derive = mica__language_derive,
+    .export_columns = export_columns,
+};
+
 const mica__task_row mica__task_language = {
     .name = "language",
     .text = "the next byte or token of a text file, for texts to be continued by mica generate",
+    .input = &input,
     .metrics = metrics,
     .facts = &mica__language_fact_list,
     .settings = &mica__language_setting_list,
-    .networks = networks,
-    .own_input = true,
     .open = open_text,
     .suits = suits,
     .prepare = prepare,
-    .derive = mica__language_derive,
     .fits = fits,
     .step = step,
     .exports = exports,
-    .export_columns = export_columns,
     .export_docs = export_docs,
     .evaluate = evaluate,
     .predict = predict,

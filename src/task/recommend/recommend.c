@@ -2,6 +2,7 @@
  * that are updated by the rows that a step reads. */
 #include "task/recommend/recommend.h"
 #include "run/columns/columns.h"
+#include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
@@ -375,17 +376,23 @@ static mica_status check_feature_numbers(const mica_run *run) {
 MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 static MICA__FACTS_TABLE(recommend, RECOMMEND_FACTS, 0);
 
+static const mica__input input = {
+    .name = "interactions",
+    .loads = loads,
+    .networks = networks,
+    .own_input = true,
+    .calibrates = calibrates,
+};
+
 const mica__task_row mica__task_recommend = {
     .name = "recommend",
     .text = "ratings of items by users, or the items that they choose next",
+    .input = &input,
     .metrics = rating_metrics,
     .facts = &mica__recommend_fact_list,
     .checks = check_feature_numbers,
     .settings = &mica__recommend_setting_list,
     .open = mica__recommend_open,
-    .loads = loads,
-    .networks = networks,
-    .own_input = true,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,
@@ -397,7 +404,6 @@ const mica__task_row mica__task_recommend = {
     .export_docs = mica__recommend_docs,
     .teaches = teaches,
     .evaluate = mica__recommend_evaluate,
-    .calibrates = calibrates,
     .predict = mica__recommend_predict,
     .report = mica__recommend_report,
     .recommend = mica__recommend_query,

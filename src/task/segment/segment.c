@@ -6,6 +6,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/setting_fields.h"
@@ -325,18 +326,23 @@ static const char *const networks[] = {"unet", NULL};
 MICA__FACTS_STRUCT(segment, SEGMENT_FACTS);
 static MICA__FACTS_TABLE(segment, SEGMENT_FACTS, 3);
 
+static const mica__input input = {
+    .name = "picture",
+    .loads = loads,
+    .shows = shows,
+    .trains = trains,
+    .networks = networks,
+};
+
 const mica__task_row mica__task_segment = {
     .name = "segment",
     .text = "the class of each pixel of a picture, from pictures and masks",
+    .input = &input,
     .metrics = metrics,
     .facts = &mica__segment_fact_list,
     .settings = &mica__segment_setting_list,
     .defaults = defaults,
     .opens = opens,
-    .loads = loads,
-    .shows = shows,
-    .trains = trains,
-    .networks = networks,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,

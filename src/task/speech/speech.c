@@ -2,6 +2,7 @@
  * temporal classification (Graves et al. 2006). */
 #include "task/speech/speech.h"
 #include "run/common_settings.h"
+#include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/settings.h"
@@ -261,15 +262,21 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
 MICA__FACTS_STRUCT(speech, SPEECH_FACTS);
 static MICA__FACTS_TABLE(speech, SPEECH_FACTS, 0);
 
+static const mica__input input = {
+    .name = "strings",
+    .networks = mica__speech_networks,
+    .own_input = true,
+    .export_columns = export_columns,
+};
+
 const mica__task_row mica__task_speech = {
     .name = "speech",
     .text = "what recordings say, as text, for mica transcribe",
+    .input = &input,
     .metrics = metrics,
     .facts = &mica__speech_fact_list,
     .settings = &mica__speech_setting_list,
     .defaults = defaults,
-    .networks = mica__speech_networks,
-    .own_input = true,
     .open = mica__speech_open,
     .suits = suits,
     .prepare = prepare,
@@ -277,7 +284,6 @@ const mica__task_row mica__task_speech = {
     .answer_columns = (const char *const[]){"tokens", NULL},
     .step = step,
     .exports = exports,
-    .export_columns = export_columns,
     .export_docs = export_docs,
     .evaluate = mica__speech_evaluate,
     .predict = mica__speech_predict,

@@ -1,6 +1,7 @@
 /* translate: texts of a language to texts of another, by an encoder-decoder that learns from pairs of lines. */
 #include "task/translate/translate.h"
 #include "run/common_settings.h"
+#include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
@@ -379,26 +380,31 @@ static const char *const networks[] = {NETWORK, NULL};
 MICA__FACTS_STRUCT(translate, TRANSLATE_FACTS);
 static MICA__FACTS_TABLE(translate, TRANSLATE_FACTS, 0);
 
+static const mica__input input = {
+    .name = "pairs",
+    .networks = networks,
+    .own_input = true,
+    .kinds = "*=text",
+    .loads = loads,
+    .derive = derive,
+    .export_columns = export_columns,
+};
+
 const mica__task_row mica__task_translate = {
     .name = "translate",
     .text = "texts of one language to another, learned from pairs of lines",
+    .input = &input,
     .metrics = metrics,
     .facts = &mica__translate_fact_list,
     .settings = &mica__translate_setting_list,
     .defaults = defaults,
-    .networks = networks,
-    .own_input = true,
-    .kinds = "*=text",
     .opens = opens,
-    .loads = loads,
     .suits = suits,
     .prepare = prepare,
-    .derive = derive,
     .fits = fits,
     .answer_columns = (const char *const[]){TARGET, NULL},
     .step = step,
     .exports = exports,
-    .export_columns = export_columns,
     .export_docs = export_docs,
     .evaluate = mica__translate_evaluate,
     .predict = mica__translate_predict,

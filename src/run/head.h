@@ -1,0 +1,28 @@
+/* run/head.h: what a task learns, tests and shows of a network's answers. A head never asks which input it is. A
+ * pointer to a function may be NULL unless its comment says otherwise: there is nothing to do. */
+#ifndef MICA_RUN_HEAD_H
+#define MICA_RUN_HEAD_H
+
+#include "run/sample.h"
+
+typedef struct mica__head {
+  const char *name;
+  bool (*suits)(const mica_column *label); /* never NULL */
+  void (*opens)(const mica_run *run, mica_dataset_config *config);
+  mica_status (*prepare)(mica_run *run, const mica_column *label); /* classes, scales, weights */
+  mica_status (*fits)(const mica_run *run, const mica_dataset *data, const mica_column *label);
+  const char *output;                      /* the name of what `step` gives of each sample */
+  int64_t (*outputs)(const mica_run *run); /* how many numbers it is, and the network's answer; never NULL */
+  void (*configures)(const mica_run *run, mica_trainer_config *config);
+  /* Outputs, then the loss and metrics if the batch has the answer: random numbers depend on the order. Never NULL. */
+  void (*step)(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out);
+  /* The outputs of an exported model; never NULL if an input has a network of its own for that. */
+  mica_value (*answer)(const mica_run *run, mica_value z);
+  mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
+  /* Adds what a begun section says of a sample. Never NULL. */
+  mica_status (*section)(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
+                         const mica_run_input *given);
+  mica_status (*report)(mica_run *run, mica_report *report);
+} mica__head;
+
+#endif

@@ -1,0 +1,19 @@
+/* run/sample.h: a sample that inputs give to heads. */
+#ifndef MICA_RUN_SAMPLE_H
+#define MICA_RUN_SAMPLE_H
+
+#include "base/error.h"
+
+#include <mica/run.h>
+
+/* A sample that is shown. */
+typedef struct mica__sample {
+  const char *name;
+  const double *truths;  /* mica__truth_count of them, see run/predict/truths.h */
+  const uint8_t *pixels; /* of a picture; NULL: another kind of sample */
+} mica__sample;
+
+/* Takes a sample and the head's outputs of it. */
+typedef mica_status mica__sample_fn(mica_run *run, const mica__sample *sample, const float *outputs, void *user);
+
+#endif
