@@ -21,12 +21,12 @@ typedef struct mica_route_config {
 } mica_route_config;
 
 typedef struct mica_routes {
-  mica_value weights; /* (R, k) f32: probabilities of the chosen experts, the largest first */
-  mica_value ids;     /* (R, k) i64: which experts; of equal ones the one with the smaller index comes first */
+  mica_value weights; /* (.., k) f32: probabilities of the chosen experts, the largest first */
+  mica_value ids;     /* (.., k) i64: which experts; of equal ones the one with the smaller index comes first */
 } mica_routes;
 
-/* Softmax of logits (R, E) and the k largest probabilities per row. 16-bit logits are converted to f32 first. config
- * NULL: zeros. The gradient goes through the weights. MICA_E_SHAPE: k is above E, or logits are not of rank 2. */
+/* Softmax of logits (.., E) and the k largest probabilities per row. 16-bit logits are converted to f32 first. config
+ * NULL: zeros. The gradient goes through the weights. MICA_E_SHAPE: k is above E, or logits are a scalar. */
 MICA_API mica_routes mica_route(mica_value logits, const mica_route_config *config);
 
 typedef struct mica_expert_config {
@@ -35,8 +35,8 @@ typedef struct mica_expert_config {
   bool by_k;        /* matrices are (k, n) instead of (n, k) */
 } mica_expert_config;
 
-/* y[r, s] = W[ids[r, s]] x[r, s]: x (R, S, k) or (R, 1, k) f32, weights (E, n, k), ids (R, S) i32 or i64 ->
- * (R, S, n) f32. by_k: weights (E, k, n). Weights are F32, F16 or BF16, or blocks (E, n, bytes) U8; kernels convert
+/* y[r, s] = W[ids[r, s]] x[r, s]: x (.., S, k) or (.., 1, k) f32, weights (E, n, k), ids (.., S) i32 or i64 ->
+ * (.., S, n) f32. by_k: weights (E, k, n). Weights are F32, F16 or BF16, or blocks (E, n, bytes) U8; kernels convert
  * them exactly as they read. Only the chosen experts' weights are read. Sums are f32. Their order does not depend on
  * other rows: a row has the same bits in all products of up to 16 rows, and in all products of more. Negative ids count
  * from the end; ids outside give zeros. config NULL: zeros.
@@ -45,7 +45,7 @@ typedef struct mica_expert_config {
 MICA_API mica_value mica_expert_product(mica_value x, mica_value weights, mica_value ids,
                                         const mica_expert_config *config);
 
-/* y[r] = sum over s of weights[r, s] x[r, s], in the order of s: x (R, S, n), weights (R, S) -> (R, n). */
+/* y[r] = sum over s of weights[r, s] x[r, s], in the order of s: x (.., S, n), weights (.., S) -> (.., n). */
 MICA_API mica_value mica_expert_sum(mica_value x, mica_value weights);
 
 MICA_END_DECLS

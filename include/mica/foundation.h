@@ -135,6 +135,10 @@ typedef struct mica_foundation_info {
   mica_foundation_function function;
   /* of queries, keys, values; of the output layer of attention; of feed-forward layers */
   bool attention_bias, out_bias, feed_bias;
+  /* Mixture of experts in place of dense layers: number of experts, experts per token; 0: none. `hidden` is the size of
+   * each expert. normalise_routes: the chosen experts' probabilities are divided by their sum. */
+  int64_t experts, experts_used;
+  bool normalise_routes;
   bool qk_norm;                /* RMS norm on each head's queries and keys */
   bool norm_plus_one;          /* stored norms lack 1: y = x / rms(x) (1 + w) */
   bool tied;                   /* the output layer uses the embeddings */

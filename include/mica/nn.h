@@ -259,6 +259,9 @@ typedef struct mica_name_row {
   /* The parameter is rows first, first + 1, ... of a tensor with `of` rows (its first axis, after swapping). The other
    * dimensions must agree. of 0: all rows. */
   int64_t first, of;
+  /* Number of tensors that the source names, with '@' for 0, 1, ..: each is one index of the parameter's first axis,
+   * such as one expert. Other fields must be zero. 0: one tensor. */
+  int64_t stacked;
   double add; /* added to each element, such as 1 for Gemma's norms, which multiply by 1 + weight */
 } mica_name_row;
 

@@ -180,19 +180,27 @@ typedef enum mica_block_order {
   MICA_BLOCK_ORDER_TWO_NORMS,
 } mica_block_order;
 
+/* Mixture of experts in place of a block's dense layers (mica/experts.h). */
+typedef struct mica_block_experts {
+  int64_t count;  /* experts; 0: plain dense layers */
+  int64_t chosen; /* experts per position; 0: 1 */
+  bool normalise; /* divide the chosen probabilities by their sum */
+} mica_block_experts;
+
 typedef struct mica_transformer_config {
   mica_nn_attention_config self;  /* self-attention */
   mica_nn_attention_config cross; /* attention to the memory; heads 0: as in self */
   int64_t hidden;                 /* features between the dense layers; 0: 4 C */
   mica_feed_forward feed_forward;
-  bool apart;             /* dense layers are gate_proj, up_proj and down_proj instead of linear1 and linear2 */
-  bool no_feed_bias;      /* dense layers have no bias; self.no_bias implies it */
-  mica_block_norms norms; /* of each part */
-  mica_block_order order; /* other than SEQUENCE: norms must be BEFORE, and memory null */
-  bool post_norm;         /* the same as norms AFTER */
-  bool rms_norm;          /* RMS norms without bias (Zhang and Sennrich 2019) instead of layer norms */
-  double epsilon;         /* of norms; 0: 1e-5 */
-  double dropout;         /* of the result of each part, and between the dense layers, as in PyTorch */
+  bool apart;                 /* dense layers are gate_proj, up_proj and down_proj instead of linear1 and linear2 */
+  bool no_feed_bias;          /* dense layers have no bias; self.no_bias implies it */
+  mica_block_experts experts; /* `hidden` is each expert's; feed_forward must be gated; without bias and dropout */
+  mica_block_norms norms;     /* of each part */
+  mica_block_order order;     /* other than SEQUENCE: norms must be BEFORE, and memory null */
+  bool post_norm;             /* the same as norms AFTER */
+  bool rms_norm;              /* RMS norms without bias (Zhang and Sennrich 2019) instead of layer norms */
+  double epsilon;             /* of norms; 0: 1e-5 */
+  double dropout;             /* of the result of each part, and between the dense layers, as in PyTorch */
   mica_init_config weight, out_weight; /* of linear1 and linear2; default: Xavier uniform */
 } mica_transformer_config;
 
@@ -202,7 +210,8 @@ typedef struct mica_transformer_config {
  * Names are those used by PyTorch's TransformerEncoderLayer and, with a memory, TransformerDecoderLayer: self_attn,
  * multihead_attn, linear1, linear2, norm1, norm2, norm3. norms AROUND adds norm1_after, norm2_after and norm3_after.
  * For gated functions linear1 has 2 hidden rows: W1, then W3. With `apart`, W1 is gate_proj, W3 up_proj and W2
- * down_proj; without a gate, W1 is up_proj. */
+ * down_proj; without a gate, W1 is up_proj. With experts the layers are router, (count, C), and experts.gate_proj,
+ * experts.up_proj and experts.down_proj, (count, rows, columns) each. MICA_E_UNSUPPORTED: experts with tensor_ranks. */
 MICA_API mica_value mica_nn_transformer(mica_nn *nn, const char *name, mica_value x, mica_value memory,
                                         const mica_transformer_config *config);
 

@@ -200,7 +200,7 @@ const cli_command cli_command_generate = {
                "several prompts give the same texts together as alone. When the context is full,\n"
                "generation continues from its last half, or from the last N tokens with --window\n"
                "N.\n\n"
-               "A published model (Llama, Mistral, Qwen, Gemma, Phi-3, GPT-2) samples with\n"
+               "A published model, such as Llama, Mixtral, Qwen or Gemma, samples with\n"
                "temperature 0.8, top-k 40, top-p 0.95 and min-p 0.05 by default, and stops at\n"
                "the token that ends a text.\n",
     .options = options,

@@ -118,6 +118,7 @@ static void print_network(const char *path) {
   if (i->groups != i->heads) printf(" (%" PRId64 " of keys)", i->groups);
   printf(" of size %" PRId64 ", %s of %" PRId64 "\n", i->head_size, mica_foundation_function_name(i->function),
          i->hidden);
+  if (i->experts) printf("experts   %" PRId64 ", %" PRId64 " per token\n", i->experts, i->experts_used);
   const mica_foundation_info *vision = i->picture ? i : i->vision;
   if (i->vocabulary) printf("context   %" PRId64 " tokens of a vocabulary of %" PRId64, i->context, i->vocabulary);
   if (vision)

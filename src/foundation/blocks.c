@@ -51,6 +51,7 @@ static mica_value block(const mica__network_build *b, mica_value x, int64_t laye
                .rotary = b->rotary[local],
                .cache = b->how->cache},
       .hidden = i->hidden,
+      .experts = {i->experts, i->experts_used, i->normalise_routes},
       .feed_forward = function_of(i->function),
       .apart = !family->fused,
       .no_feed_bias = !i->feed_bias,

@@ -63,6 +63,24 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
   return MICA_OK;
 }
 
+/* --- experts --- */
+
+/* The keys are read for families that have experts: others are refused if they have them. */
+static mica_status read_experts(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
+  int64_t step = 1;
+  if (family->experts == MICA__EXPERTS_NONE) return MICA_OK;
+  MICA_TRY(mica__config_count(f, "number of experts", "num_local_experts|num_experts", "expert_count", MICA__NEEDED, 1,
+                              65536, &i->experts));
+  MICA_TRY(mica__config_count(f, "number of experts per token", "num_experts_per_tok", "expert_used_count",
+                              MICA__NEEDED, 1, i->experts, &i->experts_used));
+  MICA_TRY(mica__config_count(f, "size of the experts' layers", "moe_intermediate_size", "expert_feed_forward_length",
+                              i->hidden, 1, MOST, &i->hidden));
+  MICA_TRY(mica__config_count(f, "interval of layers with experts", "decoder_sparse_step", "", 1, 1, 1, &step));
+  MICA_TRY(mica__config_flag(f, "norm_topk_prob", "expert_weights_norm", f->gguf != NULL, &i->normalise_routes));
+  if (family->routes_normal) i->normalise_routes = true;
+  return MICA_OK;
+}
+
 /* --- functions --- */
 
 static const struct {
@@ -371,6 +389,7 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   i->interleaved = family->interleaved && f->gguf;
   MICA_TRY(read_keys(f, family, i));
   MICA_TRY(check_sizes(f, i));
+  MICA_TRY(read_experts(f, family, i));
   if (family->pictures) MICA_TRY(read_patches(f, i));
   i->causal = family->causal || family->task == MICA_FOUNDATION_TASK_GENERATE;
   i->out_bias = family->bias_out_by_key ? i->attention_bias : (family->bias & MICA__BIAS_OUT) != 0;
@@ -403,7 +422,7 @@ static const struct {
 };
 
 static bool is_off(const cJSON *item, const char *only) {
-  if (cJSON_IsNull(item) || cJSON_IsFalse(item)) return true;
+  if (cJSON_IsNull(item) || cJSON_IsFalse(item) || (cJSON_IsArray(item) && !item->child)) return true;
   if (cJSON_IsNumber(item)) return item->valuedouble == 0;
   return cJSON_IsString(item) && *only && !strcmp(item->valuestring, only);
 }

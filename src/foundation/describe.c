@@ -58,7 +58,13 @@ static mica_status read_gguf(mica_foundation *model, const char *path, const mic
     return mica__fail(MICA_E_FORMAT, "%s: it does not say the model's family: the key general.architecture is missing",
                       path);
   snprintf(arch, sizeof arch, "%.*s", (int)(text.length < 63 ? text.length : 63), text.bytes);
-  const mica__family *family = mica__family_of_arch(arch);
+  const mica__config_source facts = {.path = path, .gguf = gguf, .arch = arch};
+  int64_t experts = 0;
+  MICA_TRY(mica__config_count(&facts, "number of experts", "", "expert_count", 0, 0, 1 << 16, &experts));
+  const mica__family *family = mica__family_of_arch(arch, experts > 0);
+  if (!family && mica__family_of_arch(arch, experts == 0))
+    return mica__fail(MICA_E_FORMAT, "%s: Mica knows the architecture \"%s\" only %s experts", path, arch,
+                      experts ? "without" : "with");
   if (!family)
     return mica__fail(MICA_E_FORMAT, "%s: the architecture \"%s\" is unknown; Mica knows %s", path, arch,
                       mica__family_list(true, list));
@@ -67,7 +73,6 @@ static mica_status read_gguf(mica_foundation *model, const char *path, const mic
   MICA_TRY(copy_text(gguf, "general.license", &model->licence));
   model->info.name = model->name;
   model->info.licence = model->licence;
-  const mica__config_source facts = {.path = path, .gguf = gguf, .arch = arch};
   return mica__config_read(&facts, family, model->weights, &model->info, &model->arrays);
 }
 

@@ -26,6 +26,8 @@
 #define CLIP_VISION MICA__NAMING_CLIP_VISION
 #define WHISPER MICA__NAMING_WHISPER
 #define WHISPER_ENCODER MICA__NAMING_WHISPER_ENCODER
+#define MIXTRAL MICA__EXPERTS_MIXTRAL
+#define QWEN MICA__EXPERTS_QWEN
 #define TRANSCRIBE MICA_FOUNDATION_TASK_TRANSCRIBE
 #define EMBED MICA_FOUNDATION_TASK_EMBED
 
@@ -56,9 +58,10 @@ const mica__family *mica__family_of_type(const char *model_type, const char **ob
   return NULL;
 }
 
-const mica__family *mica__family_of_arch(const char *arch) {
+const mica__family *mica__family_of_arch(const char *arch, bool experts) {
   for (size_t i = 0; i < COUNT; i++)
-    if (*families[i].arch && !strcmp(families[i].arch, arch)) return &families[i];
+    if (*families[i].arch && !strcmp(families[i].arch, arch) && (families[i].experts != MICA__EXPERTS_NONE) == experts)
+      return &families[i];
   return NULL;
 }
 
@@ -74,7 +77,9 @@ const char *mica__family_list(bool gguf, char text[400]) {
     const char *list = gguf ? families[i].arch : families[i].model_types;
     while (*list && at < 400) {
       const size_t n = strcspn(list, "|"), name = strcspn(list, "|.");
-      at += (size_t)snprintf(text + at, 400 - at, "%s%.*s", at ? ", " : "", (int)name, list);
+      /* GGUF has one architecture for llama and mixtral. */
+      const bool again = gguf && families[i].experts != MICA__EXPERTS_NONE && mica__family_of_arch(list, false);
+      if (!again) at += (size_t)snprintf(text + at, 400 - at, "%s%.*s", at ? ", " : "", (int)name, list);
       list += n + (list[n] == '|');
     }
   }

@@ -24,10 +24,19 @@ typedef enum mica__naming {
   MICA__NAMING_WHISPER_ENCODER
 } mica__naming;
 
+/* How a family's folders name experts. */
+typedef enum mica__experts {
+  MICA__EXPERTS_NONE,
+  MICA__EXPERTS_MIXTRAL, /* block_sparse_moe.experts.0.w1 */
+  MICA__EXPERTS_QWEN,    /* mlp.experts.0.gate_proj */
+} mica__experts;
+
 typedef struct mica__family {
   const char *name, *model_types, *arch;
   mica__naming names;
   const char *prefix; /* before names of a folder's tensors, or not; several are parted by '|' */
+  mica__experts experts;
+  bool routes_normal; /* probabilities of the chosen experts are divided by their sum, whatever keys say */
   bool fused;         /* q, k and v are one tensor, gate and up another */
   mica_foundation_task task;
   bool rms_norm, qk_norm, embed_norm;
@@ -60,7 +69,8 @@ typedef struct mica__family {
 /* The family of a model_type, NULL if it is unknown. *object: the object of config.json that describes it; NULL for all
  * of the file. */
 const mica__family *mica__family_of_type(const char *model_type, const char **object);
-const mica__family *mica__family_of_arch(const char *arch);
+/* The family of an architecture whose models have experts, or have none. */
+const mica__family *mica__family_of_arch(const char *arch, bool experts);
 /* The row with this name, which must exist. */
 const mica__family *mica__family_named(const char *name);
 /* "llama, mistral, ...": what may stand in config.json, or in a GGUF file. */

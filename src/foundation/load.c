@@ -23,10 +23,13 @@ static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *h
   const mica_foundation *model = user;
   const mica_name_map map = map_of(model);
   mica__named_tensor from;
+  int32_t at = 0;
   mica__attempt_begin();
   const mica_status status = mica__name_map_find(&map, model->weights, name, &from);
   mica__attempt_end();
   if (status != MICA_OK || !from.entry || from.row.transposed || from.row.add != 0) return false;
+  if (from.row.stacked)
+    for (shape.rank--; at < shape.rank; at++) shape.dim[at] = shape.dim[at + 1];
   if (!mica_shape_equal(from.entry->shape, shape)) return false;
   const mica_dtype dtype = from.entry->dtype;
   const bool floating = dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16;

@@ -17,6 +17,9 @@
 #define WHISPER_ENCODER MICA__NAMING_WHISPER_ENCODER
 #define AROUND MICA_FOUNDATION_NORMS_AROUND
 #define CLASSIFY MICA_FOUNDATION_TASK_CLASSIFY
+#define MIXTRAL MICA__EXPERTS_MIXTRAL
+#define QWEN MICA__EXPERTS_QWEN
+#define PLAIN (family->experts == MICA__EXPERTS_NONE)
 #define V i->vocabulary
 #define W i->width
 #define H i->hidden
@@ -27,7 +30,7 @@
 
 #define MOST_NAME 200
 
-typedef enum how { NEEDED, OPTIONAL, TRANSPOSED, LEADING, FILTERS, SPANS } how;
+typedef enum how { NEEDED, OPTIONAL, TRANSPOSED, LEADING, FILTERS, SPANS, EXPERTS } how;
 
 /* A row for one model. */
 typedef struct row {
@@ -70,9 +73,21 @@ static const char *spell(const char *prefix, size_t n, const char *name, int64_t
   return text;
 }
 
-/* The tensor of a row; text is its name, with the first prefix if it is missing. */
+/* Number of a folder's tensors that a row names: one per expert, else one. */
+static int64_t parts_of(const row *r, bool gguf) { return r->how == EXPERTS && !gguf ? r->info->experts : 1; }
+
+/* Tensor number `part` of a row; text is its name, with the first prefix if it is missing. */
 static const mica_weight_entry *find(const mica__family *family, const mica_weights *weights, bool gguf, const row *r,
-                                     int64_t layer, char text[MOST_NAME]) {
+                                     int64_t layer, int64_t part, char text[MOST_NAME]) {
+  char name[MOST_NAME];
+  const char *at = strchr(r->folder, '@');
+  row one = *r;
+  if (at && !gguf)
+    snprintf(name, sizeof name, "%.*s%" PRId64 "%s", (int)(at - r->folder), r->folder, part, at + 1);
+  else
+    snprintf(name, sizeof name, "%s", r->folder);
+  one.folder = name;
+  r = &one;
   const mica_weight_entry *entry = mica_weights_find(weights, spell("", 0, gguf ? r->gguf : r->folder, layer, text));
   const char *prefix = family->prefix;
   while (!entry && !gguf && *prefix) {
@@ -90,13 +105,14 @@ static mica_shape shape_of(const row *r, bool gguf) {
   if (r->how == TRANSPOSED && !gguf) return MICA_SHAPE(r->columns, r->rows);
   if (r->how == FILTERS) return MICA_SHAPE(r->rows, r->info->channels, patch, patch);
   if (r->how == SPANS) return MICA_SHAPE(r->rows, r->columns, 3);
+  if (r->how == EXPERTS && gguf) return MICA_SHAPE(r->info->experts, r->rows, r->columns);
   if (r->how == LEADING) return r->columns ? MICA_SHAPE(1, r->rows, r->columns) : MICA_SHAPE(1, 1, r->rows);
   return r->columns ? MICA_SHAPE(r->rows, r->columns) : MICA_SHAPE(r->rows);
 }
 
-static mica_status check_one(const check *c, const row *r, int64_t layer) {
+static mica_status check_one(const check *c, const row *r, int64_t layer, int64_t part) {
   char name[MOST_NAME], want[MICA_SHAPE_TEXT], got[MICA_SHAPE_TEXT];
-  const mica_weight_entry *entry = find(c->family, c->weights, c->gguf, r, layer, name);
+  const mica_weight_entry *entry = find(c->family, c->weights, c->gguf, r, layer, part, name);
   if (!entry && r->how == OPTIONAL) return MICA_OK;
   if (!entry)
     return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" of the family %s is missing", c->path, name,
@@ -136,7 +152,8 @@ static mica_status visit_rows(const mica__family *family, const mica_foundation_
 static mica_status check_row(const row *r, void *user) {
   const check *c = user;
   const int64_t layers = layers_of(r);
-  for (int64_t layer = 0; layer < layers; layer++) MICA_TRY(check_one(c, r, layer));
+  for (int64_t layer = 0; layer < layers; layer++)
+    for (int64_t part = 0; part < parts_of(r, c->gguf); part++) MICA_TRY(check_one(c, r, layer, part));
   return MICA_OK;
 }
 
@@ -195,6 +212,7 @@ static mica_status map_row(const row *r, void *user) {
                       .source = text.data,
                       .transposed = r->how == TRANSPOSED && !m->gguf,
                       .reshaped = r->how == LEADING || r->how == FILTERS,
+                      .stacked = r->how == EXPERTS && !m->gguf ? r->info->experts : 0,
                       .add = m->model->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0};
   return MICA_OK;
 }
@@ -223,25 +241,36 @@ typedef struct visitor {
 /* Rows of q and k, and their biases, are halves of each head in a folder. */
 static bool is_rotated(const row *r) { return strstr(r->own, ".q_proj.") || strstr(r->own, ".k_proj."); }
 
+/* The tensors of a row in one layer, NULL where one is missing. */
+static mica_status visit_layer(const visitor *v, const row *r, int64_t layer, const mica_weight_entry **parts) {
+  const mica_foundation *m = v->model;
+  const int64_t count = parts_of(r, false);
+  char name[MOST_NAME];
+  for (int64_t p = 0; p < count; p++) parts[p] = find(m->family, m->weights, false, r, layer, p, name);
+  mica__written_tensor t = {
+      .entry = parts[0],
+      .parts = r->how == EXPERTS ? parts : NULL,
+      .shape = {.rank = r->columns ? 2 : 1, .dim = {r->rows, r->columns}},
+      .transposed = r->how == TRANSPOSED,
+      .add = m->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0,
+      .head_size = m->family->interleaved && is_rotated(r) ? m->info.head_size : 0,
+  };
+  if (!t.entry) return MICA_OK;
+  if (t.parts) t.shape = MICA_SHAPE(count, r->rows, r->columns);
+  snprintf(t.name, sizeof t.name, "%s", spell("", 0, r->gguf, layer, name));
+  return v->visit(v->user, &t);
+}
+
 static mica_status visit_row(const row *r, void *user) {
   const visitor *v = user;
-  const mica_foundation *m = v->model;
   const int64_t layers = layers_of(r);
-  if (m->info.tied && !strcmp(r->own, "head.weight")) return MICA_OK;
-  for (int64_t layer = 0; layer < layers; layer++) {
-    char name[MOST_NAME];
-    mica__written_tensor t = {
-        .entry = find(m->family, m->weights, false, r, layer, name),
-        .shape = {.rank = r->columns ? 2 : 1, .dim = {r->rows, r->columns}},
-        .transposed = r->how == TRANSPOSED,
-        .add = m->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0,
-        .head_size = m->family->interleaved && is_rotated(r) ? m->info.head_size : 0,
-    };
-    if (!t.entry) continue;
-    snprintf(t.name, sizeof t.name, "%s", spell("", 0, r->gguf, layer, name));
-    MICA_TRY(v->visit(v->user, &t));
-  }
-  return MICA_OK;
+  mica_status status = MICA_OK;
+  if (v->model->info.tied && !strcmp(r->own, "head.weight")) return MICA_OK;
+  const mica_weight_entry **parts = calloc((size_t)parts_of(r, false), sizeof *parts);
+  if (!parts) return mica__fail_nomem(v->model->path);
+  for (int64_t layer = 0; status == MICA_OK && layer < layers; layer++) status = visit_layer(v, r, layer, parts);
+  free(parts);
+  return status;
 }
 
 mica_status mica__names_visit(const mica_foundation *model,

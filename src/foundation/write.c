@@ -69,21 +69,24 @@ static int64_t bits(mica_block block) { return 8 * (int64_t)mica_block_bytes(blo
 static form choose(const plan *p, const mica__written_tensor *t) {
   const form own = {t->entry->dtype, t->entry->block};
   const bool folder = !mica_weights_gguf(p->model->weights);
-  const bool matrix = t->shape.rank == 2 && strncmp(t->name, "position_embd", 13) != 0;
+  /* Readers want the router of experts in f32. */
+  if (strstr(t->name, ".ffn_gate_inp.") && (folder || p->type)) return (form){MICA_F32, MICA_BLOCK_NONE};
+  const bool matrix = t->shape.rank >= 2 && strncmp(t->name, "position_embd", 13) != 0;
   if (!matrix) return folder || p->type ? (form){MICA_F32, MICA_BLOCK_NONE} : own;
   if (!p->type) return own;
   const bool output = !strcmp(t->name, "output.weight") || (p->tied && !strcmp(t->name, "token_embd.weight"));
   form wanted = p->form;
   if (output && wanted.block != MICA_BLOCK_NONE && bits(wanted.block) < bits(MICA_BLOCK_Q6_K))
     wanted.block = MICA_BLOCK_Q6_K;
-  return fit(wanted, t->shape.dim[1]);
+  return fit(wanted, t->shape.dim[t->shape.rank - 1]);
 }
 
 static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
 
 /* Row `r` of a tensor as floats, in the order of GGUF. */
 static mica_status read_row(const mica__written_tensor *t, int64_t r, int64_t columns, float *row) {
-  const mica_weight_entry *entry = t->entry;
+  const mica_weight_entry *entry = t->parts ? t->parts[r / t->shape.dim[1]] : t->entry;
+  if (t->parts) r %= t->shape.dim[1];
   if (t->head_size > 0) {
     const int64_t in = r % t->head_size;
     r = r - in + in % 2 * (t->head_size / 2) + in / 2;
@@ -114,12 +117,15 @@ static mica_status write_row(const mica__written_tensor *t, form to, int64_t col
   return MICA_OK;
 }
 
+/* Rows of a matrix, or of all matrices of experts. */
+static int64_t rows_of(mica_shape shape) { return shape.rank == 3 ? shape.dim[0] * shape.dim[1] : shape.dim[0]; }
+
 static mica_status convert(const mica__written_tensor *t, const mica__addition *addition, form to, char *data,
                            size_t row_bytes) {
   const int64_t columns = t->shape.dim[t->shape.rank - 1], one = t->shape.rank == 1;
   /* A vector of queries is permuted like rows of one number. */
   const bool alone = one && t->head_size > 0;
-  const int64_t rows = alone ? columns : one ? 1 : t->shape.dim[0], length = alone ? 1 : columns;
+  const int64_t rows = alone ? columns : one ? 1 : rows_of(t->shape), length = alone ? 1 : columns;
   float *row = malloc((size_t)length * sizeof *row);
   mica_status status = row ? MICA_OK : mica__fail_nomem(t->name);
   for (int64_t r = 0; status == MICA_OK && r < rows; r++) {
@@ -168,7 +174,7 @@ static mica_status make_data(const plan *p, const mica__written_tensor *t, const
     row_bytes = to.block != MICA_BLOCK_NONE
                     ? (size_t)(columns / mica_block_elements(to.block)) * mica_block_bytes(to.block)
                     : (size_t)columns * mica_dtype_size(to.dtype);
-    if (!mica__mul_size(t->shape.rank == 2 ? (uint64_t)t->shape.dim[0] : 1, row_bytes, bytes))
+    if (!mica__mul_size(t->shape.rank >= 2 ? (uint64_t)rows_of(t->shape) : 1, row_bytes, bytes))
       return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" is too large", p->model->path, entry->name);
     if (t->shape.rank == 1) row_bytes = mica_dtype_size(to.dtype);
   }
@@ -193,8 +199,12 @@ static mica_status add_tensor(void *user, const mica__written_tensor *t) {
   if (to.block != MICA_BLOCK_NONE) to.dtype = MICA_DTYPE_COUNT;
   MICA_TRY(mica__merge_find(p->merge, t->name, &addition));
   const bool same = to.dtype == entry->dtype && to.block == entry->block && !t->transposed && t->add == 0 &&
-                    t->head_size == 0 && !addition.layer;
+                    t->head_size == 0 && !addition.layer && !t->parts;
   mica_status status = MICA_OK;
+  for (int64_t e = 1; t->parts && e < t->shape.dim[0]; e++)
+    if (t->parts[e] && (t->parts[e]->dtype != entry->dtype || t->parts[e]->block != entry->block))
+      return mica__fail(MICA_E_UNSUPPORTED, "%s: the experts \"%s\" and \"%s\" are of different types", p->model->path,
+                        entry->name, t->parts[e]->name);
   if (!same && entry->block == MICA_BLOCK_NONE && !is_float(entry->dtype))
     status = mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor \"%s\" is of the type %s, which cannot be converted",
                         p->model->path, entry->name, entry->type);

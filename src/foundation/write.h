@@ -12,6 +12,7 @@ mica_status mica__write_texts(const mica_foundation *model, mica_gguf_keys *keys
 /* A tensor of the network: where it is in the files, what it is called in GGUF, and what it takes to get there. */
 typedef struct mica__written_tensor {
   const mica_weight_entry *entry;
+  const mica_weight_entry *const *parts; /* of a tensor of experts in a folder: one per expert, `entry` first */
   char name[64];
   mica_shape shape;
   bool transposed;   /* the folder has (columns, rows) */

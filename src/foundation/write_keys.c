@@ -49,6 +49,12 @@ static void write_sizes(writer *w) {
   integer(w, "embedding_length", i->width);
   integer(w, "block_count", i->layers);
   integer(w, "feed_forward_length", i->hidden);
+  if (i->experts) {
+    integer(w, "expert_count", i->experts);
+    integer(w, "expert_used_count", i->experts_used);
+    integer(w, "expert_feed_forward_length", i->hidden);
+    if (!i->normalise_routes) refuse(w, "that probabilities of experts are not divided by their sum");
+  }
   integer(w, "attention.head_count", i->heads);
   integer(w, "attention.head_count_kv", i->groups);
   integer(w, "attention.key_length", i->head_size);

@@ -24,6 +24,7 @@ typedef struct reading {
   mica_shape shape; /* of the parameter on all ranks */
   int64_t count;    /* its elements */
   mica__named_tensor from;
+  int64_t base; /* one of several tensors: the parameter's element that is its first; shape and count are this one's */
 } reading;
 
 static bool is_floating(mica_dtype dtype) {
@@ -75,6 +76,25 @@ static mica_status check_shape(const reading *r) {
   if (row->reshaped ? count == expected : mica_shape_equal(shape, entry->shape)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: it is of another network: the tensor '%s' is %s, not %s as '%s' needs", r->path,
                     entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want), r->name);
+}
+
+/* Tensor number `part` of a stacked parameter as a reading of its own. */
+static mica_status part_of(const reading *r, const mica_weights *weights, int64_t part, reading *one) {
+  *one = *r;
+  if (r->shape.rank < 2 || r->shape.dim[0] != r->from.row.stacked)
+    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' as %lld tensors, which is not its first dimension",
+                      r->name, (long long)r->from.row.stacked);
+  MICA_TRY(mica__name_map_part(&r->from.row, weights, r->name, part, &one->from.entry));
+  if (!one->from.entry)
+    return mica__fail(MICA_E_FORMAT, "%s: it is of another network: tensor %lld of %lld for '%s' is missing", r->path,
+                      (long long)part, (long long)r->from.row.stacked, r->name);
+  one->path = path_of(weights, one->from.entry);
+  one->count = r->count / r->shape.dim[0];
+  one->base = part * one->count;
+  one->shape.rank--;
+  for (int32_t i = 0; i < one->shape.rank; i++) one->shape.dim[i] = r->shape.dim[i + 1];
+  one->from.row.stacked = 0;
+  return MICA_OK;
 }
 
 /* Elements of a row of the parameter. */
@@ -186,12 +206,22 @@ static mica_status check_finite(const reading *r, chunk *c) {
   return MICA_OK;
 }
 
-static mica_status check(const reading *r, const mica_name_map *map, chunk *c) {
+static mica_status check_one(const reading *r, const mica_name_map *map, chunk *c) {
   MICA_TRY(check_type(r));
   MICA_TRY(check_shape(r));
   const bool finite = (r->from.entry->block != MICA_BLOCK_NONE || is_floating(r->from.entry->dtype)) &&
                       (r->shape.rank == 1 || (map && map->finite));
   return finite ? check_finite(r, c) : MICA_OK;
+}
+
+static mica_status check(const reading *r, const mica_weights *weights, const mica_name_map *map, chunk *c) {
+  if (!r->from.row.stacked) return check_one(r, map, c);
+  for (int64_t part = 0; part < r->from.row.stacked; part++) {
+    reading one;
+    MICA_TRY(part_of(r, weights, part, &one));
+    MICA_TRY(check_one(&one, map, c));
+  }
+  return MICA_OK;
 }
 
 /* --- filling --- */
@@ -200,7 +230,7 @@ static mica_status upload(const reading *r, int64_t first, int64_t count, const 
   mica_queue *queue = mica_engine_queue(mica_tensor_engine(r->tensor));
   mica_tensor *part = NULL;
   const int64_t size = (int64_t)mica_dtype_size(r->dtype);
-  const int64_t from = (int64_t)bytes_of(r, first) / size, elements = (int64_t)bytes_of(r, count) / size;
+  const int64_t from = (int64_t)bytes_of(r, r->base + first) / size, elements = (int64_t)bytes_of(r, count) / size;
   MICA_TRY(mica_tensor_view(r->tensor, MICA_SHAPE(elements), NULL, from, &part));
   mica_status status = mica_tensor_upload(queue, part, data, mica_tensor_bytes(part));
   mica_tensor_destroy(part);
@@ -228,7 +258,13 @@ static mica_status fill_divided(const reading *r, chunk *c) {
   return status;
 }
 
-static mica_status fill(const reading *r, chunk *c) {
+static mica_status fill(const reading *r, const mica_weights *weights, chunk *c) {
+  for (int64_t part = 0; part < r->from.row.stacked; part++) {
+    reading one;
+    MICA_TRY(part_of(r, weights, part, &one));
+    MICA_TRY(fill(&one, weights, c));
+  }
+  if (r->from.row.stacked) return MICA_OK;
   if (mica__is_divided(r->division)) return fill_divided(r, c);
   mica_status status = MICA_OK;
   for (int64_t first = 0; status == MICA_OK && first < r->count; first += CHUNK) {
@@ -287,18 +323,30 @@ static mica_status check_complete(const loading *l, const mica_weight_entry **ta
   return MICA_OK;
 }
 
+/* Notes the tensors of a parameter. */
+static mica_status take(const loading *l, const reading *r, const mica_weight_entry **taken, size_t *count) {
+  const size_t room = mica_nn_parameter_count(l->nn) + mica_weights_count(l->weights);
+  taken[(*count)++] = r->from.entry;
+  for (int64_t part = 1; part < r->from.row.stacked && *count < room; part++) {
+    const mica_weight_entry *entry = NULL;
+    MICA_TRY(mica__name_map_part(&r->from.row, l->weights, r->name, part, &entry));
+    if (entry) taken[(*count)++] = entry;
+  }
+  return MICA_OK;
+}
+
 static mica_status check_all(loading *l, const mica_weight_entry **taken, size_t *missing) {
   size_t count = 0, lacking = 0;
   for (size_t i = 0; i < mica_nn_parameter_count(l->nn); i++) {
     reading r;
     MICA_TRY(look(l, i, &r));
-    if (r.from.entry) taken[count++] = r.from.entry;
+    if (r.from.entry) MICA_TRY(take(l, &r, taken, &count));
     if (!r.tensor) continue;
     lacking += !r.from.entry;
     if (!r.from.entry && missing) continue;
     if (!r.from.entry)
       return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor for '%s'", r.path, r.name);
-    MICA_TRY(check(&r, l->map, &l->chunk));
+    MICA_TRY(check(&r, l->weights, l->map, &l->chunk));
   }
   if (l->map && l->map->complete) MICA_TRY(check_complete(l, taken, count));
   if (missing) *missing = lacking;
@@ -311,7 +359,7 @@ static mica_status fill_all(loading *l) {
     reading r;
     MICA_TRY(look(l, i, &r));
     if (!r.tensor || !r.from.entry || mica__tensor_is_read_only(r.tensor)) continue;
-    MICA_TRY(fill(&r, &l->chunk));
+    MICA_TRY(fill(&r, l->weights, &l->chunk));
     queue = mica_engine_queue(mica_tensor_engine(r.tensor));
   }
   return queue ? mica_queue_finish(queue) : MICA_OK;
@@ -322,7 +370,8 @@ mica_status mica_nn_load_from(const mica_nn *nn, mica_session *session, const mi
   if (!nn || !session || !weights) return mica__fail(MICA_E_INVALID, CALL ": a pointer is NULL");
   MICA_TRY(mica__name_map_check(CALL, map));
   loading l = {.nn = nn, .session = session, .weights = weights, .map = map};
-  const mica_weight_entry **taken = calloc(mica_nn_parameter_count(nn) + 1, sizeof *taken);
+  const size_t room = mica_nn_parameter_count(nn) + mica_weights_count(weights) + 1;
+  const mica_weight_entry **taken = calloc(room, sizeof *taken);
   if (!taken) return mica__fail_nomem("weights");
   mica_status status = chunk_make(&l.chunk);
   if (status == MICA_OK) {
@@ -373,7 +422,7 @@ static mica_status tensor_over(mica_engine *engine, const reading *r, const char
 
 /* The elements as the parameter has them, in the file; NULL if a tensor cannot lie there. */
 static const char *find_in_file(const reading *r, const mica_weights *weights, bool in_place, size_t *before) {
-  if (!is_plain(r) || r->from.row.transposed) return NULL;
+  if (!is_plain(r) || r->from.row.transposed || r->from.row.stacked) return NULL;
   const mica_weight_file *file = mica_weights_file_at(weights, r->from.entry->file);
   const char *at = find_bytes(r, 0);
   const size_t past = (uintptr_t)at % MICA__TENSOR_ALIGNMENT;
@@ -382,15 +431,27 @@ static const char *find_in_file(const reading *r, const mica_weights *weights, b
   return file && at - *before >= (const char *)file->data ? at : NULL;
 }
 
-static mica_status read_into_memory(mica_engine *engine, const reading *r, chunk *c, mica_tensor **tensor) {
-  char *memory = mica__alloc_large(bytes_of(r, r->count) + 1);
-  mica_status status = memory ? MICA_OK : mica__fail_nomem("weights");
-  for (int64_t first = 0; status == MICA_OK && first < r->count; first += CHUNK) {
+/* Elements as the parameter has them, into its memory. */
+static mica_status copy_into(const reading *r, chunk *c, char *memory) {
+  for (int64_t first = 0; first < r->count; first += CHUNK) {
     const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;
     const void *read = NULL;
-    status = read_part(r, first, count, c, &read);
-    if (status == MICA_OK) memcpy(memory + bytes_of(r, first), read, bytes_of(r, count));
+    MICA_TRY(read_part(r, first, count, c, &read));
+    memcpy(memory + bytes_of(r, r->base + first), read, bytes_of(r, count));
   }
+  return MICA_OK;
+}
+
+static mica_status read_into_memory(mica_engine *engine, const reading *r, const mica_weights *weights, chunk *c,
+                                    mica_tensor **tensor) {
+  char *memory = mica__alloc_large(bytes_of(r, r->count) + 1);
+  mica_status status = memory ? MICA_OK : mica__fail_nomem("weights");
+  for (int64_t part = 0; status == MICA_OK && part < r->from.row.stacked; part++) {
+    reading one;
+    status = part_of(r, weights, part, &one);
+    if (status == MICA_OK) status = copy_into(&one, c, memory);
+  }
+  if (status == MICA_OK && !r->from.row.stacked) status = copy_into(r, c, memory);
   if (status == MICA_OK) return tensor_over(engine, r, memory, 0, free_memory, memory, tensor);
   free(memory);
   return status;
@@ -402,10 +463,10 @@ static mica_status bind_one(const loading *l, mica_engine *engine, mica_weights 
   size_t before = 0;
   if (!r->from.entry)
     return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor for '%s'", r->path, r->name);
-  MICA_TRY(check(r, l->map, c));
+  MICA_TRY(check(r, weights, l->map, c));
   const char *at = find_in_file(r, weights, in_place, &before);
   if (at) return tensor_over(engine, r, at - before, before, close_weights, mica_weights_retain(weights), tensor);
-  return read_into_memory(engine, r, c, tensor);
+  return read_into_memory(engine, r, weights, c, tensor);
 }
 
 static mica_status bind_all(const loading *l, mica_engine *engine, mica_weights *weights, mica_bindings *bindings) {

@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define MOST_NUMBERS 4 /* '#' in a name */
@@ -41,11 +42,13 @@ static size_t first_of(const char *names, const char **rest) {
   return bar ? (size_t)(bar - names) : strlen(names);
 }
 
-/* A name with numbers in place of its '#'. */
-static mica_status expand(const char *pattern, size_t length, const numbers *n, mica__text *text) {
+/* A name with numbers in place of its '#', and with the number of a part, unless it is negative, in place of '@'. */
+static mica_status expand(const char *pattern, size_t length, const numbers *n, int64_t part, mica__text *text) {
   size_t used = 0;
   for (size_t i = 0; i < length; i++)
-    if (pattern[i] == '#') {
+    if (pattern[i] == '@' && part >= 0) {
+      mica__text_addf(text, "%" PRId64, part);
+    } else if (pattern[i] == '#') {
       mica__text_addf(text, "%.*s", (int)n->length[used], n->digits[used]);
       used++;
     } else {
@@ -70,6 +73,9 @@ static mica_status check_row(const char *call, const mica_name_row *row, size_t 
     return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): %s", call, index, row->source,
                       row->transposed && row->reshaped ? "a tensor is transposed or reshaped, not both"
                                                        : "its first row is not among the rows");
+  if (row->stacked < 0 || (row->stacked && (cut || row->transposed || row->reshaped || row->add != 0)))
+    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): stacked tensors are read as they are", call, index,
+                      row->source);
   return MICA_OK;
 }
 
@@ -81,13 +87,13 @@ mica_status mica__name_map_check(const char *call, const mica_name_map *map) {
 }
 
 /* The first of the row's tensors that the source has. */
-static mica_status find_source(const mica_weights *weights, const mica_name_row *row, const numbers *n,
+static mica_status find_source(const mica_weights *weights, const mica_name_row *row, const numbers *n, int64_t part,
                                const mica_weight_entry **entry) {
   *entry = NULL;
   for (const char *at = row->source, *next; at && !*entry; at = next) {
     const size_t length = first_of(at, &next);
     mica__text name = {0};
-    mica_status status = expand(at, length, n, &name);
+    mica_status status = expand(at, length, n, row->stacked ? part : -1, &name);
     if (status == MICA_OK && length) *entry = mica_weights_find(weights, name.data);
     mica__text_free(&name);
     MICA_TRY(status);
@@ -104,12 +110,19 @@ mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *we
     numbers n;
     if (!row->own || !matches(row->own, strlen(row->own), own, &n)) continue;
     named = true;
-    MICA_TRY(find_source(weights, row, &n, &found->entry));
+    MICA_TRY(find_source(weights, row, &n, 0, &found->entry));
     found->row = *row;
     if (found->entry) return MICA_OK;
   }
   if (!named) found->entry = mica_weights_find(weights, own);
   return MICA_OK;
+}
+
+mica_status mica__name_map_part(const mica_name_row *row, const mica_weights *weights, const char *own, int64_t part,
+                                const mica_weight_entry **entry) {
+  numbers n;
+  *entry = NULL;
+  return matches(row->own, strlen(row->own), own, &n) ? find_source(weights, row, &n, part, entry) : MICA_OK;
 }
 
 bool mica__name_map_drops(const mica_name_map *map, const char *tensor) {

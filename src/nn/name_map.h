@@ -18,6 +18,10 @@ mica_status mica__name_map_check(const char *call, const mica_name_map *map);
 /* Finds the tensor for the parameter with the own name `own`. The map must have been checked. */
 MICA__SHARED mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,
                                              mica__named_tensor *found);
+/* Tensor number `part` of a parameter that mica__name_map_find found as stacked, by its row; NULL: the source lacks it.
+ * Number 0 is what was found. */
+mica_status mica__name_map_part(const mica_name_row *row, const mica_weights *weights, const char *own, int64_t part,
+                                const mica_weight_entry **entry);
 /* True if a row without `own` names the tensor. */
 bool mica__name_map_drops(const mica_name_map *map, const char *tensor);
 

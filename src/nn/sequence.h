@@ -19,6 +19,13 @@ mica_value mica__rotary_frequencies(mica_value x, mica_rotary_config *c);
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
 mica_value mica__join_heads(mica_value x, int64_t width);
 
+/* True for a function of two dense layers, f(gate(x)) up(x). */
+bool mica__feed_is_gated(mica_feed_forward kind);
+/* f(x) of a block's dense layers. */
+mica_value mica__feed_activate(mica_value x, mica_feed_forward kind);
+/* A mixture of experts over x (B, T, C), in the scope of a block. */
+mica_value mica__nn_experts(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width);
+
 /* x + y in f32, rounded to x's dtype except for norms and further sums (mica__widen). In 16 bits, a stream of blocks
  * would lose small summands. */
 static inline mica_value mica__residual_sum(mica_value x, mica_value y) {

@@ -19,42 +19,24 @@ static mica_value norm(mica_nn *nn, const char *name, mica_value x, const mica_t
 
 /* --- dense layers --- */
 
-static bool is_gated(mica_feed_forward kind) {
-  return kind == MICA_FEED_FORWARD_GEGLU || kind == MICA_FEED_FORWARD_GEGLU_TANH || kind == MICA_FEED_FORWARD_SWIGLU;
-}
-
-static mica_value activate(mica_value x, mica_feed_forward kind) {
-  switch (kind) {
-  case MICA_FEED_FORWARD_GELU:
-  case MICA_FEED_FORWARD_GEGLU: return mica_gelu(x);
-  case MICA_FEED_FORWARD_GELU_TANH:
-  case MICA_FEED_FORWARD_GEGLU_TANH: return mica_gelu_tanh(x);
-  case MICA_FEED_FORWARD_RELU: return mica_relu(x);
-  case MICA_FEED_FORWARD_SILU:
-  case MICA_FEED_FORWARD_SWIGLU: return mica_silu(x);
-  case MICA_FEED_FORWARD_QUICK_GELU: return mica_quick_gelu(x);
-  case MICA_FEED_FORWARD_RELU2: return mica_relu2(x);
-  }
-  return x.graph ? mica__graph_fail(x.graph, MICA_E_INVALID, "transformer: no function %d", (int)kind) : null_value;
-}
-
 /* Computes the first dense layers of x; *last is the name of the last layer. */
 static mica_value hidden_of(mica_nn *nn, mica_value x, const mica_transformer_config *c, const mica_dense_config *how,
                             const char **last) {
-  const bool gated = is_gated(c->feed_forward);
+  const bool gated = mica__feed_is_gated(c->feed_forward);
   const int64_t one[MICA__DIVISION_SECTIONS] = {c->hidden}, two[MICA__DIVISION_SECTIONS] = {c->hidden, c->hidden};
   *last = c->apart ? "down_proj" : "linear2";
   x = mica__nn_fan_out(nn, x);
-  if (!gated) return activate(mica__nn_columns(nn, c->apart ? "up_proj" : "linear1", x, one, how), c->feed_forward);
+  if (!gated)
+    return mica__feed_activate(mica__nn_columns(nn, c->apart ? "up_proj" : "linear1", x, one, how), c->feed_forward);
   if (c->apart) {
-    mica_value gate = activate(mica__nn_columns(nn, "gate_proj", x, one, how), c->feed_forward);
+    mica_value gate = mica__feed_activate(mica__nn_columns(nn, "gate_proj", x, one, how), c->feed_forward);
     return mica_mul(gate, mica__nn_columns(nn, "up_proj", x, one, how));
   }
   mica_value both = mica__nn_columns(nn, "linear1", x, two, how);
   if (mica_value_is_null(both)) return both;
   /* A pruned network has fewer. */
   const int64_t hidden = mica_value_shape(both).dim[2] / 2;
-  mica_value gate = activate(mica__section(both, -1, 0, hidden), c->feed_forward);
+  mica_value gate = mica__feed_activate(mica__section(both, -1, 0, hidden), c->feed_forward);
   return mica_mul(gate, mica__section(both, -1, hidden, hidden));
 }
 
@@ -63,6 +45,7 @@ static mica_value feed_forward(mica_nn *nn, mica_value x, const mica_transformer
   const mica_dense_config first = {.weight = mica__init_or(c->weight, xavier), .no_bias = no_bias};
   const mica_dense_config second = {.weight = mica__init_or(c->out_weight, xavier), .no_bias = no_bias};
   const char *last = NULL;
+  if (c->experts.count) return mica__nn_experts(nn, x, c, width);
   mica_value h = hidden_of(nn, x, c, &first, &last);
   return mica__nn_rows(nn, last, mica__nn_dropout_own(nn, h, c->dropout), c->hidden, width, &second);
 }

@@ -37,6 +37,11 @@ CASES = [
     ('smollm3', 'smollm3', t.SmolLM3Config(**GROUPED)),
     ('smollm3-list', 'smollm3', t.SmolLM3Config(**GROUPED, no_rope_layers=[1, 1, 0, 1, 0, 0, 1], sliding_window=4,
                                                 use_sliding_window=True, tie_word_embeddings=False)),
+    ('mixtral', 'mixtral', t.MixtralConfig(**GROUPED, num_local_experts=4, num_experts_per_tok=2)),
+    ('qwen3moe', 'qwen3moe', t.Qwen3MoeConfig(**GROUPED, head_dim=16, num_experts=6, num_experts_per_tok=3,
+                                              moe_intermediate_size=32)),
+    ('qwen3moe-normal', 'qwen3moe', t.Qwen3MoeConfig(**GROUPED, head_dim=16, num_experts=6, num_experts_per_tok=3,
+                                                     moe_intermediate_size=32, norm_topk_prob=True)),
     ('gemma2', 'gemma2', t.Gemma2Config(**GEMMA)),
     ('gemma3', 'gemma3', t.Gemma3TextConfig(**GEMMA)),
     ('phi3', 'phi3', t.Phi3Config(**GROUPED)),
@@ -84,7 +89,7 @@ def expected(name, family, config, model):
     local = ''.join('1' if kind == 'sliding_attention' else '0' for kind in types) if types else None
     window = first(config, 'sliding_window', default=0)
     if not types:
-        local = ('1' if window and family in ('llama', 'phi3') else '0') * config.num_hidden_layers
+        local = ('1' if window and family in ('llama', 'phi3', 'mixtral') else '0') * config.num_hidden_layers
     rope = first(config, 'rope_parameters', default={})
     full, within = rope.get('full_attention', rope), rope.get('sliding_attention', rope)
     ends = config.eos_token_id if isinstance(config.eos_token_id, list) else [config.eos_token_id]
@@ -95,7 +100,11 @@ def expected(name, family, config, model):
             'width': config.hidden_size,
             'layers': config.num_hidden_layers, 'heads': heads,
             'groups': first(config, 'num_key_value_heads', default=heads), 'head_size': size,
-            'hidden': first(config, 'intermediate_size', 'n_inner', 'hidden_dim', default=4 * config.hidden_size),
+            'experts': first(config, 'num_local_experts', default=0),
+            'experts_used': first(config, 'num_experts_per_tok', default=0),
+            'normalise_routes': float(first(config, 'norm_topk_prob', default=family == 'mixtral')),
+            'hidden': first(config, 'moe_intermediate_size', 'intermediate_size', 'n_inner', 'hidden_dim',
+                            default=4 * config.hidden_size),
             'vocabulary': config.vocab_size, 'context': config.max_position_embeddings,
             'types': first(config, 'type_vocab_size', default=0), 'window': window if '1' in local else 0,
             'rotated': size if rope else 0, 'score_scale': scale ** -0.5,

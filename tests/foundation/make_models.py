@@ -36,6 +36,9 @@ CASES = [
     ('qwen2', t.Qwen2Config(**SMALL, tie_word_embeddings=True), 'float16'),
     ('qwen3', t.Qwen3Config(**SMALL, head_dim=12), 'bfloat16'),
     ('smollm3', t.SmolLM3Config(**dict(SMALL, num_hidden_layers=4)), 'bfloat16'),
+    ('mixtral', t.MixtralConfig(**SMALL, num_local_experts=4, num_experts_per_tok=2), 'bfloat16'),
+    ('qwen3moe', t.Qwen3MoeConfig(**SMALL, head_dim=12, num_experts=6, num_experts_per_tok=3, moe_intermediate_size=32,
+                                  norm_topk_prob=True), 'bfloat16'),
     ('gemma2', t.Gemma2Config(**GEMMA, attn_logit_softcapping=2.0, final_logit_softcapping=6.0), 'bfloat16'),
     ('gemma3', t.Gemma3TextConfig(**dict(GEMMA, num_hidden_layers=3, query_pre_attn_scalar=12),
                                      sliding_window_pattern=3), 'bfloat16'),
@@ -248,7 +251,8 @@ def pairs(weight, heads):
 NAMES = {'input_layernorm': 'attn_norm', 'self_attn.q_proj': 'attn_q', 'self_attn.k_proj': 'attn_k',
          'self_attn.v_proj': 'attn_v', 'self_attn.o_proj': 'attn_output', 'mlp.gate_proj': 'ffn_gate',
          'mlp.up_proj': 'ffn_up', 'mlp.down_proj': 'ffn_down', 'self_attn.q_norm': 'attn_q_norm',
-         'self_attn.k_norm': 'attn_k_norm'}
+         'self_attn.k_norm': 'attn_k_norm', 'mlp.gate': 'ffn_gate_inp', 'mlp.experts.gate_proj': 'ffn_gate_exps',
+         'mlp.experts.up_proj': 'ffn_up_exps', 'mlp.experts.down_proj': 'ffn_down_exps'}
 
 
 def gguf_name(name, gemma):
@@ -257,7 +261,7 @@ def gguf_name(name, gemma):
         if name == whole + '.weight':
             return other + '.weight'
     _, layer, rest = name.split('.', 2)
-    part, kind = rest.rsplit('.', 1)
+    part, kind = rest.rsplit('.', 1) if 'experts' not in rest else (rest, 'weight')
     names = dict(NAMES, post_attention_layernorm='post_attention_norm' if gemma else 'ffn_norm',
                  pre_feedforward_layernorm='ffn_norm', post_feedforward_layernorm='post_ffw_norm')
     return 'blk.%s.%s.%s' % (layer, names[part], kind)
@@ -276,25 +280,39 @@ def write_gguf(folder, name, arch, model, ids, kind):
     writer.add_head_count(c.num_attention_heads)
     writer.add_head_count_kv(c.num_key_value_heads)
     writer.add_layer_norm_rms_eps(c.rms_norm_eps)
-    writer.add_key_length(c.head_dim)
-    writer.add_value_length(c.head_dim)
+    size = c.head_dim or c.hidden_size // c.num_attention_heads
+    writer.add_key_length(size)
+    writer.add_value_length(size)
     writer.add_vocab_size(c.vocab_size)
     rotary = c.rope_parameters.get('full_attention', c.rope_parameters)
     writer.add_rope_freq_base(rotary['rope_theta'])
-    writer.add_rope_dimension_count(c.head_dim)
+    writer.add_rope_dimension_count(size)
     if gemma:
         writer.add_sliding_window(c.sliding_window)
         writer.add_sliding_window_pattern([kind == 'sliding_attention' for kind in c.layer_types])
+    experts = getattr(c, 'num_local_experts', 0)
+    if experts:
+        writer.add_expert_count(experts)
+        writer.add_expert_used_count(c.num_experts_per_tok)
+    if getattr(c, 'moe_intermediate_size', 0):
+        writer.add_expert_feed_forward_length(c.moe_intermediate_size)
     state = model.state_dict()
+    parts = []
     for weight_name, weight in state.items():
+        if weight_name.endswith('experts.gate_up_proj'):
+            halves = weight.chunk(2, dim=1)
+            parts += [(weight_name.replace('gate_up', name), half) for name, half in zip(('gate', 'up'), halves)]
+        else:
+            parts.append((weight_name, weight))
+    for weight_name, weight in parts:
         if weight_name == 'lm_head.weight' and c.tie_word_embeddings:
             continue
         values = weight.float().numpy().copy()
-        quantised = values.ndim == 2 and values.shape[1] % 32 == 0
+        quantised = values.ndim > 1 and values.shape[-1] % 32 == 0 and '.mlp.gate.' not in weight_name
         if quantised:
             blocks = gguf.quants.quantize(values, kind)
-            weight.data = torch.tensor(gguf.quants.dequantize(blocks, kind))
-            values = weight.numpy().copy()
+            values = gguf.quants.dequantize(blocks, kind)
+            weight.copy_(torch.tensor(values))
         heads = {'q': c.num_attention_heads, 'k': c.num_key_value_heads}
         for letter, count in heads.items():
             if arch == 'llama' and 'self_attn.%s_proj' % letter in weight_name:
@@ -437,6 +455,8 @@ def main():
     write_bert_blocks(folder)
     kinds = gguf.GGMLQuantizationType
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
+    write_gguf(folder, 'mixtral-gguf', 'llama', *made['mixtral'][:2], kinds.Q8_0)
+    write_gguf(folder, 'qwen3moe-gguf', 'qwen3moe', *made['qwen3moe'][:2], kinds.Q4_1)
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)
     write_gguf(folder, 'gemma3-gguf', 'gemma3', *made['gemma3'][:2], kinds.F16)
     write_chat(folder)

@@ -175,7 +175,7 @@ static void refused_with(const char *key, const char *value, const char *reason)
 
 START_TEST(sizes_that_cannot_be_are_refused) {
   static const char *const cases[][3] = {
-      {"model_type", "\"gpt9\"", "the model_type \"gpt9\" is unknown; Mica knows llama, mistral, qwen2"},
+      {"model_type", "\"gpt9\"", "the model_type \"gpt9\" is unknown; Mica knows llama, mistral, mixtral, qwen2"},
       {"model_type", "7", "the key model_type is missing"},
       {"hidden_size", "0", "the key hidden_size is 0; the model's width must be 1 to 16777216"},
       {"hidden_size", "1e30", "the key hidden_size is 1e+30"},
@@ -215,6 +215,42 @@ START_TEST(sizes_that_cannot_be_are_refused) {
       {"num_local_experts", "8", "the key num_local_experts changes what"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refused_with(cases[i][0], cases[i][1], cases[i][2]);
+}
+END_TEST
+
+#define EXPERTS                                                                                                        \
+  "\"hidden_size\": 96, \"num_hidden_layers\": 3, \"num_attention_heads\": 6, \"intermediate_size\": 200, "            \
+  "\"vocab_size\": 257, \"max_position_embeddings\": 64"
+
+START_TEST(experts_are_described) {
+  mica_foundation *model =
+      opened("{\"model_type\": \"mixtral\", " EXPERTS ", \"num_local_experts\": 8, \"num_experts_per_tok\": 2, "
+             "\"router_aux_loss_coef\": 0.02}");
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  ck_assert_str_eq(i->family, "mixtral");
+  ck_assert(i->experts == 8 && i->experts_used == 2 && i->normalise_routes && i->hidden == 200);
+  ck_assert_uint_eq(i->unknown_count, 0);
+  mica_foundation_close(model);
+  model = opened("{\"model_type\": \"qwen3_moe\", " EXPERTS ", \"num_experts\": 8, \"num_experts_per_tok\": 8, "
+                 "\"moe_intermediate_size\": 48, \"mlp_only_layers\": [], \"decoder_sparse_step\": 1}");
+  i = mica_foundation_describe(model);
+  ck_assert(i->experts == 8 && i->experts_used == 8 && !i->normalise_routes && i->hidden == 48 && i->qk_norm);
+  ck_assert_uint_eq(i->unknown_count, 0);
+  mica_foundation_close(model);
+  static const char *const cases[][2] = {
+      {"", "the model's number of experts: the key num_local_experts is missing"},
+      {", \"num_experts\": 8", "the model's number of experts per token"},
+      {", \"num_experts\": 0, \"num_experts_per_tok\": 1", "the key num_experts is 0"},
+      {", \"num_experts\": 4, \"num_experts_per_tok\": 5", "must be 1 to 4"},
+      {", \"num_experts\": 4, \"num_experts_per_tok\": 1, \"decoder_sparse_step\": 2", "must be 1 to 1"},
+      {", \"num_experts\": 4, \"num_experts_per_tok\": 1, \"mlp_only_layers\": [0]", "the key mlp_only_layers changes"},
+      {", \"num_experts\": 4, \"num_experts_per_tok\": 1, \"norm_topk_prob\": 1", "norm_topk_prob is not true or"},
+  };
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+    char config[600];
+    snprintf(config, sizeof config, "{\"model_type\": \"qwen3_moe\", " EXPERTS "%s}", cases[c][0]);
+    refused(config, cases[c][1]);
+  }
 }
 END_TEST
 
@@ -480,5 +516,5 @@ END_TEST
 TESTS(ANYWHERE, NULL, NULL, IF(CJSON, a_llama_is_described), IF(CJSON, a_gemma_has_windows_and_two_rotary_bases),
       IF(CJSON, other_families_are_described), IF(CJSON, sizes_that_cannot_be_are_refused),
       IF(CJSON, texts_that_are_no_config_are_refused), IF(CJSON, only_folders_and_files_of_models_are_models),
-      IF(CJSON, generation_config_says_all_ends), IF(CJSON, layers_without_positions), a_gguf_file_is_described,
-      gguf_files_that_cannot_be_are_refused, tensors_are_those_of_the_family, names_of_kinds)
+      IF(CJSON, generation_config_says_all_ends), IF(CJSON, layers_without_positions), IF(CJSON, experts_are_described),
+      a_gguf_file_is_described, gguf_files_that_cannot_be_are_refused, tensors_are_those_of_the_family, names_of_kinds)

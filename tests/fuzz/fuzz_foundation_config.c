@@ -22,6 +22,7 @@ static void look(const mica_foundation_info *i) {
     if (i->ends[e] < 0 || i->ends[e] >= i->vocabulary) abort();
   for (size_t n = 0; n < i->rotary.count; n++) sum = sum + i->rotary.short_factors[n] + i->rotary.long_factors[n];
   for (size_t u = 0; u < i->unknown_count; u++) sum = sum + (double)strlen(i->unknown[u]);
+  if (i->experts < 0 || i->experts_used < 0 || i->experts_used > i->experts) abort();
   if (i->picture) look_at_pictures(i);
   if (i->vision) look_at_pictures(i->vision);
   if (i->sound && (i->sound->bins < 1 || i->sound->context < 1 || i->sound->head_size < 1)) abort();
@@ -60,6 +61,9 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "{\"model_type\": \"smollm3\", \"hidden_size\": 48, \"num_hidden_layers\": 3, \"num_attention_heads\": 4, "
       "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"no_rope_layers\": [1, 0, 1], "
       "\"no_rope_layer_interval\": 2}",
+      "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 48, \"num_hidden_layers\": 3, \"num_attention_heads\": 4, "
+      "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"num_local_experts\": 8, \"num_experts_per_tok\": 2, "
+      "\"moe_intermediate_size\": 16, \"norm_topk_prob\": true, \"mlp_only_layers\": [], \"decoder_sparse_step\": 1}",
       "{\"model_type\": \"vit\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
       "\"image_size\": 20, \"patch_size\": 6, \"num_channels\": 3, \"architectures\": [\"ViTForImageClassification\"], "
       "\"id2label\": {\"0\": \"a\"}, \"qkv_bias\": false}",

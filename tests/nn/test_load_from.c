@@ -129,6 +129,34 @@ START_TEST(a_number_in_a_name_stands_for_itself) {
 }
 END_TEST
 
+/* Row u of blocks.0.weight is the tensor "part.u"; one of them has 16 bits. */
+START_TEST(several_tensors_become_one) {
+  static const mica_name_row rows[] = {{.own = "blocks.0.weight", .source = "no.@|part.@", .stacked = UNITS}};
+  static const char *const names[UNITS] = {"part.0", "part.1", "part.2", "part.3", "part.4"};
+  mica_name_map map = {.rows = rows, .count = 1, .complete = true};
+  mica_safetensors_entry entries[UNITS];
+  size_t missing = 0;
+  for (int u = 0; u < UNITS; u++) entries[u] = tensor(names[u], MICA_F32, MICA_SHAPE(INPUTS), numbers + INPUTS * u);
+  for (int i = 0; i < INPUTS; i++) memcpy(&halves[i], (const char *)&numbers[2 * INPUTS + i] + 2, 2);
+  entries[2] = tensor(names[2], MICA_BF16, MICA_SHAPE(INPUTS), halves);
+  source(entries, UNITS);
+  ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
+  for (size_t i = 0; i < UNITS * INPUTS; i++) ck_assert_float_eq(element("net.blocks.0.weight", i), numbers[i]);
+  mica_weights_close(weights);
+  source(entries, UNITS - 1);
+  refused(MICA_E_FORMAT, &map, "tensor 4 of 5 for 'blocks.0.weight' is missing");
+  entries[3].shape = MICA_SHAPE(1, INPUTS);
+  mica_weights_close(weights);
+  source(entries, UNITS);
+  ck_assert_int_eq(mica_nn_load_from(nn, session, weights, &map, &missing), MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the tensor 'part.3' is (1, 3), not (3)"));
+  const mica_name_map other = {.rows = &(mica_name_row){.own = "blocks.0.weight", .source = "part.@", .stacked = 4},
+                               .count = 1};
+  ck_assert_int_eq(mica_nn_load_from(nn, session, weights, &other, &missing), MICA_E_INVALID);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "as 4 tensors, which is not its first dimension"));
+}
+END_TEST
+
 START_TEST(what_is_missing_is_counted_or_refused) {
   size_t missing = 9;
   const mica_name_map *map = MAP({.own = "blocks.#.weight", .source = "model.h.#.w"});
@@ -282,6 +310,9 @@ START_TEST(rows_that_cannot_be_are_refused) {
   refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .first = -1}), "first row");
   refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .of = -1}), "first row");
   refused(MICA_E_INVALID, MAP({.own = "a", .source = "b", .transposed = true, .reshaped = true}), "not both");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b.@", .stacked = -1}), "stacked");
+  refused(MICA_E_INVALID, MAP({.own = "a", .source = "b.@", .stacked = 2, .add = 1}),
+          "stacked tensors are read as they");
   refused(MICA_E_INVALID, &(mica_name_map){.count = 1}, "no rows");
   ck_assert_int_eq(mica_nn_load_from(NULL, session, weights, NULL, &missing), MICA_E_INVALID);
   ck_assert_int_eq(mica_nn_load_from(nn, NULL, weights, NULL, &missing), MICA_E_INVALID);
@@ -447,7 +478,8 @@ START_TEST(a_weight_in_another_form_is_read) {
 END_TEST
 
 TESTS(BOTH(NEEDS(CJSON), DEVICE), setup, teardown, equal_names_need_no_map, a_number_in_a_name_stands_for_itself,
-      what_is_missing_is_counted_or_refused, a_complete_map_leaves_no_tensor, rows_of_a_tensor_and_its_transpose,
-      LOOP(halves_are_widened, 0, 2), LOOP(large_tensors_are_read_in_parts, 0, 2), what_does_not_fit_is_refused,
-      numbers_of_matrices_are_checked_on_demand, rows_that_cannot_be_are_refused, blocks_are_refused,
-      LOOP(held_weights_are_bound_to_the_file, 0, 3), what_cannot_be_bound_is_refused, a_weight_in_another_form_is_read)
+      several_tensors_become_one, what_is_missing_is_counted_or_refused, a_complete_map_leaves_no_tensor,
+      rows_of_a_tensor_and_its_transpose, LOOP(halves_are_widened, 0, 2), LOOP(large_tensors_are_read_in_parts, 0, 2),
+      what_does_not_fit_is_refused, numbers_of_matrices_are_checked_on_demand, rows_that_cannot_be_are_refused,
+      blocks_are_refused, LOOP(held_weights_are_bound_to_the_file, 0, 3), what_cannot_be_bound_is_refused,
+      a_weight_in_another_form_is_read)

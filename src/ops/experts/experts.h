@@ -18,7 +18,7 @@ MICA__ATTR_STRUCT(expert, MICA__EXPERT_ATTRS);
 
 extern const mica__op mica__op_expert_product, mica__op_expert_weights_grad;
 
-/* R, S, E, n and k of mica/experts.h, and how many ids share a row of x: S or 1. */
+/* Rows, S, E, n and k of mica/experts.h, and how many ids share a row of x: S or 1. */
 typedef struct mica__expert_sizes {
   int64_t rows, chosen, experts, n, k, share;
 } mica__expert_sizes;

@@ -13,12 +13,14 @@ enum { X = MICA__EXPERT_X, W = MICA__EXPERT_W, IDS = MICA__EXPERT_IDS };
 
 mica__expert_sizes mica__expert_sizes_of(const mica__expert_attrs *attrs, mica_shape x, mica_shape w, mica_shape ids) {
   const int64_t columns = attrs->block == MICA_BLOCK_NONE ? w.dim[2] : attrs->columns;
-  return (mica__expert_sizes){.rows = ids.dim[0],
-                              .chosen = ids.dim[1],
-                              .experts = w.dim[0],
-                              .n = attrs->by_k ? columns : w.dim[1],
-                              .k = attrs->by_k ? w.dim[1] : columns,
-                              .share = x.dim[1] == 1 ? ids.dim[1] : 1};
+  mica__expert_sizes s = {.rows = 1,
+                          .chosen = ids.dim[ids.rank - 1],
+                          .experts = w.dim[0],
+                          .n = attrs->by_k ? columns : w.dim[1],
+                          .k = attrs->by_k ? w.dim[1] : columns};
+  for (int32_t i = 0; i + 1 < ids.rank; i++) s.rows *= ids.dim[i];
+  s.share = x.dim[x.rank - 2] == 1 ? s.chosen : 1;
+  return s;
 }
 
 #define WEIGHT_PARAMS                                                                                                  \

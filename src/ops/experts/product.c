@@ -16,13 +16,14 @@ static MICA__ATTR_TABLE(expert, MICA__EXPERT_ATTRS);
 
 static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
 
-/* Rows (R, S, ..) or (R, 1, ..) and ids (R, S). */
+/* Rows (.., S, k) or (.., 1, k) and ids (.., S). */
 static mica_status check_rows(mica_shape x, mica_shape ids) {
   char text[2][MICA_SHAPE_TEXT];
-  if (x.rank == 3 && ids.rank == 2 && agree(x.dim[0], ids.dim[0]) && x.dim[1] != MICA_DYNAMIC &&
-      ids.dim[1] != MICA_DYNAMIC && (x.dim[1] == 1 || x.dim[1] == ids.dim[1]))
-    return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "rows are %s and ids %s; they must be (R, S, k) or (R, 1, k), and (R, S)",
+  bool fits = ids.rank >= 1 && x.rank == ids.rank + 1;
+  for (int32_t i = 0; fits && i + 1 < ids.rank; i++) fits = agree(x.dim[i], ids.dim[i]);
+  const int64_t given = fits ? x.dim[x.rank - 2] : 0, chosen = fits ? ids.dim[ids.rank - 1] : 0;
+  if (fits && given != MICA_DYNAMIC && chosen != MICA_DYNAMIC && (given == 1 || given == chosen)) return MICA_OK;
+  return mica__fail(MICA_E_SHAPE, "rows are %s and ids %s; they must be (.., S, k) or (.., 1, k), and (.., S)",
                     mica_shape_format(x, text[0]), mica_shape_format(ids, text[1]));
 }
 
@@ -48,10 +49,13 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   MICA_TRY(check_rows(x, ids));
   MICA_TRY(check_weights(attrs, &inputs[W]));
   const mica__expert_sizes s = mica__expert_sizes_of(attrs, x, inputs[W].shape, ids);
-  if (x.dim[2] != s.k)
-    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but the weights' sums are of %lld", (long long)x.dim[2],
-                      (long long)s.k);
-  *out = (mica__type){MICA_F32, MICA_SHAPE(agree(x.dim[0], MICA_DYNAMIC) ? ids.dim[0] : x.dim[0], ids.dim[1], s.n)};
+  if (x.dim[x.rank - 1] != s.k)
+    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but the weights' sums are of %lld",
+                      (long long)x.dim[x.rank - 1], (long long)s.k);
+  *out = (mica__type){MICA_F32, ids};
+  for (int32_t i = 0; i + 1 < ids.rank; i++)
+    if (ids.dim[i] == MICA_DYNAMIC) out->shape.dim[i] = x.dim[i];
+  out->shape.dim[out->shape.rank++] = s.n;
   return MICA_OK;
 }
 
@@ -62,8 +66,9 @@ static mica_status infer_grad(const mica__type *inputs, int32_t input_count, voi
   if (inputs[X].dtype != MICA_F32 || inputs[W].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   MICA_TRY(check_rows(x, ids));
   MICA_TRY(check_rows(dy, ids));
-  if (attrs->experts < 0 || dy.dim[1] != ids.dim[1]) return mica__fail(MICA_E_SHAPE, "these are no rows of experts");
-  *out = (mica__type){MICA_F32, MICA_SHAPE(attrs->experts, dy.dim[2], x.dim[2])};
+  if (attrs->experts < 0 || dy.dim[dy.rank - 2] != ids.dim[ids.rank - 1])
+    return mica__fail(MICA_E_SHAPE, "these are no rows of experts");
+  *out = (mica__type){MICA_F32, MICA_SHAPE(attrs->experts, dy.dim[dy.rank - 1], x.dim[x.rank - 1])};
   return MICA_OK;
 }
 
@@ -122,12 +127,23 @@ static mica_value product(mica_value x, mica_value w, mica_value ids, const mica
 }
 
 static bool is_shared(mica_value x, mica_value ids) {
-  return mica_value_shape(x).dim[1] == 1 && mica_value_shape(ids).dim[1] != 1;
+  const mica_shape rows = mica_value_shape(x), which = mica_value_shape(ids);
+  return rows.dim[rows.rank - 2] == 1 && which.dim[which.rank - 1] != 1;
 }
 
 /* A row that several experts have gets the sum of their gradients. */
 static mica_value for_rows(mica_value dx, mica_value x, mica_value ids) {
-  return is_shared(x, ids) ? mica_sum(dx, MICA_AXES(1), true) : dx;
+  return is_shared(x, ids) ? mica_sum(dx, MICA_AXES(-2), true) : dx;
+}
+
+/* x (.., 1, k) for each of the ids (.., S): (.., S, k). */
+static mica_value for_ids(mica_value x, mica_value ids) {
+  const mica_shape which = mica_value_shape(ids);
+  mica_shape all = mica_value_shape(x);
+  if (!is_shared(x, ids)) return x;
+  for (int32_t i = 0; i + 2 < all.rank; i++) all.dim[i] = MICA_DYNAMIC;
+  all.dim[all.rank - 2] = which.dim[which.rank - 1];
+  return mica_expand(x, all);
 }
 
 /* dx = W^T dy; dW: see expert_weights_grad. With (k, n) matrices the latter takes dy for x and x for dy. */
@@ -140,9 +156,8 @@ static mica_status grad_product(const mica__grad *grad) {
   if (attrs->block != MICA_BLOCK_NONE) return MICA_OK;
   mica_value rows[] = {x, grad->dy, ids};
   if (attrs->by_k) {
-    const mica_shape all = MICA_SHAPE(MICA_DYNAMIC, mica_value_shape(ids).dim[1], mica_value_shape(x).dim[2]);
     rows[0] = grad->dy;
-    rows[1] = is_shared(x, ids) ? mica_expand(x, all) : x;
+    rows[1] = for_ids(x, ids);
   }
   const mica__expert_attrs how = {.experts = mica_value_shape(w).dim[0]};
   mica_value dw = mica__graph_add(&mica__op_expert_weights_grad, rows, OPERANDS, &how);
@@ -270,14 +285,14 @@ mica_value mica_expert_product(mica_value x, mica_value weights, mica_value ids,
 
 mica_value mica_expert_sum(mica_value x, mica_value weights) {
   if (mica_value_is_null(x) || mica_value_is_null(weights)) return null_value;
-  return mica_sum(mica_mul(x, mica_unsqueeze(weights, MICA_AXES(-1))), MICA_AXES(1), false);
+  return mica_sum(mica_mul(x, mica_unsqueeze(weights, MICA_AXES(-1))), MICA_AXES(-2), false);
 }
 
 mica_routes mica_route(mica_value logits, const mica_route_config *config) {
   const int64_t k = config && config->k ? config->k : 1;
   if (mica_value_is_null(logits)) return (mica_routes){null_value, null_value};
-  if (mica_value_shape(logits).rank != 2)
-    return (mica_routes){mica__builder_fail("route", logits, MICA_E_SHAPE, "logits are (R, E)"), null_value};
+  if (mica_value_shape(logits).rank < 1)
+    return (mica_routes){mica__builder_fail("route", logits, MICA_E_SHAPE, "logits are (.., E)"), null_value};
   const mica_top_k_results top = mica_top_k(mica_softmax(mica_cast(logits, MICA_F32), -1), k, -1, false);
   mica_value weights = top.values;
   if (config && config->normalise) weights = mica_div(weights, mica_sum(weights, MICA_AXES(-1), true));

@@ -1,0 +1,71 @@
+/* Functions of a block's dense layers, and mixtures of experts in place of them. */
+#include "nn/held.h"
+#include "nn/sequence.h"
+
+#include <mica/experts.h>
+
+static const mica_value null_value = {0};
+static const mica_init_config xavier = {.kind = MICA_INIT_XAVIER_UNIFORM};
+
+bool mica__feed_is_gated(mica_feed_forward kind) {
+  return kind == MICA_FEED_FORWARD_GEGLU || kind == MICA_FEED_FORWARD_GEGLU_TANH || kind == MICA_FEED_FORWARD_SWIGLU;
+}
+
+mica_value mica__feed_activate(mica_value x, mica_feed_forward kind) {
+  switch (kind) {
+  case MICA_FEED_FORWARD_GELU:
+  case MICA_FEED_FORWARD_GEGLU: return mica_gelu(x);
+  case MICA_FEED_FORWARD_GELU_TANH:
+  case MICA_FEED_FORWARD_GEGLU_TANH: return mica_gelu_tanh(x);
+  case MICA_FEED_FORWARD_RELU: return mica_relu(x);
+  case MICA_FEED_FORWARD_SILU:
+  case MICA_FEED_FORWARD_SWIGLU: return mica_silu(x);
+  case MICA_FEED_FORWARD_QUICK_GELU: return mica_quick_gelu(x);
+  case MICA_FEED_FORWARD_RELU2: return mica_relu2(x);
+  }
+  return x.graph ? mica__graph_fail(x.graph, MICA_E_INVALID, "transformer: no function %d", (int)kind) : null_value;
+}
+
+/* --- experts --- */
+
+/* Rows x (.., S or 1, columns) times the experts' matrices of (rows, columns) that ids name. */
+static mica_value product(mica_nn *nn, const char *name, mica_value x, mica_value ids, const mica_transformer_config *c,
+                          int64_t rows, int64_t columns) {
+  const mica_init_config init = mica__init_or(c->weight, xavier);
+  mica_value w = mica__nn_add_weight(nn, name, MICA_SHAPE(c->experts.count, rows, columns), &init);
+  if (mica_value_is_null(w)) return w;
+  const mica_block block = nn->parameters[nn->parameter_count - 1].info.held.block;
+  return mica_expert_product(x, w, ids, &(mica_expert_config){.block = block, .columns = columns});
+}
+
+static bool check(mica_nn *nn, const mica_transformer_config *c) {
+  const char *wrong = NULL;
+  if (nn->config.tensor_ranks) {
+    mica__graph_fail(nn->graph, MICA_E_UNSUPPORTED, "transformer: experts are not divided between ranks");
+    return false;
+  }
+  if (c->experts.count < 1 || c->experts.chosen < 0 || c->experts.chosen > c->experts.count)
+    wrong = "a position takes 1 to all of the experts";
+  else if (!mica__feed_is_gated(c->feed_forward))
+    wrong = "experts have a gated function";
+  else if (c->dropout > 0)
+    wrong = "experts have no dropout";
+  if (wrong)
+    mica__graph_fail(nn->graph, MICA_E_INVALID, "transformer of %lld experts, %lld per position: %s",
+                     (long long)c->experts.count, (long long)c->experts.chosen, wrong);
+  return !wrong;
+}
+
+mica_value mica__nn_experts(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width) {
+  if (!check(nn, c)) return null_value;
+  mica_value logits = mica_nn_dense(nn, "router", x, c->experts.count, &(mica_dense_config){.no_bias = true});
+  const mica_routes routes = mica_route(logits, &(mica_route_config){c->experts.chosen, c->experts.normalise});
+  mica_value rows = mica_unsqueeze(mica_cast(x, MICA_F32), MICA_AXES(-2));
+  mica_nn_push(nn, "experts");
+  mica_value gate = product(nn, "gate_proj", rows, routes.ids, c, c->hidden, width);
+  mica_value up = product(nn, "up_proj", rows, routes.ids, c, c->hidden, width);
+  mica_value h = mica_mul(mica__feed_activate(gate, c->feed_forward), up);
+  mica_value y = product(nn, "down_proj", h, routes.ids, c, width, c->hidden);
+  mica_nn_pop(nn);
+  return mica__nn_narrow(nn, mica_expert_sum(y, routes.weights));
+}
