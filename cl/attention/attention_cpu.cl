@@ -7,13 +7,11 @@
  * keys, comes first. */
 #include "attention/cpu_tile.clh"
 
-DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
+DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
 
 CPU_KERNEL attention_cpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                          __global float *L, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  const long Y_at = UNPACK(i64), L_at = UNPACK(i64);
+  UNPACK_FIELDS(FORWARD_FIELDS);
   DROPOUT_TIME;
   __local float q_tile[D_PAD * TILE] ALIGNED, y_tile[E_PAD * TILE] ALIGNED, s_tile[BLOCK * TILE] ALIGNED,
       block[BLOCK * LARGER_PAD] ALIGNED;

@@ -11,7 +11,8 @@
  * NDRange (splits, G, B), work-groups of one work-item. */
 #include "attention/cpu_tile.clh"
 
-DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 6);
+#define CPU_GRAD_FIELDS(X) GRAD_FIELDS(X) CPU_GRAD_RESULTS(X)
+DEFINE_PACKED_FIELDS(CPU_GRAD_FIELDS);
 
 /* p[i][c] += sum over the tile's keys of ds[i][key] k[key][c], for i < rows, c < D_PAD. */
 INLINE void add_to_queries(__global float *p, __local const float *ds, __local const float *k, const int rows) {
@@ -47,11 +48,7 @@ INLINE void weigh_gradients(__local float *ds, __local const float *dy, __local 
 CPU_KERNEL attention_cpu_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
                               __global const float *L, __global const float *Delta, __global STORAGE(Q_T) * DK,
                               __global STORAGE(Q_T) * DV, __global float *P, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  UNPACK_TENSOR(DY);
-  const long L_at = UNPACK(i64), Delta_at = UNPACK(i64), DK_at = UNPACK(i64), DV_at = UNPACK(i64), P_at = UNPACK(i64);
-  const int P_rows = UNPACK(i32);
+  UNPACK_FIELDS(CPU_GRAD_FIELDS);
   DROPOUT_TIME;
   __local float k_tile[D_PAD * TILE] ALIGNED, v_tile[E_PAD * TILE] ALIGNED, dk_tile[D_PAD * TILE] ALIGNED,
       dv_tile[E_PAD * TILE] ALIGNED, k_rows[TILE * D_PAD] ALIGNED, q_block[BLOCK * D_PAD] ALIGNED,

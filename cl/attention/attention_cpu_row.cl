@@ -9,13 +9,11 @@
  * NDRange (Tq, H, B), work-groups of one work-item. */
 #include "attention/cpu_row.clh"
 
-DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
+DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
 
 CPU_KERNEL attention_cpu_row(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                              __global float *L, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  const long Y_at = UNPACK(i64), L_at = UNPACK(i64);
+  UNPACK_FIELDS(FORWARD_FIELDS);
   DROPOUT_TIME;
   __local float q_row[D_PAD] ALIGNED, y_row[E_PAD] ALIGNED, weights[KEYS] ALIGNED;
   const int i = get_group_id(0), h = get_group_id(1), b = get_group_id(2), g = (int)((long)h * G / H);

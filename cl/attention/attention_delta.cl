@@ -3,13 +3,11 @@
 #include "attention/problem.clh"
 #include "common/group.clh"
 
-DEFINE_PACKED(ATTENTION_VALUES + TENSOR_VALUES + 3);
+DEFINE_PACKED_FIELDS(DELTA_FIELDS);
 
 RANGE_KERNEL attention_delta(ATTENTION_BUFFERS, elements DY, elements Y, __global real *Delta,
                              const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_TENSOR(DY);
-  const long Y_at = UNPACK(i64), Delta_at = UNPACK(i64), count = UNPACK(i64);
+  UNPACK_FIELDS(DELTA_FIELDS);
   const long row = get_global_id(0);
   if (row >= count) return;
   const long b = row / ((long)H * Tq);

@@ -11,7 +11,8 @@
  * which with causality sees most keys, comes first. */
 #include "attention/gpu_tile.clh"
 
-DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 3);
+#define GPU_FIELDS(X) FORWARD_FIELDS(X) SPLIT_FIELDS(X)
+DEFINE_PACKED_FIELDS(GPU_FIELDS);
 
 /* The scores of a work-item's four rows, from the products s, and their maxima. */
 #define SCORE_OF(i, j)                                                                                                 \
@@ -62,10 +63,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 3);
 
 GPU_KERNEL attention_gpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                          __global real *L, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  const long Y_at = UNPACK(i64), L_at = UNPACK(i64);
-  const int splits = UNPACK(i32); /* groups along E */
+  UNPACK_FIELDS(GPU_FIELDS);
   DROPOUT_TIME;
   __local real a_tile[DEPTH * PITCH_M] __attribute__((aligned(32))),
       b_tile[DEPTH * PITCH_N] __attribute__((aligned(32)));

@@ -17,7 +17,8 @@
 #define OF_KEYS 1
 #endif
 
-DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 5);
+#define GPU_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X) SPLIT_FIELDS(X)
+DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 
 #if OF_KEYS
 #define SIDES(keys_, queries_) keys_
@@ -66,11 +67,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 5);
 GPU_KERNEL attention_gpu_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
                               __global const real *L, __global const real *Delta, __global STORAGE(Q_T) * DX,
                               __global STORAGE(Q_T) * DV, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  UNPACK_TENSOR(DY);
-  const long L_at = UNPACK(i64), Delta_at = UNPACK(i64), DX_at = UNPACK(i64), DV_at = UNPACK(i64);
-  const int splits = UNPACK(i32);
+  UNPACK_FIELDS(GPU_GRAD_FIELDS);
   DROPOUT_TIME;
   __local real a_tile[DEPTH * PITCH_M] __attribute__((aligned(32))),
       b_tile[DEPTH * PITCH_N] __attribute__((aligned(32)));

@@ -2,15 +2,13 @@
  * mask's is a sum. One work-item an element of `count` = B H Tq Tk; work-group (64, 1, 1). */
 #include "attention/naive.clh"
 
-DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 4);
+#define MASK_GRAD_FIELDS(X) GRAD_FIELDS(X) MASK_GRAD_RESULTS(X)
+DEFINE_PACKED_FIELDS(MASK_GRAD_FIELDS);
 
 RANGE_KERNEL attention_mask_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
                                  __global const real *L, __global const real *Delta, __global real *DS,
                                  const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  UNPACK_TENSOR(DY);
-  const long L_at = UNPACK(i64), Delta_at = UNPACK(i64), DS_at = UNPACK(i64), count = UNPACK(i64);
+  UNPACK_FIELDS(MASK_GRAD_FIELDS);
   DROPOUT_TIME;
   const long n = get_global_id(0);
   if (n >= count) return;

@@ -21,7 +21,7 @@
 #define Q_WIDTH HEAD
 #endif
 
-DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
+DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
 
 #if KEEPS_ROWS
 #define P_TILE
@@ -117,9 +117,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 2);
 __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma(
     ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y, __global real *L,
     const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  const long Y_at = UNPACK(i64), L_at = UNPACK(i64);
+  UNPACK_FIELDS(FORWARD_FIELDS);
   DROPOUT_TIME;
   __local uint4 q_tile[TILE_M * Q_WIDTH / 8], k_tile[PIECES], b_tiles[1][PIECES];
   P_TILE

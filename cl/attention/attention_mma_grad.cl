@@ -30,7 +30,8 @@
 #define COLUMN_TILES 1
 #endif
 
-DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 4);
+#define MMA_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X)
+DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
 
 /* Fragments of rows come from local memory. */
 #define READ_D(k)                                                                                                      \
@@ -100,10 +101,7 @@ DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 4);
 __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void attention_mma_grad(
     ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY, __global const real *L,
     __global const real *Delta, __global STORAGE(Q_T) * DX, __global STORAGE(Q_T) * DV, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  UNPACK_TENSOR(DY);
-  const long L_at = UNPACK(i64), Delta_at = UNPACK(i64), DX_at = UNPACK(i64), DV_at = UNPACK(i64);
+  UNPACK_FIELDS(MMA_GRAD_FIELDS);
   DROPOUT_TIME;
   __local uint4 d_rows[TILE_M * HEAD / 8], e_rows[TILE_M * HEAD / 8];
   __local uint4 d_columns[COLUMN_TILES][PIECES], e_columns[COLUMN_TILES][PIECES];

@@ -4,13 +4,12 @@
  *   Y (B, Tq, H, E), L (B, H, Tq) as attention_gpu.cl has them. One dimension of `count` = B H Tq */
 #include "attention/naive.clh"
 
-DEFINE_PACKED(ATTENTION_VALUES + 3 * TENSOR_VALUES + 3);
+#define NAIVE_FIELDS(X) FORWARD_FIELDS(X) COUNT_FIELDS(X)
+DEFINE_PACKED_FIELDS(NAIVE_FIELDS);
 
 RANGE_KERNEL attention_naive(ATTENTION_BUFFERS, elements Q, elements K, elements V, __global STORAGE(Q_T) * Y,
                              __global real *L, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  const long Y_at = UNPACK(i64), L_at = UNPACK(i64), count = UNPACK(i64);
+  UNPACK_FIELDS(NAIVE_FIELDS);
   DROPOUT_TIME;
   const long row = get_global_id(0);
   if (row >= count) return;

@@ -11,15 +11,13 @@
 #define OF_KEYS 1
 #endif
 
-DEFINE_PACKED(ATTENTION_VALUES + 4 * TENSOR_VALUES + 5);
+#define NAIVE_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X) COUNT_FIELDS(X)
+DEFINE_PACKED_FIELDS(NAIVE_GRAD_FIELDS);
 
 RANGE_KERNEL attention_naive_grad(ATTENTION_BUFFERS, elements Q, elements K, elements V, elements DY,
                                   __global const real *L, __global const real *Delta, __global STORAGE(Q_T) * DX,
                                   __global STORAGE(Q_T) * DV, const mica_packed packed) {
-  ATTENTION_UNPACK;
-  UNPACK_HEADS;
-  UNPACK_TENSOR(DY);
-  const long L_at = UNPACK(i64), Delta_at = UNPACK(i64), DX_at = UNPACK(i64), DV_at = UNPACK(i64), count = UNPACK(i64);
+  UNPACK_FIELDS(NAIVE_GRAD_FIELDS);
   DROPOUT_TIME;
   const long row = get_global_id(0);
   if (row >= count) return;

@@ -7,13 +7,11 @@
 #define D_PAD 64
 #endif
 
-DEFINE_PACKED(ATTENTION_VALUES + 5);
+DEFINE_PACKED_FIELDS(SUM_FIELDS);
 
 RANGE_KERNEL attention_sum(ATTENTION_BUFFERS, __global const float *P, __global STORAGE(Q_T) * DQ,
                            const mica_packed packed) {
-  ATTENTION_UNPACK;
-  const long P_at = UNPACK(i64), DQ_at = UNPACK(i64), count = UNPACK(i64);
-  const int P_rows = UNPACK(i32), splits = UNPACK(i32);
+  UNPACK_FIELDS(SUM_FIELDS);
   const long row = get_global_id(0);
   if (row >= count) return;
   const long b = row / ((long)Tq * H), batches = count / ((long)Tq * H);

@@ -11,7 +11,8 @@
  *   MICA__PACKED(sizes, PRODUCT_SIZES);
  *   sizes_push(&launch, &(sizes){.m = 32, .steps = 2});
  *
- * A BUFFER or FIRST is a tensor, NULL for none. An INT that does not fit 32 bits is MICA_E_OVERFLOW. */
+ * A BUFFER or FIRST is a tensor, NULL for none. An INT that does not fit 32 bits is MICA_E_OVERFLOW. A REAL has a
+ * type. */
 #ifndef MICA_RUNTIME_FIELDS_H
 #define MICA_RUNTIME_FIELDS_H
 
@@ -20,6 +21,11 @@
 #include "runtime/launch.h"
 
 #include <stdint.h>
+
+typedef struct mica__real {
+  mica_dtype dtype;
+  double value;
+} mica__real;
 
 #define MICA__FIELDS(type, fields)                                                                                     \
   typedef union type {                                                                                                 \
@@ -41,14 +47,18 @@
 #define MICA__MEMBER_FIRST const mica_tensor *
 #define MICA__MEMBER_LONG int64_t
 #define MICA__MEMBER_INT int64_t
+#define MICA__MEMBER_UINT uint32_t
 #define MICA__MEMBER_BYTE int64_t
 #define MICA__MEMBER_FLOAT float
+#define MICA__MEMBER_REAL mica__real
 #define MICA__PACKED_PUSH(kind, name) MICA__PUSH_##kind(launch, values->name);
 #define MICA__PUSH_BUFFER mica__launch_optional
 #define MICA__PUSH_FIRST mica__launch_optional
 #define MICA__PUSH_LONG mica__launch_long
 #define MICA__PUSH_INT mica__launch_size
+#define MICA__PUSH_UINT(launch, value) mica__launch_int(launch, (int32_t)(value))
 #define MICA__PUSH_BYTE mica__launch_size
 #define MICA__PUSH_FLOAT mica__launch_float
+#define MICA__PUSH_REAL(launch, real) mica__launch_scalar(launch, (real).dtype, (real).value)
 
 #endif

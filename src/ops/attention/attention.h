@@ -106,10 +106,12 @@ typedef struct mica__attention {
 mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient);
 /* Sets the parameters above for the problem. */
 void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const mica__attention *a);
-/* A packed launch of the kernel with these values, and what problem.clh unpacks as its first arguments. The kernel's
- * own follow. */
+/* A packed launch of the kernel with these values, and ATTENTION_FIELDS (cl/attention/fields.clh), its first arguments.
+ * The kernel's own follow: with push_forward FORWARD_OPERANDS, with push_grad GRAD_OPERANDS. */
 mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_desc *desc, const int32_t *values,
                                   mica__launch *launch);
+void mica__attention_push_forward(const mica__attention *a, mica__launch *launch);
+void mica__attention_push_grad(const mica__attention *a, const mica_tensor *delta, mica__launch *launch);
 /* A tensor of four axes with its strides; NULL is a null pointer and zeros. */
 void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor);
 /* Sum over e of dy[i][e] y[i][e] for each query, (B, H, Tq) of the wide type: what the gradients subtract. */

@@ -4,6 +4,8 @@
 
 #include "base/arith.h"
 #include "base/error.h"
+#include "cl/attention/fields.clh"
+#include "runtime/fields.h"
 #include "runtime/workspace.h"
 
 #define PADDED_SIZES 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512
@@ -139,17 +141,15 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   /* Half a tile for few queries. */
   if (!rows && s.tq <= value(desc, values, "VW")) mica__kernel_set(desc, values, "NV", 1);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
-  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
-  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
+  mica__attention_push_forward(a, &launch);
   set_range(&launch, rows ? s.tq : mica__ceil_div(s.tq, tile_of(desc, values)), s.h, s.b);
   mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
-/* Where what splits add to dq lies: a buffer of [splits][B H][rows][pad] floats. */
+/* What splits add to dq: (splits, B H, rows, pad) floats. */
 typedef struct partial {
-  mica_buffer *buffer;
+  mica_tensor *sums;
   int64_t splits, rows, pad;
 } partial;
 
@@ -162,18 +162,19 @@ static int64_t splits_of(const mica__attention *a, int64_t tile) {
   return mica__max(1, mica__min(mica__ceil_div(wanted, heads), mica__ceil_div(a->size.tk, tile)));
 }
 
+MICA__PACKED(grad_results, CPU_GRAD_RESULTS);
+MICA__PACKED(sum_operands, SUM_OPERANDS);
+
 static mica_status launch_pass(const mica__attention *a, const int32_t *values, const mica_tensor *delta,
                                const partial *p) {
   const mica__kernel_desc *desc = &mica__attention_cpu_grad_kernel;
   mica__launch launch;
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
-  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
-  mica__launch_tensor(&launch, delta);
-  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_DK]);
-  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_DV]);
-  mica__launch_buffer(&launch, p->buffer, 0);
-  mica__launch_size(&launch, p->rows);
+  mica__attention_push_grad(a, delta, &launch);
+  grad_results_push(&launch, &(grad_results){.DK = a->exec->outputs[MICA__ATTENTION_DK],
+                                             .DV = a->exec->outputs[MICA__ATTENTION_DV],
+                                             .P = p->sums,
+                                             .P_rows = p->rows});
   set_range(&launch, p->splits, a->size.g, a->size.b);
   mica__launch_cost(&launch, mica__attention_cost(a, 3, 2), 0);
   return mica__queue_submit(a->exec->queue, &launch);
@@ -189,11 +190,11 @@ static mica_status launch_sum(const mica__attention *a, const partial *p) {
   mica__kernel_set(desc, values, "Q_T", (int32_t)a->dtype);
   mica__kernel_set(desc, values, "D_PAD", (int32_t)p->pad);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
-  mica__launch_buffer(&launch, p->buffer, 0);
-  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_DQ]);
-  mica__launch_long(&launch, count);
-  mica__launch_size(&launch, p->rows);
-  mica__launch_size(&launch, p->splits);
+  sum_operands_push(&launch, &(sum_operands){.P = p->sums,
+                                             .DQ = a->exec->outputs[MICA__ATTENTION_DQ],
+                                             .count = count,
+                                             .P_rows = p->rows,
+                                             .splits = p->splits});
   mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, (double)(count * p->splits * p->pad) * 4);
   return mica__queue_submit(a->exec->queue, &launch);
@@ -205,18 +206,16 @@ static mica_status backward(mica_queue *queue, const mica__task *task) {
   const mica__attention_sizes s = a->size;
   int32_t values[MICA__MAX_PARAMS];
   mica_tensor *delta = NULL;
-  (void)queue;
   if (s.b * s.h == 0) return MICA_OK;
   if (!choose(task, desc, values)) return no_room(desc);
   partial p = {.splits = splits_of(a, tile_of(desc, values)),
                .rows = s.tq + value(desc, values, "MR"),
                .pad = value(desc, values, "D_PAD")};
   MICA_TRY(mica__attention_delta(a, &delta));
-  mica_status status = mica__workspace_create(
-      a->exec->queue, (size_t)(p.splits * s.b * s.h * p.rows * p.pad) * sizeof(float), &p.buffer);
+  mica_status status = mica__workspace_tensor(queue, MICA_F32, MICA_SHAPE(p.splits, s.b * s.h, p.rows, p.pad), &p.sums);
   if (status == MICA_OK) status = launch_pass(a, values, delta, &p);
   if (status == MICA_OK) status = launch_sum(a, &p);
-  mica_buffer_destroy(p.buffer);
+  mica_tensor_destroy(p.sums);
   mica_tensor_destroy(delta);
   return status;
 }

@@ -2,7 +2,9 @@
 #include "ops/attention/attention.h"
 
 #include "base/error.h"
+#include "cl/attention/fields.clh"
 #include "ops/select/tile.h"
+#include "runtime/fields.h"
 
 #define TILE_PARAMS                                                                                                    \
   MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES),                                                               \
@@ -118,6 +120,9 @@ static int64_t splits_of(const mica__kernel_desc *desc, const int32_t *values, i
   return splits > 0 ? splits : 1;
 }
 
+MICA__PACKED(split_fields, SPLIT_FIELDS);
+MICA__PACKED(grad_results, GRAD_RESULTS);
+
 static mica_status forward(mica_queue *queue, const mica__task *task) {
   const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = &mica__attention_gpu_kernel;
@@ -126,11 +131,9 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   (void)queue;
   if (!choose(task, desc, a->size.tq, a->size.e, values)) return no_variant(desc);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
   int64_t splits = splits_of(desc, values, a->size.e);
-  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
-  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
-  mica__launch_size(&launch, splits);
+  mica__attention_push_forward(a, &launch);
+  split_fields_push(&launch, &(split_fields){.splits = splits});
   set_range(a, desc, values, a->size.tq, a->size.h, splits, &launch);
   mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
@@ -149,13 +152,10 @@ static mica_status launch_grad(const mica__task *task, const mica_tensor *delta,
   if (!choose(task, desc, rows, columns, values)) return no_variant(desc);
   mica__kernel_set(desc, values, "OF_KEYS", of_keys);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
   int64_t splits = splits_of(desc, values, columns);
-  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
-  mica__launch_tensor(&launch, delta);
-  mica__launch_optional(&launch, dx);
-  mica__launch_optional(&launch, dv);
-  mica__launch_size(&launch, splits);
+  mica__attention_push_grad(a, delta, &launch);
+  grad_results_push(&launch, &(grad_results){.DX = dx, .DV = dv});
+  split_fields_push(&launch, &(split_fields){.splits = splits});
   set_range(a, desc, values, rows, of_keys ? s.g : s.h, splits, &launch);
   mica__launch_cost(&launch, of_keys ? mica__attention_cost(a, 2, 2) : mica__attention_cost(a, 2, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);

@@ -3,8 +3,10 @@
 #include "ops/attention/attention.h"
 
 #include "base/error.h"
+#include "cl/attention/fields.clh"
 #include "ops/select/mma.h"
 #include "runtime/build_list.h"
+#include "runtime/fields.h"
 #include "runtime/tensor.h"
 
 #define MOST_HEAD 128
@@ -197,12 +199,6 @@ static mica_status prepare(const mica__task *task, int32_t *values) {
   return mica__mma_check(task->engine, desc, variant, a->dtype);
 }
 
-static mica_status begin(const mica__attention *a, const int32_t *values, int last, mica__launch *launch) {
-  MICA_TRY(mica__attention_begin(a, kernel_of(a), values, launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= last; k++) mica__attention_tensor(launch, a->in[k]);
-  return MICA_OK;
-}
-
 /* Groups of (tiles of rows, heads, batch). */
 static void set_range(const mica__attention *a, const int32_t *values, int64_t rows, int64_t heads,
                       mica__launch *launch) {
@@ -218,13 +214,14 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   mica__launch launch;
   (void)queue;
   MICA_TRY(prepare(task, values));
-  MICA_TRY(begin(a, values, MICA__ATTENTION_OF_V, &launch));
-  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
-  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
+  MICA_TRY(mica__attention_begin(a, kernel_of(a), values, &launch));
+  mica__attention_push_forward(a, &launch);
   set_range(a, values, a->size.tq, a->size.h, &launch);
   mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
+
+MICA__PACKED(grad_results, GRAD_RESULTS);
 
 static mica_status launch_grad(const mica__attention *a, int32_t *values, const mica_tensor *delta, bool of_keys) {
   const mica__attention_sizes s = a->size;
@@ -233,11 +230,9 @@ static mica_status launch_grad(const mica__attention *a, int32_t *values, const 
   mica__launch launch;
   if (!dx && !dv) return MICA_OK;
   mica__kernel_set(kernel_of(a), values, "OF_KEYS", of_keys);
-  MICA_TRY(begin(a, values, MICA__ATTENTION_OF_DY, &launch));
-  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
-  mica__launch_tensor(&launch, delta);
-  mica__launch_optional(&launch, dx);
-  mica__launch_optional(&launch, dv);
+  MICA_TRY(mica__attention_begin(a, kernel_of(a), values, &launch));
+  mica__attention_push_grad(a, delta, &launch);
+  grad_results_push(&launch, &(grad_results){.DX = dx, .DV = dv});
   set_range(a, values, of_keys ? s.tk : s.tq, of_keys ? s.g : s.h, &launch);
   mica__launch_cost(&launch, of_keys ? mica__attention_cost(a, 2, 2) : mica__attention_cost(a, 2, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);

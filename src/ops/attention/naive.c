@@ -1,6 +1,8 @@
 /* Attention with a row a work-item (cl/attention/attention_naive.cl, attention_naive_grad.cl): f64 and heads of any
  * size, on any device; slow. */
+#include "cl/attention/fields.clh"
 #include "ops/attention/attention.h"
+#include "runtime/fields.h"
 
 static const mica__kernel_param params[] = {MICA__ATTENTION_PARAMS};
 static const mica__kernel_param grad_params[] = {
@@ -12,8 +14,11 @@ const mica__kernel_desc mica__attention_naive_kernel = {
 const mica__kernel_desc mica__attention_naive_grad_kernel = {
     MICA__KERNEL("attention_naive_grad", "attention/attention_naive_grad.cl", grad_params, grad_variants)};
 
+MICA__PACKED(count_fields, COUNT_FIELDS);
+MICA__PACKED(grad_results, GRAD_RESULTS);
+
 static mica_status submit_rows(const mica__attention *a, int64_t rows, mica__launch *launch) {
-  mica__launch_long(launch, rows);
+  count_fields_push(launch, &(count_fields){.count = rows});
   mica__launch_range1(launch, rows, MICA__RANGE_GROUP);
   mica__launch_cost(launch, 2.0 * (double)rows * (double)a->size.tk * (double)(a->size.d + a->size.e), 0);
   return mica__queue_submit(a->exec->queue, launch);
@@ -28,9 +33,7 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   mica__kernel_values(desc, &variants[0], values);
   mica__attention_set(desc, values, a);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_V; k++) mica__attention_tensor(&launch, a->in[k]);
-  mica__launch_tensor(&launch, a->exec->outputs[MICA__ATTENTION_Y]);
-  mica__launch_optional(&launch, a->exec->outputs[MICA__ATTENTION_LOGSUM]);
+  mica__attention_push_forward(a, &launch);
   return submit_rows(a, a->size.b * a->size.h * a->size.tq, &launch);
 }
 
@@ -47,11 +50,8 @@ static mica_status launch_grad(const mica__attention *a, const mica_tensor *delt
   mica__attention_set(desc, values, a);
   mica__kernel_set(desc, values, "OF_KEYS", of_keys);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
-  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
-  mica__launch_tensor(&launch, delta);
-  mica__launch_optional(&launch, dx);
-  mica__launch_optional(&launch, dv);
+  mica__attention_push_grad(a, delta, &launch);
+  grad_results_push(&launch, &(grad_results){.DX = dx, .DV = dv});
   return submit_rows(a, rows, &launch);
 }
 

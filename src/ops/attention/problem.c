@@ -1,5 +1,7 @@
 /* What the launches of attention have in common: operands, parameters, arguments; and the two small kernels. */
+#include "cl/attention/fields.clh"
 #include "ops/attention/attention.h"
+#include "runtime/fields.h"
 #include "runtime/tuning.h"
 #include "runtime/workspace.h"
 
@@ -82,55 +84,81 @@ void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor) {
     mica__launch_long(launch, k < shape.rank && shape.dim[k] > 1 ? mica_tensor_strides(tensor)[k] : 0);
 }
 
-/* One number a sequence, or one for all. */
-static void add_positions(mica__launch *launch, const mica_tensor *tensor) {
-  bool each = tensor && mica_tensor_shape(tensor).rank == 1 && mica_tensor_count(tensor) > 1;
-  mica__launch_optional(launch, tensor);
-  mica__launch_long(launch, each ? mica_tensor_strides(tensor)[0] : 0);
+static int64_t stride_of(const mica_tensor *tensor, int32_t axis) {
+  return tensor ? mica_tensor_strides(tensor)[axis] : 0;
+}
+/* 0 for an axis of extent 1, which is broadcast if it is a mask's. */
+static int64_t step_of(const mica_tensor *tensor, int32_t axis) {
+  return tensor && mica_tensor_shape(tensor).dim[axis] > 1 ? stride_of(tensor, axis) : 0;
+}
+/* TENSOR_FIELDS of a struct. */
+#define TENSOR(x, tensor)                                                                                              \
+  .x = tensor, .x##_b = step_of(tensor, 0), .x##_h = step_of(tensor, 1), .x##_t = step_of(tensor, 2),                  \
+  .x##_c = step_of(tensor, 3)
+
+/* The stride of one number per sequence; 0: one for all. */
+static int64_t step_of_each(const mica_tensor *tensor) {
+  const bool each = tensor && mica_tensor_shape(tensor).rank == 1 && mica_tensor_count(tensor) > 1;
+  return each ? stride_of(tensor, 0) : 0;
 }
 
-/* A number each query of each sequence; one each head. */
-static void add_starts_and_sinks(mica__launch *launch, const mica_tensor *starts, const mica_tensor *sinks) {
-  mica__launch_optional(launch, starts);
-  for (int k = 0; k < 2; k++) mica__launch_long(launch, starts ? mica_tensor_strides(starts)[k] : 0);
-  mica__launch_optional(launch, sinks);
-  mica__launch_long(launch, sinks ? mica_tensor_strides(sinks)[0] : 0);
-}
-
-static void add_numbers(mica__launch *launch, const mica__attention *a) {
-  const mica__attention_attrs *attrs = a->attrs;
-  const mica__attention_range range = mica__attention_range_of(attrs);
-  const double log2_e = 1.4426950408889634, scale = mica__attention_scale(attrs, a->size.d), cap = attrs->soft_cap;
-  mica__launch_size(launch, a->size.h);
-  mica__launch_size(launch, a->size.g);
-  mica__launch_size(launch, a->size.tq);
-  mica__launch_size(launch, a->size.tk);
-  mica__launch_size(launch, a->size.d);
-  mica__launch_size(launch, a->size.e);
-  mica__launch_size(launch, range.before);
-  mica__launch_size(launch, range.after);
-  mica__launch_int(launch, (int32_t)(uint32_t)attrs->key);
-  mica__launch_int(launch, (int32_t)(uint32_t)((uint64_t)attrs->key >> 32));
-  mica__launch_float(launch, (float)(1 - attrs->dropout));
-  mica__launch_scalar(launch, a->wide, 1 / (1 - attrs->dropout));
-  mica__launch_scalar(launch, a->wide, cap > 0 ? scale / cap : scale * log2_e);
-  mica__launch_scalar(launch, a->wide, cap * log2_e);
-  mica__launch_scalar(launch, a->wide, scale);
-}
+MICA__PACKED(attention_fields, ATTENTION_FIELDS);
+MICA__PACKED(forward_fields, FORWARD_OPERANDS);
+MICA__PACKED(grad_fields, GRAD_OPERANDS);
 
 mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_desc *desc, const int32_t *values,
                                   mica__launch *launch) {
+  const mica__attention_attrs *attrs = a->attrs;
+  const mica__attention_range range = mica__attention_range_of(attrs);
+  const double log2_e = 1.4426950408889634, scale = mica__attention_scale(attrs, a->size.d), cap = attrs->soft_cap;
+  const mica_tensor *lengths = a->in[MICA__ATTENTION_OF_LENGTHS], *offsets = a->in[MICA__ATTENTION_OF_OFFSET];
+  const mica_tensor *starts = a->in[MICA__ATTENTION_OF_STARTS], *sinks = a->in[MICA__ATTENTION_OF_SINKS];
   mica__kernel *kernel = NULL;
   MICA_TRY(mica__kernel_get(mica__queue_engine(a->exec->queue), desc, values, NULL, &kernel));
+  const attention_fields f = {TENSOR(M, a->in[MICA__ATTENTION_OF_MASK]),
+                              .lengths = lengths,
+                              .lengths_step = step_of_each(lengths),
+                              .offsets = offsets,
+                              .offsets_step = step_of_each(offsets),
+                              .steps = a->in[MICA__ATTENTION_OF_STEP],
+                              .starts = starts,
+                              .starts_b = stride_of(starts, 0),
+                              .starts_t = stride_of(starts, 1),
+                              .sinks = sinks,
+                              .sinks_h = stride_of(sinks, 0),
+                              .H = a->size.h,
+                              .G = a->size.g,
+                              .Tq = a->size.tq,
+                              .Tk = a->size.tk,
+                              .D = a->size.d,
+                              .E = a->size.e,
+                              .before = range.before,
+                              .after = range.after,
+                              .key_low = (uint32_t)attrs->key,
+                              .key_high = (uint32_t)((uint64_t)attrs->key >> 32),
+                              .keep = (float)(1 - attrs->dropout),
+                              .keep_scale = {a->wide, 1 / (1 - attrs->dropout)},
+                              .product_scale = {a->wide, cap > 0 ? scale / cap : scale * log2_e},
+                              .cap = {a->wide, cap * log2_e},
+                              .slope = {a->wide, scale}};
   *launch = mica__launch_of(kernel);
   mica__launch_pack(launch);
-  mica__attention_tensor(launch, a->in[MICA__ATTENTION_OF_MASK]);
-  add_positions(launch, a->in[MICA__ATTENTION_OF_LENGTHS]);
-  add_positions(launch, a->in[MICA__ATTENTION_OF_OFFSET]);
-  mica__launch_optional(launch, a->in[MICA__ATTENTION_OF_STEP]);
-  add_starts_and_sinks(launch, a->in[MICA__ATTENTION_OF_STARTS], a->in[MICA__ATTENTION_OF_SINKS]);
-  add_numbers(launch, a);
+  attention_fields_push(launch, &f);
   return MICA_OK;
+}
+
+void mica__attention_push_forward(const mica__attention *a, mica__launch *launch) {
+  const forward_fields f = {TENSOR(Q, a->in[MICA__ATTENTION_OF_Q]), TENSOR(K, a->in[MICA__ATTENTION_OF_K]),
+                            TENSOR(V, a->in[MICA__ATTENTION_OF_V]), .Y = a->exec->outputs[MICA__ATTENTION_Y],
+                            .L = a->exec->outputs[MICA__ATTENTION_LOGSUM]};
+  forward_fields_push(launch, &f);
+}
+
+void mica__attention_push_grad(const mica__attention *a, const mica_tensor *delta, mica__launch *launch) {
+  const grad_fields f = {TENSOR(Q, a->in[MICA__ATTENTION_OF_Q]), TENSOR(K, a->in[MICA__ATTENTION_OF_K]),
+                         TENSOR(V, a->in[MICA__ATTENTION_OF_V]), TENSOR(DY, a->in[MICA__ATTENTION_OF_DY]),
+                         .L = a->in[MICA__ATTENTION_OF_LOGSUM],  .Delta = delta};
+  grad_fields_push(launch, &f);
 }
 
 /* --- sums of dy y; a mask's gradient --- */
@@ -142,6 +170,9 @@ const mica__kernel_desc mica__attention_delta_kernel = {
 const mica__kernel_desc mica__attention_mask_grad_kernel = {
     MICA__KERNEL("attention_mask_grad", "attention/attention_mask_grad.cl", params, variants)};
 
+MICA__PACKED(delta_fields, DELTA_OPERANDS);
+MICA__PACKED(mask_grad_fields, MASK_GRAD_RESULTS);
+
 mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta) {
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
@@ -152,10 +183,9 @@ mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta)
   MICA_TRY(mica__workspace_tensor(a->exec->queue, a->wide, MICA_SHAPE(s.b, s.h, s.tq), delta));
   mica_status status = mica__attention_begin(a, &mica__attention_delta_kernel, values, &launch);
   if (status == MICA_OK) {
-    mica__attention_tensor(&launch, a->in[MICA__ATTENTION_OF_DY]);
-    mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_Y]);
-    mica__launch_tensor(&launch, *delta);
-    mica__launch_long(&launch, rows);
+    const delta_fields f = {TENSOR(DY, a->in[MICA__ATTENTION_OF_DY]), .Y = a->in[MICA__ATTENTION_OF_Y], .Delta = *delta,
+                            .count = rows};
+    delta_fields_push(&launch, &f);
     mica__launch_range1(&launch, rows, MICA__RANGE_GROUP);
     mica__launch_cost(&launch, 2.0 * (double)rows * (double)s.e, 0);
     status = mica__queue_submit(a->exec->queue, &launch);
@@ -173,11 +203,8 @@ static mica_status launch_mask_grad(const mica__attention *a, const mica_tensor 
   MICA_TRY(mica__exec_values(a->exec, &mica__attention_mask_grad_kernel, values));
   mica__attention_set(&mica__attention_mask_grad_kernel, values, a);
   MICA_TRY(mica__attention_begin(a, &mica__attention_mask_grad_kernel, values, &launch));
-  for (int k = MICA__ATTENTION_OF_Q; k <= MICA__ATTENTION_OF_DY; k++) mica__attention_tensor(&launch, a->in[k]);
-  mica__launch_tensor(&launch, a->in[MICA__ATTENTION_OF_LOGSUM]);
-  mica__launch_tensor(&launch, delta);
-  mica__launch_tensor(&launch, a->exec->output);
-  mica__launch_long(&launch, count);
+  mica__attention_push_grad(a, delta, &launch);
+  mask_grad_fields_push(&launch, &(mask_grad_fields){.DS = a->exec->output, .count = count});
   mica__launch_range1(&launch, count, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 2.0 * (double)count * (double)(a->size.d + a->size.e), 0);
   return mica__queue_submit(a->exec->queue, &launch);
