@@ -13,10 +13,6 @@
  * Nothing is added by atomics: the order of sums, and so the bits, are the same in every run. */
 #include "attention/gpu_tile.clh"
 
-#ifndef OF_KEYS
-#define OF_KEYS 1
-#endif
-
 #define GPU_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X) SPLIT_FIELDS(X)
 DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 

@@ -14,9 +14,6 @@
 #define OPERANDS 2
 #include "attention/mma_heads.clh"
 
-#ifndef OF_KEYS
-#define OF_KEYS 1
-#endif
 #if OF_KEYS
 #define SIDES(keys_, queries_) keys_
 #else

@@ -7,10 +7,6 @@
  * One dimension of `count` rows; work-group (64, 1, 1). */
 #include "attention/naive.clh"
 
-#ifndef OF_KEYS
-#define OF_KEYS 1
-#endif
-
 #define NAIVE_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X) COUNT_FIELDS(X)
 DEFINE_PACKED_FIELDS(NAIVE_GRAD_FIELDS);
 

@@ -3,10 +3,6 @@
 #include "attention/problem.clh"
 #include "common/group.clh"
 
-#ifndef D_PAD
-#define D_PAD 64
-#endif
-
 DEFINE_PACKED_FIELDS(SUM_FIELDS);
 
 RANGE_KERNEL attention_sum(ATTENTION_BUFFERS, __global const float *P, __global STORAGE(Q_T) * DQ,

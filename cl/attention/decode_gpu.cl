@@ -8,12 +8,6 @@
 #include "attention/decode.clh"
 #include "attention/problem.clh"
 
-#ifndef LANES
-#define LANES 64
-#endif
-#ifndef D_PAD
-#define D_PAD 64
-#endif
 #define SHARE 8
 #define COLUMNS ((D_PAD + LANES - 1) / LANES)
 

@@ -20,31 +20,6 @@
  * One dimension of N C ceil(h w / SPAN) work-items, any group size. */
 #include "common/dtype.clh"
 
-#ifndef X_T
-#define X_T u8
-#endif
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef AUGMENT
-#define AUGMENT 2
-#endif
-#ifndef MIX
-#define MIX 1
-#endif
-#ifndef TARGETS
-#define TARGETS 1
-#endif
-#ifndef ORDERED
-#define ORDERED 0
-#endif
-#ifndef SPAN
-#define SPAN 4
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 #include "batch/draw.clh"
 #include "batch/words.clh"
 

@@ -10,18 +10,6 @@
  *   SPAN      elements that a work-item makes
  *
  * One dimension of N ceil(h w / SPAN) work-items. */
-#ifndef AUGMENT
-#define AUGMENT 2
-#endif
-#ifndef ORDERED
-#define ORDERED 0
-#endif
-#ifndef CUT
-#define CUT 1
-#endif
-#ifndef SPAN
-#define SPAN 4
-#endif
 
 #include "batch/draw.clh"
 

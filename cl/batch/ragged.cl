@@ -16,28 +16,6 @@
  * One dimension of N ceil(T E / SPAN) work-items. */
 #include "common/dtype.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef AUGMENT
-#define AUGMENT 0
-#endif
-#ifndef ORDERED
-#define ORDERED 0
-#endif
-#ifndef PADDED
-#define PADDED 0
-#endif
-#ifndef FLOATING
-#define FLOATING 1
-#endif
-#ifndef SPAN
-#define SPAN 4
-#endif
-
 #include "batch/draw.clh"
 
 #if FLOATING

@@ -6,12 +6,6 @@
  *   ORDERED   1: order(p) is order[p]; 0: a permutation     TARGETS   as in words.clh
  *
  * One dimension of N width work-items. */
-#ifndef ORDERED
-#define ORDERED 0
-#endif
-#ifndef TARGETS
-#define TARGETS 0
-#endif
 #define AUGMENT 0
 
 #include "common/group.clh"

@@ -12,18 +12,6 @@
 #include "common/group.clh"
 #include "index/index.clh"
 
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef I_T
-#define I_T i64
-#endif
-#ifndef INDEXED
-#define INDEXED 0
-#endif
-#ifndef VW
-#define VW 16
-#endif
 #define BLOCK_WIDTH VW
 #include "blocks/block.clh"
 

@@ -4,21 +4,13 @@
  * the same inputs give the same bits. Lanes are channels (PANEL_X) or filters (PANEL_Y; PANEL_Y_TAPS, where rows are
  * pairs of channel and tap, here channels of one tap). Taps are TAPS of the filter from FIRST on (PANEL_Y_TAPS: all
  * of R); the others are zero. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles;
- * work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap). */
+ * work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap).
+ *
+ * PANEL: PANEL_X, PANEL_Y or PANEL_Y_TAPS. */
 #include "common/fields.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
 #include "conv/fields.clh"
-
-#ifndef PANEL
-#define PANEL 1
-#endif
-#ifndef MR
-#define MR 8
-#endif
-#ifndef NV
-#define NV 2
-#endif
 
 #define PANEL_X 1
 #define PANEL_Y 2

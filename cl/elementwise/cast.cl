@@ -7,16 +7,6 @@
 #include "common/cast.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 RANGE_KERNEL cast(__global const STORAGE(X_T) *x, const long x_at, __global STORAGE(Y_T) *y, const long y_at,
                   const long n) {
   const long i = (long)get_global_id(0) * VW;

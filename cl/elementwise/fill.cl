@@ -7,13 +7,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 RANGE_KERNEL fill(__global STORAGE(Y_T) *y, const long y_at, const long n, const COMPUTE(Y_T) value) {
   const long i = (long)get_global_id(0) * VW;
   y += y_at;

@@ -8,10 +8,6 @@
 #include "common/group.clh"
 #include "common/math.clh"
 
-#ifndef VW
-#define VW 4
-#endif
-
 #define CASE(number, f)                                                                                                \
   case number: v = f(v); break;
 #define APPLY(n, i)                                                                                                    \

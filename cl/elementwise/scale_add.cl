@@ -7,13 +7,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 #define SCALAR COMPUTE(X_T)
 #define SCALE_ADD(n, i)                                                                                                \
   STOREV(X_T, n,                                                                                                       \

@@ -12,10 +12,6 @@
 #include "common/group.clh"
 #include "index/index.clh"
 
-#ifndef I_T
-#define I_T i64
-#endif
-
 RANGE_KERNEL expert_order(__global const STORAGE(I_T) * ids, const long ids_at, __global int *order,
                           const long order_at, const int pairs, const int experts) {
   const int e = get_global_id(0);

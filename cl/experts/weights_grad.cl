@@ -10,10 +10,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef VK
-#define VK 16
-#endif
-
 RANGE_KERNEL expert_weights_grad(__global const float *x, const long x_at, __global const float *dy, const long dy_at,
                                  __global const int *order, const long order_at, __global float *dw, const long dw_at,
                                  const int experts, const int n, const int k, const int share) {

@@ -15,22 +15,6 @@
 #include "common/prefetch.clh"
 #include "index/index.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef I_T
-#define I_T i64
-#endif
-#ifndef ELEMENTS
-#define ELEMENTS 0
-#endif
-#ifndef VW
-#define VW 4
-#endif
-#ifndef AHEAD
-#define AHEAD 0
-#endif
-
 RANGE_KERNEL gather(__global const STORAGE(X_T) * x, const long x_at, __global const STORAGE(I_T) * indices,
                     const long indices_at, __global STORAGE(X_T) * y, const long y_at, const int outer, const int n,
                     const int m, const int inner) {

@@ -16,25 +16,6 @@
 #include "common/group.clh"
 #include "index/index.clh"
 
-#ifndef U_T
-#define U_T f32
-#endif
-#ifndef I_T
-#define I_T i64
-#endif
-#ifndef JOIN
-#define JOIN 0
-#endif
-#ifndef EACH
-#define EACH 0
-#endif
-#ifndef FIND
-#define FIND 0
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 #if JOIN == 0
 #define JOINED(a, b) (b)
 #elif JOIN == 1

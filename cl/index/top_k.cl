@@ -13,19 +13,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef VALUES
-#define VALUES 1
-#endif
-#ifndef INDICES
-#define INDICES 1
-#endif
-#ifndef SMALLEST
-#define SMALLEST 0
-#endif
-
 #if SMALLEST
 #define BEFORE(a, b) ((a) < (b) || ((a) != (a) && (b) == (b)))
 #else

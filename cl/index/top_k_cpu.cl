@@ -13,13 +13,6 @@
 #include "common/group.clh"
 #include "sort/key.clh"
 
-#ifndef VALUES
-#define VALUES 1
-#endif
-#ifndef INDICES
-#define INDICES 1
-#endif
-
 #define BLOCK 32 /* elements looked at together: a loop that becomes vectors */
 #define PACK(key, j) ((ulong)(key) << 32 | (uint)(j))
 

@@ -15,22 +15,6 @@
  * One dimension of outer * inner * GROUP work-items. */
 #include "sort/key.clh"
 
-#ifndef VALUES
-#define VALUES 1
-#endif
-#ifndef INDICES
-#define INDICES 1
-#endif
-#ifndef KEY_BITS
-#define KEY_BITS 32
-#endif
-#ifndef GROUP
-#define GROUP 256
-#endif
-#ifndef ROOM
-#define ROOM 1024
-#endif
-
 #define DIGITS 256
 #define PACK(key, j) ((ulong)(key) << 32 | (uint)(j))
 

@@ -13,25 +13,6 @@
  * 1). Strides may be negative. No place of y may be named twice, and none may lie in what is read. */
 #include "common/dtype.clh"
 
-#ifndef X_T
-#define X_T i32
-#endif
-#ifndef RANK
-#define RANK 2
-#endif
-#ifndef UNIT
-#define UNIT 0
-#endif
-#ifndef VW
-#define VW 4
-#endif
-#ifndef GROUP
-#define GROUP 1
-#endif
-#ifndef FLAT
-#define FLAT 0
-#endif
-
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
 /* Takes dimension k off the index of what lies outside the last one. */
 #define STEP(k)                                                                                                        \

@@ -9,10 +9,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-
 RANGE_KERNEL determinant(__global const STORAGE(X_T) * x, const long x_at, __global COMPUTE(X_T) * scratch,
                          const long scratch_at, __global STORAGE(X_T) * y, const long y_at, const int count,
                          const int n) {

@@ -23,17 +23,6 @@
 #include "common/group.clh"
 #include "common/tiles.clh"
 
-#ifndef A_T
-#define A_T bf16
-#endif
-#ifndef B_T
-#define B_T bf16
-#endif
-
-#ifndef PACK
-#define PACK 0
-#endif
-
 #define mica_amx_per_bf16 2
 #define mica_amx_per_i8 4
 #define mica_amx_per_u8 4

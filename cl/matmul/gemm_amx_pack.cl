@@ -10,15 +10,6 @@
  * least 16). */
 #include "common/group.clh"
 
-#ifndef PER
-#define PER 2
-#endif
-#ifndef ROWS
-#define ROWS 0
-#endif
-#ifndef ACROSS
-#define ACROSS 0
-#endif
 #include "matmul/tiles_pack.clh"
 #define SHARE 8
 #define LENGTH 32

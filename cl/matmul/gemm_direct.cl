@@ -7,13 +7,6 @@
 #include "common/group.clh"
 #include "matmul/operands.clh"
 
-#ifndef MICRO_M /* rows a work-item computes */
-#define MICRO_M 4
-#endif
-#ifndef VEC /* columns a work-item computes */
-#define VEC 4
-#endif
-
 typedef COMPUTEV(ACC_T, VEC) vec_t;
 
 RANGE_KERNEL gemm_direct(const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {

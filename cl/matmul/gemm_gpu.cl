@@ -14,20 +14,12 @@
  * SWIZZLE rows of tiles are walked together so that groups that run at the same time share operands in the cache.
  *
  * With SPLIT_K the sum over k is divided among `splits` groups, each of which writes what it has to P, an array
- * [splits][batches][M][N] of ACC_T; gemm_splitk.cl adds them in order. */
+ * [splits][batches][M][N] of ACC_T; gemm_splitk.cl adds them in order.
+ *
+ * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
 #include "matmul/operands.clh"
 
 #include "common/local_tile.clh"
-
-#ifndef SWIZZLE /* rows of tiles that are walked together */
-#define SWIZZLE 8
-#endif
-#ifndef REQD_SUBGROUP /* work-items of an Intel thread, 0 the compiler's choice: few leave registers for each */
-#define REQD_SUBGROUP 0
-#endif
-#ifndef SPLIT_K /* 1: write partial sums to P */
-#define SPLIT_K 0
-#endif
 
 #define FETCHES_A (TILE_M * TILE_K / (THREADS * VEC))
 #define FETCHES_B (TILE_N * TILE_K / (THREADS * VEC))

@@ -7,9 +7,6 @@
  * A_T and B_T are one of f32 (products rounded to tf32, 10 bits of mantissa, by NVIDIA's units: only where the caller
  * allows it), f16, bf16 and i8. Prologues are not possible here, since words are copied as they are.
  * NDRange: one dimension, THREADS * tiles of D * batches; work-group (THREADS). */
-#ifndef A_T
-#define A_T f16
-#endif
 #define MMA_T A_T
 #define A_LIES (A_LAYOUT == 2 && MMA_PER_WORD <= 2)
 #define B_LIES (B_LAYOUT == 2 && MMA_PER_WORD <= 2)

@@ -15,12 +15,6 @@
 #include "common/group.clh"
 #include "common/prefetch.clh"
 
-#ifndef NV
-#define NV 0
-#endif
-#ifndef VW
-#define VW 16
-#endif
 #define PACK_PARAMS                                                                                                    \
   const int batches, const int outer, const int K, const int width, const int pitch, const int KB,                     \
       __global const float *X, const long X_at, const long X_batch, const long X_outer, const long X_k,                \

@@ -11,13 +11,6 @@
 #include "common/subgroup.clh"
 #include "matmul/operands.clh"
 
-#ifndef MICRO_M /* rows a subgroup computes */
-#define MICRO_M 8
-#endif
-#ifndef MICRO_N /* columns a work-item computes */
-#define MICRO_N 2
-#endif
-
 #define TILE_M (SUBGROUPS * MICRO_M)
 #define TILE_N (SUBGROUP * MICRO_N)
 

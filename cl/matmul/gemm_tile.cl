@@ -28,41 +28,12 @@
  * P may be D where D has P's type and C is not D.
  *
  * NDRange: ceil(M / MC), ceil(N / NC), batches * splits; work-group (1, 1, 1). scratch: MC rounded up to MR, times KA
- * elements of A (MR counts as MRP) if that is packed, and KC * NR of B likewise; one float at least. */
+ * elements of A (MR counts as MRP) if that is packed, and KC * NR of B likewise; one float at least.
+ *
+ * A_T, B_T, D_T: types of A, B and D. */
 #include "common/epilogue.clh"
 #include "common/packed.clh"
 #include "common/prefetch.clh"
-
-#ifndef MR /* rows of a register tile */
-#define MR 8
-#endif
-#ifndef NV /* vectors in a row of a register tile */
-#define NV 2
-#endif
-#ifndef VW /* elements of a vector */
-#define VW 16
-#endif
-#ifndef A_FORM
-#define A_FORM 3
-#endif
-#ifndef B_FORM
-#define B_FORM 3
-#endif
-#ifndef EPILOGUE
-#define EPILOGUE 0
-#endif
-#ifndef PREFETCH
-#define PREFETCH 0
-#endif
-#ifndef BLOCK
-#define BLOCK 0
-#endif
-#ifndef A_T
-#define A_T f32
-#endif
-#ifndef B_T
-#define B_T f32
-#endif
 
 #if EPILOGUE == 1
 #define RESULT float

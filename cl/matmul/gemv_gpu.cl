@@ -11,19 +11,6 @@
  * work-group (WG_SIZE). */
 #include "matmul/operands.clh"
 
-#ifndef VECTOR_IS_A /* which operand is the vector */
-#define VECTOR_IS_A 0
-#endif
-#ifndef WG_SIZE /* work-items in a group */
-#define WG_SIZE 256
-#endif
-#ifndef K_LANES /* work-items that share the sum over k; a power of two that divides WG_SIZE */
-#define K_LANES 32
-#endif
-#ifndef VEC /* elements read together */
-#define VEC 4
-#endif
-
 #if WG_SIZE % K_LANES || K_LANES & (K_LANES - 1)
 #error "K_LANES must be a power of two that divides WG_SIZE"
 #endif

@@ -10,13 +10,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T i32
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 #define LEAD(k)                                                                                                        \
   {                                                                                                                    \
     const long index = rest % lead.k;                                                                                  \

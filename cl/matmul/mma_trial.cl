@@ -4,10 +4,9 @@
  *   P[TILE_M][TILE_N] = A[TILE_M][k] B[TILE_N][k]^T
  *
  * where k is `steps` times 64 bytes, and P float or int.
- * NDRange: THREADS; work-group (THREADS). */
-#ifndef A_T
-#define A_T f16
-#endif
+ * NDRange: THREADS; work-group (THREADS).
+ *
+ * A_T: type of A and B. */
 #define MMA_T A_T
 #define A_LIES 0
 #define B_LIES 0

@@ -20,15 +20,6 @@
 #include "common/strided.clh"
 #include "pool/window.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef VALUES
-#define VALUES 1
-#endif
-#ifndef INDICES
-#define INDICES 0
-#endif
 #ifndef STRIDE
 #define STRIDE 1
 #endif

@@ -19,9 +19,6 @@
 #include "common/strided.clh"
 #include "pool/window.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
 #ifndef STRIDE
 #define STRIDE 1
 #endif

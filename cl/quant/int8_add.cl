@@ -10,10 +10,6 @@
 #define Y_T u8
 #include "quant/product.clh"
 
-#ifndef VW
-#define VW 16
-#endif
-
 #define FIELDS(X) ADD_FIELDS(X) SUM_FIELDS(X)
 DEFINE_PACKED_FIELDS(FIELDS);
 

@@ -33,32 +33,6 @@
  * Groups of one work-item: ceil(columns / 32) x blocks of panels x batches. */
 #include "quant/product.clh"
 
-#ifndef MICA_HAS_VPDPBUSD
-#define MICA_HAS_VPDPBUSD 0
-#endif
-#ifndef COLUMNS_U
-#define COLUMNS_U 0
-#endif
-#ifndef ROWS_U
-#define ROWS_U 0
-#endif
-#ifndef TILES
-#define TILES 0
-#endif
-#ifndef MR
-#define MR 6
-#endif
-
-#ifndef RAW
-#define RAW 0
-#endif
-#ifndef ALIKE
-#define ALIKE 0
-#endif
-#ifndef OTHER
-#define OTHER 0
-#endif
-
 #define NR 32
 #define MOST_DEPTH 1024
 #if RAW

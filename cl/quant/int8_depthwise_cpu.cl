@@ -18,16 +18,6 @@
 #include "common/simd.clh"
 #include "quant/product.clh"
 
-#ifndef TAPS
-#define TAPS 3
-#endif
-#ifndef STRIDE
-#define STRIDE 1
-#endif
-#ifndef ROWS
-#define ROWS 4
-#endif
-
 #define LANES 16
 #define FLAT 256
 #define STRIP_ROWS 4

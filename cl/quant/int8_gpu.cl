@@ -8,10 +8,6 @@
  * DEPTH steps pass through local memory. ceil(columns / TILE) x ceil(m / TILE) x batches groups. */
 #include "quant/product.clh"
 
-#ifndef MICA_HAS_DP4A
-#define MICA_HAS_DP4A 0
-#endif
-
 #define SIDE 8
 #define MICRO 8
 #define TILE (SIDE * MICRO)

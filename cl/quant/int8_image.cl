@@ -19,13 +19,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef PER
-#define PER 4
-#endif
-#ifndef VW
-#define VW 16
-#endif
-
 #if PER == 4
 #define ELEMENT uint
 #else

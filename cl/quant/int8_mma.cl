@@ -8,9 +8,6 @@
  *   ALIGNED 1   four neighbouring columns begin at a multiple of 16 bytes, whatever the tap: they are copied whole
  *
  * NDRange (THREADS * tiles of columns, panels, batches), work-group (THREADS, 1, 1). */
-#ifndef ALIGNED
-#define ALIGNED 1
-#endif
 #define MMA_T i8
 #define A_LIES 1
 #define B_LIES 1

@@ -18,13 +18,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef PER
-#define PER 4
-#endif
-#ifndef WIDE
-#define WIDE 0
-#endif
-
 #if PER == 4
 #define ELEMENT uint
 #define PUT(sum, value, d) sum |= (uint)(value) << 8 * (d)

@@ -16,16 +16,6 @@
 #include "common/epilogue.clh"
 #include "common/group.clh"
 
-#ifndef BITS
-#define BITS 8
-#endif
-#ifndef ROWS
-#define ROWS 1
-#endif
-#ifndef VW
-#define VW 16
-#endif
-
 #define WIDTH 16
 #define VALUES (32 / BITS)
 #define LOW_BITS ((1 << BITS) - 1)

@@ -10,16 +10,6 @@
 #include "common/group.clh"
 #include "random/philox.clh"
 
-#ifndef KIND
-#define KIND 0
-#endif
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef S_T
-#define S_T i64
-#endif
-
 #define mica_bits_f32 24
 #define mica_bits_f64 24
 #define mica_bits_f16 11

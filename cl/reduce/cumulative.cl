@@ -12,22 +12,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef PRODUCT
-#define PRODUCT 0
-#endif
-#ifndef EXCLUSIVE
-#define EXCLUSIVE 0
-#endif
-#ifndef REVERSE
-#define REVERSE 0
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 #if PRODUCT
 #define JOINED(a, b) ((a) * (b))
 #else

@@ -18,24 +18,6 @@
  * The order of every sum depends on sizes and parameters alone: results are the same from run to run. */
 #include "common/cast.clh"
 
-#ifndef KIND
-#define KIND 0
-#endif
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef VW
-#define VW 4
-#endif
-#ifndef GROUP
-#define GROUP 64
-#endif
-#ifndef SHARED
-#define SHARED 0
-#endif
 #include "common/combine.clh"
 #include "common/group.clh"
 

@@ -13,13 +13,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 /* Columns i .. i + n - 1 of the row that rows r[:, p] make. */
 #define ROW(n, sum, i)                                                                                                 \
   COMPUTEV(X_T, n) sum = 0;                                                                                            \

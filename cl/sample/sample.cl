@@ -23,33 +23,6 @@
 #ifndef X_T
 #define X_T f32
 #endif
-#ifndef Y_T
-#define Y_T f32
-#endif
-#ifndef I_T
-#define I_T i64
-#endif
-#ifndef IMAGES
-#define IMAGES 0
-#endif
-#ifndef DIMS
-#define DIMS 2
-#endif
-#ifndef MODE
-#define MODE 0
-#endif
-#ifndef PAD
-#define PAD 0
-#endif
-#ifndef ALIGN
-#define ALIGN 0
-#endif
-#ifndef PIXELS
-#define PIXELS 0
-#endif
-#ifndef GROUP
-#define GROUP 64
-#endif
 
 typedef COMPUTE(Y_T) real;
 

@@ -16,19 +16,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef RADIX
-#define RADIX 4
-#endif
-#ifndef X_PARTS
-#define X_PARTS 2
-#endif
-#ifndef Y_PARTS
-#define Y_PARTS 2
-#endif
-
 typedef COMPUTE(X_T) real;
 typedef COMPUTEV(X_T, 2) complex;
 

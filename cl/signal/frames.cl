@@ -11,16 +11,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef PAD
-#define PAD 0
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 static inline COMPUTE(X_T) sample(__global const STORAGE(X_T) * x, const int i, const int t) {
 #if PAD == 0
   return i >= 0 && i < t ? LOAD(X_T, x, i) : (COMPUTE(X_T))(0);

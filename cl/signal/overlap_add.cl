@@ -10,13 +10,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef PAD
-#define PAD 0
-#endif
-
 /* Position p of the padded signal lies in frames p - length < f hop <= p. */
 #define ADD(position)                                                                                                  \
   do {                                                                                                                 \

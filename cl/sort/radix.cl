@@ -9,9 +9,6 @@
  * One dimension of rows * blocks work-items. */
 #include "common/group.clh"
 
-#ifndef KEY_BYTES
-#define KEY_BYTES 4
-#endif
 #if KEY_BYTES == 8
 #define KEY_T ulong
 #else

@@ -10,15 +10,6 @@
  *   EACH        elements of a work-item
  *
  * One dimension of rows * blocks * GROUP work-items. */
-#ifndef KEY_BYTES
-#define KEY_BYTES 4
-#endif
-#ifndef GROUP
-#define GROUP 64
-#endif
-#ifndef EACH
-#define EACH 8
-#endif
 #if KEY_BYTES == 8
 #define KEY_T ulong
 #else

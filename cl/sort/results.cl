@@ -11,16 +11,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef VALUES
-#define VALUES 1
-#endif
-#ifndef INDICES
-#define INDICES 1
-#endif
-
 RANGE_KERNEL sort_results(__global const STORAGE(X_T) * x, const long x_at, __global const int *order,
                           const long order_at, __global STORAGE(X_T) * values, const long values_at,
                           __global long *indices, const long indices_at, const int outer, const int n, const int k,

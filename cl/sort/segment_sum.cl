@@ -11,16 +11,6 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-#ifndef X_T
-#define X_T f32
-#endif
-#ifndef I_T
-#define I_T i64
-#endif
-#ifndef VW
-#define VW 4
-#endif
-
 #define ROW(w, i)                                                                                                      \
   do {                                                                                                                 \
     COMPUTEV(X_T, w) sum = (COMPUTEV(X_T, w))(0);                                                                      \

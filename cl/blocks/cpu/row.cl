@@ -13,9 +13,6 @@
 #include "blocks/row.clh"
 #include "common/prefetch.clh"
 
-#ifndef WR
-#define WR 4
-#endif
 #define AHEAD 1024 /* bytes after the next rows */
 #if WR == 1
 #define PAIRS 2

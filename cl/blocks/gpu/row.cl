@@ -11,13 +11,6 @@
 #define BLOCK_WIDTH 8
 #include "blocks/row.clh"
 
-#ifndef LANES
-#define LANES 16
-#endif
-#ifndef ROWS
-#define ROWS 4
-#endif
-
 #if NORM
 /* The mean over all work-items of the group, of what each gives. */
 static inline float mean_of(__local float *lanes, const int id, const float value, const int count) {

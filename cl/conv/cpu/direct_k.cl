@@ -12,13 +12,6 @@
 #include "common/register_tile.clh"
 #include "conv/problem.clh"
 
-#ifndef NP /* pixels of a register tile */
-#define NP 4
-#endif
-#ifndef NV /* vectors of filters of it */
-#define NV 4
-#endif
-
 /* A pixel of the grid: its image, where it is in the grid and in a channel of D. */
 typedef struct pixel {
   long n, at;

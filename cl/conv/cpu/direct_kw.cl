@@ -22,13 +22,6 @@
 #include "common/transpose.clh"
 #include "conv/input_tile.clh"
 
-#ifndef SEG /* pixels of a segment */
-#define SEG 7
-#endif
-#ifndef NV /* vectors of filters of a register tile */
-#define NV 2
-#endif
-
 #define PANEL (NV * VW) /* filters */
 #define MOST_TAPS 64
 #define SUMMED 144 /* products of a partial sum: 16 channels of 3 x 3 taps */

@@ -17,12 +17,6 @@
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 
-#ifndef NV /* vectors of images */
-#define NV 2
-#endif
-#ifndef BACKWARD
-#define BACKWARD 0
-#endif
 #define MR 8 /* channels of a register tile */
 #define NR (NV * VW)
 

@@ -11,12 +11,6 @@
 #include "common/stream.clh"
 #include "conv/input_tile.clh"
 
-#ifndef MR /* channels of D of a register tile */
-#define MR 8
-#endif
-#ifndef NV /* vectors of it */
-#define NV 2
-#endif
 #define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
 
 /* sum[i][v] = W of MR channels of D times the input that NV vectors of pixels, at from[v], read. */

@@ -22,15 +22,6 @@
 #include "common/stream.clh"
 #include "conv/input_tile.clh"
 
-#ifndef MR /* rows of a register tile */
-#define MR 8
-#endif
-#ifndef NV /* vectors in a row of it */
-#define NV 2
-#endif
-#ifndef PHASES /* phases that are computed together */
-#define PHASES 1
-#endif
 #define NR (NV * VW)
 #define AHEAD 8 /* channels of S that are prefetched */
 

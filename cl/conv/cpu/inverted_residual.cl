@@ -15,21 +15,14 @@
  * B1 [K / 16][16], W2 [K / 16][taps][16], B2, W3 [M / 16][K rounded up to 16][16], B3 [M / 16][16].
  *
  * S has IN1 x IN2 pixels and D OUT1 x OUT2; HAS_A: 1 where there is A; pitch: columns of E in local memory. NDRange:
- * ceil(OUT1 / ROWS), N; work-group (1, 1). scratch: see `scratch` below. Rows of S have at least SEG pixels. */
+ * ceil(OUT1 / ROWS), N; work-group (1, 1). scratch: see `scratch` below. Rows of S have at least SEG pixels.
+ *
+ * SEG: pixels of a segment, of which a register tile has two. NV: vectors of a panel. R: rows and columns of the
+ * depthwise filter. */
 #include "common/fields.clh"
 #include "common/register_tile.clh"
 #include "common/transpose.clh"
 #include "conv/fields.clh"
-
-#ifndef SEG /* pixels of a segment, of which a register tile has two */
-#define SEG 7
-#endif
-#ifndef NV /* vectors of a panel */
-#define NV 2
-#endif
-#ifndef R /* rows and columns of a depthwise filter */
-#define R 3
-#endif
 
 #define PANEL (NV * VW) /* channels */
 #define TILE (2 * SEG)  /* pixels */

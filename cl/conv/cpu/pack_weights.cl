@@ -14,10 +14,6 @@
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#ifndef MR /* rows of a tile */
-#define MR 8
-#endif
-
 #define AHEAD 8                             /* channels that are prefetched: backward, each is a page further */
 #define AHEAD_ROW (4 * VW)                  /* elements of a row that are prefetched */
 #define TR (MR <= 4 ? 4 : MR <= 8 ? 8 : 16) /* rows that are transposed together */

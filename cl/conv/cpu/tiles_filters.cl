@@ -12,9 +12,6 @@
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#ifndef BACK
-#define BACK 0
-#endif
 #define SIDE 32
 #define UNROLL _Pragma("unroll")
 

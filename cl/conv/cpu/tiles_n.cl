@@ -20,10 +20,6 @@
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 
-#ifndef BACK
-#define BACK 0
-#endif
-
 #define SIDE 32
 #define STRIP 16
 #define PITCH (SIDE * SIDE + 16) /* of a pixel's sums: no multiple of a page, whose lines share a set of the cache */

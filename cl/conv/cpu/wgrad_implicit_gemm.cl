@@ -25,16 +25,6 @@
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 
-#ifndef PANEL
-#define PANEL 1
-#endif
-#ifndef MR /* rows of a register tile */
-#define MR 8
-#endif
-#ifndef NV /* vectors in a row of it */
-#define NV 2
-#endif
-
 #define PANEL_X 1
 #define PANEL_Y 2
 #define PANEL_Y_TAPS 3

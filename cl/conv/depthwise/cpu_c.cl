@@ -14,19 +14,15 @@
  * The filter is R1 x R2, or TAPS x TAPS; then DI2 is 1. U_ROWS, U_PITCH: height and pitch of the packed part of U.
  * NDRange: ceil(OUT1 / rows), ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R1
  * R2 for the filters, U_ROWS U_PITCH + 3 STEP2 + 1 for U, rows OUT2 + 16 for results, and an int for each pixel of S
- * that is read and 15. */
+ * that is read and 15.
+ *
+ * STEP: STEP2 if it is 1 or 2; 0: any. */
 #include "common/fields.clh"
 #include "common/finish.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#ifndef TAPS /* height and width of the filter, if both are this; 0: any */
-#define TAPS 3
-#endif
-#ifndef STEP /* STEP2 if it is 1 or 2; 0: any */
-#define STEP 1
-#endif
 #define BLOCK 4        /* adjacent results that are computed together */
 #define AHEAD (4 * VW) /* pixels of a plane that are prefetched */
 #define STEP2 (STEP ? STEP : COLUMN_STEP)

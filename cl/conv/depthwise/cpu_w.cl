@@ -25,12 +25,6 @@
 #include "common/stream.clh"
 #include "conv/fields.clh"
 
-#ifndef TAPS /* height and width of the filter */
-#define TAPS 3
-#endif
-#ifndef OUT_STRIDE
-#define OUT_STRIDE 1
-#endif
 #define ROW_TAPS (OUT_STRIDE == 1 ? TAPS : (TAPS + 1) / 2)
 #include "conv/depthwise/rows.clh"
 

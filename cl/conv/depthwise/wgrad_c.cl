@@ -15,13 +15,6 @@
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 
-#ifndef FR
-#define FR 3
-#endif
-#ifndef FS
-#define FS 3
-#endif
-
 #define TAPS (FR * FS)
 #define T_ROWS ((TAPS + 8) / 9 * 9)
 

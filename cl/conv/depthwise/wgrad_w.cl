@@ -12,12 +12,6 @@
  * Sums go to dW where there is one part; otherwise to T, as conv/wgrad_reduce.cl takes them with PANEL 3, MR 9, NV 1 of
  * one group of G KG filters. NDRange: ceil(G KG / filters), parts; work-group (1, 1, 1). scratch: FR FS 16 16
  * floats. */
-#ifndef FR
-#define FR 3
-#endif
-#ifndef FS
-#define FS 3
-#endif
 #define ROW_TAPS FS
 #include "conv/depthwise/rows.clh"
 #include "conv/problem.clh"

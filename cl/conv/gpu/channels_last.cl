@@ -3,10 +3,9 @@
  *
  * A work-group carries 64 pixels of the channels of 8 pieces through local memory. A row of it has an odd number of
  * elements, so that the pieces a warp gathers across rows lie in different banks. The bits are copied as they are.
- * NDRange: THREADS * tiles of pixels * tiles of channels * N * G; work-group (THREADS). */
-#ifndef SIZE /* bytes of an element: 2 or 4 */
-#define SIZE 2
-#endif
+ * NDRange: THREADS * tiles of pixels * tiles of channels * N * G; work-group (THREADS).
+ *
+ * SIZE: bytes of an element, 2 or 4. */
 
 #if SIZE == 2
 typedef ushort bits_t;

@@ -6,24 +6,14 @@
  * k, t) is W[first + g w_group + k w_k + t1 w_tap1 + t2 w_tap2]. Taps advance by one
  * pixel (DELTA 1: the launch reverses those that go backwards) or, with DILATED, by DELTA.
  *
- * NDRange: OUT2 * ceil(OUT1 / ROWS) * G KG * N, rounded up; work-group (64). */
+ * NDRange: OUT2 * ceil(OUT1 / ROWS) * G KG * N, rounded up; work-group (64).
+ *
+ * TAPS_H, TAPS_W: height and width of the filter. STRIDE: of the source in height, 1 or 2; 0: of the problem, if rows
+ * are not shared. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "common/mac.clh"
 #include "conv/problem.clh"
-
-#ifndef TAPS_H /* height and width of the filter */
-#define TAPS_H 3
-#endif
-#ifndef TAPS_W
-#define TAPS_W 3
-#endif
-#ifndef STRIDE /* of the source, in height: 1 or 2; 0 read from the problem, when rows are not shared */
-#define STRIDE 1
-#endif
-#ifndef ROWS /* pixels of a column that a work-item computes */
-#define ROWS 4
-#endif
 
 #define UNROLL _Pragma("unroll")
 

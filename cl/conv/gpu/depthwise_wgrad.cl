@@ -5,20 +5,12 @@
  * registers, over every THREADS-th pixel; then they are added in local memory, in an order that depends on sizes alone.
  * Sums go to P [PARTS][G KG][taps] of float, which gemm_splitk.cl adds in order.
  *
- * A part has PIXELS pixels. NDRange: THREADS * G KG * PARTS; work-group (THREADS). */
+ * A part has PIXELS pixels. NDRange: THREADS * G KG * PARTS; work-group (THREADS).
+ *
+ * TAPS_H, TAPS_W: height and width of the filter. */
 #include "common/epilogue.clh"
 #include "common/mac.clh"
 #include "conv/problem.clh"
-
-#ifndef TAPS_H /* height and width of the filter */
-#define TAPS_H 3
-#endif
-#ifndef TAPS_W
-#define TAPS_W 3
-#endif
-#ifndef THREADS /* work-items of a group */
-#define THREADS 128
-#endif
 
 #define UNROLL _Pragma("unroll")
 #define TAPS (TAPS_H * TAPS_W)

@@ -13,17 +13,13 @@
  * phase_begins: the first group of each phase, and its DEPTH. FLAT: the pixels of the result are the columns of an
  * image one after the other. ALONE: the one phase there is, which begins at the first pixel, alone has taps; then it
  * finishes the pixels between its own too, whose sums are 0.
- * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS). */
+ * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS).
+ *
+ * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4.
+ * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
 #include "conv/problem.clh"
 
 #include "common/local_tile.clh"
-
-#ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
-#define DIMS 2
-#endif
-#ifndef REQD_SUBGROUP /* work-items of an Intel thread, 0 the compiler's choice: few leave registers for each */
-#define REQD_SUBGROUP 0
-#endif
 
 #define FETCHES_A (TILE_M * TILE_K / (THREADS * VEC))
 #define FETCHES_B (TILE_N * TILE_K / THREADS)

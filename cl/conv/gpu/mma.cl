@@ -17,16 +17,9 @@
  * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
  * FLAT: the pixels of the result are the columns of an image one after the other. SPLIT_K: the depth of the one, FLAT
  * phase is divided among SPLITS groups for each tile, whose sums go to partial[split][result],
- * for matmul/gemm_splitk.cl. */
-#ifndef D_T
-#define D_T f32
-#endif
-#ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
-#define DIMS 2
-#endif
-#ifndef SPLIT_K
-#define SPLIT_K 0
-#endif
+ * for matmul/gemm_splitk.cl.
+ *
+ * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4. */
 #define MMA_T D_T
 #define A_LIES 0
 #define B_LIES 0

@@ -4,13 +4,11 @@
  *   P[((g KG + row) taps + t) CP + c] = W[first + g w_group + row w_k + c w_c + t0 w_tap0 + t1 w_tap1 + t2 w_tap2]
  *
  * and zero for CG <= c < CP; one phase's P follows another's. phase_begins: the first element of each phase's, of
- * `elements` in all. The bits are copied as they are. NDRange: elements, rounded up; work-group (64). */
+ * `elements` in all. The bits are copied as they are. NDRange: elements, rounded up; work-group (64).
+ *
+ * SIZE: bytes of an element, 2 or 4. */
 #include "common/group.clh"
 #include "conv/problem.clh"
-
-#ifndef SIZE /* bytes of an element: 2 or 4 */
-#define SIZE 2
-#endif
 
 #if SIZE == 2
 typedef ushort bits_t;

@@ -8,14 +8,12 @@
  * beyond KG and depths beyond CG taps are zero, and such a T lies outside every source. A zero stands behind P,
  * padding as deep as PAST behind T; one phase's P and T follow
  * another's. phase_begins: the first element of each phase's P, and its DEPTH. P has `elements` elements.
- * NDRange: elements + 1 + PAST * phases, rounded up; work-group (64). */
+ * NDRange: elements + 1 + PAST * phases, rounded up; work-group (64).
+ *
+ * D_T: type of the weights. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 #include "conv/problem.clh"
-
-#ifndef D_T
-#define D_T f32
-#endif
 
 #define OUTSIDE (1 << 30) /* no coordinate reaches it, and added to one it does not overflow */
 

@@ -12,20 +12,13 @@
  * height and width).
  *
  * With SPLIT_K the sums go to P [SPLITS][G KG][CG taps] of ACC_T, which gemm_splitk.cl adds in order. NDRange:
- * THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS). */
+ * THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).
+ *
+ * DIMS: dimensions that taps move in: 2 height and width, 3 depth too.
+ * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
 #include "conv/problem.clh"
 
 #include "common/local_tile.clh"
-
-#ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
-#define DIMS 2
-#endif
-#ifndef REQD_SUBGROUP /* work-items of an Intel thread, 0 the compiler's choice: few leave registers for each */
-#define REQD_SUBGROUP 0
-#endif
-#ifndef SPLIT_K /* 1: write partial sums to P */
-#define SPLIT_K 0
-#endif
 
 #define STEP (THREADS / TILE_K) /* rows and columns that the work-group reads at once */
 #define FETCHES_A (TILE_M / STEP)

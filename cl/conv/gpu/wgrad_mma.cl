@@ -14,16 +14,9 @@
  * P[SPLITS][G KG][taps][CG rounded up] are float sums, which conv/gpu/wgrad_mma_add.cl adds.
  * NDRange: THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).
  *
- * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16. */
-#ifndef D_T
-#define D_T f32
-#endif
-#ifndef DIMS /* dimensions that taps move in: 2 height and width, 3 depth too */
-#define DIMS 2
-#endif
-#ifndef PLAIN /* 1: channels first */
-#define PLAIN 0
-#endif
+ * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
+ *
+ * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. */
 #define MMA_T D_T
 #define A_LIES (!PLAIN)
 #define B_LIES (!PLAIN)

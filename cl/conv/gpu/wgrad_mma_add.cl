@@ -1,13 +1,11 @@
 /* conv/gpu/wgrad_mma_add.cl: W [rows][C][taps] from partial sums P [splits][rows][taps][CP] (conv/gpu/wgrad_mma.cl),
  * which are added in the order of `splits`, so that the same inputs give the same bits. GPU class.
  *
- * NDRange: rows * taps * CP, rounded up; work-group (64). */
+ * NDRange: rows * taps * CP, rounded up; work-group (64).
+ *
+ * D_T: type of W. */
 #include "common/dtype.clh"
 #include "common/group.clh"
-
-#ifndef D_T
-#define D_T f32
-#endif
 
 RANGE_KERNEL conv_gpu_wgrad_mma_add(const int rows, const int C, const int taps, const int CP, const int splits,
                                     __global const float *restrict P, const long P_at,

@@ -7,10 +7,6 @@
 #include "common/group.clh"
 #include "conv/problem.clh"
 
-#ifndef PASS
-#define PASS 0
-#endif
-
 #define PRODUCT(a, b) ((acc_t)LOAD(D_T, A, A_at + (a)) * (acc_t)LOAD(D_T, B, B_at + (b)))
 
 /* x[n][channel][i0][i1][i2] and so on, as numbers of elements. */

@@ -11,10 +11,6 @@
 #define BLOCK_WIDTH 16
 #include "experts/weights.clh"
 
-#ifndef WR
-#define WR 4
-#endif
-
 BLOCK_FN float sum_of(const float16 x) {
   const float8 eight = x.lo + x.hi;
   const float4 four = eight.lo + eight.hi;

@@ -14,18 +14,6 @@
 #define BLOCK_WIDTH 16
 #include "experts/weights.clh"
 
-#ifndef TM
-#define TM 32
-#endif
-#ifndef NB
-#define NB 24
-#endif
-#ifndef KC
-#define KC 256
-#endif
-#ifndef VL
-#define VL 8
-#endif
 #define LANES_T MICA_PASTE(float, VL)
 
 #if VL == 16

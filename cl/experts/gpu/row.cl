@@ -10,13 +10,6 @@
 #define BLOCK_WIDTH 8
 #include "experts/weights.clh"
 
-#ifndef LANES
-#define LANES 16
-#endif
-#ifndef ROWS
-#define ROWS 4
-#endif
-
 __kernel __attribute__((reqd_work_group_size(LANES, ROWS, 1))) void expert_row_gpu(EXPERT_ARGUMENTS,
                                                                                   __global const STORAGE(I_T) * ids,
                                                                                   const long ids_at) {
