@@ -107,6 +107,10 @@ void mica__int8_packed_free(mica__int8_packed *packed);
 /* product.c: what all kernels of the family take. */
 #define MICA__INT8_PARAMS MICA__DTYPE("Y_T", "type of results, u8 for i8 too", MICA_I32, MICA_F32, MICA_U8)
 #define MICA__INT8_VALUES MICA_I32
+/* WINDOW_FIELDS of a struct (cl/quant/fields.clh), of a const mica__conv_dims *. */
+#define MICA__INT8_WINDOW(d)                                                                                           \
+  .R = (d)->filter[1], .S = (d)->filter[2], .dh = (d)->dilation[1], .dw = (d)->dilation[2], .sh = (d)->stride[1],      \
+  .sw = (d)->stride[2]
 /* Begins a packed launch, whose lists are in cl/quant/fields.clh: operands, FINISH_FIELDS, sizes. */
 mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch);
 void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mica__launch *launch);

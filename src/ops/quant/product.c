@@ -230,12 +230,7 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
       .tile_step = packed->tile_step,
       .step_step = packed->step_step,
       .plane = packed->plane,
-      .R = d->filter[1],
-      .S = d->filter[2],
-      .dh = d->dilation[1],
-      .dw = d->dilation[2],
-      .sh = d->stride[1],
-      .sw = d->stride[2],
+      MICA__INT8_WINDOW(d),
       .wq = packed->wide,
       .q = p->conv ? d->out[2] : p->n,
       /* A zero point counts for every value of every tap: what is padded is the zero point. */
