@@ -196,25 +196,20 @@ START_TEST(products_are_right) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
+/* On a processor without the unit its instructions trap, and are emulated. */
+static const char *lacks_tiles(void) {
   const mica_device_info *device = mica_engine_device(test_engine());
-  if (!mica__host_has_tiles(device) && has_unit())
-    return test_skip("the processor has the unit, and this process may not use it");
+  if (!mica__host_has_tiles(device) && has_unit()) return "the processor has the unit, and this process may not use it";
   if (!mica__host_has_tiles(device)) {
     struct sigaction action = {.sa_sigaction = trapped, .sa_flags = SA_SIGINFO};
     mica__host_assume_tiles(true);
     sigaction(SIGILL, &action, NULL);
   }
-  if (!mica__host_has_tiles(device) || device->vector_bytes < MICA__LONG_VECTOR)
-    return test_skip("assembly is for PoCL on a processor with AVX-512");
-  Suite *suite = suite_create("amx");
-  TCase *products_case = tcase_create("products");
-  tcase_add_test(products_case, products_are_right);
-  tcase_add_test(products_case, convolutions_are_right);
-  suite_add_tcase(suite, products_case);
-  return suite;
+  const bool has = mica__host_has_tiles(device) && device->vector_bytes >= MICA__LONG_VECTOR;
+  return has ? NULL : "assembly is for PoCL on a processor with AVX-512";
 }
+
+TESTS(BOTH(DEVICE, lacks_tiles()), NULL, NULL, products_are_right, convolutions_are_right)
 #else
 Suite *test_suite(void) { return test_skip("it is for x86-64"); }
 #endif

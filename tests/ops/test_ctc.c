@@ -172,18 +172,7 @@ START_TEST(bits_stay) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  bool further = getenv("MICA_CTC_CASES") != NULL;
-  Suite *suite = suite_create("ops.ctc");
-  TCase *all = tcase_create(further ? "torch" : "golden");
-  tcase_set_timeout(all, 0);
-  if (further) {
-    tcase_add_test(all, random_losses_are_pytorchs);
-  } else {
-    tcase_add_test(all, losses_are_pytorchs);
-    tcase_add_test(all, bits_stay);
-  }
-  suite_add_tcase(suite, all);
-  return suite;
-}
+static bool further(void) { return getenv("MICA_CTC_CASES") != NULL; }
+
+TESTS(DEVICE, NULL, NULL, further() ? random_losses_are_pytorchs : losses_are_pytorchs,
+      further() ? &test_none : bits_stay)

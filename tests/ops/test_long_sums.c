@@ -133,16 +133,10 @@ START_TEST(sums_of_nothing_are_nothing) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  const mica_device_info *device = mica_engine_device(test_engine());
-  if (device->device_class != MICA_DEVICE_CLASS_CPU || device->vector_bytes < 64)
-    return test_skip("the device is no CPU with registers of 16 floats");
-  Suite *suite = suite_create("long_sums");
-  TCase *tests = tcase_create("long_sums");
-  tcase_set_timeout(tests, 120);
-  tcase_add_test(tests, long_sums_are_made_of_parts);
-  tcase_add_test(tests, sums_of_nothing_are_nothing);
-  suite_add_tcase(suite, tests);
-  return suite;
+static const char *lacks_vectors(void) {
+  const mica_device_info *device = test_engine() ? mica_engine_device(test_engine()) : NULL;
+  const bool has = device && device->device_class == MICA_DEVICE_CLASS_CPU && device->vector_bytes >= 64;
+  return has ? NULL : "the device is no CPU with registers of 16 floats";
 }
+
+TESTS(BOTH(DEVICE, lacks_vectors()), NULL, NULL, long_sums_are_made_of_parts, sums_of_nothing_are_nothing)

@@ -159,19 +159,22 @@ START_TEST(another_engine_still_takes_dot_products) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  const mica_device_info *device = mica_engine_device(test_engine());
+static bool has_tiles(void) {
+  if (test_is_listed()) return true;
   mica__host_assume_tiles(true);
+  const mica_device_info *device = mica_engine_device(test_engine());
   const bool tiles = mica__host_has_tiles(device) && device->vector_bytes >= MICA__LONG_VECTOR;
   mica__host_assume_tiles(false);
-  const bool dots = mica__host_has_vnni(device) && device->vector_bytes >= MICA__LONG_VECTOR;
-  if (!tiles && !dots) return test_skip("assembly is for PoCL on a processor with AVX-512");
-  Suite *suite = suite_create("refused");
-  TCase *engines = tcase_create("engines");
-  tcase_set_timeout(engines, 0);
-  if (tiles) tcase_add_test(engines, another_engine_still_takes_tiles);
-  if (dots) tcase_add_test(engines, another_engine_still_takes_dot_products);
-  suite_add_tcase(suite, engines);
-  return suite;
+  return tiles;
 }
+static bool has_dots(void) {
+  if (test_is_listed()) return true;
+  const mica_device_info *device = mica_engine_device(test_engine());
+  return mica__host_has_vnni(device) && device->vector_bytes >= MICA__LONG_VECTOR;
+}
+static const char *lacks_assembly(void) {
+  return has_tiles() || has_dots() ? NULL : "assembly is for PoCL on a processor with AVX-512";
+}
+
+TESTS(BOTH(DEVICE, lacks_assembly()), NULL, NULL, has_tiles() ? another_engine_still_takes_tiles : &test_none,
+      has_dots() ? another_engine_still_takes_dot_products : &test_none)

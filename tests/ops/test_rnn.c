@@ -284,17 +284,4 @@ START_TEST(what_onnx_adds_is_onnxruntimes) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  bool onnx = getenv("MICA_RNN_CASES") != NULL;
-  Suite *suite = suite_create("rnn");
-  TCase *values_case = tcase_create(onnx ? "onnx" : "golden");
-  tcase_add_checked_fixture(values_case, setup, teardown);
-  tcase_set_timeout(values_case, 0);
-  if (onnx)
-    tcase_add_test(values_case, what_onnx_adds_is_onnxruntimes);
-  else
-    tcase_add_test(values_case, layers_are_pytorchs);
-  suite_add_tcase(suite, values_case);
-  return suite;
-}
+TESTS(DEVICE, setup, teardown, getenv("MICA_RNN_CASES") ? what_onnx_adds_is_onnxruntimes : layers_are_pytorchs)

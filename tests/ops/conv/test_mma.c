@@ -123,18 +123,11 @@ START_TEST(tiles_have_room) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+/* Emulations are compiled without optimisation. */
+static const char *lacks(void) {
   test_emulate_unoptimised();
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("conv_mma");
-  TCase *chosen = tcase_create("routes");
-  tcase_add_test(chosen, tensor_cores_are_chosen);
-  tcase_add_test(chosen, units_of_others_are_chosen);
-  tcase_add_test(chosen, tiles_have_room);
-  suite_add_tcase(suite, chosen);
-  TCase *right = tcase_create("emulation");
-  tcase_set_timeout(right, 0);
-  tcase_add_loop_test(right, emulation_is_right, 0, MMA_PASSES);
-  suite_add_tcase(suite, right);
-  return suite;
+  return DEVICE;
 }
+
+TESTS(lacks(), NULL, NULL, tensor_cores_are_chosen, units_of_others_are_chosen, tiles_have_room,
+      LOOP(emulation_is_right, 0, MMA_PASSES))

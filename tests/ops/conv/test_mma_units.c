@@ -20,13 +20,10 @@ START_TEST(emulations_are_right) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+/* Emulations are compiled without optimisation. */
+static const char *lacks(void) {
   test_emulate_unoptimised();
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("conv_mma_units");
-  TCase *right = tcase_create("emulations");
-  tcase_set_timeout(right, 0);
-  tcase_add_loop_test(right, emulations_are_right, 0, MMA_PASSES);
-  suite_add_tcase(suite, right);
-  return suite;
+  return DEVICE;
 }
+
+TESTS(lacks(), NULL, NULL, LOOP(emulations_are_right, 0, MMA_PASSES))

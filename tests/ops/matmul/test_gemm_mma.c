@@ -62,15 +62,11 @@ START_TEST(trials_are_right) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+/* Emulations are compiled without optimisation. */
+static const char *lacks(void) {
   test_emulate_unoptimised();
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("gemm_mma");
-  TCase *right = tcase_create("emulation");
-  tcase_set_timeout(right, 0);
-  tcase_add_loop_test(right, emulations_are_right, 0, MICA__MMA_UNITS);
-  tcase_add_test(right, emulations_alone_are_not_optimised);
-  tcase_add_loop_test(right, trials_are_right, 0, MICA__MMA_UNITS - 1);
-  suite_add_tcase(suite, right);
-  return suite;
+  return DEVICE;
 }
+
+TESTS(lacks(), NULL, NULL, LOOP(emulations_are_right, 0, MICA__MMA_UNITS), emulations_alone_are_not_optimised,
+      LOOP(trials_are_right, 0, MICA__MMA_UNITS - 1))
