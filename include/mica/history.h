@@ -54,14 +54,33 @@ MICA_API MICA_CHECKED mica_status mica_history_read(const char *path, mica_histo
 
 /* --- TensorBoard --- */
 
-/* An event file with scalars by tag and step; view it with `tensorboard --logdir FOLDER`. */
+/* An event file with values by tag and step; view it with `tensorboard --logdir FOLDER`. */
 typedef struct mica_events mica_events;
+struct mica_graph;
 
 /* Creates a file events.out.tfevents.* in the folder, and the folder if it is missing. A resumed run adds another file;
  * TensorBoard reads all of them. */
 MICA_API MICA_CHECKED mica_status mica_events_create(const char *folder, mica_events **events);
 /* Appends a record and passes it to the operating system. Readers skip a record that was cut off by a kill. */
 MICA_API MICA_CHECKED mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
+/* A text in Markdown. Statuses of this and the next ones: as of mica_events_scalar. */
+MICA_API MICA_CHECKED mica_status mica_events_text(mica_events *events, const char *tag, int64_t step,
+                                                   const char *text);
+
+typedef struct mica_events_picture {
+  const void *data; /* PNG or JPEG, as mica_png_encode makes it */
+  size_t bytes;
+  int32_t height, width, channels; /* channels: 1 to 4 */
+} mica_events_picture;
+/* MICA_E_SHAPE: a size below 1, or more than 4 channels. */
+MICA_API MICA_CHECKED mica_status mica_events_image(mica_events *events, const char *tag, int64_t step,
+                                                    const mica_events_picture *picture);
+/* How the values are distributed. NaN and infinities are left out. */
+MICA_API MICA_CHECKED mica_status mica_events_histogram(mica_events *events, const char *tag, int64_t step,
+                                                        const float *values, size_t count);
+/* The graph, for TensorBoard's Graphs page; the last one of a file counts. Operations are in the scope of the first
+ * parameter that they read. */
+MICA_API MICA_CHECKED mica_status mica_events_graph(mica_events *events, const struct mica_graph *graph);
 /* NULL is a no-op. */
 MICA_API void mica_events_close(mica_events *events);
 

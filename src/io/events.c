@@ -1,6 +1,6 @@
 /* TensorBoard's event files: TensorFlow's records (length, its checksum, content, its checksum), each an Event message
- * of protocol buffers. Only four fields are written, and no package of
- * Debian 12 has the schema, so they are encoded by hand. */
+ * of protocol buffers. No package of Debian 12 has the schema, so messages are encoded by hand (events.h). */
+#include "io/events.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "io/crc32c.h"
@@ -21,26 +21,6 @@ struct mica_events {
   char *path;
 };
 
-/* Wire types of protocol buffers. */
-enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
-
-static void add_little_endian(mica__text *out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; i++) mica__text_add_bytes(out, &(char){(char)(value >> (8 * i))}, 1);
-}
-
-static void add_varint(mica__text *out, uint64_t value) {
-  for (; value > 0x7f; value >>= 7) add_little_endian(out, (value & 0x7f) | 0x80, 1);
-  add_little_endian(out, value, 1);
-}
-
-static void add_key(mica__text *out, unsigned field, unsigned wire) { add_varint(out, field << 3 | wire); }
-
-static void add_bytes(mica__text *out, unsigned field, const char *data, size_t n) {
-  add_key(out, field, BYTES);
-  add_varint(out, n);
-  mica__text_add_bytes(out, data, n);
-}
-
 /* Adds Event.wall_time. */
 static void add_time(mica__text *out) {
   struct timespec now;
@@ -48,17 +28,17 @@ static void add_time(mica__text *out) {
   clock_gettime(CLOCK_REALTIME, &now);
   const double seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
   memcpy(&bits, &seconds, sizeof bits);
-  add_key(out, 1, FIXED64);
-  add_little_endian(out, bits, 8);
+  mica__proto_key(out, 1, MICA__PROTO_FIXED64);
+  mica__proto_little_endian(out, bits, 8);
 }
 
 /* Appends the record of an event in one write, so that other processes see it whole or truncated. */
 static mica_status append(mica_events *events, const mica__text *event) {
   mica__text record = {0};
-  add_little_endian(&record, event->length, 8);
-  if (record.data) add_little_endian(&record, mica__crc32c_masked(record.data, 8), 4);
+  mica__proto_little_endian(&record, event->length, 8);
+  if (record.data) mica__proto_little_endian(&record, mica__crc32c_masked(record.data, 8), 4);
   mica__text_add_bytes(&record, event->data ? event->data : "", event->length);
-  add_little_endian(&record, mica__crc32c_masked(event->data ? event->data : "", event->length), 4);
+  mica__proto_little_endian(&record, mica__crc32c_masked(event->data ? event->data : "", event->length), 4);
   mica_status status = mica__text_status(event->failed ? event : &record);
   for (size_t at = 0; status == MICA_OK && at < record.length;) {
     ssize_t put = write(events->file, record.data + at, record.length - at);
@@ -96,7 +76,7 @@ mica_status mica_events_create(const char *folder, mica_events **out) {
   mica_status status = open_file(folder, events);
   if (status == MICA_OK) {
     add_time(&event);
-    add_bytes(&event, 3, version, sizeof version - 1);
+    mica__proto_bytes(&event, 3, version, sizeof version - 1);
     status = append(events, &event);
   }
   mica__text_free(&event);
@@ -107,28 +87,43 @@ mica_status mica_events_create(const char *folder, mica_events **out) {
   return status;
 }
 
+mica_status mica__events_add(mica_events *events, int64_t step, unsigned field, const mica__text *message) {
+  mica__text event = {0};
+  mica_status status = mica__text_status(message);
+  if (status != MICA_OK) return status;
+  add_time(&event);
+  mica__proto_key(&event, 2, MICA__PROTO_VARINT); /* Event.step */
+  mica__proto_varint(&event, (uint64_t)step);
+  mica__proto_bytes(&event, field, message->data ? message->data : "", message->length);
+  status = append(events, &event);
+  mica__text_free(&event);
+  return status;
+}
+
+mica_status mica__events_add_value(mica_events *events, const char *tag, int64_t step, const mica__text *content) {
+  mica__text summary = {0}, entry = {0};
+  mica_status status = mica__text_status(content);
+  if (status != MICA_OK) return status;
+  mica__proto_bytes(&entry, 1, tag, strlen(tag)); /* Summary.Value.tag */
+  mica__text_add_bytes(&entry, content->data, content->length);
+  status = mica__text_status(&entry);
+  if (status == MICA_OK) mica__proto_bytes(&summary, 1, entry.data, entry.length); /* Summary.value */
+  if (status == MICA_OK) status = mica__events_add(events, step, 5, &summary);     /* Event.summary */
+  mica__text_free(&entry);
+  mica__text_free(&summary);
+  return status;
+}
+
 mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value) {
   if (!events || !tag) return mica__fail(MICA_E_INVALID, "mica_events_scalar: a pointer is NULL");
-  mica__text event = {0}, summary = {0}, entry = {0};
+  mica__text content = {0};
   const float number = (float)value;
   uint32_t bits;
   memcpy(&bits, &number, sizeof bits);
-  add_bytes(&entry, 1, tag, strlen(tag)); /* Summary.Value.tag */
-  add_key(&entry, 2, FIXED32);            /* Summary.Value.simple_value */
-  add_little_endian(&entry, bits, 4);
-  mica_status status = mica__text_status(&entry);
-  if (status == MICA_OK) add_bytes(&summary, 1, entry.data, entry.length); /* Summary.value */
-  if (status == MICA_OK) status = mica__text_status(&summary);
-  if (status == MICA_OK) {
-    add_time(&event);
-    add_key(&event, 2, VARINT); /* Event.step */
-    add_varint(&event, (uint64_t)step);
-    add_bytes(&event, 5, summary.data, summary.length); /* Event.summary */
-    status = append(events, &event);
-  }
-  mica__text_free(&entry);
-  mica__text_free(&summary);
-  mica__text_free(&event);
+  mica__proto_key(&content, 2, MICA__PROTO_FIXED32); /* Summary.Value.simple_value */
+  mica__proto_little_endian(&content, bits, 4);
+  mica_status status = mica__events_add_value(events, tag, step, &content);
+  mica__text_free(&content);
   return status;
 }
 

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "io/history.h"
+#include "run/board.h"
 #include "run/config.h"
 #include "run/guard.h"
 #include "run/learning.h"
@@ -68,7 +69,10 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
       {"epoch", (double)e->epoch + 1},    {"step", (double)e->step},
       {"learning_rate", e->rate},         {"seconds", e->seconds},
       {"samples_per_second", rate_of(e)}, {"data_wait_share", e->seconds > 0 ? e->data_seconds / e->seconds : 0}};
-  if (run->folder && !run->record->events) MICA_TRY(mica_events_create(run->folder, &run->record->events));
+  if (run->folder && !run->record->events) {
+    MICA_TRY(mica_events_create(run->folder, &run->record->events));
+    MICA_TRY(mica__board_begin(run));
+  }
   MICA_TRY(mica_history_begin(run->record->history));
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
     MICA_TRY(mica_history_set(run->record->history, fields[i].column, fields[i].value));
@@ -78,6 +82,7 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   if (run->record->events) {
     MICA_TRY(mica_events_scalar(run->record->events, "learning_rate", e->step, e->rate));
     MICA_TRY(mica_events_scalar(run->record->events, "samples_per_second", e->step, rate_of(e)));
+    MICA_TRY(mica__board_weights(run, e->step));
   }
   if (!run->folder) return MICA_OK;
   char *path = mica__run_path(run, "history.csv");

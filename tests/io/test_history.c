@@ -9,8 +9,10 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <mica/graph.h>
 #include <mica/history.h>
 #include <mica/io.h>
+#include <mica/nodes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +139,34 @@ START_TEST(event_files_hold_what_was_said) {
 }
 END_TEST
 
+START_TEST(values_of_every_kind_are_checked) {
+  static const float values[2] = {1, 2};
+  mica_events *events = NULL;
+  mica_graph *graph = NULL;
+  ck_ok(mica_events_create(files_path("events/kinds"), &events));
+  const mica_events_picture flat = {.data = "", .width = 1, .channels = 1};
+  const mica_events_picture many = {.data = "", .height = 1, .width = 1, .channels = 5};
+  const mica_events_picture none = {.bytes = 1, .height = 1, .width = 1, .channels = 1};
+  ck_assert_int_eq(mica_events_image(events, "a", 0, &flat), MICA_E_SHAPE);
+  ck_assert_int_eq(mica_events_image(events, "a", 0, &many), MICA_E_SHAPE);
+  ck_assert_int_eq(mica_events_image(events, "a", 0, &none), MICA_E_INVALID);
+  ck_assert_int_eq(mica_events_image(events, "a", 0, NULL), MICA_E_INVALID);
+  ck_assert_int_eq(mica_events_text(events, "a", 0, NULL), MICA_E_INVALID);
+  ck_assert_int_eq(mica_events_text(NULL, "a", 0, ""), MICA_E_INVALID);
+  ck_assert_int_eq(mica_events_histogram(events, "a", 0, NULL, 1), MICA_E_INVALID);
+  ck_assert_int_eq(mica_events_histogram(events, NULL, 0, values, 2), MICA_E_INVALID);
+  ck_assert_int_eq(mica_events_graph(events, NULL), MICA_E_INVALID);
+  ck_ok(mica_events_histogram(events, "a", 0, NULL, 0));
+  ck_ok(mica_events_text(events, "a", 0, ""));
+  /* A graph that failed is refused with its own sentence. */
+  ck_ok(mica_graph_create(&graph));
+  (void)mica_add(mica_input(graph, "x", MICA_F32, MICA_SHAPE(2)), mica_input(graph, "y", MICA_F32, MICA_SHAPE(3)));
+  ck_assert_int_eq(mica_events_graph(events, graph), MICA_E_SHAPE);
+  mica_graph_destroy(graph);
+  mica_events_close(events);
+}
+END_TEST
+
 START_TEST(what_cannot_be_written_is_a_sentence) {
   ck_assert_int_eq(mica_file_write("/proc/mica/file", "x", 1), MICA_E_IO);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "/proc/mica"));
@@ -147,4 +177,4 @@ START_TEST(what_cannot_be_written_is_a_sentence) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, a_history_comes_back, rows_behind_an_epoch_are_cut, event_files_hold_what_was_said,
-      what_cannot_be_written_is_a_sentence)
+      values_of_every_kind_are_checked, what_cannot_be_written_is_a_sentence)

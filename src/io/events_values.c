@@ -1,0 +1,123 @@
+/* Texts, pictures and histograms in event files. */
+#include "io/events.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+mica_status mica_events_text(mica_events *events, const char *tag, int64_t step, const char *text) {
+  mica__text content = {0}, metadata = {0}, plugin = {0}, tensor = {0};
+  if (!events || !tag || !text) return mica__fail(MICA_E_INVALID, "mica_events_text: a pointer is NULL");
+  mica__proto_bytes(&plugin, 1, "text", 4);          /* PluginData.plugin_name */
+  mica__proto_message(&metadata, 1, &plugin);        /* SummaryMetadata.plugin_data */
+  mica__proto_message(&content, 9, &metadata);       /* Value.metadata */
+  mica__proto_number(&tensor, 1, 7);                 /* TensorProto.dtype: DT_STRING */
+  mica__proto_bytes(&tensor, 2, "", 0);              /* tensor_shape: a scalar */
+  mica__proto_bytes(&tensor, 8, text, strlen(text)); /* string_val */
+  mica__proto_message(&content, 8, &tensor);         /* Value.tensor */
+  mica_status status = mica__events_add_value(events, tag, step, &content);
+  mica__text_free(&content);
+  return status;
+}
+
+mica_status mica_events_image(mica_events *events, const char *tag, int64_t step, const mica_events_picture *picture) {
+  mica__text content = {0}, image = {0};
+  if (!events || !tag || !picture || (!picture->data && picture->bytes))
+    return mica__fail(MICA_E_INVALID, "mica_events_image: a pointer is NULL");
+  if (picture->height < 1 || picture->width < 1 || picture->channels < 1 || picture->channels > 4)
+    return mica__fail(MICA_E_SHAPE, "mica_events_image: a picture of %d x %d with %d channels", (int)picture->height,
+                      (int)picture->width, (int)picture->channels);
+  mica__proto_number(&image, 1, (uint64_t)picture->height);
+  mica__proto_number(&image, 2, (uint64_t)picture->width);
+  mica__proto_number(&image, 3, (uint64_t)picture->channels);
+  mica__proto_bytes(&image, 4, picture->data, picture->bytes);
+  mica__proto_message(&content, 4, &image); /* Value.image */
+  mica_status status = mica__events_add_value(events, tag, step, &content);
+  mica__text_free(&content);
+  return status;
+}
+
+/* --- histograms --- */
+
+/* Limits are 1e-12 1.1^k and their negatives, as TensorFlow has them: 775 reach 1e20. Bucket BUCKETS + 1 + k ends at
+ * limit k, bucket BUCKETS at 0, bucket BUCKETS - 1 - k at minus limit k. */
+enum { BUCKETS = 775, ALL = 2 * BUCKETS + 2 };
+#define SMALLEST 1e-12
+
+static double limit_of(int bucket) {
+  if (bucket == ALL - 1) return DBL_MAX;
+  if (bucket == BUCKETS) return 0;
+  return bucket > BUCKETS ? SMALLEST * pow(1.1, bucket - BUCKETS - 1) : -SMALLEST * pow(1.1, BUCKETS - 1 - bucket);
+}
+
+/* The first bucket whose limit is at least the value. */
+static int bucket_of(const double limits[ALL], double value) {
+  int low = 0, high = ALL - 1;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (limits[middle] >= value)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+typedef struct counts {
+  uint64_t bucket[ALL], number;
+  double least, most, sum, squares, limits[ALL];
+} counts;
+
+static void count_values(const float *values, size_t count, counts *c) {
+  for (int k = 0; k < ALL; k++) c->limits[k] = limit_of(k);
+  for (size_t i = 0; i < count; i++) {
+    const double value = (double)values[i];
+    if (!isfinite(value)) continue;
+    c->least = c->number ? fmin(c->least, value) : value;
+    c->most = c->number ? fmax(c->most, value) : value;
+    c->number++;
+    c->sum += value;
+    c->squares += value * value;
+    c->bucket[bucket_of(c->limits, value)]++;
+  }
+}
+
+/* The buckets from the one before the first that has values, whose limit begins that one, to the last. */
+static void add_buckets(mica__text *out, const counts *c) {
+  int first = 0, last = ALL - 1;
+  mica__text limits = {0}, numbers = {0};
+  while (first < ALL - 1 && !c->bucket[first]) first++;
+  while (last > first && !c->bucket[last]) last--;
+  for (int k = first ? first - 1 : 0; k <= last; k++) {
+    const double limit = c->limits[k], number = (double)c->bucket[k];
+    uint64_t bits;
+    memcpy(&bits, &limit, sizeof bits);
+    mica__proto_little_endian(&limits, bits, 8);
+    memcpy(&bits, &number, sizeof bits);
+    mica__proto_little_endian(&numbers, bits, 8);
+  }
+  mica__proto_message(out, 6, &limits);
+  mica__proto_message(out, 7, &numbers);
+}
+
+mica_status mica_events_histogram(mica_events *events, const char *tag, int64_t step, const float *values,
+                                  size_t count) {
+  mica__text content = {0}, histogram = {0};
+  if (!events || !tag || (!values && count))
+    return mica__fail(MICA_E_INVALID, "mica_events_histogram: a pointer is NULL");
+  counts *c = calloc(1, sizeof *c);
+  if (!c) return mica__fail_nomem("a histogram");
+  count_values(values, count, c);
+  mica__proto_double(&histogram, 1, c->least);
+  mica__proto_double(&histogram, 2, c->most);
+  mica__proto_double(&histogram, 3, (double)c->number);
+  mica__proto_double(&histogram, 4, c->sum);
+  mica__proto_double(&histogram, 5, c->squares);
+  if (c->number) add_buckets(&histogram, c);
+  mica__proto_message(&content, 5, &histogram); /* Value.histo */
+  mica_status status = mica__events_add_value(events, tag, step, &content);
+  mica__text_free(&content);
+  free(c);
+  return status;
+}
