@@ -60,6 +60,25 @@ typedef struct mica_binary_focal_config {
  * probability that sigmoid(logits) gives to the target in [0, 1]. config may be NULL. */
 MICA_API mica_value mica_binary_focal(mica_value logits, mica_value target, const mica_binary_focal_config *config);
 
+typedef struct mica_arcface_config {
+  mica_loss_reduction reduction;
+  double scale;  /* s in the formula; 0: 30 */
+  double margin; /* m in the formula, in radians, below 1.5; 0: 0.5; MICA_ZERO: 0 */
+} mica_arcface_config;
+
+/* ArcFace (Deng et al. 2019): cross entropy of the logits s cos(a_k), with a margin for the target y: s cos(a_y + m).
+ * cosines (N, C) float: of the angle between an embedding and the weights of a class, both of length 1. target i32 or
+ * i64 (N). Beyond a_y = pi - m, where cos(a_y + m) would rise again, the target's logit is s (cos(a_y) - m sin(m)).
+ * config may be NULL. */
+MICA_API mica_value mica_arcface(mica_value cosines, mica_value target, const mica_arcface_config *config);
+
+/* Triplet loss (Schroff et al. 2015) over all triplets of a batch: per sample a, the sum over samples p of its class
+ * and samples n of others of max(0, margin + cos(a, n) - cos(a, p)). x (N, E) float: embeddings of length 1; target i32
+ * or i64 (N). *counts (may be NULL) receives the number of each sample's terms above 0, f32 (N). The sum of losses over
+ * the sum of counts is the mean of Hermans et al. (2017): triplets that are right already do not weaken the others.
+ * Result (N). Work and memory grow as N^3. */
+MICA_API mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_value *counts);
+
 /* Intersection over union of boxes x0 y0 x1 y1 on the last axis; 0 for two boxes without area. a, b (..., 4) broadcast;
  * the result has their other axes. Float. */
 MICA_API mica_value mica_iou(mica_value a, mica_value b);

@@ -87,6 +87,35 @@ matrices = draw(3, 2, 6, 6)
 matrices[1, 1, :, 2] = 0
 note("det", x=matrices, y=torch.linalg.det(matrices))
 
+cosines = draw(9, 5, low=-0.99, high=0.99)
+cosines[0, 2], cosines[1, 3] = -0.97, 0.99
+classes = torch.tensor([2, 3, 0, 1, 4, 2, 2, 0, 1], dtype=torch.int32)
+
+
+def arcface(cosines):
+    angles = torch.acos(cosines)
+    chosen = F.one_hot(classes.long(), 5).bool()
+    moved = torch.where(angles + 0.4 < torch.pi, torch.cos(angles + 0.4), cosines - 0.4 * np.sin(0.4))
+    return F.cross_entropy(12 * torch.where(chosen, moved, cosines), classes.long(), reduction="none")
+
+
+with_grads("arcface", arcface, cosines=cosines)
+note("arcface", classes=classes)
+
+
+def triplet(x):
+    losses = []
+    for a in range(9):
+        like = [p for p in range(9) if p != a and classes[p] == classes[a]]
+        unlike = [n for n in range(9) if classes[n] != classes[a]]
+        terms = [F.relu(0.3 + x[a] @ x[n] - x[a] @ x[p]) for p in like for n in unlike]
+        losses.append(sum(terms, torch.zeros((), dtype=torch.float64)))
+    return torch.stack(losses)
+
+
+with_grads("triplet", triplet, x=F.normalize(draw(9, 4)))
+note("triplet", classes=classes)
+
 random = np.random.default_rng(7)
 a = random.integers(-(2**31), 2**31, (3, 1, 7, 19)).astype(np.int32)
 b = random.integers(-(2**31), 2**31, (2, 19, 33)).astype(np.int32)

@@ -1,7 +1,7 @@
 /* labels: device oracle
  *
  * Ops against numpy, torch and torchvision in f64: samples, boxes as maps and deformable convolutions with their
- * gradients, determinants, products of integers, sorted and different elements. */
+ * gradients, determinants, losses of embeddings, products of integers, sorted and different elements. */
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -171,6 +171,19 @@ START_TEST(matrices) {
 END_TEST
 
 /* numpy's NaNs are moved to the front there. */
+START_TEST(embeddings) {
+  begin("arcface");
+  mica_value cosines = given("cosines");
+  mica_arcface_config how = {.scale = 12, .margin = 0.4, .reduction = MICA_LOSS_REDUCTION_NONE};
+  run(mica_arcface(cosines, given("classes"), &how), &cosines, 1);
+  end();
+  begin("triplet");
+  mica_value x = given("x");
+  run(mica_triplet(x, given("classes"), 0.3, NULL), &x, 1);
+  end();
+}
+END_TEST
+
 START_TEST(orders) {
   static const char *const wanted[] = {"values", "indices", "count"};
   for (int falls = 0; falls < 2; falls++) {
@@ -202,4 +215,5 @@ static void close_file(void) {
 
 TEST_GROUPS(BOTH(DEVICE, BOTH(!(mica_engine_device(test_engine())->features & MICA_FEATURE_FP64) ? "no doubles" : NULL,
                               oracle_lacks("numpy, torch, torchvision, safetensors"))),
-            ONCE(NULL, close_file, values_are_there, samples, boxes_as_maps, deformable_convolutions, matrices, orders))
+            ONCE(NULL, close_file, values_are_there, samples, boxes_as_maps, deformable_convolutions, matrices,
+                 embeddings, orders))

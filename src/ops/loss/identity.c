@@ -1,0 +1,64 @@
+/* Losses of embeddings, by which samples of one class come to lie close together. Computed in f32 where the operands
+ * have 16 bits. */
+#include "base/arith.h"
+#include "ops/common/build.h"
+
+#include <math.h>
+#include <mica/loss.h>
+
+/* The least square of a sine whose root is differentiated. */
+#define LEAST_SQUARE 1e-6
+
+/* 1 where the target is the class: (N, C) bool. */
+static mica_value is_class(mica_value target, int64_t classes) {
+  mica_value range = mica_range(target.graph, mica_value_dtype(target), classes);
+  return mica_equal(mica__insert_axis(target, 1), mica__insert_axis(range, 0));
+}
+
+mica_value mica_arcface(mica_value cosines, mica_value target, const mica_arcface_config *given) {
+  static const mica_arcface_config defaults = {0};
+  const mica_arcface_config *config = given ? given : &defaults;
+  const double scale = mica__or_default(config->scale, 30), margin = mica__or_default(config->margin, 0.5);
+  const mica_shape shape = mica_value_shape(cosines);
+  char text[MICA_SHAPE_TEXT];
+  if (!cosines.graph || !target.graph) return (mica_value){0};
+  if (shape.rank != 2 || shape.dim[1] < 1)
+    return mica__builder_fail("arcface", cosines, MICA_E_SHAPE, "the cosines %s are not (N, C)",
+                              mica_shape_format(shape, text));
+  if (!(scale > 0) || !(margin >= 0 && margin < 1.5))
+    return mica__builder_fail("arcface", cosines, MICA_E_INVALID, "scale is %g, margin %g", scale, margin);
+  mica_value c = mica_clip(mica__widen(cosines), -1, 1);
+  mica_value sine = mica_sqrt(mica_maximum(mica_affine(mica_square(c), -1, 1), mica__number(c, LEAST_SQUARE)));
+  mica_value moved = mica_sub(mica_affine(c, cos(margin), 0), mica_affine(sine, sin(margin), 0));
+  mica_value below = mica_affine(c, 1, -margin * sin(margin));
+  moved = mica_where(mica_greater(c, mica_full_like(c, -cos(margin))), moved, below);
+  mica_value logits = mica_affine(mica_where(is_class(target, shape.dim[1]), moved, c), scale, 0);
+  return mica__narrow(mica_cross_entropy(logits, target, &(mica_cross_entropy_config){.reduction = config->reduction}),
+                      cosines);
+}
+
+mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_value *counts) {
+  const mica_shape shape = mica_value_shape(x);
+  char text[MICA_SHAPE_TEXT];
+  if (counts) *counts = (mica_value){0};
+  if (!x.graph || !target.graph) return (mica_value){0};
+  if (shape.rank != 2)
+    return mica__builder_fail("triplet", x, MICA_E_SHAPE, "the embeddings %s are not (N, E)",
+                              mica_shape_format(shape, text));
+  if (!(margin >= 0)) return mica__builder_fail("triplet", x, MICA_E_INVALID, "margin is %g", margin);
+  mica_value e = mica__widen(x);
+  const mica_dtype dtype = mica_value_dtype(e);
+  mica_value cosines = mica_matmul(e, mica_transpose(e, MICA_AXES(1, 0)));
+  mica_value same = mica_equal(mica__insert_axis(target, 1), mica__insert_axis(target, 0));
+  mica_value order = mica_cumsum(mica_full_like(target, 1), 0, false, false);
+  mica_value self = mica_equal(mica__insert_axis(order, 1), mica__insert_axis(order, 0));
+  mica_value pairs = mica_cast(mica_logical_and(same, mica_logical_not(self)), dtype);
+  mica_value others = mica_cast(mica_logical_not(same), dtype);
+  /* (a, p, n) */
+  mica_value difference = mica_sub(mica__insert_axis(cosines, 1), mica__insert_axis(cosines, 2));
+  mica_value losses = mica_relu(mica_affine(difference, 1, margin));
+  losses = mica_mul(losses, mica_mul(mica__insert_axis(pairs, 2), mica__insert_axis(others, 1)));
+  mica_value active = mica_cast(mica_greater(losses, mica_full_like(losses, 0)), MICA_F32);
+  if (counts) *counts = mica_sum(active, MICA_AXES(1, 2), false);
+  return mica__narrow(mica_sum(losses, MICA_AXES(1, 2), false), x);
+}
