@@ -168,6 +168,9 @@ typedef struct mica_run_input {
    * or more; 0: the run's setting. MICA_ZERO: 0 */
   double threshold;
   const char *name; /* name of the text in error messages; NULL: "the text" */
+  /* verify: a file, or a folder, whose nearest samples are reported for each input, `top` of them. NULL: the first
+   * input is compared with each other one. MICA_E_INVALID: other tasks */
+  const char *gallery;
   /* Translation only; see mica_beam_config. */
   int64_t beams;         /* hypotheses kept per source; 0: 1 (greedy) */
   double length_penalty; /* exponent of the length that scores are divided by; 0: the run's setting; MICA_ZERO: 0 */

@@ -17,7 +17,7 @@
 
 struct values {
   cli_words inputs;
-  const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *csv, *precision, *device;
+  const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *csv, *precision, *device, *gallery;
   cli_search search;
   bool pictures, json;
 };
@@ -33,10 +33,13 @@ static const cli_option options[] = {
             .help = "predict for samples of this data's test part, instead of inputs"),
     CLI_ROW("count", struct values, count, .value = "N",
             .help = "number of samples of DATA (default 10; with --csv all)"),
-    CLI_ROW("top", struct values, top, .value = "K", .help = "number of likeliest classes to show (default 3)"),
+    CLI_ROW("top", struct values, top, .value = "K",
+            .help = "number of likeliest classes, or nearest files, to show (default 3)"),
     CLI_ROW("threshold", struct values, threshold, .value = "P",
             .help = "several labels: show those with a probability above P (default 0.5); detect: boxes that score "
                     "P or more (default: the run's)"),
+    CLI_ROW("gallery", struct values, gallery, .value = "DIR",
+            .help = "verify: show the nearest files of this folder for each input"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "beam width (default: 1 for translate, the run's for speech)"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
@@ -218,7 +221,9 @@ static bool has_item(const mica_report *p, bool (*is)(const mica_item *item)) {
 }
 
 static bool is_picture(const mica_item *item) { return item->planes != NULL; }
-static bool is_choice(const mica_item *item) { return item->kind == MICA_ITEM_KIND_CHOICES; }
+static bool is_choice(const mica_item *item) {
+  return item->kind == MICA_ITEM_KIND_CHOICES || !strcmp(item->name, "nearest");
+}
 
 /* Options for what the prediction has not. */
 static int check_shown(const showing *s, const mica_report *prediction) {
@@ -333,6 +338,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     free(text);
     return cli_fail(self, "the host has no memory");
   }
+  input.gallery = v->gallery;
   input.take = take;
   input.user = &shown;
   int status = mica_run_predict(run, &input, &prediction) == MICA_OK ? CLI_OK

@@ -236,6 +236,9 @@ mica_status mica__folder_read(const char *path, const mica_dataset_config *confi
 mica_status mica__pictures_add(mica__store *store, char **paths, const mica_dataset_config *config);
 mica_status mica__recordings_add(mica__store *store, char **paths, const mica_dataset_config *config);
 
+/* The samples whose byte is 1, in order; there may be none. They share data with the dataset. */
+mica_status mica__dataset_pick(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part);
+
 /* Marks the samples below `count` whose numbers a text has, one a line; it is written to, and a NUL ends it. */
 mica_status mica__split_parse(const char *name, char *content, size_t size, uint64_t count, uint8_t *chosen);
 

@@ -20,6 +20,17 @@ static mica_dataset *subset(const mica_dataset *dataset, uint64_t count) {
   return NULL;
 }
 
+mica_status mica__dataset_pick(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part) {
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < dataset->count; i++) count += chosen[i];
+  mica_dataset *made = subset(dataset, count);
+  if (!made) return mica__fail_nomem("a part of a dataset");
+  for (uint64_t i = 0, k = 0; i < dataset->count; i++)
+    if (chosen[i]) made->map[k++] = (uint32_t)mica__dataset_index(dataset, i);
+  *part = made;
+  return MICA_OK;
+}
+
 /* Makes both parts: the samples whose byte is 1, and the others. */
 static mica_status part_by(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part,
                            mica_dataset **rest) {

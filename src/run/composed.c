@@ -101,6 +101,7 @@ mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, c
 
 mica_status mica__composed_predict(mica_run *run, const mica_run_input *given, mica_report *prediction) {
   showing s = {prediction, given};
+  if (run->task->head->compare) return run->task->head->compare(run, given, prediction);
   return run->task->input->visit(run, given, add_sample, &s);
 }
 

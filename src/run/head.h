@@ -19,7 +19,9 @@ typedef struct mica__head {
   /* The outputs of an exported model; never NULL if an input has a network of its own for that. */
   mica_value (*answer)(const mica_run *run, mica_value z);
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
-  /* Adds what a begun section says of a sample. Never NULL. */
+  /* Predicts by comparing samples, also those of mica_run_input.gallery, in place of a section per sample. */
+  mica_status (*compare)(mica_run *run, const mica_run_input *given, mica_report *prediction);
+  /* Adds what a begun section says of a sample. Never NULL without `compare`. */
   mica_status (*section)(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
                          const mica_run_input *given);
   mica_status (*report)(mica_run *run, mica_report *report);

@@ -8,6 +8,7 @@
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/guard.h"
+#include "run/head.h"
 #include "run/layout.h"
 #include "run/network.h"
 #include "run/parts.h"
@@ -351,6 +352,9 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
   if ((input->file_count != 0) + (input->data != NULL) + (input->text != NULL) != 1)
     return mica__fail(MICA_E_INVALID, "mica_run_predict: files, data or a text, one of the three");
+  if (input->gallery && !(run->task->head && run->task->head->compare))
+    return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s compares no files",
+                      run->task->name);
   MICA_TRY(mica_report_create(&prediction));
   mica_status status = predict(run, input, prediction);
   if (status == MICA_OK) status = mica__run_take(input, prediction);

@@ -58,6 +58,14 @@ static const struct {
      "\"label_column\": [\"label\"], \"classes\": [\"a\", \"b\"], \"columns\": [\"sound f32 -1 -1\", \"sound.length "
      "i32 "
      "-1\", \"label i32 -1\"]"},
+    {"verify", "\"model\": \"cnn\", \"embedding\": \"8\"",
+     "\"input\": [1, 16, 16], \"mean\": [0.25], \"deviation\": [0.25], \"input_column\": [\"image\"], "
+     "\"label_column\": [\"label\"], \"classes\": [\"a\", \"b\"], \"unseen\": [\"c\", \"d\"], \"columns\": "
+     "[\"image f32 -1 1 16 16\", \"label i32 -1\"]"},
+    {"sound_verify", "\"width\": \"8\", \"mels\": \"8\", \"embedding\": \"8\"",
+     "\"rate\": [2000], \"input\": [1, 1000], \"mean\": [0], \"deviation\": [1], \"input_column\": [\"sound\"], "
+     "\"label_column\": [\"label\"], \"classes\": [\"a\", \"b\"], \"columns\": [\"sound f32 -1 -1\", "
+     "\"sound.length i32 -1\", \"label i32 -1\"]"},
     {"speech", "\"layers\": \"1\", \"width\": \"16\", \"heads\": \"2\", \"filters\": \"4\", \"mels\": \"8\"",
      "\"rate\": [2000], \"mean\": [0], \"deviation\": [1], \"alphabet\": [\"a\", \"b\"], \"columns\": [\"sound f32 -1 "
      "-1\", \"sound.length i32 -1\", \"tokens i32 -1 -1\", \"tokens.length i32 -1\"]"},

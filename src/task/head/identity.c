@@ -1,0 +1,338 @@
+/* Embeddings: ArcFace or triplet loss in training, equal error rate and ROC of all pairs in tests. */
+#include "task/head/identity.h"
+#include "run/columns/classes.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/run.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
+#include "task/verify/verify.h"
+
+#include <math.h>
+#include <mica/loss.h>
+#include <mica/metric.h>
+#include <mica/nodes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples of a test whose pairs are compared, at most: evenly from all. They have 1,124,250 pairs. */
+#define MOST_COMPARED 1500
+/* Points of a curve in a report, and classes of its table, at most. */
+#define MOST_POINTS 200
+#define MOST_CLASSES 100
+/* What a length is never below. */
+#define LEAST_SQUARE 1e-12
+
+typedef enum identity_loss { ARCFACE, TRIPLET } identity_loss;
+
+const char *mica__identity_loss_at(size_t i) {
+  static const char *const names[] = {[ARCFACE] = "arcface", [TRIPLET] = "triplet", NULL};
+  return names[i];
+}
+
+MICA__SETTINGS_STRUCT(identity, IDENTITY_SETTINGS);
+static MICA__SETTINGS_TABLE(identity, IDENTITY_SETTINGS);
+
+static mica__identity_settings settings_of(const mica_run *run) {
+  mica__identity_settings settings;
+  mica__settings_read(run, &mica__identity_setting_list, &settings);
+  return settings;
+}
+
+static int64_t width_of(const mica_run *run) { return settings_of(run).embedding; }
+
+/* --- preparation --- */
+
+static bool suits(const mica_column *label) {
+  return (label->kind == MICA_COLUMN_KIND_CLASS || label->kind == MICA_COLUMN_KIND_ID) && label->shape.rank == 0;
+}
+
+static mica_status prepare(mica_run *run, const mica_column *label) {
+  const mica__identities *ids = mica__identities_of(run->parts->whole);
+  mica_augment_config augment;
+  if (!suits(label))
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s has no column of classes: the task %s wants a class for each sample; --label names the column", run->data,
+        run->task->name);
+  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
+  if (augment.mixup > 0 || augment.cutmix > 0)
+    return mica__fail(MICA_E_INVALID, "%s blends classes, and the task %s learns to tell them apart",
+                      augment.mixup > 0 ? "mixup" : "cutmix", run->task->name);
+  if (!ids) return mica__run_note_classes(run, label);
+  if (ids->count > ids->trained)
+    MICA_TRY(mica__run_note(run, "unseen", (const char *const *)ids->names + ids->trained, ids->count - ids->trained));
+  return mica__run_note(run, "classes", (const char *const *)ids->names, ids->trained);
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
+  (void)run;
+  if (label && suits(label)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has no column of classes", mica_dataset_name(data));
+}
+
+/* --- the step --- */
+
+/* Rows of length 1, f32. */
+static mica_value normed(mica_value x) {
+  if (!x.graph) return x;
+  x = mica_cast(x, MICA_F32);
+  return mica_div(x, mica_sqrt(mica_affine(mica_sum(mica_square(x), MICA_AXES(1), true), 1, LEAST_SQUARE)));
+}
+
+static mica_value answer(const mica_run *run, mica_value z) {
+  (void)run;
+  return normed(z);
+}
+
+static mica_value arcface(mica_nn *nn, const mica_run *run, mica_value e, mica_value y) {
+  const mica__identity_settings settings = settings_of(run);
+  const mica_init_config init = {.kind = MICA_INIT_NORMAL, .value = 0.1};
+  size_t classes = 0;
+  mica_run_fact(run, "classes", &classes);
+  mica_value w = mica_nn_parameter(nn, "arcface", MICA_SHAPE((int64_t)classes, settings.embedding), &init);
+  mica_value cosines = mica_matmul(e, mica_transpose(normed(w), MICA_AXES(1, 0)));
+  const double margin = settings.margin > 0 ? settings.margin : MICA_ZERO;
+  return mica_arcface(cosines, y, &(mica_arcface_config){.scale = settings.scale, .margin = margin});
+}
+
+/* ArcFace has no weights for classes that are not trained on, so tests use the triplet loss. */
+static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
+  const char *label = mica__run_fact_text(run, "label_column");
+  const bool training = mica_nn_is_training(nn);
+  const mica__identity_settings settings = settings_of(run);
+  mica_value e = normed(z), counts = {0};
+  if (!training) out->outputs[0] = e, out->output_names[0] = "embedding";
+  if (!mica_batch_has(batch, label) || !e.graph) return;
+  mica_value y = mica_batch_value(batch, label);
+  if (training && settings.loss == ARCFACE) {
+    out->loss = arcface(nn, run, e, y);
+    return;
+  }
+  mica_value losses = mica_triplet(e, y, settings.margin, &counts);
+  if (!losses.graph) return;
+  /* A batch in which all triplets are right has loss 0. */
+  mica_value number = mica_sum(counts, MICA_ALL_AXES, false);
+  out->loss = mica_div(mica_sum(losses, MICA_ALL_AXES, false), mica_maximum(number, mica_full_like(number, 1)));
+}
+
+/* --- tests --- */
+
+/* What a test compared: embeddings and classes of `count` samples. */
+typedef struct compared {
+  float *embeddings;
+  int32_t *numbers;
+  size_t count;
+} compared;
+
+/* Pairs of compared samples. */
+typedef struct pairs {
+  float *cosines;
+  uint8_t *same;
+  size_t count;
+  double nearest; /* share of samples whose nearest neighbour has their class */
+} pairs;
+
+static void free_compared(compared *c) {
+  if (!c) return;
+  free(c->embeddings);
+  free(c->numbers);
+  free(c);
+}
+
+void mica__identity_close(mica_run *run) {
+  free_compared(run->task_state);
+  run->task_state = NULL;
+}
+
+static mica_status make_compared(int64_t width, uint64_t samples, compared **out) {
+  const size_t most = samples < MOST_COMPARED ? (size_t)samples : MOST_COMPARED;
+  compared *c = calloc(1, sizeof *c);
+  if (c) c->embeddings = malloc((most * (size_t)width + 1) * sizeof *c->embeddings);
+  if (c) c->numbers = malloc((most + 1) * sizeof *c->numbers);
+  *out = c;
+  return c && c->embeddings && c->numbers ? MICA_OK : mica__fail_nomem("embeddings");
+}
+
+/* Keeps samples from `at` on, of all `samples`: evenly if they are too many. */
+static void keep(compared *c, const float *embeddings, const int32_t *numbers, int64_t width, uint64_t at,
+                 int64_t count, uint64_t samples) {
+  const uint64_t most = samples < MOST_COMPARED ? samples : MOST_COMPARED;
+  for (int64_t i = 0; i < count; i++) {
+    const uint64_t sample = at + (uint64_t)i;
+    if (sample * most / samples == (sample + 1) * most / samples || c->count == most) continue;
+    memcpy(c->embeddings + c->count * (size_t)width, embeddings + i * width, (size_t)width * sizeof *embeddings);
+    c->numbers[c->count++] = numbers[i];
+  }
+}
+
+static mica_status take_batch(mica_run *run, const mica_batch *batch, uint64_t *at, uint64_t samples, compared *c) {
+  const char *label = mica__run_fact_text(run, "label_column");
+  const int64_t width = width_of(run);
+  const size_t count = (size_t)batch->count;
+  mica_queue *queue = mica_engine_queue(run->engine);
+  float *embeddings = malloc(count * (size_t)width * sizeof *embeddings);
+  int32_t *numbers = malloc(count * sizeof *numbers);
+  mica_feed *feeds = NULL;
+  mica_batch blind;
+  mica_status status = embeddings && numbers ? MICA_OK : mica__fail_nomem("embeddings");
+  for (size_t i = 0; status == MICA_OK && i < batch->tensor_count; i++)
+    if (!strcmp(batch->tensors[i].name, label))
+      status = mica_tensor_download(queue, batch->tensors[i].tensor, numbers, count * sizeof *numbers);
+  if (status == MICA_OK) status = mica__run_withhold(run, batch, &feeds, &blind);
+  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
+  if (status == MICA_OK)
+    status = mica_tensor_download(queue, mica_trainer_output(run->trainer, "embedding"), embeddings,
+                                  count * (size_t)width * sizeof *embeddings);
+  if (status == MICA_OK) keep(c, embeddings, numbers, width, *at, batch->count, samples);
+  *at += count;
+  free(feeds);
+  free(embeddings);
+  free(numbers);
+  return status;
+}
+
+static mica_status take_all(mica_run *run, const mica_batch_source *source, compared *c) {
+  uint64_t at = 0;
+  MICA_TRY(source->seek(source->user, 0, 0));
+  for (mica_batch batch = {0};;) {
+    MICA_TRY(source->next(source->user, mica_engine_queue(run->engine), &batch));
+    if (!batch.count) return MICA_OK;
+    MICA_TRY(take_batch(run, &batch, &at, source->samples, c));
+  }
+}
+
+static void free_pairs(pairs *p) {
+  free(p->cosines);
+  free(p->same);
+}
+
+static mica_status pair(const compared *c, int64_t width, pairs *p) {
+  const size_t n = c->count, count = n * (n > 0 ? n - 1 : 0) / 2;
+  float *best = malloc((n + 1) * sizeof *best);
+  bool *right = calloc(n + 1, sizeof *right);
+  *p = (pairs){.cosines = malloc((count + 1) * sizeof *p->cosines), .same = malloc(count + 1)};
+  mica_status status = best && right && p->cosines && p->same ? MICA_OK : mica__fail_nomem("pairs of samples");
+  for (size_t i = 0; status == MICA_OK && i < n; i++) best[i] = -2;
+  for (size_t i = 0; status == MICA_OK && i < n; i++)
+    for (size_t j = 0; j < i; j++) {
+      const float *a = c->embeddings + i * (size_t)width, *b = c->embeddings + j * (size_t)width;
+      const float cosine = (float)mica__identity_cosine(a, b, width);
+      const bool same = c->numbers[i] == c->numbers[j];
+      p->cosines[p->count] = cosine;
+      p->same[p->count++] = same;
+      if (cosine > best[i]) best[i] = cosine, right[i] = same;
+      if (cosine > best[j]) best[j] = cosine, right[j] = same;
+    }
+  for (size_t i = 0; status == MICA_OK && i < n; i++) p->nearest += right[i] / (double)n;
+  free(best);
+  free(right);
+  return status;
+}
+
+static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  compared *c = NULL;
+  pairs p = {0};
+  mica_roc_scores scores;
+  mica_status status = make_compared(width_of(run), source->samples, &c);
+  if (status == MICA_OK) status = take_all(run, source, c);
+  if (status == MICA_OK) status = pair(c, width_of(run), &p);
+  if (status == MICA_OK) status = mica_roc(p.cosines, p.same, p.count, NULL, NULL, &scores);
+  if (status == MICA_OK) status = mica_metrics_add(m, "eer", scores.eer);
+  if (status == MICA_OK) status = mica_metrics_add(m, "threshold", scores.threshold);
+  if (status == MICA_OK) status = mica_metrics_add(m, "auc", scores.auc);
+  if (status == MICA_OK) status = mica_metrics_add(m, "tar_1", scores.true_rate_1);
+  if (status == MICA_OK) status = mica_metrics_add(m, "nearest", p.nearest);
+  free_pairs(&p);
+  free_compared(run->task_state);
+  run->task_state = c;
+  return status;
+}
+
+/* --- the report --- */
+
+static mica_status add_curve(mica_report *report, const mica_roc_point *curve, size_t points) {
+  static const char *const columns[] = {"accepted, other class", "accepted, same class"};
+  double numbers[MOST_POINTS][2];
+  const size_t rows = points < MOST_POINTS ? points : MOST_POINTS;
+  for (size_t i = 0; i < rows; i++) {
+    const mica_roc_point *at = &curve[rows > 1 ? i * (points - 1) / (rows - 1) : 0];
+    numbers[i][0] = at->false_rate;
+    numbers[i][1] = at->true_rate;
+  }
+  const mica_item item = {.kind = MICA_ITEM_KIND_CURVE,
+                          .name = "roc",
+                          .rows = rows,
+                          .columns = 2,
+                          .column_names = columns,
+                          .numbers = numbers[0]};
+  return mica_report_add(report, &item);
+}
+
+/* Samples of each class, and mean cosines to the same class and to others. */
+static mica_status add_classes(mica_report *report, const mica__identities *ids, const compared *c, const pairs *p) {
+  static const char *const columns[] = {"samples", "same class", "other class"};
+  const char *names[MOST_CLASSES];
+  double numbers[MOST_CLASSES][3] = {{0}}, counts[MOST_CLASSES][2] = {{0}};
+  size_t rows = 0, at = 0;
+  int32_t row_of[MOST_CLASSES];
+  for (size_t i = 0; i < c->count; i++) {
+    size_t k = 0;
+    while (k < rows && row_of[k] != c->numbers[i]) k++;
+    if (k == MOST_CLASSES || c->numbers[i] < 0 || (size_t)c->numbers[i] >= ids->count) return MICA_OK;
+    if (k == rows) names[rows] = ids->names[c->numbers[i]], row_of[rows++] = c->numbers[i];
+    numbers[k][0]++;
+  }
+  for (size_t i = 0; i < c->count; i++)
+    for (size_t j = 0; j < i; j++, at++)
+      for (size_t k = 0; k < rows; k++)
+        if (row_of[k] == c->numbers[i] || row_of[k] == c->numbers[j]) {
+          numbers[k][p->same[at] ? 1 : 2] += (double)p->cosines[at];
+          counts[k][p->same[at] ? 0 : 1]++;
+        }
+  for (size_t k = 0; k < rows; k++)
+    for (size_t j = 0; j < 2; j++)
+      numbers[k][1 + j] = counts[k][j] > 0 ? numbers[k][1 + j] / counts[k][j] : (double)NAN;
+  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
+                           .name = "similarities",
+                           .rows = rows,
+                           .columns = 3,
+                           .row_names = names,
+                           .column_names = columns,
+                           .numbers = numbers[0]};
+  return mica_report_add(report, &table);
+}
+
+static mica_status report(mica_run *run, mica_report *r) {
+  const compared *c = run->task_state;
+  const mica__identities *ids = mica__identities_of(run->evaluation->data);
+  pairs p = {0};
+  mica_roc_scores scores;
+  size_t points = 0;
+  if (!c || c->count < 2) return MICA_OK;
+  mica_status status = pair(c, width_of(run), &p);
+  mica_roc_point *curve = status == MICA_OK ? malloc((p.count + 1) * sizeof *curve) : NULL;
+  if (status == MICA_OK && !curve) status = mica__fail_nomem("a report");
+  if (status == MICA_OK) status = mica_roc(p.cosines, p.same, p.count, curve, &points, &scores);
+  if (status == MICA_OK) status = mica_report_begin(r, "Pairs");
+  if (status == MICA_OK) status = mica_report_add_number(r, "compared", (double)p.count);
+  if (status == MICA_OK && ids) status = add_classes(r, ids, c, &p);
+  if (status == MICA_OK && points) status = add_curve(r, curve, points);
+  free(curve);
+  free_pairs(&p);
+  return status;
+}
+
+const mica__head mica__head_identity = {
+    .name = "identity",
+    .suits = suits,
+    .prepare = prepare,
+    .fits = fits,
+    .output = "embedding",
+    .outputs = width_of,
+    .step = step,
+    .answer = answer,
+    .evaluate = evaluate,
+    .compare = mica__identity_compare,
+    .report = report,
+};

@@ -1,0 +1,40 @@
+/* task/head/identity.h: embeddings that lie close together if samples have the same class, also for classes that were
+ * not trained on. The column of answers is one of identities (task/verify/verify.h) or of classes. */
+#ifndef MICA_TASK_HEAD_IDENTITY_H
+#define MICA_TASK_HEAD_IDENTITY_H
+
+#include "run/composed.h"
+#include "run/fact_fields.h"
+#include "run/setting_fields.h"
+
+/* A choice of IDENTITY_SETTINGS. */
+const char *mica__identity_loss_at(size_t i);
+
+#define IDENTITY_SETTINGS(X, S)                                                                                        \
+  X(S, CHOICE, loss, "loss", "arcface", "NAME", "loss to minimise; tests use the triplet loss",                        \
+    .names = mica__identity_loss_at, .fixed = true)                                                                    \
+  X(S, REAL, margin, "margin", "0.3", "M", "margin: arcface, an angle in radians; triplet, a difference of cosines",   \
+    .low = 0, .high = 1.4, .fixed = true)                                                                              \
+  X(S, REAL, scale, "scale", "20", "S", "factor of the cosines", .low = 1, .high = 1000, .fixed = true,                \
+    .of = "loss=arcface")                                                                                              \
+  X(S, INT, embedding, "embedding", "64", "N", "numbers in an embedding", .low = 2, .high = 4096, .fixed = true)
+
+/* Classes that were trained on. */
+#define IDENTITY_FACTS(X, S) X(S, TEXTS, classes, .needed = true)
+
+/* Metrics of a task with this head, for rows. */
+#define IDENTITY_METRICS                                                                                               \
+  {                                                                                                                    \
+    {"eer", true}, {"auc", false}, {"tar_1", false}, {"nearest", false}, { NULL, false }                               \
+  }
+
+extern const mica__head mica__head_identity;
+
+/* The cosine of two embeddings. */
+double mica__identity_cosine(const float *a, const float *b, int64_t width);
+/* Compares files, or looks for them in a gallery. */
+mica_status mica__identity_compare(mica_run *run, const mica_run_input *given, mica_report *prediction);
+/* Frees what a test kept for the report (mica__task_row.closes). */
+void mica__identity_close(mica_run *run);
+
+#endif

@@ -1,0 +1,108 @@
+/* verify and sound_verify: whether two pictures, or two recordings, have the same class. */
+#include "task/verify/verify.h"
+#include "run/columns/columns.h"
+#include "run/parts.h"
+#include "run/run.h"
+#include "run/state/parts.h"
+#include "task/head/identity.h"
+#include "task/input/sample.h"
+#include "task/input/sound.h"
+
+#include <string.h>
+
+#define UNSEEN_SETTINGS(X, S)                                                                                          \
+  X(S, TEXT, unseen, "unseen", "", "LIST",                                                                             \
+    "classes kept for the test, as in a,b or as a number (default: classes that only the test part has, else 30 %)",   \
+    .fixed = true)
+
+static const mica_task_metric metrics[] = IDENTITY_METRICS;
+
+static const mica_column *find(const mica_dataset *data, mica_column_kind kind) {
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
+    if (mica_dataset_column(data, i)->kind == kind) return mica_dataset_column(data, i);
+  return NULL;
+}
+
+/* Above 0 for data of the kind with classes, but below the tasks that learn the classes themselves. */
+static int32_t suits_kind(const mica_dataset *data, mica_column_kind kind) {
+  const mica_column *label = mica__run_find_label(data);
+  return label && find(data, kind) && mica__head_identity.suits(label) ? 1 : 0;
+}
+
+/* --- verify --- */
+
+#define VERIFY_SETTINGS(X, S)                                                                                          \
+  IDENTITY_SETTINGS(X, S)                                                                                              \
+  UNSEEN_SETTINGS(X, S)                                                                                                \
+  X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn; 0: 128 and 32", .low = 0, .high = 4096,     \
+    .fixed = true, .of = "model=mlp|cnn")                                                                              \
+  X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
+    "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)", .fixed = true)
+MICA__SETTINGS_STRUCT(verify, VERIFY_SETTINGS);
+static MICA__SETTINGS_TABLE(verify, VERIFY_SETTINGS);
+MICA__FACTS_STRUCT(verify, IDENTITY_FACTS);
+static MICA__FACTS_TABLE(verify, IDENTITY_FACTS, 0);
+
+static int32_t suits(const mica_dataset *data) { return suits_kind(data, MICA_COLUMN_KIND_IMAGE); }
+
+static mica_status prepare(mica_run *run) {
+  if (run->parts->whole && mica_dataset_shape(run->parts->whole).rank != 3)
+    return mica__fail(MICA_E_FORMAT, "%s has no pictures: the task verify compares pictures or recordings", run->data);
+  MICA_TRY(mica__composed_prepare(run));
+  return run->parts->whole ? mica__run_check_size(run) : MICA_OK;
+}
+
+const mica__task_row mica__task_verify = {
+    .name = "verify",
+    .text = "whether two pictures show the same class, also one that was not trained on",
+    MICA__COMPOSED_PREPARED(sample, identity),
+    .prepare = prepare,
+    .suits = suits,
+    .open = mica__verify_open,
+    .closes = mica__identity_close,
+    .named_columns = true,
+    .classes = true,
+    .metrics = metrics,
+    .facts = &mica__verify_fact_list,
+    .settings = &mica__verify_setting_list,
+    .least_steps = 300,
+};
+
+/* --- sound_verify --- */
+
+#define SOUND_VERIFY_SETTINGS(X, S) IDENTITY_SETTINGS(X, S) UNSEEN_SETTINGS(X, S) SOUND_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(sound_verify, SOUND_VERIFY_SETTINGS);
+static MICA__SETTINGS_TABLE(sound_verify, SOUND_VERIFY_SETTINGS);
+#define SOUND_VERIFY_FACTS(X, S) IDENTITY_FACTS(X, S) SOUND_FACTS(X, S)
+MICA__FACTS_STRUCT(sound_verify, SOUND_VERIFY_FACTS);
+static MICA__FACTS_TABLE(sound_verify, SOUND_VERIFY_FACTS, 2);
+
+static const char *const stands_for[] = {"verify", NULL};
+static const mica_setting sound_defaults[] = {
+    {"model", "dscnn"},     {"epochs", "20"},         {"batch", "32"},        {"lr", "0.004"},
+    {"optimizer", "adamw"}, {"weight-decay", "0.02"}, {"schedule", "cosine"}, {0}};
+static const mica_onnx_text sound_docs[] = {
+    {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second, of any length: its middle is heard"},
+    {"embedding", "numbers of length 1: the product of two embeddings is their similarity"},
+    {0}};
+
+static int32_t sound_suits(const mica_dataset *data) { return suits_kind(data, MICA_COLUMN_KIND_SOUND); }
+
+const mica__task_row mica__task_sound_verify = {
+    .name = "sound_verify",
+    .text = "whether two recordings have the same class, such as a speaker, also one that was not trained on",
+    .stands_for = stands_for,
+    MICA__COMPOSED_PREPARED(sound, identity),
+    .prepare = mica__composed_prepare,
+    .suits = sound_suits,
+    .open = mica__verify_open,
+    .closes = mica__identity_close,
+    .named_columns = true,
+    .classes = true,
+    .metrics = metrics,
+    .facts = &mica__sound_verify_fact_list,
+    .settings = &mica__sound_verify_setting_list,
+    .defaults = sound_defaults,
+    .least_steps = 1200,
+    .export_docs = sound_docs,
+};
