@@ -1,4 +1,5 @@
 #include "cli/number.h"
+#include "cli/picture.h"
 #include "cli/prediction_csv.h"
 #include "cli/result.h"
 #include "cli/search.h"
@@ -45,8 +46,11 @@ static const cli_option options[] = {
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
             .help = "beam scores are log probability / tokens^A (default: the run's)"),
     CLI_SEARCH_ROWS(struct values),
-    CLI_ROW("csv", struct values, csv, .value = "FILE",
-            .help = "write a table: name or row, prediction, and the probability of each class (at most 100 classes)"),
+    CLI_ROW(
+        "csv", struct values, csv, .value = "FILE",
+        .help =
+            "write a table: name or row, prediction, and the probability of each class (at most 100 classes); - for "
+            "standard output"),
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help = "folder for predicted pictures (default MODEL/predictions)"),
     CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
@@ -153,35 +157,37 @@ static int write_picture(const cli_command *self, const char *path, const mica_i
   return CLI_OK;
 }
 
-static bool is_written(const mica_item *item) { return item->planes && strcmp(item->name, "picture") != 0; }
-
 /* Calls fn with each picture that samples were given and its file, FOLDER/NAME-ITEM.png. */
 static int each_picture(const cli_command *self, const char *folder, const names *n, const mica_report *p, bool quiet,
                         picture_fn *fn) {
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
       const mica_item *item = mica_report_item(p, s, i);
-      char path[4096];
-      if (!is_written(item)) continue;
-      if (snprintf(path, sizeof path, "%s/%s-%s.png", folder, n->list[s], item->name) >= (int)sizeof path)
-        return cli_fail(self, "the path %s is too long", folder);
+      char path[CLI_PICTURE_PATH];
+      if (!cli_picture_is_written(item)) continue;
+      if (!cli_picture_path(path, folder, n->list[s], item)) return cli_fail(self, "the path %s is too long", folder);
       const int status = fn(self, path, item, quiet);
       if (status != CLI_OK) return status;
     }
   return CLI_OK;
 }
 
-/* Prints the prediction for people, and writes its pictures to `folder` unless that is NULL. In a folder of the user's
- * (`refuses`) no file is written over: what is there is found before anything is written. */
+/* True if standard output holds what a program reads. */
+static bool is_quiet(const struct values *v) { return v->json || (v->csv && !strcmp(v->csv, "-")); }
+
+/* Prints the prediction for people, adds it to the table `csv` unless that is NULL, and writes its pictures to `folder`
+ * unless that is NULL. In a folder of the user's (`refuses`) no file is written over: what is there is found before
+ * anything is written. */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
-                         const mica_report *prediction) {
+                         const mica_report *prediction, cli_csv *csv) {
   names n = {0};
   int status = folder ? make_names(self, prediction, v->data != NULL, &n) : CLI_OK;
   if (status == CLI_OK && folder && !refuses) status = refuse_link(self, folder, S_IFDIR);
   if (status == CLI_OK && folder)
     status = each_picture(self, folder, &n, prediction, true, refuses ? refuse_picture : refuse_linked_picture);
   if (status == CLI_OK && !v->json && (!v->csv || v->pictures)) cli_print_prediction(prediction, v->pictures);
-  if (status == CLI_OK && folder) status = each_picture(self, folder, &n, prediction, v->json, write_picture);
+  if (status == CLI_OK && folder) status = each_picture(self, folder, &n, prediction, is_quiet(v), write_picture);
+  if (status == CLI_OK && csv) cli_csv_add(csv, prediction, folder, n.list);
   free_names(&n);
   return status;
 }
@@ -231,9 +237,9 @@ static int check_shown(const showing *s, const mica_report *prediction) {
   const char *task = mica_run_task(s->run);
   if (!mica_report_count(prediction)) return CLI_OK;
   const char *ending = v->out ? strrchr(v->out, '.') : NULL;
-  if (ending && !strcmp(ending, ".csv") && !has_item(prediction, is_written))
+  if (ending && !strcmp(ending, ".csv") && !has_item(prediction, cli_picture_is_written))
     cli_fail(s->self, "--out is for pictures that are predicted; --csv %s writes a table of predictions", v->out);
-  else if (v->out && !has_item(prediction, is_written))
+  else if (v->out && !has_item(prediction, cli_picture_is_written))
     cli_fail(s->self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,
              task);
   else if (v->pictures && !has_item(prediction, is_picture))
@@ -248,14 +254,13 @@ static int check_shown(const showing *s, const mica_report *prediction) {
 static int show(showing *s, const mica_report *prediction) {
   const struct values *v = s->v;
   char folder[4096];
-  const bool some = has_item(prediction, is_written);
+  const bool some = has_item(prediction, cli_picture_is_written);
   const int fits = check_shown(s, prediction);
   if (fits != CLI_OK) return fits;
   /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
   const bool written = some && (v->out || !v->data);
-  if (s->csv) cli_csv_add(s->csv, prediction);
-  const int status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction);
+  const int status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction, s->csv);
   return status != CLI_OK || !v->json ? status : show_json(s, prediction);
 }
 
@@ -273,7 +278,7 @@ static void end_json(const showing *s) {
 
 static int write_csv(const showing *s) {
   const int status = cli_csv_write(s->self, s->csv, s->v->csv);
-  if (status == CLI_OK && !s->v->json) printf("written   %s\n", cli_clean(s->v->csv));
+  if (status == CLI_OK && !is_quiet(s->v)) printf("written   %s\n", cli_clean(s->v->csv));
   return status;
 }
 
@@ -353,6 +358,18 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   return status;
 }
 
+/* A table that cannot be written is refused before anything is predicted. */
+static int check_csv(const cli_command *self, const struct values *v) {
+  if (!v->csv) return CLI_OK;
+  if (!strcmp(v->csv, "-")) {
+    if (!v->json && !v->pictures) return CLI_OK;
+    cli_fail(self, "--csv - and --%s both write to standard output", v->json ? "json" : "pictures");
+    return CLI_USAGE;
+  }
+  const int status = cli_refuse_file(self, v->csv, "--csv names another file");
+  return status == CLI_OK ? cli_check_parent(self, v->csv) : status;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   mica_run_input numbers = {.count = 10, .top = 3};
@@ -375,7 +392,7 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--count is for --data; all inputs are predicted");
     return CLI_USAGE;
   }
-  if (v->csv) status = cli_refuse_file(self, v->csv, "--csv names another file");
+  status = check_csv(self, v);
   if (status != CLI_OK) return status;
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK && v->threshold && strcmp(mica_run_task(trained), "detect") != 0 &&

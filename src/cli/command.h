@@ -102,6 +102,8 @@ void cli_fail_silently(void);
 /* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. other: what
  * names another, "--out names another folder". */
 int cli_refuse_file(const cli_command *self, const char *path, const char *other);
+/* CLI_OK if a file of that name can be made, perhaps in folders that are missing; else CLI_FAILED, having said why. */
+int cli_check_parent(const cli_command *self, const char *path);
 
 /* cli_fail with the library's last sentence. */
 int cli_fail_library(const cli_command *self);

@@ -1,10 +1,14 @@
 /* Error messages, on stderr. */
 #include "cli/command.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <mica/status.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static _Thread_local bool silent;
 
@@ -34,4 +38,28 @@ int cli_refuse_file(const cli_command *self, const char *path, const char *other
   struct stat about;
   if (lstat(path, &about) != 0) return CLI_OK;
   return cli_fail(self, "%s is there already and is not written over: %s", path, other);
+}
+
+/* Cuts the last part of a path; false if it had one part. */
+static bool cut_part(char *path) {
+  char *slash = strrchr(path, '/');
+  if (!slash) return strcmp(path, ".") != 0 && strcpy(path, ".");
+  if (!slash[1] && slash == path) return false;
+  slash[slash == path] = '\0';
+  return true;
+}
+
+int cli_check_parent(const cli_command *self, const char *path) {
+  char folder[PATH_MAX];
+  struct stat about;
+  if (strlen(path) >= sizeof folder) return cli_fail(self, "cannot write %s: %s", path, strerror(ENAMETOOLONG));
+  strcpy(folder, path);
+  while (cut_part(folder)) {
+    if (stat(folder, &about) == 0) {
+      if (!S_ISDIR(about.st_mode)) return cli_fail(self, "cannot write %s: %s is not a folder", path, folder);
+      return access(folder, W_OK | X_OK) == 0 ? CLI_OK : cli_fail(self, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (errno != ENOENT) break;
+  }
+  return cli_fail(self, "cannot write %s: %s", path, strerror(errno));
 }

@@ -2,8 +2,14 @@
 
 #include "cli/terminal.h"
 
-#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+
+bool cli_picture_is_written(const mica_item *item) { return item->planes && strcmp(item->name, "picture") != 0; }
+
+bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const char *name, const mica_item *item) {
+  return snprintf(path, CLI_PICTURE_PATH, "%s/%s-%s.png", folder, name, item->name) < CLI_PICTURE_PATH;
+}
 
 typedef struct colour {
   int red, green, blue;

@@ -1,8 +1,18 @@
-/* cli/picture.h: small pictures in a terminal. */
+/* cli/picture.h: small pictures in a terminal, and the files of predicted ones. */
 #ifndef MICA_CLI_PICTURE_H
 #define MICA_CLI_PICTURE_H
 
+#include <mica/report.h>
+
+#include <stdbool.h>
 #include <stdint.h>
+
+#define CLI_PICTURE_PATH 4096
+
+/* True for a predicted picture, such as a mask; the input itself is not written. */
+bool cli_picture_is_written(const mica_item *item);
+/* The file of a sample's picture: FOLDER/NAME-ITEM.png. False: the path is too long. */
+bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const char *name, const mica_item *item);
 
 /* Prints `count` pictures of (channels, height, width) u8 beside each other, with a line of text under each (cut to its
  * width). On a terminal with colours two pixels share a character, in 24 bits of colour; elsewhere characters of rising

@@ -1,5 +1,6 @@
 /* Predictions as a table in CSV. Columns are found as samples come; lines that lack later columns are filled up. */
 #include "cli/prediction_csv.h"
+#include "cli/picture.h"
 
 #include <math.h>
 #include <mica/io.h>
@@ -101,13 +102,13 @@ static void set_number(cli_csv *csv, const char *column, double number) {
   set(csv, column, isfinite(number) ? text : "");
 }
 
-/* The probability of a class has a column p_CLASS. */
-static void set_probability(cli_csv *csv, const char *name, const double *probability) {
+/* A class has a column PREFIX_CLASS, for its probability (p_) or its share of a mask (share_). */
+static void set_class(cli_csv *csv, const char *prefix, const char *name, const double *number) {
   buffer b = {0};
-  append(csv, &b, "p_", 2);
+  append(csv, &b, prefix, strlen(prefix));
   append(csv, &b, name, strlen(name) + 1);
-  if (!csv->failed && probability)
-    set_number(csv, b.data, *probability);
+  if (!csv->failed && number)
+    set_number(csv, b.data, *number);
   else if (!csv->failed)
     find_column(csv, b.data);
   free(b.data);
@@ -141,20 +142,23 @@ static void end_line(cli_csv *csv) {
 
 /* --- items --- */
 
-/* The columns of classes stand in the run's order, whichever comes first. */
-static void add_class_columns(cli_csv *csv, const mica_item *item) {
-  find_column(csv, "prediction");
-  find_column(csv, "probability");
-  for (size_t i = 0; i < csv->class_count && item->rows == csv->class_count; i++)
-    set_probability(csv, csv->classes[i], NULL);
+/* Numbers of all classes, whose columns stand in the run's order, whichever comes first. */
+static void add_classes(cli_csv *csv, const char *prefix, const mica_item *item) {
+  if (item->rows != csv->class_count) return;
+  for (size_t i = 0; i < csv->class_count; i++) set_class(csv, prefix, csv->classes[i], NULL);
+  for (size_t i = 0; i < item->rows; i++) set_class(csv, prefix, item->row_names[i], &item->numbers[i]);
 }
 
 static void add_choices(cli_csv *csv, const mica_item *item) {
-  add_class_columns(csv, item);
+  if (!strcmp(item->name, "shares")) {
+    add_classes(csv, "share_", item);
+    return;
+  }
+  find_column(csv, "prediction");
+  find_column(csv, "probability");
   if (item->rows) set(csv, "prediction", item->row_names[0]);
   if (item->rows) set_number(csv, "probability", item->numbers[0]);
-  for (size_t i = 0; i < item->rows && item->rows == csv->class_count; i++)
-    set_probability(csv, item->row_names[i], &item->numbers[i]);
+  add_classes(csv, "p_", item);
 }
 
 /* The names in one column of labels (1: predicted, 2: true), parted by semicolons. */
@@ -172,16 +176,22 @@ static void set_chosen(cli_csv *csv, const char *name, const mica_item *item, si
 
 static void add_labels(cli_csv *csv, const mica_item *item) {
   set_chosen(csv, "prediction", item, 1);
-  for (size_t i = 0; i < item->rows; i++) set_probability(csv, item->row_names[i], &item->numbers[i * item->columns]);
+  for (size_t i = 0; i < item->rows; i++) set_class(csv, "p_", item->row_names[i], &item->numbers[i * item->columns]);
   if (item->rows && !isnan(item->numbers[2])) set_chosen(csv, "truth", item, 2);
+}
+
+/* Items whose column is "prediction": a number, a recording's text, a translation. */
+static const char *column_of(const mica_item *item) {
+  static const char *const predicted[] = {"value", "text", "translation"};
+  for (size_t i = 0; i < sizeof predicted / sizeof *predicted; i++)
+    if (!strcmp(item->name, predicted[i])) return "prediction";
+  return item->name;
 }
 
 static void add_item(cli_csv *csv, const mica_item *item) {
   switch (item->kind) {
-  case MICA_ITEM_KIND_NUMBER:
-    set_number(csv, strcmp(item->name, "value") != 0 ? item->name : "prediction", item->number);
-    break;
-  case MICA_ITEM_KIND_TEXT: set(csv, item->name, item->text); break;
+  case MICA_ITEM_KIND_NUMBER: set_number(csv, column_of(item), item->number); break;
+  case MICA_ITEM_KIND_TEXT: set(csv, column_of(item), item->text); break;
   case MICA_ITEM_KIND_NUMBERS:
     for (size_t i = 0; i < item->rows; i++) {
       char name[96];
@@ -200,10 +210,16 @@ static void add_item(cli_csv *csv, const mica_item *item) {
   }
 }
 
+static const char *const sides[] = {"x0", "y0", "x1", "y1", "score"};
+
+/* They are there even if no picture has a box. */
+static void add_box_columns(cli_csv *csv) {
+  find_column(csv, "prediction");
+  for (size_t k = 0; k < 5; k++) find_column(csv, sides[k]);
+}
+
 /* A line per box; a picture without boxes has one line. */
 static void add_boxes(cli_csv *csv, const mica_item *item) {
-  static const char *const sides[] = {"x0", "y0", "x1", "y1", "score"};
-  find_column(csv, "prediction");
   for (size_t i = 0; i < item->rows; i++) {
     set(csv, "prediction", item->row_names[i]);
     for (size_t k = 0; k < 5; k++) set_number(csv, sides[k], item->numbers[5 * i + k]);
@@ -234,7 +250,16 @@ static void add_title(cli_csv *csv, const char *title) {
   set(csv, row ? "row" : "name", row ? title + 4 : title);
 }
 
-void cli_csv_add(cli_csv *csv, const mica_report *p) {
+/* The files of a sample's pictures. */
+static void add_files(cli_csv *csv, const mica_report *p, size_t sample, const char *folder, const char *name) {
+  for (size_t i = 0; i < mica_report_item_count(p, sample); i++) {
+    const mica_item *item = mica_report_item(p, sample, i);
+    char path[CLI_PICTURE_PATH];
+    if (cli_picture_is_written(item) && cli_picture_path(path, folder, name, item)) set(csv, item->name, path);
+  }
+}
+
+void cli_csv_add(cli_csv *csv, const mica_report *p, const char *folder, char *const *names) {
   for (size_t s = 0; s < mica_report_count(p); s++) {
     const mica_item *list = NULL;
     const bool labels = mica_report_find(p, s, "labels") != NULL;
@@ -247,6 +272,8 @@ void cli_csv_add(cli_csv *csv, const mica_report *p) {
         if (item->kind == MICA_ITEM_KIND_BOXES || item->kind == MICA_ITEM_KIND_TABLE) list = item;
         if (first == !rest && !(labels && item->kind == MICA_ITEM_KIND_CHOICES)) add_item(csv, item);
       }
+    if (list && list->kind == MICA_ITEM_KIND_BOXES) add_box_columns(csv);
+    if (folder) add_files(csv, p, s, folder, names[s]);
     if (!list)
       end_line(csv);
     else if (list->kind == MICA_ITEM_KIND_BOXES)
@@ -281,7 +308,9 @@ int cli_csv_write(const cli_command *self, const cli_csv *csv, const char *path)
     from = csv->lines[l].end;
   }
   int status = all.failed ? cli_fail(self, "the host has no memory") : CLI_OK;
-  if (status == CLI_OK && mica_file_write(path, all.text.data, all.text.size) != MICA_OK)
+  if (status == CLI_OK && !strcmp(path, "-"))
+    fwrite(all.text.data, 1, all.text.size, stdout);
+  else if (status == CLI_OK && mica_file_write(path, all.text.data, all.text.size) != MICA_OK)
     status = cli_fail_library(self);
   free(all.text.data);
   return status;

@@ -243,6 +243,7 @@ mica_status mica__speech_list_open(const char *path, int32_t rate, mica_dataset 
     return status;
   }
   made->store->rate = l->rate;
+  made->store->columns[0].files = (const char *const *)l->list.files;
   if (l->list.again) {
     mica__text summary = {0};
     mica__text_addf(&summary, "%zu recordings, of which %zu come again", l->list.count, l->list.again);

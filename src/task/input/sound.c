@@ -231,16 +231,16 @@ static mica_status visit_files(mica_run *run, const mica_run_input *given, heard
 static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_t i, heard *h, mica__sample_fn *fn,
                                 void *user) {
   const size_t column = mica_dataset_column_index(data, "sound");
-  char name[48];
-  snprintf(name, sizeof name, "recording %llu", (unsigned long long)i);
   MICA_TRY(mica_dataset_length(data, column, i, &h->length));
   float *samples = malloc((size_t)h->length * sizeof *samples + 1);
-  if (!samples) return mica__fail_nomem("predictions");
-  mica_status status = mica_dataset_read(data, column, i, samples, (size_t)h->length * sizeof *samples);
+  char *name = mica__sample_name(data, i);
+  mica_status status = samples && name ? MICA_OK : mica__fail_nomem("predictions");
+  if (status == MICA_OK) status = mica_dataset_read(data, column, i, samples, (size_t)h->length * sizeof *samples);
   h->name = name;
   h->samples = samples;
   if (status == MICA_OK) status = visit_one(run, h, fn, user);
   free(samples);
+  free(name);
   return status;
 }
 

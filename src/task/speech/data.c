@@ -32,8 +32,9 @@ typedef struct view {
   int64_t tail, gap; /* samples; gap: the longest */
   double noise;      /* decibels; 0: none */
   uint64_t seed;
-  strings strings;  /* first NULL: each recording by itself */
-  int64_t *offsets; /* of letters */
+  strings strings;    /* first NULL: each recording by itself */
+  const char **files; /* of recordings by themselves; NULL: they have none */
+  int64_t *offsets;   /* of letters */
   int32_t *letters;
 } view;
 
@@ -42,6 +43,7 @@ static void release(void *object) {
   mica_dataset_destroy(v->base);
   free(v->strings.first);
   free(v->strings.words);
+  free(v->files);
   free(v->offsets);
   free(v->letters);
   free(v);
@@ -319,6 +321,14 @@ static mica_status open_parted(const mica_run *run, const char *path, mica_part 
   return status;
 }
 
+/* Recordings by themselves keep their files' names. */
+static mica_status name_files(view *v, uint64_t count) {
+  if (!count || !mica_dataset_file(v->base, 0)) return MICA_OK;
+  v->files = calloc((size_t)count, sizeof *v->files);
+  for (uint64_t i = 0; v->files && i < count; i++) v->files[i] = mica_dataset_file(v->base, i);
+  return v->files ? MICA_OK : mica__fail_nomem("the names of recordings");
+}
+
 /* How the view is to be: strings or not, by the run's settings. */
 static mica_status set_out(const mica_run *run, mica_part part, view *v, uint64_t *count) {
   const char *join = mica_run_setting(run, "join");
@@ -341,6 +351,8 @@ static mica_status set_out(const mica_run *run, mica_part part, view *v, uint64_
     MICA_TRY(parse_join(join, &low, &high));
     *count = part != MICA_PART_TRAIN ? all : wanted ? wanted : 2 * all;
     MICA_TRY(draw_strings(v, *count, low, high));
+  } else {
+    MICA_TRY(name_files(v, all));
   }
   return spell_all(v, *count);
 }
@@ -368,6 +380,7 @@ mica_status mica__speech_open(const mica_run *run, const char *path, const mica_
     return status;
   }
   made->store->rate = mica_dataset_rate(v->base);
+  made->store->columns[0].files = v->files;
   status = mica__store_own(made->store, v, release);
   /* Parts that are opened behind the first are read by its alphabet. */
   if (status == MICA_OK && mica__run_find_fact(run, "alphabet")) status = run->task->fits(run, made);

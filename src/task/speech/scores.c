@@ -228,10 +228,10 @@ static mica_status predict_sample(mica_run *run, const mica_dataset *data, uint6
   float *samples = NULL;
   int64_t length = 0;
   mica__text truth = {0};
-  char name[48];
-  snprintf(name, sizeof name, "recording %llu", (unsigned long long)i);
-  mica_status status = read_sample(data, i, &samples, &length, &truth);
+  char *name = mica__sample_name(data, i);
+  mica_status status = name ? read_sample(data, i, &samples, &length, &truth) : mica__fail_nomem("predictions");
   if (status == MICA_OK) status = add_prediction(run, name, samples, length, truth.data, p);
+  free(name);
   free(samples);
   mica__text_free(&truth);
   return status;
