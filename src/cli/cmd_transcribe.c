@@ -1,20 +1,14 @@
 #include "cli/compiling.h"
 #include "cli/number.h"
+#include "cli/recordings.h"
 #include "cli/result.h"
 #include "cli/search.h"
 #include "cli/whisper.h"
 
-#include <errno.h>
 #include <mica/foundation.h>
 #include <mica/transcribe.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-/* Bytes that are read from a pipe, and samples from a file, at a time. */
-#define PIECE 8192
 
 struct values {
   cli_words inputs;
@@ -42,24 +36,16 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A recording that is being written down. */
+/* A recording that a run transcribes. */
 typedef struct writing {
-  const cli_command *self;
-  const struct values *v;
+  cli_recordings recordings;
   mica_run *run;
   mica_transcriber *transcriber;
-  const char *name;
-  size_t shown;   /* bytes of its text that stand on the screen */
-  bool open;      /* its name stands there, and no end of the line */
-  int64_t taken;  /* samples of it */
-  double seconds; /* that the computer took, without waiting for a pipe */
+  mica_transcriber_config config;
+  bool fresh;   /* the transcriber has taken nothing since it was made or has finished */
+  size_t shown; /* bytes of the text that stand on the screen */
+  bool ended;   /* the text is whole, and has a line even if it is empty */
 } writing;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Shows what the text has grown by. */
 static void show(writing *w, bool last) {
@@ -67,140 +53,78 @@ static void show(writing *w, bool last) {
   const size_t size = strlen(text);
   /* A space that may be the last one is held back, so that what stands there never changes. */
   const size_t end = !last && size && text[size - 1] == ' ' ? size - 1 : size;
-  if (w->v->json) return;
-  if (end > w->shown) cli_print_clean(text + w->shown, end - w->shown);
-  if (end > w->shown) w->shown = end;
-  if (last) putchar('\n');
-  if (last) w->open = false;
+  if (w->recordings.json || end <= w->shown) return;
+  cli_print_clean(text + w->shown, end - w->shown);
+  w->shown = end;
   fflush(stdout);
 }
 
-static void end_line(writing *w) {
-  if (w->shown || w->open) putchar('\n');
+static void end_line(void *user, bool named) {
+  writing *w = user;
+  if (w->shown || w->ended || named) putchar('\n');
   w->shown = 0;
-  w->open = false;
-  fflush(stdout);
+  w->ended = false;
 }
 
-/* Says which recording failed. */
-static int fail(writing *w, bool named) {
-  end_line(w);
-  if (named) return cli_fail_library(w->self);
-  return cli_fail(w->self, "%s: %s", w->name, mica_error_message());
+/* A transcriber for sound of this rate. */
+static int begin(void *user, int32_t rate, bool piped) {
+  writing *w = user;
+  (void)piped;
+  w->shown = 0;
+  w->ended = false;
+  if (w->fresh && rate == w->config.rate) return CLI_OK;
+  mica_transcriber_destroy(w->transcriber);
+  w->transcriber = NULL;
+  w->config.rate = rate;
+  w->fresh = mica_transcriber_create(w->run, &w->config, &w->transcriber) == MICA_OK;
+  return w->fresh ? CLI_OK : cli_recordings_fail(&w->recordings, false);
 }
 
-static int take(writing *w, const float *samples, int64_t count) {
-  const double begin = now();
-  if (mica_transcriber_push(w->transcriber, samples, count) != MICA_OK) return fail(w, false);
-  w->seconds += now() - begin;
-  w->taken += count;
+static int take(void *user, const float *samples, int64_t count) {
+  writing *w = user;
+  w->fresh = false;
+  if (mica_transcriber_push(w->transcriber, samples, count) != MICA_OK)
+    return cli_recordings_fail(&w->recordings, true);
   show(w, false);
   return CLI_OK;
 }
 
-static int take_file(writing *w) {
-  mica_sound_stream *stream = NULL;
-  float samples[PIECE];
-  int64_t count = PIECE;
-  const int32_t rate = (int32_t)mica_run_fact_numbers(w->run, "rate", NULL)[0];
-  int status = mica_sound_stream_open(w->name, rate, &stream) == MICA_OK ? CLI_OK : fail(w, true);
-  while (status == CLI_OK && count == PIECE) {
-    const double begin = now();
-    if (mica_sound_stream_next(stream, samples, PIECE, &count) != MICA_OK) status = fail(w, true);
-    w->seconds += now() - begin;
-    if (status == CLI_OK) status = take(w, samples, count);
-  }
-  mica_sound_stream_close(stream);
-  return status;
-}
-
-/* A transcriber for sound of another rate than the model's. */
-static int adapt(writing *w, const mica_transcriber_config *config) {
-  mica_transcriber_destroy(w->transcriber);
-  w->transcriber = NULL;
-  return mica_transcriber_create(w->run, config, &w->transcriber) == MICA_OK ? CLI_OK : cli_fail_library(w->self);
-}
-
-static int take_pipe(writing *w, mica_transcriber_config config, int32_t channels) {
-  const int32_t rate = (int32_t)mica_run_fact_numbers(w->run, "rate", NULL)[0];
-  char bytes[PIECE];
-  mica_pcm *pcm = NULL;
-  ssize_t got = 1;
-  int status = mica_pcm_create(config.rate ? config.rate : rate, channels, &pcm) == MICA_OK ? CLI_OK : fail(w, true);
-  config.rate = 0;
-  while (status == CLI_OK && got > 0) {
-    const float *samples = NULL;
-    int64_t count = 0;
-    while ((got = read(STDIN_FILENO, bytes, sizeof bytes)) < 0 && errno == EINTR) continue;
-    if (got < 0) status = cli_fail(w->self, "%s: %s", w->name, strerror(errno));
-    if (status == CLI_OK && mica_pcm_push(pcm, bytes, got > 0 ? (size_t)got : 0, got == 0, &samples, &count) != MICA_OK)
-      status = fail(w, false);
-    if (status == CLI_OK && !config.rate && mica_pcm_rate(pcm)) {
-      config.rate = mica_pcm_rate(pcm);
-      if (config.rate != rate) status = adapt(w, &config);
-    }
-    if (status == CLI_OK && count) status = take(w, samples, count);
-  }
-  mica_pcm_destroy(pcm);
-  if (status == CLI_OK && !w->taken) status = cli_fail(w->self, "%s holds no samples", w->name);
-  return status;
-}
-
-static int finish(writing *w, cli_json *json, cJSON *texts) {
-  const double begin = now();
-  if (mica_transcriber_finish(w->transcriber) != MICA_OK) return fail(w, false);
-  w->seconds += now() - begin;
-  const double sound = mica_transcriber_seconds(w->transcriber), speed = sound > 0 ? w->seconds / sound : 0;
+static int finish(void *user, double *seconds) {
+  writing *w = user;
+  if (mica_transcriber_finish(w->transcriber) != MICA_OK) return cli_recordings_fail(&w->recordings, true);
+  *seconds = mica_transcriber_seconds(w->transcriber);
   show(w, true);
-  if (w->v->json) {
-    cJSON *text = cli_json_object(json, texts, NULL);
-    cli_json_text(json, text, "name", w->name);
-    cli_json_text(json, text, "text", mica_transcriber_text(w->transcriber));
-    cli_json_real(json, text, "seconds", sound);
-    cli_json_real(json, text, "seconds_per_second", speed);
-  } else if (!w->v->quiet) {
-    fprintf(stderr, "%s: %.2f s of sound in %.2f s, %.3f s a second\n", cli_clean(w->name), sound, w->seconds, speed);
-  }
+  w->ended = !w->recordings.json;
+  w->fresh = true;
   return CLI_OK;
+}
+
+static void describe(void *user, cli_json *json, cJSON *text) {
+  const writing *w = user;
+  cli_json_text(json, text, "text", mica_transcriber_text(w->transcriber));
 }
 
 static int write_all(const cli_command *self, const struct values *v, mica_run *run, mica_transcriber_config config,
                      int32_t channels) {
-  writing w = {.self = self, .v = v, .run = run};
-  const int32_t given = config.rate;
-  cli_json json;
-  cli_json_begin(&json);
-  cli_json_text(&json, json.root, "task", mica_run_task(run));
-  cJSON *texts = cli_json_array(&json, json.root, "texts");
-  config.rate = 0;
-  int status = adapt(&w, &config), failed = CLI_OK;
-  size_t written = 0;
-  /* One that fails is said, and those behind it are written down all the same. */
-  for (size_t i = 0; status == CLI_OK && i < v->inputs.count; i++) {
-    const bool piped = !strcmp(v->inputs.words[i], "-");
-    w.name = piped ? "standard input" : v->inputs.words[i];
-    w.shown = 0;
-    w.seconds = 0;
-    w.taken = 0;
-    w.open = !v->json && v->inputs.count > 1;
-    if (w.open) printf("%s: ", cli_clean(w.name));
-    config.rate = given;
-    int one = piped ? take_pipe(&w, config, channels) : take_file(&w);
-    if (one == CLI_OK) one = finish(&w, &json, texts);
-    if (one != CLI_OK) end_line(&w);
-    if (one != CLI_OK)
-      failed = one;
-    else
-      written++;
-    config.rate = 0;
-    if ((piped || one != CLI_OK) && i + 1 < v->inputs.count) status = adapt(&w, &config);
-  }
+  static const cli_transcriber transcriber = {
+      .begin = begin, .take = take, .finish = finish, .end_line = end_line, .describe = describe};
+  writing w = {.run = run, .config = config};
+  const int32_t rate = (int32_t)mica_run_fact_numbers(run, "rate", NULL)[0];
+  w.recordings = (cli_recordings){.self = self,
+                                  .inputs = &v->inputs,
+                                  .transcriber = &transcriber,
+                                  .user = &w,
+                                  .file_rate = rate,
+                                  .rate = config.rate ? config.rate : rate,
+                                  .channels = channels,
+                                  .task = mica_run_task(run),
+                                  .after_name = ": ",
+                                  .json = v->json,
+                                  .quiet = v->quiet};
+  int status = begin(&w, rate, false);
+  if (status == CLI_OK) status = cli_recordings_transcribe(&w.recordings);
   mica_transcriber_destroy(w.transcriber);
-  if (status == CLI_OK && v->json && written)
-    status = cli_json_print_line(&json, self);
-  else
-    cJSON_Delete(json.root);
-  return status == CLI_OK ? failed : status;
+  return status;
 }
 
 /* Refuses options of the other kind of model. */

@@ -3,35 +3,25 @@
 #include "cli/json.h"
 #include "cli/model.h"
 #include "cli/number.h"
+#include "cli/recordings.h"
 #include "cli/result.h"
 
-#include <mica/data.h>
 #include <mica/whisper.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-/* Bytes that are read from a pipe, and samples from a file, at a time. */
-#define PIECE 8192
 
 typedef struct writing {
-  const cli_command *self;
   const cli_whisper_job *job;
+  cli_recordings recordings;
   cli_model opened;
   mica_whisper_config config;
   mica_whisper *whisper;
-  const char *name;
   int64_t segments; /* of this recording */
-  bool named;       /* its name stands on the screen without the end of the line */
-  double seconds;   /* that the computer took, without waiting for a pipe */
-  cli_json json;
-  cJSON *texts, *text, *list;
-  char *joined; /* all segments as a text, for JSON */
+  cli_json list;    /* of segments, for JSON */
+  char *joined;     /* all segments as a text, for JSON */
   size_t joined_bytes;
 } writing;
 
@@ -42,12 +32,6 @@ const char *cli_whisper_given(const cli_whisper_values *v) {
   if (v->timestamps) return "timestamps";
   if (v->srt) return "srt";
   return v->vtt ? "vtt" : NULL;
-}
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
 /* --- segments --- */
@@ -105,18 +89,18 @@ static void print_segment(writing *w, const mica_whisper_segment *s) {
 }
 
 static void add_segment(writing *w, const mica_whisper_segment *s) {
-  cJSON *one = cli_json_object(&w->json, w->list, NULL);
-  cli_json_real(&w->json, one, "from", s->from);
-  cli_json_real(&w->json, one, "to", s->to);
-  cli_json_text(&w->json, one, "text", s->text);
-  cli_json_real(&w->json, one, "log_probability", s->log_probability);
-  cli_json_real(&w->json, one, "no_speech", s->no_speech);
-  cJSON *tokens = cli_json_array(&w->json, one, "tokens");
-  for (size_t i = 0; i < s->token_count; i++) cli_json_integer(&w->json, tokens, NULL, (uint64_t)s->tokens[i]);
+  cJSON *one = cli_json_object(&w->list, w->list.root, NULL);
+  cli_json_real(&w->list, one, "from", s->from);
+  cli_json_real(&w->list, one, "to", s->to);
+  cli_json_text(&w->list, one, "text", s->text);
+  cli_json_real(&w->list, one, "log_probability", s->log_probability);
+  cli_json_real(&w->list, one, "no_speech", s->no_speech);
+  cJSON *tokens = cli_json_array(&w->list, one, "tokens");
+  for (size_t i = 0; i < s->token_count; i++) cli_json_integer(&w->list, tokens, NULL, (uint64_t)s->tokens[i]);
   const size_t n = strlen(s->text);
   char *grown = realloc(w->joined, w->joined_bytes + n + 1);
   if (!grown) {
-    w->json.failed = true;
+    w->list.failed = true;
     return;
   }
   memcpy(grown + w->joined_bytes, s->text, n + 1);
@@ -136,119 +120,63 @@ static void take_segment(void *user, const mica_whisper_segment *s) {
 
 /* --- recordings --- */
 
-/* Ends the line of a text. */
-static void end_line(writing *w) {
+static void end_line(void *user, bool named) {
+  writing *w = user;
   const cli_whisper_values *v = w->job->values;
   const bool lines = w->job->json || v->timestamps || v->srt || v->vtt;
-  if (!lines && (w->segments || w->named)) putchar('\n');
+  if (!lines && (w->segments || named)) putchar('\n');
   w->segments = 0;
-  w->named = false;
-  fflush(stdout);
 }
 
-/* Says which recording failed; named: the library did. */
-static int fail(writing *w, bool named) {
-  end_line(w);
-  if (named) return cli_fail_library(w->self);
-  return cli_fail(w->self, "%s: %s", w->name, mica_error_message());
+/* A list of segments without a recording. */
+static void clear(writing *w) {
+  w->segments = 0;
+  w->joined_bytes = 0;
+  if (w->joined) *w->joined = '\0';
+  cJSON_Delete(w->list.root);
+  w->list = (cli_json){.root = w->job->json ? cJSON_CreateArray() : NULL};
+  w->list.failed = w->job->json && !w->list.root;
 }
 
 /* A whisper for this kind of input. */
-static int prepare(writing *w, int32_t rate, bool stream) {
-  if (w->whisper && w->config.rate == rate && w->config.stream == stream) {
+static int begin(void *user, int32_t rate, bool piped) {
+  writing *w = user;
+  clear(w);
+  if (w->whisper && w->config.rate == rate && w->config.stream == piped) {
     mica_whisper_reset(w->whisper);
     return CLI_OK;
   }
   mica_whisper_destroy(w->whisper);
   w->whisper = NULL;
   w->config.rate = rate;
-  w->config.stream = stream;
+  w->config.stream = piped;
   if (mica_whisper_create(w->opened.engine, w->opened.model, &w->config, &w->whisper) == MICA_OK) return CLI_OK;
-  return fail(w, true);
+  return cli_recordings_fail(&w->recordings, false);
 }
 
-static int push(writing *w, const float *samples, int64_t count) {
-  const double begin = now();
-  if (mica_whisper_push(w->whisper, samples, count) != MICA_OK) return fail(w, false);
-  w->seconds += now() - begin;
+static int take(void *user, const float *samples, int64_t count) {
+  writing *w = user;
+  if (mica_whisper_push(w->whisper, samples, count) == MICA_OK) return CLI_OK;
+  return cli_recordings_fail(&w->recordings, true);
+}
+
+static int finish(void *user, double *seconds) {
+  writing *w = user;
+  if (mica_whisper_finish(w->whisper) != MICA_OK) return cli_recordings_fail(&w->recordings, true);
+  *seconds = mica_whisper_seconds(w->whisper);
   return CLI_OK;
 }
 
-static int take_file(writing *w) {
-  mica_sound_stream *stream = NULL;
-  float samples[PIECE];
-  int64_t count = PIECE;
-  int status = prepare(w, MICA_WHISPER_RATE, false);
-  if (status == CLI_OK && mica_sound_stream_open(w->name, MICA_WHISPER_RATE, &stream) != MICA_OK)
-    status = fail(w, true);
-  while (status == CLI_OK && count == PIECE) {
-    if (mica_sound_stream_next(stream, samples, PIECE, &count) != MICA_OK) status = fail(w, true);
-    if (status == CLI_OK) status = push(w, samples, count);
-  }
-  mica_sound_stream_close(stream);
-  return status;
+static void describe(void *user, cli_json *json, cJSON *text) {
+  writing *w = user;
+  json->failed = json->failed || w->list.failed || !cJSON_AddItemToObject(text, "segments", w->list.root);
+  if (!json->failed) w->list.root = NULL;
+  cli_json_text(json, text, "text", w->joined ? without_space(w->joined) : "");
+  cli_json_text(json, text, "language", mica_whisper_language(w->whisper));
 }
 
-static int take_pipe(writing *w) {
-  char bytes[PIECE];
-  mica_pcm *pcm = NULL;
-  ssize_t got = 1;
-  bool begun = false;
-  const int32_t rate = w->job->rate ? w->job->rate : MICA_WHISPER_RATE;
-  int status = mica_pcm_create(rate, w->job->channels, &pcm) == MICA_OK ? CLI_OK : fail(w, true);
-  while (status == CLI_OK && got > 0) {
-    const float *samples = NULL;
-    int64_t count = 0;
-    while ((got = read(STDIN_FILENO, bytes, sizeof bytes)) < 0 && errno == EINTR) continue;
-    if (got < 0) status = cli_fail(w->self, "%s: %s", w->name, strerror(errno));
-    if (status == CLI_OK && mica_pcm_push(pcm, bytes, got > 0 ? (size_t)got : 0, got == 0, &samples, &count) != MICA_OK)
-      status = fail(w, false);
-    if (status == CLI_OK && count && !begun) status = prepare(w, mica_pcm_rate(pcm), true);
-    begun = begun || count;
-    if (status == CLI_OK && count) status = push(w, samples, count);
-  }
-  mica_pcm_destroy(pcm);
-  if (status == CLI_OK && !begun) status = cli_fail(w->self, "%s holds no samples", w->name);
-  return status;
-}
-
-static int finish(writing *w) {
-  const double begin = now();
-  if (mica_whisper_finish(w->whisper) != MICA_OK) return fail(w, false);
-  w->seconds += now() - begin;
-  const double sound = mica_whisper_seconds(w->whisper), speed = sound > 0 ? w->seconds / sound : 0;
-  end_line(w);
-  if (w->job->json) {
-    cli_json_text(&w->json, w->text, "text", w->joined ? without_space(w->joined) : "");
-    cli_json_text(&w->json, w->text, "language", mica_whisper_language(w->whisper));
-    cli_json_real(&w->json, w->text, "seconds", sound);
-    cli_json_real(&w->json, w->text, "seconds_per_second", speed);
-  } else if (!w->job->quiet) {
-    fprintf(stderr, "%s: %.2f s of sound in %.2f s, %.3f s a second\n", cli_clean(w->name), sound, w->seconds, speed);
-  }
-  return CLI_OK;
-}
-
-static int take_one(writing *w, const char *input) {
-  const bool piped = !strcmp(input, "-");
-  const cli_whisper_values *v = w->job->values;
-  w->name = piped ? "standard input" : input;
-  w->segments = 0;
-  w->seconds = 0;
-  w->named = !w->job->json && w->job->inputs->count > 1;
-  if (w->job->json) {
-    w->text = cli_json_object(&w->json, w->texts, NULL);
-    cli_json_text(&w->json, w->text, "name", w->name);
-    w->list = cli_json_array(&w->json, w->text, "segments");
-    w->joined_bytes = 0;
-    if (w->joined) *w->joined = '\0';
-  }
-  if (w->named) printf(v->timestamps ? "%s:\n" : "%s: ", cli_clean(w->name));
-  int status = piped ? take_pipe(w) : take_file(w);
-  if (status == CLI_OK) status = finish(w);
-  if (status != CLI_OK && w->job->json) cJSON_DeleteItemFromArray(w->texts, cJSON_GetArraySize(w->texts) - 1);
-  return status;
-}
+static const cli_transcriber transcriber = {
+    .begin = begin, .take = take, .finish = finish, .end_line = end_line, .describe = describe};
 
 static int check(const cli_command *self, const cli_whisper_job *job) {
   const cli_whisper_values *v = job->values;
@@ -263,32 +191,30 @@ static int check(const cli_command *self, const cli_whisper_job *job) {
 
 int cli_whisper_transcribe(const cli_command *self, const cli_whisper_job *job) {
   const cli_whisper_values *v = job->values;
-  writing w = {.self = self, .job = job};
+  writing w = {.job = job};
   w.config =
       (mica_whisper_config){.segment = take_segment, .user = &w, .language = v->language, .translate = v->translate};
-  int status = check(self, job), failed = CLI_OK;
+  w.recordings = (cli_recordings){.self = self,
+                                  .inputs = job->inputs,
+                                  .transcriber = &transcriber,
+                                  .user = &w,
+                                  .file_rate = MICA_WHISPER_RATE,
+                                  .rate = job->rate ? job->rate : MICA_WHISPER_RATE,
+                                  .channels = job->channels,
+                                  .task = "transcribe",
+                                  .after_name = v->timestamps ? ":\n" : ": ",
+                                  .json = job->json,
+                                  .quiet = job->quiet};
+  int status = check(self, job);
   if (status == CLI_OK) status = cli_number(self, "no-speech", v->no_speech, 0, 1, &w.config.no_speech);
   if (status != CLI_OK) return status;
-  cli_json_begin(&w.json);
-  cli_json_text(&w.json, w.json.root, "task", "transcribe");
-  w.texts = cli_json_array(&w.json, w.json.root, "texts");
   status = cli_model_open(self, job->model, NULL, job->device, 0, &w.opened);
-  if (status == CLI_OK) status = prepare(&w, MICA_WHISPER_RATE, false);
+  if (status == CLI_OK) status = begin(&w, MICA_WHISPER_RATE, false);
   if (status == CLI_OK && v->vtt) printf("WEBVTT\n\n");
-  size_t written = 0;
-  /* After a recording that fails the next ones are transcribed all the same. */
-  for (size_t i = 0; status == CLI_OK && i < job->inputs->count; i++) {
-    const int one = take_one(&w, job->inputs->words[i]);
-    if (one != CLI_OK) failed = one;
-    written += one == CLI_OK;
-    if (!w.whisper) status = one;
-  }
-  if (status == CLI_OK && job->json && written)
-    status = cli_json_print_line(&w.json, self);
-  else
-    cJSON_Delete(w.json.root);
+  if (status == CLI_OK) status = cli_recordings_transcribe(&w.recordings);
   mica_whisper_destroy(w.whisper);
   cli_model_close(&w.opened);
+  cJSON_Delete(w.list.root);
   free(w.joined);
-  return status == CLI_OK ? failed : status;
+  return status;
 }
