@@ -3,6 +3,8 @@
  *   mlp                  dense 128, relu, dense
  *   lenet                LeNet-5 with relu and max pooling (LeCun et al. 1998)
  *   cnn                  conv 32 3x3, pool, conv 64 3x3, pool, dense 128
+ *   convnet              conv 3x3, batch norm, pool, four times or until the longer side has at most 4 points: 32, 64,
+ *                        128 and 256 filters; mean, dense
  *   vgg11                configuration A (Simonyan and Zisserman 2014)
  *   resnet18, resnet50   (He et al. 2015)
  *   mobilenetv2          (Sandler et al. 2018)
@@ -25,8 +27,9 @@
 MICA_BEGIN_DECLS
 
 /* First layers of a network. LARGE is the published form. SMALL omits the first reductions: resnet and densenet start
- * with 3x3 at stride 1 without pooling; mobilenetv2 and efficientnet use stride 1 instead of 2 twice; vgg11 ends in one
- * dense layer. AUTO: SMALL for pictures of at most 64 pixels a side, else LARGE. */
+ * with 3x3 at stride 1 without pooling; convnet starts at stride 1 instead of 2; mobilenetv2 and efficientnet use
+ * stride 1 instead of 2 twice; vgg11 ends in one dense layer. AUTO: SMALL for pictures of at most 64 pixels a side,
+ * else LARGE. */
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 /* name, text: input samples of a network. IMAGE: (C, H, W) float. TABLE: any shape, float; flattened. TOKENS: (T) i32
@@ -55,15 +58,15 @@ typedef struct mica_model_config {
    * images, the published length for tokens */
   mica_shape input;
   mica_stem stem;
-  /* mlp: hidden units (0: 128); cnn: filters of the first convolution (0: 32); unet: channels at full size (0: 64);
-   * networks of sequences: features per position */
+  /* mlp: hidden units (0: 128); cnn, convnet: filters of the first convolution (0: 32); unet: channels at full size (0:
+   * 64); networks of sequences: features per position */
   int64_t width;
   /* unet: number of times that sides are halved, 1 to 8; they must be divisible. 0: as often as possible, at most 4. */
   int64_t depth;
   mica_model_norm norm; /* unet */
   int64_t groups;       /* of group norm; 0: 8, or the number of channels if that is smaller */
-  /* Dropout before the last layer. mlp, lenet, cnn, mobilenetv2, densenet121: 0: none. efficientnetb0: 0: 0.2; vgg11
-   * with a LARGE stem: 0: 0.5; MICA_ZERO: none. Networks of sequences: dropout of blocks and layers. */
+  /* Dropout before the last layer. mlp, lenet, cnn, convnet, mobilenetv2, densenet121: 0: none. efficientnetb0: 0: 0.2;
+   * vgg11 with a LARGE stem: 0: 0.5; MICA_ZERO: none. Networks of sequences: dropout of blocks and layers. */
   double dropout;
   mica_sequence_sizes sequence; /* sizes of networks of sequences */
   /* For mica_model_create: leave parameters zero instead of drawing initial values. Saves seconds for large networks

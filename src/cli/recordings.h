@@ -29,7 +29,7 @@ typedef struct cli_recordings {
   int32_t file_rate, rate, channels; /* of files as they are read; of raw standard input */
   const char *task, *after_name;     /* after_name: between a recording's name and its text, with several inputs */
   bool json, quiet;
-  /* Of the recording in progress. */
+  /* The recording in progress. */
   const char *name;
   bool named;
   double seconds; /* that the computer took, without waiting for a pipe */

@@ -417,6 +417,7 @@ mica_status mica__run_open_data(mica_run *run) {
   status = mica__run_derive(run, MICA_PART_TRAIN, &run->parts->at[MICA_PART_TRAIN].data);
   if (status == MICA_OK)
     status = mica__run_derive(run, MICA_PART_VALIDATION, &run->parts->at[MICA_PART_VALIDATION].data);
+  if (status == MICA_OK) status = mica__run_set_picture_defaults(run);
   if (status == MICA_OK) status = make_training_loader(run);
   if (status == MICA_OK) status = mica__run_find_epochs(run);
   if (status == MICA_OK) status = make_loader(run, MICA_PART_VALIDATION);

@@ -4,6 +4,9 @@
 
 #include "run/task.h"
 
+/* Sets the defaults of batch and augment that suit the number of pictures, for a classifier whose network the caller
+ * leaves to Mica. Values that the caller gave stay. */
+mica_status mica__run_set_picture_defaults(mica_run *run);
 /* Raises the default number of epochs if they would have fewer steps than the task needs (mica__task_row.least_steps).
  * A number that the caller gave, or that a resumed run has, stays. */
 mica_status mica__run_find_epochs(mica_run *run);

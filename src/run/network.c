@@ -56,7 +56,7 @@ static mica_status set_defaults(mica_run *run) {
   size_t rank = 0;
   mica_run_fact_numbers(run, "input", &rank);
   if (!is_set(run, "model") && !run->task->input->networks)
-    MICA_TRY(mica__run_set(run, "model", rank == 3 ? "cnn" : "mlp"));
+    MICA_TRY(mica__run_set(run, "model", rank != 3 ? "mlp" : mica_run_fact(run, "classes", NULL) ? "convnet" : "cnn"));
   while (*d->model && strcmp(d->model, mica_run_setting(run, "model")) != 0) d++;
   const bool usual = !is_set(run, "optimizer") || !strcmp(mica_run_setting(run, "optimizer"), d->optimizer);
   if (!is_set(run, "optimizer")) MICA_TRY(mica__run_set(run, "optimizer", d->optimizer));

@@ -150,11 +150,13 @@ static const char *precision_at(size_t i) {
 }
 
 #define COMMON_SETTINGS(X, S)                                                                                          \
-  X(S, TEXT, model, "model", "", "NAME", "network (default: cnn for pictures, mlp for tables)", .names = network_at,   \
+  X(S, TEXT, model, "model", "", "NAME",                                                                               \
+    "network (default: convnet for classes of pictures, cnn for other pictures, mlp for tables)", .names = network_at, \
     .fixed = true)                                                                                                     \
   X(S, INT, epochs, "epochs", "10", "N", "passes over the training data; more by default if they are few samples",     \
     .low = 1, .high = 1e6)                                                                                             \
-  X(S, INT, batch, "batch", "64", "N", "samples per step over all ranks; an incomplete last batch is dropped",         \
+  X(S, INT, batch, "batch", "64", "N",                                                                                 \
+    "samples per step over all ranks; an incomplete last batch is dropped; fewer by default for few pictures",         \
     .low = 1, .high = 1 << 20, .fixed = true)                                                                          \
   X(S, CHOICE, optimizer, "optimizer", "", "NAME", "optimizer (default: the model's)", .names = optimizer_at,          \
     .fixed = true)                                                                                                     \

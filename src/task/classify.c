@@ -5,8 +5,8 @@
 #define CLASSIFY_SETTINGS(X, S)                                                                                        \
   CLASS_LOSS_SETTINGS(X, S)                                                                                            \
   MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
-  X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn; 0: 128 and 32", .low = 0, .high = 4096,     \
-    .fixed = true, .of = "model=mlp|cnn")                                                                              \
+  X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn and convnet; 0: 128 and 32", .low = 0,       \
+    .high = 4096, .fixed = true, .of = "model=mlp|cnn|convnet")                                                        \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)", .fixed = true)         \
   MICA__CLASS_WEIGHT_SETTINGS(X, S)

@@ -44,7 +44,7 @@ ends 0 "usage: mica train*Settings of the task text:*  networks              enc
 case $out in *'task detect:'*) fault 'another task is explained' ;; esac
 run train --help
 for networks in 'lstm, gru, tcn, linear' 'gru, conformer' detector unet dscnn translator \
-  'mf, neumf, dlrm, towers, sasrec' 'mlp, lenet, cnn, vgg11, resnet18, resnet50, mobilenetv2,'; do
+  'mf, neumf, dlrm, towers, sasrec' 'mlp, lenet, cnn, convnet, vgg11, resnet18, resnet50,'; do
   case $out in *"  networks              $networks$newline"*) ;; *) fault "networks of no task: $networks" ;; esac
 done
 

@@ -92,6 +92,7 @@ static void prune(const mica_model_config *config, double share) {
 START_TEST(a_pruned_network_is_the_masked_one) {
   static const mica_model_config configs[] = {
       {.name = "cnn", .input = {3, {3, 32, 32}}},
+      {.name = "convnet", .input = {3, {3, 32, 32}}},
       {.name = "vgg11", .input = {3, {3, 32, 32}}},
       {.name = "resnet18", .input = {3, {3, 32, 32}}},
       {.name = "resnet50", .input = {3, {3, 32, 32}}},

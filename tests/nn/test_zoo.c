@@ -35,6 +35,21 @@ START_TEST(sizes) {
       {{.name = "mlp", .input = {3, {1, 28, 28}}}, 784 * 128 + 128 + 1280 + 10, {1, {10}}},
       {{.name = "lenet", .input = {3, {1, 28, 28}}}, 61706, {1, {10}}},
       {{.name = "cnn", .input = {3, {1, 28, 28}}}, 320 + 18496 + 3136 * 128 + 128 + 1290, {1, {10}}},
+      /* By hand: weights of convolutions, two numbers per norm and channel, the last layer. */
+      {{.name = "convnet", .input = {3, {3, 32, 48}}, .classes = 4},
+       27 * 32 + 288 * 64 + 576 * 128 + 1152 * 256 + 2 * (32 + 64 + 128 + 256) + 257 * 4,
+       {1, {4}}},
+      /* Large pictures begin with stride 2: 80 points become 40, then 20, 10, 5 and 2. */
+      {{.name = "convnet", .input = {3, {1, 80, 80}}, .width = 2},
+       18 + 18 * 4 + 36 * 8 + 72 * 16 + 2 * (2 + 4 + 8 + 16) + 17 * 10,
+       {1, {10}}},
+      /* 224 become 112, then 56, 28, 14, 7, and in a fifth stage 3. */
+      {{.name = "convnet", .input = {3, {3, 224, 224}}, .width = 1},
+       27 + 18 + 72 + 288 + 576 + 2 * (1 + 2 + 4 + 8 + 8) + 9 * 10,
+       {1, {10}}},
+      /* One point is not pooled; a line of 9 is: 4, 2 and 1. */
+      {{.name = "convnet", .input = {3, {1, 1, 1}}, .width = 2}, 18 + 4 + 3 * 10, {1, {10}}},
+      {{.name = "convnet", .input = {3, {1, 1, 9}}, .width = 2}, 18 + 72 + 288 + 2 * 14 + 9 * 10, {1, {10}}},
       {{.name = "vgg11", .input = {3, {3, 224, 224}}, .classes = 1000}, 132863336, {1, {1000}}},
       {{.name = "resnet18", .input = {3, {3, 224, 224}}, .classes = 1000}, 11689512, {1, {1000}}},
       {{.name = "resnet50", .input = {3, {3, 224, 224}}, .classes = 1000}, 25557032, {1, {1000}}},
