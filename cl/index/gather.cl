@@ -12,7 +12,7 @@
  *
  * One dimension of outer * m * ceil(inner / VW) work-items. */
 #include "common/group.clh"
-#include "common/prefetch.clh"
+#include "common/cpu/prefetch.clh"
 #include "index/index.clh"
 
 RANGE_KERNEL gather(__global const STORAGE(X_T) * x, const long x_at, __global const STORAGE(I_T) * indices,

@@ -3,7 +3,7 @@
  *
  *   (x W)[i][j] = sum over groups g of scale[j][g] sum over k in g of x[i][k] (q[j][k] - zero[j][g])
  *
- * Weights come in panels of 16 columns (int8_pack.cl): element (step, column) holds VALUES values that follow each
+ * Weights come in panels of 16 columns (quant/pack.cl): element (step, column) holds VALUES values that follow each
  * other along k, the first in the low bits. They are taken as unsigned: signed bytes were packed with 128 added, and
  * `flips` adds 8 to signed nibbles, by their highest bits. Scales, and zero points to which the same was added, come in
  * such panels too, a row of 16 a group (weights_scales.cl); without zero points `lift` is what was added. A segment is

@@ -94,7 +94,7 @@ static bool ask_for_permission(void) { return syscall(SYS_arch_prctl, ARCH_REQ_X
 enum { SIDE = 16, WORDS = 16 };
 
 /* Tile 0 += tile 1 . tile 2, of 16 rows of 64 bytes each: sums from zero of bf16 or of signed bytes. As bytes, since
- * assemblers that are older do not know the names (cl/common/tiles.clh). */
+ * assemblers that are older do not know the names (cl/common/cpu/tiles.clh). */
 static void multiply(bool bf16, const uint32_t *a, const uint32_t *b, uint32_t *sums) {
   uint8_t config[64] __attribute__((aligned(64))) = {1};
   for (int t = 0; t < 3; t++) {

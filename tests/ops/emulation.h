@@ -1,4 +1,4 @@
-/* ops/emulation.h: the emulations of matrix units (cl/common/mma.clh) in a kernel's table. */
+/* ops/emulation.h: the emulations of matrix units (cl/common/mma/mma.clh) in a kernel's table. */
 #ifndef MICA_TESTS_OPS_EMULATION_H
 #define MICA_TESTS_OPS_EMULATION_H
 

@@ -1,8 +1,8 @@
 /* labels: device single
  *
  * Products on the matrix unit of Intel's CPUs, as machine code: where the processor has no such unit, its instructions
- * are emulated here one by one, as they trap. So what cl/common/tiles.clh writes as bytes is decoded by someone else,
- * and the checks of the ops that use it compare the results. */
+ * are emulated here one by one, as they trap. So what cl/common/cpu/tiles.clh writes as bytes is decoded by someone
+ * else, and the checks of the ops that use it compare the results. */
 #define _GNU_SOURCE /* registers of a signal's context; NOLINT(bugprone-reserved-identifier): the system's own switch */
 #include "ops/conv/conv.h"
 #include "ops/select/check.h"

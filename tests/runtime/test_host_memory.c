@@ -38,7 +38,7 @@ END_TEST
 static mica_status expand(void *user) {
   (void)user;
   mica__text text = {0};
-  mica_status status = mica__kernel_source_expand("matmul/gemm_gpu.cl", &text);
+  mica_status status = mica__kernel_source_expand("matmul/gpu/tile.cl", &text);
   mica__text_free(&text);
   return status;
 }

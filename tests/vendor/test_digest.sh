@@ -18,7 +18,7 @@ mv "$work/out" "$work/before"
 [ "$(grep -c '^int8_add -DVW=[0-9]* [0-9a-f]\{64\}$' "$work/before")" -ge 2 ] || { cat "$work/before"; exit 1; }
 
 cp -R "$here/../../cl" "$work/cl"
-file=$work/cl/quant/int8_add.cl
+file=$work/cl/quant/add.cl
 sed -i -e '1i /* A comment. */' -e 's/;$/ ;/' "$file"
 digest --cl "$work/cl"
 cmp "$work/before" "$work/out"

@@ -79,10 +79,10 @@ check "$root/cl" >"$work/out"
 
 # A default that repeats a table is found, and a parameter without a comment.
 cp -R "$root/cl" "$work/cl"
-sed -i '/#include/i #ifndef VW\n#define VW 16\n#endif' "$work/cl/quant/int8_add.cl"
+sed -i '/#include/i #ifndef VW\n#define VW 16\n#endif' "$work/cl/quant/add.cl"
 check "$work/cl" >"$work/out"
-grep -q '^cl/quant/int8_add.cl: .* VW; ' "$work/out" || { cat "$work/out"; exit 1; }
-sed -i '1,/\*\//d' "$work/cl/quant/int8_add.cl"
-sed -i '1i /* Bytes. */' "$work/cl/quant/int8_add.cl"
+grep -q '^cl/quant/add.cl: .* VW; ' "$work/out" || { cat "$work/out"; exit 1; }
+sed -i '1,/\*\//d' "$work/cl/quant/add.cl"
+sed -i '1i /* Bytes. */' "$work/cl/quant/add.cl"
 check "$work/cl" >"$work/out"
-grep -q '^cl/quant/int8_add.cl: .* VW$' "$work/out" || { cat "$work/out"; exit 1; }
+grep -q '^cl/quant/add.cl: .* VW$' "$work/out" || { cat "$work/out"; exit 1; }

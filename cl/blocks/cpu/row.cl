@@ -11,7 +11,7 @@
  * a multiple of 16. */
 #define BLOCK_WIDTH 16
 #include "blocks/row.clh"
-#include "common/prefetch.clh"
+#include "common/cpu/prefetch.clh"
 
 #define AHEAD 1024 /* bytes after the next rows */
 #if WR == 1

@@ -9,7 +9,7 @@
  * floats. NDRange: ceil(pixels / NP), ceil(ceil(KG / 16) / VECTORS), groups of the convolution; work-group (1, 1, 1).
  */
 #include "common/epilogue.clh"
-#include "common/register_tile.clh"
+#include "common/cpu/register_tile.clh"
 #include "conv/problem.clh"
 
 /* A pixel of the grid: its image, where it is in the grid and in a channel of D. */

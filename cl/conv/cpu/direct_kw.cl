@@ -18,7 +18,7 @@
  * PANELS)), images times groups of the convolution; work-group (1, 1, 1). scratch: what is packed of CG channels, 16
  * floats, then NV 16 rows of the strip's pixels and 1, rounded up to whole vectors. At most 64 taps. */
 #include "common/finish.clh"
-#include "common/register_tile.clh"
+#include "common/cpu/register_tile.clh"
 #include "common/transpose.clh"
 #include "conv/input_tile.clh"
 

@@ -13,7 +13,7 @@
  * (1, 1, 1). scratch: (CG pixels of S + MR pixels of D) NR floats, and ints: pixels of D + 1, and 2 for each of them
  * and each tap. */
 #include "common/epilogue.clh"
-#include "common/register_tile.clh"
+#include "common/cpu/register_tile.clh"
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 

@@ -7,8 +7,8 @@
  * pitch: at least VW and the halo. scratch: the input tile, MR (rows out_stride1 O2 + VW) floats and R1 (CG R2 + 1)
  * ints. */
 #include "common/finish.clh"
-#include "common/register_tile.clh"
-#include "common/stream.clh"
+#include "common/cpu/register_tile.clh"
+#include "common/cpu/stream.clh"
 #include "conv/input_tile.clh"
 
 #define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */

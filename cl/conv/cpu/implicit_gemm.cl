@@ -18,8 +18,8 @@
  * ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR.
  * scratch: (CB taps + PHASES KB + 2) NR floats, and 2 MR NR with PHASES 2, for the phase with more taps. */
 #include "common/epilogue.clh"
-#include "common/register_tile.clh"
-#include "common/stream.clh"
+#include "common/cpu/register_tile.clh"
+#include "common/cpu/stream.clh"
 #include "conv/input_tile.clh"
 
 #define NR (NV * VW)

@@ -20,7 +20,7 @@
  * SEG: pixels of a segment, of which a register tile has two. NV: vectors of a panel. R: rows and columns of the
  * depthwise filter. */
 #include "common/fields.clh"
-#include "common/register_tile.clh"
+#include "common/cpu/register_tile.clh"
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 

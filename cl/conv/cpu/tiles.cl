@@ -1,5 +1,5 @@
 /* conv/cpu/tiles.cl: forward convolution of bf16 in two dimensions, without groups, on the matrix unit of Intel's CPUs
- * (common/tiles.clh).
+ * (common/cpu/tiles.clh).
  *
  * A work-group of one work-item takes `rows` rows of a result by `panels` panels of 32 filters. It packs what these
  * read of S into local memory, in words of two channels of a pixel:
@@ -9,9 +9,9 @@
  *
  * zeros outside S. Pixels that a tap reads for adjacent results are adjacent there, and the 16 pixels of each word of a
  * tile stand `plane` words apart. Column j of the product is pixel (j / pitch, j % pitch); those beyond O2 are computed
- * and dropped. Sums run over the taps and, of each, over chunks of `words` words, as gemm_amx.cl says.
+ * and dropped. Sums run over the taps and, of each, over chunks of `words` words, as matmul/cpu/amx.cl says.
  *
- * P is the filters, packed by matmul/gemm_amx_pack.cl with a tap as a matrix: P[tap][panel][chunk][32][words], `steps`
+ * P is the filters, packed by matmul/cpu/amx_pack.cl with a tap as a matrix: P[tap][panel][chunk][32][words], `steps`
  * words a row. height: rows of a phase; pitch: its columns; plane: words of all phases, or more; phases1, phases2: how
  * many phases there are in the height and in the width.
  *
@@ -21,8 +21,8 @@
  * by N. */
 #include "common/finish.clh"
 #include "common/group.clh"
-#include "common/prefetch.clh"
-#include "common/tiles.clh"
+#include "common/cpu/prefetch.clh"
+#include "common/cpu/tiles.clh"
 #include "conv/problem.clh"
 
 #define SIDE 32

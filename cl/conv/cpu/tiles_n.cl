@@ -1,11 +1,11 @@
 /* conv/cpu/tiles_n.cl: convolution of bf16 in two dimensions, without groups, forward or backward to the data, on the
- * matrix unit of Intel's CPUs (common/tiles.clh), over images: a tile is 16 images of one pixel, so that taps beyond an
- * edge, strides and dilation cost nothing, and planes of few pixels fill it.
+ * matrix unit of Intel's CPUs (common/cpu/tiles.clh), over images: a tile is 16 images of one pixel, so that taps
+ * beyond an edge, strides and dilation cost nothing, and planes of few pixels fill it.
  *
  *   BACK 0   D = y of S = x     rows of a product are images, columns filters, sums run over channels
  *   BACK 1   D = x of S = y     rows are channels, columns images, sums run over filters
  *
- * X is S, a pixel a matrix, packed by matmul/gemm_amx_pack.cl with `steps` words of which a tile takes `words`:
+ * X is S, a pixel a matrix, packed by matmul/cpu/amx_pack.cl with `steps` words of which a tile takes `words`:
  * X[pixel][block of 32 images], rows of A or columns of B. W is the filters, a tap a matrix, packed likewise by
  * conv/cpu/tiles_filters.cl: W[tap][panel] of 32 channels of D, columns of B or rows of A, of the taps1 by taps2 taps
  * from (first1, first2) on; all others read padding alone.
@@ -16,7 +16,7 @@
  * PITCH floats. NDRange: ceil(strips of D / strips), ceil(panels of D / panels), ceil(N / 32). */
 #include "common/finish.clh"
 #include "common/group.clh"
-#include "common/tiles.clh"
+#include "common/cpu/tiles.clh"
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 

@@ -21,7 +21,7 @@
  * operands may hold anything.
  *
  * NDRange: groups * ceil(panels / PANELS), ceil(tiles / BLOCK), PARTS; work-group (1, 1, 1). */
-#include "common/register_tile.clh"
+#include "common/cpu/register_tile.clh"
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 

@@ -1,9 +1,9 @@
 /* conv/cpu/wgrad_tiles.cl: weight gradient of convolutions of bf16 in two dimensions, without groups, on the matrix
- * unit of Intel's CPUs (common/tiles.clh). Sums run over images, 32 to a tile, and over pixels: a tap is no more than
- * another pixel of x, whatever strides, dilation and padding are.
+ * unit of Intel's CPUs (common/cpu/tiles.clh). Sums run over images, 32 to a tile, and over pixels: a tap is no more
+ * than another pixel of x, whatever strides, dilation and padding are.
  *
  * Y is dy as matrices of filters by images, X is x as matrices of images by channels, a pixel a matrix, both packed by
- * matmul/gemm_amx_pack.cl with `steps` words of two images of which a tile takes `words`: Y[pixel][panel of 32
+ * matmul/cpu/amx_pack.cl with `steps` words of two images of which a tile takes `words`: Y[pixel][panel of 32
  * filters], rows of A, and X[pixel][panel of 32 channels], columns of B.
  *
  *   MICA_HAS_AMX  1 the instructions, 0 an emulation
@@ -13,7 +13,7 @@
  * LINES lines of 32 * taps + 16. NDRange: panels of channels, panels of filters, 1. */
 #include "common/finish.clh"
 #include "common/group.clh"
-#include "common/tiles.clh"
+#include "common/cpu/tiles.clh"
 #include "common/transpose.clh"
 #include "conv/problem.clh"
 

@@ -22,7 +22,7 @@
 #endif
 #include "common/fields.clh"
 #include "common/finish.clh"
-#include "common/stream.clh"
+#include "common/cpu/stream.clh"
 #include "conv/fields.clh"
 
 #define ROW_TAPS (OUT_STRIDE == 1 ? TAPS : (TAPS + 1) / 2)

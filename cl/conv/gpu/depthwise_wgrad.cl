@@ -3,7 +3,7 @@
  *
  * A work-group of THREADS adds up a part of the pixels of one filter: each work-item keeps a sum for every tap in
  * registers, over every THREADS-th pixel; then they are added in local memory, in an order that depends on sizes alone.
- * Sums go to P [PARTS][G KG][taps] of float, which gemm_splitk.cl adds in order.
+ * Sums go to P [PARTS][G KG][taps] of float, which matmul/gpu/splitk.cl adds in order.
  *
  * A part has PIXELS pixels. NDRange: THREADS * G KG * PARTS; work-group (THREADS).
  *

@@ -7,8 +7,8 @@
  *   A         the packed weights P
  *   B         [k][column] the source element that the offset table T names for k (conv/gpu/pack_weights.cl)
  *
- * A work-group owns a tile of the result (common/local_tile.clh). The loop over the depth has no condition: what lies
- * in the padding reads the zero behind P, columns beyond the last one are the last one.
+ * A work-group owns a tile of the result (common/gpu/local_tile.clh). The loop over the depth has no condition: what
+ * lies in the padding reads the zero behind P, columns beyond the last one are the last one.
  *
  * phase_begins: the first group of each phase, and its DEPTH. FLAT: the pixels of the result are the columns of an
  * image one after the other. ALONE: the one phase there is, which begins at the first pixel, alone has taps; then it
@@ -19,7 +19,7 @@
  * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
 #include "conv/problem.clh"
 
-#include "common/local_tile.clh"
+#include "common/gpu/local_tile.clh"
 
 #define FETCHES_A (TILE_M * TILE_K / (THREADS * VEC))
 #define FETCHES_B (TILE_N * TILE_K / THREADS)

@@ -6,19 +6,19 @@
  *   depth     pixels of y, of all images, divided among SPLITS groups
  *   A[row][pixel] = y, B[pixel][column] = the x that the tap reads for that pixel, zero in the padding
  *
- * A work-group owns a tile (common/local_tile.clh) of the part of one split and walks over its pixels as a software
+ * A work-group owns a tile (common/gpu/local_tile.clh) of the part of one split and walks over its pixels as a software
  * pipeline, like conv/gpu/implicit_gemm.cl. A work-item reads one pixel of a step, of several rows and columns, so that
  * neighbours read adjacent elements; the pixel advances by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth,
  * height and width).
  *
- * With SPLIT_K the sums go to P [SPLITS][G KG][CG taps] of ACC_T, which gemm_splitk.cl adds in order. NDRange:
+ * With SPLIT_K the sums go to P [SPLITS][G KG][CG taps] of ACC_T, which matmul/gpu/splitk.cl adds in order. NDRange:
  * THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).
  *
  * DIMS: dimensions that taps move in: 2 height and width, 3 depth too.
  * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
 #include "conv/problem.clh"
 
-#include "common/local_tile.clh"
+#include "common/gpu/local_tile.clh"
 
 #define STEP (THREADS / TILE_K) /* rows and columns that the work-group reads at once */
 #define FETCHES_A (TILE_M / STEP)

@@ -14,7 +14,7 @@
  * CP is CG rounded up to 16, TB a multiple of 8. scratch: for each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN
  * TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1, 1). */
 #include "common/epilogue.clh"
-#include "common/register_tile.clh"
+#include "common/cpu/register_tile.clh"
 #include "conv/winograd/rows.clh"
 
 #define MR 8

@@ -6,7 +6,7 @@
  * rotated by 180 degrees, as backward data has it. W has `count` elements; U is float. One work-item is one
  * work-group: 32 filters, 16 channels. NDRange: ceil(KG / 32), CP / 16, 1; work-group (1, 1, 1). */
 #include "common/simd.clh"
-#include "common/stream.clh"
+#include "common/cpu/stream.clh"
 #include "common/transpose.clh"
 #include "conv/winograd/winograd.clh"
 

@@ -1,4 +1,4 @@
-/* Attention on CPUs (cl/attention/attention_cpu.cl, attention_cpu_row.cl, attention_cpu_grad.cl): a work-item owns a
+/* Attention on CPUs (cl/attention/cpu/forward.cl, attention/cpu/row.cl, attention/cpu/grad.cl): a work-item owns a
  * tile of queries forward, or one query where there are few, and the tiles of keys of a head backward. */
 #include "ops/attention/attention.h"
 
@@ -25,7 +25,7 @@ static const mica__variant grad_variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 64, 64, 64),
 };
 const mica__kernel_desc mica__attention_cpu_kernel = {
-    MICA__KERNEL("attention_cpu", "attention/attention_cpu.cl", params, variants)};
+    MICA__KERNEL("attention_cpu", "attention/cpu/forward.cl", params, variants)};
 /* A query a work-item. */
 static const mica__kernel_param row_params[] = {
     MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),
@@ -36,14 +36,14 @@ static const mica__variant row_variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 64, 64, 1),
 };
 const mica__kernel_desc mica__attention_cpu_row_kernel = {
-    MICA__KERNEL("attention_cpu_row", "attention/attention_cpu_row.cl", row_params, row_variants)};
+    MICA__KERNEL("attention_cpu_row", "attention/cpu/row.cl", row_params, row_variants)};
 const mica__kernel_desc mica__attention_cpu_grad_kernel = {
-    MICA__KERNEL("attention_cpu_grad", "attention/attention_cpu_grad.cl", params, grad_variants)};
+    MICA__KERNEL("attention_cpu_grad", "attention/cpu/grad.cl", params, grad_variants)};
 
 static const mica__kernel_param sum_params[] = {MICA__ATTENTION_PARAMS, MICA__CASE("D_PAD", "D, padded", PADDED_SIZES)};
 static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_CPU, MICA__ATTENTION_VALUES, 64)};
 const mica__kernel_desc mica__attention_sum_kernel = {
-    MICA__KERNEL("attention_sum", "attention/attention_sum.cl", sum_params, sum_variants)};
+    MICA__KERNEL("attention_sum", "attention/sum.cl", sum_params, sum_variants)};
 
 /* A size of a head as kernels have it; 0 if it is larger than all. */
 static int32_t padded(int64_t size) {

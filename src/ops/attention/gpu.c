@@ -1,4 +1,4 @@
-/* Attention by tiles in local memory (cl/attention/attention_gpu.cl, attention_gpu_grad.cl). */
+/* Attention by tiles in local memory (cl/attention/gpu/forward.cl, attention/gpu/grad.cl). */
 #include "ops/attention/attention.h"
 
 #include "base/error.h"
@@ -51,10 +51,9 @@ static bool grad_has_room(const int32_t *values, const mica_device_info *device)
 }
 
 const mica__kernel_desc mica__attention_gpu_kernel = {
-    MICA__KERNEL("attention_gpu", "attention/attention_gpu.cl", params, variants), .has_room = has_room};
+    MICA__KERNEL("attention_gpu", "attention/gpu/forward.cl", params, variants), .has_room = has_room};
 const mica__kernel_desc mica__attention_gpu_grad_kernel = {
-    MICA__KERNEL("attention_gpu_grad", "attention/attention_gpu_grad.cl", grad_params, grad_variants),
-    .has_room = grad_has_room};
+    MICA__KERNEL("attention_gpu_grad", "attention/gpu/grad.cl", grad_params, grad_variants), .has_room = grad_has_room};
 
 /* The values of the largest tiles that the device has room for and whose rows are not mostly outside; those of the
  * smallest where there are few. */

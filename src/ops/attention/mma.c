@@ -1,4 +1,4 @@
-/* Attention and its gradients on matrix units of GPUs (cl/attention/attention_mma.cl, attention_mma_grad.cl), in f16
+/* Attention and its gradients on matrix units of GPUs (cl/attention/mma/forward.cl, attention/mma/grad.cl), in f16
  * and bf16. */
 #include "ops/attention/attention.h"
 
@@ -60,10 +60,9 @@ static const mica__variant grad_variants[] = {
 static bool has_room(const int32_t *values, const mica_device_info *device);
 static bool grad_has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__attention_mma_kernel = {
-    MICA__KERNEL("attention_mma", "attention/attention_mma.cl", params, variants), .has_room = has_room};
+    MICA__KERNEL("attention_mma", "attention/mma/forward.cl", params, variants), .has_room = has_room};
 const mica__kernel_desc mica__attention_mma_grad_kernel = {
-    MICA__KERNEL("attention_mma_grad", "attention/attention_mma_grad.cl", grad_params, grad_variants),
-    .has_room = grad_has_room};
+    MICA__KERNEL("attention_mma_grad", "attention/mma/grad.cl", grad_params, grad_variants), .has_room = grad_has_room};
 
 /* What a kernel's values say. */
 typedef struct tile {

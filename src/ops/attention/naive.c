@@ -1,4 +1,4 @@
-/* Attention with a row a work-item (cl/attention/attention_naive.cl, attention_naive_grad.cl): f64 and heads of any
+/* Attention with a row a work-item (cl/attention/ref/forward.cl, attention/ref/grad.cl): f64 and heads of any
  * size, on any device; slow. */
 #include "cl/attention/fields.clh"
 #include "ops/attention/attention.h"
@@ -10,9 +10,9 @@ static const mica__kernel_param grad_params[] = {
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__ATTENTION_VALUES)};
 static const mica__variant grad_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__ATTENTION_VALUES, 1)};
 const mica__kernel_desc mica__attention_naive_kernel = {
-    MICA__KERNEL("attention_naive", "attention/attention_naive.cl", params, variants)};
+    MICA__KERNEL("attention_naive", "attention/ref/forward.cl", params, variants)};
 const mica__kernel_desc mica__attention_naive_grad_kernel = {
-    MICA__KERNEL("attention_naive_grad", "attention/attention_naive_grad.cl", grad_params, grad_variants)};
+    MICA__KERNEL("attention_naive_grad", "attention/ref/grad.cl", grad_params, grad_variants)};
 
 MICA__PACKED(count_fields, COUNT_FIELDS);
 MICA__PACKED(grad_results, GRAD_RESULTS);

@@ -166,9 +166,9 @@ void mica__attention_push_grad(const mica__attention *a, const mica_tensor *delt
 static const mica__kernel_param params[] = {MICA__ATTENTION_PARAMS};
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__ATTENTION_VALUES)};
 const mica__kernel_desc mica__attention_delta_kernel = {
-    MICA__KERNEL("attention_delta", "attention/attention_delta.cl", params, variants)};
+    MICA__KERNEL("attention_delta", "attention/delta.cl", params, variants)};
 const mica__kernel_desc mica__attention_mask_grad_kernel = {
-    MICA__KERNEL("attention_mask_grad", "attention/attention_mask_grad.cl", params, variants)};
+    MICA__KERNEL("attention_mask_grad", "attention/mask_grad.cl", params, variants)};
 
 MICA__PACKED(delta_fields, DELTA_OPERANDS);
 MICA__PACKED(mask_grad_fields, MASK_GRAD_RESULTS);

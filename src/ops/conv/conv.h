@@ -123,7 +123,7 @@ void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, con
 double mica__conv_reference_at(const mica__conv_dims *dims, mica__conv_pass pass, mica_dtype dtype, const void *a,
                                const void *b, int64_t at, double *magnitude);
 
-/* For mica__impl.unable of the implementations on tiles of bf16 (common/tiles.clh). */
+/* For mica__impl.unable of the implementations on tiles of bf16 (common/cpu/tiles.clh). */
 const char *mica__conv_tiles_unable(const void *problem);
 
 /* In check.c. */

@@ -76,7 +76,7 @@ static const mica__kernel_desc top_k = {MICA__KERNEL("top_k", "index/top_k.cl", 
       MICA__CASE("INDICES", "1: the indices are written", 1, 0)
 static const mica__kernel_param cpu_params[] = {LONG_PARAMS};
 static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 1, 1, 1)};
-static const mica__kernel_desc top_k_cpu = {MICA__KERNEL("top_k_cpu", "index/top_k_cpu.cl", cpu_params, cpu_variants)};
+static const mica__kernel_desc top_k_cpu = {MICA__KERNEL("top_k_cpu", "index/cpu/top_k.cl", cpu_params, cpu_variants)};
 
 static const mica__kernel_param gpu_params[] = {LONG_PARAMS, MICA__CASE("KEY_BITS", "of a key", 32, 16, 8),
                                                 MICA__INT("GROUP", "work-items of a group", 256, 64, 128),
@@ -85,7 +85,7 @@ static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 
 /* Three ints beside the digits' counters and the elements that are sorted. Devices without that room sort whole
  * rows. */
 static bool gpu_has_room(const int32_t *values, const mica_device_info *device);
-static const mica__kernel_desc top_k_gpu = {MICA__KERNEL("top_k_gpu", "index/top_k_gpu.cl", gpu_params, gpu_variants),
+static const mica__kernel_desc top_k_gpu = {MICA__KERNEL("top_k_gpu", "index/gpu/top_k.cl", gpu_params, gpu_variants),
                                             .has_room = gpu_has_room};
 static bool gpu_has_room(const int32_t *values, const mica_device_info *device) {
   int64_t group = mica__kernel_value(&top_k_gpu, values, "GROUP"),

@@ -69,7 +69,7 @@ mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__
 void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm);
 
 /* Adds P[splits][batches][m][n] of partial sums up, in that order, and finishes them into D
- * (cl/matmul/gemm_splitk.cl). */
+ * (cl/matmul/gpu/splitk.cl). */
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial);
 
 /* A product whose depth is divided as planned (ops/select/tile.h), for gemm_gpu; sums[splits][batches][m][n] are for
@@ -85,7 +85,7 @@ typedef struct mica__panels {
   int64_t batch_stride, outer_stride, k_stride;
 } mica__panels;
 
-/* Packs it into f32 [batches][panels][k][pitch] (cl/matmul/gemm_pack.cl), a workspace of the queue's; batches is 1
+/* Packs it into f32 [batches][panels][k][pitch] (cl/matmul/cpu/pack.cl), a workspace of the queue's; batches is 1
  * where their stride is 0. What lies beyond the last row or column may be anything. */
 mica_status mica__gemm_pack(mica_queue *queue, const mica__panels *panels, mica_tensor **packed);
 

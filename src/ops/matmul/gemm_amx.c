@@ -1,5 +1,5 @@
 /* The matrix unit of Intel's CPUs for products of bf16 and of bytes, by inline assembly under PoCL
- * (cl/matmul/gemm_amx.cl). */
+ * (cl/matmul/cpu/amx.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
@@ -15,7 +15,7 @@ static const mica__kernel_param params[] = {
     MICA__CASE("PACK", "1: groups pack their columns of b", 0, 1),
 };
 static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA__GEMM_EPILOGUE_VALUES, MICA_BF16, MICA_BF16)};
-const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/gemm_amx.cl", params, variants)};
+const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/cpu/amx.cl", params, variants)};
 
 #define SIDE MICA__TILES_SIDE
 /* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
@@ -66,7 +66,7 @@ static mica_status pack(mica_queue *queue, const mica__gemm *gemm, const mica__m
   return mica__tiles_pack(queue, &matrices, cut_of(gemm), packed);
 }
 
-/* Where the rows of a stand (cl/matmul/gemm_amx.cl), in words. tensor is a or what it is packed in. */
+/* Where the rows of a stand (cl/matmul/cpu/amx.cl), in words. tensor is a or what it is packed in. */
 typedef struct rows {
   const mica_tensor *tensor;
   int64_t batch, panel, chunk, row;

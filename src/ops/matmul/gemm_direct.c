@@ -1,4 +1,4 @@
-/* Small matrices on a GPU, without local memory (cl/matmul/gemm_direct.cl). */
+/* Small matrices on a GPU, without local memory (cl/matmul/gpu/direct.cl). */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
@@ -9,7 +9,7 @@ static const mica__kernel_param params[] = {
 };
 static const mica__variant variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA__GEMM_VALUES, 4, 4)};
 const mica__kernel_desc mica__gemm_direct_kernel = {
-    MICA__KERNEL("gemm_direct", "matmul/gemm_direct.cl", params, variants)};
+    MICA__KERNEL("gemm_direct", "matmul/gpu/direct.cl", params, variants)};
 
 /* Up to a quarter of the smallest tile's rows or columns, or so few k that a local tile is hardly used again. */
 #define SMALL_SIDE 8

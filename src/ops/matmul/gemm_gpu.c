@@ -1,4 +1,4 @@
-/* The tiled GPU kernel (cl/matmul/gemm_gpu.cl), alone and with the sum over k divided among work-groups. */
+/* The tiled GPU kernel (cl/matmul/gpu/tile.cl), alone and with the sum over k divided among work-groups. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/tile.h"
@@ -33,12 +33,12 @@ static const mica__tile_speed speeds[] = {{2, 99, 80}, {2, 90, 80}, {3, 92, 84},
                                           {6, 94, 84}, {8, 46, 46}, {14, 92, 66}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__gemm_gpu_kernel = {
-    MICA__KERNEL("gemm_gpu", "matmul/gemm_gpu.cl", tile_params, tile_variants), .has_room = has_room};
+    MICA__KERNEL("gemm_gpu", "matmul/gpu/tile.cl", tile_params, tile_variants), .has_room = has_room};
 
 static const mica__kernel_param sum_params[] = {MICA__GEMM_EPILOGUE_PARAMS};
 static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__GEMM_EPILOGUE_VALUES)};
 const mica__kernel_desc mica__gemm_splitk_kernel = {
-    MICA__KERNEL("gemm_splitk", "matmul/gemm_splitk.cl", sum_params, sum_variants)};
+    MICA__KERNEL("gemm_splitk", "matmul/gpu/splitk.cl", sum_params, sum_variants)};
 
 /* Sums in f64 are not for this kernel: an element of a local tile takes four bytes. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {

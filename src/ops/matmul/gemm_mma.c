@@ -1,4 +1,4 @@
-/* Products on matrix units (cl/matmul/gemm_mma.cl). */
+/* Products on matrix units (cl/matmul/mma/tile.cl). */
 #include "ops/matmul/gemm.h"
 #include "ops/select/mma.h"
 
@@ -15,7 +15,7 @@ static const mica__variant variants[] = {
     MICA__MMA_EMULATIONS(MICA__GEMM_VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
-const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/gemm_mma.cl", params, variants),
+const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/mma/tile.cl", params, variants),
                                                  .has_room = has_room};
 
 static bool has_room(const int32_t *values, const mica_device_info *device) {

@@ -1,11 +1,10 @@
-/* The reference among the implementations: any device and strides, a work-item an element (cl/matmul/gemm_naive.cl). */
+/* The reference among the implementations: any device and strides, a work-item an element (cl/matmul/ref/gemm.cl). */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
 static const mica__kernel_param params[] = {MICA__GEMM_PARAMS(MICA__GEMM_ALL_TYPES)};
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__GEMM_VALUES)};
-const mica__kernel_desc mica__gemm_naive_kernel = {
-    MICA__KERNEL("gemm_naive", "matmul/gemm_naive.cl", params, variants)};
+const mica__kernel_desc mica__gemm_naive_kernel = {MICA__KERNEL("gemm_naive", "matmul/ref/gemm.cl", params, variants)};
 
 static const char *decline(const mica__task *task) {
   (void)task;

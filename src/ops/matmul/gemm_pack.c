@@ -1,4 +1,4 @@
-/* Operands of floats prepacked into the panels that gemm_tile reads (cl/matmul/gemm_pack.cl). */
+/* Operands of floats prepacked into the panels that gemm_tile reads (cl/matmul/cpu/pack.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
@@ -12,7 +12,7 @@ static const mica__variant variants[] = {
     MICA__VARIANT("any", MICA__ON_ANY, 0, 16),
     MICA__VARIANT("cpu", MICA__ON_CPU, 4, 16),
 };
-const mica__kernel_desc mica__gemm_pack_kernel = {MICA__KERNEL("gemm_pack", "matmul/gemm_pack.cl", params, variants)};
+const mica__kernel_desc mica__gemm_pack_kernel = {MICA__KERNEL("gemm_pack", "matmul/cpu/pack.cl", params, variants)};
 
 /* Steps of K that a work-group packs: of large matrices there are tens of groups. */
 #define BLOCK_K 128

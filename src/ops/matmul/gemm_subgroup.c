@@ -1,4 +1,4 @@
-/* Products shared in the registers of subgroups (cl/matmul/gemm_subgroup.cl), for Intel GPUs. */
+/* Products shared in the registers of subgroups (cl/matmul/gpu/subgroup.cl), for Intel GPUs. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
@@ -24,7 +24,7 @@ static const mica__variant variants[] = {
     {.name = "emulation", .values = {MICA__GEMM_VALUES, 0, 8, 2, 8, 2}},
 };
 const mica__kernel_desc mica__gemm_subgroup_kernel = {
-    MICA__KERNEL("gemm_subgroup", "matmul/gemm_subgroup.cl", params, variants)};
+    MICA__KERNEL("gemm_subgroup", "matmul/gpu/subgroup.cl", params, variants)};
 
 static int32_t value(const int32_t *values, const char *macro) {
   return mica__kernel_value(&mica__gemm_subgroup_kernel, values, macro);

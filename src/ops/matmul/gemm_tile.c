@@ -1,4 +1,4 @@
-/* The register-tiled kernel of the CPU class (cl/matmul/gemm_tile.cl): which tile, which way to the registers, and how
+/* The register-tiled kernel of the CPU class (cl/matmul/cpu/tile.cl): which tile, which way to the registers, and how
  * the work is cut, for each size. */
 #include "base/arith.h"
 #include "base/error.h"
@@ -46,7 +46,7 @@ static const mica__variant variants[] = {
     TILE("long.8x32", MICA__LONG_VECTOR, 8, 2, 16),
     TILE("cpu.6x16", 0, 6, 1, 16),
 };
-const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "matmul/gemm_tile.cl", params, variants)};
+const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "matmul/cpu/tile.cl", params, variants)};
 
 enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PREPACKED = 4 };
 

@@ -1,4 +1,4 @@
-/* A matrix times a vector on a GPU (cl/matmul/gemv_gpu.cl). */
+/* A matrix times a vector on a GPU (cl/matmul/gpu/gemv.cl). */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
@@ -14,7 +14,7 @@ static const mica__variant variants[] = {
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA__GEMM_VALUES, 0, 128, 32, 4),
     MICA__VARIANT("gpu.outer", MICA__ON_GPU, MICA__GEMM_VALUES, 0, 128, 8, 4),
 };
-const mica__kernel_desc mica__gemv_gpu_kernel = {MICA__KERNEL("gemv_gpu", "matmul/gemv_gpu.cl", params, variants)};
+const mica__kernel_desc mica__gemv_gpu_kernel = {MICA__KERNEL("gemv_gpu", "matmul/gpu/gemv.cl", params, variants)};
 
 static const char *decline(const mica__task *task) {
   const mica__gemm *gemm = task->problem;

@@ -54,8 +54,7 @@ static const mica__variant variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA_I32, 16),
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA_I32, 1),
 };
-static const mica__kernel_desc matmul_integer = {
-    MICA__KERNEL("matmul_integer", "matmul/matmul_integer.cl", params, variants)};
+static const mica__kernel_desc matmul_integer = {MICA__KERNEL("matmul_integer", "matmul/integer.cl", params, variants)};
 
 static mica_status launch_integer(const mica__exec *exec) {
   const mica_tensor *a = exec->inputs[0], *b = exec->inputs[1], *y = exec->output;

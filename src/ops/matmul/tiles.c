@@ -12,9 +12,9 @@ static const mica__kernel_param pack_params[] = {
 };
 static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 2, 0, 0)};
 const mica__kernel_desc mica__gemm_amx_pack_kernel = {
-    MICA__KERNEL("gemm_amx_pack", "matmul/gemm_amx_pack.cl", pack_params, pack_variants)};
+    MICA__KERNEL("gemm_amx_pack", "matmul/cpu/amx_pack.cl", pack_params, pack_variants)};
 
-/* Panels and words that a group of the packing kernel takes (cl/matmul/gemm_amx_pack.cl), of rows in whole chunks. */
+/* Panels and words that a group of the packing kernel takes (cl/matmul/cpu/amx_pack.cl), of rows in whole chunks. */
 #define SHARE 8
 #define LENGTH 32
 /* Elements of a vector. */

@@ -1,5 +1,5 @@
-/* ops/matmul/tiles.h: kernels that multiply on the matrix unit of Intel's CPUs (cl/common/tiles.clh), and their
- * operands, packed in panels of 32 rows or columns (cl/matmul/gemm_amx_pack.cl). */
+/* ops/matmul/tiles.h: kernels that multiply on the matrix unit of Intel's CPUs (cl/common/cpu/tiles.clh), and their
+ * operands, packed in panels of 32 rows or columns (cl/matmul/cpu/amx_pack.cl). */
 #ifndef MICA_OPS_MATMUL_TILES_H
 #define MICA_OPS_MATMUL_TILES_H
 

@@ -10,7 +10,7 @@ static const mica__variant variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, 16),
     MICA__VARIANT("gpu", MICA__ON_GPU, 1),
 };
-const mica__kernel_desc mica__int8_add_kernel = {MICA__KERNEL("int8_add", "quant/int8_add.cl", params, variants)};
+const mica__kernel_desc mica__int8_add_kernel = {MICA__KERNEL("int8_add", "quant/add.cl", params, variants)};
 
 MICA__PACKED(sum_fields, SUM_FIELDS);
 MICA__PACKED(add_fields, ADD_FIELDS);

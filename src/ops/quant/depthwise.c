@@ -8,7 +8,7 @@
 static const mica__kernel_param params[] = {MICA__INT8_PARAMS};
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__INT8_VALUES)};
 const mica__kernel_desc mica__int8_depthwise_kernel = {
-    MICA__KERNEL("int8_depthwise", "quant/int8_depthwise.cl", params, variants)};
+    MICA__KERNEL("int8_depthwise", "quant/gpu/depthwise.cl", params, variants)};
 
 static const mica__kernel_param cpu_params[] = {
     MICA__INT8_PARAMS,
@@ -18,7 +18,7 @@ static const mica__kernel_param cpu_params[] = {
 };
 static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 3, 1, 4)};
 const mica__kernel_desc mica__int8_depthwise_cpu_kernel = {
-    MICA__KERNEL("int8_depthwise_cpu", "quant/int8_depthwise_cpu.cl", cpu_params, cpu_variants)};
+    MICA__KERNEL("int8_depthwise_cpu", "quant/cpu/depthwise.cl", cpu_params, cpu_variants)};
 
 #define LANES 16
 #define ROWS 4
@@ -41,7 +41,7 @@ bool mica__int8_is_depthwise(const mica__int8 *p) {
   return p->conv && p->depth == 1 && (d->k < PRODUCT_FILTERS || mica__product3(d->filter) < PRODUCT_TAPS);
 }
 
-/* How int8_depthwise_cpu.cl divides the work. rows: of the highest strip. */
+/* How quant/cpu/depthwise.cl divides the work. rows: of the highest strip. */
 typedef struct cut {
   int64_t planes, strips, rows, wide, bytes;
   bool flat;

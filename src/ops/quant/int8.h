@@ -2,7 +2,7 @@
  *
  *   int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
  *   int8_conv (x, w, ...)     the same of a convolution, whose padding is x's zero point; with OTHER its bytes stand
- *                             for real numbers, others are added, and the sums are bytes (cl/quant/int8_add.cl)
+ *                             for real numbers, others are added, and the sums are bytes (cl/quant/add.cl)
  *
  * No builder makes them: match.c finds them. cl/quant/product.clh says what `finish` is. */
 #ifndef MICA_OPS_QUANT_INT8_H
@@ -82,9 +82,9 @@ typedef struct mica__int8_form {
 /* Operands in the form of a kernel (pack.c), for the caller to destroy. sums is NULL unless they are wanted. */
 typedef struct mica__int8_packed {
   mica_tensor *rows, *columns, *sums;
-  int64_t b_batch, tile_step, step_step, plane, wide; /* cl/quant/int8_cpu.cl; wide: pixels of a padded row */
+  int64_t b_batch, tile_step, step_step, plane, wide; /* cl/quant/cpu/product.cl; wide: pixels of a padded row */
 } mica__int8_packed;
-/* A matrix of bytes: where its values stand in x, and what becomes of them (cl/quant/int8_pack.cl). `exec` is the
+/* A matrix of bytes: where its values stand in x, and what becomes of them (cl/quant/pack.cl). `exec` is the
  * launch that it is for, `queue` that or its prologue. sums may be NULL. */
 typedef struct mica__int8_matrix {
   const mica_tensor *x;

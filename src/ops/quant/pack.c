@@ -1,4 +1,4 @@
-/* Operands of 8-bit products in panels and images (cl/quant/int8_pack.cl, int8_image.cl). */
+/* Operands of 8-bit products in panels and images (cl/quant/pack.cl, quant/image.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/quant/int8.h"
@@ -10,7 +10,7 @@ static const mica__kernel_param pack_params[] = {
 };
 static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 4, 0)};
 const mica__kernel_desc mica__int8_pack_kernel = {
-    MICA__KERNEL("int8_pack", "quant/int8_pack.cl", pack_params, pack_variants)};
+    MICA__KERNEL("int8_pack", "quant/pack.cl", pack_params, pack_variants)};
 
 static const mica__kernel_param image_params[] = {
     MICA__CASE("PER", "channels an element", 4, 2),
@@ -21,7 +21,7 @@ static const mica__variant image_variants[] = {
     MICA__VARIANT("gpu", MICA__ON_GPU, 4, 1),
 };
 const mica__kernel_desc mica__int8_image_kernel = {
-    MICA__KERNEL("int8_image", "quant/int8_image.cl", image_params, image_variants)};
+    MICA__KERNEL("int8_image", "quant/image.cl", image_params, image_variants)};
 
 int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand) {
   return mica__present_index(attrs->present, (int32_t)operand);

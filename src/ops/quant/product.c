@@ -49,11 +49,11 @@ static const mica__variant amx_variants[] = {
 };
 /* One kernel, by its instructions: each is declined or given up by itself. */
 const mica__kernel_desc mica__int8_cpu_kernel = {
-    MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, cpu_variants)};
+    MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, cpu_variants)};
 const mica__kernel_desc mica__int8_cpu_vnni_kernel = {
-    MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, vnni_variants)};
+    MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, vnni_variants)};
 const mica__kernel_desc mica__int8_cpu_amx_kernel = {
-    MICA__KERNEL("int8_cpu", "quant/int8_cpu.cl", cpu_params, amx_variants)};
+    MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, amx_variants)};
 
 static const mica__kernel_param gpu_params[] = {
     MICA__INT8_PARAMS,
@@ -68,9 +68,9 @@ static const mica__variant ptx_variants[] = {
      .values = {MICA__INT8_VALUES, 1}},
 };
 const mica__kernel_desc mica__int8_gpu_kernel = {
-    MICA__KERNEL("int8_gpu", "quant/int8_gpu.cl", gpu_params, gpu_variants)};
+    MICA__KERNEL("int8_gpu", "quant/gpu/product.cl", gpu_params, gpu_variants)};
 const mica__kernel_desc mica__int8_gpu_ptx_kernel = {
-    MICA__KERNEL("int8_gpu", "quant/int8_gpu.cl", gpu_params, ptx_variants)};
+    MICA__KERNEL("int8_gpu", "quant/gpu/product.cl", gpu_params, ptx_variants)};
 
 static const mica__kernel_param mma_params[] = {
     MICA__INT8_PARAMS,
@@ -89,7 +89,7 @@ static bool mma_has_room(const int32_t *values, const mica_device_info *device) 
   return mica__mma_has_room(&mica__int8_mma_kernel, values, device);
 }
 const mica__kernel_desc mica__int8_mma_kernel = {
-    MICA__KERNEL("int8_mma", "quant/int8_mma.cl", mma_params, mma_variants), .has_room = mma_has_room};
+    MICA__KERNEL("int8_mma", "quant/mma/product.cl", mma_params, mma_variants), .has_room = mma_has_room};
 
 #define CPU_COLUMNS 32
 #define GPU_TILE 64
@@ -250,7 +250,7 @@ static bool columns_are_alike(const mica__int8 *p) {
   return !step_of(p->in[scale]) && !step_of(p->in[scale + 1]) && (p->conv || !has(p, MICA__INT8_BIAS));
 }
 
-/* Channels of which a group of int8_cpu.cl can pack its columns. */
+/* Channels of which a group of quant/cpu/product.cl can pack its columns. */
 #define MOST_DEPTH 1024
 
 /* True if the pixels of an image as it is are the columns. */

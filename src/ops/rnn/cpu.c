@@ -1,4 +1,4 @@
-/* Recurrent layers on CPUs: weights packed once, then one launch for all steps (cl/rnn/forward_cpu.cl). */
+/* Recurrent layers on CPUs: weights packed once, then one launch for all steps (cl/rnn/cpu/forward.cl). */
 #include "base/arith.h"
 #include "ops/rnn/rnn.h"
 #include "runtime/workspace.h"
@@ -13,13 +13,13 @@ static const mica__kernel_param pack_params[] = {
 };
 static const mica__variant pack_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, MICA__RNN_LSTM, 16)};
 const mica__kernel_desc mica__rnn_pack_forward_kernel = {
-    MICA__KERNEL("rnn_pack_forward", "rnn/pack_cpu.cl", pack_params, pack_variants)};
+    MICA__KERNEL("rnn_pack_forward", "rnn/cpu/pack.cl", pack_params, pack_variants)};
 const mica__kernel_desc mica__rnn_pack_backward_kernel = {
-    MICA__KERNEL("rnn_pack_backward", "rnn/pack_cpu.cl", pack_params, pack_variants)};
+    MICA__KERNEL("rnn_pack_backward", "rnn/cpu/pack.cl", pack_params, pack_variants)};
 const mica__kernel_desc mica__rnn_forward_cpu_kernel = {
-    MICA__KERNEL("rnn_forward_cpu", "rnn/forward_cpu.cl", walk_params, walk_variants)};
+    MICA__KERNEL("rnn_forward_cpu", "rnn/cpu/forward.cl", walk_params, walk_variants)};
 const mica__kernel_desc mica__rnn_backward_cpu_kernel = {
-    MICA__KERNEL("rnn_backward_cpu", "rnn/backward_cpu.cl", walk_params, walk_variants)};
+    MICA__KERNEL("rnn_backward_cpu", "rnn/cpu/backward.cl", walk_params, walk_variants)};
 
 /* A state of so many sequences stays in a core's caches; fewer share less of the weights' reading: blocks of 8, 16 and
  * 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen 4). */
@@ -177,9 +177,9 @@ mica_status mica__rnn_forward_on_cpu(const mica__exec *exec, const mica__rnn_lay
 
 /* --- backward --- */
 
-/* Vectors of units that a tile of the product with r has (cl/rnn/cpu.clh). */
+/* Vectors of units that a tile of the product with r has (cl/rnn/cpu/steps.clh). */
 #define BACK_VECTORS 4
-/* Planes of the state before those of the gates (cl/rnn/backward_cpu.cl). */
+/* Planes of the state before those of the gates (cl/rnn/cpu/backward.cl). */
 #define FIRST_GATE 5
 
 static mica_status pack_backward(const mica__exec *exec, const mica__rnn_layer *layer, const cut *c, mica_queue *queue,

@@ -1,4 +1,4 @@
-/* Recurrent layers on GPUs: the input's product over all steps, then stages (cl/rnn/forward_gpu.cl). */
+/* Recurrent layers on GPUs: the input's product over all steps, then stages (cl/rnn/gpu/forward.cl). */
 #include "base/arith.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/rnn/rnn.h"
@@ -22,9 +22,9 @@ static const mica__variant variants[] = {
     {.name = "gpu", ON(1u << MICA_VENDOR_INTEL), .values = {MICA__RNN_CELL_VALUES, 4, 16, 4, 32, 16}},
 };
 const mica__kernel_desc mica__rnn_forward_gpu_kernel = {
-    MICA__KERNEL("rnn_forward_gpu", "rnn/forward_gpu.cl", params, variants)};
+    MICA__KERNEL("rnn_forward_gpu", "rnn/gpu/forward.cl", params, variants)};
 const mica__kernel_desc mica__rnn_backward_gpu_kernel = {
-    MICA__KERNEL("rnn_backward_gpu", "rnn/backward_gpu.cl", params, variants)};
+    MICA__KERNEL("rnn_backward_gpu", "rnn/gpu/backward.cl", params, variants)};
 
 /* Up to so many units a group walks all steps by itself; above, each stage is a launch, whose cost (some microseconds)
  * is then less than what one group takes to read all of r again. Reckoned, not measured: r of 64 units and four gates

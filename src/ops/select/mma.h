@@ -1,4 +1,4 @@
-/* ops/select/mma.h: kernels on matrix units of GPUs (cl/common/mma_tile.clh): the rows of their parameter tables, the
+/* ops/select/mma.h: kernels on matrix units of GPUs (cl/common/mma/tile.clh): the rows of their parameter tables, the
  * units, the tiles that they are shipped with, and which devices take them. A build without a vendor's OpenCL needs
  * nothing of it: the instructions are text that no other device gets to see. */
 #ifndef MICA_OPS_SELECT_MMA_H
@@ -7,7 +7,7 @@
 #include "ops/select/tile.h"
 #include "runtime/core_model.h"
 
-/* MMA_UNIT of cl/common/mma.clh. */
+/* MMA_UNIT of cl/common/mma/mma.clh. */
 typedef enum mica__mma_unit {
   MICA__MMA_PTX,
   MICA__MMA_MFMA,

@@ -1,4 +1,4 @@
-/* The tiles of kernels on matrix units (cl/common/mma_tile.clh). */
+/* The tiles of kernels on matrix units (cl/common/mma/tile.clh). */
 #include "ops/select/mma.h"
 
 #define PIECE_BYTES 16

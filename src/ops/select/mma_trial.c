@@ -1,4 +1,4 @@
-/* A product of known result, by which a matrix unit is tried on a device (cl/matmul/mma_trial.cl). */
+/* A product of known result, by which a matrix unit is tried on a device (cl/matmul/mma/trial.cl). */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/select/mma.h"
@@ -27,7 +27,7 @@ static const mica__variant variants[] = {
     MICA__MMA_EMULATION("emulated_dpas8", MICA_F16, MICA__MMA_DPAS8, 0, 1, 1, 16, 16, 2),
     MICA__MMA_EMULATION("emulated_dpas16", MICA_F16, MICA__MMA_DPAS16, 0, 1, 1, 16, 32, 2),
 };
-const mica__kernel_desc mica__mma_trial_kernel = {MICA__KERNEL("mma_trial", "matmul/mma_trial.cl", params, variants)};
+const mica__kernel_desc mica__mma_trial_kernel = {MICA__KERNEL("mma_trial", "matmul/mma/trial.cl", params, variants)};
 
 /* Two steps, so that both tiles in local memory are read. */
 #define STEPS 2

@@ -1,6 +1,6 @@
-/* ops/select/tile.h: kernels for GPUs that multiply tiles in local memory (cl/common/local_tile.clh): the rows of their
- * parameter tables, and how long a product takes with tiles of a size, by which that size and the number of parts of
- * the depth are chosen where no tuner has measured. */
+/* ops/select/tile.h: kernels for GPUs that multiply tiles in local memory (cl/common/gpu/local_tile.clh): the rows of
+ * their parameter tables, and how long a product takes with tiles of a size, by which that size and the number of parts
+ * of the depth are chosen where no tuner has measured. */
 #ifndef MICA_OPS_SELECT_TILE_H
 #define MICA_OPS_SELECT_TILE_H
 

@@ -29,9 +29,9 @@ const mica__kernel_desc mica__sort_rank_kernel = {MICA__KERNEL("sort_rank", "sor
 static const mica__kernel_param cpu_params[] = {MICA__CASE("KEY_BYTES", "bytes of a key", 4, 8)};
 static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 4)};
 const mica__kernel_desc mica__radix_count_kernel = {
-    MICA__KERNEL("radix_count", "sort/radix.cl", cpu_params, cpu_variants)};
+    MICA__KERNEL("radix_count", "sort/cpu/radix.cl", cpu_params, cpu_variants)};
 const mica__kernel_desc mica__radix_scatter_kernel = {
-    MICA__KERNEL("radix_scatter", "sort/radix.cl", cpu_params, cpu_variants)};
+    MICA__KERNEL("radix_scatter", "sort/cpu/radix.cl", cpu_params, cpu_variants)};
 
 static const mica__kernel_param gpu_params[] = {
     MICA__CASE("KEY_BYTES", "bytes of a key", 4, 8),
@@ -42,9 +42,9 @@ static const mica__variant gpu_variants[] = {
     MICA__VARIANT("gpu", MICA__ON_GPU, 4, 64, 8),
 };
 const mica__kernel_desc mica__radix_count_gpu_kernel = {
-    MICA__KERNEL("radix_count_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants)};
+    MICA__KERNEL("radix_count_gpu", "sort/gpu/radix.cl", gpu_params, gpu_variants)};
 const mica__kernel_desc mica__radix_scatter_gpu_kernel = {
-    MICA__KERNEL("radix_scatter_gpu", "sort/radix_gpu.cl", gpu_params, gpu_variants)};
+    MICA__KERNEL("radix_scatter_gpu", "sort/gpu/radix.cl", gpu_params, gpu_variants)};
 
 static const mica__kernel_param scan_params[] = {MICA__INT("GROUP", "work-items of a group", 1, 32, 64)};
 static const mica__variant scan_variants[] = {

@@ -1,4 +1,4 @@
-/* Forward and backward data on matrix units, phases together (cl/conv/gpu/mma.cl). */
+/* Forward and backward data on matrix units, phases together (cl/conv/mma/forward.cl). */
 #include "ops/select/mma.h"
 #include "base/arith.h"
 #include "base/error.h"
@@ -26,8 +26,8 @@ static const mica__variant variants[] = {
     MICA__MMA_OTHERS(VALUES),      MICA__MMA_EMULATIONS(VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
-const mica__kernel_desc mica__conv_gpu_mma_kernel = {MICA__KERNEL("conv_gpu_mma", "conv/gpu/mma.cl", params, variants),
-                                                     .has_room = has_room};
+const mica__kernel_desc mica__conv_gpu_mma_kernel = {
+    MICA__KERNEL("conv_gpu_mma", "conv/mma/forward.cl", params, variants), .has_room = has_room};
 
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   return mica__mma_has_room(&mica__conv_gpu_mma_kernel, values, device);
@@ -36,7 +36,7 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
 static const mica__kernel_param weights_params[] = {MICA__CASE("SIZE", "bytes of an element", 2, 4)};
 static const mica__variant weights_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 2)};
 const mica__kernel_desc mica__conv_gpu_mma_weights_kernel = {
-    MICA__KERNEL("conv_gpu_mma_weights", "conv/gpu/mma_weights.cl", weights_params, weights_variants)};
+    MICA__KERNEL("conv_gpu_mma_weights", "conv/mma/weights.cl", weights_params, weights_variants)};
 
 /* The largest number of columns, and of pieces from where a work-item counts: a tile that begins below it still ends
  * within an int. */

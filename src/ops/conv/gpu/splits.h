@@ -9,7 +9,7 @@
 void mica__conv_push_split(mica__launch *launch, const mica__conv_dims *dims, int64_t step, int64_t splits);
 
 /* The result from partial sums [splits][images][rows][columns] of float, added in that order
- * (cl/matmul/gemm_splitk.cl). */
+ * (cl/matmul/gpu/splitk.cl). */
 mica_status mica__conv_add_splits(mica_queue *queue, const mica__conv *conv, int64_t splits, mica_buffer *partial);
 
 #endif

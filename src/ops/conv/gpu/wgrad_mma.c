@@ -1,4 +1,4 @@
-/* The weight gradient on matrix units, its pixels divided among groups (cl/conv/gpu/wgrad_mma.cl). */
+/* The weight gradient on matrix units, its pixels divided among groups (cl/conv/mma/wgrad.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/channels_last.h"
@@ -21,7 +21,7 @@ static const mica__variant variants[] = {
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_kernel = {
-    MICA__KERNEL("conv_gpu_wgrad_mma", "conv/gpu/wgrad_mma.cl", params, variants), .has_room = has_room};
+    MICA__KERNEL("conv_gpu_wgrad_mma", "conv/mma/wgrad.cl", params, variants), .has_room = has_room};
 
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   return mica__mma_has_room(&mica__conv_gpu_wgrad_mma_kernel, values, device);
@@ -30,7 +30,7 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
 static const mica__kernel_param add_params[] = {MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES)};
 static const mica__variant add_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32)};
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_add_kernel = {
-    MICA__KERNEL("conv_gpu_wgrad_mma_add", "conv/gpu/wgrad_mma_add.cl", add_params, add_variants)};
+    MICA__KERNEL("conv_gpu_wgrad_mma_add", "conv/mma/wgrad_add.cl", add_params, add_variants)};
 
 /* Pixels, and pieces from where a work-item counts, are ints, and a tile that begins below this still ends within
  * one. */

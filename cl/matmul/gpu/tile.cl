@@ -1,0 +1,185 @@
+/* matmul/gpu/tile.cl: D = act(alpha op(A) op(B) + beta C + bias) by tiles through local memory. GPU class.
+ *
+ * A work-group owns a tile of D (common/gpu/local_tile.clh) and walks over k in steps of TILE_K as a software pipeline:
+ *
+ *   prologue   the tiles of op(A) and op(B) of the first step, the one that may be shallow, go through registers into
+ *              local memory, element by element within bounds
+ *   loop       the next step's are read into registers, this step's multiplied, the next step's put down; one barrier
+ *   epilogue   the last step is multiplied
+ *
+ * The loop has no condition: pointers advance, rows and columns outside the matrix read the last one inside, whose sums
+ * nobody writes. (With conditions inside, LLVM for AMD waits for the loads before it multiplies.)
+ *
+ * Groups are numbered in one dimension: NDRange THREADS * tiles of D * batches (* splits), work-group (THREADS), where
+ * SWIZZLE rows of tiles are walked together so that groups that run at the same time share operands in the cache.
+ *
+ * With SPLIT_K the sum over k is divided among `splits` groups, each of which writes what it has to P, an array
+ * [splits][batches][M][N] of ACC_T; matmul/gpu/splitk.cl adds them in order.
+ *
+ * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */
+#include "matmul/operands.clh"
+
+#include "common/gpu/local_tile.clh"
+
+#define FETCHES_A (TILE_M * TILE_K / (THREADS * VEC))
+#define FETCHES_B (TILE_N * TILE_K / (THREADS * VEC))
+
+/* A variable of operand X. */
+#define OF(X, name) MICA_PASTE(X, _##name)
+
+#define PROLOGUE_OUTER_A(v, batch, outer, k) MICA_PROLOGUE_A(v, batch, outer, k)
+#define PROLOGUE_OUTER_B(v, batch, outer, k) MICA_PROLOGUE_B(v, batch, k, outer)
+
+/* A vector of a tile has lanes along k or along the outer index (row of A, column of B). Work-item `item` reads
+ * FETCHES_X of them, the first at TILE_OUTER and TILE_DEPTH, each further one OUTER_STEP or DEPTH_STEP on: */
+#define ALONG_K(X) (X##_LAYOUT == 1)
+#define OUTERS_A TILE_M
+#define OUTERS_B TILE_N
+#define ACROSS(X) (ALONG_K(X) ? TILE_K / VEC : OUTERS_##X / VEC)
+#define TILE_OUTER(X) (ALONG_K(X) ? item / ACROSS(X) : item % ACROSS(X) * VEC)
+#define TILE_DEPTH(X) (ALONG_K(X) ? item % ACROSS(X) * VEC : item / ACROSS(X))
+#define OUTER_STEP(X) (ALONG_K(X) ? THREADS / ACROSS(X) : 0)
+#define DEPTH_STEP(X) (ALONG_K(X) ? 0 : THREADS / ACROSS(X))
+#if FETCHES_A * THREADS * VEC != TILE_M * TILE_K || FETCHES_B * THREADS * VEC != TILE_N * TILE_K ||                    \
+    THREADS % ACROSS(A) || THREADS % ACROSS(B)
+#error "a tile must be a whole number of vectors for each work-item, and a step of them whole rows"
+#endif
+
+/* Vectors that are read whole: along k all in the loop are; along the outer index those of an aligned matrix, whose
+ * outer size is a multiple of VEC too. */
+#define WHOLE(X) (ALONG_K(X) || (X##_LAYOUT == 2 && X##_ALIGNED))
+
+/* What a work-item knows of its share of a tile of X: where each of its vectors starts, the outer index there, and how
+ * far from there the last lane inside lies. */
+#define SHARE(X, outer0, outer_end, outer_stride, k_stride)                                                            \
+  __global const STORAGE(X##_T) * OF(X, from)[FETCHES_##X];                                                            \
+  int OF(X, outer)[FETCHES_##X], OF(X, last)[FETCHES_##X];                                                             \
+  vec_t OF(X, share)[FETCHES_##X];                                                                                     \
+  UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
+    const int outer = (outer0) + TILE_OUTER(X) + i * OUTER_STEP(X);                                                    \
+    OF(X, outer)[i] = min(outer, (outer_end) - (WHOLE(X) && !ALONG_K(X) ? VEC : 1));                                   \
+    OF(X, last)[i] = min((outer_end)-1 - OF(X, outer)[i], VEC - 1);                                                    \
+    OF(X, from)                                                                                                        \
+    [i] = &(X)[OF(X, at) + batch * OF(X, batch) + OF(X, outer)[i] * (outer_stride) +                                   \
+               (k_begin + TILE_DEPTH(X) + i * DEPTH_STEP(X)) * (k_stride)];                                            \
+  }
+
+/* Reads the share of the step at k0, all of which lies inside, and advances to the next. Macros, so that prologues see
+ * the kernel's names. */
+#define FETCH(X, outer_stride, k_stride)                                                                               \
+  UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
+    if (WHOLE(X)) {                                                                                                    \
+      OF(X, share)[i] = READ_VECTOR(X, VEC, OF(X, from)[i], 0);                                                        \
+    } else {                                                                                                           \
+      acc_t lanes[VEC];                                                                                                \
+      UNROLL for (int j = 0; j < VEC; j++) lanes[j] =                                                                  \
+          (acc_t)LOAD(X##_T, OF(X, from)[i], min(j, OF(X, last)[i]) * (outer_stride));                                 \
+      OF(X, share)[i] = MICA_VLOAD(VEC, lanes, 0);                                                                     \
+    }                                                                                                                  \
+    if (HAS_PROLOGUE_##X) {                                                                                            \
+      const int k = k0 + TILE_DEPTH(X) + i * DEPTH_STEP(X);                                                            \
+      acc_t lanes[VEC];                                                                                                \
+      MICA_VSTORE(VEC, OF(X, share)[i], lanes, 0);                                                                     \
+      UNROLL for (int j = 0; j < VEC; j++) lanes[j] = (acc_t)PROLOGUE_OUTER_##X(                                       \
+          lanes[j], batch, OF(X, outer)[i] + (ALONG_K(X) ? 0 : min(j, OF(X, last)[i])), k + (ALONG_K(X) ? j : 0));     \
+      OF(X, share)[i] = MICA_VLOAD(VEC, lanes, 0);                                                                     \
+    }                                                                                                                  \
+    OF(X, from)[i] += TILE_K * (k_stride);                                                                             \
+  }
+
+/* Reads the share of the first step, which is `first` <= TILE_K deep, zero behind it. */
+#define FETCH_FIRST(X, outer_stride, k_stride)                                                                         \
+  UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
+    const int k = TILE_DEPTH(X) + i * DEPTH_STEP(X);                                                                   \
+    acc_t lanes[VEC];                                                                                                  \
+    UNROLL for (int j = 0; j < VEC; j++) {                                                                             \
+      const int u = ALONG_K(X) ? 0 : min(j, OF(X, last)[i]), d = ALONG_K(X) ? j : 0;                                   \
+      lanes[j] = 0;                                                                                                    \
+      if (k + d < first)                                                                                               \
+        lanes[j] = (acc_t)PROLOGUE_OUTER_##X(LOAD(X##_T, OF(X, from)[i], u * (outer_stride) + d * (k_stride)), batch,  \
+                                             OF(X, outer)[i] + u, k_begin + k + d);                                    \
+    }                                                                                                                  \
+    OF(X, share)[i] = MICA_VLOAD(VEC, lanes, 0);                                                                       \
+    OF(X, from)[i] += first * (k_stride);                                                                              \
+  }
+
+/* Puts the share into the local tile. */
+#define DEPOSIT(X, tile)                                                                                               \
+  UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
+    const int at = TILE_OUTER(X) + TILE_DEPTH(X) * PITCH_##X + i * (OUTER_STEP(X) + DEPTH_STEP(X) * PITCH_##X);        \
+    if (ALONG_K(X)) {                                                                                                  \
+      acc_t lanes[VEC];                                                                                                \
+      MICA_VSTORE(VEC, OF(X, share)[i], lanes, 0);                                                                     \
+      UNROLL for (int j = 0; j < VEC; j++)((__local acc_t *)(tile))[at + j * PITCH_##X] = lanes[j];                    \
+    } else {                                                                                                           \
+      (tile)[at / VEC] = OF(X, share)[i];                                                                              \
+    }                                                                                                                  \
+  }
+
+#define FETCH_TILES(which)                                                                                             \
+  FETCH(A, A_row, A_col)                                                                                               \
+  FETCH(B, B_col, B_row)
+#define DEPOSIT_TILES(which)                                                                                           \
+  DEPOSIT(A, a_tiles[which])                                                                                           \
+  DEPOSIT(B, b_tiles[which])                                                                                           \
+  barrier(CLK_LOCAL_MEM_FENCE);
+
+#if SPLIT_K
+#define WRITE(n, sum, row, col) MICA_VSTORE(n, sum, P, P_at + ((split * batches + batch) * M + (row)) * N + (col))
+#else
+#define WRITE(n, sum, row, col) FINISH(n, sum, batch, row, col)
+#endif
+
+#if REQD_SUBGROUP
+__attribute__((intel_reqd_sub_group_size(REQD_SUBGROUP)))
+#endif
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void
+gemm_gpu(const int batches, OPERAND_PARAMS,
+#if SPLIT_K
+         const int splits, __global acc_t *restrict P, const long P_at MICA_FUSED_PARAMS
+#else
+         EPILOGUE_PARAMS
+#endif
+) {
+  __local vec_t a_tiles[2][TILE_K * PITCH_A / VEC], b_tiles[2][TILE_K * PITCH_B / VEC];
+  const int item = (int)get_local_id(0), m_item = M_ITEM(item), n_item = N_ITEM(item);
+
+  const int tiles_m = (M + TILE_M - 1) / TILE_M, tiles_n = (N + TILE_N - 1) / TILE_N;
+  const long tiles = (long)tiles_m * tiles_n, group = (long)get_group_id(0);
+  const int tile = (int)(group % tiles), panel = tile / (SWIZZLE * tiles_n) * SWIZZLE;
+  const int within = tile - panel * tiles_n, height = min(SWIZZLE, tiles_m - panel);
+  const int row0 = (panel + within % height) * TILE_M, col0 = within / height * TILE_N;
+
+#if SPLIT_K
+  const long batch = group / tiles % batches, split = group / tiles / batches;
+  const int steps_all = (K + TILE_K - 1) / TILE_K, share = (steps_all + splits - 1) / splits;
+  const int k_begin = min((int)split * share, steps_all) * TILE_K, k_end = min(K, k_begin + share * TILE_K);
+#else
+  const long batch = group / tiles;
+  const int k_begin = 0, k_end = K;
+#endif
+  const int depth = k_end - k_begin, steps = (depth + TILE_K - 1) / TILE_K;
+  const int first = steps > 0 ? depth - (steps - 1) * TILE_K : 0;
+
+  SHARE(A, row0, M, A_row, A_col)
+  SHARE(B, col0, N, B_col, B_row)
+  FETCH_FIRST(A, A_row, A_col)
+  FETCH_FIRST(B, B_col, B_row)
+  DEPOSIT_TILES(0)
+  vec_t sums[MICRO_M][MICRO_N / VEC];
+  TILE_PIPELINE(k_begin + first, k_end, depth > 0, FETCH_TILES, DEPOSIT_TILES)
+
+  UNROLL for (int i = 0; i < MICRO_M; i++) {
+    const long row = row0 + TILE_ROW(i);
+    UNROLL for (int j = 0; j < MICRO_N / VEC; j++) {
+      const long col = col0 + TILE_COLUMNS(j);
+      if (row < M && col + VEC <= N) {
+        WRITE(VEC, sums[i][j], row, col);
+      } else if (row < M) {
+        acc_t lanes[VEC];
+        MICA_VSTORE(VEC, sums[i][j], lanes, 0);
+        UNROLL for (int l = 0; l < VEC; l++) if (col + l < N) WRITE(1, lanes[l], row, col + l);
+      }
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/* matmul/ref/gemm.cl: D = act(alpha op(A) op(B) + beta C + bias), one work-item an element of D.
+ *
+ * The reference among the implementations: any device, any type, any stride, any size, no local memory. Sums run over k
+ * in order. NDRange: one dimension, M * N * batches or more, work-groups of any size. */
+#include "common/group.clh"
+#include "matmul/operands.clh"
+
+RANGE_KERNEL gemm_naive(const int batches, OPERAND_PARAMS, EPILOGUE_PARAMS) {
+  const long index = (long)get_global_id(0);
+  if (index < (long)M * N * batches) {
+    const long col = index % N, row = index / N % M, batch = index / N / M;
+    acc_t sum = 0;
+    for (long k = 0; k < K; k++) sum = MAC(ELEMENT_A(batch, row, k), ELEMENT_B(batch, k, col), sum);
+    FINISH(1, sum, batch, row, col);
+  }
+}

@@ -1,0 +1,147 @@
+/* quant/cpu/depthwise.cl: convolutions of 8-bit images in which a filter has one channel, for CPUs; product.clh
+ * says what a sum is and becomes. Filter f reads channel f / each; rows are filters, columns pixels. Masks are 128
+ * where bytes are signed: all are taken as u8.
+ *
+ * A row strip of an image is converted once, to floats less the zero point and between zeros, from where all taps of
+ * all filters read it: values and sums are whole numbers below 2^24, which floats hold exactly. Columns that a stride
+ * parts lie in lines of their own:
+ *
+ *   stage[y][x % sw][x / sw] = pixel (y, x) of the padded strip, in lines of `wide`
+ *
+ *   TAPS, STRIDE   height and width of filters, stride of both dimensions, without dilation; TAPS 0: as arguments say
+ *   ROWS           rows of a result that share what they read; every strip has as many
+ *   flat           1, with ROWS 1 and stride 1: the strip is one row of rows * wide pixels, of which those beyond q are
+ *                  dropped, since rows fill no vector. It is whole and has FLAT pixels at most
+ *
+ * A group, which is a work-item, makes a strip of rows for `planes` consecutive channels: ceil(images * channels /
+ * planes) x strips of them. stage has LANES floats behind its last line. P * Q and images * channels are below 2^31. */
+#include "common/simd.clh"
+#include "quant/product.clh"
+
+#define LANES 16
+#define FLAT 256
+#define STRIP_ROWS 4
+
+#define FIELDS(X) DEPTHWISE_FIELDS(X) DEPTHWISE_CUT(X)
+DEFINE_PACKED_FIELDS(FIELDS);
+
+#if TAPS
+#define STEP STRIDE
+#else
+#define STEP sw
+#endif
+#define AS_FLOATS(bytes) (convert_float16((bytes) ^ (uchar16)(mask)) - zero)
+
+/* to[c] = pixel c STEP + first of a line of `width`, 0 outside. As many as `left` bytes may be read from there;
+ * elements behind `wide` may change. */
+INLINE void stage_line(__local float *to, const int wide, __global const uchar *line, const long left, const int width,
+                       const int first, const int sw, const uchar mask, const float zero) {
+  const int begin = min(wide, first < 0 ? (STEP - 1 - first) / STEP : 0);
+  const int end = max(begin, min(wide, (width - first + STEP - 1) / STEP));
+  const long last = (long)(begin + (end - begin + LANES - 1) / LANES * LANES) * STEP + first;
+  for (int c = 0; c < begin; c += LANES) STOREV(f32, 16, (float16)(0.0f), to, c);
+  line += first;
+  if (STEP == 1 && last <= left)
+    for (int c = begin; c < end; c += LANES) STOREV(f32, 16, AS_FLOATS(vload16(0, line + c)), to, c);
+  else if (STEP == 2 && last <= left)
+    for (int c = begin; c < end; c += LANES)
+      STOREV(f32, 16, AS_FLOATS((uchar16)(vload16(0, line + 2 * c).even, vload16(1, line + 2 * c).even)), to, c);
+  else
+    for (int c = begin; c < end; c++) to[c] = (float)(line[c * STEP] ^ mask) - zero;
+  for (int c = end; c < wide; c += LANES) STOREV(f32, 16, (float16)(0.0f), to, c);
+}
+
+/* sum[i] = products of a filter with what 16 pixels of row i of a result read; x: where those of row 0 do. */
+#if TAPS
+INLINE void multiply(__private float16 *sum, __local const float *x, const int wide, __private const float *w) {
+  UNROLL for (int i = 0; i < ROWS; i++) sum[i] = 0;
+  UNROLL for (int y = 0; y < (ROWS - 1) * STRIDE + TAPS; y++) {
+    float16 v[TAPS];
+    UNROLL for (int s = 0; s < TAPS; s++) v[s] = vload16(0, x + (y * STRIDE + s % STRIDE) * wide + s / STRIDE);
+    UNROLL for (int i = 0; i < ROWS; i++) if (y >= i * STRIDE && y < i * STRIDE + TAPS)
+        UNROLL for (int s = 0; s < TAPS; s++) sum[i] = fma(v[s], w[(y - i * STRIDE) * TAPS + s], sum[i]);
+  }
+}
+#define MULTIPLY(sum, x) multiply(sum, x, wide, taps)
+#else
+#define MULTIPLY(sum, x)                                                                                               \
+  {                                                                                                                    \
+    sum[0] = 0;                                                                                                        \
+    for (int r = 0; r < R; r++)                                                                                        \
+      for (int s = 0; s < S; s++)                                                                                      \
+        sum[0] = fma(vload16(0, (x) + (r * dh * sw + s * dw % sw) * wide + s * dw / sw),                               \
+                     (float)((int)(filter[r * S + s] ^ w_mask) - w_zero), sum[0]);                                     \
+  }
+#endif
+
+/* The first row of strip i, a multiple of the rows that are taken at once; the last strip has what is left of P. */
+#define STRIP(i) ((i) == strips ? P : (int)((long)(P / STRIP_ROWS) * (i) / strips) * STRIP_ROWS)
+/* A vector at `at`; what it has beyond a row the next row overwrites, but behind `end` nothing is written. */
+#define PUT(v, at, end) STORE_SOME(v, y_plane, at, (end) - (at))
+
+/* done[i] = what becomes of sum[i]. */
+#define FINISH(done)                                                                                                   \
+  {                                                                                                                    \
+    uint16 doubt = 0;                                                                                                  \
+    if (quick) {                                                                                                       \
+      UNROLL for (int i = 0; i < ROWS; i++)(done)[i] = QUICK(sum[i], factor, add, &doubt);                             \
+    }                                                                                                                  \
+    if (!quick || mica_any(doubt)) {                                                                                   \
+      UNROLL for (int i = 0; i < ROWS; i++)(done)[i] = FINISHED_REAL(16, sum[i], factor, add);                         \
+    }                                                                                                                  \
+  }
+
+CPU_KERNEL int8_depthwise_cpu(__global const uchar *w, __global const uchar *x, FINISH_BUFFERS, __local float *stage,
+                              const mica_packed packed) {
+  UNPACK_FIELDS(FIELDS);
+  FINISH_NUMBERS;
+  const int channels = filters / each, first = (int)get_group_id(0) * planes, strip = get_group_id(1);
+  const int p0 = STRIP(strip), rows = STRIP(strip + 1) - p0, lines = (rows - 1) * sh + (R - 1) * dh + 1;
+  const long area = (long)H * W, all = images * channels * area;
+  const float x_zero = COL_ZERO(0);
+  UNPACK_QUICK;
+  for (int plane = first; plane < min(first + planes, images * channels); plane++) {
+    __local float *to = stage;
+    for (int i = 0; i < lines; i++) {
+      const int h = p0 * sh + i - pad_h, width = h >= 0 && h < H ? W : 0;
+      const long at = plane * area + (width ? (long)h * W : 0);
+      for (int phase = 0; phase < STEP; phase++, to += wide)
+        stage_line(to, wide, x + at, all - at, width, phase - pad_w, sw, x_mask, x_zero);
+    }
+    for (int e = 0; e < each; e++) {
+      const int f = plane % channels * each + e, w_zero = ROW_ZERO(f);
+      __global const uchar *filter = w + (long)f * R * S;
+      __global STORAGE(Y_T) *y_plane = y + ((long)plane * each + e) * P * Q;
+      const float16 factor = ROW_SCALE(f) * COL_SCALE(0), add = ROW_BIAS(f);
+      const bool quick = CAN_BE_QUICK && IS_FINITE(factor.x) && IS_FINITE(add.x);
+      float16 sum[ROWS];
+#if TAPS
+      float taps[TAPS * TAPS];
+      UNROLL for (int t = 0; t < TAPS * TAPS; t++) taps[t] = (float)((int)(filter[t] ^ w_mask) - w_zero);
+#endif
+#if ROWS == 1
+      if (flat) {
+        COMPUTE(Y_T) done[FLAT + LANES];
+        for (int at = 0; at < (rows - 1) * wide + Q; at += LANES) {
+          COMPUTEV(Y_T, 16) finished[1];
+          MULTIPLY(sum, stage + at);
+          FINISH(finished);
+          vstore16(finished[0], 0, done + at);
+        }
+        for (int p = 0; p < rows; p++) PUT(vload16(0, done + p * wide), p * Q, P * Q);
+        continue;
+      }
+#endif
+      for (int row = 0; row < rows; row += ROWS) {
+        const int p = min(row, rows - ROWS);
+        for (int column = 0; column < Q; column += LANES) {
+          const int q = min(column, max(0, Q - LANES)), at = (p0 + p) * Q + q;
+          COMPUTEV(Y_T, 16) finished[ROWS];
+          MULTIPLY(sum, stage + p * sh * sw * wide + q);
+          FINISH(finished);
+          UNROLL for (int i = 0; i < ROWS; i++) PUT(finished[i], at + i * Q, (p0 + rows) * Q);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,348 @@
+/* quant/cpu/product.cl: products of 8-bit matrices and convolutions for CPUs; product.clh says what a sum is and
+ * becomes.
+ *
+ * A holds the rows in panels of MR (quant/pack.cl: bytes by four, or pairs of shorts), taps in the order of filters. B
+ * holds columns so that the values of one step for adjacent columns are adjacent: those of 32 columns from j on, for
+ * step c of the tap (r, s), stand at
+ *
+ *   batch * b_batch + j / 32 * tile_step + c * step_step + offset of the tap
+ *   offset = ((r dh % sh) sw + s dw % sw) * plane + r dh / sh * wq + s dw / sw
+ *
+ * which for matrices are panels of 32 columns and one tap, for convolutions the pixels of quant/image.cl. Column j is
+ * pixel (j / wq, j % wq) of a result that is q pixels wide; those beyond q are computed and dropped.
+ *
+ *   MICA_HAS_VPDPBUSD
+ *               1: the instruction, four bytes of each lane at once. Packed rows are u8 and columns i8, or with
+ *               COLUMNS_U the reverse; for platforms that take inline assembly, on processors that have it
+ *               0: pairs in OpenCL C; all are u8, so that no product is negative: sums of pairs are added as lanes of
+ *               64 bits, without which LLVM 15 does not see vpmaddwd in them. Of 32768 pairs no sum leaves its lower
+ *               half; then it is put aside
+ *   TILES       1: a matrix unit (common/cpu/tiles.clh), for which a panel holds its rows in chunks of `words` steps,
+ *               packed[chunk][row][step of the chunk], and `steps` is a multiple of `words`. Signs are those of the
+ *               operands
+ *   ROWS_U, COLUMNS_U    of TILES: packed rows and columns are u8, not i8
+ *   RAW         1: B are the images themselves, whose pixels are columns (filters of one pixel): a group packs its own
+ *               columns, of at most MOST_DEPTH channels, into private memory
+ *   ALIKE       1: columns have one scale and one zero point for all, and no bias of their own
+ *   OTHER       1: bytes of results are added to others, and the sums are bytes again (quant/add.cl). Columns are the
+ *               pixels of a result then, all of them
+ *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
+ *   MR          rows of a tile; with TILES 16 or 32
+ *   rows_are_offset      row zero points are not known to be 0
+ *   columns_are_offset   column zero points are not: row_sums are the sums of packed rows
+ *
+ * Groups of one work-item: ceil(columns / 32) x blocks of panels x batches. */
+#include "quant/product.clh"
+
+#define NR 32
+#define MOST_DEPTH 1024
+#if RAW
+#define COLUMN_SPACE __private
+#else
+#define COLUMN_SPACE __global
+#endif
+#define UNROLL _Pragma("unroll")
+
+#if TILES
+#include "common/cpu/tiles.clh"
+#define B_TYPE uint
+#define PER 4
+#elif MICA_HAS_VPDPBUSD
+#define LANES 16
+#define B_TYPE uint
+#define PER 4
+#define SUM int16
+#define COLUMNS int16
+#define LOAD_COLUMNS(b, v) as_int16(vload16(v, b))
+#define AS_INTS(sum) (sum)
+#define ONES 0x01010101u
+#define MOST_STEPS INT_MAX
+#define IF_FULL(full, aside) /* sums wrap as they should */
+#if COLUMNS_U
+#define ADD_DOT(sum, a, b) __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
+#else
+#define ADD_DOT(sum, a, b) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
+#endif
+#else
+#define LANES 8
+#define B_TYPE ushort
+#define PER 2
+#define SUM long4
+#define COLUMNS short16
+#define LOAD_COLUMNS(b, v) convert_short16(vload16(v, (COLUMN_SPACE const uchar *)(b)))
+#define AS_INTS(sum) as_int8(sum)
+#define ONES 0x00010001u
+#define MOST_STEPS 32768
+#define IF_FULL(full, aside)                                                                                           \
+  if (full) {                                                                                                          \
+    aside;                                                                                                             \
+    run = 0;                                                                                                           \
+  }
+#define ADD_DOT(sum, a, b)                                                                                             \
+  {                                                                                                                    \
+    const int16 p = convert_int16(as_short16((int8)(int)(a))) * convert_int16(b);                                      \
+    sum += as_long4(p.even + p.odd);                                                                                   \
+  }
+#endif
+
+/* Where the values of a tile stand. */
+#define MOST_KNOWN 49
+typedef struct walk {
+  int R, S, dh, dw, sh, sw, wq, steps;
+  long step_step, plane, known[MOST_KNOWN]; /* of taps, the first values of so many */
+} walk;
+
+/* The first value of a tap. */
+static inline long find_tap(__private const walk *w, const int r, const int s) {
+  return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
+         s * w->dw / w->sw;
+}
+#if RAW
+#define FIND_TAPS(w)
+#define tap_at(w, r, s) 0
+#else
+/* Four divisions a tap, once a group. */
+#define FIND_TAPS(w)                                                                                                   \
+  for (int tap = 0; tap < min((w).R * (w).S, MOST_KNOWN); tap++)                                                       \
+    (w).known[tap] = find_tap(&(w), tap / (w).S, tap % (w).S);
+static inline long tap_at(__private const walk *w, const int r, const int s) {
+  const int tap = r * w->S + s;
+  return tap < MOST_KNOWN ? w->known[tap] : find_tap(w, r, s);
+}
+#endif
+
+#if TILES
+#if ROWS_U && COLUMNS_U
+#define DOT(c, a, b) TILE_DOT(uu, c, a, b)
+#elif ROWS_U
+#define DOT(c, a, b) TILE_DOT(us, c, a, b)
+#elif COLUMNS_U
+#define DOT(c, a, b) TILE_DOT(su, c, a, b)
+#else
+#define DOT(c, a, b) TILE_DOT(ss, c, a, b)
+#endif
+#if COLUMNS_U
+#define COLUMN_SHIFT(x) ((x) >> 24)
+#define WORDS uint16
+#else
+#define COLUMN_SHIFT(x) (as_int16(x) >> 24)
+#define WORDS int16
+#endif
+
+/* col_sums += the sums of packed columns. */
+static inline void add_columns(COLUMN_SPACE const uint *B, __private const walk *w, __private int *col_sums) {
+  WORDS sum[NR / 16];
+  UNROLL for (int v = 0; v < NR / 16; v++) sum[v] = 0;
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      COLUMN_SPACE const uint *b = B + tap_at(w, r, s);
+      for (int c = 0; c < w->steps; c++, b += w->step_step) UNROLL for (int v = 0; v < NR / 16; v++) {
+          const uint16 x = vload16(v, b);
+          sum[v] += COLUMN_SHIFT(x << 24) + COLUMN_SHIFT(x << 16) + COLUMN_SHIFT(x << 8) + COLUMN_SHIFT(x);
+        }
+    }
+  UNROLL for (int v = 0; v < NR / 16; v++) vstore16(vload16(v, col_sums) + as_int16(sum[v]), v, col_sums);
+}
+
+/* sums = products of a panel of rows and a tile of columns. */
+static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, __private const walk *w,
+                            const int words, __private int (*sums)[NR] TILES_PARAM) {
+  const long row = 4l * words, column = 4l * w->step_step;
+  BLOCK_ZERO;
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      COLUMN_SPACE const uint *b = B + tap_at(w, r, s);
+      for (int c = 0; c < w->steps; c += words, a += MR * words, b += words * w->step_step) {
+        TILE_LOAD(6, b, column);
+        TILE_LOAD(4, a, row);
+        DOT(0, 4, 6);
+        TILE_LOAD(7, b + 16, column);
+        DOT(1, 4, 7);
+#if MR > 16
+        TILE_LOAD(5, a + 16 * words, row);
+        DOT(2, 5, 6);
+        DOT(3, 5, 7);
+#endif
+      }
+    }
+  /* Rows go beyond the array of the first: from a pointer to that array rusticl (22.3) loses them. */
+  __private int *const to = (__private int *)sums;
+  TILE_STORE(0, to, 4 * NR);
+  TILE_STORE(1, to + 16, 4 * NR);
+#if MR > 16
+  TILE_STORE(2, to + 16 * NR, 4 * NR);
+  TILE_STORE(3, to + 16 * NR + 16, 4 * NR);
+#endif
+}
+
+#else
+#define TILES_STORAGE
+#define TILES_BEGIN(words)
+#define TILES_END
+#define TILES_ARGUMENT
+#define NV (NR / LANES)
+#define VSTORE_SUMS MICA_PASTE(vstore, LANES)
+#define VLOAD_SUMS MICA_PASTE(vload, LANES)
+#define PUT_ASIDE(sum, v, to)                                                                                          \
+  {                                                                                                                    \
+    VSTORE_SUMS(VLOAD_SUMS(v, to) + AS_INTS(sum), v, to);                                                              \
+    sum = 0;                                                                                                           \
+  }
+/* The last of a sum: where nothing was put aside it is stored whole, in one instruction. */
+#if MOST_STEPS == INT_MAX
+#define PUT_LAST(sum, v, to) *(__private int16 *)((to) + 16 * (v)) = sum
+#else
+#define PUT_LAST(sum, v, to) PUT_ASIDE(sum, v, to)
+#endif
+
+/* col_sums += the sums of packed columns. */
+static inline void add_columns(COLUMN_SPACE const B_TYPE *B, __private const walk *w, __private int *col_sums) {
+  SUM sum[NV];
+  int run = 0;
+  UNROLL for (int v = 0; v < NV; v++) sum[v] = 0;
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      COLUMN_SPACE const B_TYPE *b = B + tap_at(w, r, s);
+      for (int c = 0; c < w->steps; c++, b += w->step_step) {
+        UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[v], ONES, LOAD_COLUMNS(b, v));
+        IF_FULL(++run == MOST_STEPS, UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums));
+      }
+    }
+  UNROLL for (int v = 0; v < NV; v++) PUT_ASIDE(sum[v], v, col_sums);
+}
+
+/* sums = products of a panel of rows and a tile of columns. */
+static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B, __private const walk *w,
+                            const int words, __private int (*sums)[NR]) {
+  SUM sum[MR][NV];
+  int run = 0;
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = 0;
+#if MOST_STEPS != INT_MAX
+  for (int i = 0; i < MR; i++)
+    for (int l = 0; l < NR; l++) sums[i][l] = 0;
+#endif
+  for (int r = 0; r < w->R; r++)
+    for (int s = 0; s < w->S; s++) {
+      COLUMN_SPACE const B_TYPE *b = B + tap_at(w, r, s);
+      for (int c0 = 0, c1; c0 < w->steps; c0 = c1) {
+        c1 = c0 + min(w->steps - c0, MOST_STEPS);
+        IF_FULL(run > MOST_STEPS - (c1 - c0), UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++)
+                                                  PUT_ASIDE(sum[i][v], v, sums[i]));
+        run += c1 - c0;
+        for (int c = c0; c < c1; c++, a += MR, b += w->step_step) {
+          COLUMNS bv[NV];
+          UNROLL for (int v = 0; v < NV; v++) bv[v] = LOAD_COLUMNS(b, v);
+          UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[i][v], a[i], bv[v]);
+        }
+      }
+    }
+  UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_LAST(sum[i][v], v, sums[i]);
+}
+#endif
+
+#if RAW
+#define B_PARAM uchar
+typedef MICA_PASTE(B_TYPE, 16) columns16;
+#define WIDENED(bytes) MICA_AS(B_TYPE, 16, (bytes) ^ (uchar16)(mask))
+
+/* to[step][lane] = channels step PER .. of column j0 + lane; those beyond `channels` are 0. Of lanes that are no
+ * columns only what lies beyond x is not read: `left` bytes may be, from x on. */
+static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, const long left, const int lanes,
+                                const int channels, const int steps, const long plane, const uchar mask) {
+  for (int c = 0; c < steps; c++, to += NR) {
+    const int there = min(PER, channels - c * PER);
+    const long at = (long)c * PER * plane;
+    if (there == PER && at + (PER - 1) * plane + NR <= left) {
+      UNROLL for (int v = 0; v < NR / 16; v++) {
+        columns16 both = 0;
+        UNROLL for (int d = 0; d < PER; d++) both |= WIDENED(vload16(v, x + at + d * plane)) << (columns16)(8 * d);
+        *(__private columns16 *)(to + 16 * v) = both;
+      }
+      continue;
+    }
+    for (int l = 0; l < NR; l++) {
+      B_TYPE element = 0;
+      for (int d = 0; d < there && l < lanes; d++) element |= (B_TYPE)((uint)(x[at + d * plane + l] ^ mask) << 8 * d);
+      to[l] = element;
+    }
+  }
+}
+#else
+#define B_PARAM B_TYPE
+#endif
+
+#include "quant/cpu/tile.clh"
+
+#define FIELDS(X) PRODUCT_FIELDS(X) PRODUCT_MASK(X) OTHER_FIELDS(X)
+DEFINE_PACKED_FIELDS(FIELDS);
+
+CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global const int *row_sums,
+                    FINISH_BUFFERS OTHER_BUFFERS, const mica_packed packed) {
+  UNPACK_FIELDS(FIELDS);
+  FINISH_NUMBERS;
+  OTHER_NUMBERS;
+  const int j0 = get_global_id(0) * NR, batch = get_global_id(2), panels = (m + MR - 1) / MR;
+  const int lanes = min(NR, columns - j0), a_batch = batch % a_count;
+  const bool plain = wq == q;
+#if RAW
+  B_TYPE mine[MOST_DEPTH / PER * NR] __attribute__((aligned(64)));
+  const long from = batch * b_batch + j0;
+  pack_columns(mine, B + from, get_num_groups(2) * b_batch - from, lanes, depth, steps, pixels, (uchar)mask);
+  __private const B_TYPE *tile = mine;
+#else
+  __global const B_TYPE *tile = B + batch * b_batch + get_global_id(0) * tile_step;
+#endif
+  row_sums += (long)a_batch * m;
+  y += (long)batch * m * pixels;
+
+  int col_sums[NR];
+  for (int l = 0; l < NR; l++) col_sums[l] = 0;
+  READ_COLUMNS;
+  walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
+  FIND_TAPS(w);
+  if (rows_are_offset) add_columns(tile, &w, col_sums);
+  UNPACK_QUICK;
+  TILES_STORAGE;
+  TILES_BEGIN(words);
+  const int first = get_global_id(1) * block, end = min(first + block, panels);
+  for (int panel = first; panel < end; panel++) {
+    int sums[MR][NR] __attribute__((aligned(64)));
+    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, tile, &w, words, sums TILES_ARGUMENT);
+    bool exact = !CAN_BE_QUICK || !SUM_CAN_BE_QUICK, again;
+    do {
+      uint16 doubt = 0;
+      float unsure = 0; /* no number once a factor or an addend is not finite */
+      for (int i = 0; i < min(MR, m - panel * MR); i++) {
+        const int row = panel * MR + i, of_all = a_batch * row_batch + row;
+        const int zero = ROW_ZERO(of_all);
+        const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);
+        const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;
+        __global STORAGE(Y_T) *to = y + row * pixels + j0;
+        COMPUTE(Y_T) done[NR];
+        unsure = fma(fma(scale * scales_size, 0.0f, fabs(add) + biases_size), 0.0f, unsure);
+        UNROLL for (int v = 0; v < NR / 16; v++) {
+          int16 t = vload16(v, sums[i]);
+          if (rows_are_offset) t -= zero * vload16(v, col_sums);
+          t -= rest * COL_ZEROS(v);
+          const float16 factors = scale * COL_SCALES(v), adds = add + COL_BIASES(v);
+          COMPUTEV(Y_T, 16) finished;
+          if (exact)
+            finished = FINISHED(16, t, factors, adds);
+          else
+            finished = QUICK(convert_float16(t), factors, adds, &doubt);
+          ADD_OTHER(finished, row * pixels + j0 + 16 * v, lanes - 16 * v);
+          if (!plain)
+            vstore16(finished, v, done);
+          else if (lanes == NR)
+            STORE16(finished, to, 16 * v);
+          else
+            STORE_SOME(finished, to, 16 * v, lanes - 16 * v);
+        }
+        if (!plain) put_kept(y + row * pixels, done, j0, lanes, wq, q);
+      }
+      again = !exact && (unsure != 0 || mica_any(doubt));
+      exact = true;
+    } while (again);
+  }
+  TILES_END;
+}

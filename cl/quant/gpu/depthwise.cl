@@ -1,0 +1,36 @@
+/* quant/gpu/depthwise.cl: convolutions of 8-bit images in which a filter has one channel, a pixel of a result a
+ * work-item; product.clh says what a sum is and becomes. Filter f reads channel f / each; rows are filters, columns
+ * pixels, so that a pixel beyond the image adds nothing. Masks are 128 where bytes are signed: all are taken as u8.
+ *
+ * One dimension of images * filters * P * Q work-items. */
+#include "quant/product.clh"
+
+DEFINE_PACKED_FIELDS(DEPTHWISE_FIELDS);
+
+RANGE_KERNEL int8_depthwise(__global const uchar *w, __global const uchar *x, FINISH_BUFFERS,
+                            const mica_packed packed) {
+  UNPACK_FIELDS(DEPTHWISE_FIELDS);
+  FINISH_NUMBERS;
+  const long item = get_global_id(0);
+  const int q = (int)(item % Q);
+  long rest = item / Q;
+  const int p = (int)(rest % P);
+  rest /= P;
+  const int f = (int)(rest % filters), image = (int)(rest / filters);
+  if (image >= images) return;
+  const int channels = filters / each;
+  x += ((long)image * channels + f / each) * H * W;
+  w += (long)f * R * S;
+  const int w_zero = ROW_ZERO(f), x_zero = COL_ZERO(0);
+  int sum = 0;
+  for (int r = 0; r < R; r++) {
+    const int h = p * sh - pad_h + r * dh;
+    if (h < 0 || h >= H) continue;
+    for (int s = 0; s < S; s++) {
+      const int column = q * sw - pad_w + s * dw;
+      if (column < 0 || column >= W) continue;
+      sum += ((int)(w[r * S + s] ^ w_mask) - w_zero) * ((int)(x[(long)h * W + column] ^ x_mask) - x_zero);
+    }
+  }
+  STORE(Y_T, FINISHED(1, sum, ROW_SCALE(f) * COL_SCALE(0), ROW_BIAS(f)), y, item);
+}

@@ -1,0 +1,61 @@
+/* rnn/cpu/pack.cl: weights of recurrent networks in the order in which CPUs' kernels read them, in S, zeros behind the
+ * last unit.
+ *
+ *   rnn_pack_forward     w (D, GATES H, I) and r (D, GATES H, H) into weights [D][slice][I + H][COLUMNS][VW], where
+ *                        column v has units v % PER_GATE VW + 0 .. of gate v / PER_GATE, and b (D, 2 GATES H), which
+ *                        may be null, into biases [D][slice][SUMS PER_GATE][VW]
+ *   rnn_pack_backward    r into weights [D][slice][GATES H][BACK_VECTORS][VW]
+ *
+ * Groups of one work-item: slices, directions. */
+#include "rnn/cpu/steps.clh"
+
+#include "common/transpose.clh"
+
+DEFINE_INTERLEAVE(V)
+
+/* n columns of rows (gate, units u ..) of a direction's matrix, from its element `at` on. */
+INLINE void pack_columns(source from, const long at, const int n, const int H, const int gate, const int u,
+                         const int column, __global S *to) {
+  for (int k = 0; k < n; k += VW) {
+    V x[VW];
+    UNROLL for (int j = 0; j < VW; j++) x[j] =
+        u + j < H ? read_part(from, at + ((long)gate * H + u + j) * n + k, n - k) : (V)(0);
+    INTERLEAVE(V, x, VW)
+    UNROLL for (int j = 0; j < VW; j++) if (k + j < n)
+        MICA_VSTORE(VW, x[j], to, ((long)(k + j) * COLUMNS + column) * VW);
+  }
+}
+
+CPU_KERNEL rnn_pack_forward(source w, const long w_at, source r, const long r_at, source b, const long b_at,
+                            __global S *weights, const long weights_at, __global S *biases, const long biases_at,
+                            const int I, const int H) {
+  const int slice = get_group_id(0), d = get_group_id(1);
+  const long at = (long)d * get_num_groups(0) + slice, rows = (long)d * GATES * H;
+  weights += weights_at + at * (I + H) * COLUMNS * VW;
+  biases += biases_at + at * SUMS * UNITS;
+  for (int v = 0; v < COLUMNS; v++) {
+    const int gate = v / PER_GATE, u = slice * UNITS + v % PER_GATE * VW;
+    pack_columns(w, w_at + rows * I, I, H, gate, u, v, weights);
+    pack_columns(r, r_at + rows * H, H, H, gate, u, v, weights + (long)I * COLUMNS * VW);
+  }
+  for (int v = 0; v < SUMS * PER_GATE; v++) {
+    const int sum = v / PER_GATE, u = slice * UNITS + v % PER_GATE * VW;
+    V bias = (V)(0);
+    if (b) {
+      /* GRU keeps n's two parts apart. */
+      if (sum < GATES) bias += read_part(b, b_at + 2 * rows + (long)sum * H + u, H - u);
+      if (KIND != GRU || sum != 2)
+        bias += read_part(b, b_at + 2 * rows + (long)(GATES + min(sum, GATES - 1)) * H + u, H - u);
+    }
+    MICA_VSTORE(VW, bias, biases, (long)v * VW);
+  }
+}
+
+CPU_KERNEL rnn_pack_backward(source r, const long r_at, __global S *weights, const long weights_at, const int H) {
+  const int slice = get_group_id(0), d = get_group_id(1), u = slice * BACK_VECTORS * VW;
+  weights += weights_at + ((long)d * get_num_groups(0) + slice) * GATES * H * BACK_VECTORS * VW;
+  for (int k = 0; k < GATES * H; k++)
+    UNROLL for (int v = 0; v < BACK_VECTORS; v++)
+        MICA_VSTORE(VW, read_part(r, r_at + ((long)d * GATES * H + k) * H + u + v * VW, H - u - v * VW), weights,
+                    ((long)k * BACK_VECTORS + v) * VW);
+}
