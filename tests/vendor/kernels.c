@@ -67,7 +67,7 @@ static void vendors_of(const mica__kernel_desc *desc, const mica__variant *varia
 }
 
 /* True for what is slower than others and declined, but right: products on matrix units of floats that are read one by
- * one (decline_pieces of gemm_mma.c). */
+ * one (decline_pieces of matmul/mma/tile.c). */
 static bool is_declined(const mica__kernel_desc *desc, const int32_t *values) {
   if (!is_set(desc, values, "MMA_NATIVE", 1) || mica__kernel_param_index(desc, "B_LAYOUT") < 0) return false;
   return !is_set(desc, values, "A_T", MICA_I8) &&

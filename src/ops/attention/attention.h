@@ -127,7 +127,7 @@ double mica__attention_cost(const mica__attention *a, double over_d, double over
 const char *mica__attention_declines(const mica__task *task, unsigned class, const char *line);
 
 /* The implementations of each pass, the reference last. cpu.c, gpu.c: by tiles, a class each. mma.c: on matrix units of
- * GPUs, weights rounded to the operands' type. naive.c: one row per work-item, for f64 and what the others decline. */
+ * GPUs, weights rounded to the operands' type. ref.c: one row per work-item, for f64 and what the others decline. */
 extern const mica__impl *const mica__attention_impls[], *const mica__attention_grad_impls[];
 extern const mica__impl mica__attention_cpu, mica__attention_mma, mica__attention_gpu, mica__attention_naive,
     mica__attention_cpu_grad, mica__attention_mma_grad, mica__attention_gpu_grad, mica__attention_naive_grad;

@@ -98,7 +98,7 @@ bool mica__gemm_is_aligned(const mica__gemm *gemm, int64_t vector);
 /* Tiles of m x n elements in all of D. */
 int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n);
 
-/* The implementations and their kernels, each in the file of its name (splitk in gemm_gpu.c). */
+/* The implementations and their kernels, each in the file of its name (splitk in gpu/tile.c). */
 extern const mica__impl mica__gemm_mma, mica__gemm_subgroup, mica__gemm_gpu, mica__gemm_splitk, mica__gemm_direct,
     mica__gemv_gpu, mica__gemm_amx, mica__gemm_tile, mica__gemm_clblast, mica__gemm_naive;
 extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel, mica__gemm_gpu_kernel,

@@ -1,9 +1,9 @@
 /* Forward convolutions of bf16 on the matrix unit of Intel's CPUs (cl/conv/cpu/tiles.cl). */
-#include "ops/matmul/tiles.h"
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
 #include "ops/conv/conv.h"
+#include "ops/matmul/cpu/amx_operand.h"
 #include "runtime/fields.h"
 
 static const mica__kernel_param params[] = {

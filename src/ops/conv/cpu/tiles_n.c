@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "cl/conv/fields.clh"
 #include "ops/conv/conv.h"
-#include "ops/matmul/tiles.h"
+#include "ops/matmul/cpu/amx_operand.h"
 #include "runtime/fields.h"
 #include "runtime/workspace.h"
 

@@ -2,8 +2,8 @@
  * (cl/matmul/cpu/amx.cl). */
 #include "base/arith.h"
 #include "base/error.h"
+#include "ops/matmul/cpu/amx_operand.h"
 #include "ops/matmul/gemm.h"
-#include "ops/matmul/tiles.h"
 #include "runtime/workspace.h"
 
 #define AMX_TYPES MICA_BF16, MICA_I8, MICA_U8

@@ -1,7 +1,7 @@
-/* ops/matmul/tiles.h: kernels that multiply on the matrix unit of Intel's CPUs (cl/common/cpu/tiles.clh), and their
- * operands, packed in panels of 32 rows or columns (cl/matmul/cpu/amx_pack.cl). */
-#ifndef MICA_OPS_MATMUL_TILES_H
-#define MICA_OPS_MATMUL_TILES_H
+/* ops/matmul/cpu/amx_operand.h: kernels that multiply on the matrix unit of Intel's CPUs (cl/common/cpu/tiles.clh), and
+ * their operands, packed in panels of 32 rows or columns (cl/matmul/cpu/amx_pack.cl). */
+#ifndef MICA_OPS_MATMUL_CPU_AMX_OPERAND_H
+#define MICA_OPS_MATMUL_CPU_AMX_OPERAND_H
 
 #include "ops/epilogue/epilogue.h"
 #include "runtime/host_cpu.h"

@@ -1,11 +1,11 @@
 /* Forward and backward data on matrix units, phases together (cl/conv/mma/forward.cl). */
-#include "ops/select/mma.h"
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
 #include "ops/conv/gpu/channels_last.h"
 #include "ops/conv/gpu/splits.h"
 #include "ops/conv/phase.h"
+#include "ops/select/mma.h"
 #include "runtime/fields.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"

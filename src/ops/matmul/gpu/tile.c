@@ -1,7 +1,7 @@
 /* The tiled GPU kernel (cl/matmul/gpu/tile.cl), alone and with the sum over k divided among work-groups. */
+#include "ops/select/tile.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
-#include "ops/select/tile.h"
 #include "runtime/compiler.h"
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"

@@ -1,7 +1,7 @@
 /* CLBlast as one of the implementations, where a tuner finds it faster. */
+#include "runtime/clblast.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
-#include "runtime/clblast.h"
 #include "runtime/tensor.h"
 
 /* What CLBlast can take: rows or columns that are adjacent, and neither overlap nor stand on one another. */

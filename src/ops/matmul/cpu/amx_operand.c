@@ -1,4 +1,4 @@
-#include "ops/matmul/tiles.h"
+#include "ops/matmul/cpu/amx_operand.h"
 
 #include "base/arith.h"
 #include "base/error.h"

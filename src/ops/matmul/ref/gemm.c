@@ -1,6 +1,6 @@
 /* The reference among the implementations: any device and strides, a work-item an element (cl/matmul/ref/gemm.cl). */
-#include "base/error.h"
 #include "ops/matmul/gemm.h"
+#include "base/error.h"
 
 static const mica__kernel_param params[] = {MICA__GEMM_PARAMS(MICA__GEMM_ALL_TYPES)};
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA__GEMM_VALUES)};
