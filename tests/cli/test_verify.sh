@@ -109,4 +109,22 @@ run train --task keyword --data "$work/voices" --width 8 --epochs 1 --quiet --ou
 ends 0 '*' '*'
 run predict --model "$work/words" "$work/voices/ann/1.wav" --gallery "$work/voices"
 ends 1 '' '*a gallery is for the task verify; the task keyword compares no files*'
+
+# Spoken digits: two speakers of six that training never hears.
+recordings=${MICA_TEST_DATA:-/nowhere}/data/spoken_digits/recordings
+if [ -d "$recordings" ]; then
+  for name in george jackson lucas nicolas theo yweweler; do
+    mkdir -p "$work/speakers/$name"
+    ln -s "$recordings"/*_"$name"_*.wav "$work/speakers/$name"
+  done
+  run train --task verify --data "$work/speakers" --unseen george,yweweler --seconds 0.35 --shift 0.05 --epochs 5 \
+    --quiet --out "$work/spoken"
+  ends 0 '*' '*'
+  run eval --model "$work/spoken" --part test --json
+  holds metrics.samples 1000
+  awk -v e="$(json metrics.eer)" 'BEGIN { exit !(e <= 0.2) }' || fault "equal error rate $(json metrics.eer)"
+  echo "equal error rate of two speakers: $(json metrics.eer)"
+else
+  echo 'speakers: SKIP: no spoken_digits in MICA_TEST_DATA'
+fi
 exit $failed
