@@ -111,7 +111,7 @@ void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value) {
   case MICA_I16: ((int16_t *)data)[i] = (int16_t)saturate(value, INT16_MIN, INT16_MAX); break;
   case MICA_I32: ((int32_t *)data)[i] = (int32_t)saturate(value, INT32_MIN, INT32_MAX); break;
   case MICA_I64:
-    /* INT64_MAX is no double: what reaches 2^63 saturates apart; UINT64_MAX likewise. */
+    /* INT64_MAX is not a double: what reaches 2^63 saturates apart; UINT64_MAX likewise. */
     ((int64_t *)data)[i] = value >= 0x1p63 ? INT64_MAX : (int64_t)saturate(value, -0x1p63, 0x1p63);
     break;
   case MICA_U16: ((uint16_t *)data)[i] = (uint16_t)saturate(value, 0, UINT16_MAX); break;

@@ -21,7 +21,7 @@ MICA__SHARED mica_status mica__fail_nomem(const char *what);
 MICA__SHARED mica_status mica__fail_lacks(const char *subject, const char *library);
 
 #ifdef __clang_analyzer__
-/* What the analyser cannot see in a declaration: a failure is not MICA_OK. */
+/* The analyser cannot see in a declaration that a failure is not MICA_OK. */
 #define mica__fail(status, ...) ((void)mica__fail(status, __VA_ARGS__), (status))
 #define mica__fail_in(status, where) ((void)mica__fail_in(status, where), (status))
 #define mica__fail_nomem(what) ((void)mica__fail_nomem(what), MICA_E_NOMEM)

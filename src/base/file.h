@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How names end under which mica__file_replace writes aside; a file of such a name was left by a killed process. */
+/* The ending of the temporary files of mica__file_replace. A file with this ending was left by a killed process. */
 #define MICA__FILE_ASIDE ".tmp"
 
 /* *data is the caller's to free, and not NULL even for an empty file; a NUL stands after its end. MICA_E_NOT_FOUND when
@@ -62,7 +62,7 @@ void mica__file_sweep(const char *path);
 
 /* Makes the file hold the pieces one after another: at any moment it is the old file or the new one, also for other
  * processes and after a loss of power. Written beside its place, synced, renamed. Missing directories are made.
- * MICA_E_IO says what went wrong, and nothing is left behind. A device, a pipe or a name in /dev is written to instead;
+ * MICA_E_IO says what went wrong, and nothing is left after. A device, a pipe or a name in /dev is written to instead;
  * a pipe that nobody reads, or no longer, is MICA_E_IO, without SIGPIPE. */
 MICA__SHARED mica_status mica__file_replace(const char *path, const mica__bytes *pieces, size_t count);
 /* For files in folders of Mica's own: whatever has the name is replaced, a link or device too, never written to. */

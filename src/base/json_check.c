@@ -31,14 +31,14 @@ static bool escapes_zero(const char *text, size_t length) {
   for (size_t i = 0; i + 5 < length; i++) {
     if (text[i] != '\\') continue;
     if (!memcmp(&text[i + 1], "u0000", 5)) return true;
-    i++; /* what is escaped is no escape */
+    i++; /* what is escaped is not an escape */
   }
   return false;
 }
 
 mica_status mica__json_check_text(const char *path, const char *what, const char *text, size_t length) {
   const size_t valid = mica__utf8_prefix(text, length);
-  if (valid < length) return mica__fail(MICA_E_FORMAT, "%s: byte %zu of %s is no UTF-8", path, valid, what);
+  if (valid < length) return mica__fail(MICA_E_FORMAT, "%s: byte %zu of %s is not UTF-8", path, valid, what);
   if (memchr(text, 0, length) || escapes_zero(text, length))
     return mica__fail(MICA_E_FORMAT, "%s: a name or text in %s has the character U+0000", path, what);
   return MICA_OK;

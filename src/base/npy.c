@@ -55,7 +55,7 @@ static const char *parse_shape(const char *at, mica_shape *shape) {
     at = skip_blanks(at + (*at == 'L'));
     if (*at == ',')
       at++;
-    else if (*at != ')' || shape->rank == 1) /* (3) is no tuple */
+    else if (*at != ')' || shape->rank == 1) /* (3) is not a tuple */
       return NULL;
   }
   return at + 1;
@@ -145,15 +145,15 @@ mica_status mica__npy_parse_header(const char *name, const void *content, size_t
   const uint8_t *data = content;
   mica__npy found = {0};
   char header[MAX_HEADER + 1];
-  if (size < 12 || memcmp(data, "\x93NUMPY", 6)) return mica__fail(MICA_E_FORMAT, "%s is no npy file", name);
+  if (size < 12 || memcmp(data, "\x93NUMPY", 6)) return mica__fail(MICA_E_FORMAT, "%s is not an npy file", name);
   if (data[6] < 1 || data[6] > 3 || data[7] != 0)
-    return mica__fail(MICA_E_FORMAT, "%s is of version %d.%d of the format; 1.0 to 3.0 are read", name, data[6],
+    return mica__fail(MICA_E_FORMAT, "%s has version %d.%d of the format; Mica reads 1.0 to 3.0", name, data[6],
                       data[7]);
   size_t prefix = data[6] == 1 ? 10 : 12;
   size_t length = (size_t)data[8] | (size_t)data[9] << 8;
   if (data[6] > 1) length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
   if (length > size - prefix) return mica__fail(MICA_E_FORMAT, "%s is truncated in its header", name);
-  if (length > MAX_HEADER) return mica__fail(MICA_E_FORMAT, "%s: a header of %zu bytes", name, length);
+  if (length > MAX_HEADER) return mica__fail(MICA_E_FORMAT, "%s: its header of %zu bytes is too long", name, length);
   memcpy(header, data + prefix, length);
   header[length] = '\0';
   MICA_TRY(parse_text(name, header, length, &found));

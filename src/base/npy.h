@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a header says: the elements, in C order, are `bytes` bytes from `offset` on. */
+/* The content of a header. The elements, in C order, are `bytes` bytes from `offset` on. */
 typedef struct mica__npy {
   mica_dtype dtype;
   bool big_endian; /* each begins with its highest byte */
@@ -20,7 +20,7 @@ typedef struct mica__npy {
 } mica__npy;
 
 /* Reads the header of a file's content, whose rest must be the elements; MICA_E_FORMAT names the file and says what is
- * no npy, not read, cut off or too much. */
+ * not an npy file, not read, cut off or too much. */
 MICA__SHARED mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy);
 
 /* The longest header that is written. */

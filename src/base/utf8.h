@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many bytes from the first one on are UTF-8 (RFC 3629: nothing overlong, no surrogates, nothing past U+10FFFF, no
- * character that is cut short): all `bytes` of a text that is valid. */
+/* Returns the number of bytes, from the first one on, that are UTF-8 (RFC 3629: nothing overlong, no surrogates,
+ * nothing past U+10FFFF, no character that is cut short): all `bytes` of a text that is valid. */
 MICA__SHARED size_t mica__utf8_prefix(const char *text, size_t bytes);
 /* The bytes of the character that such text begins with; 0: it begins with none. */
 MICA__SHARED size_t mica__utf8_first(const char *text, size_t bytes);

@@ -215,7 +215,7 @@ static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   char *path = NULL;
   if ((values->action == BUNDLE) != (values->file != NULL)) {
-    cli_fail(self, values->file ? "--file is for bundle" : "--file is missing: which bundle");
+    cli_fail(self, values->file ? "--file is for bundle" : "--file is missing: the path of the bundle");
     return CLI_USAGE;
   }
   if (values->device && values->action != BUILD && values->action != DOCTOR) {

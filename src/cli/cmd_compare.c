@@ -214,7 +214,7 @@ static int compare(comparison *c, const struct values *v, mica_compare_config *c
   config->around = count_energy;
   config->user = c;
   mica_status compared = mica_runs_compare(c->runs, c->count, config, c->results);
-  /* As mica eval: without a test part, and none asked for, the samples that validated. */
+  /* If the data have no test part and --part is not given, uses the validation samples, as mica eval does. */
   if (compared == MICA_E_NOT_FOUND && !v->data && !v->part) {
     config->part = MICA_PART_VALIDATION;
     compared = mica_runs_compare(c->runs, c->count, config, c->results);

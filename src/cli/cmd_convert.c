@@ -73,7 +73,7 @@ static int read_weights(const cli_command *self, const mica_onnx *model, weights
   }
 }
 
-/* Numbers and shapes that only nodes ask for are no weights. */
+/* Numbers and shapes that only nodes ask for are not weights. */
 static size_t drop_small(weights *w) {
   size_t kept = 0, all = w->count;
   for (size_t i = 0; i < all; i++) {
@@ -105,7 +105,7 @@ static int from_onnx(const cli_command *self, const struct values *v) {
 
 /* --- to ONNX --- */
 
-/* "3x224x224" behind the samples; the usual shape of a family without. False: it is none. */
+/* "3x224x224" after the samples; the usual shape of a family without. False: it is none. */
 static bool shape_of(const struct values *v, size_t network, mica_shape *shape) {
   const mica_model_family family = mica_model_family_of(network);
   const bool small = !strcmp(v->model, "mlp") || !strcmp(v->model, "lenet") || !strcmp(v->model, "cnn");
@@ -257,7 +257,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (lstat(v->to, &about) == 0 && !(v->force && S_ISREG(about.st_mode)))
-    return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already; --force writes over it" : "%s is no file",
+    return cli_fail(self, S_ISREG(about.st_mode) ? "%s is there already; --force writes over it" : "%s is not a file",
                     v->to);
   return from ? from_onnx(self, v) : to_onnx(self, v);
 }

@@ -121,7 +121,7 @@ static int print_vectors(const cli_command *self, const texts *t, int64_t width,
 
 /* --- neighbours --- */
 
-/* What is searched: vectors, with a text each if they were made of texts. */
+/* The vectors to search, and a text for each if they were made from texts. */
 typedef struct searched {
   texts made;
   cli_vectors read;

@@ -218,7 +218,7 @@ static int show_onnx(const cli_command *self, const struct values *v) {
   return cli_onnx_info(self, v->model, v->shape, v->json);
 }
 
-/* What a path or a name may be; the first row that fits shows it. */
+/* Kinds of paths and names. The first row that matches shows it. */
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);

@@ -60,7 +60,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* All of standard input, the caller's to free; NULL having said what failed. */
+/* All of standard input, the caller's to free; NULL after an error message on failure. */
 static char *read_input(const cli_command *self) {
   size_t size = 0, capacity = 1 << 16;
   char *text = malloc(capacity);
@@ -101,7 +101,7 @@ static bool is_taken(const names *n, const char *name) {
   return false;
 }
 
-/* Adds the name of the next sample: its number where it has no file (`numbered`), a number behind it where it has come
+/* Adds the name of the next sample: its number where it has no file (`numbered`), a number after it where it has come
  * before. False: the host has no memory. */
 static bool add_name(names *n, const char *title, bool numbered) {
   const char *slash = strrchr(title, '/'), *file = slash ? slash + 1 : title, *point = strrchr(file, '.');
@@ -192,7 +192,7 @@ static int show_pictures(const cli_command *self, const struct values *v, const 
   return status;
 }
 
-/* What is shown, part by part as it is predicted. */
+/* A prediction that is shown part by part. */
 typedef struct showing {
   const cli_command *self;
   const struct values *v;
@@ -231,7 +231,7 @@ static bool is_choice(const mica_item *item) {
   return item->kind == MICA_ITEM_KIND_CHOICES || !strcmp(item->name, "nearest");
 }
 
-/* Options for what the prediction has not. */
+/* Refuses options that do not apply to the prediction. */
 static int check_shown(const showing *s, const mica_report *prediction) {
   const struct values *v = s->v;
   const char *task = mica_run_task(s->run);
@@ -381,7 +381,7 @@ static int run(const cli_command *self, const void *given) {
   if (status != CLI_OK) return status;
   if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
     cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote, or a model of mica export"
-                             : "inputs, --text or --data, one of them; mica predict --help shows the usage");
+                             : "give inputs, --text or --data, only one of them; mica predict --help shows the usage");
     return CLI_USAGE;
   }
   if (v->pictures && v->json) {

@@ -68,8 +68,8 @@ static void find_task(const cli_command *self, const char *folder, char task[64]
   mica_engine_destroy(engine);
 }
 
-/* What a signal says before the first step of training: as soon as channels have gone there is a file of what is left,
- * which was not trained on, and which no run is there to resume. */
+/* The message for a signal before the first training step. After channels are removed, a file holds the remaining
+ * weights, but there is no run to resume yet. */
 static void describe_cut(const struct values *v, char text[CLI_STOP_TEXT]) {
   snprintf(text, CLI_STOP_TEXT,
            CLI_STOP_EARLY "; %s/pruned.safetensors has the weights that are left, and mica train --init takes them\n",
@@ -85,7 +85,7 @@ static void stop_at_once(const struct values *v, FILE *out, const char *task) {
   cli_stop_at_once(fileno(out ? out : stderr), path, said, CLI_STOP_EARLY "\n", v->json ? json : NULL);
 }
 
-/* Between the steps there is no run yet: what was measured last is of the weights in the file. */
+/* Between the steps there is no run yet; the last measurement is of the weights in the file. */
 static int say_stopped(const cli_command *self, const struct values *v, FILE *out, int number,
                        const cli_progress_state *progress) {
   fprintf(out ? out : stderr, "stopped: %s\n", mica_error_message());

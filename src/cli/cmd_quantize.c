@@ -62,7 +62,7 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
   return false;
 }
 
-/* An option of how inputs of layers are measured, or what is done by that; NULL: none is given. */
+/* The first option given that needs measured inputs of layers; NULL if there is none. */
 static const char *measuring(const struct values *v) {
   return v->data            ? "data"
          : v->samples       ? "samples"
@@ -74,7 +74,7 @@ static const char *measuring(const struct values *v) {
                             : NULL;
 }
 
-/* What runs and models have in common. */
+/* Reads the options that runs and models share. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
   int64_t group = 0;
   *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
@@ -123,7 +123,7 @@ static bool is_model(const char *path) {
   return n > 5 && !strcmp(path + n - 5, ".onnx");
 }
 
-/* "0.485,0.456,0.406"; returns how many there are, 0 for what is no list of such numbers. */
+/* "0.485,0.456,0.406"; returns how many there are, 0 for what is not a list of such numbers. */
 static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
   for (size_t count = 0; cli_is_plain(text) && count < MOST_CHANNELS;) {
     char *end = NULL;
@@ -281,7 +281,9 @@ static int run(const cli_command *self, const void *given) {
   }
   if (status == CLI_OK) status = cli_open_run(self, v->run, v->device, &engine, &trained);
   if (status == CLI_OK && measuring(v) && *mica_run_setting(trained, "quantize")) {
-    cli_fail(self, "--%s measures nothing: %s was trained with rounded weights and inputs, whose ranges are taken over",
+    cli_fail(self,
+             "--%s has no effect: %s was trained with rounded weights and inputs, and its ranges are used; leave the "
+             "option out",
              measuring(v), v->run);
     status = CLI_USAGE;
   }

@@ -99,11 +99,11 @@ static int check(const cli_command *self, const struct values *v) {
     }
     if (!v->exclude_seen || v->user) return CLI_OK;
     cli_fail(self, "--exclude-seen is for --user: %s",
-             v->like ? "items that are alike were seen by nobody" : "what a new user rated is left out in any case");
+             v->like ? "--like names no user who has seen items" : "items that a new user rated are always left out");
     return CLI_USAGE;
   }
   cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task recommend wrote"
-                 : asked   ? "one of --user, --like, --rate and --ratings"
+                 : asked   ? "choose one of --user, --like and --rate with --ratings"
                            : "--user is missing; or --like for an item, --rate and --ratings for a new user");
   return CLI_USAGE;
 }

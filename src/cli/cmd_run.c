@@ -59,7 +59,7 @@ static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_run
                                                                                             : cli_fail_library(self);
 }
 
-/* DIR/<number>_<name>.npy, of texts .txt; letters that are no part of a plain file name become '_'. */
+/* DIR/<number>_<name>.npy, of texts .txt; letters that are not part of a plain file name become '_'. */
 static int name_result(const cli_command *self, const char *folder, size_t i, const mica_onnx *model, char path[4096]) {
   char name[96];
   snprintf(name, sizeof name, "%.80s", mica_onnx_output_port(model, i).name);

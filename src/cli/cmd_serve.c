@@ -124,7 +124,7 @@ static int read_settings(const cli_command *self, const struct values *v, serve_
   if (v->key_file && !serve_keys_read(v->key_file, &c->keys, text)) return cli_fail(self, "%s", text);
   if (serve_is_loopback(c->host) || c->keys.count || v->open) return CLI_OK;
   cli_fail(self,
-           "--host %s lets other machines ask: add --api-key-file FILE with a key, or --open if everybody "
+           "--host %s lets other machines send requests: add --api-key-file FILE with a key, or --open if everybody "
            "may ask",
            c->host);
   return CLI_USAGE;
@@ -201,7 +201,7 @@ static mica_status add_adapter(const cli_model *opened, const char *word, mica_d
   return status;
 }
 
-/* What answers requests: a decoder per adapter and an embedder. */
+/* A decoder per adapter, and an embedder; they answer the requests. */
 static mica_status make_work(const struct values *v, const cli_model *opened, const mica_decoder_config *how,
                              serve_model *model, serve_work *work) {
   static const char *const texts[] = {"warm"};

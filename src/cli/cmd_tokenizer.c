@@ -113,7 +113,7 @@ static int check_column(const cli_command *self, reading *r, const char *data) {
                    : cli_fail(self, "%s has no column of texts", data);
 }
 
-/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL where there are more than these, 0 if one is empty. */
+/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL if there are more than these, 0 if one is empty. */
 static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   size_t count = 0;
   for (char *next; text; text = next) {
@@ -142,7 +142,7 @@ static int read_special(const cli_command *self, const char *given, char **words
   return CLI_USAGE;
 }
 
-/* What a training must be told, and where it may write; an exit status. */
+/* Checks the options of training and its output file. Returns an exit status. */
 static int check_train(const cli_command *self, const struct values *v) {
   struct stat about;
   if (!v->out || (!v->data && v->kind != MICA_TOKENIZER_KIND_BYTE)) {
@@ -260,7 +260,7 @@ static int add_id(const cli_command *self, const char *word, int32_t **ids, size
   char *end = NULL;
   const long id = strtol(word, &end, 10);
   if (end == word || *end || id < 0 || id > INT32_MAX) {
-    cli_fail(self, "'%.40s' is no id", word);
+    cli_fail(self, "'%.40s' is not an id", word);
     return CLI_USAGE;
   }
   if (*count == *room) {
@@ -372,7 +372,7 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (v->action == INFO && v->words.count) {
-    cli_fail(self, "info takes one FILE; '%s' is too much", v->words.words[0]);
+    cli_fail(self, "info takes one FILE; leave out '%s'", v->words.words[0]);
     return CLI_USAGE;
   }
   if (mica_tokenizer_open(v->file, &tokenizer) != MICA_OK) return cli_fail_library(self);

@@ -162,8 +162,8 @@ static int say_stopped(const cli_command *self, const cli_training *how, const m
   return status == CLI_OK && *cli_stop_flag() ? 128 + *cli_stop_flag() : status;
 }
 
-/* What failed, and where the device is lost, or another rank, how the run goes on. What cannot be written, on a full
- * disk say, leaves the weights so far. */
+/* Prints the failure and, if a device or a rank is lost, how to continue the run. If a file cannot be written, for
+ * example on a full disk, the weights so far remain. */
 static int say_failed(const cli_command *self, const cli_training *how, const mica_run *run) {
   char path[4096];
   const bool lost = mica_error_status() == MICA_E_DEVICE_LOST;
@@ -239,7 +239,7 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   return finish(self, how, run, spent, remarks);
 }
 
-/* Behind the first step there is something to save; the first event may be that of an epoch whose steps were done. */
+/* After the first step there is something to save. The first event may be that of a finished epoch. */
 bool cli_train_report(void *progress, const mica_train_progress *event) {
   if (event->event != MICA_TRAIN_EVENT_BEGIN) cli_stop_in_order();
   return cli_progress_report(progress, event);
@@ -265,7 +265,7 @@ static bool is_given(const mica_run_config *config, const char *name) {
   return false;
 }
 
-/* What is wrong before data are read: a mistyped command, or a folder that is taken. */
+/* Errors that need no data: a mistyped command, or a folder that is taken. */
 static int check(const cli_command *self, const mica_run_config *config) {
   if (!config->resume && !is_given(config, "teacher") &&
       (is_given(config, "temperature") || is_given(config, "alpha"))) {
@@ -279,7 +279,7 @@ static int check(const cli_command *self, const mica_run_config *config) {
     return CLI_USAGE;
   }
   if (status == MICA_E_STATE)
-    cli_fail(self, "%s: --resume goes on with a run, --out names another folder", mica_error_message());
+    cli_fail(self, "%s: --resume continues the run in its folder; leave out --out", mica_error_message());
   else
     cli_fail_library(self);
   return status == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
@@ -290,13 +290,13 @@ typedef struct job {
   const struct values *v;
   const double *speeds;       /* of the ranks; NULL: the same */
   char again[CLI_AGAIN_TEXT]; /* the command line that goes on */
-  /* What was measured, on every rank of this process the same. */
+  /* The measured speeds, the same on every rank of this process. */
   double measured[MICA_TRAIN_RANKS];
   mica_run_speeds found;
   double batch;
 } job;
 
-/* What is not in the folder: where the run computes, and how its ranks share the work. */
+/* Settings that are not in the folder: the device, and how the ranks share the work. */
 static void write_again(const struct values *v, const cli_ranks *ranks, char text[CLI_AGAIN_TEXT]) {
   const struct {
     const char *name, *value;
@@ -351,7 +351,7 @@ static mica_run_config configure(const job *j, const cli_ranks *ranks, size_t in
                            .uneven = v->elastic};
 }
 
-/* Checks and creates. Returns an exit status, having said what failed. */
+/* Checks and creates. Returns an exit status, after an error message on failure. */
 static int create(const job *j, const mica_run_config *config, mica_run **run) {
   int status = check(j->self, config);
   if (status != CLI_OK) mica_communicator_abort(config->communicator, mica_error_message());
@@ -362,7 +362,7 @@ static int create(const job *j, const mica_run_config *config, mica_run **run) {
   return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-/* What one rank does, of which rank 0 alone speaks. */
+/* The work of one rank. Only rank 0 prints. */
 static int train(cli_ranks *ranks, size_t index, void *user) {
   const job *j = user;
   const cli_command *self = j->self;

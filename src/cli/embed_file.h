@@ -13,8 +13,8 @@ typedef struct cli_lines {
   size_t count;
 } cli_lines;
 
-/* Reads the lines of a file, or of standard input for "-", without line ends. Returns an exit status, having said what
- * failed. */
+/* Reads the lines of a file, or of standard input for "-", without line ends. Returns an exit status, after an error
+ * message on failure. */
 int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines);
 /* The words of a command line; they are not copied. */
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines);

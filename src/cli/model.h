@@ -14,7 +14,7 @@ typedef struct cli_model {
 } cli_model;
 
 /* Opens both, and an adapter if its path is not NULL; cli_model_close closes them after a failure too. Returns an exit
- * status, having said what failed. context: positions to use, 0 for the default. */
+ * status, after an error message on failure. context: positions to use, 0 for the default. */
 int cli_model_open(const cli_command *self, const char *path, const char *adapter, const char *device, int64_t context,
                    cli_model *opened);
 void cli_model_close(cli_model *opened);

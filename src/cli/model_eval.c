@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As much as the tokenizer takes. */
+/* The most bytes that the tokenizer takes. */
 #define MOST_BYTES ((size_t)1 << 30)
 
 /* The whole file; *text is the caller's to free. */

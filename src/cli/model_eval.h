@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* Prints the perplexity of the text file data, or a JSON object. adapter: a file or folder, or NULL. window:
- * tokens per window, 0 for the default. Returns an exit status, having said what failed. */
+ * tokens per window, 0 for the default. Returns an exit status, after an error message on failure. */
 int cli_model_eval(const cli_command *self, const char *path, const char *adapter, const char *data, const char *device,
                    int64_t window, bool json);
 

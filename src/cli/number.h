@@ -14,7 +14,7 @@ int cli_number(const cli_command *self, const char *name, const char *text, doub
 int cli_integer(const cli_command *self, const char *name, const char *text, int64_t low, int64_t high,
                 int64_t *number);
 
-/* The digits that %g shows of a number to read: six, and two behind the point of longer ones: 20000096.1, not
+/* The digits that %g shows of a number to read: six, and two after the point of longer ones: 20000096.1, not
  * 2.00001e+07. */
 int cli_digits(double number);
 

@@ -74,7 +74,7 @@ int cli_onnx_check_model(const cli_command *self, mica_engine *engine, mica_onnx
     int status = cli_json_print(&out, self);
     return o.right == o.sets ? status : CLI_FAILED;
   }
-  if (o.right < o.sets) return cli_fail(self, "%zu of %zu sets are right; %s", o.right, o.sets, o.sentence);
+  if (o.right < o.sets) return cli_fail(self, "%zu of %zu sets match; %s", o.right, o.sets, o.sentence);
   printf("%zu of %zu sets are right\n", o.right, o.sets);
   return CLI_OK;
 }
@@ -110,7 +110,7 @@ static char *read_text(const char *folder, const char *name) {
   return text;
 }
 
-/* "kind, test, operator, family, scope" of a test, between tabs: its family, and " (optional)" behind that where its
+/* "kind, test, operator, family, scope" of a test, between tabs: its family, and " (optional)" after that where its
  * scope is not core. false if the table lacks the test. */
 static bool family_in_scope(const survey *s, const char *test, char name[80]) {
   size_t n = strlen(test);

@@ -40,7 +40,7 @@ static bool parse_shape(const char *text, mica_shape *shape) {
   return false;
 }
 
-/* What a list "a=1x3,b=1x5" says of a name; NULL: nothing. */
+/* The entry for a name in a list such as "a=1x3,b=1x5"; NULL if there is none. */
 static const char *shape_for(const char *list, const char *name) {
   for (; list; list = strchr(list, ','), list = list ? list + 1 : NULL) {
     const char *rest = rest_for(list, name);
@@ -172,7 +172,7 @@ int cli_onnx_feeds_make(cli_onnx_feeds *feeds, const cli_command *self, const mi
                         const char *shape, uint64_t seed) {
   size_t inputs = mica_onnx_input_count(model);
   if (inputs > CLI_ONNX_INPUTS)
-    return cli_fail(self, "a model of %zu inputs; %d are possible", inputs, CLI_ONNX_INPUTS);
+    return cli_fail(self, "the model has %zu inputs; mica run takes at most %d", inputs, CLI_ONNX_INPUTS);
   int status = check_words(self, model, files, shape);
   uint64_t state = seed;
   for (size_t i = 0; status == CLI_OK && i < inputs; i++) {

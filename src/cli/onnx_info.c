@@ -113,7 +113,7 @@ static void print_plan(const mica_onnx *model, const plan *p) {
   }
 }
 
-/* What a line holds of a text beside the model. */
+/* The most characters of a text in one line. */
 #define METADATA_SHOWN 60
 static void print_metadata(mica_onnx_text text) {
   const bool whole = strlen(text.value) <= METADATA_SHOWN;

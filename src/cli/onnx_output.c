@@ -68,7 +68,7 @@ const char *cli_onnx_output_text(const cli_onnx_output *o, int64_t i) {
 
 /* --- all of them --- */
 
-/* What the numbers are that are no NaN. */
+/* Statistics of the numbers that are not NaN. */
 typedef struct summary {
   double min, max, mean;
   int64_t count, all; /* all: NaNs too */

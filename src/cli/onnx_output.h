@@ -19,7 +19,7 @@ typedef struct cli_onnx_output {
 /* The text of element i, without control characters; "?" for an index outside the list. Valid until the next call. */
 const char *cli_onnx_output_text(const cli_onnx_output *output, int64_t i);
 
-/* One line: name, dtype, shape and the first elements; where there are more also the least, the greatest and the mean,
+/* One line: name, dtype, shape and the first elements; if there are more also the least, the greatest and the mean,
  * and how many are NaN, which those leave out. */
 void cli_onnx_output_print(const cli_onnx_output *output);
 /* Adds "name", "dtype", "shape", "min", "max", "mean" (null for none), "nan" and, of at most 16 elements, "values" to a

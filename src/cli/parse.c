@@ -218,7 +218,7 @@ static void write_usage(const cli_option *option, char text[64]) {
     snprintf(text, 64, "[--%s %s]", option->name, option->value);
 }
 
-/* Prints a word behind `column`, or below the command's name where a line of 80 columns would not hold it. */
+/* Prints a word after `column`, or below the command's name where a line of 80 columns would not hold it. */
 static void print_word(const char *word, int indent, int *column) {
   if (!*word) return;
   if (*column + 1 + (int)strlen(word) > 80) *column = printf("\n%*s", indent, "") - 1;

@@ -11,7 +11,7 @@ typedef struct cli_progress_state {
   FILE *out;         /* lines go there; NULL: nothing is shown */
   const char *task;  /* NULL: not known yet */
   int64_t samples;   /* trained on so far */
-  mica_metrics last; /* of the last whole epoch: its validation's where there is one; else of the epoch so far */
+  mica_metrics last; /* of the last whole epoch: its validation's if there is one; else of the epoch so far */
   mica_part part;    /* which `last` is of: validation, or train */
 } cli_progress_state;
 

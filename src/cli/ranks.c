@@ -22,7 +22,7 @@ bool cli_ranks_is_follower(void) { return mica_communicator_mpi_asked() && own_r
 
 int cli_refuse_ranks(const cli_command *self) {
   if (!mica_communicator_mpi_asked()) return CLI_OK;
-  cli_fail(self, "the command is for one process: start it without mpirun; mica train is for several");
+  cli_fail(self, "the command runs in one process: start it without mpirun; only mica train runs in several");
   /* mpirun ends all ranks with the first that fails: rank 0 must be the first, since it speaks. */
   if (own_rank() > 0) sleep(1);
   return CLI_USAGE;
@@ -91,7 +91,7 @@ static int check_devices(const cli_command *self, cli_ranks *ranks) {
         ranks->differ || strcmp(infos[i].name, infos[0].name) != 0 || infos[i].compute_units != infos[0].compute_units;
     for (size_t k = 0; k < i; k++)
       if (overlap(infos[k].id, infos[i].id)) {
-        cli_fail(self, "--devices: %s and %s are not two devices: %s, %s", ranks->device[k], ranks->device[i],
+        cli_fail(self, "--devices: %s and %s are the same device: %s, %s", ranks->device[k], ranks->device[i],
                  infos[k].id, infos[i].id);
         return CLI_USAGE;
       }
@@ -151,7 +151,7 @@ int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps)
   return cli_fail_library(self);
 }
 
-/* Seconds that ranks have to come back once one has failed: what they wait for fails at once, a launch may take. */
+/* Seconds that ranks have to return after one has failed: their waits fail at once, but a launch may take long. */
 #define PATIENCE 10.0
 
 typedef struct follower {
@@ -164,7 +164,7 @@ typedef struct follower {
   pthread_t thread;
 } follower;
 
-/* What the threads below use outlives the call where one of them hangs. */
+/* Memory that the threads below use. It outlives the call, because a thread may hang. */
 static follower followers[CLI_MOST_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
@@ -202,7 +202,7 @@ static void wait_for_all(size_t begun, double patience) {
   }
 }
 
-/* Who has not come back is lost, and its thread left to itself. */
+/* A rank that has not returned is lost; its thread is abandoned. */
 static int join_all(const cli_command *self, cli_ranks *ranks, size_t begun) {
   int status = CLI_OK;
   pthread_mutex_lock(&lock);
@@ -210,7 +210,7 @@ static int join_all(const cli_command *self, cli_ranks *ranks, size_t begun) {
   for (size_t i = 0; i < begun; i++) {
     ranks->hangs = ranks->hangs || !followers[i].done;
     if (!followers[i].done) ranks->lost[i] = true;
-    if (!followers[i].done) status = cli_fail(self, "the device %s does not come back", ranks->device[i]);
+    if (!followers[i].done) status = cli_fail(self, "the process for the device %s does not answer", ranks->device[i]);
     if (followers[i].done && status == CLI_OK) status = followers[i].status;
   }
   pthread_mutex_unlock(&lock);

@@ -35,9 +35,8 @@ int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps)
 int cli_ranks_run(const cli_command *self, cli_ranks *ranks, int (*run)(cli_ranks *ranks, size_t index, void *user),
                   void *user);
 
-/* Where devices are lost and others are left, begins this command anew with those, in place of this process: a driver
- * that has failed, or a thread that hangs in one, is not to be trusted or waited for. Returns where there is nothing to
- * go on with. */
+/* If some devices are lost and others remain, starts this command again with those, in place of this process: a failed
+ * driver cannot be trusted, and a thread may hang in it. Returns if no device remains. */
 void cli_ranks_restart(const cli_command *self, const cli_ranks *ranks);
 
 /* True in a process that a launcher started as another rank than 0: it says nothing. */

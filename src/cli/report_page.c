@@ -154,7 +154,7 @@ static bool has_points(const chart *c, size_t k) {
   return false;
 }
 
-/* The names of the series that have points: behind the title up to the right edge, or below it where they are longer,
+/* The names of the series that have points: after the title up to the right edge, or below it where they are longer,
  * line by line. With no `out` they are measured; the result is the lines below the title. */
 static int add_legend(FILE *out, const chart *c) {
   const double free = c->width - RIGHT - LEFT;
@@ -179,7 +179,8 @@ static int add_legend(FILE *out, const chart *c) {
   return line;
 }
 
-/* A curve of one point is no line: its values in a row of a table, "loss, epoch 1 | training 0.5, validation 0.4". */
+/* A curve of one point is not a line: its values in a row of a table, "loss, epoch 1 | training 0.5, validation
+ * 0.4". */
 static bool is_point(const mica_item *item) { return item->rows == 1; }
 
 static void add_values(FILE *out, const mica_item *item) {
@@ -233,7 +234,7 @@ static void find_bounds(const mica_item *item, size_t column, double *low, doubl
 /* Names that are written, at most. */
 enum { NAMES = 40 };
 
-/* Where a name stands. */
+/* The position of a name. */
 typedef struct frame {
   double x0, y0, x1, y1;
 } frame;

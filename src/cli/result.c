@@ -170,7 +170,7 @@ static void print_chosen(const mica_item *item, size_t column) {
   if (!some) fputs(" nothing", stdout);
 }
 
-/* What is said of a sample, and where it is known what is true if that is all of it. */
+/* Prints the labels of a sample, and whether they are right if the truth is known. */
 static void print_labels(const mica_item *item) {
   bool known = false, right = true;
   for (size_t i = 0; i < item->rows; i++) {

@@ -10,8 +10,8 @@
 /* CLI_OK unless the device (NULL: the environment's) is the one that computes nothing: then CLI_USAGE, having said
  * so. */
 int cli_refuse_null(const cli_command *self, const char *device);
-/* Makes an engine on the device and opens a run. Returns an exit status, having said what failed; what was made is the
- * caller's either way. */
+/* Makes an engine on the device and opens a run. Returns an exit status, after an error message on failure; what was
+ * made is the caller's either way. */
 int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine, mica_run **run);
 /* Does so; layers compute in the precision ("f16", "bf16", "f32"; NULL: as it was trained). */
 int cli_open_run_as(const cli_command *self, const char *folder, const char *precision, const char *device,

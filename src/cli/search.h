@@ -18,7 +18,7 @@ typedef struct cli_search {
               .help = "weight of its log probabilities (default 0.5)"),                                                \
       CLI_ROW("text-bonus", type, search.bonus, .value = "B", .help = "bonus per letter (default 0)")
 
-/* What was typed; an exit status. */
+/* Parses the options. Returns an exit status. */
 int cli_take_search(const cli_command *self, const cli_search *typed, mica_text_search *search);
 
 #endif

@@ -38,7 +38,7 @@ size_t cli_speeds_decide(FILE *out, const cli_ranks *ranks, double batch, const 
   double all = 0;
   size_t kept = 0;
   for (int32_t r = 0; r < count; r++) all += speeds[r];
-  /* Gradients are added up behind a step at worst. */
+  /* In the worst case gradients are added only after a step. */
   const double together = batch / (batch / all + found->summing);
   for (int32_t r = 0; r < count; r++) {
     const bool some = speeds[r] / all * batch >= 1, alone = found->alone >= together && r != found->best;

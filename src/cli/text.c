@@ -28,7 +28,7 @@ const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]) {
   return text;
 }
 
-/* True for what no shell reads as anything else. */
+/* True for characters that no shell treats as special. */
 static bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("_./:,=+@%-", c));
 }

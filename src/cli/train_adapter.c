@@ -15,7 +15,7 @@
 
 #define MOST_TEXT 512
 
-/* What the settings mean here. */
+/* The meaning of the settings for adapters. */
 typedef struct plan {
   const char *model;
   char targets[MOST_TEXT];

@@ -11,7 +11,7 @@ typedef struct cli_lora {
   bool resume, json, quiet;
 } cli_lora;
 
-/* Trains, and writes a folder as the package peft has it. Returns an exit status, having said what failed. */
+/* Trains, and writes a folder as the package peft has it. Returns an exit status, after an error message on failure. */
 int cli_train_adapter(const cli_command *self, const cli_lora *lora);
 
 #endif

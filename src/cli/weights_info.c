@@ -101,7 +101,7 @@ static void print_types(const mica_weights *weights) {
   putchar('\n');
 }
 
-/* What the model's network is, or why Mica does not know it. */
+/* Describes the model's network, or says why Mica does not know it. */
 static void print_network(const char *path) {
   mica_foundation *model = NULL;
   int64_t local = 0, no_rope = 0;

@@ -31,7 +31,7 @@ typedef struct cli_whisper_job {
   bool json, quiet;
 } cli_whisper_job;
 
-/* Transcribes all inputs. Returns an exit status, having said what failed. */
+/* Transcribes all inputs. Returns an exit status, after an error message on failure. */
 int cli_whisper_transcribe(const cli_command *self, const cli_whisper_job *job);
 
 #endif

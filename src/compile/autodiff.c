@@ -22,7 +22,7 @@ static mica__node *node_at(const backward *b, int32_t id) { return mica__graph_n
 
 static mica_value value_of(const backward *b, int32_t id) { return (mica_value){b->graph, id}; }
 
-/* Whatever leads to a checkpoint, and is none, will be computed again. */
+/* Nodes that lead to a checkpoint, and are not one, will be computed again. */
 static void find_again(backward *b, int32_t loss) {
   for (int32_t id = loss; id >= 1; id--) {
     const mica__node *node = node_at(b, id);
@@ -150,7 +150,8 @@ static int32_t behind(const backward *b, int32_t id) {
   return node->op->is_stream && node->op->is_stream(node->attrs) ? node->inputs[0] : 0;
 }
 
-/* What arrived at the value, and, of a stream, at what stands for it, before the stream's own share comes there. */
+/* The gradient that has arrived at the value. For a stream, also the gradient at the value that
+ * represents it, before the stream's own share is added. */
 static mica_value arrived_at(const backward *b, int32_t id) {
   mica_value d = b->grads[id - 1];
   const int32_t source = behind(b, id);

@@ -44,7 +44,7 @@ static bool is_movable(const finder *f, int32_t id) {
   return kind == MICA__OP_POINTWISE || kind == MICA__OP_REDUCE || kind == MICA__OP_LAUNCH;
 }
 
-/* Where operand k lies in the result; false if it is not one range of bytes on both sides. */
+/* Finds the range of operand k in the result; false if it is not one range of bytes on both sides. */
 static bool find_range(const finder *f, const mica__node *node, int32_t k, operand *out) {
   const mica_shape shape = node_at(f, node->inputs[k])->type.shape;
   const int64_t size = (int64_t)mica_dtype_size(node->type.dtype);
@@ -98,7 +98,7 @@ static bool add_operands(finder *f, int32_t of, int64_t at, const operand *opera
   return true;
 }
 
-/* Makes the composite again what it was before. */
+/* Restores the composite. */
 static void forget(finder *f, composite *c, const composite *before) {
   while (c->count > before->count) f->found->of[c->parts[--c->count].id - 1] = 0;
   *c = *before;
@@ -162,7 +162,7 @@ static mica_status measure(finder *f) {
   return MICA_OK;
 }
 
-/* Outputs, assigned values, and what no run changes. */
+/* Values that keep their own memory: outputs, assigned values and constants. */
 static mica_status find_fixed(finder *f, const mica__template *template) {
   bool *written = calloc((size_t)f->graph->count + 1, sizeof *written);
   if (!written) return mica__fail_nomem("a session");

@@ -58,7 +58,7 @@ static void add_step(mica__text *text, const mica__plan *v, const mica__step *st
   }
 }
 
-/* The host steps, and halves of such, that stand behind so many launches. */
+/* The host steps, and halves of such, that come after this number of launches. */
 static void add_host_steps(mica__text *text, const mica__plan *v, size_t launches) {
   mica__host_entry entry;
   for (size_t i = 0; mica__recording_host_entry(v->recording, i, &entry); i++) {
@@ -106,7 +106,7 @@ mica_status mica_session_kernel_source(mica_session *session, size_t launch, cha
   if (!out) return mica__fail(MICA_E_INVALID, "mica_session_kernel_source: text is NULL");
   MICA_TRY(plan_of(session, "mica_session_kernel_source", &v));
   if (launch >= mica__recording_count(v->recording))
-    return mica__fail(MICA_E_NOT_FOUND, "mica_session_kernel_source: a run has %zu launches, no number %zu",
+    return mica__fail(MICA_E_NOT_FOUND, "mica_session_kernel_source: a run has %zu launches; there is no number %zu",
                       mica__recording_count(v->recording), launch);
   mica_status status = mica__kernel_text(mica__recording_at(v->recording, launch)->kernel, &text);
   if (status == MICA_OK)

@@ -294,7 +294,7 @@ bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const 
     if (!stored[members[i] - 1]) continue;
     int64_t elements = mica__node_count(node_at(e, members[i]));
     if (elements != e->elements && elements != e->rows) return false;
-    /* Without rows both counts are 0, and what a row is joined to is no element. */
+    /* Without rows both counts are 0, and what a row is joined to is not an element. */
     const mica__access *access = elements == e->rows ? &lay.row : &lay.element;
     int32_t value = emit_value(e, members[i], access);
     if (value < 0 || add_store(e, members[i], value, access) < 0) return false;

@@ -19,7 +19,7 @@ typedef struct mica__emission {
   int32_t operands[MICA__FUSED_OPERANDS]; /* the node behind each operand */
   uint32_t stores;                        /* bit k: operand k is written */
   int64_t elements, rows;                 /* of the index space; rows is elements where nothing is reduced */
-  /* What follows is the emitter's own. */
+  /* The fields below are private to the emitter. */
   mica_shape space;
   int32_t memo_node[MICA__FUSED_INSTRS];
   mica__access memo_access[MICA__FUSED_INSTRS];

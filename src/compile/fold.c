@@ -125,7 +125,7 @@ static bool can_fold(const mica__node *node, const mica__type *types) {
   return op->kind == MICA__OP_VIEW || op->evaluate != NULL;
 }
 
-/* The inputs' values; false in *known when one that matters is no constant. */
+/* The inputs' values; false in *known when one that matters is not a constant. */
 static mica_status input_values(const mica_graph *graph, const mica__node *node, double **inputs, bool *known) {
   *known = true;
   for (int32_t k = 0; *known && k < node->input_count; k++) {

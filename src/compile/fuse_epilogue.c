@@ -86,8 +86,8 @@ static void find_narrow(const fusing *a) {
   }
 }
 
-/* What the value widens, for a user that is computed in a pass of its own; 0: it is no such cast. A weight may be read
- * in every pass. */
+/* The operand of a widening cast whose user is computed in a separate pass; 0 for other values. A weight may be read in
+ * every pass. */
 static int32_t widened(const fusing *a, int32_t id, int32_t pass) {
   const mica__node *cast = node_at(a, id);
   if (cast->op->kind != MICA__OP_POINTWISE || !cast->op->identity || cast->type.dtype != MICA_F32) return 0;

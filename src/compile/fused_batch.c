@@ -16,7 +16,7 @@ static bool is_access(const mica__fused_instr *instr) {
   return instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE;
 }
 
-/* True for a LOAD of what all elements, and so all parts, read. */
+/* True for a LOAD of a value that all elements, and so all parts, read. */
 static bool is_shared(const mica__fused_instr *instr) { return is_access(instr) && instr->access.stride[0] == 0; }
 
 /* One row of elements that stand in order. */
@@ -201,7 +201,7 @@ static mica_status make_plan(work *w, const mica__batch *batch, const mica_devic
   w->fused.extent[0] = ANY_EXTENT;
   MICA_TRY(mica__fused_plan_make(&w->fused, &target, &w->plan));
   w->plan.chunk = device_class == MICA__ON_CPU ? CPU_STEPS : w->plan.width;
-  /* What holds for all parts. Their pointers go through variables, which `restrict` says nothing of. */
+  /* Properties of all parts. Their pointers go through variables, to which `restrict` does not apply. */
   bool all[MICA__FUSED_INSTRS];
   memset(all, true, sizeof all);
   for (int32_t p = 0; p < batch->count; p++) {

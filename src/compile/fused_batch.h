@@ -10,12 +10,12 @@
 
 #define MICA__BATCH_PARTS 16
 
-/* How many parts one launch takes of kernels such as this one, which is simplified; 1 if it takes no others. */
+/* The number of kernels like this simplified one that one launch takes; 1 if it takes no others. */
 int32_t mica__fused_batch_room(const mica__fused *fused);
 /* True if two such kernels may be parts of one launch; a_nodes and b_nodes say which of their operands are the same. */
 bool mica__fused_alike(const mica__fused *a, const int32_t *a_nodes, const mica__fused *b, const int32_t *b_nodes);
 
-/* Equal for what is alike. */
+/* Equal for kernels that can share a launch. */
 mica__hash mica__fused_batch_hash(const mica__fused *fused, const int32_t *nodes);
 
 /* The parts of one launch, which are alike and none of which reads what another stores; operands[p] as for

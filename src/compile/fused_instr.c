@@ -67,7 +67,7 @@ static mica__term value_of(const mica__fused_writer *w, int32_t k, int32_t lanes
   return cast;
 }
 
-/* Word `word` of the expression of OP k as text; what is no name of the vocabulary stays as it is. */
+/* Word `word` of the expression of OP k as text; what is not a name of the vocabulary stays as it is. */
 static void add_word(mica__fused_writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   const mica__attr *attr = mica__attr_find(instr->op->attrs, word, n);
@@ -126,7 +126,8 @@ static void write_op(mica__fused_writer *w, int32_t k) {
   mica__text_add(w->out, narrow ? "));\n" : ";\n");
 }
 
-/* What an access steps along: a dimension's index, or the chunk's number where a STORE has one value a chunk. */
+/* The variable that an access steps along: a dimension's index, or the chunk's number if a STORE has one value per
+ * chunk. */
 static mica__term index_of(const mica__fused_writer *w, int32_t k, int32_t d) {
   bool chunk = w->fused->chunk && w->fused->instrs[k].kind == MICA__FUSED_STORE && d == w->plan->cut;
   mica__term t = {""};

@@ -1,5 +1,5 @@
-/* What a kernel on a GPU may know of its operands' memory: which accesses begin at whole vectors, so that 128 bits move
- * at once, and which pointers are the only ones to what some pointer writes (`restrict`). */
+/* Facts about its operands' memory that a GPU kernel may use: which accesses begin at whole vectors, so that 128 bits
+ * move at once, and which pointers are the only ones to what some pointer writes (`restrict`). */
 #include "compile/fused_plan.h"
 #include "runtime/buffer.h"
 #include "runtime/tensor.h"

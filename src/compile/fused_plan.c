@@ -320,7 +320,7 @@ bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch) {
   return most_args(scratch) <= MICA__MAX_ARGS;
 }
 
-/* Refuses what no kernel can be made of. */
+/* Fails for instructions of which no kernel can be made. */
 static mica_status check(const mica__fused *fused) {
   int64_t row = 0;
   bool fits = product(fused, fused->rank - fused->reduced, fused->rank, &row) && row < INT_MAX;

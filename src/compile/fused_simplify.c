@@ -31,7 +31,7 @@ static void remove_dim(mica__fused *fused, int32_t d) {
   fused->rank--;
 }
 
-/* Whoever used instruction k uses `by` instead. */
+/* Replaces instruction k by `by` in all its users. */
 static void replace(mica__fused *fused, int32_t k, int32_t by) {
   for (int32_t user = k + 1; user < fused->count; user++)
     for (int32_t i = 0; i < 4; i++)

@@ -44,7 +44,7 @@ static int32_t open_loops(mica__fused_writer *w) {
   return opened;
 }
 
-/* The body, within the loop over a tile where there is one. */
+/* The body, within the loop over a tile if there is one. */
 static void write_tile(mica__fused_writer *w, int32_t walk) {
   int d = (int)w->plan->inner;
   if (w->plan->tile && w->width > 1) mica__write_transposed(w);
@@ -53,7 +53,7 @@ static void write_tile(mica__fused_writer *w, int32_t walk) {
   if (w->plan->tile) mica__write_line(w, "}");
 }
 
-/* So many vectors a work-item of a group has under way at once, of a body that is not long. */
+/* Vectors that a work-item of a group loads at once if the body is short. */
 static void write_unroll(mica__fused_writer *w, int32_t walk) {
   bool needed[MICA__FUSED_INSTRS];
   int32_t count = 0;

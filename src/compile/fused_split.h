@@ -3,7 +3,7 @@
  * For each level of reductions one pass joins pieces of the rows, and a second joins the pieces; what follows on the
  * elements is a pointwise pass. Each pass is a list like any other. Between them stand two arrays for each REDUCE:
  * `pieces` values a row, and one value a row, row-major over the outer dimensions; they are operands of every pass, in
- * the order of the REDUCEs, behind those of the whole. */
+ * the order of the REDUCEs, after those of the whole. */
 #ifndef MICA_COMPILE_FUSED_SPLIT_H
 #define MICA_COMPILE_FUSED_SPLIT_H
 

@@ -29,14 +29,14 @@ void mica__write_line(mica__fused_writer *w, const char *format, ...) __attribut
 /* "float16" for MICA_F16 and 16 lanes; without a number for one lane. */
 const char *mica__write_type(mica_dtype dtype, int32_t width);
 
-/* How many lanes the value of instruction k has in the present code. */
+/* The number of lanes that the value of instruction k has in the code being written. */
 int32_t mica__write_lanes(const mica__fused_writer *w, int32_t k);
 /* True if lanes run along the row, so that a join has a state of its own in each lane, to be folded in the end. */
 bool mica__write_in_row(const mica__fused_writer *w);
 
-/* What a kernel's text begins with: includes, macros, and the function up to its first parameter. */
+/* Writes the beginning of a kernel's text: includes, macros, and the function up to its first parameter. */
 void mica__write_head(mica__fused_writer *w);
-/* An argument of the plan as a parameter, with what stands behind it. */
+/* An argument of the plan as a parameter, with what comes after it. */
 void mica__write_param(mica__fused_writer *w, const mica__fused_arg *arg, const char *comma);
 /* "__global const STORAGE(f32)" for LOAD k of f32. */
 mica__term mica__write_space(const mica__fused_writer *w, int32_t k);

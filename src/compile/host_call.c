@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* What a host step needs to know, in the recording's memory: the op gets the same object in every call. The types of
+/* The arguments of a host step, in the recording's memory, so the op gets the same object in every call. The types of
  * the inputs follow. */
 typedef struct host_node {
   const mica__op *op;

@@ -1,4 +1,4 @@
-/* What stays as it is from run to run. */
+/* Values that do not change from run to run. */
 #include "compile/template.h"
 
 void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant) {

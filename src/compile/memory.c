@@ -36,7 +36,7 @@ static mica_status check_size(const planner *p, int32_t id) {
   size_t bytes = mica__node_bytes(node);
   if (bytes <= p->memory->arena.step) return MICA_OK;
   return mica__fail(
-      MICA_E_DEVICE_MEMORY, "a value of %s%s%s%s, %s, has %zu bytes, above the %llu of %s's largest buffer",
+      MICA_E_DEVICE_MEMORY, "a value of %s%s%s%s, %s, has %zu bytes, more than the %llu of %s's largest buffer",
       node->op->name, node->name ? " '" : "", node->name ? node->name : "", node->name ? "'" : "",
       mica__type_format(node->type, type), bytes, (unsigned long long)device->max_buffer_bytes, device->name);
 }
@@ -228,7 +228,8 @@ static mica_status pack(planner *p) {
   return MICA_OK;
 }
 
-/* Blocks for what each step stores, in order, so that a value may take over what its step has read last. */
+/* Allocates blocks for the stores of each step, in order, so that a value may reuse the memory of an operand read
+ * last. */
 static mica_status locate_stores(planner *p) {
   for (int32_t s = 0; s < p->partition->count; s++) {
     const mica__step *step = &p->partition->steps[s];

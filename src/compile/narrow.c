@@ -95,7 +95,7 @@ static void note(narrowing *n, int32_t id, bool narrow) {
   if (n->wide_count < sizeof n->wide / sizeof *n->wide) n->wide[n->wide_count++] = node->op->name;
 }
 
-/* Who asked for a narrow type wants to know what is not computed in it. */
+/* Logs the values that are not computed in the narrow type that was asked for. */
 static void say_wide(const narrowing *n) {
   mica__text names = {0};
   const char *type = mica_dtype_name(n->dtype);
@@ -136,7 +136,8 @@ mica_status mica__template_narrow(mica__template *template, mica_dtype dtype) {
                  .map = calloc(nodes, sizeof *n.map),
                  .other = calloc(nodes, sizeof *n.other)};
   mica_status status = n.invariant && n.narrow && n.map && n.other ? MICA_OK : mica__fail_nomem("a session");
-  if (template->assignment_count) status = mica__fail(MICA_E_UNSUPPORTED, "a session that assigns computes in f32");
+  if (template->assignment_count)
+    status = mica__fail(MICA_E_UNSUPPORTED, "a session that assigns parameters can only compute in f32");
   if (status == MICA_OK) status = mica_graph_create(&n.out);
   if (status == MICA_OK) status = narrow_into(&n, template);
   if (status == MICA_OK) {

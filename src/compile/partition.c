@@ -32,7 +32,7 @@ typedef struct work {
   int32_t *group_of;     /* by id - 1, from 1; 0 for sources and views */
   group *groups;         /* groups[g - 1]; count 0 once taken in by another */
   int32_t group_count;
-  int32_t **users, *user_count; /* nodes that are no views, seen through views */
+  int32_t **users, *user_count; /* nodes that are not views, seen through views */
   int32_t *trial;               /* by id - 1: 1 for members of the union on trial */
   bool *stored, *inlined;
   bool *kept; /* by id - 1: read where something is computed again */
@@ -149,7 +149,7 @@ static mica_status find_users(work *w) {
 
 /* True if a path leads out of the union on trial and back into it: then it could not run at once. A group found on the
  * way is followed as a whole, also where its members stand before the union's: it may read from a group that has other
- * members behind them. */
+ * members after them. */
 static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
   int32_t top = 0;
   w->stamp++;
@@ -196,7 +196,7 @@ static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   return true;
 }
 
-/* What is computed again must not move into a kernel of the first computation: its results would be kept after all. */
+/* A recomputed value must not move into a kernel of the first computation, or its results would be kept after all. */
 static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
   bool first = false;
   for (int32_t i = 0; i < count; i++) {
@@ -481,8 +481,8 @@ static mica_status make_steps(work *w, mica__partition *partition) {
   return MICA_OK;
 }
 
-/* What reads a value that each run makes anew is not invariant, whatever the value is made of: a kernel that stores an
- * output may store it beside. */
+/* A reader of a value that each run computes again is not invariant, even if the value is: a kernel that stores an
+ * output may store it too. */
 static void mark_readers(mica__partition *partition) {
   for (bool changed = true; changed;) {
     changed = false;

@@ -17,7 +17,7 @@ typedef struct mica__step {
   mica__fused *fused; /* NULL for the launch of an op */
   int32_t operands[MICA__FUSED_OPERANDS];
   uint32_t stores;  /* bit k: a kernel writes operand k, the launch of an op result k */
-  bool invariant;   /* what it stores is no output and stays as it is from run to run */
+  bool invariant;   /* what it stores is not an output and stays as it is from run to run */
   int32_t together; /* how many steps share its launch, itself and those after it (fused_batch.h); 0: it has its own */
   /* by result: the parameter in whose memory its launch writes only what changes; 0 for others */
   int32_t updated[MICA__UPDATES];
@@ -66,7 +66,7 @@ bool mica__node_is_launched(const mica__node *node);
  * have one memory. */
 bool mica__step_meets(const mica__step *step, int32_t from, int32_t to);
 
-/* How many steps, from this one on, are one launch. */
+/* The number of steps, from this one on, that are one launch. */
 static inline int32_t mica__step_share(const mica__step *step) { return step->together > 1 ? step->together : 1; }
 
 /* The op of the step's first node: of a launch its own. */

@@ -88,7 +88,7 @@ mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, m
 
 typedef mica__recorder recorder;
 
-/* What an invariant step stores gets memory when it is known what it is made of (recorder.h). */
+/* The results of an invariant step get memory once their inputs are known (recorder.h). */
 static mica_status wrap_derived(recorder *r, int32_t id, mica_tensor **out) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_buffer **placeholder = &r->derived[id - 1];
@@ -242,7 +242,7 @@ static mica_status record_op(recorder *r, const mica__step *step) {
   return status;
 }
 
-/* Which step the launches recorded since `from` belong to. */
+/* Assigns the launches recorded since `from` to a step. */
 static mica_status note_launches(recorder *r, size_t from, int32_t step) {
   size_t to = mica__recorder_count(r->recorder);
   int32_t *grown = realloc(r->v->step_of_launch, (to + 1) * sizeof *grown);
@@ -349,7 +349,7 @@ static mica_status copy_alone(recorder *r, int32_t index) {
   return status;
 }
 
-/* What was deferred, when all else is done; of each type many in a launch. */
+/* Runs the deferred steps after all others; one launch takes many of one type. */
 static mica_status record_copies(recorder *r, mica__kernel_bundle *bundle) {
   int32_t list[MICA__BATCH_PARTS];
   for (int32_t i = 0; i < r->v->template.assignment_count; i++) {
@@ -430,7 +430,7 @@ static mica_status record_all(recorder *r) {
   return record_copies(r, NULL);
 }
 
-/* What record_all asks for, as far as it needs programs. */
+/* Requests the programs that record_all needs. */
 static mica_status dry_run_all(recorder *r) {
   MICA_TRY(build_kernels(r));
   for (int32_t i = 0; i < r->v->partition.count; i++)
@@ -494,7 +494,7 @@ mica_status mica__plan_record(mica_session *session, mica__plan *v, mica_queue *
   return status;
 }
 
-/* What a run writes outside of its arena. */
+/* Marks the tensors outside its arena that a run has written. */
 static void note_writes(const mica_session *session, const mica__plan *v) {
   for (int32_t i = 0; i < v->template.assignment_count; i++)
     mica__tensor_changed(session->tensors[v->parameters[v->template.assignments[i].parameter - 1]]);

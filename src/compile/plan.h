@@ -102,7 +102,7 @@ mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *
 void mica__plan_forget(mica__plan *plan);
 void mica__plan_destroy(mica_session *session, mica__plan *plan);
 
-/* The plan for session->shapes, recorded and first in the list; made where there is none, for which others may go that
+/* The plan for session->shapes, recorded and first in the list; made if there is none, for which others may go that
  * are not `current`. */
 mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mica__plan **plan);
 /* Forgets plans beyond the session's limits, those used longest ago first; never the first in the list, nor `keep`. */

@@ -33,7 +33,7 @@ static uint64_t bytes_of(const mica_session *session, const mica__plan *v) {
   return bytes;
 }
 
-/* Bytes of what the plan's prologue fills and no other plan before. */
+/* Bytes that the plan's prologue fills and no earlier plan does. */
 static uint64_t count_derived(const mica__plan *v) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < v->part_count; i++) bytes += mica__derived_count(v->parts[i].derived);
@@ -58,7 +58,7 @@ static bool is_too_much(const mica_session *session) {
   if (!most) most = mica_engine_device(session->engine)->global_bytes / SHARE_OF_MEMORY;
   for (const mica__plan *v = session->plans; v; v = v->next) count++;
   bool many = count > (session->config.most_plans ? session->config.most_plans : MOST_PLANS);
-  /* What the first plan's prologue fills stays whatever goes. */
+  /* The memory that the first plan's prologue fills is never freed. */
   uint64_t stays = session->plans ? mica__plan_derived_bytes(session, session->plans) : 0;
   return many || mica__session_plan_bytes(session) - stays > most;
 }
@@ -72,7 +72,7 @@ void mica__session_trim(mica_session *session, const mica__plan *keep) {
     if (!last) return;
     mica__plan *v = *last;
     *last = v->next;
-    /* What is in flight on the device keeps its kernels there, and its memory is not handed out before it is done. */
+    /* Launches in flight keep their kernels, and their memory is not reused before they are done. */
     mica__plan_destroy(session, v);
   }
 }

@@ -17,7 +17,7 @@ typedef struct making {
   mica_buffer **sources, **scratch; /* parameters; anything else that it names, in the order of the launches */
   size_t source_count, scratch_count;
   mica__hash key;
-  bool unique; /* it cannot be said what it is made of */
+  bool unique; /* its inputs have no names */
 } making;
 
 void mica__prologue_begin(mica__recorder *r, const mica__step *step, mica__recorder_mark *from) {
@@ -139,7 +139,7 @@ static mica_status hash_launch(making *p, const mica__launch *launch) {
   return MICA_OK;
 }
 
-/* Where host steps are part of it, or something that cannot be named, nobody else has its key. */
+/* If it contains host steps, or something without a name, its key is unique. */
 static mica_status find_key(making *p, mica__recorder_mark from, mica__recorder_mark to) {
   static _Atomic uint64_t unique;
   p->unique = to.host_entries > from.host_entries;
@@ -199,7 +199,7 @@ static mica_status add_part(making *p, mica__recorder_mark from, mica__recorder_
   return status;
 }
 
-/* The placeholders of what an invariant step stores. */
+/* The placeholders of an invariant step's results. */
 static mica_status list_results(making *p) {
   int32_t count = p->step->fused ? p->step->fused->operand_count : p->step->count;
   for (int32_t k = 0; p->step->invariant && k < count; k++) {

@@ -28,7 +28,7 @@ static void look_around(search *s, const mica_value *outputs, size_t output_coun
   }
 }
 
-/* What the launch behind the user's operand k is asked, and its answer. */
+/* The question to the launch that computes the user's operand k, and its answer. */
 static bool asks(const mica_graph *graph, const mica__node *user, int32_t k, int32_t *operand, mica_shape *shape) {
   const mica__node *launch = mica__graph_node(graph, user->inputs[k]);
   const mica__type *other = &mica__graph_node(graph, user->inputs[1 - k])->type;

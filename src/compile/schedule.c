@@ -198,7 +198,7 @@ static int32_t first_update(const schedule *s, mica__assignment a) {
   return 0;
 }
 
-/* Where the writer may follow all readers it is made to; otherwise the assignment is deferred. */
+/* If the writer may follow all readers, it does; otherwise the assignment is deferred. */
 static mica_status insert_assignment(schedule *s, mica__assignment a, bool *deferred) {
   int32_t update = first_update(s, a), writer = s->partition->step_of[(update ? update : a.value) - 1];
   const mica__step *step = &s->partition->steps[writer];
@@ -257,7 +257,7 @@ static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   return any;
 }
 
-/* The kind of the step whose list, simplified, is s->one; a new one where there is none. */
+/* The kind of the step whose list, simplified, is s->one; a new one if there is none. */
 static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   const mica__step *step = &s->partition->steps[at];
   const mica__hash hash = mica__fused_batch_hash(s->one, step->operands);
@@ -356,7 +356,7 @@ static void push_by_order(schedule *s, int32_t step) {
   heap_push(s, late ? &s->ready_late : &s->ready_soon, step);
 }
 
-/* Whoever alone has still to read a value frees it. */
+/* The last remaining reader of a value frees it. */
 static void look_again_at_last_reader(schedule *s, int32_t id) {
   for (int32_t r = s->first_reader[id - 1]; r < s->first_reader[id]; r++) {
     int32_t step = s->readers_of[r];

@@ -87,7 +87,7 @@ static mica_status check(const mica_engine *engine, const mica_graph *graph, con
   for (size_t i = 0; i < output_count; i++)
     if (outputs[i].graph != graph || outputs[i].id < 1 || outputs[i].id > graph->count)
       return mica__fail(MICA_E_INVALID, "%s: output %zu is %s", who, i,
-                        outputs[i].graph ? "no value of the graph" : "the null value");
+                        outputs[i].graph ? "not a value of the graph" : "the null value");
   return MICA_OK;
 }
 
@@ -98,7 +98,7 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   if (!session) return mica__fail_nomem("a session");
   session->engine = engine;
   if (config) session->config = *config;
-  /* What stands behind these is read now alone. */
+  /* Later feeds are only read now. */
   session->config.share = NULL;
   session->config.parameters = NULL;
   bool scale_folding = !session->config.no_simplify && !mica__is_without(MICA__WITHOUT_SCALES);
@@ -152,7 +152,7 @@ static mica_status take_feed(mica_session *session, const mica_feed *feed) {
   bool fits = mica__shape_fits(type.shape, wanted.shape);
   if (type.dtype != wanted.dtype || !fits)
     return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
-                      "mica_session_run: input '%s' is %s, and was fed %s", feed->name, mica__type_format(wanted, want),
+                      "mica_session_run: input '%s' is %s, but was fed %s", feed->name, mica__type_format(wanted, want),
                       mica__type_format(type, is));
   if (mica_tensor_engine(feed->tensor) != session->engine)
     return mica__fail(MICA_E_INVALID, "mica_session_run: the tensor for '%s' belongs to another engine", feed->name);
@@ -171,7 +171,7 @@ static mica_status take_feeds(mica_session *session, const mica_feed *feeds, siz
     if (slot->needed && !session->feeds[i])
       return mica__fail(MICA_E_INVALID, "mica_session_run: input '%s' is not fed", slot->name);
     if (slot->needed) continue;
-    /* What nothing reads makes no plan of its own. */
+    /* An input that nothing reads does not need its own plan. */
     session->shapes[i] = slot->type.shape;
     for (int32_t d = 0; d < slot->type.shape.rank; d++)
       if (slot->type.shape.dim[d] == MICA_DYNAMIC) session->shapes[i].dim[d] = 0;

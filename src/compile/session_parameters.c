@@ -98,7 +98,7 @@ static mica_status append(mica__slabs *slabs, const mica_session *session, int32
   size_t bytes = mica__node_bytes(mica__graph_node(session->template.graph, slot->node));
   const mica_device_info *device = mica_engine_device(session->engine);
   if (bytes <= slabs->step) return mica__slabs_append(slabs, bytes, offset);
-  return mica__fail(MICA_E_DEVICE_MEMORY, "the parameter '%s' has %zu bytes, above the %llu of %s's largest buffer",
+  return mica__fail(MICA_E_DEVICE_MEMORY, "the parameter '%s' has %zu bytes, more than the %llu of %s's largest buffer",
                     slot->name, bytes, (unsigned long long)device->max_buffer_bytes, device->name);
 }
 

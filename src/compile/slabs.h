@@ -14,7 +14,7 @@ typedef struct mica__slabs {
   size_t count;
 } mica__slabs;
 
-/* Where parameters and planned values begin: at multiples of that many bytes. */
+/* The alignment of parameters and planned values, in bytes. */
 size_t mica__session_alignment(const mica_engine *engine);
 
 /* None yet, for values that begin at multiples of the session's alignment. */
@@ -23,7 +23,7 @@ mica__slabs mica__slabs_of(const mica_engine *engine);
 size_t mica__slabs_fit(const mica__slabs *slabs, size_t offset, size_t bytes);
 /* Makes room for a value at an offset that mica__slabs_fit gave. */
 mica_status mica__slabs_add(mica__slabs *slabs, size_t offset, size_t bytes);
-/* Adds a value behind all others. */
+/* Adds a value after all others. */
 mica_status mica__slabs_append(mica__slabs *slabs, size_t bytes, size_t *offset);
 /* Bytes of all slabs. */
 size_t mica__slabs_total(const mica__slabs *slabs);

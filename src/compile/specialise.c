@@ -269,8 +269,8 @@ static mica_status infer_again(const sweep *s, draft *d) {
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
 
-/* Where only the shape of an input matters it becomes a constant, so that nothing is computed for it; also in the graph
- * as it is: a kernel would read what has no memory. */
+/* An input of which only the shape matters becomes a constant, so nothing is computed for it. This also holds for the
+ * unspecialised graph, where a kernel would read a value without memory. */
 static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);
@@ -287,7 +287,7 @@ static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, i
   d.inputs = inputs;
   MICA_TRY(mica__attrs_copy(d.op->attrs, node->attrs, &d.attrs));
   mica_status status = infer_again(s, &d);
-  /* What the shape of an operand says of a sum is in the attributes now. */
+  /* The attributes now hold what the sum needs of the operand's shape. */
   if (d.op == &mica__op_sum) d.input_count = 1;
   if (status == MICA_OK) status = drop_unread(s, d.op, inputs, d.input_count);
   if (status == MICA_OK) status = make(s, &d, id);

@@ -1,4 +1,4 @@
-/* Which operand's memory a kernel's result may lie in. */
+/* Finds the operands whose memory a kernel's result may take over. */
 #include "compile/fused_plan.h"
 #include "compile/partition.h"
 

@@ -29,7 +29,7 @@ mica__access mica__template_look(const mica_graph *graph, int32_t id, int32_t *b
 }
 
 /* Marks what outputs and assignments reach; inputs come before their users, so one sweep back is enough. Inputs of the
- * graph are kept all the same, so that feeding one that is not needed is no error. */
+ * graph are kept all the same, so that feeding one that is not needed is not an error. */
 static void mark_needed(const mica_graph *graph, const mica_value *outputs, size_t output_count, bool *needed) {
   for (size_t i = 0; i < output_count; i++) needed[outputs[i].id - 1] = true;
   for (int32_t id = 1; id <= graph->count; id++) {
@@ -67,7 +67,7 @@ mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_
   return MICA_OK;
 }
 
-/* What a clone is made by: which nodes are needed, which products are launches', and ids of the copy by ids. */
+/* The plan of a clone: the needed nodes, the products that are launches, and the ids in the copy. */
 typedef struct cloning {
   const mica_graph *graph;
   bool *needed;

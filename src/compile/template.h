@@ -74,8 +74,8 @@ mica_status mica__template_values(const mica__node *node, double **values);
 mica_status mica__template_fold(const mica_graph *graph, const mica__node *node, const mica__type *types,
                                 double *values[MICA__MAX_RESULTS]);
 
-/* The view chain from node `id` down to what is no view, as one access over the shape of `id`. As many views as
- * compose are walked; *base is where it ends. For what is no view: itself, row-major. */
+/* The view chain from node `id` down to what is not a view, as one access over the shape of `id`. As many views as
+ * compose are walked; *base is where it ends. For what is not a view: itself, row-major. */
 mica__access mica__template_look(const mica_graph *graph, int32_t id, int32_t *base);
 
 int64_t mica__node_count(const mica__node *node);

@@ -282,7 +282,8 @@ static mica_status look_at(mica_calibration *c) {
 
 mica_status mica_calibration_values(mica_calibration *c, const mica_value **values, size_t *count) {
   if (!c || !values || !count) return mica__fail(MICA_E_INVALID, "mica_calibration_values: a pointer is NULL");
-  if (!c->nn) return mica__fail(MICA_E_STATE, "a calibration without a layer: the hook was not called");
+  if (!c->nn)
+    return mica__fail(MICA_E_STATE, "the calibration has no layers: build the network with mica_calibration_hook");
   if (mica_graph_status(c->graph) != MICA_OK)
     return mica__fail(mica_graph_status(c->graph), "%s", mica_graph_message(c->graph));
   if (!c->finished) MICA_TRY(look_at(c));
@@ -341,7 +342,7 @@ mica_status mica_calibration_note(mica_calibration *c, mica_session *session, si
     const mica_tensor *tensor = mica_session_output(session, first + i);
     if (!tensor || mica_tensor_dtype(tensor) != MICA_F32)
       return mica__fail(MICA_E_INVALID,
-                        "mica_calibration_note: the session's output %zu is no value of the calibration", first + i);
+                        "mica_calibration_note: the session's output %zu is not a value of the calibration", first + i);
     MICA_TRY(note(&c->sources[i], tensor));
   }
   show_inputs(c);
@@ -382,14 +383,14 @@ mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_
   mica__calibration_source *source = &c->sources[index];
   const mica_shape shape = mica_tensor_shape(tensor);
   if (mica_tensor_dtype(tensor) != MICA_F32 || shape.rank <= source->axis)
-    return mica__fail(MICA_E_DTYPE, "what a layer is given is not of f32, or of too few dimensions");
+    return mica__fail(MICA_E_DTYPE, "a layer's input must be f32 and have the layer's axis of channels");
   if (!source->sums) {
     source->channels = shape.dim[shape.rank - 1 - source->axis];
     source->sums = calloc((size_t)source->channels + 1, sizeof *source->sums);
     if (!source->sums) return mica__fail_nomem("a calibration");
   }
   if (shape.dim[shape.rank - 1 - source->axis] != source->channels)
-    return mica__fail(MICA_E_SHAPE, "a layer's input has another number of channels at each call");
+    return mica__fail(MICA_E_SHAPE, "a layer's input has different numbers of channels in two calls");
   MICA_TRY(note(source, tensor));
   show_inputs(c);
   return MICA_OK;

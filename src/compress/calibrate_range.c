@@ -162,10 +162,11 @@ static void choose_entropy(const mica__histogram *h, int32_t bits, double *low, 
 mica_status mica__histogram_range(const mica__histogram *h, mica_calibration_method method, double percentile,
                                   int32_t bits, double *low, double *high, double *decibel) {
   const double levels = exp2(bits) - 1;
-  if (!h->finite) return mica__fail(MICA_E_NUMERIC, "what the layer was given is not finite");
-  if (h->total == 0) return mica__fail(MICA_E_STATE, "nothing was measured");
+  if (!h->finite) return mica__fail(MICA_E_NUMERIC, "the layer's input has numbers that are not finite");
+  if (h->total == 0)
+    return mica__fail(MICA_E_STATE, "no input of the layer was measured; run the calibration on samples first");
   double l = fmin((double)h->low, 0), u = fmax((double)h->high, 0);
-  if (u <= l) return mica__fail(MICA_E_NUMERIC, "all inputs of the layer were 0, which gives no range");
+  if (u <= l) return mica__fail(MICA_E_NUMERIC, "every input of the layer is 0, so it has no range");
   switch (method) {
   case MICA_CALIBRATION_METHOD_MSE: choose_mse(h, levels, &l, &u); break;
   case MICA_CALIBRATION_METHOD_PERCENTILE: choose_percentile(h, percentile > 0 ? percentile : 0.9999, &l, &u); break;

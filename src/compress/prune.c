@@ -175,7 +175,7 @@ mica_status mica_pruning_create_of(const mica_nn *nn, const mica_value *outputs,
   if (!nn || !out || !outputs) return mica__fail(MICA_E_INVALID, "mica_pruning_create_of: a pointer is NULL");
   for (size_t i = 0; i < count; i++)
     if (outputs[i].graph != mica_nn_graph(nn))
-      return mica__fail(MICA_E_INVALID, "mica_pruning_create_of: output %zu is no value of the network's graph", i);
+      return mica__fail(MICA_E_INVALID, "mica_pruning_create_of: output %zu is not a value of the network's graph", i);
   return create_of(nn, outputs, count, out);
 }
 
@@ -316,9 +316,8 @@ static mica_status cut(mica_pruning *p, const ranked *list, double share) {
 /* Removes channels in equal parts of the way to the share, each part like mica_pruning_cut. */
 static mica_status cut_in_parts(mica_pruning *p, double share, int64_t cuts) {
   if (!p->group_count)
-    return mica__fail(MICA_E_STATE,
-                      "the network has no channels that can be removed: all are what it says, what norms of "
-                      "groups share out, or the last of their kind");
+    return mica__fail(MICA_E_STATE, "the network has no channels to remove: each is an output, belongs to a group "
+                                    "norm, or is the last of its layer");
   ranked *list = calloc((size_t)p->class_count, sizeof *list);
   double *means = calloc(p->group_count, sizeof *means);
   mica_status status = list && means ? MICA_OK : mica__fail_nomem("a pruning");
@@ -331,7 +330,8 @@ static mica_status cut_in_parts(mica_pruning *p, double share, int64_t cuts) {
 }
 
 mica_status mica_pruning_cut(mica_pruning *p, double share) {
-  if (!p || !(share > 0 && share <= 1)) return mica__fail(MICA_E_INVALID, "mica_pruning_cut: a share in (0, 1]");
+  if (!p || !(share > 0 && share <= 1))
+    return mica__fail(MICA_E_INVALID, "mica_pruning_cut: the share must be in (0, 1]");
   return cut_in_parts(p, share, 1);
 }
 
@@ -371,7 +371,7 @@ static mica_status cut_entry(const mica_pruning *p, bool mask, mica_safetensors_
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   int64_t count = 0;
   if (q && !mica_shape_equal(q->shape, e->shape))
-    return mica__fail(MICA_E_FORMAT, "'%s' is %s in the file, %s in the network", e->name,
+    return mica__fail(MICA_E_FORMAT, "'%s' is %s in the file but %s in the network", e->name,
                       mica_shape_format(e->shape, is), mica_shape_format(q->shape, want));
   unsigned char *data = malloc(e->bytes ? e->bytes : 1);
   if (!data) return mica__fail_nomem("a pruned file");

@@ -14,11 +14,11 @@ static mica_status check(const mica_calibration *c, mica_quantize_settings *s) {
   if (!c->finished) return mica__fail(MICA_E_STATE, "mica_calibration_values was not called");
   if (s->bits == 0) s->bits = 8;
   if (s->bits != 8 && s->bits != 4)
-    return mica__fail(MICA_E_INVALID, "weights of %d bits; there are 8 and 4", (int)s->bits);
+    return mica__fail(MICA_E_INVALID, "weights cannot have %d bits; choose 8 or 4", (int)s->bits);
   if (!mica_calibration_method_name((size_t)s->method))
-    return mica__fail(MICA_E_INVALID, "%d is no method of calibration", (int)s->method);
+    return mica__fail(MICA_E_INVALID, "%d is not a method of calibration", (int)s->method);
   if (s->group != 0 && s->group != 32 && s->group != 64 && s->group != 128)
-    return mica__fail(MICA_E_INVALID, "groups of %lld weights; there are 32, 64 and 128", (long long)s->group);
+    return mica__fail(MICA_E_INVALID, "weights cannot have groups of %lld; choose 32, 64 or 128", (long long)s->group);
   if (s->group && !s->weights_only)
     return mica__fail(MICA_E_INVALID, "groups of weights are for quantising weights only");
   if (!(s->percentile >= 0 && s->percentile <= 1))
@@ -95,7 +95,7 @@ mica_status mica__choose_layers(const mica_calibration *c, const mica_quantize_s
   }
   mica_status status = MICA_OK;
   if (keep && !kept)
-    status = mica__fail(MICA_E_NOT_FOUND, "no layer matches \"%s\" to be kept; there are %s to %s", keep,
+    status = mica__fail(MICA_E_NOT_FOUND, "no layer matches \"%s\" to be kept; the layers are %s to %s", keep,
                         all.count ? all.list[0].layer->name : "none",
                         all.count ? all.list[all.count - 1].layer->name : "none");
   else if (!quantized)

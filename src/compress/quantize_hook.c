@@ -80,9 +80,10 @@ static mica_status read_entry(const mica_safetensors *file, const mica_safetenso
   e->shape = weight->shape;
   const bool known = scale && (scale->dtype == MICA_F32 || scale->dtype == MICA_BF16);
   if (!known || scale->shape.rank < 1 || scale->shape.rank > 2)
-    return mica__fail(MICA_E_FORMAT, "the quantised layer '%s' has no scale, or one of another kind", e->name);
+    return mica__fail(MICA_E_FORMAT, "the quantised layer '%s' must have a scale of f32 or bf16 with 1 or 2 dimensions",
+                      e->name);
   if ((e->dtype != MICA_I8 && e->dtype != MICA_U8) || e->shape.rank < 2)
-    return mica__fail(MICA_E_FORMAT, "'%s.weight_q' is no weight of 8 or 4 bits", e->name);
+    return mica__fail(MICA_E_FORMAT, "'%s.weight_q' is not a weight of 8 or 4 bits", e->name);
   e->scale = scale->shape;
   e->input = find(file, e->name, "input_scale") != NULL;
   e->zero = find(file, e->name, "input_zero") != NULL;
@@ -184,7 +185,8 @@ static mica_value integer_input(const entry *e, mica_nn *nn, mica_value x) {
   if (e->same) {
     mica_value before = quantized_before(x);
     if (!mica_value_is_null(before)) return as(before, dtype);
-    return mica__graph_fail(x.graph, MICA_E_FORMAT, "the layer '%s' is not given what '%s' is, as its file says",
+    return mica__graph_fail(x.graph, MICA_E_FORMAT,
+                            "the layer '%s' must have the same input as '%s', because the file shares their scale",
                             e->name, e->same);
   }
   if (!e->input) return as(x, dtype);

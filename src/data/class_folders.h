@@ -4,7 +4,7 @@
 
 #include "data/dataset.h"
 
-/* Which files are samples. */
+/* The files that are samples. */
 typedef struct mica__class_kind {
   bool (*takes)(const char *name);
   const char *none;  /* "holds no ...", of a folder without such files */

@@ -119,7 +119,7 @@ mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint
   return MICA_OK;
 }
 
-/* Sees that classes from the caller's function are some. */
+/* Checks that the classes from the caller's function are in range. */
 static mica_status check_classes(const mica_dataset *dataset, const mica__column *from, uint64_t sample,
                                  const void *data, size_t bytes) {
   const int32_t *classes = data;

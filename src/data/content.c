@@ -16,7 +16,8 @@ static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 
 /* The first allocation is at most this many times the compressed size, whatever size the file states. */
 #define TRUSTED_RATIO 16
 
-/* What a file may unpack to where its content does not say: this many times its size, and always so much. */
+/* Limits of the unpacked size if the content does not state it: this multiple of the file's size, but at least the
+ * second number. */
 #define MOST_RATIO 200
 #define ALWAYS_BYTES ((size_t)64 << 20)
 /* Bytes of the beginning that are looked at first. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sees that offsets rise and that classes are in their range. */
+/* Checks that offsets rise and that classes are in their range. */
 static mica_status check_data(const mica__store *store, const mica__column *column) {
   const char *name = column->about.name;
   uint64_t rows = store->count;

@@ -4,8 +4,8 @@
 
 #include "data/dataset.h"
 
-/* To be called with the failure of a read. If more files of the pictures cannot be read, its sentence goes on with how
- * many there are, and names ten. Returns status. */
+/* To be called with the failure of a read. If more files of the pictures cannot be read, its sentence continues with
+ * how many there are, and names ten. Returns status. */
 mica_status mica__damaged_list(const mica__store *store, mica_status status);
 
 #endif

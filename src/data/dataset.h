@@ -10,8 +10,8 @@
 /* Labels from this number on are taken for garbage. */
 #define MICA__MAX_CLASSES 1000000
 
-/* What the numbers of an array's column lie between in its file, and what they are less: of each number of a row, of
- * others together. */
+/* The range of an array's column in its file, and the base subtracted from it: per number of a row, or for all
+ * together. */
 typedef struct mica__extent {
   double least, most;
   double base; /* is subtracted, in double, before they become f32 */
@@ -41,7 +41,7 @@ typedef struct mica__column {
   mica_dtype from; /* with extents: the type in the file */
 } mica__column;
 
-/* What a store releases with itself. */
+/* A resource that is released with the store. */
 typedef struct mica__owned {
   void *object;
   void (*release)(void *object);
@@ -59,7 +59,7 @@ typedef struct mica__store {
   mica__column *columns;
   size_t column_count;
   const struct mica__schema *schema; /* of a table as text (data/table/table.h) */
-  size_t input, label;               /* the columns that stand for both; column_count where there is none */
+  size_t input, label;               /* the columns that stand for both; column_count if there is none */
   mica__owned *owned;
   size_t owned_count;
 } mica__store;
@@ -100,7 +100,7 @@ mica_status mica__store_add_targets(mica__store *store, float *targets);
 /* Copies the names of a column's classes; does nothing if there are not as many. */
 mica_status mica__column_name_classes(mica__column *column, const char *const *names, int32_t count);
 
-/* Sees that a filled store goes with config->like, and names its classes. name stands in sentences. */
+/* Checks that a filled store goes with config->like, and names its classes. name stands in sentences. */
 mica_status mica__store_finish(const char *name, mica__store *store, const mica_dataset_config *config);
 
 /* Makes a dataset of all samples of the store, which it takes over (also on failure). Classes without names get numbers
@@ -121,7 +121,7 @@ static inline mica__column *mica__store_label(const mica__store *store) {
   return store->label < store->column_count ? &store->columns[store->label] : NULL;
 }
 
-/* What config->like knows of the labels: their number of classes (0: any, also where there is no `like`), and the class
+/* What config->like knows of the labels: their number of classes (0: any, also if there is no `like`), and the class
  * of a name (-1: none). */
 int32_t mica__config_classes(const mica_dataset_config *config);
 int32_t mica__config_class_of(const mica_dataset_config *config, const char *name);

@@ -1,4 +1,4 @@
-/* What numbers of arrays lie between, and what they are less a base by, where f32 would not tell them apart. */
+/* Ranges of the numbers in arrays, and the bases to subtract if f32 could not distinguish them. */
 #include "base/element.h"
 #include "data/source.h"
 #include "data/table/table.h"
@@ -25,7 +25,7 @@ mica_status mica__extents_create(mica__store *store, size_t parts, mica__extent 
   return mica__store_own(store, extents, free);
 }
 
-/* Comparisons with what is no number are false. */
+/* Comparisons with what is not a number are false. */
 static void widen(mica__extent *e, double x) {
   if (x < e->least) e->least = x;
   if (x > e->most) e->most = x;
@@ -82,11 +82,10 @@ mica_status mica__extents_find_bases(const mica__store *store, const mica__colum
     if (e->base == 0 || holds(dtype, e->base)) continue;
     int exponent = 0;
     frexp(e->base, &exponent);
-    return mica__fail(MICA_E_FORMAT,
-                      "%s is of %s, which makes steps of %g about %.15g, where column '%s' of what it goes with lies: "
-                      "give it as f64",
-                      store->name, mica_dtype_name(dtype), ldexp(1, exponent - digits_of(dtype)), e->base,
-                      label ? is : name);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s is of %s, whose steps are %g at %.15g, the base of column '%s' in the training data; give it as f64",
+        store->name, mica_dtype_name(dtype), ldexp(1, exponent - digits_of(dtype)), e->base, label ? is : name);
   }
   return MICA_OK;
 }

@@ -147,7 +147,8 @@ static mica_status read_file(const char *path, const mica_dataset_config *config
   uint8_t bytes[FIRST_BYTES];
   size_t size = 0;
   if (config->part != MICA_PART_TRAIN)
-    return mica__fail(MICA_E_NOT_FOUND, "%s has no parts, so no %s part", path, mica_part_name(config->part));
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part, because it is not divided into parts", path,
+                      mica_part_name(config->part));
   MICA_TRY(read_first(path, bytes, &size));
   for (size_t k = 0; k < SOURCES; k++)
     if (sources[k]->is_file && sources[k]->is_file(path, bytes, size)) return sources[k]->open(&path, 1, config, store);
@@ -195,7 +196,8 @@ static mica_status read_folder(const char *path, const mica_dataset_config *conf
     return status;
   }
   if (config->part != MICA_PART_TRAIN)
-    return mica__fail(MICA_E_NOT_FOUND, "%s has no parts, so no %s part", path, mica_part_name(config->part));
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part, because it is not divided into parts", path,
+                      mica_part_name(config->part));
   for (size_t k = 0; k < SOURCES; k++) {
     bool is = false;
     MICA_TRY(is_folder_of(sources[k], path, &is));

@@ -75,8 +75,8 @@ static mica_status read_keys(const mica_dataset *dataset, const char *name, keye
   const mica_column *about = mica_dataset_column(dataset, k);
   if (!about) return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" to split by", dataset->store->name, name);
   if (about->shape.rank != 0)
-    return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" to split by holds no single values", dataset->store->name,
-                      name);
+    return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" to split by must hold one value per sample",
+                      dataset->store->name, name);
   for (uint64_t i = 0; i < dataset->count; i++) {
     union {
       float f32;
@@ -155,8 +155,8 @@ mica_status mica__split_parse(const char *name, char *content, size_t size, uint
     const unsigned long long index = strtoull(at, &end, 10);
     const bool empty = *at == '\0' || *at == '#';
     if (!empty && (*at < '0' || *at > '9' || end[strspn(end, " \t\r")] || errno || index >= count))
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: \"%.40s\" is no number of a sample, 0 to %llu", name, line, at,
-                        (unsigned long long)count - 1);
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: \"%.40s\" is not the number of a sample, 0 to %llu", name, line,
+                        at, (unsigned long long)count - 1);
     if (!empty) chosen[index] = 1;
     at = newline + 1;
   }
@@ -175,7 +175,7 @@ static mica_status choose_file(const mica_dataset *dataset, const char *path, ui
 static mica_status check_split(const mica_dataset *dataset, const mica_split_config *config) {
   const int ways = (config->group != NULL) + (config->time != NULL) + (config->file != NULL);
   const char *name = dataset->store->name;
-  if (ways > 1) return mica__fail(MICA_E_INVALID, "%s can be split by group, time or file, not by several", name);
+  if (ways > 1) return mica__fail(MICA_E_INVALID, "%s can be split by only one of group, time and file", name);
   if (config->folds < 0 || config->folds == 1 || config->fold < 0 ||
       (config->folds > 0 && config->fold >= config->folds) || (config->folds == 0 && config->fold > 0))
     return mica__fail(MICA_E_INVALID, "%s: there is no fold %d of %d", name, config->fold, config->folds);

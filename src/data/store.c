@@ -62,8 +62,8 @@ mica_status mica__store_set_count(mica__store *store, uint64_t count) {
   return MICA_OK;
 }
 
-/* What each kind may be: its dtypes, ranks (of a ragged column with the open dimension) and whether it must be ragged
- * (1), must not (-1) or may (0). */
+/* The allowed forms of each kind: its dtypes, ranks (of a ragged column with the open dimension) and whether it must be
+ * ragged (1), must not (-1) or may (0). */
 typedef struct kind_rule {
   mica_dtype dtypes[2];
   int32_t least_rank, most_rank, ragged;
@@ -149,7 +149,7 @@ mica_status mica__store_add_input(mica__store *store, mica_dtype dtype, mica_sha
                          column);
 }
 
-/* So many classes need not be refused for want of samples. */
+/* Up to this number of classes is accepted, however few samples there are. */
 #define FEW_CLASSES 1000
 /* More classes than this for each sample are taken for a column that holds no classes. */
 #define CLASSES_PER_SAMPLE 10
@@ -166,7 +166,7 @@ mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t 
   }
   if (classes == 0 && most >= FEW_CLASSES && (uint64_t)most / CLASSES_PER_SAMPLE > store->count)
     return mica__fail(MICA_E_FORMAT,
-                      "%s: the label %d would make %d classes of %llu samples; the task regress"
+                      "%s: the label %d would make %d classes for only %llu samples; the task regress"
                       " predicts numbers",
                       store->name, most, most + 1, (unsigned long long)store->count);
   mica__column *column = NULL;
@@ -204,8 +204,8 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
     if (value != floor(value)) {
       free(converted);
       return mica__fail(MICA_E_FORMAT,
-                        "%s: the label %g of sample %" PRIu64 " is no whole number, and so no class; the task regress"
-                        " predicts numbers",
+                        "%s: the label %g of sample %" PRIu64
+                        " is not a whole number, so it is not a class; the task regress predicts numbers",
                         store->name, value, i);
     }
     converted[i] = (int32_t)value;

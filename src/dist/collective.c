@@ -48,7 +48,7 @@ static mica_status check_offsets(const mica_transfer *t, int32_t ranks) {
   bool right = t->offsets[0] == 0 && t->offsets[ranks] == t->count;
   for (int32_t i = 0; right && i < ranks; i++) right = t->offsets[i] <= t->offsets[i + 1];
   return right ? MICA_OK
-               : mica__fail(MICA_E_INVALID, "%s: the offsets do not rise from 0 to %lld", mica_collective_name(t->kind),
+               : mica__fail(MICA_E_INVALID, "%s: the offsets must rise from 0 to %lld", mica_collective_name(t->kind),
                             (long long)t->count);
 }
 
@@ -56,11 +56,12 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
   const char *name = mica_collective_name(t->kind);
   size_t bytes;
   if (t->kind < MICA_COLLECTIVE_ALL_REDUCE || t->kind > MICA_COLLECTIVE_RECEIVE)
-    return mica__fail(MICA_E_INVALID, "mica_communicator_begin: a collective of kind %d", (int)t->kind);
+    return mica__fail(MICA_E_INVALID, "mica_communicator_begin: %d is not a collective", (int)t->kind);
   if (t->count < 0 || (t->count > 0 && !t->data))
-    return mica__fail(MICA_E_INVALID, "%s: %lld elements at %p", name, (long long)t->count, t->data);
+    return mica__fail(MICA_E_INVALID, "%s: the count %lld or the address %p is invalid", name, (long long)t->count,
+                      t->data);
   if (!mica_dtype_is_valid(t->dtype) || (sums(t) && !can_add(t->dtype)))
-    return mica__fail(MICA_E_DTYPE, "%s: not of %s", name, mica_dtype_name(t->dtype));
+    return mica__fail(MICA_E_DTYPE, "%s: the type cannot be %s", name, mica_dtype_name(t->dtype));
   if (!mica__mul_size((uint64_t)t->count, mica_dtype_size(t->dtype) * ((uint64_t)ranks + 2), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "%s: %lld elements are too many", name, (long long)t->count);
   if (t->channel < 0 || t->channel >= MICA_CHANNELS)
@@ -70,7 +71,7 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
   if (!has_parts(t) && t->kind != MICA_COLLECTIVE_BROADCAST && t->peer == rank)
     return mica__fail(MICA_E_INVALID, "%s: rank %d is the caller's own", name, (int)rank);
   if ((size_t)t->compression > MICA_COMPRESSION_U8)
-    return mica__fail(MICA_E_INVALID, "%s: a compression of kind %d", name, (int)t->compression);
+    return mica__fail(MICA_E_INVALID, "%s: the compression cannot be %d", name, (int)t->compression);
   if (t->compression && (!sums(t) || t->dtype != MICA_F32))
     return mica__fail(MICA_E_INVALID, "%s: only sums of f32 are compressed", name);
   return has_parts(t) && t->offsets ? check_offsets(t, ranks) : MICA_OK;

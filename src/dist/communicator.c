@@ -84,7 +84,7 @@ mica_status mica_compression_find(const char *name, mica_compression *compressio
       *compression = (mica_compression)i;
       return MICA_OK;
     }
-  return mica__fail(MICA_E_NOT_FOUND, "\"%s\" is no compression: none, f16 or u8", name);
+  return mica__fail(MICA_E_NOT_FOUND, "\"%s\" is not a compression; choose none, f16 or u8", name);
 }
 
 /* --- the thread --- */
@@ -125,7 +125,7 @@ static mica_status ask(members *m, double now) {
   if (m->ask_whom == m->transport.rank) return MICA_OK;
   MICA_TRY(m->transport.calls->ask(m->transport.user, m->ask_whom, &silent));
   if (silent < SILENCE) return MICA_OK;
-  return mica__fail(MICA_E_STATE, "rank %d, asked to stop at step %lld, has no sign of life from rank %d",
+  return mica__fail(MICA_E_STATE, "rank %d was asked to stop at step %lld, but rank %d does not answer",
                     (int)m->transport.rank, (long long)m->step, (int)m->ask_whom);
 }
 
@@ -136,7 +136,7 @@ static mica_status warn(members *m, const job *r, double now) {
   if (!(m->asked > 0) || now - since < STOP_PATIENCE) return MICA_OK;
   if (!m->warned)
     mica__log(MICA_LOG_LEVEL_WARNING,
-              "rank %d, asked to stop at step %lld, waits for rank %d, which has sent nothing (%s)",
+              "rank %d was asked to stop at step %lld; it waits for rank %d, which has sent nothing (%s)",
               (int)m->transport.rank, (long long)m->step, (int)rank_of(r, mica__collective_misses(&r->collective)),
               mica_collective_name(r->collective.transfer.kind));
   m->warned = true;
@@ -410,7 +410,8 @@ static mica_status check(const mica_transport *t, const mica_communicator_config
       !t->calls->abort)
     return mica__fail(MICA_E_INVALID, "mica_communicator_create: a pointer is NULL");
   if (t->ranks < 1 || t->rank < 0 || t->rank >= t->ranks)
-    return mica__fail(MICA_E_INVALID, "mica_communicator_create: rank %d of %d", (int)t->rank, (int)t->ranks);
+    return mica__fail(MICA_E_INVALID, "mica_communicator_create: there is no rank %d of %d", (int)t->rank,
+                      (int)t->ranks);
   if (c && !(c->timeout >= 0)) return mica__fail(MICA_E_INVALID, "mica_communicator_create: the timeout is below 0");
   return MICA_OK;
 }

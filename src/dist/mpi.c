@@ -54,8 +54,9 @@ static mica_status failed(int code, const char *what) {
 }
 
 static mica_status check_bytes(size_t bytes) {
-  return bytes <= INT_MAX ? MICA_OK
-                          : mica__fail(MICA_E_OVERFLOW, "MPI: a message of %zu bytes; 2 GiB is the most", bytes);
+  return bytes <= INT_MAX
+             ? MICA_OK
+             : mica__fail(MICA_E_OVERFLOW, "MPI: a message of %zu bytes is too large; the limit is 2 GiB", bytes);
 }
 
 /* Needs the lock. */

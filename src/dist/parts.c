@@ -43,9 +43,10 @@ static mica_status check_head(const mica__weight_head *h, int32_t from) {
       named && mica_dtype_is_valid((mica_dtype)h->dtype) && mica_shape_count(h->shape, &count) == MICA_OK;
   if (typed && mica__mul_i64(count, (int64_t)mica_dtype_size((mica_dtype)h->dtype), &bytes) && h->bytes == bytes)
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "rank %d sends no tensor: a name of %zu bytes or more, or a size that its shape has not", (int)from,
-                    sizeof h->name);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "rank %d sent a damaged tensor: its name has %zu bytes or more, or its size does not match its shape", (int)from,
+      sizeof h->name);
 }
 
 mica_status mica__weights_receive(mica__weights *all, mica_communicator *c, int32_t channel, int32_t from) {

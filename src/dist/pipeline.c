@@ -161,16 +161,17 @@ static mica_status check(const mica_pipeline_config *c) {
   if (!m || !c->chain.layer || !c->chain.loss)
     return mica__fail(MICA_E_INVALID, "mica_pipeline_create: there is no communicator, layer or loss");
   if (c->chain.layers < m->ranks)
-    return mica__fail(MICA_E_INVALID, "a pipeline of %d stages wants as many layers at least; the chain has %d",
-                      (int)m->ranks, (int)c->chain.layers);
+    return mica__fail(MICA_E_INVALID, "a pipeline of %d stages needs a layer for each; the chain has %d", (int)m->ranks,
+                      (int)c->chain.layers);
   if (c->micro_batches < 1)
-    return mica__fail(MICA_E_INVALID, "a pipeline's step has %d micro-batches", (int)c->micro_batches);
+    return mica__fail(MICA_E_INVALID, "a pipeline's step cannot have %d micro-batches; give it at least 1",
+                      (int)c->micro_batches);
   if (o->clip_norm != 0 || o->loss_scale != 0 || o->communicator)
-    return mica__fail(MICA_E_UNSUPPORTED, "a stage of a pipeline has its own gradients alone, and clip_norm, loss_scale"
-                                          " or communicator want all of them");
+    return mica__fail(MICA_E_UNSUPPORTED, "a stage of a pipeline has only its own gradients; leave out clip_norm, "
+                                          "loss_scale and communicator, which need all of them");
   for (int32_t k = 0; c->cuts && k < m->ranks; k++)
     if (c->cuts[0] != 0 || c->cuts[k + 1] <= c->cuts[k] || c->cuts[m->ranks] != c->chain.layers)
-      return mica__fail(MICA_E_INVALID, "a pipeline's cuts rise from 0 to its %d layers", (int)c->chain.layers);
+      return mica__fail(MICA_E_INVALID, "a pipeline's cuts must rise from 0 to its %d layers", (int)c->chain.layers);
   return MICA_OK;
 }
 

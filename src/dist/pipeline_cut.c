@@ -20,8 +20,8 @@ const char *mica_pipeline_schedule_name(mica_pipeline_schedule schedule) {
 mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages, int32_t stage, int32_t micro_batches,
                                 int32_t *order) {
   if (stages < 1 || stage < 0 || stage >= stages || micro_batches < 1 || !order)
-    return mica__fail(MICA_E_INVALID, "a pipeline's order: stage %d of %d with %d micro-batches", (int)stage,
-                      (int)stages, (int)micro_batches);
+    return mica__fail(MICA_E_INVALID, "a pipeline's order: there is no stage %d of %d with %d micro-batches",
+                      (int)stage, (int)stages, (int)micro_batches);
   /* Number of forward passes before the first backward pass. */
   int32_t ahead = schedule == MICA_PIPELINE_SCHEDULE_GPIPE ? micro_batches : stages - stage;
   if (ahead > micro_batches) ahead = micro_batches;
@@ -47,10 +47,10 @@ static mica_status measure(const mica_pipeline_config *config, mica_nn *nn, mica
     MICA_TRY(mica_graph_status(graph) == MICA_OK
                  ? MICA_OK
                  : mica__fail(mica_graph_status(graph), "%s", mica_graph_message(graph)));
-    if (mica_value_is_null(x)) return mica__fail(MICA_E_INVALID, "layer %d of a chain gives no value", (int)i - 1);
+    if (mica_value_is_null(x)) return mica__fail(MICA_E_INVALID, "layer %d of a chain returned no value", (int)i - 1);
     links[i] = (mica__link){mica__graph_node(graph, x.id)->type, mica_nn_draws(nn), graph->count, has_step(nn), 0};
     if (mica__shape_is_open(links[i].type.shape))
-      return mica__fail(MICA_E_SHAPE, "what layer %d of a chain is given has an open dimension", (int)i);
+      return mica__fail(MICA_E_SHAPE, "the input of layer %d of a chain has an open dimension", (int)i);
     if (i == chain->layers) break;
     const int32_t before = graph->count;
     x = chain->layer(chain->user, nn, i, x);

@@ -67,9 +67,10 @@ static mica_status check(const mica_stage_config *c) {
   if (!c->communicator || !c->forward || !c->backward)
     return mica__fail(MICA_E_INVALID, "mica_stage_create: there is no communicator, or no pass");
   if (c->micro_batches < 1 || c->micro_batches > INT32_MAX / 2)
-    return mica__fail(MICA_E_INVALID, "a pipeline's step has %d micro-batches", (int)c->micro_batches);
+    return mica__fail(MICA_E_INVALID, "a pipeline's step cannot have %d micro-batches; give it at least 1",
+                      (int)c->micro_batches);
   if ((size_t)c->schedule > MICA_PIPELINE_SCHEDULE_GPIPE)
-    return mica__fail(MICA_E_INVALID, "a pipeline's schedule is of kind %d", (int)c->schedule);
+    return mica__fail(MICA_E_INVALID, "a pipeline's schedule cannot be %d", (int)c->schedule);
   return MICA_OK;
 }
 
@@ -173,7 +174,7 @@ static mica_status wait_for_sends(mica_stage *s) {
 static mica_status send(mica_stage *s, direction *d, const mica_tensor *tensor, int32_t stage) {
   message *m = &d->messages[d->sent++ % IN_FLIGHT];
   mica_communicator *c = s->config.communicator;
-  if (!tensor) return mica__fail(MICA_E_STATE, "a stage's pass has made nothing to be sent");
+  if (!tensor) return mica__fail(MICA_E_STATE, "a stage's pass has no output to send");
   const size_t bytes = mica_tensor_bytes(tensor);
   MICA_TRY(wait_for(s, m));
   MICA_TRY(make_room(m, bytes));

@@ -117,7 +117,7 @@ mica_value mica_parallel_attention(mica_parallel *p, mica_nn *nn, const char *na
   mica_value parts[3];
   if (is_missing(p, nn, "parallel_attention", x) || is_uneven(p, nn, name, "heads", heads)) return (mica_value){0};
   if (shape.rank != 3 || shape.dim[2] < 1 || shape.dim[2] % heads)
-    return mica_graph_fail(x.graph, MICA_E_SHAPE, "parallel_attention: x is (B, T, C), and heads divide C");
+    return mica_graph_fail(x.graph, MICA_E_SHAPE, "parallel_attention: x must be (B, T, C), and heads must divide C");
   const int64_t channels = shape.dim[2], own = heads / p->communicator->ranks, size = channels / heads;
   mica_nn_push(nn, name);
   mica_value entered = mica_parallel_enter(x, p->communicator, p->channel++);
@@ -228,9 +228,9 @@ static mica_status load(mica_parallel *p, const mica_nn *nn, mica_session *sessi
       const mica_shape shape = whole_shape(p, info);
       if (!entry) return mica__fail(MICA_E_FORMAT, "%s has no %s", path, info->own_name);
       if (entry->dtype != mica_value_dtype(info->value) || !mica_shape_equal(entry->shape, shape))
-        return mica__fail(MICA_E_FORMAT, "%s: %s is %s %s, the network's is %s %s", path, info->own_name, entry->type,
-                          mica_shape_format(entry->shape, is), mica_dtype_name(mica_value_dtype(info->value)),
-                          mica_shape_format(shape, want));
+        return mica__fail(MICA_E_FORMAT, "%s: %s is %s %s, but the network's is %s %s", path, info->own_name,
+                          entry->type, mica_shape_format(entry->shape, is),
+                          mica_dtype_name(mica_value_dtype(info->value)), mica_shape_format(shape, want));
       if (pass) MICA_TRY(take(p, info, session, (char *)(uintptr_t)entry->data));
     }
   return MICA_OK;

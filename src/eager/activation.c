@@ -39,7 +39,7 @@ static void build(const mica__eager_call *call, const mica_value *in, mica_value
 
 static mica_status check(mica_activation activation) {
   if ((size_t)activation <= MICA_ACTIVATION_HARD_SWISH) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "activation: %d is no activation", (int)activation);
+  return mica__fail(MICA_E_INVALID, "activation: %d is not an activation", (int)activation);
 }
 
 /* y = x, which may be one tensor. */

@@ -7,7 +7,7 @@
 #include <mica/gguf.h>
 #include <stdbool.h>
 
-/* Types of tensors that are no block types of Mica's: name, number, elements of a block, its bytes, Mica's dtype or
+/* Types of tensors that are not block types of Mica's: name, number, elements of a block, its bytes, Mica's dtype or
  * MICA_DTYPE_COUNT if it has none. */
 #define MICA__GGUF_TYPE_LIST(X)                                                                                        \
   X(F32, 0, 1, 4, MICA_F32)                                                                                            \
@@ -52,7 +52,7 @@ const char *mica__gguf_type_removed(uint32_t number);
 /* The type of an entry that is to be written; NULL if the format has none. */
 const mica__gguf_type *mica__gguf_type_of(const mica_weight_entry *entry);
 
-/* Bytes of an element of a kind; 0 where they vary, and for a number that is no kind. */
+/* Bytes of an element of a kind; 0 where they vary, and for a number that is not a kind. */
 size_t mica__gguf_kind_bytes(uint32_t kind);
 
 /* Bytes of a tensor; false if they overflow. The last dimension must be a whole number of blocks. */

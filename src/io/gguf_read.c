@@ -189,7 +189,7 @@ static mica_status read_type(cursor *c, const mica__gguf_type **type) {
   if (*type) return MICA_OK;
   const char *removed = mica__gguf_type_removed((uint32_t)number);
   if (removed)
-    return fail_at(c, "it is of type %" PRIu64 ", %s, which GGUF no longer has; convert the model anew", number,
+    return fail_at(c, "it is of type %" PRIu64 ", %s, which GGUF no longer has; convert the model again", number,
                    removed);
   return fail_at(c, "it is of the unknown type %" PRIu64, number);
 }
@@ -212,7 +212,7 @@ static mica_status read_tensor(cursor *c, size_t index, mica_weight_entry *entry
   const int32_t rank = entry->shape.rank;
   const int64_t row = rank ? entry->shape.dim[rank - 1] : 1;
   if (row % type->elements)
-    return fail_at(c, "rows of %" PRId64 " elements are no whole number of blocks of %s, which have %" PRId64, row,
+    return fail_at(c, "rows of %" PRId64 " elements are not a whole number of blocks of %s, which have %" PRId64, row,
                    type->name, type->elements);
   if (!mica__gguf_bytes(type, entry->shape, &entry->bytes))
     return fail_at(c, "%s %s takes 2^63 bytes or more", type->name, mica_shape_format(entry->shape, text));
@@ -253,7 +253,7 @@ static mica_status find_data(cursor *c, size_t alignment) {
     c->what = "tensor";
     c->name = (mica_gguf_text){entry->name, strlen(entry->name)};
     if (offset % alignment)
-      return fail_at(c, "its offset %" PRIu64 " is no multiple of the alignment, %zu", offset, alignment);
+      return fail_at(c, "its offset %" PRIu64 " is not a multiple of the alignment, %zu", offset, alignment);
     const size_t room = begin < c->size ? c->size - begin : 0;
     if (offset > room || entry->bytes > room - (size_t)offset)
       return fail_at(c, "the file is truncated: its %zu bytes begin at byte %zu + %" PRIu64 ", and the file has %zu",
@@ -283,7 +283,7 @@ static mica_status walk(cursor *c) {
 static mica_status read_counts(cursor *c) {
   uint64_t version = 0, tensors = 0, keys = 0;
   if (c->size < 4 || memcmp(c->data, "GGUF", 4) != 0)
-    return fail_at(c, "it is no GGUF file: it does not begin with GGUF");
+    return fail_at(c, "it is not a GGUF file: it does not begin with GGUF");
   c->at = 4;
   MICA_TRY(read_number(c, 4, "the version", &version));
   if (version == 0x02000000 || version == 0x03000000)

@@ -71,7 +71,7 @@ static mica_status add_pair(writer *w, const mica_gguf_value *value) {
     return add_array(w, value->key, value, 1);
   }
   if (value->count != 1 || value->kind == MICA_GGUF_KIND_ARRAY)
-    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" is no array and has %zu elements", w->path, value->key,
+    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" is not an array but has %zu elements", w->path, value->key,
                       value->count);
   add_number(w, (uint64_t)value->kind, 4);
   return add_elements(w, value->key, value, 0);
@@ -93,8 +93,8 @@ static mica_status check_tensor(const writer *w, const mica_weight_entry *entry,
     return mica__fail(MICA_E_INVALID, "%s: GGUF cannot hold tensor \"%s\" as %s %s", w->path, entry->name,
                       (*type)->name, mica_shape_is_valid(entry->shape) ? mica_shape_format(entry->shape, text) : "?");
   if (bytes != entry->bytes || (bytes && !entry->data))
-    return mica__fail(MICA_E_INVALID, "%s: %zu bytes for tensor \"%s\", %s %s, which takes %zu", w->path, entry->bytes,
-                      entry->name, (*type)->name, mica_shape_format(entry->shape, text), bytes);
+    return mica__fail(MICA_E_INVALID, "%s: tensor \"%s\" has %zu bytes; as %s %s it must have %zu", w->path,
+                      entry->name, entry->bytes, (*type)->name, mica_shape_format(entry->shape, text), bytes);
   return MICA_OK;
 }
 

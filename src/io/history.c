@@ -70,7 +70,7 @@ mica_status mica_history_begin(mica_history *h) {
   return MICA_OK;
 }
 
-/* The column of the name; the number of columns where there is none. */
+/* The column of the name; the number of columns if there is none. */
 static size_t find(const mica_history *h, const char *name, size_t length) {
   size_t i = 0;
   while (i < h->columns && (strlen(h->names[i]) != length || memcmp(h->names[i], name, length) != 0)) i++;
@@ -98,7 +98,7 @@ static mica_status set(mica_history *h, size_t column, double value) {
 
 mica_status mica_history_set(mica_history *h, const char *name, double value) {
   if (!h || !name || !h->row_count || !is_name(name, strlen(name)))
-    return mica__fail(MICA_E_INVALID, "mica_history_set: there is no row, or no such name of a column");
+    return mica__fail(MICA_E_INVALID, "mica_history_set: there is no row, or the column's name is invalid");
   const size_t column = find(h, name, strlen(name));
   if (column == MICA__HISTORY_MAX_COLUMNS)
     return mica__fail(MICA_E_OVERFLOW, "mica_history_set: there is no room for a column '%s'", name);
@@ -141,7 +141,7 @@ mica_status mica_history_write(const mica_history *h, const char *path) {
   return status;
 }
 
-/* Gets the next field of a line and moves *at behind it; false after the last. */
+/* Gets the next field of a line and moves *at past it; false after the last. */
 static bool next_field(const char **at, const char **field, size_t *length) {
   if (!*at) return false;
   *field = *at;
@@ -200,7 +200,7 @@ static mica_status parse(const char *name, const char *text, mica_history *h) {
     MICA_TRY(read_row(at, h, columns, count, &good));
     line++;
   }
-  return good ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s line %zu is no row of a history", name, line);
+  return good ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s line %zu is not a row of a history", name, line);
 }
 
 mica_status mica__history_parse(const char *name, const char *text, mica_history **out) {

@@ -13,7 +13,7 @@
 /* mica_history_read of a NUL-terminated text. */
 mica_status mica__history_parse(const char *name, const char *text, mica_history **history);
 
-/* Drops the first row whose epoch is beyond this one, or is none, and all rows behind it. */
+/* Drops the first row whose epoch is beyond this one, or is none, and all rows after it. */
 MICA__SHARED void mica__history_cut(mica_history *history, double epoch);
 
 /* The file that is written. */

@@ -32,10 +32,10 @@ mica_status mica_npy_write(const char *path, mica_dtype dtype, mica_shape shape,
   size_t header_bytes = 0, bytes = 0;
   int64_t count = 0;
   if (!path || !data) return mica__fail(MICA_E_INVALID, "mica_npy_write: a pointer is NULL");
-  if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "mica_npy_write: %d is no dtype", (int)dtype);
+  if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "mica_npy_write: %d is not a dtype", (int)dtype);
   MICA_TRY(mica_shape_count(shape, &count));
   if (!mica__mul_size((uint64_t)count, mica_dtype_size(dtype), &bytes))
-    return mica__fail(MICA_E_OVERFLOW, "mica_npy_write: %s: more bytes than a size can count", path);
+    return mica__fail(MICA_E_OVERFLOW, "mica_npy_write: %s has more bytes than a size can count", path);
   MICA_TRY(mica__npy_format_header(dtype, shape, header, &header_bytes));
   mica__file_sweep(path);
   return mica__file_replace(path, (const mica__bytes[]){{header, header_bytes}, {data, bytes}}, 2);

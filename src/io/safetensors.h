@@ -46,7 +46,7 @@ void mica__safetensors_order(const mica__safetensors_type *type, void *elements,
 const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes);
 
 #define MICA__SAFETENSORS_METADATA "__metadata__"
-/* A header of Mica's begins so, with 32 digits and the quote behind. They are of a hash of the rest of the file: its
+/* A header of Mica's begins so, with 32 digits and the quote after. They are of a hash of the rest of the file: its
  * first 8 bytes, the header after the quote with its blanks, and each tensor that has bytes, in the file's order. A
  * program that writes the file anew lets the header begin otherwise, or leaves the key out: nothing is checked then. */
 #define MICA__SAFETENSORS_HASH "mica.hash"

@@ -44,12 +44,12 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
   for (const cJSON *at = item->child; at; at = at->next) {
     uint64_t dim = 0;
     if (shape->rank == MICA_MAX_RANK)
-      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has %d dimensions; there may be %d", path, name,
+      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has %d dimensions; the maximum is %d", path, name,
                         cJSON_GetArraySize(item), MICA_MAX_RANK);
     if (!read_size(at, &dim))
       return mica__fail(MICA_E_FORMAT,
-                        "%s: tensor \"%.200s\" has a shape whose dimension %d is no integer of 0 to 2^53", path, name,
-                        (int)shape->rank);
+                        "%s: tensor \"%.200s\" has a shape whose dimension %d is not an integer from 0 to 2^53", path,
+                        name, (int)shape->rank);
     shape->dim[shape->rank++] = (int64_t)dim;
   }
   return MICA_OK;
@@ -145,9 +145,10 @@ static mica_status check_entries(const char *path, mica_safetensors *file, const
 
 static mica_status read_metadata(const char *path, mica_safetensors *file, const cJSON *item) {
   if (file->metadata || !cJSON_IsObject(item))
-    return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " is no single object", path);
+    return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " is not one object", path);
   for (const cJSON *at = item->child; at; at = at->next)
-    if (!cJSON_IsString(at)) return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is no text", path, at->string);
+    if (!cJSON_IsString(at))
+      return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is not a text", path, at->string);
   MICA_TRY(mica__json_check_keys(path, MICA__SAFETENSORS_METADATA, item));
   file->metadata = item;
   file->pairs = calloc((size_t)cJSON_GetArraySize(item) + 1, sizeof *file->pairs);
@@ -185,7 +186,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
   if (file->size < 8) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes", path, file->size);
   for (int i = 7; i >= 0; i--) length = length << 8 | file->data[i];
   if (length > MICA__SAFETENSORS_MAX_HEADER)
-    return mica__fail(MICA_E_FORMAT, "%s is no safetensors file: it begins with a header size of %llu bytes", path,
+    return mica__fail(MICA_E_FORMAT, "%s is not a safetensors file: it begins with a header size of %llu bytes", path,
                       (unsigned long long)length);
   if (length > file->size - 8)
     return mica__fail(MICA_E_FORMAT, "%s is truncated: a header of %llu bytes in a file of %zu", path,
@@ -195,7 +196,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
   /* A header begins with its brace, which rejects most files of other kinds at once. */
   if (length > 0 && *text == '{') file->header = cJSON_ParseWithLengthOpts(text, (size_t)length, &parsed, false);
   if (!cJSON_IsObject(file->header) || !is_blank(parsed, end))
-    return mica__fail(MICA_E_FORMAT, "%s is no safetensors file: its header is no JSON object", path);
+    return mica__fail(MICA_E_FORMAT, "%s is not a safetensors file: its header is not a JSON object", path);
   size_t capacity = (size_t)cJSON_GetArraySize(file->header);
   file->entries = calloc(capacity + 1, sizeof *file->entries);
   file->by_name = calloc(capacity + 1, sizeof *file->by_name);
@@ -222,7 +223,7 @@ void mica_safetensors_close(mica_safetensors *file) {
   free(file);
 }
 
-/* The entries, which lie one behind the other, as a copy in the host's byte order. */
+/* The entries, which lie one after the other, as a copy in the host's byte order. */
 static mica_status order_elements(const char *path, mica_safetensors *file) {
   size_t bytes = 0;
   for (size_t i = 0; i < file->count; i++) bytes += file->entries[i].bytes;

@@ -22,13 +22,13 @@ static mica_status check_entry(const mica_safetensors_entry *entry, size_t index
   char text[MICA_SHAPE_TEXT];
   size_t bytes = 0;
   if (!entry->name || !strcmp(entry->name, MICA__SAFETENSORS_METADATA))
-    return mica__fail(MICA_E_INVALID, "safetensors: tensor %zu has no name of its own", index);
+    return mica__fail(MICA_E_INVALID, "safetensors: tensor %zu has no name", index);
   if (mica__utf8_prefix(entry->name, strlen(entry->name)) < strlen(entry->name))
-    return mica__fail(MICA_E_INVALID, "safetensors: the name \"%s\" of tensor %zu is no UTF-8", entry->name, index);
+    return mica__fail(MICA_E_INVALID, "safetensors: the name \"%s\" of tensor %zu is not UTF-8", entry->name, index);
   *out = (item){
       entry, entry->type ? mica__safetensors_type_named(entry->type) : mica__safetensors_type_of(entry->dtype), index};
   if (!out->type || !mica_shape_is_valid(entry->shape))
-    return mica__fail(MICA_E_INVALID, "safetensors: tensor \"%s\" has no type or shape that the format knows",
+    return mica__fail(MICA_E_INVALID, "safetensors: the format cannot hold the type or shape of tensor \"%s\"",
                       entry->name);
   if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes || (bytes && !entry->data))
     return mica__fail(MICA_E_INVALID, "safetensors: %zu bytes for tensor \"%s\", %s %s", entry->bytes, entry->name,

@@ -39,12 +39,12 @@ static int by_key(const void *a, const void *b) {
 
 static mica_status check_file(const char *name, const char *tensor, const cJSON *file) {
   if (!cJSON_IsString(file))
-    return mica__fail(MICA_E_FORMAT, "%s: the file of tensor \"%.200s\" is no text", name, tensor);
+    return mica__fail(MICA_E_FORMAT, "%s: the file of tensor \"%.200s\" is not a text", name, tensor);
   if (strpbrk(file->valuestring, "/\\"))
     return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is in \"%.200s\", which is outside the index's folder",
                       name, tensor, file->valuestring);
   if (!ends_with(file->valuestring, ".safetensors"))
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is in \"%.200s\", which is no safetensors file", name,
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is in \"%.200s\", which is not a safetensors file", name,
                       tensor, file->valuestring);
   return MICA_OK;
 }
@@ -52,7 +52,7 @@ static mica_status check_file(const char *name, const char *tensor, const cJSON 
 static mica_status read_map(const char *name, mica__shards *shards) {
   const cJSON *map = cJSON_GetObjectItemCaseSensitive(shards->root, "weight_map");
   if (!cJSON_IsObject(map) || !map->child)
-    return mica__fail(MICA_E_FORMAT, "%s is no index of safetensors files: it has no weight_map", name);
+    return mica__fail(MICA_E_FORMAT, "%s is not an index of safetensors files: it has no weight_map", name);
   MICA_TRY(mica__json_check_keys(name, "weight_map", map));
   const size_t count = (size_t)cJSON_GetArraySize(map);
   shards->items = calloc(count, sizeof *shards->items);
@@ -73,7 +73,7 @@ static mica_status read_map(const char *name, mica__shards *shards) {
 
 mica_status mica__shards_parse(const char *name, const char *text, size_t bytes, mica__shards **out) {
   if (bytes > MICA__SHARDS_MAX_BYTES)
-    return mica__fail(MICA_E_FORMAT, "%s: an index of %zu bytes is too long; there may be %zu", name, bytes,
+    return mica__fail(MICA_E_FORMAT, "%s: an index of %zu bytes is too long; the maximum is %zu", name, bytes,
                       MICA__SHARDS_MAX_BYTES);
   MICA_TRY(mica__json_check_text(name, "the index", text, bytes));
   mica__shards *shards = calloc(1, sizeof *shards);
@@ -81,7 +81,7 @@ mica_status mica__shards_parse(const char *name, const char *text, size_t bytes,
   shards->root = cJSON_ParseWithLength(text, bytes);
   mica_status status = cJSON_IsObject(shards->root)
                            ? mica__json_check_keys(name, "the index", shards->root)
-                           : mica__fail(MICA_E_FORMAT, "%s is no index: it is no JSON object", name);
+                           : mica__fail(MICA_E_FORMAT, "%s is not an index: it is not a JSON object", name);
   if (status == MICA_OK) status = read_map(name, shards);
   if (status == MICA_OK)
     *out = shards;
@@ -130,7 +130,7 @@ bool mica__shards_total(const mica__shards *shards, uint64_t *bytes) { return (v
 
 /* --- folders --- */
 
-/* What a folder has of one ending. */
+/* The files of a folder with one ending. */
 typedef struct found {
   const char *ending, *preferred; /* preferred: a name that is taken before all others; may be NULL */
   bool has_preferred;

@@ -15,7 +15,7 @@ typedef struct mica__shards mica__shards;
 /* The longest index that is read. */
 #define MICA__SHARDS_MAX_BYTES ((size_t)64 << 20)
 
-/* Reads an index in memory. name stands in messages. MICA_E_FORMAT for what is no index, for a tensor that is there
+/* Reads an index in memory. name stands in messages. MICA_E_FORMAT for what is not an index, for a tensor that is there
  * twice, and for a file outside the index's folder; MICA_E_UNSUPPORTED in a build without cJSON. */
 mica_status mica__shards_parse(const char *name, const char *text, size_t bytes, mica__shards **shards);
 void mica__shards_free(mica__shards *shards);

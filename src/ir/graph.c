@@ -160,7 +160,7 @@ static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t i
 
 static mica_status grow(mica_graph *graph, int32_t more) {
   if (graph->count + more <= graph->capacity) return MICA_OK;
-  if (graph->count > INT32_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a graph of more than 2^29 values");
+  if (graph->count > INT32_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a graph cannot have more than 2^29 values");
   int32_t capacity = graph->capacity ? graph->capacity * 2 : 64;
   mica__node *grown = realloc(graph->nodes, (size_t)capacity * sizeof *grown);
   if (!grown) return mica__fail_nomem("a graph");
@@ -285,7 +285,7 @@ const char *mica_value_name(mica_value value) {
 mica_value mica_named(mica_value value, const char *name) {
   mica__node *node = node_of(value);
   if (!value.graph) return null_value;
-  if (!node || !name) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_named: no value, or no name");
+  if (!node || !name) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_named: the value or the name is NULL");
   if (node->op == &mica__op_input || node->op == &mica__op_parameter) return value;
   char *copy = mica__strdup(name);
   if (!copy) return mica__graph_fail_with(value.graph, mica__fail_nomem("a name"));
@@ -324,7 +324,8 @@ mica_status mica__mark_copy(const mica__node *node, const int32_t *map, mica__no
 mica_value mica_checkpoint(mica_value value) {
   mica__node *node = node_of(value);
   if (!value.graph) return null_value;
-  if (!node) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_checkpoint: no value of its graph");
+  if (!node)
+    return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_checkpoint: the value does not belong to its graph");
   /* A node is kept with all its results. */
   node -= node->result;
   for (int32_t r = 0; r < mica__node_results(node); r++) node[r].checkpoint = true;

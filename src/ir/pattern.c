@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Constants of more elements than this are no numbers. */
+/* Constants of more elements than this are not numbers. */
 #define MOST_ELEMENTS 64
 
 bool mica__pattern_same_type(const mica_graph *graph, int32_t a, int32_t b) {

@@ -7,9 +7,9 @@
 
 #include "ir/graph.h"
 
-/* The node behind what changes nothing; id itself where there is no such thing. */
+/* The node after what changes nothing; id itself if there is no such thing. */
 int32_t mica__pattern_behind(const mica_graph *graph, int32_t id);
-/* True if the node is this op with at most four operands; inputs (may be NULL) are what stands behind them, 0 where
+/* True if the node is this op with at most four operands; inputs (may be NULL) are what comes after them, 0 if
  * there is none. The caller tries both orders of an op that commutes. */
 bool mica__pattern_op(const mica_graph *graph, int32_t id, const mica__op *op, int32_t inputs[4]);
 /* True if the value is one number everywhere, whatever its shape; views and casts of such a value are one too.

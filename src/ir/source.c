@@ -72,11 +72,11 @@ bool mica__is_held(const mica__node *node) {
 static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {
   char text[MICA_SHAPE_TEXT];
   if (!mica_dtype_is_valid(type.dtype)) {
-    mica__graph_fail(graph, MICA_E_DTYPE, "%s '%s': %d is no dtype", what, name, (int)type.dtype);
+    mica__graph_fail(graph, MICA_E_DTYPE, "%s '%s': %d is not a dtype", what, name, (int)type.dtype);
     return false;
   }
   if (mica__type_check(type) == MICA_OK && (may_be_open || !mica__shape_is_open(type.shape))) return true;
-  mica__graph_fail(graph, MICA_E_SHAPE, "%s '%s': %s is no shape that it can have", what, name,
+  mica__graph_fail(graph, MICA_E_SHAPE, "%s '%s': it cannot have the shape %s", what, name,
                    mica_shape_format(type.shape, text));
   return false;
 }
@@ -117,8 +117,8 @@ mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, 
   size_t bytes = 0;
   if (!graph || !check_type(graph, "constant", "", type, false)) return null_value;
   if (mica_shape_count(shape, &count) != MICA_OK || !mica__mul_size((uint64_t)count, mica_dtype_size(dtype), &bytes))
-    return mica__graph_fail(graph, MICA_E_OVERFLOW, "a constant of %lld elements", (long long)count);
-  if (!data && bytes > 0) return mica__graph_fail(graph, MICA_E_INVALID, "a constant without data");
+    return mica__graph_fail(graph, MICA_E_OVERFLOW, "a constant cannot have %lld elements", (long long)count);
+  if (!data && bytes > 0) return mica__graph_fail(graph, MICA_E_INVALID, "a constant needs data");
   void *copy = malloc(bytes ? bytes : 1);
   if (!copy) return mica__graph_fail_with(graph, mica__fail_nomem("a constant"));
   if (bytes) memcpy(copy, data, bytes);

@@ -119,9 +119,10 @@ static bool take_logits(mica_beam_search *s, mica_value logits) {
   const bool good = shape.rank == 2 && shape.dim[0] == s->hypotheses && shape.dim[1] > 0;
   const mica_beam_config *c = &s->config;
   if (!good)
-    mica__graph_fail(logits.graph, MICA_E_SHAPE, "a beam's block gives logits (batch beams, V), with V known");
+    mica__graph_fail(logits.graph, MICA_E_SHAPE,
+                     "a beam's block must return logits of the shape (batch beams, V), with V known");
   else if (c->begin >= shape.dim[1] || c->end >= shape.dim[1] || c->beams > shape.dim[1])
-    mica__graph_fail(logits.graph, MICA_E_INVALID, "begin %d, end %d and %lld beams are not of a vocabulary of %lld",
+    mica__graph_fail(logits.graph, MICA_E_INVALID, "begin %d, end %d or %lld beams exceed the vocabulary of %lld",
                      (int)c->begin, (int)c->end, (long long)c->beams, (long long)shape.dim[1]);
   else if (shape.dim[1] > INT32_MAX / c->beams)
     mica__graph_fail(logits.graph, MICA_E_OVERFLOW, "%lld beams of %lld tokens are too many", (long long)c->beams,
@@ -177,10 +178,11 @@ static mica_value build_step(mica_beam_search *s, mica_graph *graph, mica_nn *nn
 static mica_status check(const mica_beam_config *c) {
   if (c->batch < 1 || c->beams < 1 || c->context < 1 || c->beams > INT32_MAX / c->batch ||
       c->context > INT32_MAX / 4 / (c->batch * c->beams))
-    return mica__fail(MICA_E_INVALID, "mica_beam_search_create: %lld sources, %lld beams, %lld positions",
+    return mica__fail(MICA_E_INVALID,
+                      "mica_beam_search_create: %lld sources, %lld beams or %lld positions are out of range",
                       (long long)c->batch, (long long)c->beams, (long long)c->context);
   if (c->begin < 0 || c->end < 0)
-    return mica__fail(MICA_E_INVALID, "mica_beam_search_create: begin %d or end %d is no token", (int)c->begin,
+    return mica__fail(MICA_E_INVALID, "mica_beam_search_create: begin %d or end %d is not a token", (int)c->begin,
                       (int)c->end);
   if (!(c->length_penalty >= 0 && c->length_penalty <= 10))
     return mica__fail(MICA_E_INVALID, "a length penalty of %g is not in [0, 10]", c->length_penalty);
@@ -275,7 +277,7 @@ static mica_status check_source(const mica_beam_search *s, const int32_t *ids, i
   const long long number = (long long)b + 1;
   if (length < 1) return mica__fail(MICA_E_INVALID, "source %lld is empty", number);
   if (length > s->config.context)
-    return mica__fail(MICA_E_INVALID, "source %lld has %d tokens, the network's context holds %lld", number,
+    return mica__fail(MICA_E_INVALID, "source %lld has %d tokens, but the network's context holds %lld", number,
                       (int)length, (long long)s->config.context);
   if (limit < 1 || limit > s->config.context)
     return mica__fail(MICA_E_INVALID, "limit %lld is %d, not 1 to %lld", number, (int)limit,
@@ -374,8 +376,8 @@ mica_status mica_beam_search_run(mica_beam_search *s, const int32_t *ids, const 
   if (!s || !ids || !lengths || !found || !found->ids || !found->lengths)
     return mica__fail(MICA_E_INVALID, "mica_beam_search_run: a pointer is NULL");
   if (count < 1 || count > s->config.batch)
-    return mica__fail(MICA_E_INVALID, "mica_beam_search_run: %lld sources, not 1 to %lld", (long long)count,
-                      (long long)s->config.batch);
+    return mica__fail(MICA_E_INVALID, "mica_beam_search_run: the number of sources is %lld; it must be 1 to %lld",
+                      (long long)count, (long long)s->config.batch);
   for (int64_t b = 0; b < count; b++) {
     if (lengths[b] > row)
       return mica__fail(MICA_E_INVALID, "source %lld has %d tokens in a row of %lld", (long long)b + 1, (int)lengths[b],

@@ -18,8 +18,8 @@ static bool is_whole(const mica_nn *nn) { return mica__nn_ranks(nn) == 1; }
 int64_t mica__nn_share_of(mica_nn *nn, const char *what, int64_t count) {
   const int32_t ranks = mica__nn_ranks(nn);
   if (count % ranks)
-    mica__graph_fail(nn->graph, MICA_E_INVALID, "%d ranks do not divide %lld %s%s%s", (int)ranks, (long long)count,
-                     what, *nn->prefix ? " of " : "", nn->prefix);
+    mica__graph_fail(nn->graph, MICA_E_INVALID, "%d ranks cannot divide %lld %s%s%s evenly", (int)ranks,
+                     (long long)count, what, *nn->prefix ? " of " : "", nn->prefix);
   return count / ranks;
 }
 

@@ -104,7 +104,8 @@ static mica_value build(mica_generator *g, phase *p, mica_value ids, mica_value 
   mica_shape shape = mica_value_shape(logits);
   if (mica_value_is_null(logits)) return logits;
   if (shape.rank != 2 || shape.dim[1] < 1)
-    return mica__graph_fail(p->graph, MICA_E_SHAPE, "a generator's block gives logits (B, V), with V known");
+    return mica__graph_fail(p->graph, MICA_E_SHAPE,
+                            "a generator's block must return logits of the shape (B, V), with V known");
   g->vocabulary = shape.dim[1];
   mica_value count = mica_parameter(p->graph, STEP, MICA_I64, MICA_SCALAR);
   mica__sampler sampler = {.sampling = &c->sampling, .batch = c->batch, .step = count};
@@ -134,10 +135,10 @@ static mica_status make_phase(mica_generator *g, phase *p, bool prompt, mica_ses
 static mica_status check(const mica_generator_config *c) {
   const mica_sampling *s = &c->sampling;
   if (c->batch < 1 || c->context < 1 || c->context > INT32_MAX / 2 / c->batch)
-    return mica__fail(MICA_E_INVALID, "mica_generator_create: %lld sequences of %lld positions", (long long)c->batch,
-                      (long long)c->context);
+    return mica__fail(MICA_E_INVALID, "mica_generator_create: %lld sequences or %lld positions are out of range",
+                      (long long)c->batch, (long long)c->context);
   if (c->window < 0 || c->window >= c->context)
-    return mica__fail(MICA_E_INVALID, "a window of %lld is not below the context of %lld", (long long)c->window,
+    return mica__fail(MICA_E_INVALID, "a window of %lld must be below the context of %lld", (long long)c->window,
                       (long long)c->context);
   if (!(s->temperature >= 0 && isfinite(s->temperature)))
     return mica__fail(MICA_E_INVALID, "a temperature of %g is not 0 or above", s->temperature);
@@ -289,8 +290,8 @@ static void cut_histories(mica_generator *g) {
 static mica_status check_prompt(const mica_generator *g, const int32_t *ids, int64_t b, int64_t length) {
   if (length < 1) return mica__fail(MICA_E_INVALID, "prompt %lld is empty", (long long)b + 1);
   if (length > g->config.context && g->config.window == 0)
-    return mica__fail(MICA_E_INVALID, "prompt %lld has %lld tokens, the network's context holds %lld", (long long)b + 1,
-                      (long long)length, (long long)g->config.context);
+    return mica__fail(MICA_E_INVALID, "prompt %lld has %lld tokens, but the network's context holds %lld",
+                      (long long)b + 1, (long long)length, (long long)g->config.context);
   for (int64_t i = 0; i < length; i++)
     if (ids[i] < 0 || ids[i] >= g->vocabulary)
       return mica__fail(MICA_E_INVALID, "token %lld of prompt %lld is %d; the vocabulary has 0 to %lld",

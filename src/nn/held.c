@@ -10,14 +10,14 @@ bool mica__nn_ask_held(mica_graph *graph, const mica_nn_config *config, const ch
   if (!config->hold(config->hold_user, name, shape, held)) *held = (mica_nn_held){0};
   if (held->block == MICA_BLOCK_NONE) {
     if (held->dtype == MICA_F32 || held->dtype == MICA_F16 || held->dtype == MICA_BF16) return true;
-    mica__graph_fail(graph, MICA_E_DTYPE, "%s: a weight is held as f32, f16, bf16 or in blocks, not as %s", name,
+    mica__graph_fail(graph, MICA_E_DTYPE, "%s: a weight must be held as f32, f16, bf16 or in blocks, not as %s", name,
                      mica_dtype_name(held->dtype));
     return false;
   }
   held->dtype = MICA_U8;
   const int64_t columns = shape.dim[shape.rank - 1], elements = mica_block_elements(held->block);
   if (!elements)
-    mica__graph_fail(graph, MICA_E_INVALID, "%s: %d is no block type", name, (int)held->block);
+    mica__graph_fail(graph, MICA_E_INVALID, "%s: %d is not a block type", name, (int)held->block);
   else if (columns % elements != 0)
     mica__graph_fail(graph, MICA_E_SHAPE, "%s: rows of %lld are not whole %s blocks of %lld", name, (long long)columns,
                      mica_block_name(held->block), (long long)elements);

@@ -128,5 +128,5 @@ mica_status mica__init_fill(const mica_init_config *init, mica_shape shape, uint
     return MICA_OK;
   case MICA_INIT_ORTHOGONAL: return fill_orthogonal(init->value == 0 ? 1 : init->value, shape, &s, data, count);
   }
-  return mica__fail(MICA_E_INVALID, "an initialiser of kind %d", (int)init->kind);
+  return mica__fail(MICA_E_INVALID, "%d is not an initialiser", (int)init->kind);
 }

@@ -66,8 +66,9 @@ static bool find_channels(const mica_nn *nn, const char *kind, mica_value x, int
   int32_t rank = mica_value_shape(x).rank;
   if (!find_extent(nn, kind, x, 1, channels)) return false;
   if (rank >= 3 && rank <= 5 && groups > 0 && *channels % groups == 0) return true;
-  mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: %lld groups of %lld channels, rank %d", kind, (long long)groups,
-                   (long long)*channels, (int)rank);
+  mica__graph_fail(x.graph, MICA_E_SHAPE,
+                   "%s: %lld groups must divide the %lld channels, and the rank %d must be 3 to 5", kind,
+                   (long long)groups, (long long)*channels, (int)rank);
   return false;
 }
 
@@ -201,7 +202,7 @@ static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double 
     if (channel + 2 <= MICA__CHANNEL_DICE)
       return mica__batch_norm_ranks(x, a->scale, a->bias, epsilon, nn->config.norm_ranks, channel, s);
     *s = (mica_batch_statistics){.count = {0}};
-    return mica__graph_fail(x.graph, MICA_E_UNSUPPORTED, "more than %d batch norms cannot use the samples of all ranks",
+    return mica__graph_fail(x.graph, MICA_E_UNSUPPORTED, "at most %d batch norms can use the samples of all ranks",
                             (MICA__CHANNEL_DICE - MICA__CHANNEL_NORMS) / 2);
   }
   mica_axes axes = {.count = mica_value_shape(x).rank - 1};

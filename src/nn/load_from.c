@@ -67,7 +67,7 @@ static mica_status check_shape(const reading *r) {
     return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' %s, but it is %s", r->name,
                       row->transposed ? "transposed" : "as rows of a tensor", mica_shape_format(r->shape, want));
   if (row->of && row->of - row->first < r->shape.dim[0])
-    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s', which is %s, as rows from %lld of %lld", r->name,
+    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' (%s) as rows from %lld of only %lld", r->name,
                       mica_shape_format(r->shape, want), (long long)row->first, (long long)row->of);
   const mica_shape shape = shape_of_source(r);
   int64_t count = 0, expected = 0;
@@ -106,16 +106,16 @@ static mica_status check_blocks(const reading *r) {
   const int64_t elements = mica_block_elements(entry->block);
   if (!r->from.row.transposed && r->count % elements == 0 && r->from.row.first * width_of(r) % elements == 0)
     return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor '%s' has blocks %s of %lld elements, which '%s' %s", r->path,
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor '%s' has blocks %s of %lld elements, but '%s' %s them", r->path,
                     entry->name, mica_block_name(entry->block), (long long)elements, r->name,
-                    r->from.row.transposed ? "needs transposed" : "cuts");
+                    r->from.row.transposed ? "transposes" : "cuts");
 }
 
 static mica_status check_type(const reading *r) {
   const mica_weight_entry *entry = r->from.entry;
   const mica_dtype dtype = r->dtype;
   if (r->held->block != MICA_BLOCK_NONE && (!is_plain(r) || r->from.row.add != 0))
-    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, which cannot be added to",
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, to which nothing can be added",
                       r->path, entry->name, entry->type ? entry->type : "of an unknown type", r->name,
                       mica_block_name(r->held->block));
   if (entry->block != MICA_BLOCK_NONE && (is_plain(r) || is_floating(dtype))) return check_blocks(r);

@@ -71,7 +71,7 @@ static mica_status check_row(const char *call, const mica_name_row *row, size_t 
   const bool cut = row->of != 0 || row->first != 0;
   if (row->first < 0 || row->of < 0 || (cut && row->first >= row->of) || (row->transposed && row->reshaped))
     return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): %s", call, index, row->source,
-                      row->transposed && row->reshaped ? "a tensor is transposed or reshaped, not both"
+                      row->transposed && row->reshaped ? "a tensor can be transposed or reshaped, not both"
                                                        : "its first row is not among the rows");
   if (row->stacked < 0 || (row->stacked && (cut || row->transposed || row->reshaped || row->add != 0)))
     return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): stacked tensors are read as they are", call, index,

@@ -425,24 +425,25 @@ static mica_status check_ranges(const mica_optimizer_config *c) {
 
 static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   if ((size_t)c->optimizer >= KINDS)
-    return mica__fail(MICA_E_INVALID, "mica_optimize: an optimiser of kind %d", (int)c->optimizer);
+    return mica__fail(MICA_E_INVALID, "mica_optimize: %d is not an optimiser", (int)c->optimizer);
   MICA_TRY(check_ranges(c));
   if (c->rows && (c->accumulate > 1 || c->ema != 0))
-    return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads all of a table: not where tables are updated by rows",
+    return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads a whole table, so tables cannot be updated by rows",
                       c->ema != 0 ? "a moving average" : "a gradient that is accumulated");
   if (c->rows && c->communicator)
     return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: tables cannot be updated by rows on several ranks");
   if (c->shard && (!c->communicator || c->ema != 0 || c->compress != MICA_COMPRESSION_NONE))
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_optimize: state is divided among ranks of a communicator, without ema and compress");
+                      "mica_optimize: dividing the state needs a communicator, and excludes ema and compress");
   if (c->bucket_bytes < 0 || (size_t)c->compress > MICA_COMPRESSION_U8)
-    return mica__fail(MICA_E_INVALID, "mica_optimize: buckets of %lld bytes, or a compression of kind %d",
+    return mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes %lld or compression %d is out of range",
                       (long long)c->bucket_bytes, (int)c->compress);
   if (c->other_count && (!c->others || !c->other_gradients))
     return mica__fail(MICA_E_INVALID, "mica_optimize: no values, or no room for gradients, of %zu others",
                       c->other_count);
   if (c->other_count && c->loss_scale > 0)
-    return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: gradients of other values with a loss scale");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "mica_optimize: gradients of other values cannot be combined with a loss scale");
   if (mica__name_table_find(&nn->graph->names, MICA_LEARNING_RATE) > 0)
     return mica__fail(MICA_E_STATE,
                       "mica_optimize: it was called before, or something else is named %s: a graph has "

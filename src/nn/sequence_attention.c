@@ -55,7 +55,7 @@ static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, 
   const int64_t columns = mica_value_shape(y).dim[2], groups = columns / (heads * c->head_size);
   if (groups < 1 || columns != groups * heads * c->head_size)
     return mica__graph_fail(nn->graph, MICA_E_FORMAT,
-                            "the file that widths come from has %lld columns for %s, no groups of %lld heads of %lld",
+                            "the file of widths has %lld columns for %s, which are not groups of %lld heads of %lld",
                             (long long)columns, nn->prefix, (long long)heads, (long long)c->head_size);
   c->heads = groups * shared;
   c->groups = groups;
@@ -74,8 +74,7 @@ static projected project_apart(mica_nn *nn, mica_value x, mica_value memory, mic
   if (mica_value_is_null(p.v) || (mica_value_shape(p.k).dim[2] == groups && mica_value_shape(p.v).dim[2] == groups))
     return p;
   mica__graph_fail(nn->graph, MICA_E_FORMAT,
-                   "the file that widths come from has other groups of heads for the layers "
-                   "q_proj, k_proj and v_proj of %s",
+                   "the file of widths has different groups of heads for the layers q_proj, k_proj and v_proj of %s",
                    nn->prefix);
   return (projected){0};
 }
@@ -309,7 +308,7 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
   else if (c->past && !mica_value_is_null(c->position_ids))
     wrong = "a stream counts its own positions";
   if (wrong)
-    mica__graph_fail(nn->graph, MICA_E_INVALID, "attention of %lld heads, %lld groups: %s", (long long)c->heads,
+    mica__graph_fail(nn->graph, MICA_E_INVALID, "attention with %lld heads and %lld groups: %s", (long long)c->heads,
                      (long long)c->groups, wrong);
   else if (c->head_size == 0)
     c->head_size = shape.dim[2] / c->heads;

@@ -96,13 +96,14 @@ static mica_value in_parallel(mica_nn *nn, mica_value x, const mica_transformer_
 static bool check(mica_value x, bool crosses, const mica_transformer_config *c) {
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank != 3 || shape.dim[2] < 1)
-    mica__builder_fail("transformer", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
+    mica__builder_fail("transformer", x, MICA_E_SHAPE, "sequences must be (B, T, C), with C known");
   else if ((unsigned)c->norms > MICA_BLOCK_NORMS_AROUND || (unsigned)c->order > MICA_BLOCK_ORDER_TWO_NORMS)
-    mica__builder_fail("transformer", x, MICA_E_INVALID, "no norms %d, or no order %d", (int)c->norms, (int)c->order);
+    mica__builder_fail("transformer", x, MICA_E_INVALID, "the norms %d or their order %d are unknown", (int)c->norms,
+                       (int)c->order);
   else if (c->post_norm && c->norms == MICA_BLOCK_NORMS_AROUND)
-    mica__builder_fail("transformer", x, MICA_E_INVALID, "norms are either AROUND or post_norm");
+    mica__builder_fail("transformer", x, MICA_E_INVALID, "norms AROUND cannot be combined with post_norm");
   else if (c->order != MICA_BLOCK_ORDER_SEQUENCE && (crosses || c->post_norm || c->norms != MICA_BLOCK_NORMS_BEFORE))
-    mica__builder_fail("transformer", x, MICA_E_INVALID, "parallel parts have norms BEFORE, and no memory");
+    mica__builder_fail("transformer", x, MICA_E_INVALID, "parallel parts need norms BEFORE, and cannot have a memory");
   else
     return true;
   return false;

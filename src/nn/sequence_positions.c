@@ -27,7 +27,7 @@ static mica_value count_along(mica_value x) {
 mica_value mica_positions(mica_value x, mica_value offset) {
   if (mica_value_is_null(x)) return x;
   if (mica_value_shape(x).rank < 2)
-    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences are (B, T, ...)");
+    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences must be (B, T, ...)");
   mica_value along = count_along(x);
   if (mica_value_is_null(offset)) return along;
   return mica_add(mica_unsqueeze(offset, MICA_AXES(1)), mica_unsqueeze(along, MICA_AXES(0)));
@@ -73,13 +73,15 @@ static bool complete(mica_value x, int64_t all, mica_rotary_config *c) {
   if (c->scale == 0) c->scale = 1;
   mica_value wrong = x;
   if (c->rotated < 2 || c->rotated > all || c->rotated % 2 != 0 || !(c->base > 0))
-    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "%lld of %lld features are rotated in pairs, by base %g",
-                               (long long)c->rotated, (long long)all, c->base);
+    wrong = mica__builder_fail(
+        "rotary", x, MICA_E_INVALID,
+        "%lld of %lld features by base %g cannot be rotated; choose an even number and a base above 0",
+        (long long)c->rotated, (long long)all, c->base);
   else if (!isfinite(c->scale))
-    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "a scale of %g", c->scale);
+    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "the scale %g is not finite", c->scale);
   for (int64_t i = 0; wrong.graph && c->factors && i < c->rotated / 2; i++)
     if (!(c->factors[i] > 0))
-      wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "factor %lld is %g, not above 0", (long long)i,
+      wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "factor %lld is %g; it must be above 0", (long long)i,
                                  c->factors[i]);
   return wrong.graph != NULL;
 }
@@ -95,7 +97,7 @@ mica_value mica_rotary(mica_value x, mica_value positions, const mica_rotary_con
   mica_shape shape = mica_value_shape(x);
   if (mica_value_is_null(x) || mica_value_is_null(positions)) return (mica_value){0};
   if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1)
-    return mica__builder_fail("rotary", x, MICA_E_SHAPE, "x is (B, T, H, D), with H and D known");
+    return mica__builder_fail("rotary", x, MICA_E_SHAPE, "x must be (B, T, H, D), with H and D known");
   const int64_t all = shape.dim[3];
   if (!complete(x, all, &c)) return (mica_value){0};
   if (c.rotated == all) return rotate(x, positions, &c, shape.dim[2]);
@@ -149,7 +151,7 @@ mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value x, mica_v
   if (mica__nn_missing(nn, "positions", x) || mica_value_is_null(x) || mica_value_is_null(positions))
     return (mica_value){0};
   if (shape.rank != 3 || shape.dim[2] < 1)
-    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences are (B, T, C), with C known");
+    return mica__builder_fail("positions", x, MICA_E_SHAPE, "sequences must be (B, T, C), with C known");
   if (kind == MICA_POSITIONS_KIND_SINUSOIDAL) return mica__residual_sum(x, sinusoids(positions, shape.dim[2]));
   if (kind != MICA_POSITIONS_KIND_LEARNED) return x;
   const mica_embedding_config config = {.weight = {.kind = MICA_INIT_NORMAL, .value = 0.02}};
@@ -161,7 +163,7 @@ mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value x, mica_v
 mica_value mica_last_rows(mica_value x, mica_value lengths) {
   mica_shape shape = mica_value_shape(x);
   if (mica_value_is_null(x)) return x;
-  if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences are (B, T, C)");
+  if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences must be (B, T, C)");
   if (mica_value_is_null(lengths)) return mica_squeeze(mica_slice(x, 1, -1, MICA_END, 1), MICA_AXES(1));
   /* One index per row serves all its features. */
   mica_value last = mica_unsqueeze(mica_sub(lengths, mica__number(lengths, 1)), MICA_AXES(-1, -2));
@@ -171,7 +173,8 @@ mica_value mica_last_rows(mica_value x, mica_value lengths) {
 
 mica_value mica_mean_rows(mica_value x, mica_value lengths) {
   if (mica_value_is_null(x)) return x;
-  if (mica_value_shape(x).rank != 3) return mica__builder_fail("mean_rows", x, MICA_E_SHAPE, "sequences are (B, T, C)");
+  if (mica_value_shape(x).rank != 3)
+    return mica__builder_fail("mean_rows", x, MICA_E_SHAPE, "sequences must be (B, T, C)");
   if (mica_value_is_null(lengths)) return mica_mean(x, MICA_AXES(1), false);
   mica_value inside = mica_less(mica_unsqueeze(mica_positions(x, (mica_value){0}), MICA_AXES(0)),
                                 mica_unsqueeze(lengths, MICA_AXES(1)));

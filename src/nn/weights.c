@@ -48,7 +48,7 @@ static mica_status put_part(mica__weights *to, const mica__weight_part *one, int
   const mica_shape shape = mica__division_whole(&h->division, h->shape);
   if (!whole) MICA_TRY(mica__weights_put(to, h->name, (mica_dtype)h->dtype, shape, &whole));
   if (whole->head.dtype != h->dtype || !mica_shape_equal(whole->head.shape, shape))
-    return mica__fail(MICA_E_FORMAT, "the ranks' parts of %s do not belong together", h->name);
+    return mica__fail(MICA_E_FORMAT, "the ranks' parts of %s do not form one tensor", h->name);
   mica__division_copy(&h->division, h->shape, size, ranks, rank, whole->data, one->data, true);
   return MICA_OK;
 }

@@ -45,7 +45,7 @@ int32_t mica__lower_choice(mica__lowering *l, const mica__onnx_node *node, const
     if (!word[n]) break;
     word += n + 1;
   }
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%s is '%.*s'; known are: %s", name,
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%s is '%.*s'; the known values are: %s", name,
                    (int)(attr->s.len < 40 ? attr->s.len : 40), text, words);
   return 0;
 }
@@ -53,14 +53,14 @@ int32_t mica__lower_choice(mica__lowering *l, const mica__onnx_node *node, const
 bool mica__lower_product(mica__lowering *l, const mica__onnx_node *node, int64_t a, int64_t b, int64_t most,
                          int64_t *out) {
   if (a >= 0 && b >= 0 && mica__mul_i64(a, b, out) && *out <= most) return true;
-  mica__lower_fail(l, node, MICA_E_INVALID, "%lld times %lld elements; %lld is the most", (long long)a, (long long)b,
-                   (long long)most);
+  mica__lower_fail(l, node, MICA_E_INVALID, "%lld times %lld elements are too many; the limit is %lld", (long long)a,
+                   (long long)b, (long long)most);
   return false;
 }
 
 bool mica__lower_positions(mica__lowering *l, const mica__onnx_node *node, int64_t count) {
   if (count >= 0 && count <= MICA__LOWER_POSITIONS) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%lld positions; %d is the most", (long long)count,
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%lld positions are too many; the limit is %d", (long long)count,
                    MICA__LOWER_POSITIONS);
   return false;
 }

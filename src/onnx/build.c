@@ -140,7 +140,7 @@ static mica_status compare(const building *b, const mica_graph *graph, int32_t f
   free(needed);
   if (same) return MICA_OK;
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "%s: the model is another one for each number of samples, and cannot be built for any number",
+                    "%s: the model's graph depends on the number of samples, so it cannot be built for any number",
                     b->model->name);
 }
 
@@ -180,7 +180,7 @@ static mica_status build(building *b, mica_graph *graph, const mica_value *input
 static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph, const mica_value *inputs, size_t count,
                                 bool widens) {
   if (count != model->input_count)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_build: %s has %zu inputs, and gets %zu", model->name,
+    return mica__fail(MICA_E_INVALID, "mica_onnx_build: %s has %zu inputs, but %zu values were given", model->name,
                       model->input_count, count);
   for (size_t i = 0; i < count; i++) {
     mica_onnx_port port = mica_onnx_input(model, i);
@@ -188,7 +188,7 @@ static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph,
       return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' is not of the graph", port.name);
     const mica_dtype dtype = widens ? mica__onnx_widened(port.dtype) : port.dtype;
     if (port.has_dtype && dtype != mica_value_dtype(inputs[i]))
-      return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, and the value for it %s", model->name, port.name,
+      return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, but its value is %s", model->name, port.name,
                         mica_dtype_name(dtype), mica_dtype_name(mica_value_dtype(inputs[i])));
   }
   return MICA_OK;
@@ -203,7 +203,8 @@ mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mic
   building b = {.model = model, .external = {.folder = model->external.folder}, .config = config ? config : &standard};
   size_t needed = b.config->stop_at ? 1 : mica_onnx_output_count(model);
   if (output_count < needed)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_build: room for %zu outputs of %zu", output_count, needed);
+    return mica__fail(MICA_E_INVALID, "mica_onnx_build: there is room for %zu outputs, but the model has %zu",
+                      output_count, needed);
   MICA_TRY(check_inputs(model, graph, inputs, input_count, b.config->widen));
   MICA_TRY(mica__onnx_check_attributes(model));
   b.inputs = calloc(input_count + 1, sizeof *b.inputs);
@@ -332,10 +333,10 @@ static mica_status upload(const mica_onnx *model, mica_queue *queue, const char 
   char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
   if (mica_tensor_dtype(tensor) == MICA_F32) MICA_TRY(mica__onnx_tensor_widen(read));
   if (read->dtype != mica_tensor_dtype(tensor))
-    return mica__fail(MICA_E_DTYPE, "%s: '%.80s' is %s, and the tensor %s", model->name, name,
+    return mica__fail(MICA_E_DTYPE, "%s: '%.80s' is %s, but the tensor is %s", model->name, name,
                       mica_dtype_name(read->dtype), mica_dtype_name(mica_tensor_dtype(tensor)));
   if (!mica_shape_equal(read->shape, mica_tensor_shape(tensor)))
-    return mica__fail(MICA_E_SHAPE, "%s: '%.80s' has shape %s, and the tensor %s", model->name, name,
+    return mica__fail(MICA_E_SHAPE, "%s: '%.80s' has the shape %s, but the tensor has %s", model->name, name,
                       mica_shape_format(read->shape, is), mica_shape_format(mica_tensor_shape(tensor), should));
   return read->count ? mica_tensor_upload(queue, tensor, read->data, mica_tensor_bytes(tensor)) : MICA_OK;
 }

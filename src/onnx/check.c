@@ -66,7 +66,7 @@ static mica_status compare_elements(const char *name, const loaded *want, const 
     if (!wrong++) first = i;
   }
   if (!wrong) return MICA_OK;
-  return mica__fail(MICA_E_NUMERIC, "output '%s': element %lld is %.9g, and should be %.9g; %lld of %lld are wrong",
+  return mica__fail(MICA_E_NUMERIC, "output '%s': element %lld is %.9g; it should be %.9g; %lld of %lld are wrong",
                     name, (long long)first, mica__element_get(want->dtype, got, first),
                     mica__element_get(want->dtype, want->data, first), (long long)wrong, (long long)count);
 }
@@ -75,10 +75,10 @@ static mica_status compare(const char *name, const loaded *want, const mica_tens
                            const tolerance *t) {
   char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
   if (mica_tensor_dtype(got) != want->dtype)
-    return mica__fail(MICA_E_DTYPE, "output '%s' is %s, and should be %s", name,
-                      mica_dtype_name(mica_tensor_dtype(got)), mica_dtype_name(want->dtype));
+    return mica__fail(MICA_E_DTYPE, "output '%s' is %s; it should be %s", name, mica_dtype_name(mica_tensor_dtype(got)),
+                      mica_dtype_name(want->dtype));
   if (!mica_shape_equal(mica_tensor_shape(got), want->shape))
-    return mica__fail(MICA_E_SHAPE, "output '%s' has shape %s, and should have %s", name,
+    return mica__fail(MICA_E_SHAPE, "output '%s' has the shape %s; it should have %s", name,
                       mica_shape_format(mica_tensor_shape(got), is), mica_shape_format(want->shape, should));
   size_t bytes = mica_tensor_bytes(got);
   void *data = malloc(bytes + 1);
@@ -113,9 +113,9 @@ mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const c
   tolerance t = {relative, absolute, 0, false};
   if (relative == 0 && absolute == 0) {
     size_t depth = mica_onnx_describe(model).depth;
-    t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0, true}; /* one operator is no chain */
+    t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0, true}; /* one operator is not a chain */
   }
-  if (inputs > MOST_FILES) return mica__fail(MICA_E_UNSUPPORTED, "a check of %zu inputs", inputs);
+  if (inputs > MOST_FILES) return mica__fail(MICA_E_UNSUPPORTED, "a check cannot have %zu inputs", inputs);
   mica_onnx_feed feeds[MOST_FILES];
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < inputs; i++) {

@@ -49,7 +49,7 @@ mica_onnx_operator mica_onnx_operator_at(const mica_onnx *model, size_t index) {
   return index < model->operator_count ? model->operators[index] : (mica_onnx_operator){0};
 }
 
-/* The most nodes that stand one behind another; bodies and functions count as one. */
+/* The most nodes that stand one after another; bodies and functions count as one. */
 static size_t depth_of(const mica__onnx_graph *graph) {
   mica__name_table makers = {0};
   size_t *depths = calloc((size_t)graph->count + 1, sizeof *depths), deepest = 0;

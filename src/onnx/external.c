@@ -26,8 +26,8 @@ typedef struct walk {
 
 static mica_status leaves(const walk *w) {
   return mica__fail(MICA_E_FORMAT,
-                    "tensor '%s': external data in '%s', which is no name of a file inside of the model's folder",
-                    w->who, w->location);
+                    "tensor '%s': external data in '%s', which is not the name of a file in the model's folder", w->who,
+                    w->location);
 }
 
 /* Puts what the link `name` of the present folder stands for before the rest. */
@@ -37,7 +37,7 @@ static mica_status follow(walk *w, const char *name) {
   const size_t rest = strlen(w->rest);
   if (n <= 0) return mica__fail(MICA_E_IO, "tensor '%s': external data in '%s': a link", w->who, w->location);
   if (++w->links > MOST_LINKS || (size_t)n + 1 + rest >= sizeof w->rest)
-    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': too many links, or too long ones", w->who,
+    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': its links are too many or too long", w->who,
                       w->location);
   if (target[0] == '/')
     return mica__fail(MICA_E_FORMAT,
@@ -105,7 +105,8 @@ static mica_status open_inside(const char *folder, const char *who, const char *
   while (status == MICA_OK && opened < 0) status = step(&w, &opened);
   while (w.depth >= 0) close(w.at[w.depth--]);
   if (status == MICA_OK && (fstat(opened, &about) || !S_ISREG(about.st_mode) || about.st_nlink != 1))
-    status = mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s', which is no regular file of one name", who,
+    status = mica__fail(MICA_E_FORMAT,
+                        "tensor '%s': external data in '%s', which is not a regular file, or has several names", who,
                         location);
   if (status == MICA_OK)
     *file = opened;

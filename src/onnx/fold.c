@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ids: of the nodes behind l->before, the constants that they are; 0 for those that are not known. */
+/* ids: of the nodes after l->before, the constants that they are; 0 for those that are not known. */
 typedef struct folding {
   mica__lowering *l;
   int32_t *ids;

@@ -138,7 +138,7 @@ static mica_status sort(ordering *o, int32_t *order) {
       if (--o->waits[o->user[p]] == 0) order[made++] = o->user[p];
   for (int32_t i = 0; made < o->count && i < o->count; i++)
     if (o->waits[i])
-      return mica__fail(MICA_E_FORMAT, "%s: node '%.80s' (%.80s) stands in a cycle", o->model->name,
+      return mica__fail(MICA_E_FORMAT, "%s: node '%.80s' (%.80s) is part of a cycle", o->model->name,
                         mica__onnx_text(o->nodes[i]->name), mica__onnx_text(o->nodes[i]->op_type));
   return MICA_OK;
 }
@@ -196,7 +196,7 @@ static mica_status note_operator(mica_onnx *model, const mica__onnx_node *node) 
     return MICA_OK;
   }
   if (model->operator_count == MOST_OPERATORS)
-    return mica__fail(MICA_E_FORMAT, "%s: more than %d different operators", model->name, MOST_OPERATORS);
+    return mica__fail(MICA_E_FORMAT, "%s has more than %d different operators", model->name, MOST_OPERATORS);
   if (model->operator_count == model->operator_capacity) {
     size_t capacity = model->operator_capacity ? 2 * model->operator_capacity : 32;
     mica_onnx_operator *operators = realloc(model->operators, capacity * sizeof *operators);

@@ -39,16 +39,16 @@ static const ProtobufCMessageDescriptor *message_in(const ProtobufCMessageDescri
 static mica_status look(guard *g, const ProtobufCMessageDescriptor *type, const uint8_t *at, const uint8_t *end,
                         int depth) {
   if (depth > MICA__GUARD_DEPTH)
-    return mica__fail(MICA_E_FORMAT, "%s: byte %zu: messages stand more than %d deep inside each other", g->name,
+    return mica__fail(MICA_E_FORMAT, "%s: byte %zu: messages are nested more than %d deep", g->name,
                       (size_t)(at - g->first), MICA__GUARD_DEPTH);
   if (++g->messages > MICA__GUARD_MESSAGES)
-    return mica__fail(MICA_E_FORMAT, "%s: byte %zu: more than %d messages", g->name, (size_t)(at - g->first),
-                      MICA__GUARD_MESSAGES);
+    return mica__fail(MICA_E_FORMAT, "%s: byte %zu: the file has more than %d messages", g->name,
+                      (size_t)(at - g->first), MICA__GUARD_MESSAGES);
   while (at < end) {
     const uint8_t *field = at;
     uint64_t tag = 0, length = 0;
     if (!read_varint(&at, end, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1)
-      return refuse(g, type, field, "no field's number");
+      return refuse(g, type, field, "an invalid field number");
     int wire = (int)(tag & 7);
     if (wire == WIRE_VARINT) {
       if (!read_varint(&at, end, &length)) return refuse(g, type, field, "a number that does not end");
@@ -59,7 +59,7 @@ static mica_status look(guard *g, const ProtobufCMessageDescriptor *type, const 
     } else if (wire == WIRE_64 || wire == WIRE_32) {
       length = wire == WIRE_64 ? 8 : 4;
     } else {
-      return refuse(g, type, field, "a field of a kind that ONNX has not");
+      return refuse(g, type, field, "a field of a kind that ONNX does not have");
     }
     if (length > (uint64_t)(end - at)) return refuse(g, type, field, "a length beyond the end");
     const ProtobufCMessageDescriptor *inner = wire == WIRE_BYTES ? message_in(type, tag >> 3) : NULL;
@@ -71,6 +71,7 @@ static mica_status look(guard *g, const ProtobufCMessageDescriptor *type, const 
 
 mica_status mica__onnx_guard(const char *name, const ProtobufCMessageDescriptor *type, const void *data, size_t size) {
   guard g = {.name = name, .first = data};
-  if (size > INT32_MAX) return mica__fail(MICA_E_FORMAT, "%s: %zu bytes; a message has 2 GiB at most", name, size);
+  if (size > INT32_MAX)
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes; a message may have at most 2 GiB", name, size);
   return look(&g, type, data, (const uint8_t *)data + size, 0);
 }

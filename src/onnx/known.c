@@ -63,9 +63,9 @@ mica_status mica__lower_demand(mica__lowering *l, const mica__onnx_node *node, m
   if (l->status != MICA_OK) return l->status;
   if (!l->trace)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "%s has to be known before the graph is made, and is computed from data", what);
+                            "%s is computed from data, but must be known before the graph is built", what);
   if (mica__node_count(mica__graph_node(l->graph, value.id)) > MOST_ELEMENTS)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%s has more than %d elements, which are needed on the host",
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "%s has more than %d elements, too many to read on the host",
                             what, MOST_ELEMENTS);
   return mica__cut_value(l, node, value, what, data);
 }
@@ -84,7 +84,7 @@ mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node
   const void *data = NULL;
   const mica__node *at = mica__graph_node(l->graph, value.id);
   mica_dtype dtype = at->type.dtype;
-  if (mica__node_count(at) != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "%s is no single element", what);
+  if (mica__node_count(at) != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "%s must have one element", what);
   MICA_TRY(mica__lower_demand(l, node, value, what, &data));
   *on = data && mica__element_get(dtype, data, 0) != 0;
   return MICA_OK;

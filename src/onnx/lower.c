@@ -122,10 +122,11 @@ static void pass_texts(mica__lowering *l, const mica__onnx_node *node) {
 
 /* NOLINTNEXTLINE(misc-no-recursion): see lower_body. */
 static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node) {
-  if (++l->nodes > MOST_NODES) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "more than %d nodes", MOST_NODES);
+  if (++l->nodes > MOST_NODES)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the model has more than %d nodes", MOST_NODES);
   if (node->function) {
     if (l->depth == MICA__LOWER_DEPTH)
-      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "functions stand more than %d deep", MICA__LOWER_DEPTH);
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "functions are nested more than %d deep", MICA__LOWER_DEPTH);
     l->depth++;
     mica_status status = lower_call(l, node);
     l->depth--;

@@ -111,7 +111,7 @@ struct mica__lowering {
 };
 
 /* Lowers l->root: *outputs gets a value for each of its outputs, and one more where l->counts. Where l->demands is set
- * afterwards nothing else is of use. l is zero but for model, external, graph, root and the fields behind it that say
+ * afterwards nothing else is of use. l is zero but for model, external, graph, root and the fields after it that say
  * what is to be done, inputs, input_count, demanded, known and known_count; input_values where the graph has them. */
 mica_status mica__lower_model(mica__lowering *l, mica_value *outputs);
 void mica__lower_free(mica__lowering *l);

@@ -40,7 +40,7 @@ static mica_status follow_calls(const mica_onnx *model, const mica__onnx_graph *
 static mica_status make_functions(mica_onnx *model) {
   Onnx__ModelProto *proto = model->proto;
   if (proto->n_functions > MOST_FUNCTIONS)
-    return mica__fail(MICA_E_FORMAT, "%s: %zu functions; %d at most are read", model->name, proto->n_functions,
+    return mica__fail(MICA_E_FORMAT, "%s has %zu functions; Mica reads at most %d", model->name, proto->n_functions,
                       MOST_FUNCTIONS);
   model->functions = calloc(proto->n_functions + 1, sizeof *model->functions);
   if (!model->functions) return mica__fail_nomem(model->name);
@@ -80,7 +80,7 @@ static mica_status check_external(mica_onnx *model, const mica__onnx_graph *grap
 
 static mica_status check_texts(const mica_onnx *model) {
   const Onnx__GraphProto *graph = model->proto->graph;
-  if (!graph) return mica__fail(MICA_E_FORMAT, "%s holds no graph: it is no ONNX model", model->name);
+  if (!graph) return mica__fail(MICA_E_FORMAT, "%s is not an ONNX model: it has no graph", model->name);
   for (size_t i = 0; i < graph->n_input; i++)
     if (!graph->input[i]->name) return mica__fail(MICA_E_FORMAT, "%s: input %zu has no name", model->name, i);
   for (size_t i = 0; i < graph->n_output; i++)
@@ -111,7 +111,8 @@ static mica_status list_inputs(mica_onnx *model) {
 static mica_status open_bytes(mica_onnx *model, const void *data, size_t bytes) {
   MICA_TRY(mica__onnx_guard(model->name, &onnx__model_proto__descriptor, data, bytes));
   model->proto = onnx__model_proto__unpack(NULL, bytes, data);
-  if (!model->proto) return mica__fail(MICA_E_FORMAT, "%s is no ONNX model: protobuf-c cannot unpack it", model->name);
+  if (!model->proto)
+    return mica__fail(MICA_E_FORMAT, "%s is not an ONNX model: protobuf-c cannot unpack it", model->name);
   MICA_TRY(check_texts(model));
   Onnx__ModelProto *proto = model->proto;
   MICA_TRY(mica__onnx_lift_constants(proto->graph));

@@ -53,7 +53,7 @@ struct mica_onnx {
   mica__onnx_function *functions;
   int32_t function_count;
   mica__external external;
-  mica__name_table initials; /* of the graph: an initial value's place, sparse ones behind the others */
+  mica__name_table initials; /* of the graph: an initial value's place, sparse ones after the others */
   int32_t *inputs;           /* the graph's inputs that have no initial value */
   size_t input_count;
   mica_onnx_operator *operators; /* what is used, each once */

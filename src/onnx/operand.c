@@ -11,8 +11,8 @@ mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, i
     const mica_value value = mica__scope_value(l, node, node->inputs[k]);
     bool moves = false;
     if (!value.graph || !mica__lower_texts(l, node, k) || mica__onnx_takes_texts(node, k, &moves)) return value;
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "operand %d, '%.80s', holds texts, which the operator cannot take",
-                     (int)k, node->inputs[k]);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "operand %d, '%.80s', holds texts, but the operator does not take texts", (int)k, node->inputs[k]);
     return (mica_value){0};
   }
   mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is absent", (int)k);
@@ -22,7 +22,7 @@ mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, i
 mica_value mica__lower_step(mica__lowering *l, const mica__onnx_node *node) {
   if (l->status != MICA_OK || l->demands) return (mica_value){0};
   if (!l->trace)
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it draws at random, for which a model has to be run by itself");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it draws random numbers; run the model by mica_onnx_run");
   else if (!l->step.graph)
     l->step = mica_input(l->graph, "random step #", MICA_I64, MICA_SCALAR);
   return l->step;

@@ -85,7 +85,7 @@ static mica_status note_names(rewriting *r, const Onnx__GraphProto *graph) {
   return MICA_OK;
 }
 
-/* A name that nothing has, "value_what" or with a number behind it, on the heap; NULL when memory is short. */
+/* A name that nothing has, "value_what" or with a number after it, on the heap; NULL when memory is short. */
 static char *new_name(rewriting *r, const char *value, const char *what) {
   for (int n = 1; n < 1 << 20; n++) {
     mica__text text = {0};
@@ -404,7 +404,7 @@ static mica_status take_inside(mica_onnx *model) {
 static mica_status pack(const mica_onnx *model, const char *path) {
   const size_t bytes = onnx__model_proto__get_packed_size(model->proto);
   uint8_t *data = bytes < INT32_MAX ? malloc(bytes + 1) : NULL;
-  if (!data) return bytes < INT32_MAX ? no_memory() : mica__fail(MICA_E_OVERFLOW, "%s: above 2 GiB", path);
+  if (!data) return bytes < INT32_MAX ? no_memory() : mica__fail(MICA_E_OVERFLOW, "%s is larger than 2 GiB", path);
   onnx__model_proto__pack(model->proto, data);
   mica_status status = mica__file_replace(path, &(mica__bytes){data, bytes}, 1);
   free(data);

@@ -86,13 +86,13 @@ static mica_status check_feed(const mica_onnx_runner *r, const mica_onnx_feed *f
   if (feed->tensor && !mica_tensor_is_contiguous(feed->tensor))
     return mica__fail(MICA_E_INVALID, "mica_onnx_run: the tensor for '%s' is not contiguous", feed->name);
   if (port->has_dtype && port->dtype != dtype_of(feed))
-    return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, and was fed %s", r->model->name, port->name,
+    return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, but was fed %s", r->model->name, port->name,
                       mica_dtype_name(port->dtype), mica_dtype_name(dtype_of(feed)));
   bool fits = !port->has_shape || port->shape.rank == shape.rank;
   for (int32_t i = 0; port->has_shape && fits && i < shape.rank; i++)
     fits = port->shape.dim[i] == MICA_DYNAMIC || port->shape.dim[i] == shape.dim[i];
   if (fits) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "%s: input '%s' has shape %s, and was fed %s", r->model->name, port->name,
+  return mica__fail(MICA_E_SHAPE, "%s: input '%s' has the shape %s, but was fed %s", r->model->name, port->name,
                     mica_shape_format(port->shape, want), mica_shape_format(shape, is));
 }
 
@@ -110,8 +110,8 @@ static mica_status take_feeds(mica_onnx_runner *r, const mica_onnx_feed *feeds, 
   for (size_t i = 0; i < r->input_count; i++) {
     if (r->feeds[i] || r->ports[i].kind == MICA_ONNX_KIND_OPTIONAL) continue;
     if (r->ports[i].kind != MICA_ONNX_KIND_TENSOR && r->ports[i].kind != MICA_ONNX_KIND_OTHER)
-      return mica__fail(MICA_E_UNSUPPORTED, "%s: input '%s' is no tensor, which is not supported", r->model->name,
-                        r->ports[i].name);
+      return mica__fail(MICA_E_UNSUPPORTED, "%s: input '%s' is not a tensor; only tensors are supported",
+                        r->model->name, r->ports[i].name);
     return mica__fail(MICA_E_INVALID, "%s: input '%s' is not fed", r->model->name, r->ports[i].name);
   }
   return MICA_OK;
@@ -197,10 +197,10 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
   if (!*tensor) return MICA_OK;
   const char *name = r->model->proto->graph->output[i]->name;
   if (mica_tensor_dtype(*tensor) != (mica_dtype)type->dtype)
-    return mica__fail(MICA_E_DTYPE, "%s: output '%s' is %s, and is bound to a tensor of %s", r->model->name, name,
+    return mica__fail(MICA_E_DTYPE, "%s: output '%s' is %s, but is bound to a tensor of %s", r->model->name, name,
                       mica_dtype_name((mica_dtype)type->dtype), mica_dtype_name(mica_tensor_dtype(*tensor)));
   if (!mica_shape_equal(mica_tensor_shape(*tensor), shape))
-    return mica__fail(MICA_E_SHAPE, "%s: output '%s' has shape %s, and is bound to a tensor of %s", r->model->name,
+    return mica__fail(MICA_E_SHAPE, "%s: output '%s' has the shape %s, but is bound to a tensor of %s", r->model->name,
                       name, mica_shape_format(shape, should), mica_shape_format(mica_tensor_shape(*tensor), is));
   return MICA_OK;
 }

@@ -112,7 +112,7 @@ static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto,
   int64_t count = -1;
   for (size_t i = 0; i < proto->n_dims && i < MICA_MAX_RANK; i++) shape.dim[i] = proto->dims[i];
   if (proto->n_dims > MICA_MAX_RANK || mica_shape_count(shape, &count) != MICA_OK || count != (int64_t)texts->count) {
-    l->status = mica__fail(MICA_E_FORMAT, "tensor '%.80s' has %zu texts, which its shape does not fit",
+    l->status = mica__fail(MICA_E_FORMAT, "tensor '%.80s' has %zu texts, which do not match its shape",
                            mica__onnx_text(proto->name), texts->count);
     return (mica_value){0};
   }
@@ -160,7 +160,7 @@ mica_value mica__lower_sparse(mica__lowering *l, const Onnx__SparseTensorProto *
 mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, const char *name) {
   mica__lower_value *found = mica__scope_find(l, name);
   if (!found) {
-    mica__lower_fail(l, node, MICA_E_FORMAT, "nothing makes the value '%.80s'", name);
+    mica__lower_fail(l, node, MICA_E_FORMAT, "no node computes the value '%.80s'", name);
     return (mica_value){0};
   }
   if (found->value.graph) return found->value;
@@ -173,7 +173,7 @@ mica_value mica__scope_value(mica__lowering *l, const mica__onnx_node *node, con
     return found->value;
   }
   if (found->list)
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "'%.80s' is a sequence, and is used as a tensor", name);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "'%.80s' is a sequence, but is used as a tensor", name);
   else
     mica__lower_fail(l, node, MICA_E_FORMAT, "the value '%.80s' is absent", name);
   return (mica_value){0};

@@ -56,9 +56,9 @@ static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, 
   for (size_t i = 0; i < rank; i++) shape->dim[i] = dims[i];
   for (size_t i = 0; i < rank; i++)
     if (dims[i] < 0)
-      return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu is %lld", name, i, (long long)dims[i]);
+      return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu cannot be %lld", name, i, (long long)dims[i]);
   if (mica__type_check((mica__type){dtype, *shape}) != MICA_OK || mica_shape_count(*shape, count) != MICA_OK)
-    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': more elements than a size can count", name);
+    return mica__fail(MICA_E_FORMAT, "tensor '%.80s' has more elements than a size can count", name);
   return MICA_OK;
 }
 
@@ -75,7 +75,7 @@ mica_status mica__onnx_tensor_type(const Onnx__TensorProto *proto, mica_dtype *d
 static mica_status wrong_count(const Onnx__TensorProto *proto, const mica__onnx_tensor *t, const char *what,
                                size_t have) {
   char text[MICA_SHAPE_TEXT];
-  return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, and has %zu %s", name_of(proto), mica_dtype_name(t->dtype),
+  return mica__fail(MICA_E_FORMAT, "tensor '%.80s' is %s %s, but has %zu %s", name_of(proto), mica_dtype_name(t->dtype),
                     mica_shape_format(t->shape, text), have, what);
 }
 
@@ -193,14 +193,14 @@ static mica_status find_external(mica__external *external, const Onnx__TensorPro
     if (!right && !wrong) wrong = key, word = value;
   }
   if (!location || !*location)
-    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': external data without a location", name_of(proto));
+    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': its external data has no location", name_of(proto));
   if (wrong)
     return mica__fail(MICA_E_FORMAT, "tensor '%.80s': external data in '%.200s' has the %s '%.40s'", name_of(proto),
                       location, wrong, word);
   char text[MICA_SHAPE_TEXT];
   if (given != length)
     return mica__fail(MICA_E_FORMAT,
-                      "tensor '%.80s' is %s %s, of %llu bytes, and has %llu bytes of external data in '%.200s'",
+                      "tensor '%.80s' is %s %s, of %llu bytes, but has %llu bytes of external data in '%.200s'",
                       name_of(proto), mica_dtype_name(t->dtype), mica_shape_format(t->shape, text),
                       (unsigned long long)length, (unsigned long long)given, location);
   *data = (const unsigned char *)"";
@@ -295,11 +295,11 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
   bool fits = indices->dtype == MICA_I64 && values->shape.rank == 1 &&
               (rank == 1 || (rank == 2 && indices->shape.dim[1] == (int64_t)proto->n_dims)) &&
               indices->shape.dim[0] == values->count;
-  if (!fits) return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': values and indices do not go together", name);
+  if (!fits) return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': its values and indices do not match", name);
   t->dtype = values->dtype;
   MICA_TRY(shape_of(name, proto->dims, proto->n_dims, t->dtype, &t->shape, &t->count));
   if (t->count > MOST_DENSE)
-    return mica__fail(MICA_E_UNSUPPORTED, "sparse tensor '%.80s': %lld elements; %d is the most", name,
+    return mica__fail(MICA_E_UNSUPPORTED, "sparse tensor '%.80s': %lld elements are too many; the limit is %d", name,
                       (long long)t->count, MOST_DENSE);
   t->owned = calloc((size_t)t->count + 1, size);
   if (!t->owned) return mica__fail_nomem("a sparse tensor");
@@ -317,8 +317,7 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
 mica_status mica__onnx_sparse_read(mica__external *external, const Onnx__SparseTensorProto *proto,
                                    mica__onnx_tensor *out) {
   mica__onnx_tensor values = {0}, indices = {0}, dense = {0};
-  if (!proto->values || !proto->indices)
-    return mica__fail(MICA_E_FORMAT, "a sparse tensor without values or without indices");
+  if (!proto->values || !proto->indices) return mica__fail(MICA_E_FORMAT, "a sparse tensor needs values and indices");
   mica_status status = mica__onnx_tensor_read(external, proto->values, &values);
   if (status == MICA_OK) status = mica__onnx_tensor_read(external, proto->indices, &indices);
   if (status == MICA_OK) status = scatter(proto, &values, &indices, &dense);

@@ -10,7 +10,7 @@
 MICA__SHARED bool mica__onnx_is_statistic(const mica_onnx *model, const char *name);
 /* The value before a last softmax, which a loss has of its own; NULL if there is none. */
 MICA__SHARED const char *mica__onnx_before_softmax(const mica_onnx *model);
-/* The value before a last softmax or sigmoid, behind which casts and Identity may stand; NULL if there is none. */
+/* The value before a last softmax or sigmoid, after which casts and Identity may stand; NULL if there is none. */
 MICA__SHARED const char *mica__onnx_before_shares(const mica_onnx *model);
 /* True if that is a softmax: shares that add up to one. */
 MICA__SHARED bool mica__onnx_ends_in_softmax(const mica_onnx *model);

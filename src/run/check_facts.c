@@ -36,7 +36,7 @@ static mica_status check_input(const mica_run *run) {
   if (input && rank >= MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions", rank);
   for (size_t i = 0; i < rank; i++) {
     if (!(input[i] >= 1 && input[i] <= MICA__LARGEST_ROW) || input[i] != floor(input[i]))
-      return mica__fail(MICA_E_FORMAT, "\"input\" holds the size %g", input[i]);
+      return mica__fail(MICA_E_FORMAT, "\"input\" holds the size %g, which is not a whole number in range", input[i]);
     elements *= input[i];
   }
   const size_t wanted = run->task->facts->input_rank;
@@ -46,7 +46,8 @@ static mica_status check_input(const mica_run *run) {
   if ((numbers || lines || mica__run_categories(run)) && rank > 1)
     return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions; rows of a table have one", rank);
   if (mica__run_find_fact(run, "numbers") && numbers != (rank ? (size_t)input[0] : 0))
-    return mica__fail(MICA_E_FORMAT, "\"numbers\" names %zu columns, \"input\" has %g", numbers, rank ? input[0] : 0);
+    return mica__fail(MICA_E_FORMAT, "\"numbers\" names %zu columns, but \"input\" has %g", numbers,
+                      rank ? input[0] : 0);
   return elements <= LARGEST_SAMPLE ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"input\" has %g elements", elements);
 }
 
@@ -70,7 +71,8 @@ mica_status mica__run_check_facts(const mica_run *run, bool old) {
   }
   /* Mica 0.2 wrote fewer. */
   for (size_t i = 0; i < own->count; i++) MICA_TRY(mica__fact_check(run, &own->rows[i], !old));
-  if (!mica__run_good_categories(run)) return mica__fail(MICA_E_FORMAT, "\"categories\" and their classes do not fit");
+  if (!mica__run_good_categories(run))
+    return mica__fail(MICA_E_FORMAT, "\"categories\" and their classes do not match");
   if (!mica__run_find_fact(run, "mean") == !mica__run_find_fact(run, "deviation")) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "\"mean\" and \"deviation\" come together");
+  return mica__fail(MICA_E_FORMAT, "\"mean\" and \"deviation\" must be given together");
 }

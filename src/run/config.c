@@ -155,7 +155,7 @@ static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_s
 }
 
 /* What older versions took, as this one writes it: numbers with blanks before them or in hexadecimal digits, blanks in
- * lists of numbers, a comma behind the last. Appends nothing where it is none of these. */
+ * lists of numbers, a comma after the last. Appends nothing where it is none of these. */
 static void modernise(const char *name, const char *value, mica__text *text) {
   const bool list = !strcmp(name, "class-weights") || !strcmp(name, "augment");
   char *end = NULL;

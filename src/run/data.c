@@ -47,10 +47,10 @@ mica_status mica__run_check_size(const mica_run *run) {
   int32_t sides[2];
   if (!*text) return MICA_OK;
   if (!mica__run_size(run, sides))
-    return mica__fail(MICA_E_INVALID, "size \"%s\" is neither N nor HxW, sides of 1 to 8192 pixels", text);
+    return mica__fail(MICA_E_INVALID, "size \"%s\" is neither N nor HxW; sides are 1 to 8192 pixels", text);
   if (shape.rank == 3 && shape.dim[1] == sides[0] && shape.dim[2] == sides[1]) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "size is of folders of pictures; %s has inputs of %s", run->data ? run->data : "it",
-                    mica_shape_format(shape, is));
+  return mica__fail(MICA_E_INVALID, "size is for folders of pictures; %s has inputs of %s",
+                    run->data ? run->data : "it", mica_shape_format(shape, is));
 }
 
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
@@ -357,10 +357,10 @@ static mica_status check_accumulation(mica_run *run) {
   const double batches = (double)mica_run_epoch_of(run).batches, all = batches * epochs, rest = fmod(all, each);
   if (each <= 1 || batches == 0) return MICA_OK;
   if (all < each)
-    return mica__fail(
-        MICA_E_INVALID,
-        "accumulate: a step takes %.0f batches, and %.0f epoch%s of %.0f ha%s fewer: nothing would be learnt", each,
-        epochs, epochs == 1 ? "" : "s", batches, epochs == 1 ? "s" : "ve");
+    return mica__fail(MICA_E_INVALID,
+                      "accumulate: a step takes %.0f batches, but %.0f epoch%s of %.0f ha%s fewer, so nothing would be "
+                      "learnt; lower accumulate",
+                      each, epochs, epochs == 1 ? "" : "s", batches, epochs == 1 ? "s" : "ve");
   if (rest == 0) return MICA_OK;
   return mica__run_remark(run, "accumulate: the last %.0f of %.0f batches make no step of %.0f", rest, all, each);
 }
@@ -395,7 +395,7 @@ static mica_status check_label(const mica_run *run) {
   const mica__store *store = run->parts->whole->store;
   const bool columns = run->config.dataset || run->task->named_columns || (store && store->schema);
   if (!*mica_run_setting(run, "label") || columns || run->resumed) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "label is a column of a table: the task %s finds no answers in such a one of %s",
+  return mica__fail(MICA_E_INVALID, "label names a column of a table; for the task %s, %s has no such column",
                     run->task->name, run->data);
 }
 

@@ -62,7 +62,7 @@ mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_pa
 mica_status mica__run_no_test(const mica_run *run) {
   const double samples = mica__run_fact_number(run, MICA__TESTED, 0);
   if (samples == 0) return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated);
-  return mica__fail(MICA_E_STATE, "the test part that %s had when %s was trained, of %.0f samples, is gone; %s",
+  return mica__fail(MICA_E_STATE, "%s has lost the test part that it had when %s was trained, of %.0f samples; %s",
                     run->data, run->folder, samples, validated);
 }
 
@@ -74,15 +74,15 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
   if (run->task->open) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no validation part", run->data);
   if (mica__run_data_changed(run))
     return mica__fail(MICA_E_STATE,
-                      "%s has changed since %s was trained: its %s part would be another now, with samples of the "
-                      "other; --data FILE tests on what is named",
+                      "%s has changed since %s was trained, so its %s part would hold samples that were trained on; "
+                      "choose other data with --data FILE",
                       run->data, run->folder, mica_part_name(wanted));
   run->evaluation->split = true;
   MICA_TRY(mica_dataset_open(run->data, &config, &whole));
   MICA_TRY(fill_opened(run, &whole));
   mica_status status = mica__run_split(run, whole, &part, &rest);
   if (status == MICA_OK && !part && validation)
-    status = mica__fail(MICA_E_NOT_FOUND, "%s was all trained on: there is no validation part", run->data);
+    status = mica__fail(MICA_E_NOT_FOUND, "all of %s was trained on, so there is no validation part", run->data);
   if (status == MICA_OK) *data = validation ? part : rest ? rest : whole;
   if (*data != part) mica_dataset_destroy(part);
   if (*data != rest) mica_dataset_destroy(rest);
@@ -131,7 +131,7 @@ static mica_status judge(mica_run *run, mica_loader *loader, mica_metrics *metri
   mica_metrics made;
   MICA_TRY(mica_trainer_test(run->trainer, &source, &made));
   if (isnan(made.loss))
-    return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number: the weights, or the data, are of no use",
+    return mica__fail(MICA_E_NUMERIC, "the loss on %s is not a number; the weights or the data are damaged",
                       mica_dataset_name(run->evaluation->data));
   *metrics = run->evaluation->metrics = made;
   return MICA_OK;
@@ -175,7 +175,7 @@ mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, 
   if (!run || !metrics || part < MICA_PART_TRAIN || part > MICA_PART_TEST)
     return mica__fail(MICA_E_INVALID, "mica_run_evaluate: a pointer is NULL, or there is no such part");
   if (!run->trainer)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which predicts; a run's folder is evaluated",
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which can only predict; name the folder of a run",
                       run->folder);
   mica_status status = evaluate(run, path, part, metrics);
   /* The others would wait for this rank's share of the sums. */

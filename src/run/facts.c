@@ -27,7 +27,7 @@ const mica__fact *mica__run_find_fact(const mica_run *run, const char *name) {
   return NULL;
 }
 
-/* Replaces a fact of its name by this one, or adds it behind all; it is freed where there is no room. */
+/* Replaces a fact of its name by this one, or adds it after all; it is freed if there is no room. */
 static mica_status put(mica_run *run, mica__fact *fact, bool good) {
   mica__fact *old = fact->name ? (mica__fact *)mica__run_find_fact(run, fact->name) : NULL;
   if (good && !old && run->facts->count < MICA__FACTS) old = &run->facts->list[run->facts->count++];

@@ -105,8 +105,8 @@ static bool report(void *user, const mica_train_progress *progress) {
   return on && !mica__run_has_left(run);
 }
 
-/* The history that is there, where a run is resumed, up to the epoch that it goes on with: a kill may have come between
- * an epoch's row and its checkpoint. A damaged one is begun anew. */
+/* The history that is there, where a run is resumed, up to the epoch that it continues with: a kill may have come
+ * between an epoch's row and its checkpoint. A damaged one is begun anew. */
 static mica_status begin_record(mica_run *run) {
   char *path = run->folder ? mica__run_path(run, "history.csv") : NULL;
   mica_status status = MICA_E_NOT_FOUND;
@@ -185,7 +185,7 @@ mica_status mica_run_fit(mica_run *run) {
   if (status != MICA_OK) abandon(run);
   MICA_TRY(status);
   if (run->record->stopped && mica__run_has_left(run)) return mica__run_join(run, mica__run_say_left(run));
-  /* Where patience is over there is no more to train, as behind the last epoch. */
+  /* Where patience is over there is no more to train, as after the last epoch. */
   if (run->record->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
   MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
   status = run->folder ? mica__run_keep_weights(run) : MICA_OK;

@@ -1,4 +1,4 @@
-/* What keeps a run whole: one process at a time trains in its folder, which was free, and it goes on with the data it
+/* What keeps a run whole: one process at a time trains in its folder, which was free, and it continues with the data it
  * began with. */
 #include "run/state/guard.h"
 #include "base/file.h"
@@ -68,7 +68,9 @@ mica_status mica__run_check_free(const char *folder) {
     mica__text_free(&path);
     MICA_TRY(status);
     if (there && !i) return mica__fail(MICA_E_STATE, "%s holds a run already", folder);
-    if (there) return mica__fail(MICA_E_STATE, "%s holds %s, which a run would write over", folder, names[i]);
+    if (there)
+      return mica__fail(MICA_E_STATE, "%s holds %s, which a run would overwrite; choose another folder", folder,
+                        names[i]);
   }
   return MICA_OK;
 }
@@ -161,7 +163,7 @@ static void add_folder(print *p, const char *folder, int depth) {
 }
 
 /* Writes what tells the data from changed ones: names, sizes, and contents as far as they are read quickly. An
- * empty text for data that are no file and no folder. */
+ * empty text for data that are neither a file nor a folder. */
 static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
   struct stat about;
   const bool there = path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
@@ -200,8 +202,8 @@ mica_status mica__run_check_data(mica_run *run) {
   /* Who names data with --resume means those. */
   if (run->guard->other_data && !run->config.data)
     return mica__fail(MICA_E_STATE,
-                      "%s has changed since the run in %s began: what it validates on may be what it was trained on; "
-                      "where the data are named again it goes on with them",
+                      "%s has changed since the run in %s began, so its validation part may hold samples that were "
+                      "trained on; name the data with --data to continue with them",
                       run->data, run->folder);
   return mica__run_note_text(run, MICA__DATA_PRINT, text);
 }

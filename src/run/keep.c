@@ -167,7 +167,8 @@ static mica_status move_beside(mica_run *run) {
   do {
     mica__text_free(&beside);
     if (++k > MOST_BESIDE)
-      return mica__fail(MICA_E_STATE, "%s.1 to %s.%d exist", run->folder, run->folder, MOST_BESIDE);
+      return mica__fail(MICA_E_STATE, "%s.1 to %s.%d all exist; delete those that are not needed", run->folder,
+                        run->folder, MOST_BESIDE);
     mica__text_addf(&beside, "%s.%d", run->folder, k);
     MICA_TRY(mica__text_status(&beside));
   } while (lstat(beside.data, &about) == 0);
@@ -194,8 +195,8 @@ static mica_status leave(mica_run *run) {
 mica_status mica__run_say_left(const mica_run *run) {
   if (!run->kept->left) return MICA_OK;
   return mica__fail(MICA_E_IO,
-                    "%s holds another run now and is left alone; this training is in %s, and mica train --resume --out "
-                    "%s goes on",
+                    "%s now holds another run, which is left alone; this training is in %s; continue it with mica "
+                    "train --resume --out %s",
                     run->kept->left, run->folder, run->folder);
 }
 

@@ -8,9 +8,10 @@
 #define MOST 1024
 
 static mica_status wrong(const char *text, const char *word, int length) {
-  return mica__fail(MICA_E_INVALID,
-                    "parallel: '%.*s' in \"%.80s\" is none of data=N, pipe=N, tensor=N, micro=N, order=1f1b or gpipe",
-                    length, word, text);
+  return mica__fail(
+      MICA_E_INVALID,
+      "parallel: '%.*s' in \"%.80s\" is not one of data=N, pipe=N, tensor=N, micro=N, order=1f1b and order=gpipe",
+      length, word, text);
 }
 
 static mica_status take_order(const char *text, const char *word, size_t length, mica__layout *l) {
@@ -52,7 +53,7 @@ mica_status mica__layout_parse(const char *text, int32_t ranks, mica__layout *la
   if (!l.data && ranks % inner == 0) l.data = (int32_t)(ranks / inner);
   if (l.data * inner != ranks)
     return mica__fail(MICA_E_INVALID,
-                      "parallel: \"%.80s\" is for %s%lld ranks, there %s %d: mpirun or --devices makes them",
+                      "parallel: \"%.80s\" needs %s%lld ranks, but there %s %d; start them with mpirun or --devices",
                       text ? text : "", l.data ? "" : "multiples of ", (long long)(l.data ? l.data * inner : inner),
                       ranks == 1 ? "is" : "are", (int)ranks);
   *layout = l;

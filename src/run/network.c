@@ -77,11 +77,12 @@ static mica_status check_network(const mica_run *run) {
   if (!mica_model_name(i))
     return mica__fail(MICA_E_INVALID, "the network %s is not for the task %s", name, run->task->name);
   if (!strcmp(name, "unet") || !strcmp(name, "detector"))
-    return mica__fail(MICA_E_INVALID, "the network %s answers for every %s, the task %s wants one answer a sample",
-                      name, *name == 'u' ? "pixel" : "point", run->task->name);
+    return mica__fail(MICA_E_INVALID,
+                      "the network %s gives an answer for each %s, but the task %s needs one per sample", name,
+                      *name == 'u' ? "pixel" : "point", run->task->name);
   const mica_model_family family = mica_model_family_of(i);
   if (family == MICA_MODEL_FAMILY_TABLE || (family == MICA_MODEL_FAMILY_IMAGE && rank == 3)) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "the network %s takes %s; %s has %s", name,
+  return mica__fail(MICA_E_INVALID, "the network %s takes %s, but %s has %s", name,
                     family == MICA_MODEL_FAMILY_IMAGE ? "pictures" : "tokens", run->data,
                     rank == 3 ? "pictures" : "rows of numbers");
 }
@@ -89,7 +90,8 @@ static mica_status check_network(const mica_run *run) {
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs) {
   const mica_shape shape = mica_value_shape(z);
   if (run->networks->like && z.graph && shape.dim[shape.rank - 1] != outputs)
-    return mica__graph_fail(z.graph, MICA_E_FORMAT, "the file of pruned weights has %lld answers, %lld are wanted",
+    return mica__graph_fail(z.graph, MICA_E_FORMAT,
+                            "the file of pruned weights has %lld answers, but the data need %lld",
                             (long long)shape.dim[shape.rank - 1], (long long)outputs);
   return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
 }
@@ -146,7 +148,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->schedule.rate = mica_run_number(run, "lr");
   c->schedule.warmup = (int64_t)mica_run_number(run, "warm-up");
   if (c->schedule.warmup && c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE)
-    return mica__fail(MICA_E_INVALID, "the schedule one_cycle warms up by itself: it takes no warm-up");
+    return mica__fail(MICA_E_INVALID, "the schedule one_cycle has its own warm-up; leave warm-up out");
   c->freeze = *mica_run_setting(run, "freeze") ? mica_run_setting(run, "freeze") : NULL;
   c->epochs = (int64_t)mica_run_number(run, "epochs");
   c->patience = (int64_t)mica_run_number(run, "patience");
@@ -216,7 +218,7 @@ static mica_status explain_shape(const mica_run *run, mica_status status) {
 static mica_status make_trainer(mica_run *run, const mica_trainer_config *config, mica_trainer **trainer) {
   mica_status status = explain_shape(run, mica_trainer_create(run->engine, config, trainer));
   if (status == MICA_E_STATE && config->freeze)
-    return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, and none is left to train",
+    return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, so none is left to train",
                       config->freeze, mica_run_setting(run, "model"));
   if (status == MICA_OK) status = mica__distil_load(run, *trainer);
   return status;
@@ -234,13 +236,14 @@ static mica_status check_tables(const mica_run *run) {
   const double tokens = mica__run_fact_number(run, "vocabulary", 0);
   const int64_t known = rows_of(run, "embed.weight");
   if (known && tokens > 0 && tokens != (double)known)
-    return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld tokens, %.0f are wanted", (long long)known,
-                      tokens);
+    return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld tokens, but the tokeniser has %.0f",
+                      (long long)known, tokens);
   for (size_t i = 0; tokens > 0 && i < sizeof names / sizeof *names; i++) {
     const int64_t rows = rows_of(run, names[i]);
     const double reach = fmax(mica_run_number(run, "length"), mica_run_number(run, "context"));
     if (rows && reach > (double)rows)
-      return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld positions, %.0f are wanted",
+      return mica__fail(MICA_E_FORMAT,
+                        "the file of pruned weights has %lld positions, but %.0f are needed; lower length or context",
                         (long long)rows, reach);
   }
   return MICA_OK;

@@ -51,10 +51,10 @@ static mica_status open_model(mica_run *run) {
   MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));
   const char *config = mica_onnx_metadata(run->networks->model, "mica.config");
   if (!config)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s was not written by mica export: its metadata do not say what it predicts from what; "
-                      "mica run computes it",
-                      run->folder);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s was not written by mica export, so its inputs and answers are unknown; compute it with mica run",
+        run->folder);
   MICA_TRY(mica__run_parse_config(run, run->folder, config));
   if (!run->task->input->by_samples)
     return mica__fail(MICA_E_UNSUPPORTED,
@@ -90,7 +90,8 @@ static mica_status check_file(const char *path) {
                       slash > path ? (int)(slash - path) : 1, path);
   if (within) return mica__fail(MICA_E_INVALID, "%s is a file of the run in this folder: name the folder, as .", path);
   if (!strcmp(name, MICA__NETWORK_FILE)) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s is no model to open: name the folder of a run, or a model that was exported",
+  return mica__fail(MICA_E_INVALID,
+                    "%s cannot be opened as a model; name the folder of a run, or a model that mica export wrote",
                     path);
 }
 
@@ -103,7 +104,7 @@ mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica
   for (size_t i = 0; config && config->precision && i < sizeof known / sizeof *known; i++)
     if (!strcmp(known[i], config->precision)) precision = known[i];
   if (config && config->precision && !precision)
-    return mica__fail(MICA_E_INVALID, "the precision \"%s\" is none of f32, f16 and bf16", config->precision);
+    return mica__fail(MICA_E_INVALID, "the precision cannot be \"%s\"; choose f32, f16 or bf16", config->precision);
   const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
   if (file) MICA_TRY(check_file(folder));
   return mica__run_open_folder(engine, folder, precision, file ? open_model : open_run, out);

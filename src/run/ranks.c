@@ -64,10 +64,10 @@ static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
   for (int32_t r = 0; status == MICA_OK && r < replicas; r++) {
     speeds[r] = run->config.speeds ? run->config.speeds[r] : 1;
     if (!(speeds[r] > 0 && speeds[r] < 1e18))
-      status = mica__fail(MICA_E_INVALID, "speeds: %g is none of a rank", speeds[r]);
+      status = mica__fail(MICA_E_INVALID, "speeds: %g is not a speed; it must be above 0", speeds[r]);
   }
   if (status == MICA_OK && config->batch < replicas)
-    status = mica__fail(MICA_E_INVALID, "a batch of %lld has no sample for each of %d ranks", (long long)config->batch,
+    status = mica__fail(MICA_E_INVALID, "a batch of %lld has too few samples for %d ranks", (long long)config->batch,
                         (int)replicas);
   if (status == MICA_OK) {
     share_by(speeds, replicas, config->batch, run->ranks->shares);
@@ -85,7 +85,7 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   const long long batch = config->batch, rest = batch % replicas;
   const bool whole = run->ranks->layout.pipe * run->ranks->layout.tensor == 1;
   if (run->config.speeds && !whole)
-    return mica__fail(MICA_E_UNSUPPORTED, "speeds divide batches among whole networks: not with parallel \"%s\"",
+    return mica__fail(MICA_E_UNSUPPORTED, "speeds divide batches among whole networks and exclude parallel \"%s\"",
                       run->config.parallel);
   config->shard = c->rank / (run->ranks->layout.pipe * run->ranks->layout.tensor);
   config->shards = replicas;
@@ -116,19 +116,21 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *c) {
   if (run->ranks->layout.pipe * run->ranks->layout.tensor == 1) return MICA_OK;
   for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
     if (*mica_run_setting(run, alone[i]))
-      return mica__fail(MICA_E_UNSUPPORTED, "%s is for networks that are whole: not with parallel \"%s\"", alone[i],
-                        run->config.parallel);
+      return mica__fail(MICA_E_UNSUPPORTED, "%s needs a whole network on each rank and excludes parallel \"%s\"",
+                        alone[i], run->config.parallel);
   if (c->sync_norm)
-    return mica__fail(MICA_E_UNSUPPORTED, "sync-norm is for networks that are whole: not with parallel \"%s\"",
+    return mica__fail(MICA_E_UNSUPPORTED, "sync-norm needs a whole network on each rank and excludes parallel \"%s\"",
                       run->config.parallel);
   if (run->networks->published)
-    return mica__fail(MICA_E_UNSUPPORTED, "a published model is trained whole: not with parallel \"%s\"",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a published model needs a whole network on each rank and excludes parallel \"%s\"",
                       run->config.parallel);
   if (run->networks->network)
-    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained whole: not with parallel \"%s\"",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a model in ONNX needs a whole network on each rank and excludes parallel \"%s\"",
                       run->config.parallel);
   if (run->networks->like)
-    return mica__fail(MICA_E_UNSUPPORTED, "a network that was pruned is trained whole: not with parallel \"%s\"",
+    return mica__fail(MICA_E_UNSUPPORTED, "a pruned network must be whole on each rank and excludes parallel \"%s\"",
                       run->config.parallel);
   c->tensor = run->ranks->layout.tensor;
   if (run->ranks->layout.pipe == 1) return MICA_OK;

@@ -47,12 +47,12 @@ mica_status mica_run_check(const mica_run_config *c) {
     rate = rate || !strcmp(c->settings[i].name, "lr");
     found = found || (!strcmp(c->settings[i].name, "find-lr") && !strcmp(c->settings[i].value, "true"));
   }
-  if (rate && found) return mica__fail(MICA_E_INVALID, "lr gives the rate that find-lr finds: one of the two");
+  if (rate && found) return mica__fail(MICA_E_INVALID, "choose lr or find-lr, not both: each gives the learning rate");
   if (found && c->communicator)
-    return mica__fail(MICA_E_INVALID, "find-lr is for one rank: give several the rate that it finds by lr");
+    return mica__fail(MICA_E_INVALID, "find-lr runs on one rank; give the rate that it finds to several ranks by lr");
   mica__layout layout;
   MICA_TRY(mica__layout_parse(c->parallel, c->communicator ? c->communicator->ranks : 1, &layout));
-  if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "a run is resumed from its folder");
+  if (c->resume && !c->folder) return mica__fail(MICA_E_INVALID, "resuming a run needs its folder");
   if (!c->data && !c->dataset && !c->resume) return mica__fail(MICA_E_INVALID, "the data are missing");
   if ((c->data && !*c->data) || (c->folder && !*c->folder))
     return mica__fail(MICA_E_INVALID, "the path of the %s is empty", c->data && !*c->data ? "data" : "folder");
@@ -89,8 +89,7 @@ static mica_status take_task(mica_run *run) {
   if (!name) return MICA_OK;
   if (run->task && mica__task_stands_for(run->task, name)) return MICA_OK;
   if (run->task && strcmp(run->task->name, name) != 0)
-    return mica__fail(MICA_E_INVALID, "the task is %s in the run that is resumed, and cannot become %s",
-                      run->task->name, name);
+    return mica__fail(MICA_E_INVALID, "the resumed run has the task %s, which cannot become %s", run->task->name, name);
   run->task = mica__task_find(name);
   return run->task ? MICA_OK : MICA_E_INVALID;
 }
@@ -123,8 +122,8 @@ static mica_status go_on_without_last(mica_run *run) {
   free(model);
   free(best);
   if (trained)
-    return mica__fail(MICA_E_NOT_FOUND, "there is no %s/last.safetensors to go on from, though the run was trained",
-                      run->folder);
+    return mica__fail(MICA_E_NOT_FOUND,
+                      "there is no %s/last.safetensors to continue from, although the run was trained", run->folder);
   return status == MICA_OK && !first ? mica__run_set_out(run) : status;
 }
 
@@ -135,9 +134,8 @@ static mica_status go_on(mica_run *run) {
   mica_status status = access(last, F_OK) == 0 ? mica_trainer_load(run->trainer, last) : go_on_without_last(run);
   char *best = status == MICA_E_FORMAT ? mica__run_path(run, "best.safetensors") : NULL;
   if (best && access(best, R_OK) == 0)
-    status =
-        mica__fail(status, "%s; %s is the checkpoint of the best epoch: copied over it, the run goes on from there",
-                   mica_error_message(), best);
+    status = mica__fail(status, "%s; copy %s, the checkpoint of the best epoch, over it to continue from there",
+                        mica_error_message(), best);
   free(best);
   free(last);
   MICA_TRY(status);
@@ -145,8 +143,8 @@ static mica_status go_on(mica_run *run) {
   const double asked = mica_run_number(run, "epochs");
   if ((double)done < asked || (!run->settings->changed && asked == run->settings->epochs_before)) return MICA_OK;
   if (!run->settings->changed && run->settings->epochs_before > (double)done) return mica__run_end_early(run, done);
-  return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done, %g asked for; %s cannot change", done,
-                    asked, run->settings->changed ? run->settings->changed : "epochs");
+  return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done and %g were asked for; %s cannot change",
+                    done, asked, run->settings->changed ? run->settings->changed : "epochs");
 }
 
 /* Weights of which none counts would make every loss 0 / 0. */
@@ -155,7 +153,7 @@ static mica_status check_class_weights(const mica_run *run) {
   const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
   bool all = weights != NULL;
   for (size_t i = 0; i < count; i++) all = all && weights[i] == 0;
-  return all ? mica__fail(MICA_E_INVALID, "class-weights are all 0: no sample would count") : MICA_OK;
+  return all ? mica__fail(MICA_E_INVALID, "class-weights are all 0, so no sample would count") : MICA_OK;
 }
 
 /* Refuses data from which nothing can be learned. */
@@ -216,7 +214,8 @@ static mica_status open_teacher(mica_run *run) {
   folder = mica_run_setting(run, "teacher");
   const bool file = stat(folder, &about) == 0 && !S_ISDIR(about.st_mode);
   if (file && !mica__is_model_file(folder))
-    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is no folder of a run, and no model NAME.onnx", folder);
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is neither the folder of a run nor a model NAME.onnx",
+                      folder);
   MICA_TRY(mica__run_open_folder(run->engine, folder, NULL, file ? open_teaching_model : mica__run_open_facts,
                                  &run->networks->teacher.run));
   MICA_TRY(mica__distil_begin(run));
@@ -293,7 +292,8 @@ mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
   static const mica_text_search plain;
   if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
   if (run->task->search) return run->task->search(run, search ? search : &plain);
-  return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s hears no texts to search for", run->task->name);
+  return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s does not recognise texts, so it has no search",
+                    run->task->name);
 }
 
 /* --- predicting and reporting --- */
@@ -302,7 +302,7 @@ mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts) {
   if (!run || !texts || !texts->prompts || !texts->text)
     return mica__fail(MICA_E_INVALID, "mica_run_generate: a pointer is NULL");
   if (!run->task->generate)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which continues no texts", run->folder,
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not generate texts", run->folder,
                       run->task->name);
   if (!texts->prompt_count) return mica__fail(MICA_E_INVALID, "mica_run_generate: there is no prompt");
   return run->task->generate(run, texts);
@@ -327,7 +327,7 @@ mica_status mica_run_recommend(mica_run *run, const mica_run_query *query, mica_
       (query->rated_count && !query->rated))
     return mica__fail(MICA_E_INVALID, "mica_run_recommend: a pointer is NULL");
   if (!run->task->recommend)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which recommends nothing", run->folder,
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not recommend", run->folder,
                       run->task->name);
   if (!query->user_count && !query->like_count && !query->rated_count && !query->rated_file)
     return mica__fail(MICA_E_INVALID, "mica_run_recommend: there is no user and no item");

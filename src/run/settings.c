@@ -275,7 +275,7 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
   switch (row->kind) {
   case MICA_SETTING_KIND_FLAG:
     if (!strcmp(value, "true") || !strcmp(value, "false")) return MICA_OK;
-    return mica__fail(MICA_E_INVALID, "%s is true or false, not \"%s\"", row->name, value);
+    return mica__fail(MICA_E_INVALID, "%s must be true or false, not \"%s\"", row->name, value);
   case MICA_SETTING_KIND_INT:
   case MICA_SETTING_KIND_REAL: return check_number(row, value);
   case MICA_SETTING_KIND_CHOICE:
@@ -405,7 +405,7 @@ mica_status mica__run_take_settings(mica_run *run) {
     for (size_t k = 0; run->resumed && k < run->settings->count; k++)
       if (run->settings->rows[k]->fixed && !strcmp(run->settings->rows[k]->name, s->name) &&
           !mica__equal_values(mica_run_setting(run, s->name), s->value))
-        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is resumed, and cannot become \"%s\"", s->name,
+        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the resumed run and cannot become \"%s\"", s->name,
                           mica_run_setting(run, s->name), s->value);
     if (run->resumed && !run->settings->changed && strcmp(s->name, "epochs") != 0 &&
         !mica__equal_values(mica_run_setting(run, s->name), s->value))

@@ -32,7 +32,7 @@ mica_status mica__tokens_check(const char *value) {
   for (int i = 0; kinds[i]; i++) mica__text_addf(&list, i ? ", %s" : "%s", kinds[i]);
   if (path)
     mica__fail(MICA_E_INVALID, "tokenizer: cannot read %s: %s", value,
-               stat(value, &about) == 0 && !S_ISREG(about.st_mode) ? "it is no file" : strerror(reason));
+               stat(value, &about) == 0 && !S_ISREG(about.st_mode) ? "it is not a file" : strerror(reason));
   else
     mica__fail(MICA_E_INVALID, "tokenizer cannot be \"%s\"; it is a tokenizer.json or one of %s", value,
                list.data ? list.data : "some kinds");

@@ -46,9 +46,8 @@ static mica_status open_own(mica_run *run) {
   const double size = mica_tokenizer_size(run->tokenizer), tokens = mica__run_fact_number(run, "vocabulary", 0);
   hash_of(run->tokenizer, hash);
   if (facts == 2 && !strcmp(known[1], hash) && size == tokens) return MICA_OK;
-  status = mica__fail(
-      MICA_E_FORMAT, MICA__TOKENIZER_FILE " (%g tokens) is not the tokeniser that the run was trained with (%g tokens)",
-      size, tokens);
+  status = mica__fail(MICA_E_FORMAT, MICA__TOKENIZER_FILE " (%g tokens) is not the run's own tokeniser (%g tokens)",
+                      size, tokens);
   return mica__run_damaged(run, MICA__TOKENIZER_FILE, status);
 }
 

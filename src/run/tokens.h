@@ -12,7 +12,7 @@
 #define MICA__OF_TRAINED "tokenizer=bpe|wordpiece|unigram|word|character|char"
 #define MICA__OF_LETTERS MICA__OF_TRAINED "|byte"
 
-/* Names of kinds that the setting "tokenizer" takes beside a file, for help; NULL behind the last. */
+/* Names of kinds that the setting "tokenizer" takes beside a file, for help; NULL after the last. */
 const char *mica__tokenizer_kind_at(size_t index);
 /* The kind of that name, "char" being short for "character"; false for what is none. */
 bool mica__tokenizer_find_kind(const char *name, mica_tokenizer_kind *kind);

@@ -116,7 +116,7 @@ static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *erro
 
 static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t capacity) {
   if (capacity > engine->device.info.max_buffer_bytes)
-    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes is above the %llu that %s allows in one piece",
+    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu that %s allows in one piece",
                       capacity, (unsigned long long)engine->device.info.max_buffer_bytes, engine->device.info.name);
   cl_int error = CL_SUCCESS;
   buffer->memory = driver_allocate(engine, capacity, &error);
@@ -127,7 +127,7 @@ static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t cap
   if (!buffer->memory) MICA_TRY(mica__engine_ask(engine, error, "making a buffer"));
   if (!buffer->memory && mica__cl_is_memory_error(error))
     return mica__fail(MICA_E_DEVICE_MEMORY,
-                      "%s has no %zu bytes left for a buffer; %llu of its %llu bytes are in use here",
+                      "%s cannot allocate a buffer of %zu bytes; %llu of its %llu bytes are in use here",
                       engine->device.info.name, capacity, (unsigned long long)atomic_load(&engine->stats.bytes_in_use),
                       (unsigned long long)engine->device.info.global_bytes);
   if (!buffer->memory) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a buffer");
@@ -144,7 +144,7 @@ static void count_in_use(mica_engine *engine, size_t capacity) {
 
 mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
   if (!engine || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_create: a pointer is NULL");
-  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer of %zu bytes cannot be", bytes);
+  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer cannot have %zu bytes", bytes);
   MICA_TRY(mica__engine_alive(engine));
   size_t capacity = 0;
   unsigned class_index = size_class(bytes, &capacity);
@@ -218,7 +218,7 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
       api->GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS)
     return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the driver does not know this memory");
   if (context != engine->context)
-    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the memory belongs to another context than the engine");
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the memory does not belong to the engine's context");
   mica_buffer *buffer = calloc(1, sizeof *buffer);
   if (!buffer) return mica__fail_nomem("a buffer");
   if (api->RetainMemObject(memory) != CL_SUCCESS) {
@@ -283,12 +283,12 @@ mica_status mica_buffer_wrap_memory(mica_engine *engine, const void *memory, siz
                                     void *owner, mica_buffer **out) {
   if (!engine || !out || (!memory && bytes))
     return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_memory: a pointer is NULL");
-  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer of %zu bytes cannot be", bytes);
+  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer cannot have %zu bytes", bytes);
   MICA_TRY(mica__engine_alive(engine));
   const mica_device_info *device = &engine->device.info;
   if (bytes > device->max_buffer_bytes)
-    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes is above the %llu that %s allows in one piece",
-                      bytes, (unsigned long long)device->max_buffer_bytes, device->name);
+    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu that %s allows in one piece", bytes,
+                      (unsigned long long)device->max_buffer_bytes, device->name);
   const bool here =
       bytes && device->device_class == MICA_DEVICE_CLASS_CPU && (uintptr_t)memory % MICA__TENSOR_ALIGNMENT == 0;
   mica_buffer *buffer = here ? calloc(1, sizeof *buffer) : NULL;

@@ -44,7 +44,8 @@ static mica_status take_program(const mica_engine *engine, parts *p, mica__hash 
   } else if (mica__program_bundle_find(engine->bundle, key, &file, &size)) {
     take_part(p, key, file, size, false);
   } else {
-    return mica__fail(MICA_E_STATE, "a kernel that has run is not in the cache directory %s any more; is it too small?",
+    return mica__fail(MICA_E_STATE,
+                      "a kernel that has run is no longer in the cache directory %s; raise the limit of its size",
                       engine->cache_dir);
   }
   return MICA_OK;
@@ -55,7 +56,7 @@ static mica_status take_programs(mica_engine *engine, parts *p) {
   for (size_t b = 0; b < MICA__PROGRAM_BUCKETS; b++)
     for (const mica__program *one = engine->programs->programs[b]; one; one = one->next)
       if (atomic_load(&one->used)) p->room++;
-  if (!p->room) return mica__fail(MICA_E_STATE, "there is nothing for a bundle: no kernel of this engine has run");
+  if (!p->room) return mica__fail(MICA_E_STATE, "a bundle would be empty: no kernel of this engine has run");
   const mica__bundle_member *old = NULL;
   const size_t old_count = p->old ? mica__program_bundle_members(p->old, &old) : 0;
   p->room += old_count;
@@ -84,9 +85,9 @@ static mica_status open_old(const mica_engine *engine, const char *path, mica__p
 mica_status mica_bundle_write(mica_engine *engine, const char *path) {
   if (!engine || !path) return mica__fail(MICA_E_INVALID, "mica_bundle_write: a pointer is NULL");
   if (engine->device.info.device_class == MICA_DEVICE_CLASS_NULL)
-    return mica__fail(MICA_E_STATE, "there is nothing for a bundle: the null device runs no kernel");
+    return mica__fail(MICA_E_STATE, "a bundle would be empty: the null device runs no kernels");
   if (!*engine->cache_dir)
-    return mica__fail(MICA_E_STATE, "a bundle is written from the engine's cache directory; it has none");
+    return mica__fail(MICA_E_STATE, "a bundle needs the engine's cache directory, but the engine has none");
   parts p = {0};
   mica__text facts = {0};
   mica__program_bundle *old = NULL;

@@ -42,7 +42,7 @@ static mica_status check(mica_engine *engine, CLBlastStatusCode code) {
   if (code == CLBlastTempBufferAllocFailure || code == CLBlastOpenCLOutOfResources ||
       code == CLBlastOpenCLOutOfHostMemory)
     return mica__cl_check((cl_int)code, "CLBlast");
-  return mica__fail(MICA_E_UNSUPPORTED, "CLBlast refuses with status %d", (int)code);
+  return mica__fail(MICA_E_UNSUPPORTED, "CLBlast failed with status %d", (int)code);
 }
 
 mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm) {

@@ -31,7 +31,7 @@ typedef struct mica__derived_desc {
   size_t source_count;
 } mica__derived_desc;
 
-/* The one of this key, made where there is none, and a reference to it. Its memory is not filled yet. */
+/* The one of this key, made if there is none, and a reference to it. Its memory is not filled yet. */
 mica_status mica__derived_get(mica_engine *engine, const mica__derived_desc *desc, mica__derived **derived);
 /* Drops a reference; the last frees. NULL is a no-op. */
 void mica__derived_release(mica__derived *derived);

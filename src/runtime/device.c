@@ -180,7 +180,8 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
                             "asking a device for its properties"));
   if (!available) return mica__fail(MICA_E_UNSUPPORTED, "the device is not available");
   /* Kernels read packed values as elements of other widths, and launches pack their arguments so. */
-  if (!little_endian) return mica__fail(MICA_E_UNSUPPORTED, "the device is big-endian, for which no kernel is written");
+  if (!little_endian)
+    return mica__fail(MICA_E_UNSUPPORTED, "the device is big-endian, which Mica's kernels do not support");
   /* All of these identify compiled kernels in the cache, so none may be left empty for an error's sake. */
   char vendor[MICA_DEVICE_TEXT];
   MICA_TRY(platform_text_into(api, platform, CL_PLATFORM_NAME, info.platform));
@@ -222,7 +223,7 @@ static mica_status collect_device(const mica__device *device, size_t index, cl_u
   mica__attempt_begin();
   mica_status status = mica__device_describe(device->api, device->platform, device->id, &made->info);
   if (status != MICA_OK)
-    mica__log(MICA_LOG_LEVEL_WARNING, "device %zu:%u is left out: %s", index, number, mica_error_message());
+    mica__log(MICA_LOG_LEVEL_WARNING, "device %zu:%u is skipped: %s", index, number, mica_error_message());
   mica__attempt_end();
   if (status == MICA_E_NOMEM) return mica__fail_nomem("a device's description");
   if (status != MICA_OK) return MICA_OK;

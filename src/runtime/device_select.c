@@ -49,7 +49,7 @@ static mica_status fail_no_device(const char *selector, const mica__device *list
     return mica__fail(MICA_E_NO_DEVICE, "this machine has no OpenCL device (is a driver installed? on a CPU: PoCL)");
   const bool other = equals_ignoring_case(selector, "cuda") || contains_ignoring_case(selector, "cuda:") ||
                      equals_ignoring_case(selector, "mps") || equals_ignoring_case(selector, "rocm");
-  return mica__fail(MICA_E_NO_DEVICE, "no device matches \"%s\"; there are: %s%s", selector, known,
+  return mica__fail(MICA_E_NO_DEVICE, "no device matches \"%s\"; choose from: %s%s", selector, known,
                     other ? "; Mica computes on OpenCL devices, for example --device gpu" : "");
 }
 

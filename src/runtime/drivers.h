@@ -8,7 +8,7 @@
 size_t mica__usable_cores(void);
 
 /* PoCL has no devices, or compiles nothing if it cannot write its cache: then POCL_CACHE_DIR is made to name a
- * folder for temporary files. To be called before platforms are listed, whether PoCL is one of them or not: where
+ * folder for temporary files. To be called before platforms are listed, whether PoCL is one of them or not: if
  * there are several, the loader (ocl-icd) asks each for its devices to bring them into an order. Looks once a process;
  * one thread at a time. */
 void mica__drivers_prepare_pocl_cache(void);

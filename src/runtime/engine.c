@@ -222,11 +222,10 @@ void mica_engine_destroy(mica_engine *engine) {
   mica__derivations_destroy(engine->derivations);
   const unsigned long long left = atomic_load(&engine->stats.bytes_in_use);
   if (left)
-    mica__log(
-        MICA_LOG_LEVEL_WARNING,
-        "an engine is destroyed before what was made on it, which must not be used any more: %llu bytes of buffers "
-        "are left",
-        left);
+    mica__log(MICA_LOG_LEVEL_WARNING,
+              "an engine is destroyed while objects made on it still exist; they must not be used any more: %llu bytes "
+              "of buffers are left",
+              left);
   mica__tuning_destroy(engine->tuning);
   mica__profile_destroy(engine);
   mica__kernels_destroy(engine);

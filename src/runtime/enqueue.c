@@ -20,13 +20,15 @@ static mica_status check_group(const mica_engine *engine, const mica__launch *la
   size_t items = 1;
   if (launch->local[0] == 0) return MICA_OK;
   for (uint32_t i = 0; i < launch->dims; i++) {
-    if (launch->local[i] == 0) return mica__fail(MICA_E_INVALID, "kernel %s: half a group size", launch->kernel->name);
+    if (launch->local[i] == 0)
+      return mica__fail(MICA_E_INVALID, "kernel %s: either all or none of the group's sizes must be 0",
+                        launch->kernel->name);
     if (launch->local[i] > device->max_group_dim[i] || !mica__mul_size(items, launch->local[i], &items))
       items = SIZE_MAX;
   }
   if (items > launch->kernel->max_group || items > device->max_group)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "kernel %s wants groups of %zu x %zu x %zu; %s allows it %zu, at most %zu x %zu x %zu",
+                      "kernel %s needs groups of %zu x %zu x %zu; %s allows %zu work-items, at most %zu x %zu x %zu",
                       launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
                       launch->dims > 2 ? launch->local[2] : 1, device->name,
                       launch->kernel->max_group < device->max_group ? launch->kernel->max_group : device->max_group,
@@ -37,7 +39,7 @@ static mica_status check_group(const mica_engine *engine, const mica__launch *la
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch) {
   if (launch->status != MICA_OK) return launch->status;
   const mica__kernel *kernel = launch->kernel;
-  if (launch->dims == 0) return mica__fail(MICA_E_INVALID, "kernel %s: no index space", kernel->name);
+  if (launch->dims == 0) return mica__fail(MICA_E_INVALID, "kernel %s has no index space", kernel->name);
   /* Too few would leave those of an earlier launch in place. */
   uint32_t count = launch->arg_count + (launch->is_packed ? 1 : 0);
   if (kernel->arg_count != MICA__ANY_ARGS && count != kernel->arg_count)

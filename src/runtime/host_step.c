@@ -17,7 +17,7 @@
 
 /* A tensor and its elements on the host. */
 typedef struct operand {
-  mica_tensor tensor; /* its buffer is the one bound where there is a placeholder, and retained where there is none */
+  mica_tensor tensor; /* its buffer is the one bound if there is a placeholder, and retained if there is none */
   const mica_buffer *placeholder;
   int64_t first; /* in the placeholder */
   size_t offset; /* in the step's memory */

@@ -22,12 +22,12 @@ typedef struct mica__host_call {
   int32_t number; /* the caller's, for mica__recording_host_step */
 } mica__host_call;
 
-/* Adds the call behind what is recorded so far. A replay waits there until the inputs are on the host, calls run, and
- * queues the uploads of the outputs; what comes after is queued behind them. Of two halves it queues the downloads of
+/* Adds the call after what is recorded so far. A replay waits there until the inputs are on the host, calls run, and
+ * queues the uploads of the outputs; what comes after is queued after them. Of two halves it queues the downloads of
  * the inputs and calls begin there, and waits for nothing. Host memory is allocated here. When run, begin or end fails
  * the replay ends with its status, and nothing that comes after is queued. */
 mica_status mica__recorder_add_host_step(mica_queue *recorder, const mica__host_call *call);
-/* A replay calls the end of the step with this number behind what is recorded so far, and queues the uploads of the
+/* A replay calls the end of the step with this number after what is recorded so far, and queues the uploads of the
  * outputs. One of which this is not said, or that has begun when a replay fails, is ended when the replay ends. Does
  * nothing for a step that has no end, or one already. */
 mica_status mica__recorder_end_host_step(mica_queue *recorder, int32_t number);

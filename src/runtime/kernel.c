@@ -22,7 +22,7 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
   for (int any_class = 0; any_class < 2; any_class++)
     for (int i = 0; i < desc->variant_count; i++) {
       mica__variant v = desc->variants[i];
-      if (any_class && v.classes) v.classes = MICA__ON_ANY; /* an emulation is no device's */
+      if (any_class && v.classes) v.classes = MICA__ON_ANY; /* an emulation is not a device's */
       if (!mica__variant_fits(desc, &v, device)) continue;
       if (mica__variant_is_bad(engine, desc, &v)) {
         bad = true;
@@ -33,8 +33,8 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
     }
   if (!bad) return mica__fail(MICA_E_UNSUPPORTED, "kernel %s has no variant for %s", desc->name, device->name);
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "kernel %s has no variant that was found right on %s; `mica doctor %s` examines it anew",
-                    desc->name, device->name, desc->name);
+                    "no variant of kernel %s computed correctly on %s; test it again with `mica doctor %s`", desc->name,
+                    device->name, desc->name);
 }
 
 void mica__kernels_imitate_gpu(mica_engine *engine, bool on) {

@@ -24,7 +24,7 @@ void mica__kernels_imitate_gpu(mica_engine *engine, bool on);
 mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc, const int32_t *values,
                              const char *prelude, mica__kernel **kernel);
 
-/* A compiled kernel of a text that is no file of cl/, such as one of the user's. */
+/* A compiled kernel of a text that is not a file of cl/, such as one of the user's. */
 mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const char *source, const char *options,
                                     mica__kernel **kernel);
 

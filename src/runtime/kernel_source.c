@@ -71,7 +71,7 @@ static mica_status read_file(const char *directory, const char *path, const char
   mica_status status = mica__text_status(&name);
   FILE *file = status == MICA_OK ? fopen(name.data, "rb") : NULL;
   if (status == MICA_OK && !file)
-    status = mica__fail(MICA_E_NOT_FOUND, "kernel file %s (wanted by %s): %s", name.data, wanted_by, strerror(errno));
+    status = mica__fail(MICA_E_NOT_FOUND, "kernel file %s (included by %s): %s", name.data, wanted_by, strerror(errno));
   char chunk[4096];
   size_t n = 0;
   while (status == MICA_OK && (n = fread(chunk, 1, sizeof chunk, file)) > 0) {
@@ -91,7 +91,7 @@ static int compare_path(const void *key, const void *element) {
 static mica_status expand_embedded(expansion *e, const char *path, const char *wanted_by) {
   const mica__kernel_source *source =
       bsearch(path, mica__kernel_sources, mica__kernel_source_count, sizeof *mica__kernel_sources, compare_path);
-  if (!source) return mica__fail(MICA_E_NOT_FOUND, "there is no kernel file %s (wanted by %s)", path, wanted_by);
+  if (!source) return mica__fail(MICA_E_NOT_FOUND, "there is no kernel file %s (included by %s)", path, wanted_by);
   mica__text_addf(e->out, "#line 1 \"%s\"\n", path);
   for (size_t i = 0; i < source->line_count; i++)
     MICA_TRY(expand_line(e, path, i + 1, source->lines[i], strlen(source->lines[i])));
@@ -112,7 +112,7 @@ static mica_status expand_file(expansion *e, const char *path, const char *wante
   for (size_t i = 0; i < e->seen_count; i++)
     if (!strcmp(e->seen[i], path)) return MICA_OK;
   if (e->seen_count == MAX_FILES)
-    return mica__fail(MICA_E_FORMAT, "%s: more than %d files are included, %s among them", wanted_by, MAX_FILES, path);
+    return mica__fail(MICA_E_FORMAT, "%s includes more than %d files, %s among them", wanted_by, MAX_FILES, path);
   if (e->depth == MAX_DEPTH)
     return mica__fail(MICA_E_FORMAT, "%s: includes are nested more than %d deep, at %s", wanted_by, MAX_DEPTH, path);
   char *copy = mica__strdup(path);

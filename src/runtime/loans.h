@@ -2,7 +2,7 @@
  * transform of a gradient that two passes of a convolution read.
  *
  * Whoever records says until when the operand stays as it is (mica__exec.lends) and ends its loans after that. What is
- * lent is workspace that no other op gets meanwhile. On a queue that is no recorder nothing is lent. */
+ * lent is workspace that no other op gets meanwhile. On a queue that is not a recorder nothing is lent. */
 #ifndef MICA_RUNTIME_LOANS_H
 #define MICA_RUNTIME_LOANS_H
 

@@ -25,5 +25,5 @@ void mica__builder_stop(mica__builder *builder) { (void)builder; }
 
 mica_status mica__engine_serve_builds(mica_engine *engine, int socket) {
   (void)engine, (void)socket;
-  return mica__fail(MICA_E_UNSUPPORTED, "this system has no processes that build for others");
+  return mica__fail(MICA_E_UNSUPPORTED, "this system does not support building kernels in other processes");
 }

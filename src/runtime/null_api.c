@@ -1,5 +1,5 @@
 /* The null device. Objects are reference-counted blocks of one kind; buffers are host memory; kernels do nothing;
- * everything queued is done at once. It lets graphs be built, planned and recorded where there is no OpenCL. */
+ * everything queued is done at once. It lets graphs be built, planned and recorded if there is no OpenCL. */
 #include "base/checked.h"
 #include "base/large.h"
 #include "runtime/opencl_api.h"

@@ -193,7 +193,8 @@ static mica_profile_total sum_of(const mica__profile *profile) {
 
 static mica_status check_stopped(const mica_engine *engine, const char *what) {
   if (!engine) return mica__fail(MICA_E_INVALID, "%s: engine is NULL", what);
-  if (atomic_load(&engine->profile->active)) return mica__fail(MICA_E_STATE, "%s: the profile is still running", what);
+  if (atomic_load(&engine->profile->active))
+    return mica__fail(MICA_E_STATE, "%s: the profile is still running; stop it first", what);
   return MICA_OK;
 }
 

@@ -217,7 +217,7 @@ static mica_status add_entry(mica__recording *recording, mica__host_step *at, bo
 
 mica_status mica__recorder_add_host_step(mica_queue *recorder, const mica__host_call *call) {
   mica__recording *recording = recorder->recording;
-  if (!recording) return mica__fail(MICA_E_STATE, "%s: the queue is no recorder", call->name);
+  if (!recording) return mica__fail(MICA_E_STATE, "%s: the queue is not a recorder", call->name);
   if (recording->dry_run) return MICA_OK;
   mica__host_step *made = NULL;
   MICA_TRY(mica__host_step_create(call, &made));
@@ -276,7 +276,7 @@ mica_status mica__recording_replay_part(mica__recording *recording, mica_queue *
                                         mica__recorder_mark to) {
   size_t at = from.launches;
   mica_status status = MICA_OK;
-  if (queue->recording) return mica__fail(MICA_E_STATE, "a recording cannot be replayed into a recorder");
+  if (queue->recording) return mica__fail(MICA_E_STATE, "a recorder cannot replay a recording");
   for (size_t h = from.host_entries; status == MICA_OK && h < to.host_entries; h++) {
     const host_entry *entry = &recording->host_steps[h];
     status = replay_segment(recording, queue, at, entry->before);

@@ -1,5 +1,5 @@
 /* runtime/serve_builds.h: the other end of a builder (runtime/builder.h). The command `mica` alone sees it beside the
- * public headers: the library exports it, but it is no part of the API. */
+ * public headers: the library exports it, but it is not a part of the API. */
 #ifndef MICA_RUNTIME_SERVE_BUILDS_H
 #define MICA_RUNTIME_SERVE_BUILDS_H
 

@@ -83,7 +83,7 @@ mica_status mica__split_make(const mica__split_limits *limits, const mica__launc
   bool fits = part[0] == groups[0] && part[1] == groups[1] && part[2] == groups[2];
   if (!fits && !may_split(launch))
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "kernel %s is started in %zu x %zu x %zu groups of %.0f work-items; the device takes at most "
+                      "kernel %s has %zu x %zu x %zu groups of %.0f work-items; the device takes at most "
                       "%zu x %zu x %zu, and %zu work-items",
                       launch->kernel->name, groups[0], groups[1], groups[2], items, limits->groups[0],
                       limits->groups[1], limits->groups[2], limits->items);

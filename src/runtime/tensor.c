@@ -58,7 +58,7 @@ static mica_status tensor_make(mica_buffer *buffer, mica_dtype dtype, mica_shape
   MICA_TRY(window_extent(shape, made.strides, &extent));
   if (first < 0 || __builtin_add_overflow(first, extent, &end) ||
       !mica__mul_i64(end, (int64_t)mica_dtype_size(dtype), &end_bytes) || (uint64_t)end_bytes > buffer->bytes)
-    return mica__fail(MICA_E_INVALID, "a %s tensor %s from element %lld on leaves its buffer of %zu bytes",
+    return mica__fail(MICA_E_INVALID, "a %s tensor %s from element %lld on exceeds its buffer of %zu bytes",
                       mica_dtype_name(dtype), mica_shape_format(shape, text), (long long)first, buffer->bytes);
   mica_tensor *tensor = malloc(sizeof *tensor);
   if (!tensor) return mica__fail_nomem("a tensor");
@@ -103,14 +103,15 @@ mica_status mica_tensor_view(const mica_tensor *base, mica_shape shape, const in
   if (!base || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_view: a pointer is NULL");
   int64_t first = 0;
   if (offset < 0 || __builtin_add_overflow(base->first, offset, &first))
-    return mica__fail(MICA_E_INVALID, "mica_tensor_view: offset %lld", (long long)offset);
+    return mica__fail(MICA_E_INVALID, "mica_tensor_view: the offset %lld is out of range", (long long)offset);
   return tensor_make(base->buffer, base->dtype, shape, strides, first, tensor);
 }
 
 mica_status mica_tensor_transpose(const mica_tensor *base, mica_tensor **tensor) {
   if (!base || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_transpose: a pointer is NULL");
   if (base->shape.rank < 2)
-    return mica__fail(MICA_E_SHAPE, "mica_tensor_transpose: a tensor of rank %d", base->shape.rank);
+    return mica__fail(MICA_E_SHAPE, "mica_tensor_transpose: a tensor of rank %d cannot be transposed",
+                      base->shape.rank);
   mica_shape shape = base->shape;
   int64_t strides[MICA_MAX_RANK];
   memcpy(strides, base->strides, sizeof strides);
@@ -150,7 +151,7 @@ bool mica__tensor_is_read_only(const mica_tensor *tensor) { return tensor->buffe
 mica_status mica__tensor_check_writable(const mica_tensor *tensor, const char *call, const char *name) {
   char text[MICA_SHAPE_TEXT];
   if (!tensor->buffer->read_only) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s: %s %s lies in memory that is only read", call, name,
+  return mica__fail(MICA_E_INVALID, "%s: %s %s is in read-only memory", call, name,
                     mica_shape_format(tensor->shape, text));
 }
 

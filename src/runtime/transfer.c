@@ -17,13 +17,13 @@ static mica_status check_transfer(const mica_queue *queue, const mica_tensor *te
   if (!queue || !tensor || (!data && bytes)) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", what);
   if (!queue->handle) return mica__fail(MICA_E_STATE, "%s: the queue is a recorder", what);
   if (tensor->buffer->engine != queue->engine)
-    return mica__fail(MICA_E_INVALID, "%s: the tensor %s belongs to another engine than the queue", what,
+    return mica__fail(MICA_E_INVALID, "%s: the tensor %s does not belong to the queue's engine", what,
                       mica_shape_format(tensor->shape, text));
   if (!tensor->contiguous)
     return mica__fail(MICA_E_INVALID, "%s: the tensor %s is not contiguous", what,
                       mica_shape_format(tensor->shape, text));
   if (bytes != mica_tensor_bytes(tensor))
-    return mica__fail(MICA_E_INVALID, "%s: %zu bytes for a tensor %s of %zu", what, bytes,
+    return mica__fail(MICA_E_INVALID, "%s: %zu bytes were given for a tensor %s of %zu bytes", what, bytes,
                       mica_shape_format(tensor->shape, text), mica_tensor_bytes(tensor));
   return MICA_OK;
 }
@@ -318,7 +318,7 @@ void mica_event_destroy(mica_event *event) {
 mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mode mode, void **data) {
   MICA_TRY(check_transfer(queue, tensor, data, tensor ? mica_tensor_bytes(tensor) : 0, "mica_tensor_map"));
   size_t bytes = mica_tensor_bytes(tensor);
-  if (!data || bytes == 0) return mica__fail(MICA_E_INVALID, "mica_tensor_map: nothing to map");
+  if (!data || bytes == 0) return mica__fail(MICA_E_INVALID, "mica_tensor_map: the tensor has no elements to map");
   if (mode < MICA_MAP_MODE_READ || mode > MICA_MAP_MODE_READ_WRITE)
     return mica__fail(MICA_E_INVALID, "mica_tensor_map: mode %d is not from 0 to %d", (int)mode,
                       (int)MICA_MAP_MODE_READ_WRITE);

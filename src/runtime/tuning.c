@@ -48,7 +48,7 @@ static mica_status put(mica__tuning *tuning, const mica__tuning_fact *fact) {
   return MICA_OK;
 }
 
-/* One line without its newline; false when it is no fact. */
+/* One line without its newline; false when it is not a fact. */
 static bool parse_line(const char *line, size_t n, mica__tuning_fact *fact) {
   const char *fields[4];
   size_t sizes[4], count = 0;
@@ -97,7 +97,7 @@ static bool file_name(const mica_engine *engine, mica__text *path) {
   return !path->failed;
 }
 
-/* Adds what the file holds; that there is none is no error. */
+/* Adds what the file holds; that there is none is not an error. */
 static mica_status merge_file(const char *path, mica__tuning *into) {
   unsigned char *data = NULL;
   size_t size = 0;
@@ -119,7 +119,8 @@ static void merge_known(const mica_engine *engine, mica__tuning *into) {
     status = mica__tuning_parse(into, facts, bytes);
   }
   if (status == MICA_OK && file_name(engine, &path)) status = merge_file(path.data, into);
-  if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "what was tuned before is not used: %s", mica_error_message());
+  if (status != MICA_OK)
+    mica__log(MICA_LOG_LEVEL_INFO, "earlier tuning results are not used: %s", mica_error_message());
   mica__attempt_end();
   mica__text_free(&path);
 }

@@ -84,7 +84,7 @@ static double overlap_of(const entry *found, const entry *truth) {
 
 static bool is_outside(const entry *e, const double range[2]) { return e->area < range[0] || e->area > range[1]; }
 
-/* The truth that a found box takes at a threshold; count where there is none. Truths that count come first. */
+/* The truth that a found box takes at a threshold; count if there is none. Truths that count come first. */
 static size_t match(const class_boxes *c, const entry *truths, const bool *ignored, size_t count, size_t d, int t) {
   double best = fmin(threshold_of(t), 1 - 1e-10);
   size_t found = count;

@@ -50,7 +50,7 @@ typedef struct rule {
 static bool is_other(char c) { return !is_digit(c); }
 static bool is_hyphen(char c) { return c == '-'; }
 
-/* Points and commas are tokens unless a digit stands before them, or behind them; hyphens are behind a digit. */
+/* Points and commas are tokens unless a digit stands before them, or after them; hyphens are after a digit. */
 static const rule rules[] = {{is_other, is_point, "1 2 "}, {is_point, is_other, " 1 2"}, {is_digit, is_hyphen, "1 2 "}};
 
 /* Parts pairs from left to right, each character being of one pair at most. */
@@ -211,7 +211,7 @@ static void count_grams(const sentence *sentences, size_t n, const int32_t *ids,
 static mica_status add_counts(const sentence *sentences, size_t n, mica_bleu *sums) {
   int64_t all = 0, closest = -1;
   for (size_t s = 0; s < n; s++) all += sentences[s].count;
-  if (all > INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "a sentence has too many words");
+  if (all > INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "a sentence has too many words to count");
   for (size_t s = 1; s < n; s++) {
     const int64_t length = sentences[s].count, off = llabs(length - sentences[0].count);
     const int64_t best = llabs(closest - sentences[0].count);

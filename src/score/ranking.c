@@ -1,4 +1,4 @@
-/* Scores that are no quotients of sums, from counts and rankings on the host. */
+/* Scores that are not quotients of sums, from counts and rankings on the host. */
 #include "base/error.h"
 
 #include <math.h>

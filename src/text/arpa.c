@@ -146,7 +146,7 @@ bool mica__arpa_is(const char *content, size_t size) {
 /* Reads the lines "ngram N=COUNT"; *line becomes the first line after them. */
 static mica_status read_head(reader *r, span *line) {
   do
-    if (!next_full(r, line)) return wrong(r, "there is no line \\data\\, with which an ARPA model begins");
+    if (!next_full(r, line)) return wrong(r, "the line \\data\\ is missing, with which an ARPA model begins");
   while (!is(*line, "\\data\\"));
   for (;;) {
     if (!next_full(r, line)) return wrong(r, "the model ends in its head");
@@ -157,9 +157,9 @@ static mica_status read_head(reader *r, span *line) {
     if (!is(word, "ngram") || !equal || !read_number((span){what.text, (size_t)(equal - what.text)}, &length) ||
         !read_number((span){equal + 1, (size_t)(what.text + what.bytes - equal - 1)}, &count) || count < 0 ||
         count > 1e12)
-      return wrong(r, "the head has lines as in: ngram 2=1000");
+      return wrong(r, "a line of the head must look like ngram 2=1000");
     if (length != r->a->order + 1 || length > MICA__ARPA_ORDER)
-      return mica__fail(MICA_E_FORMAT, "%s:%zu: n-grams of %g words; 1, 2 and so on up to %d come one after another",
+      return mica__fail(MICA_E_FORMAT, "%s:%zu: n-grams of %g words are out of order; write 1, 2 and so on up to %d",
                         r->name, r->line, length, MICA__ARPA_ORDER);
     r->told[r->a->order++] = (uint64_t)count;
   }
@@ -179,19 +179,21 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   double p = 0, backoff = 0;
   uint64_t key = 1, hash = 0;
   span word = {0};
-  if (!read_number(next_part(&line), &p) || p > 1e-6) return wrong(r, "a line begins with a log10 of a probability");
+  if (!read_number(next_part(&line), &p) || p > 1e-6)
+    return wrong(r, "a line must begin with the log10 of a probability");
   for (int32_t i = 0; i < n; i++) {
     word = next_part(&line);
-    if (!word.bytes) return mica__fail(MICA_E_FORMAT, "%s:%zu: %d words, not %d", r->name, r->line, (int)i, (int)n);
+    if (!word.bytes)
+      return mica__fail(MICA_E_FORMAT, "%s:%zu has %d words; it must have %d", r->name, r->line, (int)i, (int)n);
     MICA_TRY(read_word(r, word, &hash));
     key = mica__arpa_mix(key, hash);
   }
   const span last = next_part(&line);
   if ((last.bytes && !read_number(last, &backoff)) || next_part(&line).bytes)
-    return mica__fail(MICA_E_FORMAT, "%s:%zu: more than %d words and a number", r->name, r->line, (int)n);
+    return mica__fail(MICA_E_FORMAT, "%s:%zu has more than %d words and a number", r->name, r->line, (int)n);
   if (2 * a->count >= a->room) MICA_TRY(grow(a));
   entry *e = slot_of(a, key);
-  if (e->key) return wrong(r, "these words have stood there before");
+  if (e->key) return wrong(r, "these words are listed twice");
   *e = (entry){key, (float)p, (float)backoff};
   a->count++;
   if (n > 1) return MICA_OK;
@@ -206,7 +208,7 @@ static mica_status read_section(reader *r, span *line, int32_t n) {
   char title[24] = {0};
   uint64_t count = 0;
   snprintf(title, sizeof title, "\\%d-grams:", (int)n);
-  if (!is(*line, title)) return mica__fail(MICA_E_FORMAT, "%s:%zu: not the line %s", r->name, r->line, title);
+  if (!is(*line, title)) return mica__fail(MICA_E_FORMAT, "%s:%zu must be the line %s", r->name, r->line, title);
   for (;; count++) {
     if (!next_full(r, line)) return wrong(r, "the model ends without the line \\end\\");
     /* A line of numbers never begins with a backslash. */
@@ -214,8 +216,8 @@ static mica_status read_section(reader *r, span *line, int32_t n) {
     MICA_TRY(read_entry(r, *line, n));
   }
   if (count == r->told[n - 1]) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s:%zu: %llu n-grams of %d words, its head says %llu", r->name, r->line,
-                    (unsigned long long)count, (int)n, (unsigned long long)r->told[n - 1]);
+  return mica__fail(MICA_E_FORMAT, "%s:%zu: there are %llu n-grams of %d words, but the head says %llu", r->name,
+                    r->line, (unsigned long long)count, (int)n, (unsigned long long)r->told[n - 1]);
 }
 
 mica_status mica__arpa_read(const char *name, const char *content, size_t size, mica__arpa_word *each, void *user,
@@ -226,7 +228,7 @@ mica_status mica__arpa_read(const char *name, const char *content, size_t size, 
   if (a) *a = (mica__arpa){.room = ROOM, .entries = calloc(ROOM, sizeof(entry))};
   mica_status status = a && a->entries ? read_head(&r, &line) : mica__fail_nomem("a text model");
   for (int32_t n = 1; status == MICA_OK && n <= a->order; n++) status = read_section(&r, &line, n);
-  if (status == MICA_OK && !is(line, "\\end\\")) status = wrong(&r, "not the line \\end\\");
+  if (status == MICA_OK && !is(line, "\\end\\")) status = wrong(&r, "the line must be \\end\\");
   if (status == MICA_OK)
     *out = a;
   else

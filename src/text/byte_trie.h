@@ -7,8 +7,9 @@
 #include <mica/tokenizer.h>
 #include <stdint.h>
 
-/* Node i has the byte bytes[i] at depth depths[i] (1 below the root, which is no node); its descendants are the nodes
- * i + 1 to ends[i] - 1; the tokens ids[first[i]] to ids[first[i + 1] - 1] end in it. Special tokens are in no node. */
+/* Node i has the byte bytes[i] at depth depths[i] (1 below the root, which is not a node); its descendants are the
+ * nodes i + 1 to ends[i] - 1; the tokens ids[first[i]] to ids[first[i + 1] - 1] end in it. Special tokens are in no
+ * node. */
 typedef struct mica__byte_trie {
   int32_t tokens; /* size of the vocabulary */
   uint32_t count; /* nodes */

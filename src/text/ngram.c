@@ -22,8 +22,8 @@ struct mica_ngram {
 
 mica_status mica_ngram_create(int32_t order, int32_t labels, mica_ngram **ngram) {
   if (!ngram || order < 1 || order > MOST_ORDER || labels < 1)
-    return mica__fail(MICA_E_INVALID, "ngram_create: an order of %d, of 1 to %d, and %d labels", (int)order, MOST_ORDER,
-                      (int)labels);
+    return mica__fail(MICA_E_INVALID, "ngram_create: the order %d must be 1 to %d, and the %d labels at least 1",
+                      (int)order, MOST_ORDER, (int)labels);
   mica_ngram *n = calloc(1, sizeof *n);
   if (n) *n = (mica_ngram){.order = order, .labels = labels, .room = ROOM, .entries = calloc(ROOM, sizeof(entry))};
   if (n && n->entries) {
@@ -93,7 +93,8 @@ static mica_status note(mica_ngram *n, const int32_t *labels, int64_t count, int
 }
 
 mica_status mica_ngram_add(mica_ngram *n, const int32_t *labels, int64_t count) {
-  if (!n || count < 0 || (count && !labels)) return mica__fail(MICA_E_INVALID, "ngram_add: a NULL, or a count below 0");
+  if (!n || count < 0 || (count && !labels))
+    return mica__fail(MICA_E_INVALID, "ngram_add: a pointer is NULL, or the count is below 0");
   for (int64_t i = 0; i <= count; i++)
     for (int32_t length = 0; length < n->order && length <= i; length++)
       MICA_TRY(note(n, labels, i, i < count ? labels[i] : -1, length));

@@ -110,8 +110,7 @@ static mica_status read_plain(mica_text_model *m, const char *name, const char *
   }
   free(labels);
   if (status == MICA_OK && !known)
-    status =
-        mica__fail(MICA_E_FORMAT, "%s: none of its letters are recognised, so that it says nothing of texts", name);
+    status = mica__fail(MICA_E_FORMAT, "%s: none of its letters are recognised, so it cannot score texts", name);
   m->context = order > 1 ? order - 1 : 1;
   return status;
 }
@@ -120,7 +119,8 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
                                  mica_text_model **out) {
   if (!name || (size && !content) || !c || !out || c->count < 1 || c->count >= INT32_MAX || !c->letters ||
       c->order < 0 || c->order > MICA__ARPA_ORDER)
-    return mica__fail(MICA_E_INVALID, "text_model_read: a NULL, no letters, or an order that is not 1 to %d",
+    return mica__fail(MICA_E_INVALID,
+                      "text_model_read: a pointer is NULL, there are no letters, or the order is not 1 to %d",
                       MICA__ARPA_ORDER);
   mica_text_model *m = calloc(1, sizeof *m);
   if (!m) return mica__fail_nomem("a text model");
@@ -130,7 +130,7 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
   if (status == MICA_OK) memcpy(m->letters, c->letters, (size_t)c->count * sizeof *m->letters);
   for (int64_t i = 1; status == MICA_OK && i < c->count; i++)
     if (c->letters[i] <= c->letters[i - 1])
-      status = mica__fail(MICA_E_INVALID, "text_model_read: letters do not rise at %lld", (long long)i);
+      status = mica__fail(MICA_E_INVALID, "text_model_read: the letters must rise, but do not at %lld", (long long)i);
   if (status == MICA_OK) {
     m->space = label_of(m, ' ') ? label_of(m, ' ') : -1;
     status = mica__arpa_is(content, size)

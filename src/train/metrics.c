@@ -8,7 +8,7 @@
 mica_status mica_metrics_add(mica_metrics *m, const char *name, double value) {
   if (!m || !name) return mica__fail(MICA_E_INVALID, "mica_metrics_add: a pointer is NULL");
   if (!*name || strlen(name) >= MICA_METRIC_NAME)
-    return mica__fail(MICA_E_INVALID, "mica_metrics_add: the name '%.64s' has not 1 to %d bytes", name,
+    return mica__fail(MICA_E_INVALID, "mica_metrics_add: the name '%.64s' must have 1 to %d bytes", name,
                       MICA_METRIC_NAME - 1);
   int32_t i = 0;
   while (i < m->count && strcmp(m->values[i].name, name) != 0) i++;

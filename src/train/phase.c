@@ -36,7 +36,7 @@ mica_value mica_batch_value(const mica_batch_values *batch, const char *name) {
     return column->value;
   }
   for (size_t i = 0; i < batch->count; i++) mica__text_addf(&list, "%s'%s'", i ? ", " : "", batch->columns[i].name);
-  mica_value null = mica__graph_fail(batch->graph, MICA_E_NOT_FOUND, "batches have no column '%s'; there is %s",
+  mica_value null = mica__graph_fail(batch->graph, MICA_E_NOT_FOUND, "batches have no column '%s'; choose from %s",
                                      name ? name : "NULL", list.data ? list.data : "none");
   mica__text_free(&list);
   return null;
@@ -48,7 +48,7 @@ mica_value mica_batch_samples(const mica_batch_values *batch) {
     if (value.graph && mica_value_shape(value).rank > 0)
       return mica__count_along(mica_cast(value, MICA_F32), MICA_AXES(0));
   }
-  return batch ? mica__graph_fail(batch->graph, MICA_E_STATE, "the samples of a batch are counted before its columns")
+  return batch ? mica__graph_fail(batch->graph, MICA_E_STATE, "take a column of the batch before counting its samples")
                : (mica_value){0};
 }
 
@@ -85,19 +85,18 @@ static mica_status wrong(const char *name, const char *what) {
 static mica_status check_metric(const mica_objective *made, size_t k) {
   const mica_metric *m = &made->metrics[k];
   size_t parts = 0;
-  if (!*m->name || strlen(m->name) >= MICA_METRIC_NAME)
-    return wrong(m->name, "has no name, or one of 32 bytes or more");
+  if (!*m->name || strlen(m->name) >= MICA_METRIC_NAME) return wrong(m->name, "must have a name of 1 to 31 bytes");
   for (size_t j = 0; j < k; j++)
-    if (!strcmp(made->metrics[j].name, m->name)) return wrong(m->name, "is there twice");
+    if (!strcmp(made->metrics[j].name, m->name)) return wrong(m->name, "is made twice");
   if (!m->sum.graph || mica_value_dtype(m->sum) != MICA_F32 || !elements(m->sum))
-    return wrong(m->name, "is no f32 sum of a known shape");
+    return wrong(m->name, "must be an f32 sum of a known shape");
   if (!m->weight.graph) return MICA_OK;
   while (m->parts && m->parts[parts]) parts++;
   if (mica_value_dtype(m->weight) != MICA_F32 ||
       !mica_shape_equal(mica_value_shape(m->sum), mica_value_shape(m->weight)))
-    return wrong(m->name, "has a weight of another shape or type than its sum");
+    return wrong(m->name, "must have a weight of the shape and type of its sum");
   if (mica_value_shape(m->sum).rank != (m->parts ? 1 : 0) || (m->parts && elements(m->sum) != parts))
-    return wrong(m->name, "is no scalar, and has not as many parts as elements");
+    return wrong(m->name, "must be a scalar, or name each of its elements");
   return MICA_OK;
 }
 
@@ -247,8 +246,8 @@ static mica_status graph_status(const mica_graph *graph) {
 static mica_status fail_freeze(const mica_nn *nn, const char *pattern) {
   mica__text names = {0};
   mica__nn_list_weights(nn, &names);
-  const mica_status status = mica__fail(MICA_E_NOT_FOUND, "freeze: no weight matches \"%s\"; there are %s", pattern,
-                                        names.data ? names.data : "none");
+  const mica_status status = mica__fail(MICA_E_NOT_FOUND, "freeze: no weight matches \"%s\"; the weights are %s",
+                                        pattern, names.data ? names.data : "none");
   mica__text_free(&names);
   return status;
 }
@@ -278,7 +277,7 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
   MICA_TRY(graph_status(phase->graph));
   if (kind != MICA__PHASE_PREDICT) {
     if (!made->loss.graph || mica_value_shape(made->loss).rank != 0)
-      return mica__fail(MICA_E_INVALID, "the step made no loss, or one that is no scalar");
+      return mica__fail(MICA_E_INVALID, "the step must make a loss that is a scalar");
     MICA_TRY(make_slots(phase, made, kind == MICA__PHASE_TEST));
     put_out(phase, made, kind == MICA__PHASE_TRAIN, outputs);
   }

@@ -49,9 +49,9 @@ static mica_status choose(const mica_trainer *t, const mica__cut_points *p, int3
   int32_t *cuts = calloc((size_t)stages + 1, sizeof *cuts);
   mica_status status = costs && cuts ? MICA_OK : mica__fail_nomem("stages");
   if (status == MICA_OK && p->count + 1 < stages)
-    status =
-        mica__fail(MICA_E_INVALID, "the network cannot be cut into %d stages: at %d points alone one value goes on",
-                   (int)stages, (int)p->count);
+    status = mica__fail(MICA_E_INVALID,
+                        "the network cannot be cut into %d stages: only %d points have a single value to pass on",
+                        (int)stages, (int)p->count);
   for (int32_t i = 0; status == MICA_OK && i <= p->count; i++) costs[i] = i < p->count ? p->list[i].cost : p->rest;
   if (status == MICA_OK) status = mica__cut_evenly(costs, p->count + 1, stages, cuts);
   for (int32_t k = 0; status == MICA_OK && k < stages; k++) {
@@ -281,7 +281,7 @@ static mica_status find_points(mica_trainer *t, mica__cut_points *points) {
   }
   mica_status status = mica__graph_cut_points(t->training.graph, ends, 2, weights, points);
   if (status == MICA_OK && points->flows[t->training.weight.id - 1])
-    status = mica__fail(MICA_E_UNSUPPORTED, "the network cannot be cut: what its loss is a mean of depends on weights");
+    status = mica__fail(MICA_E_UNSUPPORTED, "the network cannot be cut: the weight of its loss depends on parameters");
   free(weights);
   return status;
 }
@@ -311,13 +311,13 @@ static mica_status cut(mica_trainer *t, mica__stages *s, const mica__cut_points 
 static mica_status check(const mica_trainer_config *c) {
   const int32_t n = c->stages.count;
   if (!c->communicator || n > 64 || c->communicator->ranks % n)
-    return mica__fail(MICA_E_INVALID, "%d ranks cannot be %d stages", c->communicator ? (int)c->communicator->ranks : 1,
-                      (int)n);
+    return mica__fail(MICA_E_INVALID, "%d ranks cannot be divided into %d stages",
+                      c->communicator ? (int)c->communicator->ranks : 1, (int)n);
   if (c->optimizer.accumulate > 1)
-    return mica__fail(MICA_E_INVALID, "stages add gradients up over their micro-batches, and take no accumulate");
+    return mica__fail(MICA_E_INVALID, "stages already add gradients over their micro-batches; leave out accumulate");
   if (c->optimizer.loss_scale > 0)
-    return mica__fail(MICA_E_UNSUPPORTED, "stages have no loss scale, which f16 wants: bf16 needs none");
-  return c->stages.micro_batches < 1 ? mica__fail(MICA_E_INVALID, "stages want a number of micro-batches") : MICA_OK;
+    return mica__fail(MICA_E_UNSUPPORTED, "stages do not support a loss scale; use bf16 instead of f16");
+  return c->stages.micro_batches < 1 ? mica__fail(MICA_E_INVALID, "stages need a number of micro-batches") : MICA_OK;
 }
 
 static mica_status make_room(mica_trainer *t, mica__stages *s) {

@@ -129,7 +129,7 @@ mica_status mica_trainer_test(mica_trainer *t, const mica_batch_source *source, 
 
 mica_status mica_trainer_sum(mica_trainer *t, const char *metric, double *to, size_t count) {
   if (!t || !metric || !to) return mica__fail(MICA_E_INVALID, "mica_trainer_sum: a pointer is NULL");
-  if (t->tested.samples == 0) return mica__fail(MICA_E_STATE, "mica_trainer_sum: nothing was tested");
+  if (t->tested.samples == 0) return mica__fail(MICA_E_STATE, "mica_trainer_sum: call mica_trainer_test first");
   for (size_t s = 0; s < t->testing.slot_count; s++) {
     const mica__metric_slot *slot = &t->testing.slots[s];
     if (strcmp(slot->name, metric) != 0) continue;

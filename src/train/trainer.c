@@ -13,19 +13,24 @@ static mica_status check(const mica_trainer_config *c) {
   if (!c->step) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there is no step");
   if (!c->columns || !c->column_count) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there are no columns");
   if (c->sync_norm && c->stages.count > 1)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: batch norms of all ranks in stages of a network");
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: sync_norm cannot be combined with stages");
   if (c->hold && (c->stages.count > 1 || c->tensor > 1))
-    return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: held weights with stages or parts of layers");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "mica_trainer_create: hold cannot be combined with stages or parts of layers");
   if (c->tensor > 1 && (c->sync_norm || c->like || c->hook))
-    return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: parts of layers with sync_norm, like or a hook");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "mica_trainer_create: parts of layers cannot be combined with sync_norm, like or a hook");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: a negative count");
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: a count is negative");
   if (!(c->schedule.rate >= 0 && c->schedule.rate <= DBL_MAX))
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: a learning rate of %g", c->schedule.rate);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_trainer_create: the learning rate is %g; it must be finite and not negative",
+                      c->schedule.rate);
   if (c->schedule.steps < 0 || c->schedule.warmup < 0 || c->schedule.every < 0)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: steps, warmup and every of a schedule are not negative");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_trainer_create: steps, warmup and every of a schedule must not be negative");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is no mica_schedule", (int)c->schedule.kind);
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is not a mica_schedule", (int)c->schedule.kind);
   return MICA_OK;
 }
 
@@ -73,8 +78,8 @@ static mica_status build(mica_trainer *t) {
   MICA_TRY(mica__ranks_divide(t));
   MICA_TRY(mica__phase_build(t, &t->training, MICA__PHASE_TRAIN, c->columns, c->column_count));
   if (t->tensor && !mica__nn_is_divided(t->training.nn))
-    return mica__fail(MICA_E_UNSUPPORTED, "no layer of the network can be divided among ranks: those of mlp can, and "
-                                          "attention and transformers");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "no layer of the network can be divided among ranks; only mlp, attention and transformers can");
   if (c->stages.count > 1) MICA_TRY(mica__stages_create(t));
   MICA_TRY(mica__phase_build(t, &t->testing, MICA__PHASE_TEST, apart ? c->test_columns : c->columns,
                              apart ? c->test_column_count : c->column_count));
@@ -93,7 +98,7 @@ static mica_status check_watch(const mica_trainer *t) {
     if (!strcmp(t->testing.slots[i].name, c->watch)) return MICA_OK;
     mica__text_addf(&names, ", %s", t->testing.slots[i].name);
   }
-  mica__fail(MICA_E_NOT_FOUND, "watch: the step makes no metric \"%s\"; there are loss%s", c->watch,
+  mica__fail(MICA_E_NOT_FOUND, "watch: the step makes no metric \"%s\"; choose from loss%s", c->watch,
              names.data ? names.data : "");
   mica__text_free(&names);
   return MICA_E_NOT_FOUND;

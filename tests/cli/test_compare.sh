@@ -59,7 +59,7 @@ loss=$(json runs.1.metrics.loss)
 run eval --model "$work/k4" --json
 holds metrics.loss "$loss"
 run compare "$work/k1" "$work/k2" --repeats 20 --json
-ends 1 '' '*k1 and *k2 hold out other samples of *k.csv (seed 1 and 2): what both are tested on must be said'
+ends 1 '' '*k1 and *k2 hold out different samples of *k.csv (seed 1 and 2); name the data for testing with --data'
 
 # Data that changed since: other samples would be taken for those that validated.
 cp "$work/k.csv" "$work/before.csv"
@@ -67,12 +67,12 @@ sed 2d "$work/before.csv" >"$work/k.csv"
 for part in '' '--part validation' '--part train'; do
   # shellcheck disable=SC2086
   run eval --model "$work/k1" $part --json
-  ends 1 '' '*k.csv has changed since *k1 was trained: *; --data FILE tests on what is named'
+  ends 1 '' '*k.csv has changed since *k1 was trained, so *; choose other data with --data FILE'
 done
 run compare "$work/k1" "$work/k4" --repeats 20
-ends 1 '' '*k.csv has changed since *k1 was trained: *'
+ends 1 '' '*k.csv has changed since *k1 was trained, so *'
 run prune "$work/k1" --steps 1 --epochs 1 --out "$work/less"
-ends 1 '' '*k.csv has changed since *k1 was trained: *; --data FILE goes on with what is named'
+ends 1 '' '*k.csv has changed since *k1 was trained, so *; choose data with --data FILE'
 run eval --model "$work/k1" --data "$work/k.csv" --json
 ends 0 '{"task":"classify","part":"all",*' ''
 cp "$work/before.csv" "$work/k.csv"
@@ -92,9 +92,9 @@ holds metrics.samples 20
 # One that is gone: what validated is tested only where that is asked for.
 mv "$work/own/test.csv" "$work/test.csv"
 run eval --model "$work/o" --json
-ends 1 '' "*the test part that $work/own had when $work/o was trained, of 30 samples, is gone; --part validation *"
+ends 1 '' "*$work/own has lost the test part that it had when $work/o was trained, of 30 samples; --part validation *"
 run compare "$work/o" "$work/o" --repeats 20
-ends 1 '' '*the test part that *of 30 samples, is gone; --part validation *'
+ends 1 '' '*has lost the test part that it had *of 30 samples; --part validation *'
 run eval --model "$work/o" --part validation --json
 ends 0 '{"task":"classify","part":"validation",*' ''
 # Data that a run goes on with, and that never had one, have lost nothing.
@@ -132,7 +132,7 @@ ends 0 '{"task":"forecast","part":"test","data_changed":true,*' '*f.csv has chan
 sed '2,9d' "$work/k.csv" >"$work/fewer.csv"
 run train --data "$work/fewer.csv" --epochs 1 --batch 40 --quiet --out "$work/k3"
 run compare "$work/k1" "$work/k3" --repeats 20
-ends 1 '' '*k1 was trained on *k.csv, *k3 on *fewer.csv: what both are tested on must be said*'
+ends 1 '' '*k1 was trained on *k.csv, but *k3 on *fewer.csv; name the data for testing with --data*'
 
 # Numbers: a run agrees with itself.
 run compare "$work/n1" "$work/n2" "$work/n1" --data "$work/n.csv" --repeats 20
@@ -140,7 +140,7 @@ ends 0 '*run *metric*n1 *mse*100.0 %*n2 *n1 *100.0 %*120 samples tested (all)*' 
 
 # Runs that have nothing in common, and data that do not fit.
 run compare "$work/k1" "$work/n1" --data "$work/k.csv"
-ends 1 '' '*k1 is a run of the task classify, *n1 one of regress*'
+ends 1 '' '*k1 is a run of the task classify, but *n1 is one of regress*'
 run compare "$work/k1" "$work/k2" --data "$work/none.csv"
 ends 1 '' '*none.csv*'
 

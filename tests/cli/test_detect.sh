@@ -92,7 +92,7 @@ for precision in f16 bf16; do
   above metrics.map_50 0.2
 done
 run train --data "$work/voc" --augment mixup --out "$work/no"
-ends 2 '*' '*no mixup where column "boxes" holds boxes*'
+ends 2 '*' '*mixup cannot be used with boxes (column "boxes")*'
 run train --data "$work/voc" --task detect --model resnet18 --out "$work/no"
 ends 2 '*' '*the task detect takes the network detector, not resnet18*'
 run train --data "$work/voc" --task detect --width 12 --out "$work/no"

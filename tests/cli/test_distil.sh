@@ -43,7 +43,7 @@ ends 0 '' ''
 run train --data "$work/n.csv" --epochs 1 --teacher "$work/numbers" --temperature 4.0 --quiet --out "$work/n4"
 ends 0 '' ''
 run train --data "$work/n.csv" --epochs 1 --teacher "$work/numbers" --temperature 2 --quiet --out "$work/none"
-ends 2 '' '*temperature divides logits, and the task regress answers here by numbers*'
+ends 2 '' '*temperature divides logits, but the task regress answers with numbers here*'
 
 # A teacher of texts, whose tokens are the student's.
 awk 'BEGIN { print "label\ttext"; for (i = 0; i < 200; i++)
@@ -59,7 +59,7 @@ awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a > 0.9) }' || fault "texts:
 pupil --data "$work/u.tsv" --out "$work/none"
 ends 1 '' "*the teacher in $work/texts reads other tokens*"
 pupil --data "$work/t.tsv" --length 300 --out "$work/none"
-ends 1 '' "*was trained with length 256, the run would take 300 tokens*"
+ends 1 '' "*was trained with length 256, but the run takes 300 tokens*"
 
 # A teacher in ONNX: exported by Mica, with its facts; and as it comes from elsewhere, without.
 if "$mica" export "$work/teacher" --onnx "$work/teacher.onnx" >/dev/null 2>&1; then
@@ -78,13 +78,13 @@ if "$mica" export "$work/teacher" --onnx "$work/teacher.onnx" >/dev/null 2>&1; t
   student --data "$work/k.csv" --teacher "$work/foreign.onnx" --out "$work/foreign_taught"
   ends 0 '{"task":"classify"*' ''
   student --data "$work/wide.csv" --teacher "$work/foreign.onnx" --out "$work/none"
-  ends 1 '' '*foreign.onnx takes (?, 2), the samples are (?, 3)*'
+  ends 1 '' '*foreign.onnx takes (?, 2), but the samples are (?, 3)*'
   student --data "$work/two.csv" --teacher "$work/foreign.onnx" --out "$work/none"
-  ends 1 '' '*the teacher in *foreign.onnx answers by *'
+  ends 1 '' '*the teacher in *foreign.onnx answers with *'
   student --data "$work/wide.csv" --teacher "$work/teacher.onnx" --out "$work/none"
-  ends 1 '' '*was trained on "input" 2, the data have 3*'
+  ends 1 '' '*was trained on "input" 2, but the data have 3*'
   run train --task text --data "$work/t.tsv" --epochs 1 --teacher "$work/foreign.onnx" --out "$work/none"
-  ends 1 '' '*takes pictures, numbers or *, and the task text has other inputs here: it is taught by a run, *'
+  ends 1 '' '*takes pictures, numbers or *, but the task text has other inputs here; choose a run as the teacher*'
   epochs=6
 fi
 
@@ -109,23 +109,23 @@ run train --resume --quiet --out "$work/stopped"
 ends 0 '' ''
 cmp "$work/whole/model.safetensors" "$work/stopped/model.safetensors" || fault 'a run that was killed ends otherwise'
 run train --resume --alpha 0.7 --out "$work/stopped"
-ends 2 '' '*alpha is "0.5" in the run that is resumed*'
+ends 2 '' '*alpha is "0.5" in the resumed run*'
 
 # Teachers that do not fit, or are none.
 student --data "$work/other.csv" --teacher "$work/teacher" --out "$work/none"
-ends 1 '' "*the teacher in $work/teacher has 'a' as class 0, *other.csv 'b'*"
+ends 1 '' "*the teacher in $work/teacher has 'a' as class 0, but *other.csv has 'b'*"
 student --data "$work/two.csv" --teacher "$work/teacher" --out "$work/none"
 ends 1 '' '*knows 3 classes, *two.csv has 2*'
 student --data "$work/wide.csv" --teacher "$work/teacher" --out "$work/none"
-ends 1 '' '*was trained on "input" 2, the data have 3*'
+ends 1 '' '*was trained on "input" 2, but the data have 3*'
 student --data "$work/k.csv" --teacher "$work/numbers" --out "$work/none"
-ends 1 '' '*learned the task regress, the run classify*'
+ends 1 '' '*learned the task regress, but the run has classify*'
 student --data "$work/k.csv" --teacher "$work" --out "$work/none"
 ends 1 '' '*holds no training run*'
 student --data "$work/k.csv" --teacher "$work/nowhere" --out "$work/none"
 ends 2 '' '*teacher: cannot read*'
 student --data "$work/k.csv" --teacher "$work/k.csv" --out "$work/none"
-ends 1 '' '*is no folder of a run*'
+ends 1 '' '*is neither the folder of a run*'
 student --data "$work/k.csv" --teacher "$work/teacher" --temperature 0 --out "$work/none"
 ends 2 '' '*temperature wants a number*'
 for words in '--temperature 2' '--alpha 0.5'; do

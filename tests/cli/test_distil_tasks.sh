@@ -115,10 +115,10 @@ awk -v folder="$work" 'BEGIN { print "a,b,y" >folder "/n.csv"
   for (i = 0; i < 100; i++) printf "%d,%d,%.1f\n", i % 7, i % 5, i % 7 + i % 5 + 0.5 >folder "/n.csv" }'
 run train --task regress --data "$work/n.csv" --epochs 1 --quiet --out "$work/numbers"
 ends 0 '' ''
-refused 'learned the task regress, the run forecast' numbers
+refused 'learned the task regress, but the run has forecast' numbers
 # A model in ONNX is no teacher of windows: the run that it was made of is.
 if "$mica" export "$work/forecasts" --onnx "$work/forecasts.onnx" >/dev/null 2>&1; then
-  refused 'the task forecast has other inputs here: it is taught by a run, --teacher RUN' forecasts.onnx
+  refused 'the task forecast has other inputs here; choose a run as the teacher' forecasts.onnx
 fi
 # A model in ONNX answers in the target's own units.
 train="--task regress --data $work/n.csv --quiet"
@@ -161,7 +161,7 @@ agrees writes 1e-6 --context 16
 # A teacher of longer contexts sees those of its student.
 agrees writes 1e-6 --context 9
 learns writes --context 9
-refused 'was trained with context 16, the run would take 17 tokens' writes --context 17
+refused 'was trained with context 16, but the run takes 17 tokens' writes --context 17
 
 # --- translate ---
 
@@ -184,7 +184,7 @@ learns translations --width 16 --length 24
 # What pads a batch's texts counts for nothing, and ranks are joined by their tokens.
 alike translations '--batch 6' '--batch 30' --width 16 --length 24
 alike translations '--batch 30' '--batch 30 --devices 0:0/2' --width 16 --length 24
-refused 'was trained with length 24, the run would take 30 tokens' translations --width 16 --length 30
+refused 'was trained with length 24, but the run takes 30 tokens' translations --width 16 --length 30
 sed 's/two/to/' "$work/pairs.tsv" >"$work/spelled.tsv"
 train="--task translate --data $work/spelled.tsv --from en --to de --vocabulary 300 --layers 1 --length 24 --quiet"
 refused 'reads other tokens: train with its tokenizer.json' translations

@@ -31,7 +31,7 @@ ends 1 '' '*there is no file or folder *none*'
 run export "$folder" --onnx "$model" --opset 12
 ends 2 '' '*opset*17*23*'
 run export "$folder" --onnx "$work/pictures"
-ends 1 '' '*pictures is no file*'
+ends 1 '' '*pictures is not a file*'
 touch "$work/file"
 run export "$folder" --onnx "$work/file/model.onnx"
 ends 1 '' '*cannot*file*'
@@ -51,7 +51,7 @@ run predict --model "$model" --json "$a"
 holds predictions.0.classes.0.name dark
 holds predictions.0.classes.0.probability "$was"
 run eval --model "$model"
-ends 1 '' '*model.onnx is a model in ONNX, which predicts*'
+ends 1 '' '*model.onnx is a model in ONNX, which can only predict*'
 
 # Trained further: from a value on, with frozen features; resumed to the bit; exported again.
 tune() {
@@ -60,9 +60,9 @@ tune() {
 tune --stop-at fc --out "$work/tuned"
 ends 1 '' '*has no value "fc"; near it are fc1, fc2*'
 tune --stop-at fc1 --model cnn --out "$work/tuned"
-ends 2 '' '*brings its network, and model asks for cnn*'
+ends 2 '' '*has its own network, so model cannot be cnn*'
 run train --data "$work/pictures" --stop-at fc1 --out "$work/tuned"
-ends 2 '' '*stop-at is for a model in ONNX*'
+ends 2 '' '*stop-at needs a model in ONNX*'
 tune --stop-at fc1 --freeze 'fc1.*' --out "$work/tuned"
 ends 0 '*epoch 3/3*' '*2 of 4 weights are frozen*'
 # The summary has the model as a layer, whose operations count.

@@ -73,9 +73,9 @@ del model.metadata_props[:]
 onnx.save(model, sys.argv[1].replace("speech-gru", "bare"))
 PYTHON
 run info "$work/bare.onnx"
-ends 0 '*run *no frames of that length*; --shape sound=1x... says how long it is*' ''
+ends 0 '*run *no frame of this length*; --shape sound=1x... says how long it is*' ''
 run run "$work/bare.onnx"
-ends 1 '' '*no frames of that length*; --shape sound=1x... says how long it is*'
+ends 1 '' '*no frame of this length*; --shape sound=1x... says how long it is*'
 
 # --- one language in another, by the likeliest next token ---
 mkdir "$work/data"

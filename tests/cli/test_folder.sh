@@ -74,7 +74,7 @@ kill -KILL $pid 2>/dev/null && fault 'trains on'
 wait $pid
 status=$?
 ran='mica train, its folder taken' out='' err=$(cat "$work/err")
-ends 1 '' "*$work/taken holds another run now and is left alone; *mica train --resume --out $work/taken.1 goes on*"
+ends 1 '' "*$work/taken now holds another run, which is left alone; *mica train --resume --out $work/taken.1*"
 [ "$(cat "$work/taken"/* | cksum)" = "$sum" ] || fault 'wrote to the run of another'
 usable "$work/taken.1"
 

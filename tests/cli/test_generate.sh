@@ -69,7 +69,7 @@ case $err in
     fault "$(cat "$work/out")"
   cp "$work/bpe.json" "$work/bpe/tokenizer.json"
   run generate --model "$work/bpe" --prompt the
-  ends 1 '' 'mica generate: the run in *bpe is damaged: tokenizer.json (270 tokens) is not the tokeniser*(27* tokens)'
+  ends 1 '' 'mica generate: the run in *bpe is damaged: *(270 tokens) is not the run*s own tokeniser (27* tokens)'
   # shellcheck disable=SC2086
   run $train --epochs 1 --tokenizer "$work/bpe.json" --json --out "$work/given"
   ends 0 '{"task":"language"*' ''
@@ -90,7 +90,7 @@ ends 1 '' "mica generate: prompt 1 has 49 tokens, the network's context holds 32
 run generate --model "$work/run" --prompt "$long" --window 20 --temperature 0 --length 10
 ends 0 "$long*" ''
 run generate --model "$work/run" --prompt a --window 32
-ends 1 '' 'mica generate: a window of 32 is not below the context of 32'
+ends 1 '' 'mica generate: a window of 32 must be below the context of 32'
 # A text of any length is shown whole.
 long=$(awk 'BEGIN { for (i = 0; i < 150; i++) printf "the cat ran "; print "away" }')
 run predict --model "$work/run" --text "$long"
@@ -111,7 +111,7 @@ ends 1 '' "mica generate: *$work/none*"
 awk 'BEGIN { srand(1); for (i = 0; i < 200; i++) print rand() "," rand() "," i % 2 }' >"$work/table.csv"
 run train --data "$work/table.csv" --epochs 1 --quiet --json --out "$work/table"
 run generate --model "$work/table" --prompt a
-ends 1 '' 'mica generate: *is a run of the task classify, which continues no texts'
+ends 1 '' 'mica generate: *is a run of the task classify, which does not generate texts'
 
 : >"$work/empty.txt"
 run train --task language --data "$work/empty.txt" --out "$work/x"

@@ -52,7 +52,7 @@ cp "$work/k.csv" "$work/before.csv"
   tail -n +2 "$work/before.csv" | sort -r
 } >"$work/k.csv"
 run train --resume --epochs 3 --out "$work/run"
-ends 1 '' "mica train: $work/k.csv has changed since the run in $work/run began*"
+ends 1 '' "mica train: $work/k.csv has changed since the run in $work/run began, so its validation part*"
 run train --resume --epochs 3 --out "$work/run" --data "$work/k.csv"
 ends 0 '*' "*k.csv is not what the run in $work/run was trained on, in its order*"
 run train --resume --epochs 4 --out "$work/run" --quiet
@@ -60,7 +60,7 @@ ends 0 '' ''
 
 # It goes on with its own weights.
 run train --resume --epochs 5 --init "$work/run/model.safetensors" --out "$work/run"
-ends 2 '' "mica train: init is \"\" in the run that is resumed, and cannot become *"
+ends 2 '' "mica train: init is \"\" in the resumed run and cannot become *"
 
 # Settings as older versions took them, which this one refuses where they are typed: the run goes on with them.
 run train --data "$work/k.csv" --epochs 1 --validation 0.25 --class-weights 1,2,1 --quiet --out "$work/older"
@@ -100,7 +100,7 @@ cmp -s "$work/first/last.safetensors" "$work/between/last.safetensors" || fault 
 cp "$work/run/model.safetensors" "$work/model"
 rm "$work/run/last.safetensors"
 run train --resume --epochs 6 --out "$work/run"
-ends 1 '' "mica train: there is no $work/run/last.safetensors to go on from*"
+ends 1 '' "mica train: there is no $work/run/last.safetensors to continue from*"
 cmp -s "$work/run/model.safetensors" "$work/model" || fault 'the network is written over'
 
 # All of a table is no test part.

@@ -50,10 +50,10 @@ for option in '--samples 3' '--no-correction' "--data $work/k.csv" '--mean 1'; d
 done
 for option in '--samples 3' '--method minmax' '--no-correction'; do
   # shellcheck disable=SC2086
-  refused 2 "${option%% *} measures nothing: $work/rounded was trained with rounded weights" \
+  refused 2 "${option%% *} has no effect: $work/rounded was trained with rounded weights" \
     quantize "$work/rounded" --out "$work/none" $option
 done
-refused 1 "no layer of $work/rate gets weights of 4 bits" quantize "$work/rate" --bits 4 --out "$work/none"
+refused 1 "no layer of $work/rate can have weights of 4 bits" quantize "$work/rate" --bits 4 --out "$work/none"
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 run quantize "$work/rate" --out "$work/rate8"
 ends 0 '*bytes,*' ''
@@ -86,7 +86,7 @@ done
 
 # Settings of a training.
 run train --epochs 1 --task language --data "$work/lines.txt" --label a --out "$work/none"
-ends 2 '' '*label is a column of a table: the task language finds no answers in such a one*'
+ends 2 '' '*label names a column of a table; for the task language, *has no such column*'
 told() {
   said=$1
   shift

@@ -176,7 +176,7 @@ for name in two labels; do
   LC_ALL=C sed 's/mica\.config/mica.konfig/' "$work/$name.onnx" >"$work/foreign-$name.onnx"
 done
 run train --data "$work/arrays" --epochs 1 --teacher "$work/foreign-two.onnx" --out "$work/none"
-ends 1 '' '*foreign-two.onnx ends in a softmax, by which one class is there; several labels are each there or not*'
+ends 1 '' '*foreign-two.onnx ends in a softmax, which suits one label per sample*'
 run train --data "$work/arrays" --epochs 1 --teacher "$work/foreign-labels.onnx" --quiet --out "$work/taught"
 ends 0 '' ''
 
@@ -197,16 +197,16 @@ done
 run predict --model "$work/given" --data "$work/two.csv" --count 1
 ends 0 'row 2 *' ''
 run train --data "$work/two.csv" --mean 1 --out "$work/none"
-ends 2 '' '*mean and deviation are given together*'
+ends 2 '' '*give both mean and deviation, or neither*'
 run train --data "$work/two.csv" --mean 1,2 --deviation 1 --out "$work/none"
 ends 2 '' '*mean has 2 numbers; *two.csv has 3 channels or columns of inputs*'
 for list in x 1,,2 1, ' 1' inf nan; do
   run train --data "$work/two.csv" --mean "$list" --deviation 1 --out "$work/none"
-  ends 2 '' "*mean is a list of numbers, as in 0.485,0.456,0.406, not \"$list\"*"
+  ends 2 '' "*mean must be a list of numbers, as in 0.485,0.456,0.406, not \"$list\"*"
 done
 for list in 0 -1 1,0 1e-60; do
   run train --data "$work/two.csv" --mean 0 --deviation "$list" --out "$work/none"
-  ends 2 '' "*deviation is a list of numbers above 0*"
+  ends 2 '' "*deviation must be a list of numbers above 0*"
 done
 run train --data "$work/two.csv" --epochs 1 --init "$work/foreign-two.onnx" --out "$work/remarked"
 ends 0 '*' '*is given inputs less the mean of the data, by their deviation; *--mean and --deviation*'
@@ -228,7 +228,7 @@ for part in train test; do
     >"$work/ids/y_$part.npy"
 done
 run train --data "$work/ids" --init "$work/ids.onnx" --out "$work/none"
-ends 2 '' '*ids.onnx takes whole numbers: --mean 0 --deviation 1 gives it inputs as they are*'
+ends 2 '' '*ids.onnx takes whole numbers; pass --mean 0 --deviation 1 to leave inputs unscaled*'
 run train --data "$work/ids" --init "$work/ids.onnx" --mean 0 --deviation 1 --epochs 20 --lr 0.05 --batch 20 \
   --quiet --json --out "$work/tokens"
 ends 0 '*' ''

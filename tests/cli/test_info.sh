@@ -42,7 +42,7 @@ run info "$work/cut.gguf"
 ends 1 '' "mica info: $work/cut.gguf: *the file is truncated*"
 printf 'no model' >"$work/other.gguf"
 run info "$work/other.gguf"
-ends 1 '' "mica info: $work/other.gguf: it is no GGUF file: it does not begin with GGUF"
+ends 1 '' "mica info: $work/other.gguf: it is not a GGUF file: it does not begin with GGUF"
 run info "$work/x.gguf" --shape x=1
 ends 2 '' '*--shape is for models in ONNX*'
 

@@ -28,7 +28,7 @@ holds run.parts 1
 run info "$work/relu.onnx" --shape x=8x2
 ends 0 '*run       1 launches, * planned' ''
 run info "$work/relu.onnx" --shape x=8x3
-ends 0 "*run       *input 'x' has shape (?, 2), and was fed (8, 3)" ''
+ends 0 "*run       *input 'x' has the shape (?, 2), but was fed (8, 3)" ''
 run info "$work/relu.onnx" --shape z=1
 ends 2 '' 'mica info: --shape "z=1" names no input of the model; it has x float (?, 2)'
 run info resnet18 --shape x=1
@@ -89,13 +89,13 @@ ends 2 '' 'mica run: --input "z=*" names no input of the model; it has x float (
 run run "$work/relu.onnx" --shape z=1x2
 ends 2 '' 'mica run: --shape "z=1x2" names no input of the model; it has x float (?, 2)'
 run run "$work/relu.onnx" --input "x=$work/relu.onnx"
-ends 1 '' 'mica run: *relu.onnx is no npy file'
+ends 1 '' 'mica run: *relu.onnx is not an npy file'
 run run "$work/relu.onnx" --shape x=3xtwo
 ends 2 '' 'mica run: --shape wants NAME=2x3x224x224, *, not "x=3xtwo"'
 run run "$work/relu.onnx" --shape x=-1x2
 ends 2 '' 'mica run: --shape wants NAME=2x3x224x224, *, not "x=-1x2"'
 run run "$work/relu.onnx" --shape x=3x3
-ends 1 '' "mica run: *input 'x' has shape (?, 2), and was fed (3, 3)"
+ends 1 '' "mica run: *input 'x' has the shape (?, 2), but was fed (3, 3)"
 run run "$work/relu.onnx" --shape x=3x2,x=4x2
 ends 2 '' "mica run: --shape \"x=4x2\": the input 'x' has a file or a shape already"
 run run "$work/relu.onnx" --input "x=$work/x.npy" --shape x=1x2
@@ -193,14 +193,14 @@ while IFS='|' read -r location offset length reason; do
   external "$location" "$offset" "$length" >"$inside/model.onnx"
   refused "tensor 'w'*external data in '$location'$reason"
 done <<'END'
-../outside.bin|0|16|, which is no name of a file inside of the model's folder
-folder/../../outside.bin|0|16|, which is no name of a file inside of the model's folder
-/etc/passwd|0|16|, which is no name of a file inside of the model's folder
+../outside.bin|0|16|, which is not the name of a file in the model's folder
+folder/../../outside.bin|0|16|, which is not the name of a file in the model's folder
+/etc/passwd|0|16|, which is not the name of a file in the model's folder
 none.bin|0|16|: No such file or directory
 link.bin|0|16|: a link that leaves the model's folder
 up/outside.bin|0|16|: a link that leaves the model's folder
-fifo.bin|0|16|, which is no regular file of one name
-folder|0|16|, which is no regular file of one name
+fifo.bin|0|16|, which is not a regular file, or has several names
+folder|0|16|, which is not a regular file, or has several names
 w.bin|20|16|, 16 bytes from 20 on, and the file has 32
 w.bin|18446744073709551600|16|, 16 bytes from 18446744073709551600 on, and the file has 32
 w.bin|-4|16| has the offset '-4'
@@ -212,7 +212,7 @@ END
 large='\010\200\200\200\200\200\200\200\200'
 printf "$large\100$large\100\112\004abcd" | model >"$inside/model.onnx"
 run run "$inside/model.onnx"
-ends 1 '' "mica run: *tensor 'w': more elements than a size can count"
+ends 1 '' "mica run: *tensor 'w' has more elements than a size can count"
 printf "$large\040\112\004abcd" | model >"$inside/model.onnx"
 run run "$inside/model.onnx"
 ends 1 '' "mica run: *tensor 'w'*"

@@ -28,7 +28,7 @@ run predict --model "$folder" "$work/pictures/test"
 ends 0 "*test/dark/0.png*dark *test/light/4.png*light *" ''
 mkdir "$work/none"
 run predict --model "$folder" "$work/none"
-ends 1 '' '*none: the folder holds no picture*'
+ends 1 '' '*none: neither the folder nor those in it hold picture*'
 run predict --model "$folder" --top 1 --pictures "$a" "$b"
 ends 0 '*dark*light*' ''
 run predict --model "$folder" --json "$a" "$b"
@@ -76,7 +76,7 @@ holds predictions.0.classes.0.name dark
 run eval --model "$folder" --precision f16 --json
 holds metrics.samples 10
 run eval --model "$folder" --precision f8
-ends 2 '' '*the precision "f8" is none of f32, f16 and bf16*'
+ends 2 '' '*the precision cannot be "f8"; choose f32, f16 or bf16*'
 run quantize "$folder" --out "$work/integers"
 run eval --model "$work/integers" --precision bf16
 ends 1 '' '*integers is computed as it is, not in bf16: its weights are integers*'
@@ -136,7 +136,7 @@ ends 0 '*' ''
 holds predictions.39.labels.1.probability "$was"
 json predictions.39.labels.1.true >/dev/null 2>&1 && fault 'a truth that nobody said'
 run predict --model "$work/labels" "$work/arrays/y_test.npy"
-ends 1 '' '*y_test.npy has inputs of (2), the network was trained on (3)*'
+ends 1 '' '*y_test.npy has inputs of (2), but the network was trained on (3)*'
 run predict --model "$folder" "$work/arrays/x_test.npy"
 ends 1 '' '*x_test.npy has inputs of*'
 echo junk >"$work/junk.npy"

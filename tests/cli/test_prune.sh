@@ -77,7 +77,7 @@ ends 1 '' '*holds a run already*'
 # Steps of rounded weights fit no layer that is cut.
 run train --data "$work/k.csv" --model mlp --epochs 1 --quantize 8 --quiet --out "$work/rounded"
 run prune "$work/rounded" --out "$work/cut"
-ends 1 '' '*was trained with weights rounded to 8 bits*prune a run without --quantize*'
+ends 1 '' '*was trained with weights rounded to 8 bits*prune a run that was trained without --quantize*'
 [ ! -e "$work/cut" ] || fault 'a folder for nothing'
 
 # It is quantised, with the widths that are left.
@@ -92,10 +92,10 @@ done
 run quantize "$work/taylor" --out "$work/integers"
 ends 0 '*bytes,*' ''
 run prune "$work/integers" --masks 0.5 --out "$work/none4"
-ends 1 '' '*is quantised; mask the run that it was made of*'
+ends 1 '' '*is quantised; mask the run that it was made from*'
 [ ! -e "$work/none4" ] || fault 'a masked run for nothing'
 run prune "$work/integers" --flops 0.5 --out "$work/none4" --quiet
-ends 1 '' '*is quantised; prune the run that it was made of*'
+ends 1 '' '*is quantised; prune the run that it was made from*'
 run eval --model "$work/integers" --json
 ends 0 '{"task":"classify"*' ''
 run train --data "$work/k.csv" --epochs 1 --quiet --teacher "$work/integers" --out "$work/none4"
@@ -113,7 +113,7 @@ holds runs.1.parameters 195
 run train --data "$work/k.csv" --epochs 1 --quiet --teacher "$work/again" --width 4 --out "$work/student"
 ends 0 '' ''
 run train --data "$work/two.csv" --epochs 1 --quiet --init "$work/taylor/model.safetensors" --out "$work/none2"
-ends 1 '' '*the file of pruned weights has 3 answers, 2 are wanted*'
+ends 1 '' '*the file of pruned weights has 3 answers, but the data need 2*'
 
 # Killed in its last training and resumed it ends with the same bits.
 prune() {
@@ -142,6 +142,6 @@ fi
 # One unit has nothing to spare.
 run train --data "$work/k.csv" --width 1 --epochs 1 --quiet --out "$work/thin"
 run prune "$work/thin" --out "$work/none3" --quiet
-ends 1 '' '*no channels that can be removed*'
+ends 1 '' '*no channels to remove*'
 
 exit $failed

@@ -25,12 +25,12 @@ run $train --width 64 --heads 8 --groups 4 --feed-forward swiglu --positions rot
 ends 0 '' ''
 # Weights of eight heads have the shape of those of four.
 run prune "$work/language" --heads 4 --steps 1 --epochs 1 --out "$work/none"
-ends 2 '' 'mica prune: heads is "8" in the run that is pruned, and cannot become "4"'
+ends 2 '' 'mica prune: heads is "8" in the pruned run and cannot become "4"'
 # Positions that are learned are as many as they are; rotations are for any.
 # shellcheck disable=SC2086 # words of options
 run $train --width 32 --heads 2 --epochs 1 --out "$work/learned"
 run prune "$work/learned" --context 16 --steps 1 --epochs 1 --out "$work/none"
-ends 2 '' 'mica prune: context is 32 in the run that is pruned, whose network has a vector for each position: it *'
+ends 2 '' 'mica prune: context is 32 in the pruned run, whose network has a vector per position; it *'
 run prune "$work/language" --context 16 --flops 0.2 --steps 1 --epochs 1 --quiet --out "$work/shorter"
 ends 0 '' ''
 run prune "$work/language" --steps 2 --epochs 4 --method taylor --quiet --out "$work/language2"
@@ -138,7 +138,7 @@ for model in encoder tagger; do
   cmp -s "$work/$model/tokenizer.json" "$work/${model}2/tokenizer.json" || fault "$model: other tokens"
 done
 run prune "$work/encoder" --data "$work/others.tsv" --quiet --out "$work/none"
-ends 1 '' '*others.tsv has other classes than those that*'
+ends 1 '' '*others.tsv has different classes from those that*'
 
 # Translation: heads of encoder, decoder and between.
 mkdir "$work/pairs"
@@ -182,7 +182,7 @@ done
 run train --task forecast --data "$data" --model linear --epochs 1 --quiet --out "$work/linear"
 ends 0 '' '*'
 run prune "$work/linear" --quiet --out "$work/none"
-ends 1 '' '*no channels that can be removed*'
+ends 1 '' '*no channels to remove*'
 
 awk 'BEGIN { print "user,item,rating"; for (u = 0; u < 60; u++) for (k = 0; k < 14; k++) {
   i = (u * 5 + k) % 20; print "u" u ",i" i "," (u % 2 == i % 2 ? 5 : 1) } }' >"$work/ratings.csv"
@@ -199,6 +199,6 @@ ends 0 'u1*' ''
 run train --task recommend --data "$data" --model mf --width 8 --batch 64 --epochs 1 --quiet --out "$work/mf"
 ends 0 '' '*'
 run prune "$work/mf" --quiet --out "$work/none"
-ends 1 '' '*no channels that can be removed*'
+ends 1 '' '*no channels to remove*'
 
 exit $failed

@@ -56,7 +56,7 @@ holds predictions.0.classes.0.name in
 holds predictions.1.classes.0.name out
 # Rows of three numbers have no 4 bits: nothing is left that has.
 run quantize "$work/run" --out "$work/four" --weights-only --bits 4 --keep 'fc2'
-ends 1 '' "mica quantize: no layer of $work/run gets weights of 4 bits*"
+ends 1 '' "mica quantize: no layer of $work/run can have weights of 4 bits*"
 [ ! -e "$work/four" ] || fault 'a folder for nothing'
 run quantize "$work/run" --out "$work/four" --weights-only --bits 4 --keep 'fc1'
 ends 0 '*float: as asked*fc2 *4 *bytes, *times smaller than*' ''

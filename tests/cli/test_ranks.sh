@@ -163,7 +163,7 @@ refused() {
   grep -q "^mica [a-z]*: .*$sentence" "$work/err" || fault "no \"$sentence\": $(cat "$work/err")"
 }
 for command in prune quantize; do
-  refused 2 'the command is for one process: start it without mpirun' -n 2 "$mica" $command "$work/one" \
+  refused 2 'the command runs in one process: start it without mpirun' -n 2 "$mica" $command "$work/one" \
     --out "$work/wrong"
 done
 train="$mica train --task classify --model mlp --epochs 2 --quiet --out $work/wrong"
@@ -177,11 +177,11 @@ each="sh $(dirname "$0")/each_rank.sh"
   refused 2 "rank 1 has other data" -n 2 $each $train --data "$work/data.csv" // $train --data "$work/other.csv"
   refused 2 "rank 1 has other settings" -n 2 $each $train --data "$work/data.csv" // \
     $train --data "$work/data.csv" --lr 1
-  refused 2 "for 4 ranks, there are 2" -n 2 $train --data "$work/data.csv" --parallel data=2,pipe=2
+  refused 2 "needs 4 ranks, but there are 2" -n 2 $train --data "$work/data.csv" --parallel data=2,pipe=2
   refused 2 "'pipes=2'" -n 2 $train --data "$work/data.csv" --parallel pipes=2
   refused 2 "64 a replica cannot be divided into 7" -n 2 $train --data "$work/data.csv" --parallel pipe=2,micro=7
   refused 2 "3 ranks do not divide 128 units" -n 3 $train --data "$work/data.csv" --batch 48 --parallel tensor=3
-  refused 2 "find-lr is for one rank" -n 2 $train --data "$work/data.csv" --find-lr
+  refused 2 "find-lr runs on one rank" -n 2 $train --data "$work/data.csv" --find-lr
 }
 
 # --- a checkpoint of 4 ranks goes on on 1 and 3 ---
@@ -297,7 +297,7 @@ timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/
 
 # One that is asked to end while the other hangs does not wait for the watchdog.
 lose STOP 2 90 asked
-grep -q 'rank [01], asked to stop at step [0-9]*, has no sign of life from rank [01]' "$work/err" ||
+grep -q 'rank [01] was asked to stop at step [0-9]*, but rank [01] does not answer' "$work/err" ||
   fault "SIGTERM at one rank while the other hangs: $(cat "$work/err")"
 
 lose STOP 2

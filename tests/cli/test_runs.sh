@@ -18,7 +18,7 @@ mkdir "$work/mine"
 for file in model.safetensors last.safetensors best.safetensors history.csv report.html config.json; do
   echo mine >"$work/mine/$file"
   run train --data "$work/none.csv" --out "$work/mine"
-  case $file in config.json) ends 1 '' '*holds a run already*' ;; *) ends 1 '' "*holds $file*write over*" ;; esac
+  case $file in config.json) ends 1 '' '*holds a run already*' ;; *) ends 1 '' "*holds $file*overwrite*" ;; esac
   [ "$(cat "$work/mine/$file")" = mine ] || fault "$file is gone"
   rm "$work/mine/$file"
 done
@@ -75,7 +75,7 @@ damage facts 's/"input": \[2\]/"input": [0.5]/' 'config.json: "input" holds*'
 
 # Weights that are frozen or taken: none is a mistake, some are told.
 train --out "$work/none" --freeze 'conv.*'
-ends 1 '*' '*no weight matches "conv.[*]"; there are fc1.weight, *fc2.bias*'
+ends 1 '*' '*no weight matches "conv.[*]"; the weights are fc1.weight, *fc2.bias*'
 train --out "$work/none" --freeze '*'
 ends 1 '*' '*"[*]" matches every weight*none is left to train*'
 case $err in *mica_*) fault 'speaks of a function' ;; esac
@@ -95,7 +95,7 @@ ends 0 '*' '*2 of 4 weights are frozen by fc1.[*]*'
 train --out "$work/none" --class-weights 0,0,0
 ends 2 '' '*class-weights are all 0*'
 train --out "$work/none" --class-weights -1,1,1
-ends 2 '' '*class-weights wants*'
+ends 2 '' '*class-weights must be*'
 mkdir "$work/empty"
 run train --data "$data" --model mlp --batch 2 --out "$work/empty" --lr 1000000 --optimizer sgd --schedule constant
 ends 1 '*' '*not a number*'
@@ -104,10 +104,10 @@ sum=$(cksum <"$work/mine/config.json")
 for words in '--lr 0.5' '--patience 3'; do
   # shellcheck disable=SC2086
   run train --resume --out "$work/mine" $words
-  ends 1 '' '*nothing is left to do: 2 epochs are done, 2 asked for*'
+  ends 1 '' '*nothing is left to do: 2 epochs are done and 2 were asked for*'
 done
 run train --resume --out "$work/mine" --epochs 1
-ends 1 '' '*nothing is left to do: 2 epochs are done, 1 asked for*'
+ends 1 '' '*nothing is left to do: 2 epochs are done and 1 were asked for*'
 run train --resume --out "$work/mine" --epochs 2
 ends 0 '*' ''
 [ "$(cksum <"$work/mine/config.json")" = "$sum" ] || fault 'config.json is another'
@@ -135,7 +135,7 @@ holds classes.1.name 'd\\x1bg'
 
 # Words that contradict each other.
 run train --data "$work/none.csv" --find-lr --lr 0.1 --out "$work/none"
-ends 2 '' '*lr gives the rate that find-lr finds*'
+ends 2 '' '*choose lr or find-lr, not both*'
 run train --data "$work/none.csv" --lr 0.2 --lr 0.1 --out "$work/none"
 ends 2 '' '*--lr is given twice: 0.2 and 0.1*'
 run predict --model a --model b "$data"

@@ -210,7 +210,7 @@ wrong 400 'list of 1 to 128 functions' "{$hi,\"tools\":[],\"tool_choice\":\"auto
 wrong 400 'each of \"tools\"' "{$hi,\"tools\":[{\"function\":{}}]}"
 wrong 400 'tool_choice' "{$hi,\"tools\":$tools,\"tool_choice\":{\"function\":{\"name\":\"other\"}}}"
 wrong 400 'texts of 1 to 256 bytes' "{$hi,\"stop\":\"\"}"
-wrong 400 'is no token' "{$hi,\"logit_bias\":{\"9999\":1}}"
+wrong 400 'is not a token' "{$hi,\"logit_bias\":{\"9999\":1}}"
 wrong 400 'must have the type' "{$hi,\"response_format\":{\"type\":\"xml\"}}"
 wrong 400 '#' "{$hi,\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"schema\":{\"type\":3}}}}"
 wrong 400 'U+0000' "{\"messages\":[{\"role\":\"user\",\"content\":\"a\\u0000b\"}]}"

@@ -123,6 +123,6 @@ for file in best.safetensors model.safetensors config.json; do
 done
 cp "$work/run/model.safetensors" "$work/alone.safetensors"
 run eval --model "$work/alone.safetensors"
-ends 1 '' '*alone.safetensors is no model to open: name the folder of a run*'
+ends 1 '' '*alone.safetensors cannot be opened as a model; name the folder of a run*'
 
 exit $failed

@@ -95,7 +95,7 @@ run predict --model "$work/whole" --json - <<'END'
 a,b
 ,2
 END
-ends 1 '' '*line 2: column "a" holds "", which is no number*'
+ends 1 '' '*line 2: column "a" holds "", which is not a number*'
 
 # A class of the validation part alone is like one that nobody has seen: it adds nothing.
 awk 'BEGIN {
@@ -125,7 +125,7 @@ holds metrics.samples 200
 # Data of others' layouts are named, with what to do.
 printf 'path: .\nnames: [cat]\n' >"$work/data.yaml"
 run train --data "$work/data.yaml" --out "$work/none"
-ends 1 '' '*data.yaml is no table; --data takes the folder that holds it beside images and labels*'
+ends 1 '' '*data.yaml is not a table; --data takes the folder that holds it beside images and labels*'
 run train --task keyword --data "$work/numbers.csv" --out "$work/none"
 ends 1 '' '*numbers.csv has no recordings: the task keyword wants*'
 awk 'BEGIN { print "year,spots"; for (i = 0; i < 60; i++) print 1900 + i "," 10 * sin(i / 2) + i / 7 }' >"$work/sun.csv"

@@ -47,7 +47,7 @@ awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 $(json m
 run eval --model "$work/prices" --json
 ends 0 '{"task":"regress","part":"validation","metrics":{"samples":60,*' ''
 run eval --model "$work/prices" --part test
-ends 1 '' '*prices.csv has no parts*; --part validation takes what*'
+ends 1 '' '*prices.csv has no test part, because*; --part validation takes what*'
 mkdir "$work/untested"
 head -300 "$work/prices.csv" >"$work/untested/train.csv"
 head -100 "$work/prices.csv" >"$work/untested/validation.csv"
@@ -62,7 +62,7 @@ run eval --model "$work/prices" --data "$work/prices.csv" --json
 ends 0 '{"task":"regress","part":"all","metrics":{"samples":600,*' ''
 cp "$work/prices.csv" "$work/copy.csv"
 run eval --model "$work/prices" --data "$work/copy.csv" --part validation
-ends 1 '' '*copy.csv has no parts*'
+ends 1 '' '*copy.csv has no * part, because*'
 # The run's own is parted as it was, named or not.
 for part in train validation; do
   run eval --model "$work/prices" --part $part --json
@@ -128,7 +128,7 @@ for cell in inf 1e99 0x10 none.at.all; do
 done
 printf '1,2,3,4,5\n' >"$work/one.csv"
 run predict --model "$work/prices" "$work/one.csv"
-ends 1 '' '*one.csv line 1 has 5 columns, the network was trained on 3 and the answer*'
+ends 1 '' '*one.csv line 1 has 5 columns, but the network was trained on 3 and the answer*'
 # A column of texts that is no input may be there or not, under names or without.
 awk -F';' 'BEGIN { OFS = "," } { print (NR > 1 ? "note number " NR " of this table" : "note"), $1, $2, $4 }' \
   "$work/prices.csv" >"$work/noted.csv"
@@ -181,7 +181,7 @@ done
 # An input's name may be the one by which a dataset knows its answers.
 sed '1s/level/label/' "$work/codes.csv" >"$work/named.csv"
 run train --data "$work/named.csv" --task regress --label price --kinds label=class --out "$work/none"
-ends 1 '' '*a column "label" that is read by itself has the name by which answers are known: rename it'
+ends 1 '' '*: rename the column "label"; that name is reserved for the answers*'
 run train --data "$work" --task language --kinds a=class --out "$work/none"
 [ "$status" != 0 ] || fault 'kinds of no table'
 run train --data "$work/prices.csv" --task regress --augment mixup --out "$work/none"
@@ -193,7 +193,7 @@ ends 2 '' '*no task "rank"; there are classify, regress*'
 run train --data "$work/prices.csv" --class-weights 1,2 --out "$work/none"
 ends 2 '' '*no setting class-weights of the task regress*'
 run train --data "$work/prices.csv" --warm-up 10 --schedule one_cycle --out "$work/none"
-ends 2 '' '*takes no warm-up*'
+ends 2 '' '*leave warm-up out*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 
 # Numbers that 32 bits do not tell apart are read less the smallest of them, answers too, which are given whole: in
@@ -280,7 +280,7 @@ awk -F, -v OFS=, 'NR == 1 { $0 = "colour," $0 } NR > 1 { $0 = "red," $0 } 1' "$w
 for of in predict 'eval --data'; do
   # shellcheck disable=SC2086
   run $of "$work/twice.csv" --model "$work/colours"
-  ends 1 '' "*twice.csv has two columns 'colour', one of which the network was trained on*"
+  ends 1 '' "*twice.csv has two columns 'colour', but the network was trained on one; rename the other*"
 done
 cut -d, -f1,2 "$work/colours.csv" | head -3 >"$work/rows.csv"
 run predict --model "$work/colours" "$work/rows.csv"
@@ -325,9 +325,9 @@ run train --data "$work/escapes.csv" --epochs 4 --batch 16 --loss focal --class-
 ends 0 '*?[[]31mred*' ''
 case $out in *"$(printf '\033')"*) fault 'an escape reaches the terminal' ;; esac
 run train --data "$work/escapes.csv" --class-weights 1,2, --out "$work/none"
-ends 2 '' '*"1,2," ends in a comma*'
+ends 2 '' '*"1,2," must end in a number*'
 run train --data "$work/escapes.csv" --class-weights 1,2,3 --out "$work/none"
-ends 2 '' '*3 numbers, the data 2 classes*'
+ends 2 '' '*3 numbers, but the data have 2 classes*'
 
 # A text that suits no other task is language's; a folder is told which names are wanted.
 mkdir "$work/text"
@@ -356,7 +356,7 @@ done
 run train --resume --out "$work/sized" --epochs 3 --quiet
 ends 0 '*' ''
 run train --resume --out "$work/sized" --size 20 --epochs 4
-ends 2 '' '*size is "32" in the run that is resumed, and cannot become "20"*'
+ends 2 '' '*size is "32" in the resumed run and cannot become "20"*'
 run eval --model "$work/sized" --data "$work/folders" --json
 ends 0 '{"task":"classify","part":"all","metrics":{"samples":16,*' ''
 run predict --model "$work/sized" "$work/folders/b/3.png"
@@ -373,6 +373,6 @@ run train --data "$work/folders" --model cnn --size 4 --epochs 1 --quiet --out "
 ends 0 '*' ''
 printf 'x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n' >"$work/rows.csv"
 run train --data "$work/rows.csv" --label label --size 20 --out "$work/none"
-ends 2 '' '*size is of folders of pictures; *rows.csv has inputs of (2)*'
+ends 2 '' '*size is for folders of pictures; *rows.csv has inputs of (2)*'
 
 exit $failed

@@ -39,7 +39,7 @@ ends 0 '' ''
 run tokenizer info "$file"
 ends 0 '*BPE*2 of them special: <pad> </s>*' ''
 run tokenizer info "$file" "$work/first.json"
-ends 2 '' "mica tokenizer: info takes one FILE; '$work/first.json' is too much"
+ends 2 '' "mica tokenizer: info takes one FILE; leave out '$work/first.json'"
 # Bytes come back, a missing end of the last line and lines of nothing too; named ids are their bytes alone.
 for bytes in '' '\n' '\n\n' 'end' 'the\n\377 \303\n\nend' 'the\r\n\r\n a \r' '\t a\000b  \n' '  the </s> cat\n\n'; do
   # shellcheck disable=SC2059
@@ -115,7 +115,7 @@ ends 2 '' '*needs a tokenizer.json'
 run tokenizer decode "$file" 99999
 ends 1 '' '*id 0 is 99999*'
 run tokenizer decode "$file" the
-ends 2 '' "*'the' is no id"
+ends 2 '' "*'the' is not an id"
 run tokenizer info "$work/lines.txt"
-ends 1 '' '*lines.txt: it is no JSON*'
+ends 1 '' '*lines.txt: it is not JSON*'
 exit "$failed"

@@ -103,9 +103,9 @@ ends 2 '' '*the network cnn takes pictures*'
 awk -F, '{ print $2 "," $1 "," $3 "," $4 "," $5 "," $6 }' "$work/trees.csv" >"$work/order.csv"
 sed '1s/^a,b/z,b/' "$work/trees.csv" >"$work/names.csv"
 run train --data "$work/order.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
-ends 1 '' "*read 'a' as column 0 of their numbers, where $work/order.csv has 'b': give it the columns of *trees.csv*"
+ends 1 '' "*read 'a' as column 0, but $work/order.csv has 'b' there; give it the columns of *trees.csv*"
 run train --data "$work/names.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/none"
-ends 1 '' "*read 'a' as column 0 of their numbers, where $work/names.csv has 'z'*"
+ends 1 '' "*read 'a' as column 0, but $work/names.csv has 'z'*"
 run train --data "$work/trees.csv" --init "$folder/model.safetensors" --epochs 1 --out "$work/same"
 ends 0 '*' 'mica train: 4 of 4 weights are taken from*'
 cp "$folder/model.safetensors" "$work/away.safetensors"
@@ -128,18 +128,18 @@ run eval --model "$work/closed" --json
 ends 0 '*' '*'
 
 run train --data "$work/trees.csv" --model unet --out "$work/none"
-ends 2 '' '*unet answers for every pixel*'
+ends 2 '' '*unet gives an answer for each pixel*'
 run train --data "$work/trees.csv" --model resnet18 --out "$work/none"
 ends 2 '' '*resnet18 takes pictures*'
 run train --data "$work/none.csv" --lr 0 --out "$work/none"
 ends 2 '' '*lr wants a number*'
 run train --resume --seed 8 --out "$folder"
-ends 2 '' '*seed is "7" in the run that is resumed*'
+ends 2 '' '*seed is "7" in the resumed run*'
 run train --data "$work/trees.csv" --device null --out "$work/none"
 ends 2 '' '*null computes nothing*'
 # Batches that make no step: none at all, or the last ones.
 run train --data "$work/trees.csv" --batch 200 --epochs 1 --accumulate 5 --out "$work/none"
-ends 2 '' '*accumulate: a step takes 5 batches, and 1 epoch of 4 has fewer: nothing would be learnt'
+ends 2 '' '*accumulate: a step takes 5 batches, but 1 epoch of 4 has fewer, so nothing would be learnt*'
 [ ! -e "$work/none" ] || fault 'a run that learnt nothing'
 run train --data "$work/trees.csv" --batch 200 --epochs 2 --accumulate 5 --out "$work/steps"
 ends 0 '*' '*accumulate: the last 3 of 8 batches make no step of 5*'
@@ -153,6 +153,6 @@ run predict --model "$folder" "$work/picture.png"
 ends 1 '' '*not trained on pictures*'
 mkdir "$work/pictures"
 run predict --model "$folder" "$work/pictures"
-ends 1 '' '*pictures is a folder: the network was trained on rows of numbers*'
+ends 1 '' '*pictures is a folder, but the network was trained on rows of numbers*'
 
 exit $failed

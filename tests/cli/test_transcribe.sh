@@ -79,7 +79,7 @@ run transcribe --model "$work/run" "$file" --text-model "$work/none.arpa"
 ends 1 '' "mica transcribe: *$work/none.arpa*"
 printf '\\data\\\nngram 1=1\n\\1-grams:\n2 a\n\\end\\\n' >"$work/bad.arpa"
 run transcribe --model "$work/run" "$file" --text-model "$work/bad.arpa"
-ends 1 '' "mica transcribe: $work/bad.arpa:4: a line begins with a log10 of a probability"
+ends 1 '' "mica transcribe: $work/bad.arpa:4: a line must begin with the log10 of a probability"
 for wrong in '--beam 0' '--beam 5000' '--text-weight 2' '--text-order 13'; do
   # shellcheck disable=SC2086
   run transcribe --model "$work/run" "$file" $wrong
@@ -154,7 +154,7 @@ bad() {
 bad 'none.wav\tabc' "$work/train/bad.tsv:3: cannot read $work/train/none.wav: *"
 bad 'alone' "$work/train/bad.tsv:3: a line is a recording's file, a tab and its text"
 bad '\tabc' "$work/train/bad.tsv:3: the name of the recording is empty*"
-bad "$name.wav\t\377" "$work/train/bad.tsv:3: the text is no UTF-8 at byte 1"
+bad "$name.wav\t\377" "$work/train/bad.tsv:3: the text is not UTF-8 at byte 1"
 bad "$name.wav\t$(printf '%0200d' 0)" "$work/train/bad.tsv:3: a text of 200 letters needs 399 steps of the network, *"
 head -c 20 "$file" >"$work/train/short.wav"
 bad 'short.wav\tabc' "$work/train/bad.tsv:3: $work/train/short.wav *"
@@ -182,7 +182,7 @@ run transcribe --model "$work/run" "$file" - --quiet </dev/null
 ends 1 "$file: *" 'mica transcribe: standard input holds no samples'
 head -c 3000 "$file" >"$work/half"
 run transcribe --model "$work/run" - --quiet <"$work/half"
-ends 1 '*' 'mica transcribe: standard input: the stream ends within its samples, behind 2956 frames'
+ends 1 '*' 'mica transcribe: standard input: the stream is truncated after 2956 frames'
 # A float that is not a number: 32 bits of format 3.
 {
   printf 'RIFF\377\377\377\377WAVEfmt \020\000\000\000\003\000\001\000\100\037\000\000'

@@ -402,7 +402,7 @@ START_TEST(wrong_runs) {
   expect_run(session, NULL, 0, MICA_E_INVALID, "'x' is not fed");
   expect_run(session, &(mica_feed){"z", good}, 1, MICA_E_NOT_FOUND, "'z'");
   expect_run(session, (mica_feed[]){{"x", good}, {"x", good}}, 2, MICA_E_INVALID, "'x' is fed twice");
-  expect_run(session, &(mica_feed){"x", long_one}, 1, MICA_E_SHAPE, "f32 (?, 2), and was fed f32 (2, 4)");
+  expect_run(session, &(mica_feed){"x", long_one}, 1, MICA_E_SHAPE, "f32 (?, 2), but was fed f32 (2, 4)");
   expect_run(session, &(mica_feed){"x", integers}, 1, MICA_E_DTYPE, "i32 (4, 2)");
   expect_run(session, &(mica_feed){"x", strided}, 1, MICA_E_INVALID, "'x' is not contiguous");
   expect_run(session, &(mica_feed){"x", NULL}, 1, MICA_E_INVALID, "NULL");

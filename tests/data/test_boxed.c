@@ -184,8 +184,8 @@ START_TEST(voc_that_is_wrong) {
   } cases[] = {
       {VOC(OBJECT("dog", "1", "1", "80", "9", "")), "one.xml, line 5: the box from (0, 0) to (80, 9) is not inside of"},
       {VOC(OBJECT("dog", "9", "9", "8", "20", "")), "line 5: the box from (8, 8) to (8, 20) has no area"},
-      {VOC(OBJECT("dog", "1", "x", "8", "20", "")), "line 5: ymin is \"x\", no number"},
-      {VOC(OBJECT("dog", "1", "nan", "8", "20", "")), "line 5: ymin is \"nan\", no number"},
+      {VOC(OBJECT("dog", "1", "x", "8", "20", "")), "line 5: ymin is \"x\", not a number"},
+      {VOC(OBJECT("dog", "1", "nan", "8", "20", "")), "line 5: ymin is \"nan\", not a number"},
       {VOC(OBJECT("", "1", "1", "8", "20", "")), "an object has no name"},
       {VOC("<object><name>dog</name></object>"), "an object has no box"},
       {VOC(OBJECT("dog", "1", "1", "8", "20", "\n<name>cat</name>")), "one.xml, line 5: an object has two names"},
@@ -388,14 +388,14 @@ START_TEST(coco_that_is_wrong) {
       {COCO(NOTE("9", "18", "6, 3, 9, 9, 9", "")), "annotation 0 has no \"bbox\" of four numbers"},
       {COCO(NOTE("9", "18", "6, 3, null, 4", "")), "annotation 0 has no \"bbox\" of four numbers"},
       {COCO(NOTE("9", "8", "6, 3, 9, 9", "")), "annotation 0 is of the category 8, which is unknown"},
-      {COCO(NOTE("3", "18", "6, 3, 9, 9", "")), "annotation 0 is of the picture of id 3, which is not there"},
+      {COCO(NOTE("3", "18", "6, 3, 9, 9", "")), "annotation 0 names the picture of id 3, but the file has none"},
       {COCO(NOTE("9007199254740993", "18", "6, 3, 9, 9", "")),
-       "\"image_id\" is about 9007199254740992: ids are below 2^53"},
-      {"{\"images\": [{\"id\": 1e17}], \"categories\": [], \"annotations\": []}", "\"id\" is about 1e+17: ids are"},
+       "\"image_id\" is about 9007199254740992; ids must be below 2^53"},
+      {"{\"images\": [{\"id\": 1e17}], \"categories\": [], \"annotations\": []}", "\"id\" is about 1e+17; ids must be"},
       {"{\"images\": [{\"id\": 1, \"width\": 9, \"height\": 9, \"file_name\": \"x.png\"}, {\"id\": 3, \"width\": 9, "
        "\"height\": 9, \"file_name\": \"x.png\"}], \"categories\": [], \"annotations\": []}",
        "the pictures of the ids 1 and 3 are one file, x.png"},
-      {"{\"images\": [],\n\"categories\": [}", "boxes.json, line 2: no JSON"},
+      {"{\"images\": [],\n\"categories\": [}", "boxes.json, line 2: this is not JSON"},
       {"{\"images\": [], \"categories\": []}", "has no list \"annotations\""},
       {"{\"images\": [], \"categories\": [], \"annotations\": []}", "holds no pictures with boxes"},
       {"{\"images\": [{\"id\": 1}, {\"id\": 1}], \"categories\": [], \"annotations\": []}", "two of \"images\" have"},
@@ -417,7 +417,7 @@ START_TEST(coco_that_is_wrong) {
   memcpy(json, "{\"a\":", 5);
   json[DEEP] = '\0';
   files_write_text("alone/boxes.json", json);
-  refused("alone/boxes.json", "no JSON");
+  refused("alone/boxes.json", "not JSON");
   free(json);
 }
 END_TEST

@@ -81,7 +81,7 @@ START_TEST(idx_files_that_are_wrong) {
   refuse("wrong", NULL, MICA_E_FORMAT, "after the last");
   bad[0] = 'P';
   files_write("wrong/train-images-idx3-ubyte.gz", bad, sizeof idx_images);
-  refuse("wrong", NULL, MICA_E_FORMAT, "no IDX file: it begins with 50 00 08 03");
+  refuse("wrong", NULL, MICA_E_FORMAT, "not an IDX file: it begins with 50 00 08 03");
   files_write("wrong/train-images-idx3-ubyte.gz", idx_images, sizeof idx_images);
   files_write("wrong/train-labels-idx1-ubyte.gz", idx_images, sizeof idx_images);
   refuse("wrong", NULL, MICA_E_FORMAT, "labels of shape (3, 2, 2)");
@@ -189,7 +189,7 @@ START_TEST(csv_files_that_are_wrong) {
   } cases[] = {
       {"", "is empty"},
       {"# nothing\n\n", "is empty"},
-      {"1\n2\n", "no table"},
+      {"1\n2\n", "not a table"},
       {"1,2,3\n4,5\n", "line 2 has 2 columns"},
       {"1,2,3\n4,y,6\n7,8,9\n", "line 2: column \"1\" holds \"y\""},
       {"1,,3\n", "line 1: column \"1\" has no number"},
@@ -203,7 +203,7 @@ START_TEST(csv_files_that_are_wrong) {
     if (!cases[i].reason) mica_dataset_destroy(open_at("wrong.csv", NULL));
   }
   files_write("wrong.csv", "1,2\n\0,3\n", 9);
-  refuse("wrong.csv", NULL, MICA_E_FORMAT, "nor text");
+  refuse("wrong.csv", NULL, MICA_E_FORMAT, "neither a text nor");
   files_write_text("wrong.csv", "a,b\n1,2\n");
   refuse("wrong.csv", &(mica_dataset_config){.label_column = "c"}, MICA_E_NOT_FOUND, "no column \"c\"");
 }
@@ -247,7 +247,7 @@ START_TEST(npy_files) {
   write_npy("npy/y_train.npy", "{'descr': '<u4', 'fortran_order': False, 'shape': (2,), }\n", most, sizeof most);
   refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label 2147483648 of sample 0");
   write_npy("npy/y_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }", numbers, sizeof numbers);
-  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label 0.5 of sample 0 is no whole number");
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "the label 0.5 of sample 0 is not a whole number");
   dataset = open_at("npy/x_train.npy", &(mica_dataset_config){.regression = true});
   ck_assert_float_eq(mica_dataset_target(dataset, 1), -2);
   mica_dataset_destroy(dataset);
@@ -286,17 +286,19 @@ START_TEST(npy_files) {
   write_npy("npy/x_test.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }\n", x, sizeof x);
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2), }\n", several, 4);
   refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
-         "2 labels per sample, the other parts of the data 3");
+         "2 labels per sample, but the other parts of the data have 3");
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }\n", several, 2);
   refuse("npy/x_test.npy", &(mica_dataset_config){.like = dataset}, MICA_E_FORMAT,
-         "1 label per sample, the other parts of the data 3");
+         "1 label per sample, but the other parts of the data have 3");
   write_npy("npy/y_test.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }\n", several, 3);
-  refuse("npy/x_test.npy", NULL, MICA_E_FORMAT, "holds 2 inputs and labels of shape (3): as many, (2), or several");
+  refuse("npy/x_test.npy", NULL, MICA_E_FORMAT,
+         "holds 2 inputs and labels of shape (3); labels must have the shape (2), or (2, K)");
   mica_dataset_destroy(dataset);
   write_npy("npy/y_train.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n", wrong, sizeof wrong);
-  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT, "label 1 of sample 1 is 2; several labels are of 0 and 1");
+  refuse("npy/x_train.npy", NULL, MICA_E_FORMAT,
+         "label 1 of sample 1 is 2; if a sample has several labels, each must be 0 or 1");
   refuse("npy/x_train.npy", &(mica_dataset_config){.regression = true}, MICA_E_FORMAT,
-         "has labels of shape (2, 3): one number a sample is predicted, (2)");
+         "has labels of shape (2, 3); they must have the shape (2)");
 }
 END_TEST
 
@@ -350,7 +352,7 @@ START_TEST(large_numbers_of_arrays_have_bases) {
   /* f32 has lost what such a base would keep; without one it is read. */
   write_npy("cut/x_train.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }", cut, sizeof cut);
   write_npy("cut/y_train.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", y, sizeof *y);
-  refuse("cut/x_train.npy", &named, MICA_E_FORMAT, "is of f32, which makes steps of 128 about 1699999999");
+  refuse("cut/x_train.npy", &named, MICA_E_FORMAT, "is of f32, whose steps are 128 at 1699999999");
   mica_dataset *d = open_at("cut/x_train.npy", &whole);
   ck_ok(mica_dataset_input(d, 0, row, sizeof row));
   ck_assert(row[0] == 1700000000);
@@ -496,7 +498,7 @@ START_TEST(what_is_no_file_is_refused_at_once) {
   ck_assert_int_eq(mkfifo(files_path("pipe"), 0600), 0);
   ck_assert_int_eq(mkfifo(files_path("pipes/a/1.png"), 0600), 0);
   refuse("pipe", NULL, MICA_E_FORMAT, "neither a file nor a folder");
-  refuse("pipes", NULL, MICA_E_NOT_FOUND, "is no file");
+  refuse("pipes", NULL, MICA_E_NOT_FOUND, "is not a file");
 }
 END_TEST
 

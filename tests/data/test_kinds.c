@@ -95,11 +95,11 @@ END_TEST
 START_TEST(what_is_no_list_is_said) {
   static const char *const wrong[][2] = {{"zip", "\"zip\" is not NAME=KIND"},
                                          {"=class", "\"=class\" is not NAME=KIND"},
-                                         {"zip=", "\"zip=\": a kind is number, class, text or time"},
-                                         {"zip=Class", "\"zip=Class\": a kind is number, class, text or time"},
+                                         {"zip=", "\"zip=\": a kind must be number, class, text or time"},
+                                         {"zip=Class", "\"zip=Class\": a kind must be number, class, text or time"},
                                          {"zip=class,,y=number", "\"\" is not NAME=KIND"},
-                                         {"zip=class,", "nothing follows the comma behind \"zip=class\""},
-                                         {"*=class", "of * alone, \"*=text\" is one"}};
+                                         {"zip=class,", "nothing follows the comma after \"zip=class\""},
+                                         {"*=class", "the only kind for * is text"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     mica_dataset *d = NULL;
     ck_assert_int_eq(open_table(coded, wrong[i][0], &d), MICA_E_INVALID);

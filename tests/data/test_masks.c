@@ -117,7 +117,7 @@ START_TEST(soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are)
   masks[1][3] = 200;
   write_pairs(folder, (const uint8_t(*)[24])masks);
   fails(folder, NULL, MICA_E_FORMAT, "masks/b_mask.png holds the value 200");
-  fails(folder, "0,255", MICA_E_FORMAT, "masks/b_mask.png holds the value 200, which is no class");
+  fails(folder, "0,255", MICA_E_FORMAT, "masks/b_mask.png holds the value 200, which is not a class");
   ck_ok(mica_dataset_open(files_path(folder), &(mica_dataset_config){.mask_values = "0,255,*=nearest"}, &data));
   ck_ok(mica_dataset_read(data, 1, 1, mask, sizeof mask));
   ck_assert_uint_eq(mask[3], 1);
@@ -151,7 +151,7 @@ START_TEST(what_does_not_fit_is_named) {
   folder = "masks6";
   write_pairs(folder, same);
   write_png(folder, "masks/a.png", 1, 4, 6, same[1]);
-  fails(folder, NULL, MICA_E_FORMAT, "hold one value, 0: there is one class");
+  fails(folder, NULL, MICA_E_FORMAT, "hold only the value 0; there must be at least two classes");
 }
 END_TEST
 

@@ -201,9 +201,9 @@ static void write_bytes(const char *name, const void *bytes, size_t size) {
 
 START_TEST(bad_recordings_are_named) {
   write_bytes("e/a/x.wav", "RIFF", 4);
-  expect_refusal("e", "e/a/x.wav", "no sound");
+  expect_refusal("e", "e/a/x.wav", "not a sound file");
   write_bytes("f/a/x.wav", "no sound at all, but a text of some length", 42);
-  expect_refusal("f", "f/a/x.wav", "no sound");
+  expect_refusal("f", "f/a/x.wav", "not a sound file");
   wav("g/a/x.wav", 0);
   expect_refusal("g", "g/a/x.wav", "holds no samples");
   wav("h/a/x.wav", 100);
@@ -214,7 +214,7 @@ START_TEST(bad_recordings_are_named) {
   expect_refusal("i", "i/plain.wav", "LABEL_SPEAKER_N");
   wav("j/a/x.wav", 100);
   ck_assert_int_eq(mkfifo(in_folder("j/a/y.wav"), 0600), 0);
-  expect_refusal("j", "j/a/y.wav", "is no file");
+  expect_refusal("j", "j/a/y.wav", "is not a file");
 }
 END_TEST
 

@@ -236,13 +236,13 @@ static void refuse_all(mica_communicator *communicator) {
   if (communicator->rank) return;
   mica_pipeline_config config = config_of(communicator, MICA_PIPELINE_SCHEDULE_GPIPE);
   config.chain.layers = 1;
-  refused(&config, MICA_E_INVALID, "a pipeline of 2 stages wants as many layers at least; the chain has 1");
+  refused(&config, MICA_E_INVALID, "a pipeline of 2 stages needs a layer for each; the chain has 1");
   config.chain = chain;
   config.micro_batches = 0;
   refused(&config, MICA_E_INVALID, "0 micro-batches");
   config.micro_batches = 2;
   config.cuts = (const int32_t[]){0, 9, 9};
-  refused(&config, MICA_E_INVALID, "cuts rise from 0 to its 9 layers");
+  refused(&config, MICA_E_INVALID, "cuts must rise from 0 to its 9 layers");
   config.cuts = NULL;
   config.optimizer.clip_norm = 1;
   refused(&config, MICA_E_UNSUPPORTED, "clip_norm");

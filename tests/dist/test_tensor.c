@@ -176,7 +176,7 @@ static void refuse_one(mica_communicator *communicator, int which, const char *s
 static void refuse(mica_communicator *communicator) {
   refuse_one(communicator, 0, "fc: 3 ranks do not divide 16 units");
   refuse_one(communicator, 1, "a: 3 ranks do not divide 4 heads");
-  refuse_one(communicator, 2, "heads divide C");
+  refuse_one(communicator, 2, "heads must divide C");
 }
 
 START_TEST(what_is_wrong_is_said) {

@@ -291,7 +291,7 @@ START_TEST(texts_that_are_no_config_are_refused) {
   refused("[]", "is no JSON object");
   refused("{\"model_type\"", "is no JSON object");
   refused("{\"model_type\": \"llama\", \"model_type\": \"qwen2\"}", "the file has \"model_type\" twice");
-  refused("{\"model_type\": \"\xff\"}", "is no UTF-8");
+  refused("{\"model_type\": \"\xff\"}", "is not UTF-8");
   refused("{\"model_type\": \"a\\u0000b\"}", "U+0000");
   refused("{\"model_type\": \"new\", \"auto_map\": {}}", "needs code from the model's author; Mica runs none");
   refused("{\"model_type\": \"gemma3\"}", "the object text_config is missing");

@@ -105,11 +105,11 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
   } wrong_keys[] = {
       {{{.key = NULL, .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "key 0 has no name"},
       {{{.key = "", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is empty"},
-      {{{.key = "\xff", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is no UTF-8"},
-      {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 2, .data = bools}}, "is no array and has 2 elements"},
+      {{{.key = "\xff", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is not UTF-8"},
+      {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 2, .data = bools}}, "is not an array but has 2 elements"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1}}, "or no data"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_COUNT, .count = 1, .data = bools}}, "a kind that the format lacks"},
-      {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .count = 1, .data = &one}}, "is no array"},
+      {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .count = 1, .data = &one}}, "is not an array"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .array = true, .count = 1, .data = nests}}, "more than 4 deep"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_BOOL, .count = 1, .data = &odd_bool}}, "neither 0 nor 1"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &null_text}}, "text 0 of key \"k\" is NULL"},
@@ -138,9 +138,9 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
   wrong[8].shape.rank = -1;
   wrong[9].block = MICA_BLOCK_COUNT;
   static const char *const reasons[] = {"tensor 0 has no name",
-                                        "has 65 bytes; there may be 64",
-                                        "23 bytes for tensor \"numbers\"",
-                                        "24 bytes for tensor",
+                                        "has 65 bytes; the maximum is 64",
+                                        "tensor \"numbers\" has 23 bytes",
+                                        "has 24 bytes; as",
                                         "a type that GGUF lacks, b8",
                                         "cannot hold tensor \"blocks\" as Q4_0 (2, 48)",
                                         "a type that GGUF lacks",

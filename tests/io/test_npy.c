@@ -119,7 +119,7 @@ START_TEST(what_cannot_be_is_refused) {
   files_write("d.npy", file, bytes);
   ck_failed(mica_npy_read(files_path("d.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "truncated: 12 bytes");
   files_write("e.npy", "no array at all", 15);
-  ck_failed(mica_npy_read(files_path("e.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "no npy file");
+  ck_failed(mica_npy_read(files_path("e.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "not an npy file");
 }
 END_TEST
 

@@ -113,10 +113,10 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
       {"{" TENSOR("a", "F32", "[2]", 0, 8.5) "}", 8, "data_offsets"},
       {"{" TENSOR("a", "F32", "[2]", 0, 1e300) "}", 8, "data_offsets"},
       {"{" TENSOR("a", "F32", "[4294967296,4294967296,4]", 0, 0) "}", 0, "takes 2^64 bytes or more"},
-      {"{" TENSOR("a", "F32", "[2,-1]", 0, 8) "}", 8, "a shape whose dimension 1 is no integer"},
-      {"{" TENSOR("a", "F32", "[4611686018427387904,4]", 0, 8) "}", 8, "dimension 0 is no integer of 0 to 2^53"},
-      {"{" TENSOR("a", "F32", "[12.5]", 0, 8) "}", 8, "dimension 0 is no integer"},
-      {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, "9 dimensions; there may be 8"},
+      {"{" TENSOR("a", "F32", "[2,-1]", 0, 8) "}", 8, "a shape whose dimension 1 is not an integer"},
+      {"{" TENSOR("a", "F32", "[4611686018427387904,4]", 0, 8) "}", 8, "dimension 0 is not an integer from 0 to 2^53"},
+      {"{" TENSOR("a", "F32", "[12.5]", 0, 8) "}", 8, "dimension 0 is not an integer"},
+      {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, "9 dimensions; the maximum is 8"},
       {"{" TENSOR("a", "F32", "\"2\"", 0, 8) "}", 8, "no shape"},
       {"{" TENSOR("a", "F31", "[2]", 0, 8) "}", 8, "unknown dtype"},
       {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("b", "U8", "[1]", 0, 1) "}", 1, "overlaps"},
@@ -131,16 +131,16 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
       {"{" TENSOR("a\\\\u0000b", "U8", "[1]", 0, 1) "}", 1, NULL},
       {"{\"__metadata__\":{\"a\":\"\\u0000\"}}", 0, "U+0000"},
       {"{" TENSOR("\xc3\xa4", "U8", "[1]", 0, 1) "}", 1, NULL},
-      {"{" TENSOR("\xe4", "U8", "[1]", 0, 1) "}", 1, "byte 2 of its header is no UTF-8"},
+      {"{" TENSOR("\xe4", "U8", "[1]", 0, 1) "}", 1, "byte 2 of its header is not UTF-8"},
       {"{\"a\":1}", 0, "no dtype"},
-      {"{\"__metadata__\":{\"a\":1}}", 0, "no text"},
-      {"{\"__metadata__\":1}", 0, "no single object"},
-      {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "no single object"},
-      {"[]", 0, "no JSON object"},
-      {" {}", 0, "no JSON object"},
-      {"{} {}", 0, "no JSON object"},
-      {"{\"a\":", 0, "no JSON object"},
-      {"", 0, "no JSON object"},
+      {"{\"__metadata__\":{\"a\":1}}", 0, "not a text"},
+      {"{\"__metadata__\":1}", 0, "not one object"},
+      {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "not one object"},
+      {"[]", 0, "not a JSON object"},
+      {" {}", 0, "not a JSON object"},
+      {"{} {}", 0, "not a JSON object"},
+      {"{\"a\":", 0, "not a JSON object"},
+      {"", 0, "not a JSON object"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mica_safetensors *file = NULL;
@@ -177,7 +177,7 @@ START_TEST(a_name_that_is_no_text_is_not_written) {
   const float one = 1;
   const mica_safetensors_entry entry = {.name = "w\xff", .dtype = MICA_F32, .data = &one, .bytes = sizeof one};
   ck_assert_int_eq(mica_safetensors_write("never.safetensors", &entry, 1, NULL, 0), MICA_E_INVALID);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "is no UTF-8"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "is not UTF-8"));
 }
 END_TEST
 

@@ -128,19 +128,19 @@ START_TEST(an_index_that_does_not_fit_is_refused) {
        "tensor \"a\" is in \"../m-2.safetensors\", which is outside the index's folder"},
       {INDEX("54", "m-2.safetensors", "/m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "outside"},
       {INDEX("54", "m-2.safetensors", "x\\\\m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "outside"},
-      {INDEX("54", "m-2.bin", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "no safetensors file"},
-      {INDEX("54", ".safetensors", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "no safetensors file"},
-      {INDEX("54", "", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "no safetensors file"},
+      {INDEX("54", "m-2.bin", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "not a safetensors file"},
+      {INDEX("54", ".safetensors", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "not a safetensors file"},
+      {INDEX("54", "", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "not a safetensors file"},
       {INDEX("54", "a\\u0000.safetensors", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "U+0000"},
-      {"{\"weight_map\": {\"a\": 1}}", MICA_E_FORMAT, "the file of tensor \"a\" is no text"},
+      {"{\"weight_map\": {\"a\": 1}}", MICA_E_FORMAT, "the file of tensor \"a\" is not a text"},
       {"{\"weight_map\": {\"a\": \"m-2.safetensors\", \"a\": \"m-1.safetensors\"}}", MICA_E_FORMAT,
        "weight_map has \"a\" twice"},
       {"{\"weight_map\": {}, \"weight_map\": {}}", MICA_E_FORMAT, "the index has \"weight_map\" twice"},
       {"{\"weight_map\": {}}", MICA_E_FORMAT, "it has no weight_map"},
       {"{\"weight_map\": []}", MICA_E_FORMAT, "it has no weight_map"},
       {"{\"model_type\": \"llama\"}", MICA_E_FORMAT, "it has no weight_map"},
-      {"{\"weight_map\": {\"\xe4\": \"m-1.safetensors\"}}", MICA_E_FORMAT, "no UTF-8"},
-      {"{\"weight_map\": {\"a\"", MICA_E_FORMAT, "it is no JSON object"},
+      {"{\"weight_map\": {\"\xe4\": \"m-1.safetensors\"}}", MICA_E_FORMAT, "not UTF-8"},
+      {"{\"weight_map\": {\"a\"", MICA_E_FORMAT, "it is not a JSON object"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char reason[200];
@@ -203,7 +203,7 @@ START_TEST(wrong_calls_are_refused) {
   files_write("zeros", "        \0\0{\"weight_map\": {}}", 28);
   fails("zeros", MICA_E_FORMAT, "it begins with a header size of");
   files_write_text("other.gguf", "{\"a\": 1}");
-  fails("other.gguf", MICA_E_FORMAT, "it is no GGUF file");
+  fails("other.gguf", MICA_E_FORMAT, "it is not a GGUF file");
 }
 END_TEST
 

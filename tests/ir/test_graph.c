@@ -201,11 +201,11 @@ START_TEST(sources_are_checked) {
   teardown();
   setup();
   mica_input(graph, "x", MICA_DTYPE_COUNT, MICA_SHAPE(2));
-  expect_failure(MICA_E_DTYPE, "input", "'x'", "no dtype");
+  expect_failure(MICA_E_DTYPE, "input", "'x'", "not a dtype");
   teardown();
   setup();
   mica_constant(graph, MICA_F32, MICA_SHAPE(2), NULL);
-  expect_failure(MICA_E_INVALID, "constant", "without", "data");
+  expect_failure(MICA_E_INVALID, "constant", "needs", "data");
   ck_assert(mica_value_is_null(mica_input(NULL, "x", MICA_F32, MICA_SCALAR)));
   ck_assert(mica_value_is_null(mica_scalar(NULL, MICA_F32, 0)));
 }

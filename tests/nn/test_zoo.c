@@ -92,7 +92,7 @@ START_TEST(names) {
   ck_assert_str_eq(mica_model_family_name((mica_model_family)9), "?");
   mica_value z = build((mica_model_config){.name = "resnet19", .input = {3, {3, 32, 32}}}, 1, false);
   ck_assert(mica_value_is_null(z));
-  ck_assert_msg(strstr(mica_graph_message(graph), "no model 'resnet19'; there are mlp, lenet"), "%s",
+  ck_assert_msg(strstr(mica_graph_message(graph), "no model 'resnet19', only mlp, lenet"), "%s",
                 mica_graph_message(graph));
   drop();
   build((mica_model_config){.name = "cnn", .input = {3, {0, 0, 0}}}, MICA_DYNAMIC, false);
@@ -116,10 +116,11 @@ START_TEST(points_of_the_detector) {
   for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
     for (int k = 0; k < 3; k++) ck_assert_float_eq(points[3 * (int)wanted[i][0] + k], wanted[i][k + 1]);
   build((mica_model_config){.name = "detector", .input = {3, {3, 48, 64}}}, 1, false);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "detector: pictures of 64 x 48; sides are multiples of 32"));
+  ck_assert_ptr_nonnull(
+      strstr(mica_graph_message(graph), "detector: pictures have 64 x 48 pixels; the sides must be multiples of 32"));
   drop();
   build((mica_model_config){.name = "detector", .input = {3, {3, 64, 64}}, .width = 12}, 1, false);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "a width of 12; it is a multiple of 8"));
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "the width is 12; it must be a multiple of 8"));
   drop();
 }
 END_TEST

@@ -153,7 +153,7 @@ START_TEST(attributes_of_another_version_are_refused) {
        29,
        {{0}},
        MICA_E_UNSUPPORTED,
-       "m uses version 29 of the operator set ai.onnx (Relu); the newest that is supported is 28"},
+       "m uses version 29 of the operator set ai.onnx (Relu); Mica supports versions up to 28"},
       {"Gelu x > y", "com.microsoft", 2, {{0}}, MICA_E_UNSUPPORTED, "the operator set com.microsoft (Gelu)"},
       {"BatchNormalization x x x x x > y",
        "",

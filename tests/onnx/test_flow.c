@@ -388,7 +388,7 @@ START_TEST(outputs_are_written_where_they_are_bound) {
   }
   ck_ok(mica_onnx_bind_output(p.runner, 0, other));
   ck_assert_int_eq(run(&p, x, 2), MICA_E_SHAPE);
-  ck_assert_msg(strstr(mica_error_message(), "output 'y' has shape (2, 4)") != NULL, "%s", mica_error_message());
+  ck_assert_msg(strstr(mica_error_message(), "output 'y' has the shape (2, 4)") != NULL, "%s", mica_error_message());
   ck_ok(mica_onnx_bind_output(p.runner, 0, NULL));
   ck_ok(run(&p, x, 2));
   ck_assert_int_eq(fetch(&p, y), 8);

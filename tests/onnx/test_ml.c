@@ -227,13 +227,13 @@ START_TEST(categories_become_numbers) {
        INT64,
        {1, -1},
        {0},
-       REFUSED("2 keys and 1 values")},
+       REFUSED("2 keys but 1 values")},
       {"LabelEncoder x > y",
        {WORDS("keys_strings", "a b"), INTS("values_int64s", 1, 2)},
        INT64,
        {1, -1},
        {0},
-       REFUSED("operand 0 holds numbers, and the categories are texts")},
+       REFUSED("operand 0 holds numbers, but the categories are texts")},
       {"CategoryMapper x > y",
        {INTS("cats_int64s", 4, 7), WORDS("cats_strings", "a b")},
        INT64,
@@ -285,7 +285,7 @@ START_TEST(support_vectors_are_weighed_by_kernels) {
        0,
        {1, 3, -1},
        {1, 1, 1},
-       REFUSED("4 numbers in 2 support vectors for 3 features")},
+       REFUSED("4 numbers in 2 support vectors do not match 3 features")},
   };
   CHECK(list);
 }
@@ -324,7 +324,12 @@ END_TEST
 
 START_TEST(numbers_that_do_not_fit_are_refused) {
   static const example list[] = {
-      {"Scaler x > y", {REALS("offset", 1, 2, 3)}, 0, {2, 2, -1}, {0}, REFUSED("offset has 3 numbers for 2 features")},
+      {"Scaler x > y",
+       {REALS("offset", 1, 2, 3)},
+       0,
+       {2, 2, -1},
+       {0},
+       REFUSED("offset has 3 numbers, but there are 2 features")},
       {"Scaler x > y", {REALS("bias", 1)}, 0, {2, -1}, {0}, REFUSED("attribute 'bias' is unknown")},
       {"Normalizer x > y", {TEXT("norm", "L3")}, 0, {1, 2, -1}, {0}, REFUSED("norm is 'L3'")},
       {"LinearRegressor x > y",
@@ -332,7 +337,7 @@ START_TEST(numbers_that_do_not_fit_are_refused) {
        0,
        {1, 2, -1},
        {0},
-       REFUSED("3 coefficients and 0 intercepts for 2 features")},
+       REFUSED("3 coefficients and 0 intercepts do not match 2 features")},
       {"LinearRegressor x > y",
        {REALS("coefficients", 1, 2), INT("targets", 1 << 30)},
        0,
@@ -344,14 +349,19 @@ START_TEST(numbers_that_do_not_fit_are_refused) {
        0,
        {1, 2, -1},
        {0},
-       REFUSED("1 scores for 3 classes")},
+       REFUSED("1 scores do not match 3 classes")},
       {"LinearClassifier x > y p",
        {REALS("coefficients", 1, 2)},
        0,
        {1, 2, -1},
        {0},
        REFUSED("there are no labels of classes")},
-      {"ZipMap x > y", {INTS("classlabels_int64s", 4, 5)}, 0, {1, 3, -1}, {0}, REFUSED("2 labels for 3 columns")},
+      {"ZipMap x > y",
+       {INTS("classlabels_int64s", 4, 5)},
+       0,
+       {1, 3, -1},
+       {0},
+       REFUSED("2 labels do not match 3 columns")},
   };
   CHECK(list);
 }
@@ -465,7 +475,7 @@ START_TEST(trees_that_lie_are_refused) {
         LEAVES},
        0,
        FOUR,
-       REFUSED("asks for feature 5 of 2")},
+       REFUSED("uses feature 5, but there are only 2")},
       {"TreeEnsembleRegressor x > y",
        {NODES(INTS("nodes_truenodeids", 3, 0, 0, 1, 1), INTS("nodes_falsenodeids", 4, 0, 0, 1, 2), 0, 0, 0, 0, -1),
         LEAVES},
@@ -490,7 +500,7 @@ START_TEST(trees_that_lie_are_refused) {
        {STUMP("BRANCH_LEQ"), LEAVES, REALS("base_values", 1, 2)},
        0,
        FOUR,
-       REFUSED("base_values has 2 numbers for 1 targets")},
+       REFUSED("base_values has 2 numbers, but there are 1 targets")},
   };
   CHECK(list);
 }

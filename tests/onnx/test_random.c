@@ -195,7 +195,7 @@ START_TEST(what_cannot_be_drawn_is_refused) {
     int64_t shape;
     int64_t dtype;
     const char *part;
-  } cases[] = {{INT64_MAX, FLOAT, "RandomNormal"}, {-4, FLOAT, "RandomNormal"}, {4, INT64, "have to be floating"}};
+  } cases[] = {{INT64_MAX, FLOAT, "RandomNormal"}, {-4, FLOAT, "RandomNormal"}, {4, INT64, "must be floating"}};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     const attribute attributes[] = {LIST("shape", cases[c].shape, 4), NUMBER("dtype", cases[c].dtype), {0}};
     drawing d = start("RandomNormal > y", attributes, NULL, 0);
@@ -211,7 +211,7 @@ START_TEST(what_cannot_be_drawn_is_refused) {
   size_t count = 0;
   ck_assert_int_eq((int)mica_onnx_build(d.model, graph, NULL, 0, &y, 1, NULL, &parameters, &count),
                    (int)MICA_E_UNSUPPORTED);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "draws at random"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "draws random numbers"));
   mica_graph_destroy(graph);
   end(&d);
 }

@@ -416,7 +416,7 @@ START_TEST(wrong_feeds_are_refused) {
   ck_refused(mica_onnx_run(p.runner, test_queue(), NULL, 0), MICA_E_INVALID, "input 'x' is not fed");
   ck_refused(mica_onnx_run(p.runner, test_queue(), twice, 2), MICA_E_INVALID, "fed twice");
   ck_refused(mica_onnx_run(p.runner, test_queue(), &other, 1), MICA_E_NOT_FOUND, "no input 'z'");
-  ck_refused(mica_onnx_run(p.runner, test_queue(), &half, 1), MICA_E_DTYPE, "is f32, and was fed f16");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &half, 1), MICA_E_DTYPE, "is f32, but was fed f16");
   ck_refused(mica_onnx_run(p.runner, test_queue(), &flat, 1), MICA_E_SHAPE, "was fed (8)");
   ck_refused(mica_onnx_run(p.runner, test_queue(), &nothing, 1), MICA_E_INVALID, "neither a tensor nor elements");
   ck_assert_ptr_null(mica_onnx_output(p.runner, 0));
@@ -467,7 +467,7 @@ START_TEST(what_is_missing_is_named) {
   file = wire_model(&graph);
   p = start(&file, NULL);
   mica_onnx_feed x = feed_x(1);
-  ck_refused(mica_onnx_run(p.runner, test_queue(), &x, 1), MICA_E_FORMAT, "nothing makes the value 'nowhere'");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), &x, 1), MICA_E_FORMAT, "no node computes the value 'nowhere'");
   end(&p);
 }
 END_TEST

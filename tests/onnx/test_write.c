@@ -241,9 +241,9 @@ START_TEST(wrong_calls_are_refused) {
   refused(mica_onnx_write(NULL, &y, 1, NULL), MICA_E_INVALID, "a pointer is NULL");
   refused(mica_onnx_write(path, &y, 0, NULL), MICA_E_INVALID, "there is no output");
   refused(mica_onnx_write(path, &(mica_value){0}, 1, NULL), MICA_E_INVALID, "output 0 is null");
-  refused(mica_onnx_write(path, &y, 1, &old), MICA_E_INVALID, "operator set 12; 17 to 23");
+  refused(mica_onnx_write(path, &y, 1, &old), MICA_E_INVALID, "operator set 12 cannot be written; choose 17 to 23");
   refused(mica_onnx_write(path, &x, 1, NULL), MICA_E_INVALID, "is an input");
-  refused(mica_onnx_write(path, twice, 2, NULL), MICA_E_INVALID, "there twice");
+  refused(mica_onnx_write(path, twice, 2, NULL), MICA_E_INVALID, "listed twice");
   refused(mica_onnx_write(path, &y, 1, &taken), MICA_E_INVALID, "'x' is the name of an output and of another value");
   char inside[600];
   write_model(y, 0);

@@ -168,7 +168,7 @@ START_TEST(text_to_a_number) {
   mica_report_destroy(p);
   ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.text = "stars,review\nmany,good\n", .name = "b.csv"}, &p),
                    MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "b.csv line 2: the answer \"many\" is no number"), "%s",
+  ck_assert_msg(strstr(mica_error_message(), "b.csv line 2: the answer \"many\" is not a number"), "%s",
                 mica_error_message());
   ck_ok(mica_run_report(run, &p));
   mica_report_destroy(p);

@@ -164,7 +164,7 @@ START_TEST(the_best_of_a_class_is_chosen) {
   ck_assert_str_eq(chosen("no compiler"), "no compiler"); /* the fastest, and yet never the first choice */
   ck_assert_str_eq(chosen("0:4"), "GPU of I");
   ck_assert_str_eq(chosen("none of them"), "MICA_E_NO_DEVICE");
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "there are: 0:0 GPU of N, 0:1 old GPU of N"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "choose from: 0:0 GPU of N, 0:1 old GPU of N"));
 }
 END_TEST
 

@@ -164,13 +164,13 @@ START_TEST(groups_are_checked) {
   ck_assert_uint_eq(launch.local[0], mica__kernel_max_group(launch.kernel));
   ck_ok(mica__queue_submit(test_queue(), &launch));
   launch.local[0]++;
-  refuses(&launch, MICA_E_UNSUPPORTED, "kernel count wants groups of");
+  refuses(&launch, MICA_E_UNSUPPORTED, "kernel count needs groups of");
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){1, 1, device->max_group_dim[2] + 1});
   refuses(&launch, MICA_E_UNSUPPORTED, device->name);
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){SIZE_MAX / 2, SIZE_MAX / 2, 4});
-  refuses(&launch, MICA_E_UNSUPPORTED, "wants groups of");
+  refuses(&launch, MICA_E_UNSUPPORTED, "needs groups of");
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){1, 0, 1});
-  refuses(&launch, MICA_E_INVALID, "half a group size");
+  refuses(&launch, MICA_E_INVALID, "either all or none of the group's sizes must be 0");
   mica__launch_range1(&launch, -1, 1);
   refuses(&launch, MICA_E_OVERFLOW, "an index space is too large");
   mica_tensor_destroy(tensor);

@@ -236,7 +236,7 @@ START_TEST(another_engines_tensor_is_refused) {
   mica_event *event;
   ck_ok(mica_tensor_create(other, MICA_F32, MICA_SHAPE(2), &foreign));
   ck_assert_int_eq(mica_tensor_upload(queue, foreign, data, 8), MICA_E_INVALID);
-  says("another engine");
+  says("the queue's engine");
   ck_assert_int_eq(mica_tensor_download(queue, foreign, data, 8), MICA_E_INVALID);
   ck_assert_int_eq(mica_tensor_download_async(queue, foreign, data, 8, &event), MICA_E_INVALID);
   ck_assert_int_eq(mica_tensor_map(queue, foreign, MICA_MAP_MODE_READ, (void **)&mapped), MICA_E_INVALID);
@@ -253,7 +253,7 @@ START_TEST(only_whole_tensors_are_moved) {
   ck_assert_int_eq(mica_tensor_upload(queue, transposed, data, sizeof data), MICA_E_INVALID);
   says("(3, 2) is not contiguous");
   ck_assert_int_eq(mica_tensor_upload(queue, tensor, data, sizeof data - 1), MICA_E_INVALID);
-  says("23 bytes for a tensor (2, 3) of 24");
+  says("23 bytes were given for a tensor (2, 3) of 24");
   mica_tensor_destroy(transposed);
   mica_tensor_destroy(tensor);
 }

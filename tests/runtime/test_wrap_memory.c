@@ -105,7 +105,7 @@ START_TEST(memory_that_is_not_aligned_is_copied) {
 END_TEST
 
 #define ck_refused(call)                                                                                               \
-  ck_assert_msg((call) == MICA_E_INVALID && strstr(mica_error_message(), "only read"), "%s: %s", #call,                \
+  ck_assert_msg((call) == MICA_E_INVALID && strstr(mica_error_message(), "read-only memory"), "%s: %s", #call,         \
                 mica_error_message())
 
 START_TEST(nothing_writes_to_it) {

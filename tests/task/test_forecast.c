@@ -161,11 +161,11 @@ START_TEST(what_is_wrong_is_said) {
     const char *sentence;
   } wrong[] = {
       {"t,a\n1,2\n2,3\n", {"horizon", "2"}, "has 2 rows: a window of 24 and a horizon of 2 leave none to train on"},
-      {"t,a\n1,2\n2,x\n", {"horizon", "2"}, "line 3: column 'a' holds \"x\", which is no number"},
-      {"t,a\n1,2\n2,-1e38\n", {"horizon", "2"}, "line 3: column 'a' holds -1e+38; values up to 1e+18 are forecast"},
+      {"t,a\n1,2\n2,x\n", {"horizon", "2"}, "line 3: column 'a' holds \"x\", which is not a number"},
+      {"t,a\n1,2\n2,-1e38\n", {"horizon", "2"}, "line 3: column 'a' holds -1e+38; a value must be at most 1e+18"},
       {"t,a\n1,2\n2,3\n2,4\n", {"horizon", "2"}, "line 4: '2' is not after '2'"},
       {"day,a\n2001-02-01,2\n2001-01-31,3\n", {"horizon", "2"}, "'2001-01-31' is not after '2001-02-01'"},
-      {"t,a\nnone,1\n2,3\n1,4\n", {"horizon", "2"}, "'1' is not after '2' in column 't', which is taken for"},
+      {"t,a\nnone,1\n2,3\n1,4\n", {"horizon", "2"}, "'1' is not after '2' in column 't', which was taken for"},
       {"t,a\n9223372036854775808,1\n9223372036854775807,2\n",
        {"horizon", "2"},
        "line 3: '9223372036854775807' is not after '9223372036854775808'"},
@@ -175,7 +175,7 @@ START_TEST(what_is_wrong_is_said) {
       {"t,a\n2024-10-27T03:00+01:00,1\n2024-10-27T03:00+02:00,2\n",
        {"horizon", "2"},
        "line 3: '2024-10-27T03:00+02:00' is not"},
-      {"t;a\n1;0,86\n2;1,5\n", {"horizon", "2"}, "column 'a' holds numbers with a comma, as 1,5"},
+      {"t;a\n1;0,86\n2;1,5\n", {"horizon", "2"}, "column 'a' holds numbers with a comma, as in 1,5"},
       {"t,a\n1,2\n2,3,4\n", {"horizon", "2"}, "line 3 has 3 columns, the first one 2"},
       {"t,a\n1,2\n2,3\n", {"label", "b"}, "has no column 'b' of numbers; it has t, a"},
       {"t,a\n1,2\n2,3\n", {"time", "when"}, "has no column 'when'"},

@@ -153,10 +153,10 @@ START_TEST(a_program_predicts) {
   ck_assert_msg(strstr(json, "{\"predictions\": [{") == json && first && second && first < second, "%s", json);
   mica_free(json);
   ck_assert_int_eq(predict_as_json(folder, "1,2,3\n", &json), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "line 1 has 3 columns, the network was trained on 5"), "%s",
+  ck_assert_msg(strstr(mica_error_message(), "line 1 has 3 columns, but the network was trained on 5"), "%s",
                 mica_error_message());
   ck_assert_int_eq(predict_as_json(folder, "1,2,3,4,5\n1,2,x,4,5\n", &json), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "line 2: column \"c\" holds \"x\", which is no number"), "%s",
+  ck_assert_msg(strstr(mica_error_message(), "line 2: column \"c\" holds \"x\", which is not a number"), "%s",
                 mica_error_message());
   ck_assert_int_eq(predict_as_json(files_path("nowhere"), "1\n", &json), MICA_E_NOT_FOUND);
 }
@@ -493,7 +493,7 @@ START_TEST(categories_alone_tell_a_class) {
   const mica_setting mixed = {"augment", "mixup"};
   const mica_run_config config = {.data = data, .settings = &mixed, .setting_count = 1};
   ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_INVALID);
-  ck_assert_msg(strstr(mica_error_message(), "mixup blends numbers"), "%s", mica_error_message());
+  ck_assert_msg(strstr(mica_error_message(), "mixup can only blend numbers, but"), "%s", mica_error_message());
 }
 END_TEST
 
@@ -527,8 +527,8 @@ END_TEST
 /* A run whose network cannot be what the settings ask for leaves nothing behind. */
 START_TEST(runs_that_cannot_be) {
   static const mica_setting cases[] = {{"model", "unet"}, {"model", "cnn"}, {"class-weights", "1,2"}};
-  static const char *const sentences[] = {"answers for every pixel", "the network cnn takes pictures",
-                                          "class-weights has 2 numbers, the data 3 classes"};
+  static const char *const sentences[] = {"gives an answer for each pixel", "the network cnn takes pictures",
+                                          "class-weights has 2 numbers, but the data have 3 classes"};
   write_trees("wrong.csv", 90, kinds, 3);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mica_run *run = NULL;

@@ -114,7 +114,7 @@ static void check_refusals(mica_run *run) {
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "has no column 'SMS'");
   files_write_text("eggs.tsv", "Label\tSMS\neggs\tfree prize\nham\tlunch\n");
   path = files_path("eggs.tsv");
-  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "'eggs' is none of the 2");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "'eggs' is not one of the 2");
   ck_assert_int_eq(mica_run_evaluate(run, path, MICA_PART_TRAIN, &after), MICA_E_FORMAT);
   ck_assert_msg(strstr(mica_error_message(), "class 'eggs'"), "%s", mica_error_message());
   ck_assert_int_ne(mica_run_evaluate(run, files_path("other.csv"), MICA_PART_TRAIN, &after), MICA_OK);
@@ -139,7 +139,7 @@ static void check_refusals(mica_run *run) {
   files_write("sound.wav", "RIFF\0\0\nWAVE", 11);
   path = files_path("sound.wav");
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "sound.wav is no text");
-  refused(run, &(mica_run_input){.file_count = 0}, "files, data or a text");
+  refused(run, &(mica_run_input){.file_count = 0}, "only one of files, data and a text");
 }
 
 static void check_tokenisers(void) {
@@ -151,7 +151,7 @@ static void check_tokenisers(void) {
   ck_ok(mica_tokenizer_save(other, tokenizer));
   mica_tokenizer_destroy(other);
   ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "is not the tokeniser"), "%s", mica_error_message());
+  ck_assert_msg(strstr(mica_error_message(), "is not the run's own tokeniser"), "%s", mica_error_message());
   files_write_text("run/tokenizer.json", "{\"model\": {");
   ck_assert_int_eq(mica_run_open(test_engine(), folder, &run), MICA_E_FORMAT);
   ck_assert_msg(strstr(mica_error_message(), "is damaged"), "%s", mica_error_message());

@@ -273,7 +273,7 @@ static const struct {
     {"{\"maxLenght\":3}", MICA_E_UNSUPPORTED, "#/maxLenght"},
     {"{\"format\":\"color\"}", MICA_E_UNSUPPORTED, "#/format: the format \"color\" is not known; known are date"},
     {"{\"$ref\":\"other.json#/a\"}", MICA_E_UNSUPPORTED, "#/$ref: \"other.json#/a\" is outside"},
-    {"{\"$ref\":\"#/$defs/a\"}", MICA_E_INVALID, "leads nowhere"},
+    {"{\"$ref\":\"#/$defs/a\"}", MICA_E_INVALID, "does not exist in the schema"},
     {"{\"$ref\":\"#\"}", MICA_E_INVALID, "#: references lead back"},
     {"{\"anyOf\":[{\"type\":\"null\"},{\"$ref\":\"#\"}]}", MICA_E_INVALID, "references lead back"},
     {"{\"$defs\":{\"a\":{\"$ref\":\"#/$defs/b\"},\"b\":{\"allOf\":[{\"$ref\":\"#/$defs/a\"}]}},\"$ref\":\"#/$defs/a\"}",

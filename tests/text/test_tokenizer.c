@@ -275,7 +275,7 @@ START_TEST(patterns_are_limited) {
   expect_ids(t, "aa", "1");
   mica_tokenizer_destroy(t);
   refused("{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":\"(a\"},\"behavior\":\"Isolated\"}," WORDS "}",
-          MICA_E_FORMAT, "'(a' is none");
+          MICA_E_FORMAT, "'(a' cannot be compiled");
   mica__text json = {0};
   mica__text_add(&json, "{\"normalizer\":{\"type\":\"Replace\",\"content\":\"\",\"pattern\":{\"Regex\":\"");
   for (int i = 0; i < 5000; i++) mica__text_add(&json, "(");
@@ -360,13 +360,13 @@ START_TEST(files_are_refused_in_sentences) {
     mica_status status;
     const char *words;
   } files[] = {
-      {"", MICA_E_FORMAT, "no JSON"},
-      {"[]", MICA_E_FORMAT, "no JSON object"},
-      {"{\"a\":", MICA_E_FORMAT, "no JSON at byte"},
+      {"", MICA_E_FORMAT, "not JSON"},
+      {"[]", MICA_E_FORMAT, "not a JSON object"},
+      {"{\"a\":", MICA_E_FORMAT, "not JSON at byte"},
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\xff\":0}}}", MICA_E_FORMAT, "not UTF-8"},
       {"{}", MICA_E_FORMAT, "model is missing"},
-      {"{\"model\":{\"type\":\"Wordless\"}}", MICA_E_UNSUPPORTED, "'Wordless' is not known"},
-      {"{\"model\":{\"type\":\"BPE\",\"vocab\":[]}}", MICA_E_FORMAT, "vocab is no object"},
+      {"{\"model\":{\"type\":\"Wordless\"}}", MICA_E_UNSUPPORTED, "'Wordless' is not supported"},
+      {"{\"model\":{\"type\":\"BPE\",\"vocab\":[]}}", MICA_E_FORMAT, "vocab is not an object"},
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0}}}", MICA_E_FORMAT, "merges is missing"},
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4000000000},\"merges\":[]}}", MICA_E_FORMAT, "whole number"},
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1e99},\"merges\":[]}}", MICA_E_FORMAT, "whole number"},
@@ -376,7 +376,7 @@ START_TEST(files_are_refused_in_sentences) {
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"a\"]]}}", MICA_E_FORMAT,
        "merge 0: 'aa' is not in vocab"},
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"b\"]]}}", MICA_E_FORMAT, "'b'"},
-      {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b c\"]}}", MICA_E_FORMAT, "no pair"},
+      {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[\"a b c\"]}}", MICA_E_FORMAT, "not a pair"},
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"dropout\":0.1}}", MICA_E_UNSUPPORTED,
        "dropout"},
       {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[],\"unk_token\":\"b\"}}", MICA_E_FORMAT,
@@ -403,8 +403,8 @@ START_TEST(files_are_refused_in_sentences) {
        MICA_E_FORMAT, "no token has"},
       {"{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}],\"pair\":[]},"
        "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
-       MICA_E_FORMAT, "no sequence B"},
-      {"{\"added_tokens\":{},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}", MICA_E_FORMAT, "no list"},
+       MICA_E_FORMAT, "cannot have the sequence B"},
+      {"{\"added_tokens\":{},\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}", MICA_E_FORMAT, "not a list"},
       {"{\"added_tokens\":[{\"id\":0,\"content\":\"b\"}],\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
        MICA_E_FORMAT, "both have the id 0"},
   };
@@ -418,13 +418,13 @@ END_TEST
 START_TEST(deep_and_long_files_are_refused) {
   mica__text json = {0};
   for (int i = 0; i < 100000; i++) mica__text_add(&json, "[");
-  refused(json.data, MICA_E_FORMAT, "no JSON");
+  refused(json.data, MICA_E_FORMAT, "not JSON");
   json.length = 0;
   mica__text_add(&json, "{\"pre_tokenizer\":");
   for (int i = 0; i < 20; i++) mica__text_add(&json, "{\"type\":\"Sequence\",\"pretokenizers\":[");
   for (int i = 0; i < 20; i++) mica__text_add(&json, "]}");
   mica__text_add(&json, ",\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}");
-  refused(json.data, MICA_E_FORMAT, "inside of each other");
+  refused(json.data, MICA_E_FORMAT, "nested more than");
   json.length = 0;
   mica__text_add(&json, "{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"");
   for (int i = 0; i < 1 << 20; i++) mica__text_add(&json, "a");

@@ -163,7 +163,7 @@ static const struct {
      "tokenizer.ggml.pre",
      {.kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &unknown_texts[1]},
      MICA_E_UNSUPPORTED,
-     "'nobody', which is not known; known are default, gpt-2"},
+     "'nobody', which is not supported; choose from default, gpt-2"},
     {SMALL_BYTE_LEVEL,
      "tokenizer.ggml.merges",
      {.kind = MICA_GGUF_KIND_TEXT, .array = true, .count = 1, .data = &unknown_texts[3]},

@@ -197,9 +197,9 @@ START_TEST(wrong_steps_are_named) {
     mica_step_fn *step;
     const char *sentence;
   } cases[] = {{NULL, "there is no step"},
-               {asks_for_more, "no column 'height'; there is 'rating'"},
-               {makes_nothing, "made no loss"},
-               {weighs_wrongly, "'mean' has a weight of another shape"}};
+               {asks_for_more, "no column 'height'; choose from 'rating'"},
+               {makes_nothing, "must make a loss"},
+               {weighs_wrongly, "'mean' must have a weight of the shape"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const mica_trainer_config config = {.step = cases[i].step, .columns = columns, .column_count = 1};
     mica_trainer *t = NULL;
@@ -303,7 +303,7 @@ START_TEST(rates_that_are_none) {
         .step = takes_the_mean, .columns = rating, .column_count = 1, .schedule = schedules[i]};
     mica_trainer *t = NULL;
     ck_assert_int_eq(mica_trainer_create(test_engine(), &config, &t), MICA_E_INVALID);
-    ck_assert_msg(strstr(mica_error_message(), i < 3 ? "a learning rate of" : "every"), "%s", mica_error_message());
+    ck_assert_msg(strstr(mica_error_message(), i < 3 ? "the learning rate is" : "every"), "%s", mica_error_message());
   }
 }
 END_TEST

@@ -42,7 +42,7 @@ static bool begins_json(const char *text, size_t bytes, size_t at) {
   return at < bytes && (text[at] == '{' || text[at] == '[');
 }
 
-/* Where the first tag begins, or bytes. */
+/* The offset of the first tag; `bytes` if there is none. */
 static size_t find_tag(const char *text, size_t bytes) {
   for (size_t at = 0; at < bytes; at++)
     if (is_at(text, bytes, at, begin_tag, TAG)) return at;
@@ -76,7 +76,7 @@ static bool add_call(const cJSON *tools, const cJSON *value, serve_calls *calls)
   return call->name && call->arguments;
 }
 
-/* Reads a call or a list of calls at *at, and moves behind it. */
+/* Reads a call or a list of calls at *at, and moves past it. */
 static bool add_calls(const cJSON *tools, const char *text, size_t bytes, size_t *at, serve_calls *calls) {
   const char *end = NULL;
   cJSON *value = cJSON_ParseWithLengthOpts(text + *at, bytes - *at, &end, false);

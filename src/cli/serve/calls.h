@@ -32,7 +32,7 @@ const cJSON *serve_tool_find(const cJSON *tools, const char *name);
  * after a call; then all of it is text. */
 bool serve_calls_read(const cJSON *tools, const char *text, size_t bytes, serve_calls *calls);
 void serve_calls_free(serve_calls *calls);
-/* How many bytes at the beginning of a text that grows are no part of a call, however it goes on. */
+/* The number of bytes at the beginning of a growing text that cannot become part of a call. */
 size_t serve_calls_plain(const char *text, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Who may ask: keys, hosts and origins. */
+/* Access control: keys, hosts and origins. */
 #include "cli/serve/server.h"
 
 #include <ctype.h>
@@ -41,7 +41,7 @@ void serve_keys_free(serve_keys *keys) {
   *keys = (serve_keys){0};
 }
 
-/* Compares all bytes of what was sent with some byte of the key each, however early they differ. */
+/* Compares all bytes in constant time, however early they differ. */
 static bool same_key(const char *key, const char *sent, size_t bytes) {
   const size_t length = strlen(key);
   volatile unsigned char differs = length != bytes;

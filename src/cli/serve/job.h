@@ -129,7 +129,7 @@ void serve_job_fail(serve_job *job, const serve_problem *problem);
 void serve_job_wake(serve_job *job);
 /* The first events of a stream, once. */
 void serve_answer_begin(serve_job *job);
-/* What the decoder tells. */
+/* Takes an event of the decoder. */
 void serve_answer_event(serve_choice *choice, const mica_decoder_event *event);
 /* Routes that need the tokenizer alone. */
 void serve_answer_tokens(serve_job *job);

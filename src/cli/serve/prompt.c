@@ -47,9 +47,10 @@ static char *join_parts(serve_reading *r, const cJSON *parts, size_t message) {
   cJSON_ArrayForEach(part, parts) {
     const char *type = text_at(part, "type"), *text = text_at(part, "text");
     if (!type || strcmp(type, "text") != 0 || !text) {
-      serve_refuse(r->problem, 400, "unsupported_value",
-                   "message %zu: a part of its content is no {\"type\": \"text\", \"text\": ...}; the model reads text",
-                   message);
+      serve_refuse(
+          r->problem, 400, "unsupported_value",
+          "message %zu: a part of its content is not {\"type\": \"text\", \"text\": ...}; the model reads text",
+          message);
       return NULL;
     }
     bytes += strlen(text);

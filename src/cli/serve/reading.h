@@ -31,7 +31,7 @@ bool serve_finish_chat(serve_reading *r);
 bool serve_finish_completion(serve_reading *r);
 /* The texts that become vectors, in serve/input.c. */
 bool serve_finish_embedding(serve_reading *r);
-/* How the answer may call functions, in serve/tools.c. *listed: the template shows the tools. */
+/* Parses the fields that let the answer call functions, in serve/tools.c. *listed: the template shows the tools. */
 bool serve_choose_function(serve_reading *r, bool *listed);
 
 #endif

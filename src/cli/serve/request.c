@@ -170,7 +170,7 @@ static bool read_logit_bias(serve_reading *r, const cJSON *v) {
     const long token = strtol(item->string, &end, 10);
     double bias = 0;
     if (!*item->string || *end || token < 0 || token >= r->model->vocabulary)
-      return serve_refuse(r->problem, 400, "invalid_value", "\"logit_bias\": \"%.40s\" is no token from 0 to %lld",
+      return serve_refuse(r->problem, 400, "invalid_value", "\"logit_bias\": \"%.40s\" is not a token from 0 to %lld",
                           item->string, (long long)r->model->vocabulary - 1);
     if (!serve_number(r, item, -100, 100, &bias)) return false;
     asked->bias[at++] = (mica_logit_bias){(int32_t)token, (float)bias};

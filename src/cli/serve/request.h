@@ -23,7 +23,7 @@ typedef enum serve_kind {
   SERVE_EMBEDDING = 16,
 } serve_kind;
 
-/* What is wrong with a request, in the form of OpenAI's errors. */
+/* An error of a request, in the form of OpenAI's errors. */
 typedef struct serve_problem {
   int status; /* of HTTP; 0: nothing is wrong */
   const char *code;

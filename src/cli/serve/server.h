@@ -77,7 +77,7 @@ typedef struct serve_route {
 
 /* NULL having set the problem: 404 or 405 (*allowed is the method that the path has). HEAD is GET. */
 const serve_route *serve_route_find(const char *method, const char *path, const char **allowed, serve_problem *problem);
-/* What follows the path of the route. */
+/* The part of the path after the route. */
 const char *serve_route_item(const serve_route *route, const char *path);
 
 #endif

@@ -1,4 +1,4 @@
-/* How an answer may call functions: not at all, one that is chosen, or those that the model chooses. */
+/* Function calls of an answer: none, a given function, or those that the model chooses. */
 #include "cli/serve/calls.h"
 #include "cli/serve/reading.h"
 

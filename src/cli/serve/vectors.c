@@ -116,7 +116,7 @@ static bool take_out(serve_work *work, serve_job *job) {
   return more;
 }
 
-/* What is wrong with a text is an error of its job alone. */
+/* An invalid text fails only its own job. */
 static mica_status fail(serve_job *job, mica_status status) {
   const bool own = status == MICA_E_INVALID || status == MICA_E_NOMEM;
   const bool text = status == MICA_E_INVALID;

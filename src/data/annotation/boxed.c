@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What surrounds a picture that does not fill its frame. */
+/* The colour around a picture that does not fill its frame. */
 #define GREY 114
 /* Boxes may stick out of their picture by so many pixels, as those do that count from 0 or 1. */
 #define SLACK 1.0
@@ -91,7 +91,7 @@ mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double
   return MICA_OK;
 }
 
-/* Cuts what sticks out a little. */
+/* Clips a box that exceeds the picture slightly. */
 static mica_status fit_box(mica__boxed_box *box, double width, double height, const char *where) {
   const bool finite = isfinite(box->x0) && isfinite(box->y0) && isfinite(box->x1) && isfinite(box->y1);
   if (!finite || box->x0 < -SLACK || box->y0 < -SLACK || box->x1 > width + SLACK || box->y1 > height + SLACK)

@@ -39,8 +39,8 @@ void mica__boxed_sort_classes(mica__boxed *b);
  * MICA_E_FORMAT. */
 mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store);
 
-/* Where a picture of this size comes to lie in height x width: from (left, top) on, scaled across and down, which
- * differ by the rounding of its sides to whole pixels. */
+/* The position of a picture of this size in height x width: from (left, top) on, with a horizontal and a vertical
+ * scale. These differ because the sides are rounded to whole pixels. */
 typedef struct mica__placement {
   double scale[2];
   int32_t left, top, width, height;

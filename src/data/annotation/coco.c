@@ -66,7 +66,8 @@ static const char *text(const cJSON *item, const char *key) {
 static mica_status take_id(const reading *r, const cJSON *item, const char *key, double *id) {
   *id = number(item, key);
   if (!(fabs(*id) >= 0x1p53)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: \"%s\" is about %.17g: ids are below 2^53, above which they are not told apart",
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: \"%s\" is about %.17g; ids must be below 2^53, because JSON numbers are exact up to there",
                     r->name, key, *id);
 }
 
@@ -124,8 +125,8 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
     MICA_TRY(take_id(r, item, "image_id", &id));
     const entry *picture = find(r->pictures, r->picture_count, id);
     if (!picture)
-      return mica__fail(MICA_E_FORMAT, "%s: annotation %zu is of the picture of id %.15g, which is not there", r->name,
-                        r->annotation_count, id);
+      return mica__fail(MICA_E_FORMAT, "%s: annotation %zu names the picture of id %.15g, but the file has none",
+                        r->name, r->annotation_count, id);
     r->annotations[r->annotation_count] = (annotation){(size_t)(picture - r->pictures), r->annotation_count, item};
     r->annotation_count++;
   }
@@ -237,7 +238,7 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
   if (size > MOST_BYTES)
     return mica__fail(MICA_E_FORMAT, "%s is of %zu bytes; annotations are read up to %zu", name, size, MOST_BYTES);
   cJSON *root = cJSON_ParseWithLengthOpts(content, size + 1, &end, true);
-  if (!root) return mica__fail(MICA_E_FORMAT, "%s, line %ld: no JSON", name, line_of(content, end));
+  if (!root) return mica__fail(MICA_E_FORMAT, "%s, line %ld: this is not JSON", name, line_of(content, end));
   mica_status status = take_root(&r, root, b);
   free(r.pictures);
   free(r.categories);

@@ -1,4 +1,4 @@
-/* What the values in files of masks stand for. */
+/* The meaning of the values in files of masks. */
 #include "data/annotation/masks.h"
 
 #include "data/dataset.h"
@@ -159,7 +159,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The first value that is neither 0 nor 255; count where there is none. */
+/* The first value that is neither 0 nor 255; count if there is none. */
 static size_t find_soft(const mica__mask_census *census) {
   size_t k = 0;
   while (k < census->count && (census->found[k].value == 0 || census->found[k].value == 255)) k++;
@@ -185,7 +185,7 @@ mica_status mica__mask_guess(const mica__mask_census *census, const char *const 
   *t = (mica__mask_table){0};
   for (size_t k = 0; k < census->count; k++) values[k] = census->found[k].value;
   qsort(values, census->count, sizeof *values, by_value);
-  /* 0, 1, ... and behind them 255, which is no class then. */
+  /* The values 0, 1, ... and then 255, which is not a class in this case. */
   size_t counted = 0;
   while (counted < census->count && values[counted] == counted) counted++;
   const bool ends = counted >= 2 && counted + 1 == census->count && values[counted] == 255;
@@ -193,17 +193,18 @@ mica_status mica__mask_guess(const mica__mask_census *census, const char *const 
     const size_t soft = find_soft(census);
     add_value(&list, census->found[soft].value);
     MICA_TRY(mica__text_status(&list));
-    mica_status status = mica__fail(
-        MICA_E_FORMAT,
-        "%s holds the value %s, and the masks %zu%s values in all, more than classes, as soft borders and JPEG give: "
-        "mask-values says which are classes, as in 0,255,*=nearest (or *=void)",
-        names[census->found[soft].first], list.data, many ? (size_t)MICA__MASK_VALUES : census->count,
-        many ? " and more" : "");
+    mica_status status =
+        mica__fail(MICA_E_FORMAT,
+                   "%s holds the value %s, and the masks hold %zu%s values in all; soft borders and JPEG cause such "
+                   "values. Name the classes by mask-values, as in 0,255,*=nearest (or *=void)",
+                   names[census->found[soft].first], list.data, many ? (size_t)MICA__MASK_VALUES : census->count,
+                   many ? " and more" : "");
     mica__text_free(&list);
     return status;
   }
   if (census->count - ends < 2)
-    return mica__fail(MICA_E_FORMAT, "%s and all other masks hold one value, %u: there is one class", names[0],
+    return mica__fail(MICA_E_FORMAT,
+                      "%s and all other masks hold only the value %u; there must be at least two classes", names[0],
                       (unsigned)(census->count ? values[0] & 0xffffff : 0));
   mica_status status = MICA_OK;
   for (size_t k = 0; status == MICA_OK && k < census->count - ends; k++) status = add_class(t, values[k], NULL, 0);
@@ -250,8 +251,8 @@ static mica_status fail_value(const char *name, const mica__mask_table *t, uint3
   if (status == MICA_OK) status = mica__text_status(&said);
   if (status == MICA_OK)
     status = mica__fail(MICA_E_FORMAT,
-                        "%s holds the value %s, which is no class: mask-values is \"%.200s\", and *=void "
-                        "or *=nearest behind it takes what is none",
+                        "%s holds the value %s, which is not a class of mask-values \"%.200s\"; append *=void or "
+                        "*=nearest for all other values",
                         name, said.data, list.data);
   mica__text_free(&said);
   mica__text_free(&list);

@@ -194,8 +194,8 @@ static mica_status read_stored(const char *path, mica__image *mask) {
   return status;
 }
 
-/* The sides that a picture's or mask's header tells: in its first bytes, or behind what a camera wrote before it. One
- * that tells none is no picture, which decoding it says. */
+/* The sides that a picture's or mask's header tells: in its first bytes, or after what a camera wrote before it. One
+ * that tells none is not a picture, which decoding it says. */
 static mica_status find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
   uint64_t size = 0;
   MICA_TRY(mica__file_begin(path, bytes, FIRST_BYTES, &size));

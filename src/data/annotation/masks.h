@@ -13,7 +13,7 @@
 /* A value is a grey level or an index of a palette, 0 to 255, or a colour: MICA__MASK_COLOUR + red, green, blue. */
 #define MICA__MASK_COLOUR UINT32_C(0x1000000)
 
-/* What any value that is not listed stands for. */
+/* The meaning of a value that is not listed. */
 typedef enum mica__mask_rest { MICA__MASK_REST_FAILS, MICA__MASK_REST_VOID, MICA__MASK_REST_NEAREST } mica__mask_rest;
 
 typedef struct mica__mask_table {
@@ -31,7 +31,7 @@ mica_status mica__mask_table_parse(const char *text, mica__mask_table *table);
 mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *text);
 void mica__mask_table_free(mica__mask_table *table);
 
-/* How often values occur in masks. */
+/* Counts of values in masks. */
 typedef struct mica__mask_census {
   struct {
     uint32_t value;
@@ -45,7 +45,7 @@ typedef struct mica__mask_census {
 /* Counts the values of a mask, which the caller numbers. */
 void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census *census);
 /* The table that mica_dataset_config.mask_values says it is without one; names[k] is the file of mask number k.
- * MICA_E_FORMAT names a file whose values are no classes. */
+ * MICA_E_FORMAT names a file whose values are not classes. */
 mica_status mica__mask_guess(const mica__mask_census *census, const char *const *names, mica__mask_table *table);
 
 /* MICA_E_FORMAT names a file with a value for which the table has neither class nor void nor rest. */
@@ -55,7 +55,7 @@ mica_status mica__mask_check(const mica__mask_census *census, const char *const 
  * not count. MICA_E_FORMAT for 16 bits a channel. */
 mica_status mica__mask_decode(const char *name, const uint8_t *content, size_t size, mica__image *mask);
 /* Writes the class of each of height x width pixels, 255 for none: the nearest pixels of the mask where it is scaled as
- * mica__image_fit scales pictures. MICA_E_FORMAT names a value that is no class. */
+ * mica__image_fit scales pictures. MICA_E_FORMAT names a value that is not a class. */
 mica_status mica__mask_classes(const char *name, const mica__image *mask, const mica__mask_table *table, int32_t height,
                                int32_t width, uint8_t *classes);
 

@@ -91,7 +91,7 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
     return;
   }
   if (r->depth == 0 && strcmp(name, "annotation") != 0) {
-    fail(r, "the element is \"%.40s\", not \"annotation\": no Pascal VOC", name);
+    fail(r, "the element is \"%.40s\", not \"annotation\" as in Pascal VOC", name);
     return;
   }
   if (r->depth < LEVELS) {
@@ -133,7 +133,7 @@ static double number(reading *r, const char *what) {
   const double value = mica__strtod(text, &end);
   if (end != text && !*end && isfinite(value)) return value;
   char *shown = mica__name_printable(text);
-  fail(r, "%s is \"%.40s\", no number", what, shown ? shown : "");
+  fail(r, "%s is \"%.40s\", not a number", what, shown ? shown : "");
   free(shown);
   return NAN;
 }
@@ -317,7 +317,7 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   if (status == MICA_OK && !picture)
     status =
         mica__fail(MICA_E_FORMAT, "%s: there is no picture %s%s.jpg, .jpeg or .png", file.data, pictures.data, stem);
-  /* Which is no part that is missing: MICA_E_NOT_FOUND would say that. */
+  /* This does not mean that a part is missing, which MICA_E_NOT_FOUND would say. */
   if (status == MICA_OK && !mica__is_file(file.data))
     status = mica__fail(MICA_E_FORMAT, "%s%s has no annotations: there is no %s", pictures.data, picture, file.data);
   if (status == MICA_OK) status = mica__content_read(file.data, &content, &size);

@@ -282,7 +282,7 @@ static mica_status picture_size(const char *path, double size[2]) {
   bool known = status == MICA_OK && mica__image_size(bytes, all < HEADER ? (size_t)all : HEADER, &height, &width);
   free(bytes);
   bytes = NULL;
-  /* What precedes the size may be long. */
+  /* The bytes before the size may be many. */
   if (status == MICA_OK && !known && all > HEADER) {
     status = mica__content_read(path, &bytes, &read);
     known = status == MICA_OK && mica__image_size(bytes, read, &height, &width);

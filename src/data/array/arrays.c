@@ -16,7 +16,7 @@ static mica_status input_shape(const char *name, mica_shape all, mica_shape *one
   case 3: *one = MICA_SHAPE(1, all.dim[1], all.dim[2]); return MICA_OK;
   case 4: *one = MICA_SHAPE(all.dim[1], all.dim[2], all.dim[3]); return MICA_OK;
   default:
-    return mica__fail(MICA_E_FORMAT, "%s: inputs are of shape (N, F), (N, H, W) or (N, C, H, W), not %s", name,
+    return mica__fail(MICA_E_FORMAT, "%s: inputs must have the shape (N, F), (N, H, W) or (N, C, H, W), not %s", name,
                       mica_shape_format(all, text));
   }
 }
@@ -68,7 +68,8 @@ static mica_status add_several(mica__store *store, const mica__array *labels) {
   for (int64_t i = 0; i < count; i++) {
     const double mark = mica__element_get(labels->dtype, labels->elements, i);
     if (mark != 0 && mark != 1)
-      return mica__fail(MICA_E_FORMAT, "%s: label %lld of sample %lld is %g; several labels are of 0 and 1",
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: label %lld of sample %lld is %g; if a sample has several labels, each must be 0 or 1",
                         store->name, (long long)(i % classes), (long long)(i / classes), mark);
     marks[i] = mark == 1;
   }
@@ -89,8 +90,8 @@ static mica_status check_like(const mica__store *store, const mica__array *label
   const int64_t has = labels->shape.rank == 2 ? labels->shape.dim[1] : 1;
   const int64_t wants = about && about->kind == MICA_COLUMN_KIND_CLASSES ? about->classes : 1;
   if (!about || has == wants) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has %lld label%s per sample, the other parts of the data %lld", store->name,
-                    (long long)has, has == 1 ? "" : "s", (long long)wants);
+  return mica__fail(MICA_E_FORMAT, "%s has %lld label%s per sample, but the other parts of the data have %lld",
+                    store->name, (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
 /* Adds labels to as many inputs. */
@@ -102,11 +103,13 @@ static mica_status add_labels(mica__store *store, const mica__array *labels, con
     return add_several(store, labels);
   bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
   if (!column && config->regression)
-    return mica__fail(MICA_E_FORMAT, "%s has labels of shape %s: one number a sample is predicted, (%lld)", store->name,
+    return mica__fail(MICA_E_FORMAT,
+                      "%s has labels of shape %s; they must have the shape (%lld), one number per sample", store->name,
                       mica_shape_format(labels->shape, text), (long long)store->count);
   if (!column || labels->shape.dim[0] != (int64_t)store->count)
     return mica__fail(MICA_E_FORMAT,
-                      "%s holds %lld inputs and labels of shape %s: as many, (%lld), or several of each, (%lld, K)",
+                      "%s holds %lld inputs and labels of shape %s; labels must have the shape (%lld), or (%lld, K) "
+                      "for several per sample",
                       store->name, (long long)store->count, mica_shape_format(labels->shape, text),
                       (long long)store->count, (long long)store->count);
   if (!config->regression)
@@ -196,7 +199,8 @@ static mica_status labels_of(const char *path, bool npy, char **labels) {
   }
   if (!renamed) {
     free(name);
-    return mica__fail(MICA_E_FORMAT, "%s holds inputs; no file of labels belongs to its name (%s)", path,
+    return mica__fail(MICA_E_FORMAT, "%s holds inputs, but there is no file of labels beside it; name the files so: %s",
+                      path,
                       npy ? "x... for inputs, y... for labels" : "...images... for inputs, ...labels... for labels");
   }
   *labels = name;

@@ -20,8 +20,8 @@ mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, c
   if (size == 0) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
   if (size % record)
     return mica__fail(MICA_E_FORMAT,
-                      "%s is truncated, or no CIFAR file: %zu bytes are no number of records of %d or %d", name, size,
-                      PIXELS + 1, PIXELS + 2);
+                      "%s is truncated, or not a CIFAR file: %zu bytes are not a multiple of a record's %d or %d", name,
+                      size, PIXELS + 1, PIXELS + 2);
   int32_t given = mica__config_classes(config);
   if (given && given != classes)
     return mica__fail(MICA_E_FORMAT, "%s has %d classes, the other parts of the data have %d", name, classes, given);

@@ -21,7 +21,7 @@ mica_status mica__idx_parse_header(const char *name, const uint8_t *content, siz
   mica__array found = {0};
   if (size < 4) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes", name, size);
   if (content[0] || content[1] || !dtype_of(content[2], &found.dtype))
-    return mica__fail(MICA_E_FORMAT, "%s is no IDX file: it begins with %02x %02x %02x %02x", name, content[0],
+    return mica__fail(MICA_E_FORMAT, "%s is not an IDX file: it begins with %02x %02x %02x %02x", name, content[0],
                       content[1], content[2], content[3]);
   if (content[3] < 1 || content[3] > MICA_MAX_RANK)
     return mica__fail(MICA_E_FORMAT, "%s: %d dimensions", name, content[3]);

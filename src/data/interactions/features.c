@@ -201,8 +201,8 @@ static mica_status take_number(const reader *r, mica__feature *one, size_t row) 
   const mica__cell cell = r->records->cells[one->at];
   double value = NAN;
   if (!mica__cell_is_missing(cell) && !mica__cell_number(cell, &value))
-    return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: '%s' is no number", r->records->name, r->records->line,
-                      one->at + 1, one->name);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: '%s' is not a number", r->records->name,
+                      r->records->line, one->at + 1, one->name);
   one->numbers[row] = value;
   return MICA_OK;
 }
@@ -296,7 +296,7 @@ static mica_status read_table(reader *r) {
   return MICA_OK;
 }
 
-/* What the side's rows were before, of features that are known. */
+/* The rows of this side before, if the features are known. */
 static void forget_rows(mica__features *f, mica__side side) {
   f->rows[side] = 0;
   mica__id_names_free(&f->keys[side]);
@@ -359,7 +359,8 @@ static mica_status check_list(const mica__features *f, const char *list, bool ca
     if (!found)
       return mica__fail(MICA_E_INVALID, "%s: no table has a column '%.*s'", categories ? "categorical" : "ignore", n,
                         at);
-    if (!right) return mica__fail(MICA_E_INVALID, "categorical: the column '%.*s' is no feature of one value", n, at);
+    if (!right)
+      return mica__fail(MICA_E_INVALID, "categorical: the column '%.*s' is not a feature of one value per cell", n, at);
   }
   return MICA_OK;
 }

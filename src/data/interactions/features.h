@@ -60,11 +60,11 @@ typedef struct mica__features {
   mica__id_names columns;           /* all that tables had */
 } mica__features;
 
-/* How columns are read. */
+/* How the columns are read. */
 typedef struct mica__feature_config {
   char separator;                 /* between the values of a cell */
   const char *categorical;        /* "a,b": columns whose numbers are names */
-  const char *ignored;            /* columns that are no features */
+  const char *ignored;            /* columns that are not features */
   const size_t *taken;            /* columns that are something else */
   size_t taken_count, key, title; /* key: of users or items; SIZE_MAX: none */
   bool header;
@@ -82,7 +82,7 @@ mica_status mica__features_begin(mica__records *records, mica__side side, const 
                                  size_t rows, mica__features *f);
 mica_status mica__features_take(mica__records *records, mica__side side, const mica__feature_config *config, size_t row,
                                 mica__features *f);
-/* MICA_E_INVALID for a name of the lists that no table had as a column, or that is no category. */
+/* MICA_E_INVALID for a name of the lists that no table had as a column, or that is not a category. */
 mica_status mica__features_check(const mica__features *f, const mica__feature_config *config);
 void mica__features_free(mica__features *f);
 
@@ -95,7 +95,7 @@ typedef struct mica__feature_rows {
  * finds means and deviations of numbers; other values become 0. */
 mica_status mica__features_number(mica__features *f, const mica__feature_rows *rows, size_t count, int64_t least);
 
-/* How many values of a set a sample is given. */
+/* The number of values of a set per sample. */
 static inline int64_t mica__feature_width(const mica__feature *one) { return one->longest > 0 ? one->longest : 1; }
 /* A sample as the network is given it: numbers in units of their deviation, 0 for those missing; categories and sets as
  * rows of one table for all values, 0 for those not known; sets after each other, each as wide as its longest. */

@@ -30,13 +30,13 @@ const char *mica_augment_name(size_t index) {
   return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-/* MICA_E_INVALID for n characters that are no augmentation, with the names that there are. */
+/* MICA_E_INVALID for n characters that are not an augmentation, with the names that there are. */
 static mica_status fail_name(const char *text, size_t n) {
   mica__text names = {0};
   for (size_t i = 0; mica_augment_name(i); i++) mica__text_addf(&names, "%s%s", i ? ", " : "", mica_augment_name(i));
   mica_status status = mica__text_status(&names);
   if (status == MICA_OK)
-    status = mica__fail(MICA_E_INVALID, "\"%.*s\" is no augmentation: there are %s, each also with =VALUE",
+    status = mica__fail(MICA_E_INVALID, "\"%.*s\" is not an augmentation; choose from %s, with or without =VALUE",
                         (int)(n < 60 ? n : 60), text, names.data);
   mica__text_free(&names);
   return status;
@@ -44,7 +44,7 @@ static mica_status fail_name(const char *text, size_t n) {
 
 /* MICA_E_INVALID for n characters whose value is none. */
 static mica_status fail_value(const char *text, size_t n, const char *wants) {
-  return mica__fail(MICA_E_INVALID, "the augmentation \"%.*s\" wants %s", (int)(n < 60 ? n : 60), text, wants);
+  return mica__fail(MICA_E_INVALID, "the augmentation \"%.*s\" needs %s", (int)(n < 60 ? n : 60), text, wants);
 }
 
 enum { WHOLE, SWITCH, REAL };

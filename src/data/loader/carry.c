@@ -55,7 +55,8 @@ static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_c
   const bool rows = about->kind == MICA_COLUMN_KIND_NUMBER && about->shape.rank == 1 &&
                     !mica__column_is_ragged(c->from) && strcmp(about->name, "label") != 0;
   if (!mean != !deviation)
-    return mica__fail(MICA_E_INVALID, "%s: mean and deviation of column \"%s\" come together", name, about->name);
+    return mica__fail(MICA_E_INVALID, "%s: give both mean and deviation of column \"%s\", or neither", name,
+                      about->name);
   if (mean && !is_floating(about->kind))
     return mica__fail(MICA_E_INVALID, "%s: column \"%s\" of kind %s has no mean", name, about->name,
                       mica_column_kind_name(about->kind));
@@ -72,7 +73,8 @@ static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_c
   }
   for (int64_t i = 0; i < channels; i++)
     if (!(c->deviation[i] > 0) || !isfinite(c->deviation[i]) || !isfinite(c->mean[i]))
-      return mica__fail(MICA_E_INVALID, "%s: column \"%s\", number %lld: a mean of %g and a deviation of %g", name,
+      return mica__fail(MICA_E_INVALID,
+                        "%s: column \"%s\", number %lld: a mean of %g or a deviation of %g is out of range", name,
                         about->name, (long long)i, (double)c->mean[i], (double)c->deviation[i]);
   return MICA_OK;
 }
@@ -101,11 +103,12 @@ static mica_status check_row(const mica_loader *loader, const mica__carried *c, 
     return mica__fail(MICA_E_DTYPE, "%s: column \"%s\" of kind %s cannot be %s", name, about->name,
                       mica_column_kind_name(about->kind), mica_dtype_name(row->dtype));
   if ((row->most != 0 || row->pad != 0) && c->way != MICA__WAY_RAGGED)
-    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is not ragged, and is neither cut nor padded", name,
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is not ragged, so it cannot be cut or padded", name,
                       about->name);
   if (row->most < 0 || (row->pad != 0 && mica_dtype_kind_of(c->dtype) == MICA_DTYPE_KIND_FLOAT))
-    return mica__fail(MICA_E_INVALID, "%s: column \"%s\": lengths are not negative, and numbers are padded by 0", name,
-                      about->name);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: column \"%s\": the longest length must not be negative, and numbers can only be padded by 0",
+                      name, about->name);
   return MICA_OK;
 }
 

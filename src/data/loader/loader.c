@@ -22,7 +22,7 @@ static const mica_column *column_of(const mica_dataset *dataset, mica_column_kin
   return NULL;
 }
 
-/* Sees that samples may be mixed: labels are classes, boxes there are none, masks only with cutmix. */
+/* Checks that samples may be mixed: labels are classes, boxes there are none, masks only with cutmix. */
 static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
   const char *name = dataset->store->name, *how = a->mixup > 0 ? "mixup" : "cutmix";
@@ -36,9 +36,9 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
     return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds those of pixels",
                       name, mask->name);
   if ((a->mixup > 0 || c->probabilities) && !classes)
-    return mica__fail(MICA_E_INVALID, "%s has no classes, whose probabilities mixup needs", name);
+    return mica__fail(MICA_E_INVALID, "%s has no column of classes; mixup needs their probabilities", name);
   if (a->cutmix > 0 && (!column_of(dataset, MICA_COLUMN_KIND_IMAGE) || (!classes && !mask)))
-    return mica__fail(MICA_E_INVALID, "%s has no pictures with classes or masks, which cutmix needs", name);
+    return mica__fail(MICA_E_INVALID, "%s has no pictures with classes or masks; cutmix needs them", name);
   if (a->elastic > 0 && boxes)
     return mica__fail(MICA_E_INVALID, "%s: elastic cannot be used with boxes (column \"%s\")", name, boxes->name);
   return MICA_OK;
@@ -62,19 +62,19 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
                     *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].limit))
-      return mica__fail(MICA_E_INVALID, "the augmentation %s is from 0 to %g, not %g", numbers[i].name,
+      return mica__fail(MICA_E_INVALID, "the augmentation %s must be from 0 to %g, not %g", numbers[i].name,
                         numbers[i].limit, numbers[i].value);
   if (!image && (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 ||
                  a->contrast > 0 || a->elastic > 0))
     return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", dataset->store->name);
   if (c->window_height < 0 || c->window_height > 16384 || c->window_width < 0 || c->window_width > 16384)
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: a window of %d x %d pixels", c->window_width,
-                      c->window_height);
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: a window must have sides of 0 to 16384 pixels, not %d x %d",
+                      c->window_width, c->window_height);
   if ((c->window_height || c->window_width) && (!image || column_of(dataset, MICA_COLUMN_KIND_BOXES)))
     return mica__fail(MICA_E_INVALID, "%s: windows need pictures without boxes", dataset->store->name);
   if (image && mask && (image->shape.dim[1] != mask->shape.dim[0] || image->shape.dim[2] != mask->shape.dim[1]))
     return mica__fail(MICA_E_FORMAT,
-                      "%s: the masks in column \"%s\" are of %lld x %lld pixels, the pictures of %lld x %lld",
+                      "%s: the masks in column \"%s\" have %lld x %lld pixels, but the pictures have %lld x %lld",
                       dataset->store->name, mask->name, (long long)mask->shape.dim[1], (long long)mask->shape.dim[0],
                       (long long)image->shape.dim[2], (long long)image->shape.dim[1]);
   return check_mixing(dataset, c);
@@ -88,9 +88,9 @@ static mica_status check_config(const mica_dataset *dataset, const mica_loader_c
     return mica__fail(MICA_E_DTYPE, "mica_loader_create: batches are f32, f16 or bf16, not %s",
                       mica_dtype_name(c->dtype));
   if (!c->mean != !c->deviation)
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: mean and deviation come together");
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: give both mean and deviation, or neither");
   if (c->buckets < 0 || c->buckets > MICA__MAX_BUCKETS)
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: %d buckets; there are 1 to %d", c->buckets,
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: buckets is %d; it must be 1 to %d", c->buckets,
                       MICA__MAX_BUCKETS);
   if (c->shards < 0 || c->shard < 0 || (c->shard > 0 && c->shard >= c->shards))
     return mica__fail(MICA_E_INVALID, "mica_loader_create: there is no shard %d of %d", c->shard, c->shards);
@@ -110,7 +110,7 @@ static void fill_defaults(mica_loader *loader) {
     c->probabilities = true;
 }
 
-/* Bytes of all samples on the device; SIZE_MAX when they are no size. *in_memory: all columns are. */
+/* Bytes of all samples on the device; SIZE_MAX if they are not a size. *in_memory: all columns are. */
 static size_t resident_bytes(const mica_loader *loader, size_t *largest, bool *in_memory) {
   const uint64_t count = mica_dataset_count(loader->dataset);
   size_t total = 0;
@@ -147,7 +147,7 @@ static mica_status fill_loader(mica_loader *loader) {
   MICA_TRY(mica__loader_set_batches(loader));
   MICA_TRY(mica__loader_carry(loader));
   if (loader->config.probabilities && !loader->label)
-    return mica__fail(MICA_E_INVALID, "%s: mixup needs the column \"label\", which is left out",
+    return mica__fail(MICA_E_INVALID, "%s: mixup needs the column \"label\"; add it to the columns",
                       loader->dataset->store->name);
   MICA_TRY(mica__loader_make_buckets(loader));
   MICA_TRY(mica__loader_make_batches(loader));

@@ -17,7 +17,8 @@ static mica_status read_lengths(const mica_loader *loader, mica__carried *c) {
   c->length_name = name.data;
   MICA_TRY(mica__text_status(&name));
   if (mica__store_find(loader->dataset->store, c->length_name))
-    return mica__fail(MICA_E_INVALID, "%s has a column \"%s\", which is the name for the lengths of \"%s\"",
+    return mica__fail(MICA_E_INVALID,
+                      "%s has a column \"%s\", but that name is reserved for the lengths of \"%s\"; rename the column",
                       loader->dataset->store->name, c->length_name, c->from->about.name);
   c->lengths = malloc((size_t)count * sizeof *c->lengths);
   if (!c->lengths) return mica__fail_nomem("lengths");

@@ -29,7 +29,7 @@ static mica_status fail_empty(const char *path) {
   MICA_TRY(mica__names_read(path, &names));
   for (size_t i = 0; i < names.count; i++) some = some || mica__image_is_named(names.names[i]);
   mica__names_free(&names);
-  if (some) return mica__fail(MICA_E_FORMAT, "the folder %s holds pictures, but no folders of them, one a class", path);
+  if (some) return mica__fail(MICA_E_FORMAT, "the folder %s must have one folder of pictures per class", path);
   return mica__fail(MICA_E_FORMAT,
                     "the folder %s holds no folders of pictures or texts, nor train*, val* or test* files of a known "
                     "kind",
@@ -123,8 +123,8 @@ static mica_status add_pictures(mica__store *store, pictures *p, const char *pat
   mica__column *column = NULL;
   MICA_TRY(choose_shape(p, config, &shape));
   if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
-    return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the other parts of the data do not of 1 or 3 channels",
-                      path);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s holds pictures, but the other parts of the data hold no pictures of 1 or 3 channels", path);
   MICA_TRY(note_summary(p, shape, config->like || config->height || config->width, store));
   p->channels = (int32_t)shape.dim[0];
   p->height = (int32_t)shape.dim[1];

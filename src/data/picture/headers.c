@@ -7,7 +7,7 @@
 
 /* Opening a folder does not touch every file in it. */
 #define MOST_FILES 200
-/* What a file says before its pixels nearly always fits into so few bytes. */
+/* The header of a picture nearly always fits into this number of bytes. */
 #define HEADER_BYTES 65536
 
 /* 0 for a file that cannot be read, which decoding reports. A pipe does not block. */

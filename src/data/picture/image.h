@@ -35,8 +35,7 @@ mica_status mica__png_decode(const char *name, const uint8_t *content, size_t si
 mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                               int32_t width, mica__image *image);
 
-/* How EXIF in a file of JPEG or, before the pixels, of PNG wants the picture rotated: 1, as it is stored, to 8; 1 where
- * it does not say. */
+/* The EXIF orientation of a JPEG file, or of a PNG file before its pixels: 1 (as stored) to 8; 1 if there is none. */
 int mica__image_orientation(const uint8_t *bytes, size_t size);
 /* Rotates and mirrors a picture that is stored in this orientation, so that it is upright. */
 mica_status mica__image_rotate(const char *name, mica__image *image, int orientation);
@@ -51,7 +50,7 @@ mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t hei
  * read are passed over. */
 typedef bool mica__header_fn(void *user, const uint8_t *header, size_t size);
 mica_status mica__pictures_inspect(const char *const *files, size_t count, mica__header_fn *fn, void *user);
-/* How many of `count` files that is. */
+/* The number of such files among `count`. */
 size_t mica__pictures_inspected(size_t count);
 
 /* The sides of an upright picture by the beginning of its file; false if it does not tell them. */

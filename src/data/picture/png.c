@@ -41,7 +41,8 @@ static void take_bytes(png_structp png, png_bytep out, size_t size) {
 /* Asks for bytes as the file has them, without regard to gamma: 16 bits scaled to 8, palettes as colours. */
 static void choose_form(reader *r) {
   if (r->wanted == MICA__CHANNELS_STORED) {
-    if (png_get_bit_depth(r->png, r->info) == 16) png_error(r->png, "it has 16 bits a channel, a mask has 8 at most");
+    if (png_get_bit_depth(r->png, r->info) == 16)
+      png_error(r->png, "it has 16 bits per channel; a mask may have at most 8");
     png_set_packing(r->png);
     png_set_strip_alpha(r->png);
   } else {

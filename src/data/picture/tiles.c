@@ -13,7 +13,7 @@ static int64_t along(int64_t size, int64_t tile, int64_t overlap) {
   return size <= tile ? 1 : (size - tile + tile - overlap - 1) / (tile - overlap) + 1;
 }
 
-/* Where tile i of `count` begins; the last one ends where the picture does. */
+/* The position of tile i of `count`; the last one ends with the picture. */
 static int64_t begin_of(int64_t size, int64_t tile, int64_t overlap, int64_t i) {
   const int64_t at = i * (tile - overlap);
   return size <= tile ? 0 : at < size - tile ? at : size - tile;
@@ -204,8 +204,7 @@ static mica_status find_ranges(mica__store *store, const mica_dataset *from, con
 static mica_status fill_store(mica__store *store, const mica_dataset *from, const mica_tiling *t) {
   ranges *p = NULL;
   const mica_column *first = first_picture(from);
-  if (!first)
-    return mica__fail(MICA_E_FORMAT, "%s holds no pictures of bytes, which tiles are cut from", from->store->name);
+  if (!first) return mica__fail(MICA_E_FORMAT, "%s holds no pictures of bytes to cut into tiles", from->store->name);
   const int64_t height = first->shape.dim[1], width = first->shape.dim[2];
   MICA_TRY(find_ranges(store, from, t, &p));
   MICA_TRY(mica__store_set_count(store, p->begin[p->pictures]));
@@ -227,7 +226,7 @@ mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *t
   if (!dataset || !tiling || !out) return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: a pointer is NULL");
   if (tiling->height < 1 || tiling->height > 16384 || tiling->width < 1 || tiling->width > 16384 ||
       tiling->overlap < 0 || tiling->overlap >= tiling->height || tiling->overlap >= tiling->width)
-    return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: tiles of %lld x %lld pixels that share %lld",
+    return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: tiles of %lld x %lld pixels cannot overlap by %lld",
                       (long long)tiling->width, (long long)tiling->height, (long long)tiling->overlap);
   MICA_TRY(mica__store_create(dataset->store->name, &store));
   mica_status status = fill_store(store, dataset, tiling);

@@ -66,7 +66,7 @@ int mica__image_orientation(const uint8_t *bytes, size_t size) {
 mica_status mica__image_rotate(const char *name, mica__image *image, int orientation) {
   if (orientation <= 1) return MICA_OK;
   const size_t pixel = (size_t)image->channels, height = (size_t)image->height, width = (size_t)image->width;
-  /* What the rows and the columns of the stored picture are for the upright one: 5 to 8 exchange them, 2, 3, 6 and 7
+  /* The mapping from rows and columns of the stored picture to the upright one: 5 to 8 exchange them, 2, 3, 6 and 7
    * have the columns of the upright picture from right to left, 3, 4, 7 and 8 its rows from below. */
   const bool swap = orientation >= 5;
   const bool mirror_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;

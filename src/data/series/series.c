@@ -156,7 +156,7 @@ static mica_status find_time(reading *r, int64_t rows) {
   return MICA_OK;
 }
 
-/* A column under a name of row numbers that rises by 1 is no series beside another one, unless series are named. */
+/* A column under a name of row numbers that rises by 1 is not a series beside another one, unless series are named. */
 static mica_status find_row_numbers(const reading *r, mica__series *s, int64_t rows) {
   size_t series = 0;
   for (size_t i = 0; i < r->columns; i++) series += i != r->time && r->kinds[i] == 'n';
@@ -191,7 +191,7 @@ static mica_status find_series(reading *r, mica__series *s) {
   }
   for (size_t i = 0; !c->names && i < r->columns; i++)
     if (i != r->time && r->kinds[i] == 'c')
-      return mica__fail(MICA_E_FORMAT, "%s: column '%s' holds numbers with a comma, as 1,5; numbers have a point",
+      return mica__fail(MICA_E_FORMAT, "%s: column '%s' holds numbers with a comma, as in 1,5; write them with a point",
                         r->records.name, r->names[i]);
   for (size_t i = 0; i < r->columns; i++) {
     s->unused += i != r->time && !strchr("nir", r->kinds[i]);
@@ -214,8 +214,8 @@ static mica_status take_time(const reading *r, mica__series *s, int64_t row) {
                       records->name, records->line, r->names[r->time], s->times[row]);
   if (row == 0 || mica__series_compare(s->times[row - 1], s->times[row], &known) < 0 || !known) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
-                    "%s line %zu: '%s' is not after '%s' in column '%s', which is taken for times; rows must be in "
-                    "order, and --time names another column",
+                    "%s line %zu: '%s' is not after '%s' in column '%s', which was taken for times; sort the rows, or "
+                    "name another column by --time",
                     records->name, records->line, s->times[row], s->times[row - 1], r->names[r->time]);
 }
 
@@ -228,10 +228,10 @@ static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
       *value = NAN;
       s->empty++;
     } else if (!mica__cell_number(cell, value)) {
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds \"%.*s\", which is no number", records->name,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds \"%.*s\", which is not a number", records->name,
                         records->line, s->names[k], (int)(cell.length < 40 ? cell.length : 40), cell.text);
     } else if (fabs(*value) > MOST_VALUE) {
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds %g; values up to %g are forecast", records->name,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds %g; a value must be at most %g", records->name,
                         records->line, s->names[k], *value, MOST_VALUE);
     }
   }
@@ -284,7 +284,7 @@ mica_status mica__series_read(const char *name, char *content, size_t size, cons
                               mica__series *s) {
   reading r = {.records = mica__records_in(name, content, size), .choice = choice};
   *s = (mica__series){0};
-  mica_status status = memchr(content, '\0', size) ? mica__fail(MICA_E_FORMAT, "%s is no text", name) : MICA_OK;
+  mica_status status = memchr(content, '\0', size) ? mica__fail(MICA_E_FORMAT, "%s is not a text", name) : MICA_OK;
   if (status == MICA_OK) status = read_all(&r, s);
   for (size_t i = 0; r.names && i < r.columns; i++) free(r.names[i]);
   free(r.names);

@@ -8,16 +8,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which columns are read. */
+/* The columns to read. */
 typedef struct mica__series_choice {
-  const char *time;         /* the column of times, by name or number; "": the first that is no number, else one called
-                               time, date, year, ... */
+  const char *time;         /* the column of times, by name or number; "": the first that is not a
+                             * number, else one called time, date, year, ... */
   const char *ignored;      /* columns that are neither, "a,b"; NULL: none */
   const char *const *names; /* the series, in this order; NULL: all columns of numbers but that of times */
   size_t count;
 } mica__series_choice;
 
-/* How far rows are apart, judged by all of them: by number, in months, days or seconds. */
+/* The spacing of the rows, judged by all of them: by number, in months, days or seconds. */
 typedef struct mica__spacing {
   enum {
     MICA__SPACING_NONE,
@@ -39,15 +39,15 @@ typedef struct mica__series {
   double *values;          /* rows x count; an empty cell has what stands for it (mica__series_at) */
   int64_t *before, *after; /* rows x count: the nearest row up to and from this one on with a value; -1: none */
   int64_t empty;           /* cells without a value */
-  char *row_numbers;       /* the name of a column that numbers the rows and is no series; NULL: there is no such */
+  char *row_numbers;       /* the name of a column that numbers the rows and is not a series; NULL: there is no such */
   bool digits;             /* times are days as eight digits, 20260131 */
-  size_t passed;           /* lines that begin with # and are no rows */
+  size_t passed;           /* lines that begin with # and are not rows */
   mica__spacing spacing;   /* of the times */
   size_t unused;           /* columns that are neither numbers nor times */
 } mica__series;
 
-/* Reads a table in memory, which a NUL ends. MICA_E_FORMAT, naming file, line and column, for a cell that is no number,
- * rows of another width, times that do not rise, and columns that are not there. */
+/* Reads a table in memory, which a NUL ends. MICA_E_FORMAT, naming file, line and column, for a cell that is not a
+ * number, rows of another width, times that do not rise, and columns that are not there. */
 mica_status mica__series_read(const char *name, char *content, size_t size, const mica__series_choice *choice,
                               mica__series *series);
 void mica__series_free(mica__series *series);
@@ -71,12 +71,12 @@ bool mica__is_time_name(const char *name);
 /* Negative, 0 or positive; *known is false if the two cannot be compared: numbers are, and dates of one form, those
  * with a distance from UTC as moments. */
 int mica__series_compare(const char *a, const char *b, bool *known);
-/* How far the rows are apart by their times. */
+/* The spacing of the rows by their times. */
 mica__spacing mica__series_find_spacing(const mica__series *series);
 /* Steps of a season by how far times are apart: 24 of hours, 7 of days, 52 of weeks, 12 of months, 4 of quarters; 1
- * where there is none. */
+ * if there is none. */
 int64_t mica__series_season(const mica__series *series);
-/* How many rows do not come one spacing behind the row before them, and the first of these; 0 if there is no
+/* The number of rows that do not follow the previous row by one spacing, and the first of them; 0 if there is no
  * spacing. */
 int64_t mica__series_irregular(const mica__series *series, int64_t *first);
 /* The time `step` steps after the last row, by the spacing; "+STEP" where that is not known. Months keep the day, or

@@ -58,7 +58,7 @@ static void vote_for(vote *v, double value) {
 
 static double winner(const vote *v) { return v->lead > 0 ? v->value : v->last; }
 
-/* What rows have in common. */
+/* The common spacing of rows. */
 typedef struct common {
   vote months, others;
   bool monthly;       /* months rise, and the time of the day stays */
@@ -146,7 +146,7 @@ int64_t mica__series_season(const mica__series *s) {
   return d.value == 3600 ? 24 : d.value == 86400 ? 7 : 1;
 }
 
-/* True if b comes one spacing behind a. */
+/* True if b comes one spacing after a. */
 static bool is_next(const mica__spacing *d, const moment *a, const moment *b) {
   const double distance = distance_of(a, b);
   if (d->unit == MICA__SPACING_NUMBER)

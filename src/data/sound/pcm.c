@@ -63,8 +63,8 @@ static mica_status read_format(mica_pcm *p, const unsigned char *chunk, uint32_t
   const bool integers = format == FORMAT_INTEGER && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
   if (!integers && !(format == FORMAT_FLOAT && (bits == 32 || bits == 64)))
     return mica__fail(MICA_E_FORMAT,
-                      "the stream is WAV of format %u with %u bits, which is not read: integers of 8 to "
-                      "32 bits or floats are",
+                      "the stream is WAV of format %u with %u bits, which is not supported; convert it to integers of "
+                      "8 to 32 bits or to floats",
                       (unsigned)format, (unsigned)bits);
   if (rate < 1 || rate > MICA__SOUND_RATE || channels < 1 || channels > MOST_CHANNELS)
     return mica__fail(MICA_E_FORMAT, "the stream has %u channels of %u samples a second; up to %d of %d are read",
@@ -162,8 +162,8 @@ static void drop(mica_pcm *p, size_t size) {
   memmove(p->kept, p->kept + size, p->kept_count);
 }
 
-/* What begins like the files of another kind is none of raw samples, which would be heard as noise. MP3 without a tag
- * has no such beginning: its first two bytes are those of quiet samples. */
+/* A stream that begins like another kind of file is not raw samples; it would be heard as noise. MP3 without a tag
+ * cannot be detected: its first two bytes look like quiet samples. */
 static mica_status refuse_others(const mica_pcm *p) {
   static const char *const kinds[][2] = {{"fLaC", "FLAC"},         {"OggS", "OGG"},  {"ID3", "MP3"},
                                          {"\x89PNG", "a picture"}, {"FORM", "AIFF"}, {"caff", "CAF"}};
@@ -205,5 +205,5 @@ mica_status mica_pcm_push(mica_pcm *p, const void *bytes, size_t size, bool last
   *samples = p->samples;
   *count = (int64_t)frames;
   if (!last || (!p->kept_count && (p->left == UINT64_MAX || !p->left))) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the stream ends within its samples, behind %lld frames", (long long)p->taken);
+  return mica__fail(MICA_E_FORMAT, "the stream is truncated after %lld frames", (long long)p->taken);
 }

@@ -139,8 +139,8 @@ static bool is_number(const char *text) {
   return *text && strlen(text) < 9 && strspn(text, "0123456789") == strlen(text);
 }
 
-/* How names of a folder are made: how many fields they have, and whether the last one counts. Parted: of the numbers
- * some are below TESTS and others not. */
+/* The pattern of a folder's names: the number of fields, and whether the last one is a number. Parted: some of these
+ * numbers are below TESTS and others are not. */
 typedef struct pattern {
   int fields;
   bool numbered, parted;
@@ -155,10 +155,10 @@ static mica_status find_pattern(const char *folder, const mica__names *names, pa
     const char *name = names->names[i];
     if (!mica__sound_is_named(name)) continue;
     if (!part(name, &f) || f.count < 2 || !*f.at[0] || (first && f.count != p->fields))
-      return mica__fail(MICA_E_FORMAT,
-                        "%s/%s: its name is not LABEL_SPEAKER_N%s%s: recordings lie in a folder a class, or are all "
-                        "named so",
-                        folder, name, first ? " as that of " : "", first ? first : "");
+      return mica__fail(
+          MICA_E_FORMAT,
+          "%s/%s: the name must be LABEL_SPEAKER_N%s%s, or the recordings must lie in one folder per class", folder,
+          name, first ? " as is " : "", first ? first : "");
     first = name;
     p->fields = f.count;
     if (!is_number(f.at[f.count - 1])) {
@@ -333,7 +333,8 @@ static mica_status read_root(recordings *r, const char *root, const mica_dataset
   free(only);
   if (status != MICA_OK || named) return status;
   if (config->part != MICA_PART_TRAIN)
-    return mica__fail(MICA_E_NOT_FOUND, "%s has no parts, so no %s part", root, mica_part_name(config->part));
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part, because it is not divided into parts", root,
+                      mica_part_name(config->part));
   MICA_TRY(mica__names_read(root, &names));
   status = read_classes(r, root, &names, config);
   mica__names_free(&names);

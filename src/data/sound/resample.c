@@ -77,7 +77,7 @@ void mica__resampler_destroy(mica__resampler *r) {
   free(r);
 }
 
-/* Forgets samples that no output needs any more, and keeps the new ones behind the others. */
+/* Forgets samples that no output needs any more, and keeps the new ones after the others. */
 static mica_status keep(mica__resampler *r, const float *samples, int64_t count) {
   const int64_t needed = r->next * r->from / r->to - r->reach;
   int64_t gone = needed - r->first;

@@ -32,7 +32,7 @@ bool mica__sound_is_named(const char *name) {
 
 /* Chunks of a RIFF file that are looked at before its samples. */
 #define MOST_CHUNKS 1000
-/* Writers into a pipe, which do not know the length, give one so large or larger. */
+/* Writers into a pipe do not know the length; they state one of this size or larger. */
 #define UNKNOWN_LENGTH 0x7ffff000u
 
 static uint32_t little_endian(const unsigned char *b) {
@@ -68,7 +68,7 @@ static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
     return mica__fail(errno == ENOENT ? MICA_E_NOT_FOUND : MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
   if (fstat(handle, &about) != 0 || !S_ISREG(about.st_mode)) {
     close(handle);
-    return mica__fail(MICA_E_FORMAT, "%s is no file", path);
+    return mica__fail(MICA_E_FORMAT, "%s is not a file", path);
   }
   mica_status status = check_whole(path, handle, (int64_t)about.st_size);
   if (status != MICA_OK) {
@@ -77,7 +77,8 @@ static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
   }
   *info = (SF_INFO){0};
   *file = sf_open_fd(handle, SFM_READ, info, SF_TRUE);
-  if (!*file) return mica__fail(MICA_E_FORMAT, "%s is no sound that libsndfile knows: %s", path, sf_strerror(NULL));
+  if (!*file)
+    return mica__fail(MICA_E_FORMAT, "%s is not a sound file that libsndfile reads: %s", path, sf_strerror(NULL));
   return MICA_OK;
 }
 

@@ -9,7 +9,7 @@
 /* The highest rate, of files and of what they are brought to. */
 #define MICA__SOUND_RATE 768000
 
-/* What a file's header says, its length at another rate (0: its own). */
+/* The header of a file, with the length at another rate (0: its own rate). */
 typedef struct mica__sound {
   int32_t rate, channels;
   int64_t frames; /* of the file */
@@ -34,7 +34,7 @@ mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int
 typedef struct mica__resampler mica__resampler;
 mica_status mica__resampler_create(int32_t from, int32_t to, mica__resampler **resampler);
 void mica__resampler_destroy(mica__resampler *resampler);
-/* How many samples n become. */
+/* The number of samples that n become. */
 int64_t mica__resampled(int64_t n, int32_t from, int32_t to);
 /* Takes count samples and writes those that are complete, `most` at most in one call, counting them in *made; what is
  * left over is kept. With last, zeros follow the samples. MICA_E_NOMEM. */

@@ -30,7 +30,7 @@ typedef struct cell {
   size_t size;
 } cell;
 
-/* Where file and text are among the cells of a line. */
+/* The columns of the file and the text in a line. */
 typedef struct layout {
   size_t file, text;
 } layout;
@@ -83,7 +83,7 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   if (list->count == list->room && !grow(list)) return mica__fail_nomem(name);
   for (size_t at = 0, bytes = 0; at < text.size; at += bytes)
     if ((bytes = mica__utf8_first(text.at + at, text.size - at)) == 0)
-      return mica__fail(MICA_E_FORMAT, "%s:%d: the text is no UTF-8 at byte %zu", name, (int)line, at + 1);
+      return mica__fail(MICA_E_FORMAT, "%s:%d: the text is not UTF-8 at byte %zu", name, (int)line, at + 1);
   if (!file.size || memchr(file.at, 0, file.size) || memchr(text.at, 0, text.size))
     return mica__fail(MICA_E_FORMAT, "%s:%d: the name of the recording is empty, or there is a NUL", name, (int)line);
   if (*file.at != '/' && *folder) mica__text_addf(&path, "%s/", folder);

@@ -68,7 +68,7 @@ mica_status mica__field_number(const mica__field *field, const mica__records *r,
   const mica__cell cell = r->cells[field->at];
   double number = field->open ? (double)NAN : field->fill;
   if (!mica__cell_number(cell, &number) && !((field->fills || field->open) && mica__cell_is_missing(cell)))
-    return fail_cell(field, r, "is no number");
+    return fail_cell(field, r, "is not a number");
   *value = (float)(number - field->base);
   return MICA_OK;
 }
@@ -94,7 +94,7 @@ mica_status mica__field_time(const mica__field *field, const mica__records *r, i
   if (field->days && mica__cell_day(r->cells[field->at], seconds)) return MICA_OK;
   if (mica__cell_time(r->cells[field->at], seconds)) return MICA_OK;
   if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || fabs(value) > 1e15)
-    return fail_cell(field, r, "is no time");
+    return fail_cell(field, r, "is not a time");
   *seconds = (int64_t)value;
   return MICA_OK;
 }

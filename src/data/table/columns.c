@@ -23,7 +23,7 @@ static void add_answers(const mica__schema *schema, mica__text *text) {
   if (there) mica__text_addf(text, ", %zu %s", schema->answers, schema->flags ? "classes of 0 or 1" : "numbers");
 }
 
-/* What was understood: "4 columns, label 'target', 3 classes". */
+/* A summary of the columns: "4 columns, label 'target', 3 classes". */
 static mica_status summarise(const mica__schema *schema, mica__store *store) {
   mica__text text = {0};
   mica__text_addf(&text, "%zu columns", schema->columns);
@@ -136,9 +136,8 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store) {
     default: about.dtype = MICA_F32;
     }
     if (mica__store_find(store, about.name))
-      return mica__fail(MICA_E_FORMAT,
-                        "%s: a column \"%s\" that is read by itself has the name by which %s are known: rename it",
-                        store->name, about.name, strcmp(about.name, "x") ? "answers" : "numbers of the inputs");
+      return mica__fail(MICA_E_FORMAT, "%s: rename the column \"%s\"; that name is reserved for %s", store->name,
+                        about.name, strcmp(about.name, "x") ? "the answers" : "the numbers of the inputs");
     MICA_TRY(mica__store_add(store, &about, &column));
     if (field->kind == MICA_COLUMN_KIND_CLASS && !field->numbered)
       MICA_TRY(mica__column_name_classes(column, (const char *const *)field->classes.names, about.classes));

@@ -27,7 +27,7 @@ int64_t mica__date_seconds(const mica__moment *m) {
   return mica__date_days(m->months, m->day ? m->day : 1) * 86400 + (m->seconds < 0 ? 0 : m->seconds) - m->offset;
 }
 
-/* What is left of a text. */
+/* The rest of a text. */
 typedef struct scan {
   const char *at, *end;
 } scan;

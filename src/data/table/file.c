@@ -41,9 +41,11 @@ static mica_status read_record(const table_file *table, uint64_t sample, mica__r
   if (!*text) return mica__fail_nomem(table->name);
   MICA_TRY(mica__file_read_at(table->name, table->file, begin, *text, size));
   (*text)[size] = '\0';
-  if (memchr(*text, '\0', size)) return mica__fail(MICA_E_FORMAT, "%s changed while it was read", table->name);
+  if (memchr(*text, '\0', size))
+    return mica__fail(MICA_E_FORMAT, "%s changed while it was read; read it again", table->name);
   MICA_TRY(mica__records_split(r, *text, size));
-  if (r->count != table->schema->columns) return mica__fail(MICA_E_FORMAT, "%s changed while it was read", table->name);
+  if (r->count != table->schema->columns)
+    return mica__fail(MICA_E_FORMAT, "%s changed while it was read; read it again", table->name);
   return MICA_OK;
 }
 
@@ -67,7 +69,7 @@ static mica_status take_cells(const table_column *column, const mica__records *r
   const size_t length = mica__cell_unquote(cell, copy);
   if (length == bytes) memcpy(data, copy, bytes);
   free(copy);
-  return length == bytes ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s changed while it was read", r->name);
+  return length == bytes ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s changed while it was read; read it again", r->name);
 }
 
 static mica_status read_cells(void *user, uint64_t sample, void *data, size_t bytes) {

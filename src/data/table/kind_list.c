@@ -24,10 +24,10 @@ mica_status mica__kinds_next(const char **kinds, const char **name, size_t *leng
   const size_t all = strcspn(at, ","), n = strcspn(at, "=");
   if (n >= all || !n) return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is not NAME=KIND", (int)all, at);
   if (!find_word(at + n + 1, all - n - 1, kind))
-    return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\": a kind is number, class, text or time", (int)all,
-                      at);
+    return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\": a kind must be number, class, text or time",
+                      (int)all, at);
   if (at[all] == ',' && !at[all + 1])
-    return mica__fail(MICA_E_INVALID, "kinds of columns: nothing follows the comma behind \"%.*s\"", (int)all, at);
+    return mica__fail(MICA_E_INVALID, "kinds of columns: nothing follows the comma after \"%.*s\"", (int)all, at);
   *name = at;
   *length = n;
   *kinds = at + all + (at[all] == ',');

@@ -1,4 +1,4 @@
-/* What the columns of a table are, by what their cells hold: numbers, classes, texts or times. */
+/* Infers the kinds of a table's columns from their cells: numbers, classes, texts or times. */
 #include "base/text.h"
 #include "data/table/schema.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many different texts may be classes where each occurs TEXT_REPEATS times on average. */
+/* Up to this number of different texts are classes if each occurs TEXT_REPEATS times on average. */
 #define MANY_TEXTS 1000
 /* Whole numbers of at most N values may be classes of labels. */
 #define MOST_NUMBERS 30
@@ -243,22 +243,21 @@ static mica_status check_label(const mica__inference *in, const mica__field *fie
   if (!own) return MICA_OK;
   const bool each = (size_t)c->seen.count == in->schema->samples;
   return mica__fail(MICA_E_FORMAT,
-                    "%s: %s%zu samples ha%s in column \"%s\" %s: no classes; --label names the column of labels "
-                    "(translate: --from and --to those of texts)",
-                    in->records->name, each ? "each of " : "", in->schema->samples, each ? "s" : "ve", field->name,
-                    each ? "a label of its own" : "few labels that are equal");
+                    "%s: in column \"%s\", %s%zu samples ha%s %s, so they are not classes; name the column of labels "
+                    "by --label (translate: those of texts by --from and --to)",
+                    in->records->name, field->name, each ? "each of " : "", in->schema->samples, each ? "s" : "ve",
+                    each ? "a label of its own" : "hardly any labels in common");
 }
 
-/* Sees that the cells are what the kind wants. Between commas "1,5" is quoted and may be a list; elsewhere it is a
+/* Checks that the cells are what the kind wants. Between commas "1,5" is quoted and may be a list; elsewhere it is a
  * number of a language that writes it so, unless the kind is stated. */
 static mica_status check_kind(mica__inference *in, mica__field *field, const mica__column_seen *c, bool stated) {
   const char *name = in->records->name;
   const bool fractions = field->kind == MICA_COLUMN_KIND_NUMBER || (!stated && in->records->delimiter != ',');
   if (fractions && c->commas > 0 && c->commas == c->texts.count)
-    return mica__fail(
-        MICA_E_FORMAT,
-        "%s line %zu: column \"%s\" holds \"%s\"; numbers have a point before their fraction, and no comma", name,
-        c->texts.line, field->name, c->texts.first);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s line %zu: column \"%s\" holds \"%s\"; write numbers with a decimal point, not a comma", name,
+                      c->texts.line, field->name, c->texts.first);
   switch (field->kind) {
   case MICA_COLUMN_KIND_NUMBER:
     if (c->texts.count > 0) return fail_text(in, field, c, !field->label);
@@ -279,16 +278,17 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
       return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\", and there is no such day or time",
                         name, c->no_dates.line, field->name, c->no_dates.first);
     if (c->times == c->texts.count && c->missing.count == 0 && (c->numbers == 0 || c->whole)) return MICA_OK;
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: column \"%s\" does not hold times alone: 2026-01-31, 2026-01-31 23:59:59, or whole numbers",
-                      name, field->name);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: column \"%s\" must hold only times such as 2026-01-31 or 2026-01-31 23:59:59, or only whole numbers", name,
+        field->name);
   case MICA_COLUMN_KIND_CLASS: return field->label ? check_label(in, field, c) : MICA_OK;
   default: return MICA_OK;
   }
 }
 
-/* So many classes need not be refused for want of samples; above that there are no more than so many a sample, unless
- * the numbers are as few as names of classes are (FEW_TEXTS). */
+/* Up to this number of classes is accepted, however few samples there are. Above it, classes per sample are limited,
+ * unless there are at most FEW_TEXTS numbers. */
 #define FEW_CLASSES 1000
 #define CLASSES_PER_SAMPLE 10
 

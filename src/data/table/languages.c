@@ -39,7 +39,7 @@ static bool is_listed(const char *list, const char *word) {
   return false;
 }
 
-/* A code is written in small or in large letters: "Si" begins a sentence. One of a country stands behind another. */
+/* A code is written in small or in large letters: "Si" begins a sentence. One of a country comes after another. */
 static bool is_code(const char *word, const char *lower, bool behind_code) {
   if (strlen(word) != 2 || (isupper((unsigned char)word[0]) != 0) != (isupper((unsigned char)word[1]) != 0))
     return false;

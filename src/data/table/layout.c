@@ -1,7 +1,7 @@
-/* Which columns a table without names has, by their number. */
+/* Identifies the columns of a table without names by their number. */
 #include "data/table/table.h"
 
-/* True if the cells of unused columns are no numbers, as those of numbers in their place would be. */
+/* True if the cells of unused columns are not numbers, as those of numbers in their place would be. */
 static bool texts_in_place(const mica__records *r, const mica__schema *known, bool label) {
   double value;
   for (size_t i = 0, at = 0; i < known->count; i++) {
@@ -30,7 +30,7 @@ mica_status mica__schema_layout(mica__records *records, bool header, size_t colu
         (!*unused || !found || texts_in_place(records, known, *label)))
       return MICA_OK;
   }
-  return mica__fail(MICA_E_FORMAT, "%s line 1 has %zu columns, the network was trained on %zu%s", records->name,
+  return mica__fail(MICA_E_FORMAT, "%s line 1 has %zu columns, but the network was trained on %zu%s", records->name,
                     columns, known->count - spare - labels, labels ? " and the answer" : "");
 }
 

@@ -105,7 +105,7 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
   schema->count++;
   field->numbered = n == strlen(NUMBERED) && !strncmp(text, NUMBERED, n);
   field->label = field->numbered || is_of(text, schema->flags ? FLAG : LABEL);
-  if (field->label && field->numbered && schema->answers) return mica__fail(MICA_E_FORMAT, "'%s' is no label", text);
+  if (field->label && field->numbered && schema->answers) return mica__fail(MICA_E_FORMAT, "'%s' is not a label", text);
   const char *number = mica_column_kind_name(MICA_COLUMN_KIND_NUMBER);
   if (field->label || (n == strlen(number) && !strncmp(text, number, n))) {
     field->at = schema->count - 1;
@@ -128,7 +128,7 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
     const char *word = mica_column_kind_name(others[k]);
     if (strlen(word) == n && !strncmp(text, word, n)) field->kind = others[k], field->unused = true;
   }
-  return field->unused ? MICA_OK : mica__fail(MICA_E_FORMAT, "'%s' is no column of a table", text);
+  return field->unused ? MICA_OK : mica__fail(MICA_E_FORMAT, "'%s' is not a column of a table", text);
 }
 
 /* A sample of zeros, which nobody reads. */

@@ -53,7 +53,7 @@ void mica__records_rewind(mica__records *r) {
 
 static mica_status check_text(const mica__records *r, size_t from) {
   if (r->filled == from || !memchr(r->window + from, '\0', r->filled - from)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s is of an unknown kind, nor text", r->name);
+  return mica__fail(MICA_E_FORMAT, "%s is neither a text nor of another known kind", r->name);
 }
 
 /* Moves the window on, keeping what is not read yet, and fills it. */
@@ -148,7 +148,7 @@ static const char *cell_end(const char *at, const char *end, char delimiter, mic
   return at;
 }
 
-/* Splits the record at `at`; *next is behind its line's end. *whole is false if it may go on behind `end`. */
+/* Splits the record at `at`; *next is after its line's end. *whole is false if it may go on after `end`. */
 static mica_status split(mica__records *r, const char *at, const char *end, bool last, const char **next, bool *whole) {
   r->count = 0;
   *whole = false;
@@ -179,7 +179,7 @@ static size_t count_lines(const char *at, const char *end) {
 }
 
 /* Splits a line that begins with #: a record if it has as many cells as the first one, else it is passed over, with
- * no cell. A quote that the line does not close is a comment's: it must not take the lines behind it. */
+ * no cell. A quote that the line does not close is a comment's: it must not take the lines after it. */
 static mica_status split_comment(mica__records *r, const char *at, const char *end, const char **next, bool *whole) {
   const char *newline = memchr(at, '\n', (size_t)(end - at));
   if (r->width && (newline || r->ended)) {

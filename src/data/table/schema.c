@@ -1,4 +1,4 @@
-/* What the columns of a table are: names, kinds, classes. */
+/* The columns of a table: names, kinds, classes. */
 #include "data/table/schema.h"
 #include "base/text.h"
 
@@ -10,7 +10,7 @@
 
 /* Records in which numbers are looked for to tell names from values. */
 #define JUDGED_RECORDS 20
-/* Where all are words: so many records at most and at least, and columns at most. */
+/* If all cells are words: the most and the fewest records, and the most columns. */
 #define JUDGED_WORDS 200
 #define FEWEST_WORDS 10
 #define MOST_WORD_COLUMNS 1000
@@ -43,7 +43,7 @@ static bool is_yaml(const char *name) {
   return end && (!strcmp(end, ".yaml") || !strcmp(end, ".yml"));
 }
 
-/* Sees whether the first record holds names: some text above numbers, and no number above one. */
+/* Checks whether the first record holds names: some text above numbers, and no number above one. */
 static mica_status find_header(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false, named = false, numbered = false;
@@ -51,10 +51,10 @@ static mica_status find_header(mica__inference *in) {
   if (!found) return mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
   const size_t n = in->schema->columns = r->count;
   if (n < 2 && !in->config->like && is_yaml(r->name))
-    return mica__fail(MICA_E_FORMAT, "%s is no table; --data takes the folder that holds it beside images and labels",
-                      r->name);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is not a table; --data takes the folder that holds it beside images and labels", r->name);
   if (n < 2 && !in->config->like)
-    return mica__fail(MICA_E_FORMAT, "%s is no table: line %zu has one column", r->name, r->line);
+    return mica__fail(MICA_E_FORMAT, "%s is not a table: line %zu has one column", r->name, r->line);
   in->schema->fields = calloc(n, sizeof *in->schema->fields);
   in->columns = calloc(n, sizeof *in->columns);
   in->column_count = n;
@@ -219,7 +219,7 @@ static mica_status find_labels(mica__inference *in, const char *list) {
   if (schema->answers == 1)
     return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" for labels", in->records->name, list);
   if (schema->answers > MICA__MOST_ANSWERS)
-    return mica__fail(MICA_E_INVALID, "%s: a sample has %d labels at most, not %zu", in->records->name,
+    return mica__fail(MICA_E_INVALID, "%s: a sample may have at most %d labels, not %zu", in->records->name,
                       MICA__MOST_ANSWERS, schema->answers);
   return MICA_OK;
 }
@@ -286,7 +286,7 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
     if (field->unused) field->at = SIZE_MAX;
     if (field->at == SIZE_MAX && !field->label && !field->unused)
       return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which %s", name, field->name,
-                        known->outline ? "the network was trained on" : "what it goes with has");
+                        known->outline ? "the network was trained on" : "the other parts of the data have");
     if (field->at != SIZE_MAX && field->at >= in->schema->columns)
       return mica__fail(MICA_E_FORMAT, "%s has %zu columns, the other parts of the data have %zu", name,
                         in->schema->columns, known->columns);
@@ -316,8 +316,8 @@ static mica_status check_answers(const mica__inference *in, const mica__schema *
     there += field->at != SIZE_MAX;
     if (field->at == SIZE_MAX) lacks = field;
   }
-  return there && lacks ? mica__fail(MICA_E_FORMAT, "%s has no column \"%s\" for labels, and has others of them",
-                                     in->records->name, lacks->name)
+  return there && lacks ? mica__fail(MICA_E_FORMAT, "%s has some columns of labels, but not \"%s\"", in->records->name,
+                                     lacks->name)
                         : MICA_OK;
 }
 
@@ -421,7 +421,7 @@ static mica_status infer(mica__inference *in, mica__name_table *names) {
   mica_column_kind others = MICA_COLUMN_KIND_NUMBER;
   MICA_TRY(mica__kinds_find(in->config->kinds, "*", &others, &in->texts));
   if (in->texts && others != MICA_COLUMN_KIND_TEXT)
-    return mica__fail(MICA_E_INVALID, "kinds of columns: of * alone, \"*=text\" is one");
+    return mica__fail(MICA_E_INVALID, "kinds of columns: the only kind for * is text, as in *=text");
   recognise_header(in);
   if (in->texts && !in->schema->header) MICA_TRY(recognise_languages(in));
   if (in->words && !in->schema->header) MICA_TRY(recognise_words(in));

@@ -4,7 +4,7 @@
 
 #include "data/table/table.h"
 
-/* Texts are classes where there are so few different ones, or each occurs TEXT_REPEATS times on average. */
+/* Texts are classes if there are so few different ones, or each occurs TEXT_REPEATS times on average. */
 #define FEW_TEXTS 20
 #define TEXT_REPEATS 2
 
@@ -14,7 +14,7 @@ typedef struct mica__cells {
   char first[41];
 } mica__cells;
 
-/* What is known of a column before its kind is. */
+/* Facts about a column before its kind is known. */
 typedef struct mica__column_seen {
   mica__cells no_dates; /* texts in the form of a date that does not exist: 2024-02-30 */
   mica__cells texts, missing,
@@ -22,11 +22,11 @@ typedef struct mica__column_seen {
   size_t numbers, times; /* cells; times are texts or numbers */
   size_t huge;           /* texts that are numbers, above what f32 holds */
   size_t codes;          /* numbers that are written as 01 or 1e3 */
-  size_t padded;         /* those of digits alone behind a zero: 007 */
+  size_t padded;         /* those of digits alone after a zero: 007 */
   size_t days;           /* those that are days as eight digits: 20260131 */
   size_t commas;         /* texts that are numbers with a comma: 1,5 */
   size_t longest;
-  size_t repeats;    /* columns behind it of the same name */
+  size_t repeats;    /* columns after it of the same name */
   bool whole;        /* all numbers are whole and not negative */
   bool fraction;     /* some number is not whole */
   bool unnamed;      /* the first line has no name for it */

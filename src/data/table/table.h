@@ -1,6 +1,6 @@
 /* data/table/table.h: tables as text. A record a line, cells separated by , ; or tabs, quoted where they hold such or a
  * line end ("" is a quote inside of quotes); between tabs a quote that is not closed there is part of its cell, as
- * is usual. Empty lines are skipped, and lines that begin with # before the first record; behind it those that have not
+ * is usual. Empty lines are skipped, and lines that begin with # before the first record; after it those that have not
  * as many cells. */
 #ifndef MICA_DATA_TABLE_TABLE_H
 #define MICA_DATA_TABLE_TABLE_H
@@ -66,7 +66,7 @@ mica_status mica__records_split(mica__records *records, const char *text, size_t
 bool mica__cell_number(mica__cell cell, double *value);
 /* The number that it is, which may be too large, or infinite. */
 bool mica__cell_is_numeric(mica__cell cell, double *value);
-/* True for digits behind a zero, 007, which are a name and no count. */
+/* True for digits after a zero, 007, which are a name and no count. */
 bool mica__cell_is_padded(mica__cell cell);
 /* True for a number with a comma, 1,5, which is none here. */
 bool mica__cell_has_comma(mica__cell cell);
@@ -112,9 +112,9 @@ bool mica__classes_are_texts(const char *const *names, size_t count);
  * in one form. *name is a buffer that grows. */
 mica_status mica__class_name(mica__cell cell, bool text, char **name, size_t *capacity);
 
-/* What a column of the text is. */
+/* A column of the text. */
 typedef struct mica__field {
-  char *name;            /* of the header; its number where there is none */
+  char *name;            /* of the header; its number if there is none */
   mica_column_kind kind; /* NUMBER, CLASS, TEXT or TIME */
   bool label;
   size_t part;   /* of several labels: which one in the order of the table, from 0 */
@@ -148,11 +148,11 @@ typedef struct mica__schema {
   int32_t numbers; /* of "x" */
   size_t samples;
   uint32_t *lines;      /* of each sample, from 1 */
-  size_t passed;        /* lines that begin with # and are no samples */
+  size_t passed;        /* lines that begin with # and are not samples */
   size_t label;         /* which field it is, of several the first; SIZE_MAX: none that is in the text */
   size_t answers;       /* several labels per sample: how many; 0: one */
   bool flags;           /* several labels, each 0 or 1, which are classes that a sample has or has not */
-  bool leaves_out;      /* records without a label are no samples */
+  bool leaves_out;      /* records without a label are not samples */
   size_t unlabelled;    /* records without a label */
   mica_missing missing; /* what stands for missing numbers, as it was asked for */
   char *extras;         /* quoted, the names of columns that the table it goes with has not; NULL: there are none */
@@ -162,12 +162,12 @@ typedef struct mica__schema {
 /* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */
 mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema);
 void mica__schema_release(void *schema);
-/* What mica_dataset_config.bases has a column less: by its name, or by its smallest number. */
+/* The base that mica_dataset_config.bases subtracts from a column, by its name or by its smallest number. */
 double mica__field_base(const char *bases, const mica__field *field);
 
 /* --- kinds that are stated (kind_list.c) --- */
 
-/* The next entry of mica_dataset_config.kinds, behind which *kinds is then; *name is NULL at the end. MICA_E_INVALID
+/* The next entry of mica_dataset_config.kinds, after which *kinds is then; *name is NULL at the end. MICA_E_INVALID
  * says what is wrong with it. */
 mica_status mica__kinds_next(const char **kinds, const char **name, size_t *length, mica_column_kind *kind);
 /* The kind of the column of that name, the last of several; *stated is false if nothing is said of it. */
@@ -233,7 +233,7 @@ mica_status mica__table_add_files(mica__store *store, const mica_dataset_config 
 /* --- layouts (layout.c) --- */
 
 /* Sees which columns a table without names has by their number: all of the known ones, or all but the label, or those
- * without the unused ones, which are there where their cells in the first record are no numbers. MICA_E_FORMAT for
+ * without the unused ones, which are there where their cells in the first record are not numbers. MICA_E_FORMAT for
  * another number. */
 mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
                                 bool *label, bool *unused);
@@ -245,7 +245,7 @@ mica_status mica__table_width(const char *name, char *content, size_t size, size
 /* What is kept of a table's columns, in their order: a text each, the kind and the name ("number width", "text note");
  * of the label "label kind", or "numbered kind" where its classes are numbers. Several labels have a line each, "flag
  * kind" if they are classes that are there or not. The caller frees each and the list. NULL and MICA_OK for a dataset
- * that is no table, nor an array with bases. */
+ * that is not a table, nor an array with bases. */
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
 /* A dataset of one sample of zeros to be `like` for tables: numbers and label are wanted, other columns are unused.
  * `classes` are the label's, NULL: it is a number; `bases` are as mica_dataset_config has them. MICA_E_FORMAT for texts

@@ -16,7 +16,7 @@ typedef struct mica__tokens {
   void (*release)(void *owner);
 } mica__tokens;
 
-/* A dataset of one column "tokens", i32 (length + 1): contexts and the token behind each. Where `samples` is 0 they
+/* A dataset of one column "tokens", i32 (length + 1): contexts and the token after each. Where `samples` is 0 they
  * follow each other from end to end, a token being the last of one and the first of the next; else there are that many,
  * at even distances over the stream. MICA_E_FORMAT, naming both numbers, where the stream is too short for one. */
 mica_status mica__dataset_of_contexts(const char *name, const mica__tokens *tokens, int64_t length, uint64_t samples,

@@ -138,10 +138,11 @@ mica_value mica__zoo_detector(mica_nn *nn, mica_value x, const mica_model_config
   const mica_shape shape = mica_value_shape(x);
   const int64_t width = c->width ? c->width : 32;
   if (shape.dim[2] % MICA_DETECTOR_MULTIPLE != 0 || shape.dim[3] % MICA_DETECTOR_MULTIPLE != 0)
-    return mica__graph_fail(x.graph, MICA_E_SHAPE, "detector: pictures of %lld x %lld; sides are multiples of %d",
+    return mica__graph_fail(x.graph, MICA_E_SHAPE,
+                            "detector: pictures have %lld x %lld pixels; the sides must be multiples of %d",
                             (long long)shape.dim[3], (long long)shape.dim[2], MICA_DETECTOR_MULTIPLE);
   if (width % GROUPS != 0)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "detector: a width of %lld; it is a multiple of %d",
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "detector: the width is %lld; it must be a multiple of %d",
                             (long long)width, GROUPS);
   backbone(nn, x, width, features);
   pyramid(nn, features, 2 * width);

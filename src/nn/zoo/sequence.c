@@ -75,7 +75,7 @@ mica_transformer_config mica__sequence_block(const mica_model_config *c, bool ca
 }
 
 mica_value mica__sequence_norm(mica_nn *nn, const char *name, mica_value x, const mica_model_config *c) {
-  /* Blocks with the norm behind them end with one. */
+  /* Blocks with the norm after them end with one. */
   if (c->sequence.post_norm) return x;
   return c->sequence.rms_norm ? mica_nn_rms_norm(nn, name, x, NULL) : mica_nn_layer_norm(nn, name, x, NULL);
 }

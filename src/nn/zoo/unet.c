@@ -33,7 +33,8 @@ static mica_value twice(mica_nn *nn, const mica_model_config *c, const char *sco
   return x;
 }
 
-/* How often the sides are halved; -1, with the error in the graph, where they are not as often as is wanted. */
+/* The number of times that the sides are halved; -1, with an error in the graph, if they cannot be halved often
+ * enough. */
 static int levels_of(mica_value x, const mica_model_config *c) {
   const mica_shape shape = mica_value_shape(x);
   const int64_t H = shape.dim[2], W = shape.dim[3];
@@ -54,8 +55,8 @@ mica_value mica__zoo_unet(mica_nn *nn, mica_value x, const mica_model_config *c)
   const int levels = levels_of(x, c);
   if (levels < 0) return (mica_value){0};
   if ((unsigned)c->norm > MICA_MODEL_NORM_GROUP || c->groups < 0 || width < 0)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "unet: norm %d, %lld groups, width %lld", (int)c->norm,
-                            (long long)c->groups, (long long)width);
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "unet: norm %d, %lld groups or width %lld is out of range",
+                            (int)c->norm, (long long)c->groups, (long long)width);
   for (int i = 0; i < levels; i++) {
     skip[i] = twice(nn, c, "down", i, x, width << i);
     x = mica__zoo_max_pool(skip[i], 2, 2, 0);

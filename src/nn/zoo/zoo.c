@@ -62,8 +62,8 @@ static bool takes(const entry *network, mica_value x) {
     break;
   }
   if (wanted)
-    mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: takes %s, not %s %s", network->name, wanted, mica_dtype_name(dtype),
-                     mica_shape_format(shape, text));
+    mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: the input must be %s, not %s %s", network->name, wanted,
+                     mica_dtype_name(dtype), mica_shape_format(shape, text));
   return !wanted;
 }
 
@@ -116,7 +116,7 @@ static mica_status build(mica_engine *engine, const mica_model_config *c, mica_m
   mica_dtype dtype = family == MICA_MODEL_FAMILY_TOKENS ? MICA_I32 : MICA_F32;
   mica_shape shape = {.rank = c->input.rank + 1, .dim = {MICA_DYNAMIC}};
   if (c->input.rank < 1 || c->input.rank >= MICA_MAX_RANK)
-    return mica__fail(MICA_E_SHAPE, "mica_model_create: an input of rank %d", (int)c->input.rank);
+    return mica__fail(MICA_E_SHAPE, "mica_model_create: an input cannot have the rank %d", (int)c->input.rank);
   for (int32_t i = 0; i < c->input.rank; i++) shape.dim[i + 1] = c->input.dim[i];
   MICA_TRY(mica_graph_create(&m->graph));
   MICA_TRY(mica_nn_create(m->graph, NULL, &m->nn));

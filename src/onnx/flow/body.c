@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Nodes that unrolling may make; where nothing can run, a host loop is no choice. */
+/* Nodes that unrolling may make; where nothing can run, a host loop is not a choice. */
 #define MOST_UNROLLED 2000
 #define MOST_WITHOUT_RUNS 20000
 
@@ -37,10 +37,10 @@ static mica_status lower_in_scope(mica__lowering *l, const mica__onnx_node *node
 mica_status mica__flow_lower_any(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                  const mica__lower_value *inputs, size_t input_count, mica__lower_value *outputs) {
   if (body->proto->n_input != input_count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs, and gets %zu values",
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs, but is given %zu values",
                             body->proto->n_input, input_count);
   if (l->depth == MICA__LOWER_DEPTH)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies stand more than %d deep", MICA__LOWER_DEPTH);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "bodies are nested more than %d deep", MICA__LOWER_DEPTH);
   mica__lower_scope scope, *outer = l->scope;
   MICA_TRY(mica__scope_open(l, true, &scope));
   l->depth++;
@@ -85,8 +85,8 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
 
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body) {
   return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                          "so many trips through %d nodes, which stand one after another, that they are more than %lld",
-                          (int)body->count, (long long)most_unrolled(l));
+                          "unrolling the trips through %d nodes would make more than %lld nodes", (int)body->count,
+                          (long long)most_unrolled(l));
 }
 
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape) {
@@ -107,7 +107,7 @@ static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const On
   mica_dtype dtype;
   mica_shape one, shape = {.rank = 1};
   if (!mica__flow_declared(declared, &dtype, &one)) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "no trips, and results whose shapes the file does not say");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "without trips, the file must state the shapes of the results");
     return (mica_value){0};
   }
   for (int32_t i = 0; i < one.rank; i++) shape.dim[shape.rank++] = one.dim[i];

@@ -40,7 +40,7 @@ static void destroy(mica__call *call) {
   }
 }
 
-/* The bodies as functions, and all that they take as operands behind the condition. *call is NULL if one takes a
+/* The bodies as functions, and all that they take as operands after the condition. *call is NULL if one takes a
  * sequence. */
 static mica_status make_call(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *const bodies[2],
                              mica_value *operands, size_t *count, mica__call **call) {
@@ -124,7 +124,7 @@ MICA__LOWER(branch) {
   if (!condition.graph) return MICA_OK;
   int64_t elements = 0;
   MICA_TRY(mica_shape_count(mica_value_shape(condition), &elements));
-  if (elements != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "the condition is no single element");
+  if (elements != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "the condition must have one element");
   if (l->trace && !mica__lower_truth(l, condition, &on) && !mica__lower_can_bind(l, condition, false))
     MICA_TRY(call_branch(l, node, condition, &done));
   if (done) return l->status;

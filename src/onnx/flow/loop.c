@@ -24,7 +24,8 @@ static bool carries_list(const loop *s) {
 static mica_status keep(mica__lowering *l, const mica__onnx_node *node, loop *s) {
   for (size_t k = 0; k < s->carried; k++)
     if (is_list(&s->inputs[2 + k]) != is_list(&s->outputs[1 + k]))
-      return mica__lower_fail(l, node, MICA_E_FORMAT, "value %zu is a sequence before a trip or after it alone", k);
+      return mica__lower_fail(l, node, MICA_E_FORMAT,
+                              "value %zu is a sequence either before a trip or after it, but not both", k);
   for (size_t k = 0; k < s->scans; k++)
     if (is_list(&s->outputs[1 + s->carried + k]))
       return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it collects sequences");
@@ -142,7 +143,8 @@ MICA__LOWER(loop) {
   bool done = false, whole = true;
   mica_value trips = operand(l, node, 0), condition = operand(l, node, 1);
   if (l->status != MICA_OK || begin(l, node, &s) != MICA_OK || l->demands) return l->status;
-  if (!trips.graph && !condition.graph) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a loop without an end");
+  if (!trips.graph && !condition.graph)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the loop has no end: it has neither trips nor a condition");
   bool known = is_absent_or_known(l, trips) && is_absent_or_known(l, condition) &&
                mica__flow_is_known(l, s.body, 0, &s.inputs[2], s.carried);
   mica__lower_value *begin_with = mica__lower_room(l, s.carried, sizeof *begin_with);

@@ -61,7 +61,7 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
 
 static mica_status read_number(mica_queue *queue, const mica_tensor *tensor, int64_t *number) {
   unsigned char element[16];
-  if (mica_tensor_count(tensor) != 1) return mica__fail(MICA_E_SHAPE, "a loop's limit is no single element");
+  if (mica_tensor_count(tensor) != 1) return mica__fail(MICA_E_SHAPE, "a loop's limit must have one element");
   MICA_TRY(mica_tensor_download(queue, tensor, element, mica_tensor_bytes(tensor)));
   double value = mica__element_get(mica_tensor_dtype(tensor), element, 0);
   *number = value > 0x1p62 ? INT64_MAX : value < 0 ? 0 : (int64_t)value;
@@ -134,7 +134,8 @@ static mica_status end_collection(loop_call *c, collection *k, int64_t trips, co
   k->view = NULL;
   if (!trips) {
     if (!k->has_empty)
-      return mica__fail(MICA_E_UNSUPPORTED, "a loop without trips, and results whose shapes the file does not say");
+      return mica__fail(MICA_E_UNSUPPORTED,
+                        "if a loop may have no trips, the file must state the shapes of its results");
     MICA_TRY(
         mica_tensor_create(c->body->runner->engine, (mica_dtype)k->empty.dtype, mica__flow_shape(&k->empty), &k->view));
   } else {
@@ -272,7 +273,8 @@ mica_status mica__loop_call(mica__lowering *l, const mica__onnx_node *node, cons
   mica_value *operands = NULL;
   loop_call *c = NULL;
   if (form->states + form->scanned > MICA__LOOP_VALUES || result_count > MICA__LOOP_VALUES)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a loop of more than %d values", MICA__LOOP_VALUES);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a loop of more than %d values is not supported",
+                            MICA__LOOP_VALUES);
   *done = false;
   if (!mica__cut_is_replayed(l)) {
     c = calloc(1, sizeof *c);

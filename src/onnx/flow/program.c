@@ -9,7 +9,7 @@
 
 #define LOWERINGS 64
 #define SHARE_OF_MEMORY 2
-/* An input that had so many values at one time is no size, and is not bound any more. */
+/* An input that had so many values at one time is not a size, and is not bound any more. */
 #define MOST_VALUES 16
 
 static size_t bytes_of(const mica__lower_input *input) {

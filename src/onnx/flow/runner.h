@@ -7,9 +7,10 @@
  *   call       what a run does between two stages: a step on the host, a branch, a loop
  *
  * A function is lowered while it runs first: where the lowering meets a cut, the nodes so far become a stage, which
- * runs, and the lowering goes on with the value or the results. A run that takes the same way later only looks up; one
- * that leaves the tree lowers the function again up to there, without running anything twice, and goes on. A node of
- * the lowering's graph has the same id whenever the same way is taken, which is how stages find each other's values. */
+ * runs, and the lowering continues with the value or the results. A run that takes the same way later only looks up;
+ * one that leaves the tree lowers the function again up to there, without running anything twice, and goes on. A node
+ * of the lowering's graph has the same id whenever the same way is taken, which is how stages find each other's
+ * values. */
 #ifndef MICA_ONNX_FLOW_RUNNER_H
 #define MICA_ONNX_FLOW_RUNNER_H
 

@@ -15,7 +15,7 @@ typedef struct scan {
   int64_t trips;
 } scan;
 
-/* Number k of a list, `standard` after its end or where there is no list. */
+/* Number k of a list, `standard` after its end or if there is no list. */
 static int64_t of_list(const mica__onnx_node *node, const char *name, size_t k) {
   mica__integers list;
   mica__onnx_ints(node, name, &list);
@@ -27,7 +27,7 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t 
   s->body = mica__flow_body(l, node, "body");
   if (!s->body) return l->status;
   if (scanned < 1 || scanned > (int64_t)operands || s->body->proto->n_input != operands)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld of %zu operands are scanned, by a body of %zu inputs",
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld of %zu operands are scanned, but the body has %zu inputs",
                             (long long)scanned, operands, s->body->proto->n_input);
   s->inputs = (size_t)scanned;
   s->states = operands - s->inputs;
@@ -35,7 +35,7 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t 
     return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu outputs", s->body->proto->n_output);
   s->outputs = s->body->proto->n_output - s->states;
   if (operands > MOST_VALUES || s->states + s->outputs > MOST_VALUES)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values", MOST_VALUES);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
   bool old = node->version < 9; /* one list of directions, no axes */
   for (size_t k = 0; k < s->inputs; k++) {
     s->axis_in[k] = old ? 0 : of_list(node, "scan_input_axes", k);
@@ -59,8 +59,9 @@ static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, s
     if (!mica__lower_axis(l, node, shape.rank, &s->axis_in[k])) return l->status;
     int64_t extent = shape.dim[s->axis_in[k]];
     if (k && extent != s->trips)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "operands of %lld and %lld slices", (long long)s->trips,
-                              (long long)extent);
+      return mica__lower_fail(l, node, MICA_E_SHAPE,
+                              "the operands have %lld and %lld slices; they must have equally many",
+                              (long long)s->trips, (long long)extent);
     s->trips = extent;
   }
   return MICA_OK;
@@ -138,7 +139,7 @@ static mica_status unroll_batch(mica__lowering *l, const mica__onnx_node *node, 
                                 mica_value *results) {
   size_t operands = s->states + s->inputs, count = s->states + s->outputs;
   int64_t batch = mica_value_shape(values[0]).rank ? mica_value_shape(values[0]).dim[0] : 0;
-  if (batch < 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "operands without a batch");
+  if (batch < 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "the operands need an axis of samples");
   if (!mica__flow_may_unroll(l, s->body, batch)) return mica__flow_too_long(l, node, s->body);
   mica_value *all = mica__lower_room(l, count * (size_t)batch, sizeof *all);
   if (!all) return l->status;
@@ -159,9 +160,9 @@ MICA__LOWER(scan) {
   mica_value values[MOST_VALUES], results[MOST_VALUES] = {{0}};
   int32_t first = node->version < 9 ? 1 : 0; /* the lengths of sequences stand before */
   if (first && mica__lower_has(l, node, 0))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "sequences of different lengths");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "sequences of different lengths are not supported");
   if (node->input_count - first > MOST_VALUES)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values", MOST_VALUES);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
   MICA_TRY(begin(l, node, (size_t)(node->input_count - first), &s));
   for (size_t k = 0; k < s.states + s.inputs; k++) {
     values[k] = mica__lower_operand(l, node, first + (int32_t)k);

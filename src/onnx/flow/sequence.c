@@ -17,7 +17,7 @@ static const mica__lower_list *list_of(mica__lowering *l, const mica__onnx_node 
   const mica__lower_value *found = NULL;
   if (k < node->input_count && *node->inputs[k]) found = mica__scope_find(l, node->inputs[k]);
   if (found && found->list) return found->list;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is no sequence", (int)k);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "operand %d is not a sequence", (int)k);
   return NULL;
 }
 
@@ -40,7 +40,8 @@ static bool position(mica__lowering *l, const mica__onnx_node *node, int32_t k, 
   *at = given.count ? given.values[0] : standard;
   if (*at < 0) *at += count;
   if (*at >= 0 && *at <= last) return true;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "position %lld of %lld", (long long)*at, (long long)count);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "position %lld is outside of the sequence of %lld", (long long)*at,
+                   (long long)count);
   return false;
 }
 
@@ -112,7 +113,7 @@ static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, co
   if (given->shape.rank == 1 && given->count) return MICA_OK;
   int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? extent / size + (extent % size != 0) : 0;
   int64_t *values = size > 0 && count <= 65536 ? mica__lower_room(l, (size_t)count, sizeof *values) : NULL;
-  if (!values) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "parts of %lld elements", (long long)size);
+  if (!values) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "parts cannot have %lld elements", (long long)size);
   for (int64_t i = 0; i < count; i++) values[i] = i + 1 < count ? size : extent - i * size;
   *sizes = (mica__integers){values, count, MICA_SHAPE(count)};
   return MICA_OK;

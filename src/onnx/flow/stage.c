@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NAME 32
-/* Stages one behind another: what a small file must not exceed. */
+/* Stages one after another: what a small file must not exceed. */
 #define MOST_STAGES 4096
 
 mica__flow_type mica__flow_type_of(mica_dtype dtype, mica_shape shape) {
@@ -151,7 +151,7 @@ static mica_status put_weight(cutting *c, int32_t id) {
   const mica__node *node = mica__graph_node(c->from, id);
   size_t i = 0;
   while (i < l->weight_count && l->weights[i].value.id != id) i++;
-  if (i == l->weight_count) return mica__fail(MICA_E_STATE, "a parameter without a weight");
+  if (i == l->weight_count) return mica__fail(MICA_E_STATE, "a parameter has no weight");
   mica_value made = mica_parameter(c->to, l->weights[i].parameter, node->type.dtype, node->type.shape);
   if (!made.graph) return mica__fail(mica_graph_status(c->to), "%s", mica_graph_message(c->to));
   c->map[id - 1] = made.id;

@@ -1,5 +1,5 @@
 /* Scaled products of queries and keys, softmax, and the values that they weigh (Vaswani et al. 2017), as ONNX 23 to 25
- * have them: heads in an axis or behind the rows, shared by groups, caches, masks, windows, a soft cap. */
+ * have them: heads in an axis or after the rows, shared by groups, caches, masks, windows, a soft cap. */
 #include "onnx/ops/attention.h"
 
 #include "onnx/ops/family.h"
@@ -28,7 +28,8 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank == 4) return x;
   if (s.rank != 3 || heads < 1 || s.dim[2] % heads) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads do not divide what is attended to", (long long)heads);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads must divide the width of queries, keys and values",
+                     (long long)heads);
     return (mica_value){0};
   }
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, s.dim[2] / heads));
@@ -41,8 +42,9 @@ static bool take_window(mica__lowering *l, const mica__onnx_node *node, attentio
   a->left = mica__onnx_int(node, "left_window_size", -1);
   a->right = mica__onnx_int(node, "right_window_size", -1);
   if (a->left < -1 || a->right < -1 || a->left > INT32_MAX || a->right > INT32_MAX) {
-    mica__lower_fail(l, node, MICA_E_INVALID, "a window of %lld keys to the left and %lld to the right",
-                     (long long)a->left, (long long)a->right);
+    mica__lower_fail(l, node, MICA_E_INVALID,
+                     "a window of %lld keys to the left and %lld to the right is not supported", (long long)a->left,
+                     (long long)a->right);
     return false;
   }
   if (mica__onnx_int(node, "is_causal", 0)) a->right = 0;
@@ -77,8 +79,8 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
   if (!a->q.graph || !a->k.graph || !a->v.graph) return false;
   if (a->key_heads >= 1 && a->heads % a->key_heads == 0 && mica_value_shape(a->k).rank == 4)
     return take_window(l, node, a);
-  mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads of queries for %lld of keys", (long long)a->heads,
-                   (long long)a->key_heads);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads of queries must be a multiple of the %lld heads of keys",
+                   (long long)a->heads, (long long)a->key_heads);
   return false;
 }
 
@@ -86,7 +88,7 @@ mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.dim[1] == heads) return x;
   if (s.rank != 4 || s.dim[1] < 1)
-    return mica_graph_fail(x.graph, MICA_E_SHAPE, "heads that cannot be shared: what has them is not of rank 4");
+    return mica_graph_fail(x.graph, MICA_E_SHAPE, "heads can be shared only in operands of rank 4");
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]));
   mica_value wide = mica_expand(apart, MICA_SHAPE(s.dim[0], s.dim[1], heads / s.dim[1], s.dim[2], s.dim[3]));
   return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));
@@ -264,8 +266,9 @@ MICA__LOWER(rotary_embedding) {
   mica_shape s = mica_value_shape(apart);
   if (width == 0) width = s.dim[3];
   if (width < 2 || width % 2 || width > s.dim[3])
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld of %lld numbers are to be rotated", (long long)width,
-                            (long long)s.dim[3]);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "%lld of %lld numbers cannot be rotated; it must be an even number of them",
+                            (long long)width, (long long)s.dim[3]);
   if (mica__lower_has(l, node, 3)) {
     mica_value positions = mica__lower_operand(l, node, 3);
     cosine = mica_gather(cosine, positions, 0);
@@ -274,7 +277,7 @@ MICA__LOWER(rotary_embedding) {
   if (!cosine.graph || !sine.graph) return MICA_OK;
   mica_shape angles = mica_value_shape(cosine);
   if (angles.rank != 3 || angles.dim[2] < width / 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines are not for (batch, rows, %lld)",
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines must be (batch, rows, %lld)",
                             (long long)(width / 2));
   cosine = mica_unsqueeze(mica_slice(cosine, 2, 0, width / 2, 1), MICA_AXES(1));
   sine = mica_unsqueeze(mica_slice(sine, 2, 0, width / 2, 1), MICA_AXES(1));

@@ -45,7 +45,7 @@ static const struct {
 MICA__LOWER(unary) {
   for (size_t i = 0; i < sizeof unaries / sizeof *unaries; i++)
     if (!strcmp(unaries[i].op, node->op)) return give(l, node, unaries[i].build(x_of(l, node)));
-  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "an operator without a builder");
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the operator is not supported");
 }
 
 MICA__LOWER(identity) { return give(l, node, x_of(l, node)); }
@@ -60,7 +60,8 @@ MICA__LOWER(dropout) {
     if (!mica__lower_integers(l, node, 2, &training) || !mica__lower_reals(l, node, 1, &given)) return MICA_OK;
     if (given.count) ratio = given.values[0];
     if (training.count && training.values[0] && ratio != 0)
-      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it drops at random, as in training");
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                              "dropout in training mode is not supported; export the model for inference");
   }
   mica__lower_result(l, node, 0, x);
   if (mica__lower_wants(node, 1) && x.graph) {
@@ -167,7 +168,7 @@ MICA__LOWER(binary) {
   mica_value a = x_of(l, node), b = beside(l, node, a);
   for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
     if (!strcmp(binaries[i].op, node->op)) return give(l, node, binaries[i].build(a, b));
-  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "an operator without a builder");
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the operator is not supported");
 }
 
 MICA__LOWER(variadic) {
@@ -181,7 +182,7 @@ MICA__LOWER(variadic) {
   return give(l, node, y);
 }
 
-/* The exponents that are no powers on a device; null for others. */
+/* The exponents that are not powers on a device; null for others. */
 static mica_value simple_power(mica_value x, double exponent) {
   if (exponent == 1) return x;
   if (exponent == 2) return mica_square(x);
@@ -272,7 +273,7 @@ static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *d
         1 + mica__lower_choice(l, node, "to",
                                "FLOAT UINT8 INT8 UINT16 INT16 INT32 INT64 STRING BOOL FLOAT16 DOUBLE UINT32 UINT64", 0);
   if (mica__lower_dtype(l, type, dtype)) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to %s", mica__onnx_type_name(type));
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a cast to %s is not supported", mica__onnx_type_name(type));
   return false;
 }
 
@@ -288,7 +289,8 @@ static mica_value as_nibbles(mica_value x, int32_t type) {
 MICA__LOWER(cast) {
   mica_dtype dtype;
   if (mica__lower_texts(l, node, 0) && mica__onnx_int(node, "to", 0) == 8) return give(l, node, x_of(l, node));
-  if (mica__lower_texts(l, node, 0)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "texts as numbers");
+  if (mica__lower_texts(l, node, 0))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "texts cannot be cast to numbers");
   const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
   if (to && to->i > 0 && to->i < 32 && mica__onnx_is_nibble((int32_t)to->i))
     return give(l, node, as_nibbles(x_of(l, node), (int32_t)to->i));

@@ -43,7 +43,7 @@ static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *
     b->whole[i] = (b->count[i] - 1) * b->stride[i] + span;
     fits = fits && b->count[i] >= 1;
   }
-  if (!fits) mica__lower_fail(l, node, MICA_E_SHAPE, "blocks that do not go with an image of one to three axes");
+  if (!fits) mica__lower_fail(l, node, MICA_E_SHAPE, "the blocks must match an image of one to three axes");
   return fits;
 }
 
@@ -76,7 +76,7 @@ MICA__LOWER(col2im) {
     after[2 + i] = b.image[i] + b.before[i] - b.whole[i];
   }
   if (s.rank != 3 || s.dim[1] % elements || s.dim[2] != positions)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "x is not (n, channels times %lld, %lld)", (long long)elements,
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be (n, channels times %lld, %lld)", (long long)elements,
                             (long long)positions);
   config.groups = s.dim[1] / elements;
   apart.dim[0] = s.dim[0];
@@ -103,13 +103,14 @@ MICA__LOWER(affine_grid) {
   bool corners = mica__onnx_int(node, "align_corners", 0);
   if (!mica__lower_integers(l, node, 1, &size) || !theta.graph) return MICA_OK;
   if (size.count != 4 && size.count != 5)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "size has %lld numbers", (long long)size.count);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "size cannot have %lld numbers", (long long)size.count);
   int32_t rank = (int32_t)size.count - 2;
   mica_shape grid = {.rank = rank + 1}, flat = {.rank = 2, .dim = {1, rank + 1}}, out = {.rank = rank + 2};
   for (int32_t i = 0; i < rank; i++) {
     grid.dim[i] = out.dim[1 + i] = size.values[2 + i];
     if (size.values[2 + i] < 1)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "a grid of %lld elements", (long long)size.values[2 + i]);
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "the grid of %lld elements has the wrong size",
+                              (long long)size.values[2 + i]);
     if (!mica__lower_positions(l, node, size.values[2 + i]) ||
         !mica__lower_product(l, node, flat.dim[0], size.values[2 + i], INT32_MAX, &flat.dim[0]))
       return MICA_OK;

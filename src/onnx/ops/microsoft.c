@@ -49,7 +49,7 @@ MICA__LOWER(fused_matmul) {
   if (!v[0].graph || !v[1].graph) return MICA_OK;
   const char *const flips[] = {"transA", "transB"};
   if (mica__onnx_int(node, "transBatchA", 0) || mica__onnx_int(node, "transBatchB", 0))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "transBatchA and transBatchB");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "transBatchA and transBatchB are not supported");
   for (int k = 0; k < 2; k++) {
     int32_t rank = mica_value_shape(v[k]).rank;
     mica_axes order = {.count = rank};
@@ -157,7 +157,7 @@ MICA__LOWER(embed_layer_norm) {
   mica_value scale = mica__lower_operand(l, node, 5), bias = mica__lower_operand(l, node, 6);
   mica_value at = given(l, node, 8);
   if (!ids.graph || !words.graph || !rows.graph || !scale.graph || !bias.graph) return MICA_OK;
-  if (mica_value_shape(ids).rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "ids are (batch, length)");
+  if (mica_value_shape(ids).rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "ids must be (batch, length)");
   int64_t batch = mica_value_shape(ids).dim[0], length = mica_value_shape(ids).dim[1];
   if (!at.graph) at = mica_range(mica__lower_graph(l), MICA_I32, length);
   mica_value sum = mica_add(mica_gather(words, ids, 0), mica_gather(rows, at, 0));
@@ -194,7 +194,7 @@ static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_
   else if (s.rank == 3)
     seen = mica_not_equal(mica_reshape(mask, MICA_SHAPE(s.dim[0], 1, s.dim[1], s.dim[2])), mica__lower_number(mask, 0));
   if (!seen.graph) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a mask of rank %d", (int)s.rank);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a mask of rank %d is not supported", (int)s.rank);
     return seen;
   }
   mica_graph *graph = mica__lower_graph(l);
@@ -234,8 +234,8 @@ MICA__LOWER(fused_attention) {
       !__builtin_add_overflow(own[0], own[1], &sum) && !__builtin_add_overflow(sum, own[2], &sum) && sum == all;
   if (mica__onnx_int(node, "do_rotary", 0)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "do_rotary");
   if (mica_value_shape(x).rank != 3 || !fit || h.count < 1)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "a weight of %lld columns for %lld heads", (long long)all,
-                            (long long)h.count);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "a weight of %lld columns cannot be divided into %lld heads",
+                            (long long)all, (long long)h.count);
   mica_value y = mica_matmul(x, w), part[3];
   if (b.graph) y = mica_add(y, b);
   mica_split(y, 2, own, 3, part);
@@ -262,7 +262,7 @@ MICA__LOWER(multi_head_attention) {
   heads h = {.count = mica__onnx_int(node, "num_heads", 0)};
   if (!v[0].graph) return MICA_OK;
   if (!v[1].graph || !v[2].graph || mica_value_shape(v[0]).rank != 3)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "queries, keys and values in one tensor");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "queries, keys and values in one tensor are not supported");
   int64_t own[3];
   for (int k = 0; k < 3; k++) {
     mica_shape s = mica_value_shape(v[k]);
@@ -307,12 +307,12 @@ MICA__LOWER(matmul_n_bits) {
           size = mica__onnx_int(node, "block_size", 0);
   if (!x.graph || !b.graph || !scale.graph) return MICA_OK;
   if (mica__onnx_int(node, "bits", 4) != 4 || mica__lower_has(l, node, 4) || size < 2 || k < 1 || n < 1 || k % size)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "other than whole blocks of 4 bits in their order");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "only whole blocks of 4 bits in their order are supported");
   mica_shape blocks = MICA_SHAPE(n, k / size);
   if (zero.graph && mica_value_dtype(zero) == MICA_U8)
     zero = nibbles(zero, n, k / size);
   else if (zero.graph)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "zero points that are no bytes");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "zero points must be bytes");
   else
     zero = mica_full(mica__lower_graph(l), MICA_U8, blocks, 8);
   const mica_quantize_config config = {.axis = 1, .block = size, .dtype = MICA_U8, .bits = 4};

@@ -10,7 +10,8 @@ mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank == 1) return mica_reshape(x, MICA_SHAPE(1, shape.dim[0]));
   if (shape.rank == 2) return x;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d; rows of features have 2", (int)k, (int)shape.rank);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d; it must be rows of features, of rank 2", (int)k,
+                   (int)shape.rank);
   return (mica_value){0};
 }
 
@@ -108,7 +109,7 @@ bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const c
   if (texts && texts->n_strings) out->texts = (mica__onnx_texts){.texts = texts->strings, .count = texts->n_strings};
   if (ints && ints->n_ints) {
     if (out->texts.count) {
-      mica__lower_fail(l, node, MICA_E_FORMAT, "labels that are integers and texts");
+      mica__lower_fail(l, node, MICA_E_FORMAT, "labels must be either integers or texts, not both");
       return false;
     }
     out->texts = (mica__onnx_texts){.numbers = ints->ints, .count = ints->n_ints};

@@ -62,8 +62,8 @@ static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, cons
   if (!x.graph) return x;
   if ((own != NULL) != (k->texts.count > 0) || !k->count) {
     mica__lower_fail(l, node, MICA_E_FORMAT,
-                     own ? "operand 0 holds texts, and the categories are numbers"
-                         : "operand 0 holds numbers, and the categories are texts");
+                     own ? "operand 0 holds texts, but the categories are numbers"
+                         : "operand 0 holds numbers, but the categories are texts");
     return (mica_value){0};
   }
   if (own) return find_texts(l, node, k, x, own);
@@ -133,7 +133,7 @@ MICA__LOWER(ml_label_encoder) {
       !read_keys(l, node, "values_strings", "values_int64s", "values_floats", "values_tensor", &to))
     return MICA_OK;
   if (!from.count || from.count != to.count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld keys and %lld values", (long long)from.count,
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "there are %lld keys but %lld values", (long long)from.count,
                             (long long)to.count);
   const mica_value at = find_keys(l, node, &from);
   return at.graph ? give_values(l, node, &to, at) : MICA_OK;
@@ -152,7 +152,7 @@ static mica_status map_categories(mica__lowering *l, const mica__onnx_node *node
     numbers.count = list ? words.count : 0;
   }
   if (!words.count || words.count != numbers.count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld texts and %lld integers", (long long)words.count,
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "there are %lld texts but %lld integers", (long long)words.count,
                             (long long)numbers.count);
   const bool back = mica__lower_texts(l, node, 0) == NULL;
   const mica_value at = find_keys(l, node, back ? &numbers : &words);

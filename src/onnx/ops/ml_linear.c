@@ -11,7 +11,7 @@ static mica_value product(mica__lowering *l, const mica__onnx_node *node, int64_
   const int64_t features = mica_value_shape(x).dim[1];
   if (rows < 1) rows = features > 0 ? w.count / features : 0;
   if (rows < 1 || rows > w.count || w.count % rows || w.count / rows != features || (b.count && b.count != rows)) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld coefficients and %lld intercepts for %lld features",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld coefficients and %lld intercepts do not match %lld features",
                      (long long)w.count, (long long)b.count, (long long)features);
     return (mica_value){0};
   }
@@ -36,7 +36,7 @@ MICA__LOWER(ml_linear_classifier) {
   const int64_t count = mica_value_shape(scores).dim[1];
   const bool two = count == 1 && classes.count == 2;
   if (!two && count != classes.count)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scores for %lld classes", (long long)count,
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scores do not match %lld classes", (long long)count,
                             (long long)classes.count);
   mica__ml_give_labels(l, node, &classes, mica__ml_best(scores, 0));
   mica__lower_result(l, node, 1, two ? mica__ml_two(scores, post, true) : mica__ml_transform(scores, post));

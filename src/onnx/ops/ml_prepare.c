@@ -12,8 +12,8 @@ static mica_value per_feature(mica__lowering *l, const mica__onnx_node *node, co
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank && list.count && (list.count == 1 || list.count == shape.dim[shape.rank - 1]))
     return mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(list.count), list.values);
-  mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers for %lld features", name, (long long)list.count,
-                   shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but there are %lld features", name,
+                   (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
   return (mica_value){0};
 }
 
@@ -29,7 +29,8 @@ MICA__LOWER(ml_normalizer) {
   const mica_value x = mica__lower_floating(l, node, 0);
   if (!x.graph) return MICA_OK;
   if (mica_value_shape(x).rank < 1 || mica_value_shape(x).rank > 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "a value of rank %d; rows have 2", (int)mica_value_shape(x).rank);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d; it must be rows, of rank 2",
+                            (int)mica_value_shape(x).rank);
   const mica_value size = norm == 0   ? mica_max(x, MICA_AXES(-1), true)
                           : norm == 1 ? mica_l1(x, MICA_AXES(-1), true)
                                       : mica_l2(x, MICA_AXES(-1), true);
@@ -49,7 +50,7 @@ static mica_value imputed_integers(mica__lowering *l, const mica__onnx_node *nod
   const mica_shape shape = mica_value_shape(x);
   mica__onnx_ints(node, "imputed_value_int64s", &list);
   if (!shape.rank || !list.count || (list.count != 1 && list.count != shape.dim[shape.rank - 1])) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld numbers for the features of a value of rank %d",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld numbers do not match the features of a value of rank %d",
                      (long long)list.count, (int)shape.rank);
     return (mica_value){0};
   }
@@ -115,7 +116,7 @@ MICA__LOWER(ml_zip_map) {
   if (!x.graph || !mica__ml_classes_of(l, node, "classlabels_int64s", &classes)) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank < 1 || shape.rank > 2 || shape.dim[shape.rank - 1] != classes.count)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld labels for %lld columns", (long long)classes.count,
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld labels do not match %lld columns", (long long)classes.count,
                             shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
   return give(l, node, shape.rank == 1 ? mica_reshape(x, MICA_SHAPE(1, classes.count)) : x);
 }

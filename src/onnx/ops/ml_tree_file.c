@@ -85,7 +85,7 @@ static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *
   if (found < t->node_count)
     return refuse(l, node, "the trees' nodes lead back to themselves; of that kind are", t->node_count - found);
   if (t->depth <= MOST_LEVELS) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a tree of %d levels; %d at most are supported", (int)t->depth,
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a tree of %d levels is too deep; the limit is %d", (int)t->depth,
                    MOST_LEVELS);
   return false;
 }

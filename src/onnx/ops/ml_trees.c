@@ -189,8 +189,8 @@ static mica_value aggregate(const ensemble *e, mica_value leaves) {
 static mica_value scores_of(ensemble *e) {
   const mica_shape shape = mica_value_shape(e->x);
   if (shape.dim[1] < e->trees.features) {
-    mica__lower_fail(e->l, e->node, MICA_E_SHAPE, "a tree asks for feature %d of %lld", (int)e->trees.features - 1,
-                     (long long)shape.dim[1]);
+    mica__lower_fail(e->l, e->node, MICA_E_SHAPE, "a tree uses feature %d, but there are only %lld",
+                     (int)e->trees.features - 1, (long long)shape.dim[1]);
     return (mica_value){0};
   }
   int64_t cells = 0;
@@ -207,8 +207,8 @@ static mica_value with_base(const ensemble *e, mica_value scores) {
   if (!base.count) return scores;
   if (base.count == e->targets)
     return mica_add(scores, mica__ml_constant(e->l, mica_value_dtype(scores), MICA_SHAPE(base.count), base.values));
-  mica__lower_fail(e->l, e->node, MICA_E_FORMAT, "base_values has %lld numbers for %lld targets", (long long)base.count,
-                   (long long)e->targets);
+  mica__lower_fail(e->l, e->node, MICA_E_FORMAT, "base_values has %lld numbers, but there are %lld targets",
+                   (long long)base.count, (long long)e->targets);
   return (mica_value){0};
 }
 
@@ -255,7 +255,7 @@ static mica_status binary(ensemble *e, const mica__ml_classes *classes, mica__ml
   e->targets = 1;
   if (!mica__ml_reals(e->l, e->node, "base_values", "base_values_as_tensor", &base)) return MICA_OK;
   if (base.count > 2)
-    return mica__lower_fail(e->l, e->node, MICA_E_FORMAT, "base_values has %lld numbers for 2 classes",
+    return mica__lower_fail(e->l, e->node, MICA_E_FORMAT, "base_values has %lld numbers, but there are 2 classes",
                             (long long)base.count);
   mica_value score = scores_of(e);
   if (!score.graph) return MICA_OK;

@@ -21,7 +21,7 @@ static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t bl
   if (!block || own.rank != whole.rank || whole.rank == MICA_MAX_RANK) return part;
   mica_shape apart = {0}, each = {0};
   if (block < 0 || block > INT32_MAX || own.dim[axis] > INT32_MAX)
-    return mica_graph_fail(x.graph, MICA_E_INVALID, "a scale's blocks are too large, or too many");
+    return mica_graph_fail(x.graph, MICA_E_INVALID, "the blocks of a scale are too large or too many");
   for (int32_t i = 0; i < whole.rank; i++) {
     apart.dim[apart.rank++] = each.dim[each.rank++] = own.dim[i];
     wide.dim[i] = i == axis ? own.dim[i] * block : own.dim[i];
@@ -71,7 +71,7 @@ static bool is_one(mica_value part) {
   return shape.rank == 0 || (shape.rank == 1 && shape.dim[0] == 1);
 }
 
-/* One scale, or one an index of an axis, is no block. */
+/* One scale, or one an index of an axis, is not a block. */
 static int64_t blocks_of(mica_value scale, int64_t block) { return mica_value_shape(scale).rank > 1 ? block : 0; }
 
 /* round(x / scale) + zero, cut to what 4 bits hold. */
@@ -93,7 +93,8 @@ MICA__LOWER(quantize) {
   if (!mica__onnx_is_nibble(steps) && !type) steps = mica__lower_result_type(l, node, 0);
   const bool nibbles = mica__onnx_is_nibble(steps);
   if (nibbles ? !mica__onnx_dtype(steps, &dtype) : type && !mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
+                            mica__onnx_type_name((int32_t)type));
   scale = mica_cast(scale, MICA_F32);
   if (nibbles)
     return give(l, node,
@@ -116,7 +117,8 @@ MICA__LOWER(dequantize) {
   mica_dtype dtype = mica_value_dtype(scale);
   int64_t type = mica__onnx_int(node, "output_dtype", 0);
   if (type && !mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
+                            mica__onnx_type_name((int32_t)type));
   mica_value zero = zero_point(l, node, 2);
   if (mica_dtype_kind_of(mica_value_dtype(x)) != MICA_DTYPE_KIND_FLOAT && mica_value_dtype(scale) != MICA_F64) {
     const mica_quantize_config config = {.axis = (int32_t)axis, .block = blocks_of(scale, block)};

@@ -19,7 +19,8 @@ static bool dtype_of(mica__lowering *l, const mica__onnx_node *node, mica_dtype 
   const int64_t type = mica__onnx_int(node, "dtype", 0);
   *dtype = standard;
   if (!type || mica__lower_dtype(l, type, dtype)) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
+                   mica__onnx_type_name((int32_t)type));
   return false;
 }
 
@@ -28,7 +29,7 @@ static mica_status drawn(mica__lowering *l, const mica__onnx_node *node, mica_va
   mica_value step = mica__lower_step(l, node);
   if (!step.graph || !like.graph) return MICA_OK;
   if (!is_floating(like))
-    return mica__lower_fail(l, node, MICA_E_DTYPE, "elements of %s; they have to be floating",
+    return mica__lower_fail(l, node, MICA_E_DTYPE, "elements must be floating, not %s",
                             mica_dtype_name(mica_value_dtype(like)));
   if (!strncmp(node->op, "RandomNormal", 12))
     return give(l, node,
@@ -53,7 +54,7 @@ MICA__LOWER(random_filled) {
   mica__onnx_ints(node, "shape", &list);
   if (!dtype_of(l, node, MICA_F32, &dtype)) return MICA_OK;
   if (list.count > MICA_MAX_RANK)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value of rank %lld", (long long)list.count);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld", (long long)list.count);
   for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
   return drawn(l, node, mica_full(mica__lower_graph(l), dtype, shape, 0));
 }
@@ -76,7 +77,8 @@ MICA__LOWER(multinomial) {
   if (!x.graph || !step.graph || !dtype_of(l, node, MICA_I32, &dtype)) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank != 2 || shape.dim[1] < 1 || samples < 1)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "the operand is (rows, classes), and there is a sample and a class");
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "the operand must be (rows, classes), with at least one class and one sample");
   mica_value sums = mica_cumsum(mica_softmax(mica_cast(x, MICA_F32), 1), 1, false, false);
   mica_value all = mica_slice(sums, 1, shape.dim[1] - 1, shape.dim[1], 1);
   mica_value like = mica_full(x.graph, MICA_F32, MICA_SHAPE(shape.dim[0], samples), 0);

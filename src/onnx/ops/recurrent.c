@@ -71,8 +71,8 @@ static bool take_activations(mica__lowering *l, const mica__onnx_node *node, con
                               strncasecmp((const char *)name->data, functions[at].name, name->len) != 0))
       at++;
     if (at == FUNCTIONS) {
-      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the activation '%.*s'", (int)(name->len < 40 ? name->len : 40),
-                       name->len ? (const char *)name->data : "");
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the activation '%.*s' is not supported",
+                       (int)(name->len < 40 ? name->len : 40), name->len ? (const char *)name->data : "");
       return false;
     }
     mica_rnn_activation *a = &config->activations[i / (size_t)f->functions][i % (size_t)f->functions];
@@ -124,7 +124,7 @@ static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, co
   }
   if (!x.graph || !w.graph || !r.graph || !take_activations(l, node, f, &config)) return MICA_OK;
   if (mica_value_shape(w).rank != 3 || mica_value_shape(r).rank != 3 || (b.graph && mica_value_shape(b).rank != 2))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "weights of another rank than 3, or biases of another than 2");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "weights must have rank 3, and biases rank 2");
   if (bytes) x = in_bytes(x);
   mica_rnn_results y = mica_rnn(x, reorder(w, 1, f->gate_count, f->gates), reorder(r, 1, f->gate_count, f->gates),
                                 reorder(b, 2, f->gate_count, f->gates), &config);
@@ -152,7 +152,7 @@ static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, i
     mica_shape own = mica_value_shape(parts[i]);
     const bool columns = own.rank == 2 && own.dim[0] == shape.dim[0] && own.dim[1] == shape.dim[2];
     if (shape.rank != 3 || (!columns && (own.rank != 1 || own.dim[0] != shape.dim[0]))) {
-      mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d is (directions) or (directions, columns of operand %d)",
+      mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d must be (directions) or (directions, columns of operand %d)",
                        (int)k_scale + i, (int)k);
       return (mica_value){0};
     }

@@ -13,7 +13,7 @@ typedef struct asked {
 static int32_t axis_at(const asked *a, int64_t i) { return a->axes.count ? a->axes.axis[i] : (int32_t)i; }
 
 /* With an aspect policy all axes take one scale, the smallest or the largest that the sizes ask for; false where what
- * comes of it is no size. */
+ * comes of it is not a size. */
 static bool keep_aspect(const asked *a, mica_shape shape, bool larger, mica_resize_config *config) {
   double scale = larger ? 0 : (double)INFINITY;
   for (int64_t i = 0; i < a->sizes.count; i++) {
@@ -33,14 +33,15 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
                          mica_resize_config *config) {
   int64_t axes = a->axes.count ? a->axes.count : shape.rank, given = a->sizes.count ? a->sizes.count : a->scales.count;
   if (given != axes) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scales or sizes for %lld axes", (long long)given, (long long)axes);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scales or sizes do not match %lld axes", (long long)given,
+                     (long long)axes);
     return false;
   }
   bool not_smaller = mica__onnx_is(node, "keep_aspect_ratio_policy", "not_smaller");
   bool keeps = not_smaller || mica__onnx_is(node, "keep_aspect_ratio_policy", "not_larger");
   if (a->sizes.count && keeps) {
     if (keep_aspect(a, shape, not_smaller, config)) return true;
-    mica__lower_fail(l, node, MICA_E_INVALID, "sizes that no scale of all axes gives");
+    mica__lower_fail(l, node, MICA_E_INVALID, "no common scale of all axes gives these sizes");
     return false;
   }
   for (int64_t i = 0; i < given; i++) {
@@ -49,7 +50,7 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
     else
       config->scale[axis_at(a, i)] = a->scales.values[i];
     if (a->sizes.count ? a->sizes.values[i] > 0 : a->scales.values[i] > 0) continue;
-    mica__lower_fail(l, node, MICA_E_INVALID, "a scale or size that is not positive");
+    mica__lower_fail(l, node, MICA_E_INVALID, "every scale and size must be positive");
     return false;
   }
   return true;
@@ -127,7 +128,7 @@ MICA__LOWER(upsample) {
   config.mode = linear ? MICA_RESIZE_MODE_LINEAR : MICA_RESIZE_MODE_NEAREST;
   int64_t given = attr ? (int64_t)attr->n_floats : scales.count;
   if (given != mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scales for a value of rank %d", (long long)given,
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scales do not match a value of rank %d", (long long)given,
                             (int)mica_value_shape(x).rank);
   for (int64_t i = 0; i < given; i++) config.scale[i] = attr ? (double)attr->floats[i] : scales.values[i];
   return give(l, node, resized(x, &config));

@@ -290,11 +290,11 @@ MICA__LOWER(non_max_suppression) {
     if (!in[k].graph) return MICA_OK;
   mica_shape b = mica_value_shape(in[0]), c = mica_value_shape(in[1]);
   if (b.rank != 3 || c.rank != 3 || b.dim[2] != 4 || b.dim[0] != c.dim[0] || b.dim[1] != c.dim[2])
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "boxes are (images, n, 4), scores (images, classes, n)");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "boxes must be (images, n, 4), and scores (images, classes, n)");
   for (int k = 2; k < 5; k++) {
     int64_t count = 0;
     if (mica_shape_count(mica_value_shape(in[k]), &count) != MICA_OK || count != 1)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d is no single element", k);
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d must have one element", k);
   }
   MICA_TRY(mica__lower_host(l, node, "how many boxes stay comes from data", find_boxes, &centers, sizeof centers, in, 5,
                             &found, 1));

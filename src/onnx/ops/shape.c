@@ -48,7 +48,7 @@ MICA__LOWER(constant) {
       return give(l, node,
                   mica__lower_integer_constant(l, a->n_ints ? a->ints : &(const int64_t){0}, (int64_t)a->n_ints, 1));
   }
-  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a constant of no kind that is supported");
+  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "this kind of constant is not supported");
 }
 
 /* A dimension's product must not overflow: mica_full sees to that. */
@@ -59,7 +59,7 @@ MICA__LOWER(constant_of_shape) {
   double value = 0;
   if (!mica__lower_integers(l, node, 0, &list)) return MICA_OK;
   if (list.count > MICA_MAX_RANK)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value of rank %lld", (long long)list.count);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld", (long long)list.count);
   for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, "value");
   if (attr && attr->t) MICA_TRY(mica__onnx_tensor_number(attr->t, &dtype, &value));
@@ -73,9 +73,10 @@ MICA__LOWER(eye_like) {
   mica_dtype dtype = mica_value_dtype(x);
   int64_t type = mica__onnx_int(node, "dtype", -1), k = mica__onnx_int(node, "k", 0);
   if (!x.graph) return MICA_OK;
-  if (shape.rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "x is no matrix");
+  if (shape.rank != 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be a matrix");
   if (type >= 0 && !mica__lower_dtype(l, type, &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s", mica__onnx_type_name((int32_t)type));
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
+                            mica__onnx_type_name((int32_t)type));
   if (!mica__lower_positions(l, node, shape.dim[0]) || !mica__lower_positions(l, node, shape.dim[1])) return MICA_OK;
   mica_graph *graph = mica__lower_graph(l);
   mica_value rows = mica_reshape(mica_range(graph, MICA_I64, shape.dim[0]), MICA_SHAPE(shape.dim[0], 1));
@@ -90,10 +91,10 @@ MICA__LOWER(range) {
       !mica__lower_reals(l, node, 2, &delta))
     return MICA_OK;
   if (start.count != 1 || limit.count != 1 || delta.count != 1 || delta.values[0] == 0)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "start, limit and delta are three numbers, and delta is not 0");
+    return mica__lower_fail(l, node, MICA_E_INVALID, "start, limit and delta must be numbers, and delta must not be 0");
   double count = ceil((limit.values[0] - start.values[0]) / delta.values[0]);
   if (!(count <= MICA__LOWER_POSITIONS))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements", count);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements is too long", count);
   mica_dtype dtype = mica_value_dtype(x);
   mica_value positions = mica_range(mica__lower_graph(l), MICA_I64, count > 0 ? (int64_t)count : 0);
   if (is_floating(x))

@@ -25,9 +25,9 @@ MICA__LOWER(window) {
   double a2 = hann || hamming ? 0 : 0.08;
   if (!mica__lower_integers(l, node, 0, &size)) return MICA_OK;
   if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a window of that type");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a window of this type is not supported");
   if (size.count != 1 || size.values[0] < 0 || size.values[0] > MOST_ELEMENTS)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "a window of that size");
+    return mica__lower_fail(l, node, MICA_E_INVALID, "a window of this size is not supported");
   int64_t n = size.values[0];
   double period = (double)(mica__onnx_int(node, "periodic", 1) ? n : n - 1);
   double *values = mica__lower_room(l, (size_t)n + 1, sizeof *values);
@@ -122,7 +122,7 @@ MICA__LOWER(dft) {
   if (!x.graph || !mica__lower_axis(l, node, rank, &axis)) return MICA_OK;
   int64_t parts = mica_value_shape(x).dim[rank - 1];
   if (rank < 2 || axis == rank - 1 || parts < 1 || parts > 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "x is not (..., n, 1) or (..., n, 2)");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be (..., n, 1) or (..., n, 2)");
   bool inverse = mica__onnx_int(node, "inverse", 0), half = mica__onnx_int(node, "onesided", 0);
   mica_axes order = exchanged(rank, axis);
   if (axis != rank - 2) x = mica_transpose(x, order);
@@ -130,8 +130,8 @@ MICA__LOWER(dft) {
   int64_t own = mica_value_shape(x).dim[rank - 2];
   int64_t n = length.count ? length.values[0] : inverse && half ? 2 * (own - 1) : own;
   if (n < 1 || n > MOST_ELEMENTS)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "a transform of %lld elements; %d is the most", (long long)n,
-                            MOST_ELEMENTS);
+    return mica__lower_fail(l, node, MICA_E_INVALID, "a transform of %lld elements is too long; the limit is %d",
+                            (long long)n, MOST_ELEMENTS);
   if (inverse && half)
     x = mirrored(x, n);
   else
@@ -154,7 +154,7 @@ MICA__LOWER(stft) {
   mica_shape s = mica_value_shape(x);
   int64_t width = length.count ? length.values[0] : window.graph ? mica_value_shape(window).dim[0] : 0;
   if (s.rank != 3 || step.count != 1 || step.values[0] < 1 || width < 1 || width > s.dim[1])
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "no frames of that length and step fit into the signal");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "no frame of this length fits into the signal");
   int64_t frames = (s.dim[1] - width) / step.values[0] + 1, half = mica__onnx_int(node, "onesided", 1);
   if (!mica__lower_positions(l, node, frames) || !mica__lower_positions(l, node, width)) return MICA_OK;
   mica_graph *graph = mica__lower_graph(l);
@@ -180,12 +180,12 @@ MICA__LOWER(mel_weights) {
   for (int32_t k = 0; k < 2; k++)
     if (!mica__lower_reals(l, node, 3 + k, &edges[k])) return MICA_OK;
   if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of that type");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of this type are not supported");
   for (int k = 0; k < 3; k++)
     if (counts[k].count != 1 || counts[k].values[0] < 1 || counts[k].values[0] > 1 << 20)
-      return mica__lower_fail(l, node, MICA_E_INVALID, "operand %d is no positive number", k);
+      return mica__lower_fail(l, node, MICA_E_INVALID, "operand %d must be a positive number", k);
   if (edges[0].count != 1 || edges[1].count != 1)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "the edges are two numbers");
+    return mica__lower_fail(l, node, MICA_E_INVALID, "the edges must be two numbers");
   int64_t triangles = counts[0].values[0], bins = counts[1].values[0] / 2 + 1;
   double low = mel_of(edges[0].values[0]), step = (mel_of(edges[1].values[0]) - low) / (double)(triangles + 2);
   int64_t count = 0;

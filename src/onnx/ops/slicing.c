@@ -43,7 +43,7 @@ MICA__LOWER(slice) {
   for (int64_t i = 0; i < count; i++) {
     int64_t axis = part[2].count ? part[2].values[i] : i, step = part[3].count ? part[3].values[i] : 1;
     if (!mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
-    if (step == 0) return mica__lower_fail(l, node, MICA_E_INVALID, "a step of 0");
+    if (step == 0) return mica__lower_fail(l, node, MICA_E_INVALID, "a step cannot be 0");
     x = cut(x, (int32_t)axis, part[0].values[i], part[1].values[i], step);
     if (!x.graph) break;
   }
@@ -69,7 +69,7 @@ MICA__LOWER(split) {
   if (!x.graph || !mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
   if (given.count) count = given.count;
   if (count < 1 || count < node->output_count || count > 65536)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld parts, and %d results", (long long)count,
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld parts do not match %d results", (long long)count,
                             (int)node->output_count);
   mica_value *parts = mica__lower_room(l, (size_t)count, sizeof *parts);
   int64_t *sizes = mica__lower_room(l, (size_t)count, sizeof *sizes);
@@ -95,7 +95,8 @@ static bool pads_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank
   if (!mica__lower_axes(l, node, &list, rank, &axes)) return false;
   int64_t count = list.count ? list.count : rank;
   if (pads.count != 2 * count) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads for %lld axes", (long long)pads.count, (long long)count);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads do not match %lld axes", (long long)pads.count,
+                     (long long)count);
     return false;
   }
   for (int64_t i = 0; i < count; i++) {
@@ -137,12 +138,13 @@ MICA__LOWER(center_crop_pad) {
   mica_shape own = mica_value_shape(x);
   if (!mica__lower_axes(l, node, &list, own.rank, &axes)) return MICA_OK;
   if (shape.count != (axes.count ? axes.count : own.rank))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld extents for another number of axes", (long long)shape.count);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld extents do not match the number of axes",
+                            (long long)shape.count);
   for (int64_t i = 0; i < shape.count; i++) {
     if (shape.values[i] < 0)
-      return mica__lower_fail(l, node, MICA_E_INVALID, "an extent of %lld", (long long)shape.values[i]);
+      return mica__lower_fail(l, node, MICA_E_INVALID, "an extent cannot be %lld", (long long)shape.values[i]);
     int64_t axis = axes.count ? axes.axis[i] : i, more = shape.values[i] - own.dim[axis];
-    /* An odd number has one more behind. */
+    /* An odd number has one more after. */
     before[axis] = more / 2;
     after[axis] = more - more / 2;
   }
@@ -164,7 +166,7 @@ MICA__LOWER(trilu) {
   bool upper = mica__onnx_int(node, "upper", 1);
   if (!mica__lower_integers(l, node, 1, &k) || !x.graph) return MICA_OK;
   int32_t rank = mica_value_shape(x).rank;
-  if (rank < 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "a value of rank %d is no matrix", (int)rank);
+  if (rank < 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d; it must be a matrix", (int)rank);
   for (int32_t i = rank - 2; i < rank; i++)
     if (!mica__lower_positions(l, node, mica_value_shape(x).dim[i])) return MICA_OK;
   mica_value rows = positions(x, rank - 2), columns = positions(x, rank - 1);
@@ -173,7 +175,7 @@ MICA__LOWER(trilu) {
   return give(l, node, mica_where(kept, x, mica__lower_number(x, 0)));
 }
 
-/* Element t of a sequence of n becomes element n - 1 - t; those behind stay. */
+/* Element t of a sequence of n becomes element n - 1 - t; those after stay. */
 MICA__LOWER(reverse_sequence) {
   mica_value x = x_of(l, node), lengths = mica__lower_operand(l, node, 1);
   int64_t time = mica__onnx_int(node, "time_axis", 0), batch = mica__onnx_int(node, "batch_axis", 1);

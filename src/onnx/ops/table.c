@@ -25,7 +25,7 @@ static const mica__onnx_op table[] = {
 #define LATEST INT32_MAX
 #define BEGINS INT32_MIN /* the type of the row where an operator's attributes begin */
 
-/* In the order of the table: the attributes of operator i are behind the row i that BEGINS. */
+/* In the order of the table: the attributes of operator i are after the row i that BEGINS. */
 static const mica__onnx_attribute attributes[] = {
 #define ONNX_OP(domain, name, since, function) {NULL, BEGINS, 0, 0, false, false, 0},
 #define ONNX_ATTR(name, type, first, last) {name, MICA__ONNX_##type, first, last, false, false, 0},

@@ -10,19 +10,20 @@ static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char 
   mica__integers list;
   bool given = mica__onnx_ints(node, name, &list) && list.count;
   if (given && list.count != rank) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers for %d axes", name, (long long)list.count, (int)rank);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but there are %d axes", name, (long long)list.count,
+                     (int)rank);
     return false;
   }
   for (int32_t i = 0; i < rank; i++) {
     out[i] = given ? list.values[i] : standard;
     if (out[i] >= least && out[i] <= INT32_MAX) continue;
-    mica__lower_fail(l, node, MICA_E_INVALID, "%s has the number %lld", name, (long long)out[i]);
+    mica__lower_fail(l, node, MICA_E_INVALID, "%s cannot contain %lld", name, (long long)out[i]);
     return false;
   }
   return true;
 }
 
-/* Pads so that there are ceil(n / stride) outputs; of an odd number one more stands behind (upper) or before (lower).
+/* Pads so that there are ceil(n / stride) outputs; of an odd number one more comes after (upper) or before (lower).
  * */
 static void pad_to_same(mica__spatial_window *w, bool upper) {
   w->same = true;
@@ -40,7 +41,7 @@ static bool is_bounded(mica__lowering *l, const mica__onnx_node *node, const mic
   for (int32_t i = 0; i < w->rank; i++) {
     int64_t span = 0;
     if (w->extent[i] > INT32_MAX || w->size[i] > INT32_MAX) {
-      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "windows of %lld along an axis of %lld elements",
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "windows of %lld do not fit an axis of %lld elements",
                        (long long)w->size[i], (long long)w->extent[i]);
       return false;
     }
@@ -58,7 +59,7 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
     return false;
   }
   if (filter.graph && mica_value_shape(filter).rank != w->rank + 2) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "the weights are of rank %d, x is of %d",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the weights have rank %d, but x has rank %d",
                      (int)mica_value_shape(filter).rank, (int)w->rank + 2);
     return false;
   }
@@ -73,14 +74,14 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   if (!per_axis(l, node, "strides", w->rank, 1, 1, w->stride)) return false;
   if (!per_axis(l, node, "dilations", w->rank, 1, 1, w->dilation) || !is_bounded(l, node, w)) return false;
   if (padded && pads.count != 2 * w->rank) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads for %d axes", (long long)pads.count, (int)w->rank);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads do not match %d axes", (long long)pads.count, (int)w->rank);
     return false;
   }
   for (int32_t i = 0; padded && automatic == 0 && i < w->rank; i++) {
     w->before[i] = pads.values[i];
     w->after[i] = pads.values[w->rank + i];
     if (w->before[i] < 0 || w->after[i] < 0 || w->before[i] > INT32_MAX || w->after[i] > INT32_MAX) {
-      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "pads of %lld and %lld", (long long)w->before[i],
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "pads of %lld and %lld are not supported", (long long)w->before[i],
                        (long long)w->after[i]);
       return false;
     }
@@ -125,11 +126,11 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
     int64_t whole = w->stride[i] * (w->extent[i] - 1) + config->output_pad[i] + (w->size[i] - 1) * w->dilation[i] + 1;
     int64_t at = wanted.count - w->rank + i;
     if (given && at >= 0 && (wanted.values[at] < 0 || wanted.values[at] > INT32_MAX)) {
-      mica__lower_fail(l, node, MICA_E_INVALID, "output_shape has the number %lld", (long long)wanted.values[at]);
+      mica__lower_fail(l, node, MICA_E_INVALID, "output_shape cannot contain %lld", (long long)wanted.values[at]);
       return false;
     }
     int64_t extent = given && at >= 0 ? wanted.values[at] : w->extent[i] * w->stride[i], all = whole - extent;
-    if (all < 0) { /* more than there is: zeros behind, as output_padding */
+    if (all < 0) { /* more than there is: zeros after, as output_padding */
       config->output_pad[i] -= all;
       all = 0;
     }

@@ -185,7 +185,7 @@ static void name_beside(const char *path, int index, char *text) {
     sprintf(text, "%s.data", path);
 }
 
-/* A name that the model which is there does not read: where there is one, that of no file. */
+/* A name that the model which is there does not read: if there is one, that of no file. */
 static mica_status choose_name(const char *path, beside *out) {
   const bool there = access(path, F_OK) == 0;
   for (out->at_name = 0; out->at_name < NAMES; out->at_name++) {
@@ -228,7 +228,8 @@ static int64_t format_version(int64_t opset) { return opset < 19 ? 8 : opset < 2
 static mica_status pack(const Onnx__ModelProto *model, const char *path) {
   const size_t bytes = onnx__model_proto__get_packed_size(model);
   uint8_t *data = bytes < INT32_MAX ? malloc(bytes + 1) : NULL;
-  if (!data) return bytes < INT32_MAX ? mica__fail_nomem(path) : mica__fail(MICA_E_OVERFLOW, "%s: above 2 GiB", path);
+  if (!data)
+    return bytes < INT32_MAX ? mica__fail_nomem(path) : mica__fail(MICA_E_OVERFLOW, "%s is larger than 2 GiB", path);
   onnx__model_proto__pack(model, data);
   mica_status status = mica__file_replace(path, &(mica__bytes){data, bytes}, 1);
   free(data);

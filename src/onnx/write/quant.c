@@ -35,7 +35,7 @@ static void write_axis(mica__onnx_writer *w, const mica__node *node) {
     mica__write_int(w, "axis", (int64_t)node->mark->numbers[AXIS]);
 }
 
-/* A range that is narrower than the dtype's is cut to behind it. */
+/* A range that is narrower than the dtype's is cut to after it. */
 MICA__WRITE_MARK(quantize) {
   const int32_t *in = node->mark->inputs;
   const mica_dtype dtype = node->type.dtype;

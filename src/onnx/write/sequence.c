@@ -131,7 +131,7 @@ MICA__WRITE(attention) {
   for (int i = 0; i < 3; i++) types[i] = mica__write_type_of(w, node->inputs[i]);
   const attention a = {w, node, node->attrs, mica__attention_sizes_of(types), types[0].dtype};
   if (w->needed[id]) mica__write_fail(w, id, "the log-sum of its scores has no form in ONNX");
-  if (a.attrs->dropout > 0) mica__write_fail(w, id, "dropout is for training");
+  if (a.attrs->dropout > 0) mica__write_fail(w, id, "dropout has no form in ONNX; export the network for inference");
   const char *shares = mica__write_node(w, "Softmax", NULL, MICA__OPERANDS(masked(&a, scores_of(&a))));
   mica__write_int(w, "axis", -1);
   /* A query that sees nothing gives 0, not 0 / 0. */

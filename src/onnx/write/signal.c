@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* x (N, T) made longer by `pad` samples before and `more` behind, of which there may be less than none. */
+/* x (N, T) made longer by `pad` samples before and `more` after, of which there may be less than none. */
 static const char *padded(mica__onnx_writer *w, int32_t x, int64_t pad, int64_t more, int64_t how) {
   static const char *const modes[] = {"constant", "reflect", "edge", "constant"};
   const int64_t pads[] = {0, pad, 0, more};

@@ -68,7 +68,7 @@ static bool write_same(mica__onnx_writer *w, int32_t id, const mica__node *node)
   while (i < sizeof same_rows / sizeof *same_rows && strcmp(same_rows[i].op, node->op->name)) i++;
   if (i == sizeof same_rows / sizeof *same_rows || node->input_count > 4) return false;
   if (w->opset < same_rows[i].since)
-    mica__write_fail(w, id, "it is %s of operator set %d, and the model of set %d", same_rows[i].name,
+    mica__write_fail(w, id, "it needs %s of operator set %d, but the model uses set %d", same_rows[i].name,
                      (int)same_rows[i].since, (int)w->opset);
   for (int32_t k = 0; k < node->input_count; k++) inputs[k] = mica__write_operand(w, node->inputs[k]);
   mica__write_node(w, same_rows[i].name, mica__write_own(w, id), inputs, (size_t)node->input_count);
@@ -125,7 +125,7 @@ static mica_status name_ports(mica__onnx_writer *w, const mica_value *outputs, s
     const mica__node *node = mica__graph_node(w->graph, outputs[i].id);
     const char *given = w->config->output_names ? w->config->output_names[i] : NULL;
     if (node->op == &mica__op_input || node->op == &mica__op_parameter || w->names[outputs[i].id - 1])
-      return mica__fail(MICA_E_INVALID, "mica_onnx_write: output %zu is an input, a weight, or there twice", i);
+      return mica__fail(MICA_E_INVALID, "mica_onnx_write: output %zu is an input or a weight, or is listed twice", i);
     if (given && mica__name_table_find(&w->taken, given) >= 0)
       return mica__fail(MICA_E_INVALID, "mica_onnx_write: '%.80s' is the name of an output and of another value",
                         given);
@@ -152,7 +152,7 @@ static mica_status check(const char *path, const mica_value *outputs, size_t cou
     return mica__fail(MICA_E_INVALID, "mica_onnx_write: a pointer is NULL");
   if (!count) return mica__fail(MICA_E_INVALID, "mica_onnx_write: there is no output");
   if (c->opset && (c->opset < STANDARD_OPSET || c->opset > HIGHEST_OPSET))
-    return mica__fail(MICA_E_INVALID, "mica_onnx_write: operator set %lld; %d to %d can be written",
+    return mica__fail(MICA_E_INVALID, "mica_onnx_write: operator set %lld cannot be written; choose %d to %d",
                       (long long)c->opset, STANDARD_OPSET, HIGHEST_OPSET);
   for (size_t i = 0; i < count; i++) {
     if (!outputs[i].graph || outputs[i].graph != outputs[0].graph)

@@ -57,7 +57,7 @@ void mica__onnx_writer_free(mica__onnx_writer *w);
 const char *mica__write_operand(mica__onnx_writer *w, int32_t id);
 /* The name of a result that is being written. */
 const char *mica__write_own(mica__onnx_writer *w, int32_t id);
-/* A name of its own that nothing else has: `text` if that is free, else with a number behind it. */
+/* A name of its own that nothing else has: `text` if that is free, else with a number after it. */
 const char *mica__write_name(mica__onnx_writer *w, const char *text);
 /* The value that is written for this one: what only passes a value on is left out. */
 int32_t mica__write_passed(const mica_graph *graph, int32_t id);

@@ -99,7 +99,7 @@ double mica__run_base(const mica_run *run, const char *name) {
   return *name ? mica__field_base(run->facts->bases, &field) : 0;
 }
 
-/* The k-th name of the fact "table" among those that begin so; "" where there is none. */
+/* The k-th name of the fact "table" among those that begin so; "" if there is none. */
 static const char *table_name(const mica_run *run, const char *begin, size_t k) {
   size_t count = 0;
   const char *const *table = mica_run_fact(run, "table", &count);
@@ -176,7 +176,7 @@ mica_status mica__bases_parse(const char *bases, const char *columns, mica__text
 #if MICA_WITH_CJSON
   cJSON *object = cJSON_Parse(bases), *list = columns ? cJSON_Parse(columns) : NULL;
   mica_status status =
-      cJSON_IsObject(object) ? MICA_OK : mica__fail(MICA_E_FORMAT, "the metadata \"bases\" are damaged");
+      cJSON_IsObject(object) ? MICA_OK : mica__fail(MICA_E_FORMAT, "the metadata \"bases\" is damaged");
   if (status == MICA_OK) add_lines(object, list, lines);
   cJSON_Delete(object);
   cJSON_Delete(list);
@@ -219,14 +219,14 @@ mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data) {
     least = fmin(least, e[k].least), most = fmax(most, e[k].most);
   if (bytes == wants_bytes) return MICA_OK;
   if (bytes)
-    return mica__fail(MICA_E_FORMAT,
-                      "%s is of u8, of which 255 is read as 1; the network was trained on %s, read as they are: give "
-                      "them as %s",
-                      mica_dataset_name(data), was, was);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s holds u8, which is divided by 255; the network was trained on %s as it is; convert the data to %s",
+        mica_dataset_name(data), was, was);
   if (mica_dtype_kind_of(input->from) == MICA_DTYPE_KIND_FLOAT && least >= 0 && most <= 1) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
-                    "%s is of %s, read as it is, between %g and %g; the network was trained on u8, of which 255 is "
-                    "read as 1: give u8, or numbers from 0 to 1",
+                    "%s holds %s from %g to %g, which is read as it is; the network was trained on u8 divided by 255; "
+                    "give u8, or numbers from 0 to 1",
                     mica_dataset_name(data), is, least, most);
 }
 

@@ -89,7 +89,8 @@ static mica_status check_input_column(const mica_run *run, const mica_batch_colu
     fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input[i];
   if (fits) return MICA_OK;
   return mica__run_damaged(run, run->data,
-                           mica__fail(MICA_E_FORMAT, "config.json: \"columns\" has '%s' as %s, which \"input\" is not",
+                           mica__fail(MICA_E_FORMAT,
+                                      "config.json: \"columns\" has '%s' as %s, which does not match \"input\"",
                                       column->name, mica_shape_format(column->shape, has)));
 }
 

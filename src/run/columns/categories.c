@@ -98,7 +98,8 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
   bool stated = false;
   MICA_TRY(mica__kinds_find(mica_run_setting(run, "kinds"), column->name, &kind, &stated));
   if (!stated || kind != MICA_COLUMN_KIND_CLASS || column->kind != kind) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "kinds: column '%s' of %s has %d classes; an input has %d at most, in %d columns",
+  return mica__fail(MICA_E_INVALID,
+                    "kinds: column '%s' of %s has %d classes; an input may have at most %d, in %d columns",
                     column->name, run->data, column->classes, MOST_CLASSES, MOST_CATEGORIES);
 }
 
@@ -123,8 +124,8 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
   mica_augment_config augment;
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
   if (augment.mixup > 0)
-    return mica__fail(MICA_E_INVALID, "mixup blends numbers; %s has classes beside them, as in column '%s'", run->data,
-                      l->columns[0]);
+    return mica__fail(MICA_E_INVALID, "mixup can only blend numbers, but %s has columns of classes, such as '%s'",
+                      run->data, l->columns[0]);
   MICA_TRY(mica__run_note(run, "categories", l->columns, l->count));
   MICA_TRY(mica__run_note_numbers(run, "category_classes", l->classes, l->count));
   MICA_TRY(mica__run_note(run, "category_names", l->names, l->name_count));
@@ -172,7 +173,7 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
                       category.name);
   if (about->kind != MICA_COLUMN_KIND_CLASS || about->shape.rank != 0)
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, the network was trained on classes",
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, but the network was trained on classes",
                       mica_dataset_name(data), category.name, mica_column_kind_name(about->kind));
   return mica__run_map_names(data, *column, true, category.names, category.classes, map);
 }
@@ -222,8 +223,8 @@ mica_status mica__run_check_repeat(const mica_run *run, const char *table, const
   /* "a.1 (text)" */
   for (size_t i = 0; i < count; i++)
     if (!strncmp(unused[i], name, strlen(name)) && unused[i][strlen(name)] == ' ') return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has two columns '%.*s', one of which the network was trained on", table,
-                    (int)(point - name), name);
+  return mica__fail(MICA_E_FORMAT, "%s has two columns '%.*s', but the network was trained on one; rename the other",
+                    table, (int)(point - name), name);
 }
 
 /* True for a column that training has seen. */
@@ -415,7 +416,7 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
 
 /* --- the graph --- */
 
-/* (N, classes) f32; zeros where there is no class: mica_one_hot would count -1 from behind. */
+/* (N, classes) f32; zeros if there is no class: mica_one_hot would count -1 from behind. */
 static mica_value one_hot(mica_value index, int64_t classes) {
   const mica_value none = mica_scalar(index.graph, MICA_I32, (double)classes);
   const mica_value position = mica_where(mica_less(index, mica_full_like(index, 0)), none, index);

@@ -20,7 +20,7 @@ typedef struct mica__category {
 
 /* Notes "categories" (names of columns), "category_classes" (how many each has), "category_names" (one column's after
  * another's), "numbers" and "label_name" (names of other columns, to find them in a table); "unused": columns that are
- * no input, with a reason. input may be NULL. */
+ * not input, with a reason. input may be NULL. */
 mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label);
 size_t mica__run_categories(const mica_run *run);
 mica__category mica__run_category(const mica_run *run, size_t k);

@@ -22,14 +22,14 @@ static mica_status parse_weights(const char *text, double *weights, int64_t clas
   for (char *end = NULL; *at; count++) {
     const double weight = mica__strtod(at, &end);
     if (strpbrk(text, " \txX") || end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
-      return mica__fail(MICA_E_INVALID, "class-weights wants balanced, or numbers as in 1,5,2, not \"%s\"", text);
+      return mica__fail(MICA_E_INVALID, "class-weights must be balanced, or numbers as in 1,5,2, not \"%s\"", text);
     if (count < classes) weights[count] = weight;
     if (*end && !end[1])
-      return mica__fail(MICA_E_INVALID, "class-weights \"%s\" ends in a comma, and not in a number", text);
+      return mica__fail(MICA_E_INVALID, "class-weights \"%s\" must end in a number, not in a comma", text);
     at = *end ? end + 1 : end;
   }
   return count == classes ? MICA_OK
-                          : mica__fail(MICA_E_INVALID, "class-weights has %lld numbers, the data %lld classes",
+                          : mica__fail(MICA_E_INVALID, "class-weights has %lld numbers, but the data have %lld classes",
                                        (long long)count, (long long)classes);
 }
 

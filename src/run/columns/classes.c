@@ -44,8 +44,8 @@ mica_status mica__run_note_classes(mica_run *run, const mica_column *column) {
 static mica_status fail_class(const mica_dataset *data, const char *name, const char *const *known, size_t count) {
   mica__text list = {0};
   for (size_t j = 0; j < count && j < 20; j++) mica__text_addf(&list, j ? ", %s" : "%s", known[j]);
-  mica__fail(MICA_E_FORMAT, "%s has a class '%s', which the run does not know; it was trained on %zu: %s%s",
-             mica_dataset_name(data), name, count, list.data ? list.data : "none", count > 20 ? ", ..." : "");
+  mica__fail(MICA_E_FORMAT, "%s has the unknown class '%s'; the run was trained on %zu: %s%s", mica_dataset_name(data),
+             name, count, list.data ? list.data : "none", count > 20 ? ", ..." : "");
   mica__text_free(&list);
   return MICA_E_FORMAT;
 }

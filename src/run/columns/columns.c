@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The column of an answer, "label" unless a dataset calls it otherwise: the last one that is no input. */
+/* The column of an answer, "label" unless a dataset calls it otherwise: the last one that is not an input. */
 static const mica_column *find_label(const mica_dataset *data, const mica_column *input) {
   const mica_column *label = NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
@@ -37,8 +37,9 @@ mica_status mica__run_note_columns(mica_run *run, const mica_column **label) {
   *label = find_label(data, input);
   if (*label) MICA_TRY(mica__run_note_categories(run, input, *label));
   if ((!input && !mica__run_categories(run)) || !*label)
-    return mica__fail(MICA_E_FORMAT, "%s has no %s: the task %s wants pictures or rows of numbers, and an answer each",
-                      run->data, *label ? "inputs" : "answers", run->task->name);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s has no %s; the task %s needs pictures or rows of numbers, and an answer for each", run->data,
+                      *label ? "inputs" : "answers", run->task->name);
   MICA_TRY(mica__run_note_text(run, "label_column", (*label)->name));
   if (!input) return MICA_OK;
   for (int32_t i = 0; i < input->shape.rank; i++) dims[i] = (double)input->shape.dim[i];
@@ -57,7 +58,7 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
   const bool more = mica__run_categories(run) && rank == 1 && is.rank == 1 && is.dim[0] > wanted.dim[0] &&
                     mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), 0);
   if (more || mica_shape_equal(is, wanted)) return mica__run_fits_categories(run, data);
-  return mica__fail(MICA_E_FORMAT, "%s has inputs of %s, the network was trained on %s", mica_dataset_name(data),
+  return mica__fail(MICA_E_FORMAT, "%s has inputs of %s, but the network was trained on %s", mica_dataset_name(data),
                     mica_shape_format(is, a), mica_shape_format(wanted, b));
 }
 

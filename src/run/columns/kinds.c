@@ -34,7 +34,7 @@ mica_status mica__kinds_check(const char *kinds) {
     MICA_TRY(mica__kinds_next(&kinds, &name, &length, &kind));
     if (!name) return MICA_OK;
     if (repeats(entry + strcspn(entry, ","), name, length))
-      return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is there twice", (int)length, name);
+      return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is listed twice", (int)length, name);
   }
 }
 
@@ -45,8 +45,9 @@ mica_status mica__run_check_kinds(const mica_run *run) {
   mica_column_kind kind;
   if (!*kinds) return MICA_OK;
   if (run->config.dataset)
-    return mica__fail(MICA_E_INVALID, "kinds says how a table's file is read; the data are open already");
-  if (!schema) return mica__fail(MICA_E_INVALID, "kinds is of tables' columns; %s is no table", run->data);
+    return mica__fail(MICA_E_INVALID,
+                      "kinds cannot be used with data that are already open; it says how the file of a table is read");
+  if (!schema) return mica__fail(MICA_E_INVALID, "kinds is for the columns of tables; %s is not a table", run->data);
   for (;;) {
     MICA_TRY(mica__kinds_next(&kinds, &name, &length, &kind));
     if (!name) return MICA_OK;

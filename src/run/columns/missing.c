@@ -55,7 +55,7 @@ mica_status mica__run_fill(const mica_run *run, mica_dataset *data) {
   if (!schema || run->task->input->own_input || !schema->numbers) return MICA_OK;
   if (!fills)
     return lacks_numbers(schema) && mica__run_missing(run) != MICA_MISSING_REFUSE
-               ? mica__fail(MICA_E_FORMAT, "%s has missing cells, and the run does not say what stands for them",
+               ? mica__fail(MICA_E_FORMAT, "%s has missing cells, but the run has no values to fill in for them",
                             mica_dataset_name(data))
                : MICA_OK;
   const char **names = calloc(count + 1, sizeof *names);
@@ -158,8 +158,9 @@ mica_status mica__run_check_ignored(const mica_run *run) {
   const mica__schema *schema = schema_of(run->parts->whole);
   if (!*list || run->task->open) return MICA_OK;
   if (run->config.dataset)
-    return mica__fail(MICA_E_INVALID, "ignore says how a table's file is read; the data are open already");
-  if (!schema) return mica__fail(MICA_E_INVALID, "ignore is of tables' columns; %s is no table", run->data);
+    return mica__fail(MICA_E_INVALID,
+                      "ignore cannot be used with data that are already open; it says how the file of a table is read");
+  if (!schema) return mica__fail(MICA_E_INVALID, "ignore is for the columns of tables; %s is not a table", run->data);
   for (const char *at = list; *at; at += strspn(at, ",")) {
     const size_t n = strcspn(at, ",");
     size_t i = 0;

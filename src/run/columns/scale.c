@@ -38,7 +38,7 @@ mica_status mica__scale_check(const char *name, const char *value) {
   const bool above = !strcmp(name, "deviation");
   double first;
   if (!*value || take_list(value, above, &first, 1)) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s is a list of numbers%s, as in 0.485,0.456,0.406, not \"%s\"", name,
+  return mica__fail(MICA_E_INVALID, "%s must be a list of numbers%s, as in 0.485,0.456,0.406, not \"%s\"", name,
                     above ? " above 0" : "", value);
 }
 
@@ -49,7 +49,7 @@ static mica_status note_list(mica_run *run, const char *name, size_t channels) {
   const size_t count = take_list(mica_run_setting(run, name), deviation, numbers, channels);
   mica_status status = MICA_OK;
   if (count != 1 && count != channels)
-    status = mica__fail(MICA_E_INVALID, "%s has %zu numbers; %s has %zu channels or columns of inputs", name, count,
+    status = mica__fail(MICA_E_INVALID, "%s has %zu numbers, but %s has %zu channels or columns of inputs", name, count,
                         run->data ? run->data : "the dataset", channels);
   for (size_t i = 1; i < channels && count == 1; i++) numbers[i] = numbers[0];
   /* The loader's inputs are less the bases of their columns. */

@@ -80,7 +80,7 @@ static mica_status find_named(rows *r) {
   return MICA_OK;
 }
 
-/* Columns without names lie as those that were trained on, with or without the ones that are no inputs. */
+/* Columns without names lie as those that were trained on, with or without the ones that are not inputs. */
 static void find_positions(rows *r) {
   const size_t inputs = r->numbers + r->categories;
   const bool alone = r->records.count == inputs;
@@ -119,8 +119,7 @@ static mica_status fail_class(rows *r, size_t k, const char *const *names, size_
   mica__text list = {0};
   for (size_t j = 0; j < count && j < 20; j++) mica__text_addf(&list, j ? ", %s" : "%s", names[j]);
   mica__fail(MICA_E_FORMAT,
-             "%s line %zu: the column '%s' holds the class '%s', which the run does not know; it was trained on %zu: "
-             "%s%s",
+             "%s line %zu: the column '%s' holds the unknown class '%s'; the run was trained on %zu: %s%s",
              r->records.name, r->records.line, name_of(r, k), r->text, count, list.data ? list.data : "none",
              count > 20 ? ", ..." : "");
   mica__text_free(&list);
@@ -143,7 +142,7 @@ static mica_status take_number(rows *r, size_t k, float *to) {
   double number = 0;
   if (!mica__cell_number(cell, &number)) {
     if (!r->fills || !mica__cell_is_missing(cell))
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is no number", records->name, records->line,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is not a number", records->name, records->line,
                         name_of(r, k));
     number = r->fills[k];
     r->strange[k]++;
@@ -185,7 +184,7 @@ static mica_status take_truth(rows *r, size_t k, double *truth) {
   } else if (mica__cell_number(r->records.cells[r->at[k]], &number)) {
     *truth = number;
   } else {
-    return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is no number", r->records.name, r->records.line,
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' is not a number", r->records.name, r->records.line,
                       name_of(r, k));
   }
   return MICA_OK;
@@ -234,7 +233,7 @@ mica_status mica__category_rows_read(mica_run *run, const char *name, char *text
   mica_run_fact(run, "numbers", &r.numbers);
   if (input) width = (size_t)input[0];
   if (r.numbers != width)
-    return mica__fail(MICA_E_UNSUPPORTED, "the run does not know the names of its columns: rows cannot be read");
+    return mica__fail(MICA_E_UNSUPPORTED, "the run does not hold the names of its columns, so it cannot read rows");
   for (const char *c = text; *c; c++) lines += *c == '\n';
   size_t fills = 0;
   r.fills = mica_run_fact_numbers(run, "fills", &fills);

@@ -48,7 +48,7 @@ static mica_shape input_of(const mica_run *run) {
 static mica_status make(const mica_run *run, int64_t count, mica__samples *s) {
   const mica_shape input = input_of(run);
   if (count < 1 || count > MOST_SAMPLES)
-    return mica__fail(MICA_E_INVALID, "1 to %d samples are predicted at once, not %lld", MOST_SAMPLES,
+    return mica__fail(MICA_E_INVALID, "mica predicts 1 to %d samples at once, not %lld", MOST_SAMPLES,
                       (long long)count);
   *s = (mica__samples){.count = count, .size = input.rank > 0};
   for (int32_t i = 0; i < input.rank; i++) s->size *= input.dim[i];
@@ -138,7 +138,7 @@ static bool is_of(const kind *k, const char *name) {
   return false;
 }
 
-/* The files of the kind in a folder; where there are none and it is `whole` those of the folders in it, as of
+/* The files of the kind in a folder; if there are none and it is `whole` those of the folders in it, as of
  * classes. */
 static mica_status add_folder(const kind *k, mica__paths *p, const char *folder, bool whole) {
   mica__names names;
@@ -156,7 +156,7 @@ static mica_status add_folder(const kind *k, mica__paths *p, const char *folder,
   }
   mica__names_free(&names);
   if (status == MICA_OK && whole && p->count == before)
-    return mica__fail(MICA_E_NOT_FOUND, "%s: the folder holds no %s (%s), nor do those in it", folder, k->name,
+    return mica__fail(MICA_E_NOT_FOUND, "%s: neither the folder nor those in it hold %s (%s)", folder, k->name,
                       k->list);
   return status;
 }
@@ -288,7 +288,7 @@ static mica_status read_array(mica_run *run, const char *path, mica__samples *s)
   mica_dataset *data = NULL;
   if (mica__run_categories(run))
     return mica__fail(MICA_E_INVALID,
-                      "%s: the network reads classes beside numbers, which an array has not: a table has", path);
+                      "%s: the network reads columns of classes, which an array cannot hold; give a table", path);
   MICA_TRY(mica__arrays_open_inputs(path, &config, &data));
   mica_status status = mica__run_fits_input(run, data);
   if (status == MICA_OK) status = mica__run_remark_data(run, data);
@@ -351,7 +351,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   mica_status status = MICA_OK;
   if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
   if (input->text) {
-    if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
+    if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures; rows cannot be given");
     char *copy = mica__strdup(input->text);
     status = copy ? read_rows(run, input->name ? input->name : "the text", copy, strlen(copy), s)
                   : mica__fail_nomem("samples");
@@ -362,12 +362,12 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   if (input->file_count == 1 && mica__name_ends(input->files[0], ".npy")) return read_array(run, input->files[0], s);
   if (!pictures) {
     if (mica__is_folder(input->files[0]))
-      return mica__fail(MICA_E_INVALID,
-                        "%s is a folder: the network was trained on rows of numbers, as a table has them",
+      return mica__fail(MICA_E_INVALID, "%s is a folder, but the network was trained on rows of numbers; give a table",
                         input->files[0]);
-    if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "one table at a time is predicted from");
+    if (input->file_count > 1) return mica__fail(MICA_E_INVALID, "give only one table at a time");
     return is_of(&pictures_kind, input->files[0])
-               ? mica__fail(MICA_E_INVALID, "%s: the network was not trained on pictures", input->files[0])
+               ? mica__fail(MICA_E_INVALID, "%s is a picture, but the network was not trained on pictures",
+                            input->files[0])
                : read_table(run, input->files[0], s);
   }
   status = mica__paths_find(run, input, &list);

@@ -80,8 +80,9 @@ static mica_status class_of_cell(const mica_run *run, const mica__records *r, co
   mica_status status = mica__run_find_class(cell, names, classes, &name, &capacity, &index);
   if (status == MICA_OK && index < classes) *truth = (double)index;
   if (status == MICA_OK && index == classes && !mica__cell_is_missing(*cell))
-    status = mica__fail(MICA_E_FORMAT, "%s line %zu: the class '%s' is none of the %zu that the network was trained on",
-                        r->name, r->line, name, classes);
+    status =
+        mica__fail(MICA_E_FORMAT, "%s line %zu: the class '%s' is not one of the %zu that the network was trained on",
+                   r->name, r->line, name, classes);
   free(name);
   return status;
 }
@@ -95,7 +96,7 @@ mica_status mica__truth_of_cell(const mica_run *run, const mica__records *r, con
   if (mica__cell_is_missing(*cell)) return MICA_OK;
   if (!mica__cell_number(*cell, &number) || (classes && number != 0 && number != 1))
     return mica__fail(MICA_E_FORMAT, "%s line %zu: the answer \"%.*s\" is %s", r->name, r->line,
-                      mica__cell_shown(*cell), cell->text, classes ? "neither 0 nor 1" : "no number");
+                      mica__cell_shown(*cell), cell->text, classes ? "neither 0 nor 1" : "not a number");
   *truth = number;
   return MICA_OK;
 }

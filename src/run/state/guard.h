@@ -6,7 +6,7 @@
 
 typedef struct mica__run_guard {
   int lock;        /* the folder of a run that is trained, open and locked; -1: none */
-  bool other_data; /* a resumed run goes on with data that are not, or no longer, those it began with */
+  bool other_data; /* a resumed run continues with data that are not, or no longer, those it began with */
 } mica__run_guard;
 
 #endif

@@ -97,7 +97,7 @@ static double number_at(const mica_item *item, size_t row, size_t column) {
   return item->kind == MICA_ITEM_KIND_NUMBER ? item->number : item->numbers[row * item->columns + column];
 }
 
-/* Columns of what is forecast; those of what came stand behind them. */
+/* Columns of what is forecast; those of what came follow them. */
 static size_t columns_of(const mica_item *item) {
   static const char truth[] = " actual";
   size_t count = 0;
@@ -125,7 +125,7 @@ static double column_agrees(const mica_report *a, const mica_report *b, size_t s
         if (pass) apart += (is - other) * (is - other);
       }
     }
-  if (isnan(squares) || isnan(apart)) return 0; /* an answer that is no number agrees with none */
+  if (isnan(squares) || isnan(apart)) return 0; /* an answer that is not a number agrees with none */
   return squares > 0 ? 1 - apart / squares : apart > 0 || !numbers ? (double)NAN : 1;
 }
 

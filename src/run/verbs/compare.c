@@ -178,7 +178,7 @@ static mica_status check_data(mica_run *const *runs, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (!runs[i]->data) return mica__fail(MICA_E_INVALID, "%s does not say what it was trained on", runs[i]->folder);
     if (strcmp(runs[i]->data, runs[0]->data) != 0)
-      return mica__fail(MICA_E_INVALID, "%s was trained on %s, %s on %s: what both are tested on must be said",
+      return mica__fail(MICA_E_INVALID, "%s was trained on %s, but %s on %s; name the data for testing with --data",
                         runs[0]->folder, runs[0]->data, runs[i]->folder, runs[i]->data);
   }
   return MICA_OK;
@@ -190,9 +190,10 @@ static mica_status check_split(const mica_run *first, const mica_run *other) {
   for (size_t i = 0; i < 2 && first->evaluation->split; i++) {
     const char *a = mica_run_setting(first, splits[i]), *b = mica_run_setting(other, splits[i]);
     if (strcmp(a, b) != 0)
-      return mica__fail(MICA_E_INVALID,
-                        "%s and %s hold out other samples of %s (%s %s and %s): what both are tested on must be said",
-                        first->folder, other->folder, first->data, splits[i], a, b);
+      return mica__fail(
+          MICA_E_INVALID,
+          "%s and %s hold out different samples of %s (%s %s and %s); name the data for testing with --data",
+          first->folder, other->folder, first->data, splits[i], a, b);
   }
   return MICA_OK;
 }
@@ -202,12 +203,13 @@ static mica_status check(mica_run *const *runs, size_t count, const mica_compare
   if (!runs || !count || !config || !results)
     return mica__fail(MICA_E_INVALID, "mica_runs_compare: there is no run, or a pointer is NULL");
   if (config->part < MICA_PART_TRAIN || config->part > MICA_PART_TEST || config->samples < 0 || config->repeats < 0)
-    return mica__fail(MICA_E_INVALID, "mica_runs_compare: a negative count, or there is no such part");
+    return mica__fail(MICA_E_INVALID, "mica_runs_compare: a count is negative, or the part is unknown");
   for (size_t i = 0; i < count; i++) {
     if (!runs[i] || !runs[i]->folder)
       return mica__fail(MICA_E_INVALID, "mica_runs_compare: a run is NULL, or has no folder");
     if (runs[i]->task != runs[0]->task)
-      return mica__fail(MICA_E_INVALID, "%s is a run of the task %s, %s one of %s: they answer different questions",
+      return mica__fail(MICA_E_INVALID,
+                        "%s is a run of the task %s, but %s is one of %s; only runs of one task can be compared",
                         runs[0]->folder, runs[0]->task->name, runs[i]->folder, runs[i]->task->name);
   }
   return MICA_OK;

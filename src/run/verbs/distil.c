@@ -35,12 +35,12 @@ mica_status mica__distil_check_texts(const mica_run *run, const char *fact, cons
   size_t count = 0, wanted = 0;
   const char *const *is = mica_run_fact(teacher, fact, &count), *const *want = mica_run_fact(run, fact, &wanted);
   if (count != wanted)
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s knows %zu %s, %s has %zu", teacher->folder, count,
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s knows %zu %s, but %s has %zu", teacher->folder, count,
                       count == 1 ? one : many, run->data, wanted);
   for (size_t i = 0; i < count; i++)
     if (strcmp(is[i], want[i]) != 0)
-      return mica__fail(MICA_E_FORMAT, "the teacher in %s has '%s' as %s %zu, %s '%s'", teacher->folder, is[i], one, i,
-                        run->data, want[i]);
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s has '%s' as %s %zu, but %s has '%s'", teacher->folder, is[i],
+                        one, i, run->data, want[i]);
   return MICA_OK;
 }
 
@@ -49,11 +49,11 @@ mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
   const double *is = mica_run_fact_numbers(run->networks->teacher.run, fact, &count);
   const double *want = mica_run_fact_numbers(run, fact, &wanted);
   if (count != wanted)
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s has %zu numbers as its \"%s\", the data have %zu",
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s has %zu numbers as its \"%s\", but the data have %zu",
                       run->networks->teacher.run->folder, count, fact, wanted);
   for (size_t k = 0; k < count; k++)
     if (is[k] != want[k])
-      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on \"%s\" %g, the data have %g",
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on \"%s\" %g, but the data have %g",
                         run->networks->teacher.run->folder, fact, is[k], want[k]);
   return MICA_OK;
 }
@@ -72,7 +72,7 @@ static mica_status check_facts(const mica_run *run) {
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) MICA_TRY(mica__distil_check_numbers(run, numbers[i]));
   const char *lacking = mica__units_lacking(run, run->networks->teacher.run);
   if (!lacking) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on the column '%s', which %s has not",
+  return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained on the column '%s', which %s does not have",
                     run->networks->teacher.run->folder, lacking, run->data);
 }
 
@@ -82,13 +82,13 @@ static mica_status check_settings(const mica_run *run) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     const char *is = mica_run_setting(run->networks->teacher.run, names[i]), *want = mica_run_setting(run, names[i]);
     if (strcmp(is, want) != 0)
-      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %s, the run with %s",
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %s, but the run uses %s",
                         run->networks->teacher.run->folder, names[i], is, want);
   }
   return MICA_OK;
 }
 
-/* Ids of another tokenizer mean other words, and a teacher has no positions behind those that it read. */
+/* Ids of another tokenizer mean other words, and a teacher has no positions after those that it read. */
 static mica_status check_tokens(const mica_run *run) {
   static const char *const reach[] = {"length", "context"};
   size_t count = 0, wanted = 0;
@@ -101,7 +101,7 @@ static mica_status check_tokens(const mica_run *run) {
   for (size_t i = 0; mica__run_find_fact(run, "vocabulary") && i < sizeof reach / sizeof *reach; i++) {
     const double own = mica_run_number(run, reach[i]), others = mica_run_number(run->networks->teacher.run, reach[i]);
     if (own > others)
-      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %g, the run would take %g tokens",
+      return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %g, but the run takes %g tokens",
                         run->networks->teacher.run->folder, reach[i], others, own);
   }
   return MICA_OK;
@@ -117,18 +117,18 @@ static mica_status check_model(const mica_run *run) {
   const bool sound = run->task->input->hears != NULL;
   if (!mica__run_find_fact(run, "input") || (mica__run_find_fact(run, "rate") && !sound) || mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "a teacher in ONNX takes pictures, numbers or recordings of words, and the task %s has other "
-                      "inputs here: it is taught by a run, --teacher RUN",
+                      "a teacher in ONNX takes pictures, numbers or recordings of words, but the task %s has other "
+                      "inputs here; choose a run as the teacher",
                       run->task->name);
   if (mica__onnx_is_quantized(teacher->networks->model))
-    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is quantised; the model that it was made of can teach",
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is quantised; choose the model that it was made from",
                       teacher->folder);
   if (mica_onnx_input_count(teacher->networks->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
-    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s has not one input, of f32", teacher->folder);
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s must have exactly one input, of f32", teacher->folder);
   if (mica__run_find_fact(run, "several") && mica__onnx_ends_in_softmax(teacher->networks->model))
     return mica__fail(MICA_E_FORMAT,
-                      "the teacher %s ends in a softmax, by which one class is there; several labels are each there or "
-                      "not, which a model that ends in a sigmoid or in logits teaches",
+                      "the teacher %s ends in a softmax, which suits one label per sample; for several, choose a model "
+                      "that ends in a sigmoid or in logits",
                       teacher->folder);
   size_t rank = 0, sides = 0;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -145,7 +145,7 @@ static mica_status check_model(const mica_run *run) {
     fits = fits && (!port.has_shape || own == MICA_DYNAMIC || own == sample.dim[k + 1]);
   }
   if (fits) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the teacher %s takes %s, the samples are %s", teacher->folder,
+  return mica__fail(MICA_E_FORMAT, "the teacher %s takes %s, but the samples are %s", teacher->folder,
                     mica_shape_format(port.shape, is), mica_shape_format(sample, want));
 }
 
@@ -153,10 +153,10 @@ static mica_status check(const mica_run *run) {
   const mica_run *teacher = run->networks->teacher.run;
   if (is_foreign(teacher)) return check_model(run);
   if (teacher->task != run->task)
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s learned the task %s, the run %s", teacher->folder,
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s learned the task %s, but the run has %s", teacher->folder,
                       teacher->task->name, run->task->name);
   if (mica__run_is_quantized(teacher))
-    return mica__fail(MICA_E_UNSUPPORTED, "the teacher in %s is quantised; the run that it was made of can teach",
+    return mica__fail(MICA_E_UNSUPPORTED, "the teacher in %s is quantised; choose the run that it was made from",
                       teacher->folder);
   MICA_TRY(check_settings(run));
   MICA_TRY(check_facts(run));
@@ -164,7 +164,7 @@ static mica_status check(const mica_run *run) {
   MICA_TRY(check_tokens(run));
   if (run->task->teaches) MICA_TRY(run->task->teaches(run, teacher));
   if (!strcmp(mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"))) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the teacher in %s takes the column '%s', the run '%s'", teacher->folder,
+  return mica__fail(MICA_E_FORMAT, "the teacher in %s takes the column '%s', but the run takes '%s'", teacher->folder,
                     mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"));
 }
 
@@ -235,10 +235,11 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   mica_answer answer = *taught;
   if (!taught->value.graph)
-    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX does not teach the task %s: a run does", run->task->name);
+    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX cannot teach the task %s; choose a run as the teacher",
+                      run->task->name);
   const mica_shape shape = mica_value_shape(own->value), other = mica_value_shape(taught->value);
   if (own->kind != taught->kind || !mica_shape_equal(shape, other))
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s answers by %s numbers, the network by %s",
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s answers with %s numbers, but the network with %s",
                       run->networks->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
   if (own->kind == MICA_ANSWER_KIND_NUMBERS)
     answer.value = mica__units_of_answer(run->networks->teacher.run, run->networks->teacher.plain, run, answer.value);
@@ -248,7 +249,7 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
   return MICA_OK;
 }
 
-/* What is no logit is divided by no temperature, so that one that is not the usual one would do nothing. */
+/* What is not a logit is divided by no temperature, so that one that is not the usual one would do nothing. */
 static mica_status check_temperature(const mica_run *run, const mica_objective *out) {
   const mica_setting_row *row = mica_task_settings(NULL);
   bool softens = false;
@@ -257,8 +258,7 @@ static mica_status check_temperature(const mica_run *run, const mica_objective *
   while (row->name && strcmp(row->name, "temperature") != 0) row++;
   if (softens || !row->name || mica_run_number(run, row->name) == mica__strtod(row->value, NULL)) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
-                    "temperature divides logits, and the task %s answers here by numbers, which are compared as they "
-                    "are: leave it out",
+                    "temperature divides logits, but the task %s answers with numbers here; leave it out",
                     run->task->name);
 }
 
@@ -267,7 +267,7 @@ static mica_status add_distances(mica_run *run, mica_nn *nn, const mica_batch_va
   mica_objective made = {0};
   mica_value sum = {0};
   if (!out->answers[0].value.graph)
-    return mica__fail(MICA_E_UNSUPPORTED, "the task %s learns from no teacher", run->task->name);
+    return mica__fail(MICA_E_UNSUPPORTED, "the task %s cannot learn from a teacher", run->task->name);
   MICA_TRY(check_temperature(run, out));
   MICA_TRY(teach(run, nn, batch, out, &made));
   /* A graph that failed says why. */

@@ -74,7 +74,7 @@ static void list_near(const mica_onnx *model, const char *text, mica__text *list
   for (size_t i = 0; i < count && names[i]; i++) mica__text_addf(list, "%s%.80s", i ? ", " : "", names[i]);
 }
 
-/* The sentence, and names behind it; returns the status. */
+/* The sentence, and names after it; returns the status. */
 static mica_status fail_listing(const mica_onnx *model, const char *near, mica_status status, const char *sentence) {
   mica__text list = {0};
   list_near(model, near, &list);
@@ -106,7 +106,7 @@ static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
                       "int64 arrays",
                       path_of(run));
   if (mica__run_is_unscaled(run)) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s takes whole numbers: --mean 0 --deviation 1 gives it inputs as they are",
+  return mica__fail(MICA_E_INVALID, "%s takes whole numbers; pass --mean 0 --deviation 1 to leave inputs unscaled",
                     path_of(run));
 }
 
@@ -119,12 +119,12 @@ static mica_status check_input(const mica_run *run) {
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
   if (mica_onnx_input_count(run->networks->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s has %zu inputs, or one that is no tensor of a known type; a model is trained that has one "
-                      "input for samples: a mask or types beside tokens are not made from data",
+                      "%s has %zu inputs; a model to train must have exactly one, a tensor of a known type; masks and "
+                      "token types cannot be made from data",
                       path_of(run), mica_onnx_input_count(run->networks->network));
   if (port.dtype != MICA_F32 && port.dtype != MICA_F16 && port.dtype != MICA_BF16) MICA_TRY(check_ids(run, &port));
   if (mica__run_categories(run))
-    return mica__fail(MICA_E_UNSUPPORTED, "columns of classes are no input of a model in ONNX");
+    return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX cannot take columns of classes; leave them out with ignore");
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
   for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
     sample.dim[k + 1] = (int64_t)input[k];
@@ -132,8 +132,8 @@ static mica_status check_input(const mica_run *run) {
       fits = port.shape.dim[k + 1] == MICA_DYNAMIC || port.shape.dim[k + 1] == sample.dim[k + 1];
   }
   if (fits) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s takes %s, the samples are %s", path_of(run), mica_shape_format(port.shape, has),
-                    mica_shape_format(sample, want));
+  return mica__fail(MICA_E_FORMAT, "%s takes %s, but the samples are %s", path_of(run),
+                    mica_shape_format(port.shape, has), mica_shape_format(sample, want));
 }
 
 /* --- opening --- */
@@ -144,7 +144,7 @@ static mica_status check_settings(const mica_run *run) {
     return mica__fail(MICA_E_INVALID, "the task %s trains networks of its own; init takes a file of their weights",
                       run->task->name);
   if (*model && strcmp(model, MODEL) != 0)
-    return mica__fail(MICA_E_INVALID, "init: %s brings its network, and model asks for %s: one of the two",
+    return mica__fail(MICA_E_INVALID, "init: %s has its own network, so model cannot be %s; leave model out",
                       path_of(run), model);
   if (strcmp(mica_run_setting(run, "precision"), "f32") != 0)
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained in f32, not in %s",
@@ -181,9 +181,9 @@ mica_status mica__imported_open(mica_run *run) {
   if (run->networks->network) return MICA_OK;
   if (kept && !strcmp(mica_run_setting(run, "model"), MODEL)) return open_kept(run);
   if (!given && !strcmp(mica_run_setting(run, "model"), MODEL))
-    return mica__fail(MICA_E_INVALID, "the network onnx is that of a file: --init MODEL.onnx");
+    return mica__fail(MICA_E_INVALID, "the network onnx comes from a file; give it with --init MODEL.onnx");
   if (!given && *mica_run_setting(run, "stop-at"))
-    return mica__fail(MICA_E_INVALID, "stop-at is for a model in ONNX: --init MODEL.onnx");
+    return mica__fail(MICA_E_INVALID, "stop-at needs a model in ONNX; give it with --init MODEL.onnx");
   if (kept || !given) return MICA_OK;
   MICA_TRY(check_settings(run));
   MICA_TRY(open_model(run, path_of(run)));
@@ -215,7 +215,7 @@ typedef struct making {
 
 static mica_value make(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape) {
   const making *m = user;
-  /* The name in the file: that of the graph without the number behind it. */
+  /* The name in the file: that of the graph without the number after it. */
   char *own = malloc(strlen(name) + 1), *end = own ? strrchr(strcpy(own, name), '#') : NULL;
   if (!own) return mica__graph_fail_with(graph, mica__fail_nomem("a network"));
   if (end) *end = '\0';
@@ -254,8 +254,8 @@ static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int
   mica__text list = {0};
   list_near(run->networks->network, "", &list);
   y = mica__graph_fail(y.graph, MICA_E_FORMAT,
-                       "%s gives %s, and %lld answers a sample are learned: stop-at names the value that a new last "
-                       "layer follows; near the end are %s",
+                       "%s gives %s, but %lld answers per sample are learned; name the value before a new last layer "
+                       "with stop-at; near the end are %s",
                        path_of(run), mica_shape_format(shape, has), (long long)outputs, list.data ? list.data : "none");
   mica__text_free(&list);
   return y;

@@ -100,9 +100,10 @@ mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t
   mica_run target = {0};
   if (!run || !config || !config->folder || !(config->share > 0 && config->share < 1))
     return mica__fail(MICA_E_INVALID, "mica_run_mask: a pointer is NULL, or the share is not between 0 and 1");
-  if (!run->folder || !run->trainer) return mica__fail(MICA_E_STATE, "mica_run_mask: a run's folder has its weights");
+  if (!run->folder || !run->trainer)
+    return mica__fail(MICA_E_STATE, "mica_run_mask: the run has no folder with weights");
   if (mica__run_is_quantized(run))
-    return mica__fail(MICA_E_STATE, "%s is quantised; mask the run that it was made of", run->folder);
+    return mica__fail(MICA_E_STATE, "%s is quantised; mask the run that it was made from", run->folder);
   MICA_TRY(mica__run_check_free(config->folder));
   target.folder = (char *)(uintptr_t)config->folder;
   MICA_TRY(mica__run_make_folder(&target));

@@ -55,7 +55,7 @@ void mica__model_feeds_close(mica__model_feeds *f) {
 
 /* --- arrays --- */
 
-/* "FOLDER/NAME.npy", letters of the name that are no part of a plain file name become '_'. On the heap. */
+/* "FOLDER/NAME.npy", letters of the name that are not part of a plain file name become '_'. On the heap. */
 static char *path_of(const char *folder, const char *name) {
   mica__text text = {0};
   mica__text_addf(&text, "%s/", folder);
@@ -86,7 +86,7 @@ static mica_status check_shape(const char *from, const mica_onnx_port *port, mic
   for (int32_t k = 1; fits && port->has_shape && k < shape.rank; k++)
     fits = port->shape.dim[k] == MICA_DYNAMIC || port->shape.dim[k] == shape.dim[k];
   if (fits) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "the input '%.80s' is %s, the samples of %s are %s", port->name,
+  return mica__fail(MICA_E_FORMAT, "the input '%.80s' is %s, but the samples of %s are %s", port->name,
                     mica_shape_format(port->shape, want), from, mica_shape_format(shape, is));
 }
 
@@ -98,9 +98,9 @@ static mica_status read_array(mica__model_feeds *f, const mica_onnx *model, cons
   mica_status status = path ? mica_npy_read(path, &a->dtype, &a->shape, &data) : mica__fail_nomem("samples");
   a->data = data;
   if (status == MICA_OK && !a->shape.rank)
-    status = mica__fail(MICA_E_FORMAT, "%s is one number: samples stand along the first axis", path);
+    status = mica__fail(MICA_E_FORMAT, "%s is one number; it needs a first axis of samples", path);
   if (status == MICA_OK && port.has_dtype && port.dtype != a->dtype)
-    status = mica__fail(MICA_E_FORMAT, "%s is of %s, the input '%.80s' of %s", path, mica_dtype_name(a->dtype),
+    status = mica__fail(MICA_E_FORMAT, "%s holds %s, but the input '%.80s' is %s", path, mica_dtype_name(a->dtype),
                         port.name, mica_dtype_name(port.dtype));
   if (status == MICA_OK) status = check_shape(path, &port, a->shape);
   if (status == MICA_OK && a->shape.dim[0] < f->samples) f->samples = a->shape.dim[0];
@@ -158,7 +158,8 @@ static mica_status take_scale(const mica_onnx *model, const mica_onnx_quantize_c
   const bool own = means && means == deviations;
   const size_t count = c->channels ? c->channels : own ? means : 1;
   if (count != 1 && count != channels)
-    return mica__fail(MICA_E_FORMAT, "means and deviations of %zu channels, and samples of %zu", count, channels);
+    return mica__fail(MICA_E_FORMAT, "there are means and deviations for %zu channels, but the samples have %zu", count,
+                      channels);
   for (size_t k = 0; k < channels; k++) {
     const size_t at = count == 1 ? 0 : k;
     mean[k] = c->channels ? (float)c->mean[at] : own ? mean[at] : 0;
@@ -185,7 +186,7 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
                       port.name);
   mica_shape shape = {.rank = column->shape.rank + 1};
   memcpy(shape.dim + 1, column->shape.dim, (size_t)column->shape.rank * sizeof *shape.dim);
-  if (column->shape.rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s: too many dimensions", c->data);
+  if (column->shape.rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s has too many dimensions", c->data);
   MICA_TRY(check_shape(c->data, &port, shape));
   f->column = mica__strdup(column->name);
   const size_t channels = (size_t)column->shape.dim[0];
@@ -209,7 +210,7 @@ static mica_status open_dataset(mica__model_feeds *f, const mica_onnx *model, co
   mica_dataset_config how = {.part = MICA_PART_TRAIN, .regression = task && !strcmp(task, "regress")};
   if (f->count != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_FORMAT,
-                      "the model has not one input of f32: its samples are a folder with NAME.npy for each of its "
+                      "the model does not have exactly one input of f32; give a folder with a NAME.npy for each of its "
                       "%zu inputs, as in %s/%.80s.npy",
                       f->count, c->data, f->count ? port.name : "NAME");
   if (port.has_shape && port.shape.rank == 4) {
@@ -252,7 +253,7 @@ static mica_status open_feeds(mica__model_feeds *f, const mica_onnx *model, cons
   MICA_TRY(has_arrays(model, c->data) ? open_arrays(f, model, c->data) : open_dataset(f, model, c));
   if (!fixed && f->batch > f->samples) f->batch = f->samples;
   if (f->batch > 0 && f->samples >= f->batch) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s holds %lld samples to calibrate with, the model takes %lld at once", c->data,
+  return mica__fail(MICA_E_FORMAT, "%s holds %lld samples to calibrate with, but the model takes %lld at once", c->data,
                     (long long)f->samples, (long long)f->batch);
 }
 

@@ -12,7 +12,7 @@ typedef struct mica__model_feeds mica__model_feeds;
  * fewer than the model takes at once. */
 mica_status mica__model_feeds_open(mica_engine *engine, const mica_onnx *model, const mica_onnx_quantize_config *config,
                                    mica__model_feeds **feeds);
-/* The next values of all inputs, valid until the next call; *count 0 behind the last samples that are wanted. */
+/* The next values of all inputs, valid until the next call; *count 0 after the last samples that are wanted. */
 mica_status mica__model_feeds_next(mica__model_feeds *feeds, const mica_onnx_feed **list, size_t *count);
 /* NULL is a no-op. */
 void mica__model_feeds_close(mica__model_feeds *feeds);

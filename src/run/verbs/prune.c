@@ -68,7 +68,7 @@ static bool learns_positions(const mica_run *run) {
   return false;
 }
 
-/* What a network is made of is the run's: weights of four heads are no weights of two, be their shapes the same. */
+/* What a network is made of is the run's: weights of four heads are not weights of two, be their shapes the same. */
 static mica_status check_network(const work *w) {
   static const char *const names[] = {"model", "width",  "layers",    "heads",        "groups",
                                       "depth", "kernel", "positions", "feed-forward", "rms-norm"};
@@ -79,15 +79,14 @@ static mica_status check_network(const work *w) {
     if (positions && is && mica_run_number(w->base, s->name) != mica__strtod(s->value, NULL) &&
         learns_positions(w->base))
       return mica__fail(MICA_E_INVALID,
-                        "%s is %s in the run that is pruned, whose network has a vector for each position: it cannot "
-                        "become %s",
+                        "%s is %s in the pruned run, whose network has a vector per position; it cannot become %s",
                         s->name, is, s->value);
     if (!strcmp(s->name, "init") || !strcmp(s->name, "stop-at"))
-      return mica__fail(MICA_E_INVALID, "%s cannot be chosen: what is pruned is the network of the run", s->name);
+      return mica__fail(MICA_E_INVALID, "%s cannot be chosen, because the run's own network is pruned", s->name);
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
       if (!strcmp(s->name, names[k]) && is && strcmp(is, s->value) != 0)
-        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the run that is pruned, and cannot become \"%s\"", s->name,
-                          is, s->value);
+        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the pruned run and cannot become \"%s\"", s->name, is,
+                          s->value);
   }
   return MICA_OK;
 }
@@ -148,7 +147,7 @@ static mica_status check_data(const work *w) {
     for (size_t i = k; count == wanted && i < count; i++)
       if (strcmp(is[i], want[i]) != 0) count = wanted + 1;
     if (count != wanted)
-      return mica__fail(MICA_E_FORMAT, "%s has other %s than those that %s was trained with", w->now->data,
+      return mica__fail(MICA_E_FORMAT, "%s has different %s from those that %s was trained with", w->now->data,
                         k ? "tokens" : "classes", w->base->folder);
   }
   return MICA_OK;
@@ -283,32 +282,33 @@ static mica_status recover(work *w, int64_t step, int64_t steps) {
   w->stopped = mica_run_stopped(w->now) != NULL;
   if (!w->stopped) return MICA_OK;
   return mica__fail(MICA_E_STATE,
-                    "%s after step %lld of %lld, with %.0f %% of the FLOPs left; %s has these weights, and mica train "
-                    "--init takes them",
+                    "%s after step %lld of %lld, with %.0f %% of the FLOPs left; %s has these weights; train them with "
+                    "mica train --init",
                     mica_run_stopped(w->now), (long long)step, (long long)steps, 100 * w->left, w->path);
 }
 
 /* What has no layers of ours, or no weights of f32. */
 static mica_status check_run(const mica_run *base) {
   if (mica__run_is_quantized(base))
-    return mica__fail(MICA_E_UNSUPPORTED, "the run in %s is quantised; prune the run that it was made of",
+    return mica__fail(MICA_E_UNSUPPORTED, "the run in %s is quantised; prune the run that it was made from",
                       base->folder);
   if (*mica_run_setting(base, "quantize"))
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "the run in %s was trained with weights rounded to %s bits, whose steps would fit no layer that "
-                      "is cut: prune a run without --quantize, and give it to prune",
+                      "the run in %s was trained with weights rounded to %s bits, whose scales do not fit pruned "
+                      "layers; prune a run that was trained without --quantize",
                       base->folder, mica_run_setting(base, "quantize"));
   if (base->networks->published)
     return mica__fail(
         MICA_E_UNSUPPORTED,
-        "the run in %s has the network of a published model, whose widths stand in %s: prune a run of one "
+        "the run in %s has the network of a published model, whose widths are fixed in %s; prune a run of one "
         "of Mica's networks",
         base->folder, MICA__PUBLISHED_FILE);
   if (base->networks->network)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "the run in %s has the network of a model in ONNX, whose widths stand in the model: prune a run "
-                      "of one of Mica's networks",
-                      base->folder);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "the run in %s has the network of a model in ONNX, whose widths are fixed in the model; prune a run "
+        "of one of Mica's networks",
+        base->folder);
   return MICA_OK;
 }
 
@@ -321,8 +321,8 @@ static mica_status prune(work *w, mica_run **out) {
   if (!c->data) MICA_TRY(mica__run_has_validation(w->base, &apart));
   if (!c->data && (!apart || w->base->task->open) && mica__run_data_changed(w->base))
     return mica__fail(MICA_E_STATE,
-                      "%s has changed since %s was trained: what would validate may be what it was trained on; --data "
-                      "FILE goes on with what is named",
+                      "%s has changed since %s was trained, so its validation part may hold samples that were trained "
+                      "on; choose data with --data FILE",
                       w->base->data, c->run);
   MICA_TRY(check_network(w));
   MICA_TRY(take_settings(w));
@@ -360,7 +360,7 @@ static mica_status prune(work *w, mica_run **out) {
 static mica_status check(const mica_prune_config *c) {
   if (!c || !c->run || !c->folder) return mica__fail(MICA_E_INVALID, "mica_run_prune: a pointer is NULL");
   if (!(c->flops > 0 && c->flops < 1))
-    return mica__fail(MICA_E_INVALID, "the share of FLOPs to be removed is between 0 and 1, not %g", c->flops);
+    return mica__fail(MICA_E_INVALID, "the share of FLOPs to remove must be between 0 and 1, not %g", c->flops);
   if (c->steps < 0 || c->steps > 1000 || !mica_prune_method_name(c->method))
     return mica__fail(MICA_E_INVALID, "mica_run_prune: there is no such method or number of steps");
   /* The folder must be free, and the settings right, before anything is trained. */

@@ -81,10 +81,10 @@ static mica_status open_given(mica_run *run, const char *path, bool pictures) {
     return mica__fail(MICA_E_UNSUPPORTED,
                       "init: %s is a GGUF file; name a folder with config.json and safetensors files", path);
   if (pictures ? !reads_pictures(i) : i->vocabulary == 0)
-    return mica__fail(MICA_E_INVALID, "init: the model %s reads %s; the task %s has %s", path,
+    return mica__fail(MICA_E_INVALID, "init: the model %s reads %s, but the task %s has %s", path,
                       pictures ? "texts" : "pictures", run->task->name, pictures ? "pictures" : "texts");
   if (mica__run_is_set(run, "model") && strcmp(mica_run_setting(run, "model"), MODEL) != 0)
-    return mica__fail(MICA_E_INVALID, "model %s: the network is the one of %s; leave the setting out",
+    return mica__fail(MICA_E_INVALID, "model %s: %s has its own network; leave the setting out",
                       mica_run_setting(run, "model"), path);
   MICA_TRY(pictures ? set_scale(run, *model) : set_texts(run, *model, path));
   MICA_TRY(mica__run_set_unset(run, (mica_setting[]){{"lr", "5e-5"}, {0}}));
@@ -97,7 +97,7 @@ mica_status mica__published_open(mica_run *run, bool pictures) {
   if (run->networks->published) return MICA_OK;
   if (named && (run->resumed || !run->parts->whole)) return open_kept(run);
   if (*path && run->parts->whole && !run->resumed && mica_foundation_is(path)) return open_given(run, path, pictures);
-  if (named) return mica__fail(MICA_E_INVALID, "the network %s is the one of a folder: --init FOLDER", MODEL);
+  if (named) return mica__fail(MICA_E_INVALID, "the network %s comes from a folder; give it with --init FOLDER", MODEL);
   return MICA_OK;
 }
 

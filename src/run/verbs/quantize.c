@@ -115,8 +115,8 @@ static mica_status check_bits(const work *w, const mica_report *report) {
       if (layers->numbers[r * layers->columns] == 4) return MICA_OK;
   }
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "no layer of %s gets weights of 4 bits, which rows of embeddings, transposed convolutions and rows "
-                    "of an odd length do not have: 8 bits are what there is",
+                    "no layer of %s can have weights of 4 bits; embeddings, transposed convolutions and rows of odd "
+                    "length cannot; choose 8 bits",
                     w->run->folder);
 }
 
@@ -155,7 +155,7 @@ static mica_status write_config(const work *w) {
   copy.facts = &facts;
   for (size_t i = 0; i < settings.count; i++)
     if (!strcmp(settings.rows[i]->name, "precision")) settings.values[i] = precision;
-  if (facts.count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run of more than %d facts", MICA__FACTS);
+  if (facts.count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run may have at most %d facts", MICA__FACTS);
   facts.list[facts.count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
   MICA_TRY(mica__imported_copy(w->run, &copy));
   MICA_TRY(mica__published_copy(w->run, &copy));
@@ -165,7 +165,7 @@ static mica_status write_config(const work *w) {
 static mica_status report_files(const work *w, mica_report *report) {
   struct stat before, after;
   if (stat(w->from, &before) != 0 || stat(w->to, &after) != 0)
-    return mica__fail(MICA_E_IO, "%s cannot be looked at", w->to);
+    return mica__fail(MICA_E_IO, "the properties of %s cannot be read", w->to);
   MICA_TRY(mica_report_begin(report, "Files"));
   MICA_TRY(mica_report_add_number(report, "bytes before", (double)before.st_size));
   MICA_TRY(mica_report_add_number(report, "bytes", (double)after.st_size));
@@ -189,13 +189,14 @@ static mica_status quantize(work *w, mica_report *report) {
 
 static mica_status check(const mica_run *run, const mica_run_quantize_config *config) {
   const char *learned = mica_run_setting(run, "quantize");
-  if (!run->folder) return mica__fail(MICA_E_STATE, "a run without a folder has no weights to quantise");
+  if (!run->folder) return mica__fail(MICA_E_STATE, "a run must have a folder to be quantised");
   if (mica__run_is_quantized(run)) return mica__fail(MICA_E_STATE, "%s is quantised already", run->folder);
   if (config->how.bits != 0 && config->how.bits != 8 && config->how.bits != 4)
-    return mica__fail(MICA_E_INVALID, "weights of %d bits; there are 8 and 4", (int)config->how.bits);
+    return mica__fail(MICA_E_INVALID, "weights cannot have %d bits; choose 8 or 4", (int)config->how.bits);
   if (*learned && ((config->how.bits && config->how.bits != atoi(learned)) || config->how.weights_only ||
                    config->how.keep || config->equalize))
-    return mica__fail(MICA_E_STATE, "%s was trained with %s bits of weights and 8 of inputs, which are taken over",
+    return mica__fail(MICA_E_STATE,
+                      "%s was trained with %s bits of weights and 8 of inputs; other bits cannot be chosen",
                       run->folder, learned);
   return mica__run_check_free(config->folder);
 }
@@ -237,7 +238,7 @@ mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *con
   if (config->equalize) {
     char *sentence = status == MICA_OK ? NULL : mica__strdup(mica_error_message());
     const mica_status loaded = mica__run_load_weights(run);
-    status = status == MICA_OK ? loaded : mica__fail(status, "%s", sentence ? sentence : "a run was not quantised");
+    status = status == MICA_OK ? loaded : mica__fail(status, "%s", sentence ? sentence : "the run is not quantised");
     free(sentence);
   }
   drop(&w, status != MICA_OK);

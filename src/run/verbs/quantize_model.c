@@ -92,8 +92,8 @@ static mica_status note_run(work *w, const mica_onnx_runner *runner, const mica_
     const mica_tensor *tensor = s->is_input ? NULL : mica_onnx_output(runner, s->output);
     for (size_t k = 0; s->is_input && k < count; k++)
       if (!strcmp(feeds[k].name, s->value)) tensor = feeds[k].tensor;
-    mica_status status =
-        tensor ? mica__calibration_add(w->calibration, i, tensor) : mica__fail(MICA_E_STATE, "nothing was measured");
+    mica_status status = tensor ? mica__calibration_add(w->calibration, i, tensor)
+                                : mica__fail(MICA_E_STATE, "no samples were measured; give data to calibrate with");
     if (status != MICA_OK) return mica__fail_in(status, s->value);
   }
   return MICA_OK;
@@ -210,7 +210,8 @@ static mica_status round_weights(work *w, mica_report *report) {
 
 static mica_status report_files(const work *w, uint64_t before, mica_report *report) {
   struct stat after;
-  if (stat(w->config->path, &after) != 0) return mica__fail(MICA_E_IO, "%s cannot be looked at", w->config->path);
+  if (stat(w->config->path, &after) != 0)
+    return mica__fail(MICA_E_IO, "the properties of %s cannot be read", w->config->path);
   MICA_TRY(mica_report_begin(report, "Files"));
   MICA_TRY(mica_report_add_number(report, "bytes before", (double)before));
   MICA_TRY(mica_report_add_number(report, "bytes", (double)after.st_size));
@@ -239,11 +240,13 @@ static mica_status check(const mica_engine *engine, const char *model, const mic
   if (!engine || !model || !c || !c->path || (c->channels && (!c->mean || !c->deviation)))
     return mica__fail(MICA_E_INVALID, "mica_onnx_quantize: a pointer is NULL");
   if (!c->data && !c->how.weights_only)
-    return mica__fail(MICA_E_INVALID, "there are no data to calibrate with; weights alone can be rounded without");
+    return mica__fail(MICA_E_INVALID, "calibration needs data; only quantising the weights alone works without");
   if ((c->how.bits && c->how.bits != 8) || c->how.group)
-    return mica__fail(MICA_E_UNSUPPORTED, "weights of a model in ONNX become 8 bits with a scale an output");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "the weights of a model in ONNX can only be quantised to 8 bits with a scale per output");
   for (size_t k = 0; k < c->channels; k++)
-    if (!(c->deviation[k] > 0)) return mica__fail(MICA_E_INVALID, "a deviation of %g is not above 0", c->deviation[k]);
+    if (!(c->deviation[k] > 0))
+      return mica__fail(MICA_E_INVALID, "a deviation must be above 0, not %g", c->deviation[k]);
   return MICA_OK;
 }
 

@@ -57,7 +57,7 @@ static mica_status create_quantizer(mica_run *run, const mica_trainer_config *c)
 mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
   const bool integers = mica__run_is_quantized(run);
   if (integers && run->resumed)
-    return mica__fail(MICA_E_STATE, "%s is quantised, and cannot be trained; quantise after training", run->folder);
+    return mica__fail(MICA_E_STATE, "%s is quantised and cannot be trained; quantise after training", run->folder);
   if (!integers && !*mica_run_setting(run, "quantize")) return MICA_OK;
   MICA_TRY(integers ? open_quantizer(run) : create_quantizer(run, c));
   c->hook = mica_quantize_hook;

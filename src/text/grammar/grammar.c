@@ -46,7 +46,7 @@ static mica_status copy_ends(mica_grammar *g, const mica_grammar_config *config)
   for (size_t i = 0; i < count; i++) {
     g->ends[i] = config->ends[i];
     if (g->ends[i] < 0 || g->ends[i] >= g->trie->tokens)
-      return mica__fail(MICA_E_INVALID, "a grammar: end %zu is token %d; the vocabulary has %d tokens", i,
+      return mica__fail(MICA_E_INVALID, "a grammar: end %zu cannot be token %d; the vocabulary has %d tokens", i,
                         (int)g->ends[i], (int)g->trie->tokens);
   }
   return MICA_OK;
@@ -76,7 +76,7 @@ static mica_status create(bool schema, const char *text, size_t bytes, const mic
                           const mica_grammar_config *config, mica_grammar **grammar) {
   if (!config) config = &no_config;
   if (config->blanks < MICA_GRAMMAR_BLANKS_SHORT || config->blanks > MICA_GRAMMAR_BLANKS_ANY)
-    return mica__fail(MICA_E_INVALID, "a grammar: blanks is %d", (int)config->blanks);
+    return mica__fail(MICA_E_INVALID, "a grammar: blanks cannot be %d", (int)config->blanks);
   mica_grammar *g = calloc(1, sizeof *g);
   if (!g) return mica__fail_nomem("a grammar");
   mica_status status = schema ? mica__grammar_read_schema(&g->automaton, text, bytes, config->blanks)

@@ -276,7 +276,7 @@ mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__obje
   const mica__object *found =
       bytes == 1 || text[1] == '/' ? follow_pointer(s, text + 1, bytes - 1) : find_anchor(&s->document, &name);
   if (!found)
-    return mica__schema_fail(s, schema, "$ref", MICA_E_INVALID, "\"%.*s\" leads nowhere", mica__text_shown(bytes),
-                             text);
+    return mica__schema_fail(s, schema, "$ref", MICA_E_INVALID, "\"%.*s\" does not exist in the schema",
+                             mica__text_shown(bytes), text);
   return *target = found, MICA_OK;
 }

@@ -203,7 +203,7 @@ static void write_value(mica__grammar_schema *s, uint32_t from, uint32_t rule, u
   mica__write_blank(s, blank, to);
 }
 
-/* Nodes behind i members of the names, by the number of members that are there; 0: none yet. */
+/* Nodes after i members of the names, by the number of members that are there; 0: none yet. */
 typedef struct layer {
   uint32_t *at, *next; /* size nodes each */
   size_t size;         /* the last one stands for more, too, if `open` */

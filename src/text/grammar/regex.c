@@ -347,7 +347,7 @@ static mica_status write_range(const reader *r, uint32_t index, uint32_t from, u
   case SET: mica__language_characters(a, r->ranges + n->set_at, n->set_count, from, to); break;
   case BEGIN:
   case END:
-    return mica__fail(MICA_E_UNSUPPORTED, "^ and $ are supported at the two ends of a pattern or of its choices");
+    return mica__fail(MICA_E_UNSUPPORTED, "^ and $ are supported only at the ends of a pattern or of its alternatives");
   case CHOICE:
     for (uint32_t i = n->first; i != NONE; i = r->nodes[i].next) MICA_TRY(write_range(r, i, from, to));
     break;

@@ -239,7 +239,8 @@ static mica_status read_names(mica__grammar_schema *s, const mica__parts *parts,
     for (size_t k = 0; k < 4; k++) {
       static const char *const keys[] = {"anyOf", "oneOf", "enum", "const"};
       if (mica__schema_get(parts->at[i], keys[k]))
-        return mica__schema_fail(s, parts->at[i], keys[k], MICA_E_UNSUPPORTED, "keys of an object cannot be chosen so");
+        return mica__schema_fail(s, parts->at[i], keys[k], MICA_E_UNSUPPORTED,
+                                 "the keyword is not supported for the keys of an object");
     }
     MICA_TRY(mica__schema_types(s, parts->at[i], &some));
     types &= some;

@@ -162,7 +162,7 @@ mica_status mica__write_list(mica__grammar_schema *s, const mica__parts *parts, 
   const bool endless = facts.most == MICA__MOST_COUNT;
   uint32_t at = mica__automaton_node(a), again = at, rule;
   write_mark(s, '[', from, at);
-  /* `at`: behind i items and blanks; `again`: where one more may begin. */
+  /* `at`: after i items and blanks; `again`: where one more may begin. */
   for (int64_t i = 0; a->status == MICA_OK; i++) {
     const bool last = endless && i >= facts.least && i >= (int64_t)facts.first;
     if (i >= facts.least) mica__automaton_bytes(a, at, ']', ']', to);

@@ -250,7 +250,7 @@ static mica_status evaluate(mica__render *run, const mica__syntax *node, mica__o
     MICA_TRY(mica__render_evaluate(run, node->a, &operand));
     return apply_native(run, node, &operand, value);
   case MICA__NODE_CONDITION: return evaluate_condition(run, node, value);
-  default: return mica__fail(MICA_E_FORMAT, "no expression");
+  default: return mica__fail(MICA_E_FORMAT, "an expression is missing");
   }
 }
 
@@ -259,7 +259,7 @@ mica_status mica__render_evaluate(mica__render *run, const mica__syntax *node, m
   run->depth++;
   mica_status status = mica__render_step(run, 0);
   if (status == MICA_OK && run->depth > MICA__MOST_RUN_DEPTH)
-    status = mica__fail(MICA_E_FORMAT, "the template goes deeper than %d levels", MICA__MOST_RUN_DEPTH);
+    status = mica__fail(MICA_E_FORMAT, "the template is nested more than %d levels deep", MICA__MOST_RUN_DEPTH);
   if (status == MICA_OK) status = evaluate(run, node, &made);
   run->depth--;
   if (status == MICA_OK) return *value = made, MICA_OK;

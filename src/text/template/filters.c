@@ -160,7 +160,7 @@ mica_status mica__pad_text(mica__render *run, const mica__object *text, int64_t 
   *result = *text;
   if (missing <= 0) return MICA_OK;
   if ((uint64_t)missing > MICA__MOST_TEMPLATE_OUTPUT / 4)
-    return mica__fail(MICA_E_FORMAT, "a width of %lld characters", (long long)width);
+    return mica__fail(MICA_E_FORMAT, "a width of %lld characters is out of range", (long long)width);
   /* Python gives the left side the odd blank if the width is odd. */
   const int64_t before = !left ? 0 : !right ? missing : missing / 2 + (missing & width & 1);
   for (int64_t i = 0; i < missing; i++) {
@@ -218,7 +218,8 @@ mica_status mica__filter_truncate(ARGUMENTS) {
   MICA_TRY(mica__argument_integer(call->bound[3], 5, &leeway));
   if (call->bound[2]) MICA_TRY(mica__argument_text(call->bound[2], "what ends a text", &end));
   const int64_t ends = (int64_t)mica__characters(end.as.text, end.count);
-  if (length < ends || leeway < 0) return mica__fail(MICA_E_FORMAT, "truncate needs a length above its end's");
+  if (length < ends || leeway < 0)
+    return mica__fail(MICA_E_FORMAT, "truncate needs a length that is at least that of its end");
   *result = text;
   if ((int64_t)mica__characters(text.as.text, text.count) - length <= leeway) return MICA_OK;
   size_t bytes = mica__character_at(text.as.text, text.count, (size_t)(length - ends));
@@ -265,7 +266,8 @@ mica_status mica__filter_to_integer(ARGUMENTS) {
   (void)run;
   const mica__object fallback = call->bound[0] ? *call->bound[0] : mica__object_integer(0);
   MICA_TRY(mica__argument_integer(call->bound[1], 10, &base));
-  if (base < 0 || base == 1 || base > 36) return mica__fail(MICA_E_FORMAT, "no base %lld", (long long)base);
+  if (base < 0 || base == 1 || base > 36)
+    return mica__fail(MICA_E_FORMAT, "the base %lld is not supported", (long long)base);
   if (self->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(self);
   if (self->kind == MICA__OBJECT_BIG) return *result = *self, MICA_OK;
   if (self->kind == MICA__OBJECT_TEXT) {
@@ -306,7 +308,8 @@ mica_status mica__filter_round(ARGUMENTS) {
   if (self->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(self);
   if (!mica__object_is_number(self))
     return mica__fail(MICA_E_FORMAT, "a %s cannot be rounded", mica__object_type(self));
-  if (precision > 300 || precision < -300) return mica__fail(MICA_E_FORMAT, "a precision beyond 300 digits");
+  if (precision > 300 || precision < -300)
+    return mica__fail(MICA_E_FORMAT, "a precision above 300 digits is not supported");
   const double x = mica__object_as_double(self), scale = pow(10, (double)precision);
   if (method && mica__object_equals_text(method, "ceil"))
     return *result = mica__object_float(ceil(x * scale) / scale), MICA_OK;
@@ -334,11 +337,11 @@ mica_status mica__filter_fallback(ARGUMENTS) {
 /* The separators of JSON: a list of two texts. */
 static mica_status json_separators(const mica__object *pair, mica__json_style *style, char comma[16], char colon[16]) {
   char *const to[2] = {comma, colon};
-  if (!mica__object_is_list(pair) || pair->count != 2) return mica__fail(MICA_E_FORMAT, "separators are two texts");
+  if (!mica__object_is_list(pair) || pair->count != 2) return mica__fail(MICA_E_FORMAT, "separators must be two texts");
   for (int i = 0; i < 2; i++) {
     mica__object text;
     MICA_TRY(mica__argument_text(&pair->as.items[i], "a separator", &text));
-    if (text.count > 15) return mica__fail(MICA_E_FORMAT, "a separator of more than 15 bytes");
+    if (text.count > 15) return mica__fail(MICA_E_FORMAT, "a separator may have at most 15 bytes");
     memcpy(to[i], text.as.text, text.count);
     to[i][text.count] = '\0';
   }
@@ -358,7 +361,8 @@ mica_status mica__filter_tojson(ARGUMENTS) {
   if (width && width->kind != MICA__OBJECT_NONE) {
     if (width->kind != MICA__OBJECT_TEXT) MICA_TRY(mica__argument_integer(width, 0, &blanks));
     const bool text = width->kind == MICA__OBJECT_TEXT;
-    if (blanks > 32 || (text && width->count > 32)) return mica__fail(MICA_E_FORMAT, "JSON indented by more than 32");
+    if (blanks > 32 || (text && width->count > 32))
+      return mica__fail(MICA_E_FORMAT, "JSON can be indented by at most 32");
     const size_t bytes = text ? width->count : (size_t)(blanks > 0 ? blanks : 0);
     memset(indent, ' ', sizeof indent);
     if (text) memcpy(indent, width->as.text, bytes);

@@ -29,9 +29,9 @@ mica_status mica__function_range(ARGUMENTS) {
   if (n[2] == 0) return mica__fail(MICA_E_FORMAT, "range() arg 3 must not be zero");
   int64_t distance = 0;
   if (__builtin_sub_overflow(n[1], n[0], &distance) || n[2] == INT64_MIN)
-    return mica__fail(MICA_E_FORMAT, "a range of more than %d items", MOST_RANGE);
+    return mica__fail(MICA_E_FORMAT, "a range may have at most %d items", MOST_RANGE);
   if ((distance > 0) == (n[2] > 0) && distance != 0) count = distance / n[2] + (distance % n[2] != 0);
-  if (count > MOST_RANGE) return mica__fail(MICA_E_FORMAT, "a range of more than %d items", MOST_RANGE);
+  if (count > MOST_RANGE) return mica__fail(MICA_E_FORMAT, "a range may have at most %d items", MOST_RANGE);
   MICA_TRY(mica__render_step(run, (size_t)count * sizeof *items));
   MICA_TRY(mica__arena_take(&run->arena, (size_t)count, sizeof *items, &items));
   for (int64_t i = 0; i < count; i++) items[i] = mica__object_integer(n[0] + i * n[2]);
@@ -41,7 +41,7 @@ mica_status mica__function_range(ARGUMENTS) {
 /* The members of a dict or of pairs, then those by name. */
 static mica_status make_dict(mica__render *run, const mica__arguments *call, mica__dict **dict) {
   MICA_TRY(mica__dict_create(&run->arena, dict));
-  if (call->count > 1) return mica__fail(MICA_E_FORMAT, "one dict and names are what a dict is made of");
+  if (call->count > 1) return mica__fail(MICA_E_FORMAT, "dict() takes at most one dict and names");
   if (call->count == 1 && call->items[0].kind == MICA__OBJECT_DICT) {
     const mica__dict *from = call->items[0].as.dict;
     for (size_t i = 0; i < from->count; i++)
@@ -52,7 +52,7 @@ static mica_status make_dict(mica__render *run, const mica__arguments *call, mic
     MICA_TRY(mica__render_items(run, &call->items[0], &pairs, &count));
     for (size_t i = 0; i < count; i++) {
       if (!mica__object_is_list(&pairs[i]) || pairs[i].count != 2)
-        return mica__fail(MICA_E_FORMAT, "a dict is made of pairs");
+        return mica__fail(MICA_E_FORMAT, "dict() needs a list of pairs");
       MICA_TRY(mica__dict_set(&run->arena, *dict, &pairs[i].as.items[0], &pairs[i].as.items[1]));
     }
   }
@@ -98,7 +98,7 @@ mica_status mica__function_time(ARGUMENTS) {
   (void)self;
   MICA_TRY(mica__argument_text(call->bound[0], "the format of a time", &format));
   if (!(run->time ? gmtime_r(&now, &when) : localtime_r(&now, &when)))
-    return mica__fail(MICA_E_INVALID, "a time that no calendar has");
+    return mica__fail(MICA_E_INVALID, "a time is out of the calendar's range");
   for (size_t i = 0; i < format.count; i++) {
     const char *s = format.as.text + i;
     const bool flag = i + 2 < format.count && s[0] == '%' && s[1] && strchr("-_0^#", s[1]);
@@ -150,7 +150,8 @@ static mica_status add_fields(mica__render *run, mica__text *out, const mica__ob
     MICA_TRY(mica__render_text(run, argument, &text));
     MICA_TRY(mica__render_step(run, text.count));
     mica__text_add_bytes(out, text.as.text, text.count);
-    if (out->length > MICA__MOST_TEMPLATE_OUTPUT) return mica__fail(MICA_E_FORMAT, "a format gives too long a text");
+    if (out->length > MICA__MOST_TEMPLATE_OUTPUT)
+      return mica__fail(MICA_E_FORMAT, "a format makes a text that is too long");
     s = close + 1;
   }
   return MICA_OK;

@@ -50,7 +50,7 @@ static bool read_hex(reader *r, uint32_t *c) {
   return true;
 }
 
-/* What stands behind "\u". A surrogate without its other half becomes U+FFFD. */
+/* What comes after "\u". A surrogate without its other half becomes U+FFFD. */
 static bool read_unicode(reader *r, uint32_t *c) {
   if (!read_hex(r, c)) return false;
   if (*c < 0xd800 || *c > 0xdfff) return true;
@@ -194,7 +194,7 @@ static mica_status read_object(reader *r, mica__object *value, int depth) {
   bool more = !take(r, '}');
   while (more) {
     mica__object key, item;
-    if (!take(r, '"')) return fault(r, "an object has a key that is no text");
+    if (!take(r, '"')) return fault(r, "an object has a key that is not a text");
     MICA_TRY(read_text(r, &key));
     if (!take(r, ':')) return fault(r, "no ':' behind a key");
     MICA_TRY(read_value(r, &item, depth + 1));

@@ -1,4 +1,4 @@
-/* The tokens of a template, with the settings trim_blocks and lstrip_blocks: the first newline behind a block's end is
+/* The tokens of a template, with the settings trim_blocks and lstrip_blocks: the first newline after a block's end is
  * dropped, and so are blanks between the beginning of a line and a block. */
 #include "text/template/parse.h"
 #include "text/unicode.h"
@@ -36,7 +36,7 @@ static mica_status fault(lexer *l, const char *what) {
 
 static bool is_one_of(char c, const char *set) { return c && strchr(set, c); }
 
-/* The sign behind "{%", "{{" or "{#" at `tag`; 0: none. */
+/* The sign after "{%", "{{" or "{#" at `tag`; 0: none. */
 static char sign_of(const lexer *l, size_t tag) {
   return tag + 2 < l->bytes && is_one_of(l->source[tag + 2], "+-") ? l->source[tag + 2] : '\0';
 }
@@ -78,7 +78,7 @@ static mica_status add_data(lexer *l, size_t from, size_t tag, char sign, bool v
   return end > from ? add(l, MICA__TOKEN_DATA, from, end) : MICA_OK;
 }
 
-/* Goes behind what ends a tag: "-%}" with blanks, "+%}", "%}" with a newline if `trim`. False: none is here. */
+/* Goes after what ends a tag: "-%}" with blanks, "+%}", "%}" with a newline if `trim`. False: none is here. */
 static bool take_end(lexer *l, const char *mark, bool trim, bool plus) {
   const bool signs = l->at < l->bytes && (l->source[l->at] == '-' || (plus && l->source[l->at] == '+'));
   const size_t sign = signs ? 1 : 0;
@@ -99,7 +99,7 @@ static mica_status lex_comment(lexer *l) {
   return fault(l, "a comment has no end");
 }
 
-/* Goes behind "{% raw %}" if that is here; `at` is behind "{%" and its sign. */
+/* Goes after "{% raw %}" if that is here; `at` is after "{%" and its sign. */
 static bool take_raw(lexer *l, const char *word, size_t at, bool trim) {
   const size_t before = l->at, bytes = strlen(word);
   at = skip_blanks(l, at);

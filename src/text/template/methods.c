@@ -87,7 +87,7 @@ static mica_status add_part(parts *p, const char *text, size_t bytes) {
   return MICA_OK;
 }
 
-/* Words between blanks; what is behind `most` splits is one word. */
+/* Words between blanks; what is after `most` splits is one word. */
 static mica_status split_blanks(parts *p, const mica__object *self, int64_t most) {
   mica__object rest = mica__strip(&p->run->arena, self, NULL, true, false);
   while (rest.count > 0) {
@@ -161,7 +161,7 @@ static mica_status split(ARGUMENTS, bool right) {
   MICA_TRY(mica__argument_integer(call->bound[1], -1, &most));
   if (given && given->kind != MICA__OBJECT_NONE) {
     MICA_TRY(mica__argument_text(given, "what splits a text", &between));
-    if (between.count == 0) return mica__fail(MICA_E_FORMAT, "an empty text splits nothing");
+    if (between.count == 0) return mica__fail(MICA_E_FORMAT, "a separator cannot be empty");
     MICA_TRY(right ? rsplit_at(&p, self, &between, most) : split_at(&p, self, &between, most));
   } else {
     MICA_TRY(right ? rsplit_blanks(&p, self, most) : split_blanks(&p, self, most));
@@ -192,7 +192,7 @@ static mica_status cut_in_three(mica__render *run, const mica__object *self, con
   mica__object between;
   parts p = {.run = run};
   MICA_TRY(mica__argument_text(call->bound[0], "what parts a text", &between));
-  if (between.count == 0) return mica__fail(MICA_E_FORMAT, "an empty text parts nothing");
+  if (between.count == 0) return mica__fail(MICA_E_FORMAT, "a separator cannot be empty");
   const size_t at = right ? find_last(&run->arena, self->as.text, self->count, &between)
                           : mica__find_text(&run->arena, self->as.text, self->count, 0, between.as.text, between.count);
   const bool found = at != SIZE_MAX;
@@ -265,7 +265,7 @@ mica_status mica__method_upper(ARGUMENTS) { return (void)call, mica__lower_text(
 mica_status mica__method_capitalize(ARGUMENTS) { return mica__filter_capitalize(run, self, call, result); }
 mica_status mica__method_replace(ARGUMENTS) { return mica__filter_replace(run, self, call, result); }
 
-/* A letter behind a letter is lower case, others are upper case. */
+/* A letter after a letter is lower case, others are upper case. */
 mica_status mica__method_title(ARGUMENTS) {
   mica__text made = {0};
   bool inside = false;
@@ -299,7 +299,8 @@ static mica_status pad(ARGUMENTS, bool left, bool right) {
   int64_t width;
   MICA_TRY(mica__argument_integer(call->bound[0], 0, &width));
   if (call->bound[1]) MICA_TRY(mica__argument_text(call->bound[1], "what fills a text", &fill));
-  if (mica__characters(fill.as.text, fill.count) != 1) return mica__fail(MICA_E_FORMAT, "one character fills a text");
+  if (mica__characters(fill.as.text, fill.count) != 1)
+    return mica__fail(MICA_E_FORMAT, "the fill must be one character");
   return mica__pad_text(run, self, width, &fill, left, right, result);
 }
 

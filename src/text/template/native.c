@@ -104,7 +104,7 @@ mica_status mica__native_call(mica__render *run, const mica__native_row *row, co
   MICA_TRY(mica__render_step(run, self && self->kind == MICA__OBJECT_TEXT ? self->count : 0));
   if (strcmp(row->parameters, "*") != 0) MICA_TRY(bind(row, &bound));
   if (run->depth >= MICA__MOST_RUN_DEPTH)
-    return mica__fail(MICA_E_FORMAT, "the template goes deeper than %d levels", MICA__MOST_RUN_DEPTH);
+    return mica__fail(MICA_E_FORMAT, "the template is nested more than %d levels deep", MICA__MOST_RUN_DEPTH);
   run->depth++;
   const mica_status status = row->function(run, self, &bound, result);
   run->depth--;

@@ -89,7 +89,7 @@ static size_t read_octal_or_hex(const char *s, const char *end, int base, size_t
   return n;
 }
 
-/* Appends what stands behind a backslash; the bytes it has. 0: an escape that cannot be. */
+/* Appends what comes after a backslash; the bytes it has. 0: an escape that cannot be. */
 static size_t unescape(const char *s, const char *end, mica__text *out) {
   static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
   char bytes[4];

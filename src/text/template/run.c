@@ -26,7 +26,7 @@ static mica_status assign(mica__render *run, const mica__syntax *target, const m
   }
   for (const mica__syntax *name = target->a; name; name = name->next) wanted++;
   MICA_TRY(mica__render_items(run, value, &items, &count));
-  if (count != wanted) return mica__fail(MICA_E_FORMAT, "%zu values for %zu names", count, wanted);
+  if (count != wanted) return mica__fail(MICA_E_FORMAT, "%zu values do not match %zu names", count, wanted);
   for (const mica__syntax *name = target->a; name; name = name->next)
     MICA_TRY(mica__render_set(run, run->scope, name->name, items++));
   return MICA_OK;
@@ -87,7 +87,7 @@ static mica_status bind_parameters(mica__render *run, const mica__macro *macro, 
   for (const mica__syntax *parameter = macro->node->a; parameter; parameter = parameter->next)
     MICA_TRY(bind_parameter(run, parameter, index++, call, &named));
   if (call->count > index || call->named > named)
-    return mica__fail(MICA_E_FORMAT, "a macro of %zu parameters is called with others", index);
+    return mica__fail(MICA_E_FORMAT, "a macro of %zu parameters is called with unknown or too many arguments", index);
   return MICA_OK;
 }
 
@@ -295,7 +295,7 @@ static mica_status run_statement(mica__render *run, const mica__syntax *node) {
   case MICA__NODE_GENERATION: return run_generation(run, node);
   case MICA__NODE_BREAK: return run->jump = MICA__RENDER_BREAK, MICA_OK;
   case MICA__NODE_CONTINUE: return run->jump = MICA__RENDER_CONTINUE, MICA_OK;
-  default: return mica__fail(MICA_E_FORMAT, "no statement");
+  default: return mica__fail(MICA_E_FORMAT, "a statement is missing");
   }
 }
 
@@ -303,7 +303,7 @@ static mica_status run_statement(mica__render *run, const mica__syntax *node) {
 static mica_status run_body(mica__render *run, const mica__syntax *body) {
   mica_status status = MICA_OK;
   if (++run->depth > MICA__MOST_RUN_DEPTH)
-    status = mica__fail(MICA_E_FORMAT, "the template goes deeper than %d levels", MICA__MOST_RUN_DEPTH);
+    status = mica__fail(MICA_E_FORMAT, "the template is nested more than %d levels deep", MICA__MOST_RUN_DEPTH);
   for (const mica__syntax *node = body; node && status == MICA_OK && run->jump == MICA__RENDER_ON; node = node->next) {
     status = mica__render_step(run, 0);
     if (status == MICA_OK) status = run_statement(run, node);

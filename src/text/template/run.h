@@ -99,7 +99,7 @@ mica_status mica__render_slice(mica__render *run, const mica__object *of, const 
 mica_status mica__render_items(mica__render *run, const mica__object *v, const mica__object **items, size_t *count);
 /* A value's text for HTML, which is safe. */
 mica_status mica__escape_text(mica__render *run, const mica__object *v, mica__object *result);
-/* A text behind another; if one is safe, the other is escaped. */
+/* A text after another; if one is safe, the other is escaped. */
 mica_status mica__render_join(mica__render *run, const mica__object *first, const mica__object *second,
                               mica__object *joined);
 /* A value as text, as printed. */

@@ -58,7 +58,7 @@ static mica_status parse_target(mica__parser *p, bool member, mica__syntax **nod
   MICA_TRY(parse_name(p, MICA__NODE_NAME, node));
   if (member && mica__parser_take(p, ".")) {
     const mica__lexeme *token = &p->tokens[p->at];
-    if (token->kind != MICA__TOKEN_NAME) return mica__fail(MICA_E_FORMAT, "a name behind '.' is missing");
+    if (token->kind != MICA__TOKEN_NAME) return mica__fail(MICA_E_FORMAT, "a name after '.' is missing");
     MICA_TRY(mica__parser_node(p, MICA__NODE_ATTRIBUTE, &made));
     made->a = *node;
     made->value = mica__object_text(p->t->source + token->begin, token->end - token->begin);
@@ -191,12 +191,12 @@ static mica_status parse_generation(mica__parser *p, mica__syntax *node) {
 
 static mica_status parse_jump(mica__parser *p, mica__syntax *node) {
   (void)node;
-  return p->loops > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "break or continue outside of a loop");
+  return p->loops > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "break and continue need a loop");
 }
 
 /* --- statements --- */
 
-/* word, node, function. What parses a block goes up to, not behind, its last "%}". */
+/* word, node, function. What parses a block goes up to, not after, its last "%}". */
 #define STATEMENTS(X)                                                                                                  \
   X("for", FOR, parse_for)                                                                                             \
   X("if", IF, parse_if)                                                                                                \
@@ -233,7 +233,7 @@ static mica_status parse_statement(mica__parser *p, mica__syntax **node) {
   const int bytes = (int)(token->end - token->begin < 40 ? token->end - token->begin : 40);
   const char *word = p->t->source + token->begin;
   if (!strncmp(word, "end", 3) || !strncmp(word, "el", 2))
-    return mica__fail(MICA_E_FORMAT, "{%% %.*s %%} without its beginning", bytes, word);
+    return mica__fail(MICA_E_FORMAT, "{%% %.*s %%} closes nothing", bytes, word);
   return mica__fail(MICA_E_UNSUPPORTED, "Mica has no tag '%.*s'", bytes, word);
 }
 
@@ -281,8 +281,8 @@ mica_status mica__template_parse(mica_chat_template *t) {
   status = parse_body(&p, &t->body);
   if (status == MICA_OK && tokens[p.at].kind != MICA__TOKEN_END) {
     p.at++;
-    status = mica__fail(MICA_E_FORMAT, "'%.*s' without its beginning",
-                        mica__text_shown(tokens[p.at].end - tokens[p.at].begin), t->source + tokens[p.at].begin);
+    status = mica__fail(MICA_E_FORMAT, "'%.*s' closes nothing", mica__text_shown(tokens[p.at].end - tokens[p.at].begin),
+                        t->source + tokens[p.at].begin);
   }
   if (status != MICA_OK) status = mica__template_fail_at(t, tokens[p.at].begin, status);
   free(tokens);

@@ -38,7 +38,7 @@ typedef struct mica__arena {
 mica_status mica__arena_take(mica__arena *arena, size_t count, size_t size, void *memory);
 /* A copy of bytes. */
 mica_status mica__arena_copy(mica__arena *arena, const char *text, size_t bytes, const char **copy);
-/* One text behind another. A long text that is made so gets room to grow, and what is joined to it next is added in
+/* One text after another. A long text that is made so gets room to grow, and what is joined to it next is added in
  * place: a text that grows piece by piece costs its length, not the square of it. */
 mica_status mica__arena_join(mica__arena *arena, const char *first, size_t first_bytes, const char *second,
                              size_t second_bytes, const char **joined);

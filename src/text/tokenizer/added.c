@@ -55,7 +55,7 @@ static mica_status parse_one(const cJSON *item, mica_tokenizer *tokenizer) {
 
 mica_status mica__added_parse(const cJSON *list, mica_tokenizer *tokenizer) {
   const cJSON *item = NULL;
-  if (list && !cJSON_IsArray(list)) return mica__fail(MICA_E_FORMAT, "added_tokens is no list");
+  if (list && !cJSON_IsArray(list)) return mica__fail(MICA_E_FORMAT, "added_tokens is not a list");
   cJSON_ArrayForEach(item, list) {
     const mica_status status = parse_one(item, tokenizer);
     if (status != MICA_OK) return mica__fail_in(status, "added_tokens");

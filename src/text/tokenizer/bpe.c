@@ -43,7 +43,7 @@ static mica_status merge_halves(const cJSON *item, const char *halves[2], size_t
     lengths[1] = strlen(halves[1]);
     return MICA_OK;
   }
-  return mica__fail(MICA_E_FORMAT, "it is no pair of texts");
+  return mica__fail(MICA_E_FORMAT, "it is not a pair of texts");
 }
 
 static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer *tokenizer) {
@@ -72,7 +72,7 @@ static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer 
   return MICA_OK;
 }
 
-/* Sees whether every token is made before it is part of another merge, as in files that were trained: then no merge
+/* Checks whether every token is made before it is part of another merge, as in files that were trained: then no merge
  * makes a candidate of a smaller rank. */
 static mica_status find_order(mica_tokenizer *tokenizer) {
   mica__model *model = &tokenizer->model;

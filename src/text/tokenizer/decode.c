@@ -193,7 +193,7 @@ static mica_status collect(const mica_tokenizer *tokenizer, const int32_t *ids, 
   for (size_t i = 0; i < count; i++) {
     const mica__token *token = mica__vocab_at(&tokenizer->vocab, ids[i]);
     if (!token)
-      return mica__fail(MICA_E_INVALID, "id %zu is %d, and no token of 0 to %d has it", i, (int)ids[i],
+      return mica__fail(MICA_E_INVALID, "id %zu is %d; tokens have 0 to %d", i, (int)ids[i],
                         (int)tokenizer->vocab.size - 1);
     if (token->special && skip_special) continue;
     if (!tokenizer->decodes && out->count) mica__text_add_bytes(&out->text, " ", 1);
@@ -338,7 +338,7 @@ static mica_status parse_step(void *user, const cJSON *object, const char *type)
   const struct row *row = NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!strcmp(rows[i].type, type)) row = &rows[i];
-  if (!row) return mica__fail(MICA_E_UNSUPPORTED, "a decoder of this type is not known");
+  if (!row) return mica__fail(MICA_E_UNSUPPORTED, "this type of decoder is not supported");
   mica__decode_step *grown = realloc(tokenizer->decoders, (tokenizer->decoder_count + 1) * sizeof *grown);
   if (!grown) return mica__fail_nomem("a tokeniser");
   tokenizer->decoders = grown;

@@ -23,7 +23,7 @@ static mica_status add_bytes(const mica_tokenizer *tokenizer, const char *text, 
   return MICA_OK;
 }
 
-/* Normalises the pieces that are no tokens, and looks for tokens once more. */
+/* Normalises the pieces that are not tokens, and looks for tokens once more. */
 static mica_status normalise(const mica_tokenizer *tokenizer, mica__work *work, const mica__pieces *in,
                              mica__pieces *out) {
   for (size_t k = 0; k < in->count; k++) {
@@ -48,7 +48,7 @@ static mica_status normalise(const mica_tokenizer *tokenizer, mica__work *work, 
 
 mica_status mica__text_pieces(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                               const mica__pieces **pieces) {
-  if (bytes > LONGEST_TEXT) return mica__fail(MICA_E_INVALID, "a text of %zu bytes, more than 1 GiB", bytes);
+  if (bytes > LONGEST_TEXT) return mica__fail(MICA_E_INVALID, "a text of %zu bytes is longer than 1 GiB", bytes);
   const size_t valid = mica__utf8_prefix(text, bytes);
   if (valid < bytes && !tokenizer->takes_bytes)
     return mica__fail(MICA_E_FORMAT, "the text is not UTF-8 at byte %zu, and the tokeniser is not byte-level", valid);

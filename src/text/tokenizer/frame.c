@@ -66,7 +66,7 @@ static mica_status parse_frame(const cJSON *object, const char *key, const mica_
       if (strcmp(id, "A") != 0 && strcmp(id, "B") != 0)
         return mica__fail(MICA_E_FORMAT, "%s: the sequence '%.40s' is neither A nor B", key, id);
       if (id[0] == 'B' && strcmp(key, "single") == 0)
-        return mica__fail(MICA_E_FORMAT, "single: there is no sequence B");
+        return mica__fail(MICA_E_FORMAT, "single: a template of one text cannot have the sequence B");
       MICA_TRY(add_piece(frame, id[0] == 'B', (uint8_t)type, NULL, 0));
     }
   }
@@ -113,8 +113,8 @@ static mica_status parse_step(void *user, const cJSON *object, const char *type)
   if (!strcmp(type, "ByteLevel")) return MICA_OK; /* it is about offsets alone */
   const bool roberta = !strcmp(type, "RobertaProcessing"), bert = !strcmp(type, "BertProcessing");
   if (!roberta && !bert && strcmp(type, "TemplateProcessing") != 0)
-    return mica__fail(MICA_E_UNSUPPORTED, "a post-processor of this type is not known");
-  if (tokenizer->framed) return mica__fail(MICA_E_UNSUPPORTED, "a second template is not known");
+    return mica__fail(MICA_E_UNSUPPORTED, "this type of post-processor is not supported");
+  if (tokenizer->framed) return mica__fail(MICA_E_UNSUPPORTED, "a second template is not supported");
   tokenizer->framed = true;
   return roberta || bert ? parse_ends(object, roberta, tokenizer) : parse_template(object, tokenizer);
 }

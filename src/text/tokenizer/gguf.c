@@ -207,7 +207,7 @@ static mica_status find_pre(const vocabulary *v, const struct pre **pre) {
     if (is_text(name, pres[i].name)) return *pre = &pres[i], MICA_OK;
   for (size_t i = 0; i < sizeof pres / sizeof *pres; i++) mica__text_addf(&known, "%s%s", i ? ", " : "", pres[i].name);
   const mica_status status =
-      mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.pre is '%.*s', which is not known; known are %s",
+      mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.pre is '%.*s', which is not supported; choose from %s",
                  mica__text_shown(name.length), name.bytes ? name.bytes : "", known.data ? known.data : "");
   mica__text_free(&known);
   return status;
@@ -512,7 +512,7 @@ static mica_status write_json(vocabulary *v) {
   if (!v->tokens) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.tokens is missing");
   v->count = v->tokens->count;
   if (v->count > MICA__MOST_TOKENS)
-    return mica__fail(MICA_E_FORMAT, "%zu tokens, more than %d", v->count, MICA__MOST_TOKENS);
+    return mica__fail(MICA_E_FORMAT, "%zu tokens are more than %d", v->count, MICA__MOST_TOKENS);
   MICA_TRY(find_list(v, "scores", false, true, &v->scores));
   /* What has no order cannot be sorted, and JSON does not have it. */
   for (size_t i = 0; v->scores && i < v->count; i++)

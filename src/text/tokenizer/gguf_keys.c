@@ -197,7 +197,7 @@ static mica_status add_special(vocabulary *v, mica_gguf_keys *keys, const cJSON 
   const cJSON *id = get(get(token, "SpecialToken"), "id");
   const cJSON *known = cJSON_IsString(id) ? get(get(get(frame, "special_tokens"), id->valuestring), "ids") : NULL;
   if (!cJSON_IsArray(known) || cJSON_GetArraySize(known) != 1 || !cJSON_IsNumber(known->child))
-    return refuse(v, "such tokens around a text");
+    return refuse(v, "these special tokens around a text");
   snprintf(whole, sizeof whole, "tokenizer.ggml.%s_token_id", key);
   return mica_gguf_keys_add_integer(keys, whole, (int64_t)known->child->valuedouble);
 }
@@ -208,7 +208,7 @@ static mica_status write_frame(vocabulary *v, mica_gguf_keys *keys) {
   bool begin = false, end = false, text = false;
   for (const cJSON *one = cJSON_IsArray(single) ? single->child : NULL; one; one = one->next) {
     if (get(one, "Sequence")) {
-      if (text) return refuse(v, "a text twice");
+      if (text) return refuse(v, "a template with two texts");
       text = true;
       continue;
     }
@@ -230,7 +230,7 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   if (is_true(level, "add_prefix_space")) return refuse(v, "a byte-level tokeniser that adds a space");
   if (digits && !is_true(digits, "individual_digits")) return refuse(v, "numbers as words");
   if (split && (!cJSON_IsString(pattern) || !is(split, "behavior", "Isolated") || is_true(split, "invert")))
-    return refuse(v, "such a pattern of words");
+    return refuse(v, "this pattern of words");
   if (split && !cJSON_IsFalse(flag)) return refuse(v, "two patterns of words");
   if (!split && cJSON_IsFalse(flag)) return refuse(v, "a text without a pattern of words");
   const char *name =

@@ -17,7 +17,7 @@ const char *mica__json_type(const cJSON *object) {
 mica_status mica__json_text(const cJSON *object, const char *key, bool needed, const char **text) {
   const cJSON *item = mica__json_member(object, key);
   if (!item && !needed) return MICA_OK;
-  if (!cJSON_IsString(item)) return mica__fail(MICA_E_FORMAT, "%s is %s", key, item ? "no text" : "missing");
+  if (!cJSON_IsString(item)) return mica__fail(MICA_E_FORMAT, "%s is %s", key, item ? "not a text" : "missing");
   *text = item->valuestring;
   return MICA_OK;
 }
@@ -32,7 +32,7 @@ mica_status mica__json_bool(const cJSON *object, const char *key, bool *flag) {
 mica_status mica__json_whole(const cJSON *item, const char *what, int64_t most, int64_t *number) {
   const double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
   if (!(value >= 0 && value <= (double)most) || value != (double)(int64_t)value)
-    return mica__fail(MICA_E_FORMAT, "%s is no whole number of 0 to %" PRId64, what, most);
+    return mica__fail(MICA_E_FORMAT, "%s is not a whole number from 0 to %" PRId64, what, most);
   *number = (int64_t)value;
   return MICA_OK;
 }
@@ -44,7 +44,7 @@ mica_status mica__json_integer(const cJSON *object, const char *key, int64_t mos
 
 mica_status mica__json_list(const cJSON *object, const char *key, const cJSON **list) {
   const cJSON *item = mica__json_member(object, key);
-  if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s is %s", key, item ? "no list" : "missing");
+  if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s is %s", key, item ? "not a list" : "missing");
   *list = item;
   return MICA_OK;
 }
@@ -59,14 +59,14 @@ typedef struct steps {
 static mica_status walk(steps *s, const cJSON *object, int depth) {
   const char *type = mica__json_type(object);
   const cJSON *list = NULL, *item = NULL;
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "it is no object");
+  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "it is not an object");
   if (strcmp(type, "Sequence") != 0) {
     if (++s->count > MICA__MOST_STEPS) return mica__fail(MICA_E_FORMAT, "it has more than %d steps", MICA__MOST_STEPS);
     const mica_status status = s->parse(s->user, object, type);
     return status == MICA_OK ? MICA_OK : mica__fail_in(status, type);
   }
   if (depth == MICA__DEEPEST_SEQUENCE)
-    return mica__fail(MICA_E_FORMAT, "more than %d sequences inside of each other", MICA__DEEPEST_SEQUENCE);
+    return mica__fail(MICA_E_FORMAT, "sequences are nested more than %d deep", MICA__DEEPEST_SEQUENCE);
   MICA_TRY(mica__json_list(object, s->key, &list));
   cJSON_ArrayForEach(item, list) MICA_TRY(walk(s, item, depth + 1));
   return MICA_OK;

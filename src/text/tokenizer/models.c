@@ -24,7 +24,7 @@ void mica__model_free(mica__model *model) {
 
 static mica_status unknown(const mica_tokenizer *tokenizer, mica_encoding *out) {
   if (tokenizer->model.unk < 0)
-    return mica__fail(MICA_E_FORMAT, "a word is unknown, and the tokeniser has no token for what is");
+    return mica__fail(MICA_E_FORMAT, "a word is unknown, but the tokeniser has no token for unknown words");
   return mica__encoding_add(out, tokenizer->model.unk);
 }
 
@@ -107,7 +107,7 @@ mica_status mica__model_encode(const mica_tokenizer *tokenizer, mica__work *work
 static mica_status parse_words(const cJSON *object, mica_tokenizer *tokenizer) {
   const cJSON *words = mica__json_member(object, "vocab"), *item = NULL;
   int64_t id = 0;
-  if (!cJSON_IsObject(words)) return mica__fail(MICA_E_FORMAT, "vocab is no object of ids by tokens");
+  if (!cJSON_IsObject(words)) return mica__fail(MICA_E_FORMAT, "vocab is not an object of ids by tokens");
   cJSON_ArrayForEach(item, words) {
     MICA_TRY(mica__json_whole(item, item->string, MICA__MOST_TOKENS - 1, &id));
     MICA_TRY(mica__vocab_set(&tokenizer->vocab, id, item->string, strlen(item->string), false));
@@ -149,7 +149,7 @@ static mica_status parse_bpe(const cJSON *object, mica_tokenizer *tokenizer) {
   mica__model *model = &tokenizer->model;
   const cJSON *dropout = mica__json_member(object, "dropout");
   if (dropout && !(cJSON_IsNumber(dropout) && dropout->valuedouble == 0))
-    return mica__fail(MICA_E_UNSUPPORTED, "dropout is not known: the same text has the same ids");
+    return mica__fail(MICA_E_UNSUPPORTED, "dropout is not supported; set it to null or 0");
   MICA_TRY(parse_words(object, tokenizer));
   MICA_TRY(parse_unknown(object, tokenizer));
   MICA_TRY(mica__json_bool(object, "fuse_unk", &model->fuse_unk));
@@ -224,7 +224,7 @@ static const char *type_of(const cJSON *object) {
 }
 
 mica_status mica__model_parse(const cJSON *object, mica_tokenizer *tokenizer) {
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "model is missing: this is no tokenizer.json");
+  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "model is missing: this is not a tokenizer.json");
   const char *type = type_of(object);
   tokenizer->model.unk = -1;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -233,5 +233,5 @@ mica_status mica__model_parse(const cJSON *object, mica_tokenizer *tokenizer) {
     const mica_status status = rows[i].parse(object, tokenizer);
     return status == MICA_OK ? MICA_OK : mica__fail_in(status, "model");
   }
-  return mica__fail(MICA_E_UNSUPPORTED, "the model '%.40s' is not known", type);
+  return mica__fail(MICA_E_UNSUPPORTED, "the model '%.40s' is not supported", type);
 }

@@ -245,7 +245,7 @@ static mica_status parse_step(void *user, const cJSON *object, const char *type)
   const struct row *row = NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!strcmp(rows[i].type, type)) row = &rows[i];
-  if (!row) return mica__fail(MICA_E_UNSUPPORTED, "a normaliser of this type is not known");
+  if (!row) return mica__fail(MICA_E_UNSUPPORTED, "this type of normaliser is not supported");
   if (row->tables) MICA_TRY(mica__unicode_need("it"));
   mica__normal *grown = realloc(all->steps, (all->count + 1) * sizeof *grown);
   if (!grown) return mica__fail_nomem("a tokeniser");

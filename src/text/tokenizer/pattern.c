@@ -72,7 +72,7 @@ static mica_status compile(const char *text, void **out) {
   int error = 0;
   PCRE2_SIZE at = 0;
   if (strlen(text) > LONGEST_PATTERN)
-    return mica__fail(MICA_E_FORMAT, "a pattern of %zu bytes, more than %d", strlen(text), LONGEST_PATTERN);
+    return mica__fail(MICA_E_FORMAT, "a pattern of %zu bytes is longer than %d", strlen(text), LONGEST_PATTERN);
   translate(text, &spelled);
   pcre2_compile_context *context = pcre2_compile_context_create(NULL);
   if (spelled.failed || !context) {
@@ -88,7 +88,7 @@ static mica_status compile(const char *text, void **out) {
   if (!code) {
     PCRE2_UCHAR why[128];
     pcre2_get_error_message(error, why, sizeof why);
-    return mica__fail(MICA_E_FORMAT, "the pattern '%.100s' is none: %s", text, (const char *)why);
+    return mica__fail(MICA_E_FORMAT, "the pattern '%.100s' cannot be compiled: %s", text, (const char *)why);
   }
   (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* without it searches are slower */
   *out = code;
@@ -170,7 +170,7 @@ void mica__search_free(mica__search *search) { (void)search; }
 #endif
 
 mica_status mica__pattern_create(const char *text, bool literal, mica__pattern **out) {
-  if (literal && !*text) return mica__fail(MICA_E_FORMAT, "an empty text is looked for");
+  if (literal && !*text) return mica__fail(MICA_E_FORMAT, "a pattern is empty");
   mica__pattern *pattern = calloc(1, sizeof *pattern);
   if (!pattern) return mica__fail_nomem("a pattern");
   mica_status status = MICA_OK;

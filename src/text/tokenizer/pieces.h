@@ -14,7 +14,7 @@ static inline size_t mica__most_grown(size_t bytes) {
   return bytes < MICA__MOST_TEXT / 64 ? ((size_t)1 << 24) + 32 * bytes : MICA__MOST_TEXT;
 }
 
-/* Ids of pieces that are no token yet. */
+/* Ids of pieces that are not tokens yet. */
 enum {
   MICA__PIECE_TEXT = -1,
   MICA__PIECE_FIRST = -2, /* the text's beginning */
@@ -53,7 +53,7 @@ typedef struct mica__search {
   void *data;
 } mica__search;
 void mica__search_free(mica__search *search);
-/* The first match from `from` on in valid UTF-8; *begin is `bytes` where there is none. MICA_E_FORMAT if it takes
+/* The first match from `from` on in valid UTF-8; *begin is `bytes` if there is none. MICA_E_FORMAT if it takes
  * too many steps. */
 mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                                size_t from, size_t *begin, size_t *end);

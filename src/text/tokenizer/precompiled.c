@@ -102,7 +102,7 @@ static mica_status check(const mica__charsmap *map) {
 static mica_status fill(mica__charsmap *map, const uint8_t *data, size_t bytes) {
   const size_t trie = bytes >= 4 ? word_at(data) : 0;
   if (trie < 4 || trie % 4 || trie > bytes - 4)
-    return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: a trie of %zu bytes in %zu", trie, bytes);
+    return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: its trie of %zu bytes exceeds its %zu bytes", trie, bytes);
   map->unit_count = trie / 4;
   map->text_bytes = bytes - 4 - trie;
   map->units = malloc(trie);

@@ -135,7 +135,7 @@ static mica_status parse_behaviour(const cJSON *object, mica__behaviour *behavio
   MICA_TRY(mica__json_text(object, "behavior", false, &name));
   for (int i = 0; i < 5; i++)
     if (!strcmp(name, names[i])) return *behaviour = (mica__behaviour)i, MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "behavior '%.40s' is none", name);
+  return mica__fail(MICA_E_FORMAT, "behavior '%.40s' is unknown", name);
 }
 
 static mica_status parse_byte_level(const cJSON *object, mica__cut_step *step) {
@@ -204,7 +204,7 @@ static mica_status parse_metaspace(const cJSON *object, mica__cut_step *step) {
   if (!scheme) scheme = prefix ? "always" : "never";
   int index = 0;
   while (index < 3 && strcmp(schemes[index], scheme) != 0) index++;
-  if (index == 3) return mica__fail(MICA_E_FORMAT, "prepend_scheme '%.40s' is none", scheme);
+  if (index == 3) return mica__fail(MICA_E_FORMAT, "prepend_scheme '%.40s' is unknown", scheme);
   step->scheme = index == 0 ? MICA__PREPEND_ALWAYS : index == 1 ? MICA__PREPEND_FIRST : MICA__PREPEND_NEVER;
   size_t n = 0;
   if (*mark) mica__utf8_at(mark, &n);
@@ -240,7 +240,7 @@ static mica_status parse_step(void *user, const cJSON *object, const char *type)
   const struct row *row = NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!strcmp(rows[i].type, type)) row = &rows[i];
-  if (!row) return mica__fail(MICA_E_UNSUPPORTED, "a pre-tokeniser of this type is not known");
+  if (!row) return mica__fail(MICA_E_UNSUPPORTED, "this type of pre-tokeniser is not supported");
   mica__cut_step *grown = realloc(all->steps, (all->count + 1) * sizeof *grown);
   if (!grown) return mica__fail_nomem("a tokeniser");
   all->steps = grown;

@@ -102,7 +102,7 @@ static mica_status add_special(mica__training *t) {
     const char *text = t->config.special[i];
     if (!text || !*text) return mica__fail(MICA_E_INVALID, "special token %zu is %s", i, text ? "empty" : "NULL");
     if (mica__vocab_find(&t->vocab, &t->vocab.model, text, strlen(text)) >= 0)
-      return mica__fail(MICA_E_INVALID, "'%.40s' is a special token twice", text);
+      return mica__fail(MICA_E_INVALID, "the special token '%.40s' is listed twice", text);
     MICA_TRY(mica__training_add(t, text, strlen(text), NULL));
   }
   return MICA_OK;
@@ -282,7 +282,7 @@ static mica_status open_cutter(const mica__training *t, mica_tokenizer **cutter)
 static mica_status complete(const mica_tokenizer_config *given, mica_tokenizer_config *config) {
   if (given) *config = *given;
   if ((int)config->kind < 0 || (int)config->kind >= KINDS)
-    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: kind %d is none", (int)config->kind);
+    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: %d is not a kind", (int)config->kind);
   if (config->size < 0 || config->size > MICA__MOST_TOKENS || config->min_frequency < 0)
     return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: size %d or min_frequency %d is out of range",
                       (int)config->size, (int)config->min_frequency);
@@ -298,7 +298,7 @@ static mica_status complete(const mica_tokenizer_config *given, mica_tokenizer_c
           bert ? sizeof bert_special / sizeof *bert_special : sizeof plain_special / sizeof *plain_special;
     }
     if (config->special_count == 0)
-      return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: %s needs a special token for what is unknown",
+      return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: %s needs a special token for unknown texts",
                         names[config->kind]);
   }
   return MICA_OK;
