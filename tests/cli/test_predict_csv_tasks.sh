@@ -74,7 +74,7 @@ run predict --model "$work/run" "$low" --threshold 0 --csv -
 [ "$(wc -l <"$work/out")" -gt 3 ] || fault "boxes have no lines: $out"
 sed 1d "$work/out" | awk -F, '($2 != "low" && $2 != "high") || $5 <= $3 || $6 <= $4 || $7 < 0 || $7 > 1 { exit 1 }' ||
   fault "a line is no box: $out"
-refused '*nothing: the folder holds no picture*' "$work/nothing"
+refused '*nothing: neither the folder nor those in it hold picture*' "$work/nothing"
 
 if [ "$sound" ]; then
   rm -rf "$work/run"

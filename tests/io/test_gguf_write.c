@@ -77,10 +77,15 @@ START_TEST(what_is_written_comes_back) {
     ck_assert(!got->bytes || ((const char *)got->data - (const char *)mica_gguf_file_at(file, 0)->data) % 64 == 0);
   }
   ck_assert_str_eq(mica_gguf_tensor(file, 2)->type, "IQ4_NL");
+#ifdef _WIN32 /* which refuses to replace a mapped file */
+  mica_gguf_close(file);
+  ck_ok(mica_gguf_write(path, NULL, 0, NULL, 0));
+#else
   /* A file that is open stays readable while another takes its place. */
   ck_ok(mica_gguf_write(path, NULL, 0, NULL, 0));
   ck_assert(!memcmp(mica_gguf_tensor(file, 0)->data, numbers, sizeof numbers));
   mica_gguf_close(file);
+#endif
   ck_ok(mica_gguf_open(path, &file));
   ck_assert(mica_gguf_key_count(file) == 0 && mica_gguf_tensor_count(file) == 0);
   mica_gguf_close(file);

@@ -78,6 +78,9 @@ START_TEST(the_cache_directory_is_chosen) {
   }
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const char *values[] = {cases[i].mica, cases[i].xdg, cases[i].home};
+#ifdef _WIN32 /* A variable cannot be empty there, and without HOME the folder is %LOCALAPPDATA%. */
+    if ((cases[i].mica && !*cases[i].mica) || !cases[i].home) continue;
+#endif
     for (int v = 0; v < 3; v++) values[v] ? setenv(names[v], values[v], 1) : unsetenv(names[v]);
     ck_ok(mica_cache_path(cases[i].config, &path));
     ck_assert_str_eq(path, cases[i].expected);
