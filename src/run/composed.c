@@ -10,9 +10,13 @@
 
 /* --- which task --- */
 
+static const mica_column *label_of(const mica__task_row *task, const mica_dataset *data) {
+  return task->head->label ? task->head->label(data) : mica__run_find_label(data);
+}
+
 int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data) {
   if (task->suits) return task->suits(data);
-  const mica_column *label = mica__run_find_label(data);
+  const mica_column *label = label_of(task, data);
   return label && task->head->suits(label) ? task->input->suits(data) : 0;
 }
 
@@ -34,7 +38,7 @@ mica_status mica__composed_prepare(mica_run *run) {
   const mica__head *head = run->task->head;
   if (input->prepare) MICA_TRY(input->prepare(run));
   if (!run->parts->whole) return MICA_OK;
-  const mica_column *label = mica__run_find_label(run->parts->whole);
+  const mica_column *label = label_of(run->task, run->parts->whole);
   if (!label)
     return mica__fail(MICA_E_FORMAT, "%s has no answers: the task %s wants one for each sample", run->data,
                       run->task->name);
@@ -45,7 +49,7 @@ mica_status mica__composed_prepare(mica_run *run) {
 
 mica_status mica__composed_fits(const mica_run *run, const mica_dataset *data) {
   if (run->task->input->fits) MICA_TRY(run->task->input->fits(run, data));
-  return run->task->head->fits ? run->task->head->fits(run, data, mica__run_find_label(data)) : MICA_OK;
+  return run->task->head->fits ? run->task->head->fits(run, data, label_of(run->task, data)) : MICA_OK;
 }
 
 /* --- the network --- */

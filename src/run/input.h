@@ -51,6 +51,9 @@ typedef struct mica__input {
   mica_status (*visit)(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
   /* Visits the first samples of data that fit: those that a report looks at. Never NULL. */
   mica_status (*look)(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+  /* Visits the samples of a source which the network answers in parts, with the parts joined: pictures in tiles. False
+   * in *joined: each sample is one part, nothing is visited, and sums of the test suffice. */
+  mica_status (*join)(mica_run *run, const mica_batch_source *source, mica__sample_fn *fn, void *user, bool *joined);
   /* Adds a sample of the data to a report, under a caption. NULL: samples cannot be shown. */
   mica_status (*show)(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
                       const char *caption);

@@ -11,6 +11,8 @@ typedef struct mica__sample {
   const char *name;
   const double *truths;  /* mica__truth_count of them, see run/predict/truths.h */
   const uint8_t *pixels; /* of a picture; NULL: another kind of sample */
+  const uint8_t *mask;   /* (H, W): the class of each pixel, 255 for none; NULL: unknown */
+  mica_shape shape;      /* (C, H, W) of a picture in its own size; a scalar: it has that of the fact "input" */
 } mica__sample;
 
 /* Takes a sample and the head's outputs of it. */

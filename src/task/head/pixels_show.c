@@ -1,34 +1,25 @@
-/* What the task segment predicts and reports: masks, and classes as colours over their pictures. */
+/* Classes of pixels that are predicted and reported: masks, and classes as colours over their pictures. */
 #include "base/number.h"
 #include "data/annotation/masks.h"
-#include "data/dataset.h"
-#include "run/evaluation.h"
 #include "run/facts.h"
-#include "run/predict/samples.h"
+#include "run/run.h"
 #include "run/state/evaluation.h"
-#include "task/segment/segment.h"
+#include "task/head/pixels.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Pictures of a report, and the side that larger ones are thinned to. */
-#define SHOWN 6
+/* The side that larger pictures of a report are thinned to. */
 #define LARGEST_SHOWN 1024
 
 /* A picture with what the network makes of it. */
 typedef struct scene {
-  uint8_t *planes, *classes, *truth; /* (C, H, W), (H, W), (H, W) or NULL: 255 for none */
+  const uint8_t *planes, *truth; /* (C, H, W), and (H, W) or NULL: 255 for none */
+  uint8_t *classes;              /* (H, W) */
   mica_shape shape;
 } scene;
-
-static void free_scene(scene *s) {
-  free(s->planes);
-  free(s->classes);
-  free(s->truth);
-  *s = (scene){0};
-}
 
 static size_t pixels_of(const scene *s) { return (size_t)(s->shape.dim[1] * s->shape.dim[2]); }
 
@@ -108,7 +99,7 @@ static mica_status add_overlay(mica_report *report, const char *name, const char
 /* The classes by their share of the pixels, the largest first. */
 static mica_status add_shares(const mica_run *run, mica_report *p, const scene *s) {
   const char *const *names = mica_run_fact(run, "classes", NULL);
-  const int64_t classes = mica__segment_classes(run);
+  const int64_t classes = mica__pixels_classes(run);
   const char *rows[MICA__MASK_CLASSES];
   double shares[MICA__MASK_CLASSES] = {0}, sorted[MICA__MASK_CLASSES];
   size_t count = 0;
@@ -140,17 +131,17 @@ static double accuracy_of(const scene *s) {
   return known ? (double)right / (double)known : (double)NAN;
 }
 
-static mica_status infer(mica_run *run, scene *s) {
-  s->classes = malloc(pixels_of(s));
+static mica_status make_scene(const mica_run *run, const mica__sample *sample, const float *shares, scene *s) {
+  *s = (scene){.planes = sample->pixels, .truth = sample->mask, .shape = sample->shape};
+  s->classes = malloc(pixels_of(s) + 1);
   if (!s->classes) return mica__fail_nomem("a mask");
-  return mica__segment_infer(run, s->planes, s->shape.dim[1], s->shape.dim[2], s->classes);
+  mica__pixels_decide(shares, mica__pixels_classes(run), pixels_of(s), s->classes);
+  return MICA_OK;
 }
 
-static mica_status add_scene(mica_run *run, mica_report *p, const char *name, scene *s) {
+static mica_status add_scene(const mica_run *run, mica_report *p, const scene *s) {
   uint8_t *mask = NULL;
   int64_t channels = 1;
-  MICA_TRY(infer(run, s));
-  MICA_TRY(mica_report_begin(p, name));
   MICA_TRY(mica_report_add_number(p, "height", (double)s->shape.dim[1]));
   MICA_TRY(mica_report_add_number(p, "width", (double)s->shape.dim[2]));
   if (s->truth) MICA_TRY(mica_report_add_number(p, "accuracy", accuracy_of(s)));
@@ -163,60 +154,13 @@ static mica_status add_scene(mica_run *run, mica_report *p, const char *name, sc
   return add_overlay(p, "overlay", "classes over the picture", s, s->classes, NULL, INT32_MAX);
 }
 
-static mica_status predict_files(mica_run *run, const mica__paths *paths, mica_report *p) {
-  const int64_t channels = (int64_t)mica__run_fact_number(run, "input", 1);
-  for (size_t i = 0; i < paths->count; i++) {
-    scene s = {0};
-    mica_status status = mica_image_read(paths->list[i], MICA_SHAPE(channels, 0, 0), &s.planes, &s.shape);
-    if (status == MICA_OK) status = add_scene(run, p, paths->list[i], &s);
-    free_scene(&s);
-    MICA_TRY(status);
-  }
-  return MICA_OK;
-}
-
-/* A sample of a dataset with its mask, in its own size. */
-static mica_status read_scene(const mica_dataset *data, uint64_t sample, scene *s) {
-  s->shape = mica_dataset_shape(data);
-  mica__dataset_sides(data, sample, &s->shape.dim[1], &s->shape.dim[2]);
-  for (size_t k = 0; k < mica_dataset_column_count(data); k++) {
-    const bool mask = mica_dataset_column(data, k)->kind == MICA_COLUMN_KIND_MASK;
-    uint8_t **to = mask ? &s->truth : &s->planes;
-    const size_t bytes = pixels_of(s) * (mask ? 1 : (size_t)s->shape.dim[0]);
-    if (*to || (!mask && mica_dataset_column(data, k)->kind != MICA_COLUMN_KIND_IMAGE)) continue;
-    *to = malloc(bytes);
-    if (!*to) return mica__fail_nomem("a picture");
-    MICA_TRY(mica__dataset_read_own(data, k, sample, *to, bytes));
-  }
-  return MICA_OK;
-}
-
-static mica_status predict_data(mica_run *run, const mica_run_input *input, mica_report *p) {
-  mica_dataset *data = NULL;
-  bool whole = false;
-  MICA_TRY(mica__run_open_given(run, input->data, input->part, &whole, &data));
-  const uint64_t all = mica_dataset_count(data);
-  const uint64_t count = input->count > 0 && (uint64_t)input->count < all ? (uint64_t)input->count : all;
-  mica_status status = run->task->fits(run, data);
-  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
-    char *name = mica__sample_name(data, i);
-    scene s = {0};
-    status = name ? read_scene(data, i, &s) : mica__fail_nomem("a picture");
-    if (status == MICA_OK) status = add_scene(run, p, name, &s);
-    free_scene(&s);
-    free(name);
-  }
-  mica_dataset_destroy(data);
-  return status;
-}
-
-mica_status mica__segment_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
-  mica__paths paths = {0};
-  if (input->data) return predict_data(run, input, p);
-  if (!input->file_count) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
-  mica_status status = mica__paths_find(run, input, &paths);
-  if (status == MICA_OK) status = predict_files(run, &paths, p);
-  mica__paths_free(&paths);
+mica_status mica__pixels_section(mica_run *run, mica_report *p, const mica__sample *sample, const float *shares,
+                                 const mica_run_input *given) {
+  scene s;
+  (void)given;
+  mica_status status = make_scene(run, sample, shares, &s);
+  if (status == MICA_OK) status = add_scene(run, p, &s);
+  free(s.classes);
   return status;
 }
 
@@ -224,7 +168,7 @@ mica_status mica__segment_predict(mica_run *run, const mica_run_input *input, mi
 
 static mica_status add_classes(const mica_run *run, mica_report *report) {
   static const char *const columns[] = {"dice", "iou"};
-  const size_t classes = (size_t)mica__segment_classes(run);
+  const size_t classes = (size_t)mica__pixels_classes(run);
   const char *const *names = mica_run_fact(run, "classes", NULL);
   double *numbers = malloc((2 * classes + 1) * sizeof *numbers);
   if (!numbers) return mica__fail_nomem("a report");
@@ -246,10 +190,8 @@ static mica_status add_classes(const mica_run *run, mica_report *report) {
   return status;
 }
 
-static mica_status show(mica_run *run, mica_report *report, uint64_t sample, scene *s) {
+static mica_status show(mica_report *report, uint64_t sample, const scene *s) {
   char name[64], text[96];
-  MICA_TRY(read_scene(run->evaluation->data, sample, s));
-  MICA_TRY(infer(run, s));
   snprintf(name, sizeof name, "%llu predicted", (unsigned long long)sample);
   MICA_TRY(add_overlay(report, name, name, s, s->classes, NULL, LARGEST_SHOWN));
   if (!s->truth) return MICA_OK;
@@ -261,15 +203,23 @@ static mica_status show(mica_run *run, mica_report *report, uint64_t sample, sce
   return add_overlay(report, name, text, s, s->classes, s->truth, LARGEST_SHOWN);
 }
 
-mica_status mica__segment_report(mica_run *run, mica_report *report) {
-  const uint64_t count = mica_dataset_count(run->evaluation->data);
+typedef struct showing {
+  mica_report *report;
+  uint64_t at; /* the sample that is visited */
+} showing;
+
+static mica_status show_sample(mica_run *run, const mica__sample *sample, const float *shares, void *user) {
+  showing *to = user;
+  scene s;
+  mica_status status = make_scene(run, sample, shares, &s);
+  if (status == MICA_OK) status = show(to->report, to->at++, &s);
+  free(s.classes);
+  return status;
+}
+
+mica_status mica__pixels_report(mica_run *run, mica_report *report) {
+  showing s = {.report = report};
   MICA_TRY(add_classes(run, report));
   MICA_TRY(mica_report_begin(report, "Pictures"));
-  for (uint64_t i = 0; i < count && i < SHOWN; i++) {
-    scene s = {0};
-    mica_status status = show(run, report, i, &s);
-    free_scene(&s);
-    MICA_TRY(status);
-  }
-  return MICA_OK;
+  return run->task->input->look(run, run->evaluation->data, show_sample, &s);
 }

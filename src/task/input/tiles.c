@@ -2,22 +2,17 @@
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
-#include "task/segment/segment.h"
+#include "task/input/picture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int64_t mica__segment_classes(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "classes", &count);
-  return (int64_t)count;
-}
-
-mica_tiling mica__segment_tiling(const mica_run *run) {
+mica_tiling mica__picture_tiling(const mica_run *run) {
   size_t count = 0;
   const double *tile = mica_run_fact_numbers(run, "tile", &count);
   if (!tile || count != 3) return (mica_tiling){1, 1, 0};
@@ -26,20 +21,27 @@ mica_tiling mica__segment_tiling(const mica_run *run) {
 
 /* --- blending --- */
 
-mica_status mica__blend_create(int64_t classes, int64_t height, int64_t width, mica__blend *b) {
+/* What the network says of a picture: (K, H, W) weighted sums of its tiles' shares, and (H, W) the sums of weights. A
+ * tile's weight falls from its middle to its edges, so that where tiles meet nothing shows. */
+typedef struct blend {
+  int64_t classes, height, width;
+  float *sums, *weights;
+} blend;
+
+static void free_blend(blend *b) {
+  free(b->sums);
+  free(b->weights);
+  *b = (blend){0};
+}
+
+static mica_status make_blend(int64_t classes, int64_t height, int64_t width, blend *b) {
   const size_t pixels = (size_t)height * (size_t)width;
-  *b = (mica__blend){.classes = classes, .height = height, .width = width};
+  *b = (blend){.classes = classes, .height = height, .width = width};
   b->sums = calloc(pixels * (size_t)classes, sizeof *b->sums);
   b->weights = calloc(pixels, sizeof *b->weights);
   if (b->sums && b->weights) return MICA_OK;
-  mica__blend_free(b);
+  free_blend(b);
   return mica__fail_nomem("a picture's shares");
-}
-
-void mica__blend_free(mica__blend *b) {
-  free(b->sums);
-  free(b->weights);
-  *b = (mica__blend){0};
 }
 
 /* 1 in the middle, and near 0 at both ends. */
@@ -48,7 +50,8 @@ static float weight_at(int64_t i, int64_t size) {
   return (float)(2 * near + 1) / (float)size;
 }
 
-void mica__blend_add(mica__blend *b, const mica_tiling *t, mica_tiling_tile tile, const float *shares) {
+/* Adds the shares of a tile, (K, tiling->height, tiling->width). */
+static void add_shares(blend *b, const mica_tiling *t, mica_tiling_tile tile, const float *shares) {
   const int64_t plane = b->height * b->width;
   for (int64_t r = 0; r < t->height && tile.row + r < b->height; r++)
     for (int64_t q = 0; q < t->width && tile.column + q < b->width; q++) {
@@ -58,16 +61,6 @@ void mica__blend_add(mica__blend *b, const mica_tiling *t, mica_tiling_tile tile
       for (int64_t c = 0; c < b->classes; c++)
         b->sums[c * plane + at] += weight * shares[(c * t->height + r) * t->width + q];
     }
-}
-
-void mica__blend_decide(const mica__blend *b, uint8_t *classes) {
-  const int64_t plane = b->height * b->width;
-  for (int64_t at = 0; at < plane; at++) {
-    int64_t best = 0;
-    for (int64_t c = 1; c < b->classes; c++)
-      if (b->sums[c * plane + at] > b->sums[best * plane + at]) best = c;
-    classes[at] = (uint8_t)best;
-  }
 }
 
 /* --- pictures --- */
@@ -90,12 +83,12 @@ static void free_passage(passage *p) {
 }
 
 static mica_status make_passage(mica_run *run, passage *p) {
-  const mica_tiling t = mica__segment_tiling(run);
+  const mica_tiling t = mica__picture_tiling(run);
   const size_t pixels = (size_t)(t.height * t.width);
   *p = (passage){.run = run,
                  .tiling = t,
                  .channels = (int64_t)mica__run_fact_number(run, "input", 1),
-                 .classes = mica__segment_classes(run),
+                 .classes = run->task->head->outputs(run),
                  .most = 1};
   p->inputs = malloc(pixels * (size_t)p->channels * sizeof *p->inputs);
   p->shares = malloc(pixels * (size_t)p->classes * sizeof *p->shares);
@@ -125,52 +118,46 @@ static mica_status infer_tile(passage *p, const uint8_t *planes, mica_shape shap
   return take_shares(run, p->shares, (size_t)(p->classes * plane) * sizeof *p->shares);
 }
 
-mica_status mica__segment_infer(mica_run *run, const uint8_t *planes, int64_t height, int64_t width, uint8_t *classes) {
+mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t height, int64_t width, float **shares) {
   passage p;
-  mica__blend blend = {0};
+  blend joined = {0};
   mica_status status = make_passage(run, &p);
-  if (status == MICA_OK) status = mica__blend_create(p.classes, height, width, &blend);
+  if (status == MICA_OK) status = make_blend(p.classes, height, width, &joined);
   const int64_t count = mica_tiling_count(&p.tiling, height, width);
   for (int64_t i = 0; status == MICA_OK && i < count; i++) {
     const mica_tiling_tile tile = mica_tiling_at(&p.tiling, height, width, i);
     status = infer_tile(&p, planes, MICA_SHAPE(p.channels, height, width), tile);
-    if (status == MICA_OK) mica__blend_add(&blend, &p.tiling, tile, p.shares);
+    if (status == MICA_OK) add_shares(&joined, &p.tiling, tile, p.shares);
   }
-  if (status == MICA_OK) mica__blend_decide(&blend, classes);
-  mica__blend_free(&blend);
+  *shares = status == MICA_OK ? joined.sums : NULL;
+  if (status == MICA_OK) joined.sums = NULL;
+  free_blend(&joined);
   free_passage(&p);
   return status;
 }
 
 /* --- a part of data --- */
 
-/* Counts of a class: pixels said and meant to be of it, both, and in all. */
-typedef struct counts {
-  double both, said, meant;
-} counts;
-
-/* A picture that is put together from a source's tiles, and what was counted of those before. */
+/* A picture that is put together from a source's tiles. */
 typedef struct judging {
   const mica_dataset *data;
   mica_tiling tiling;
   int64_t tiles, classes, height, width, at; /* at: tiles of it so far */
   bool several;                              /* there is a picture of more than a tile */
-  mica__blend blend;
-  uint8_t *decided, *truth;
+  blend blend;
+  uint8_t *truth;
   float *shares;
   int32_t *masks;
-  counts *counts;
-  double right, pixels;
   int64_t pictures;
+  mica__sample_fn *fn;
+  void *user;
 } judging;
 
 static void free_judging(judging *j) {
-  mica__blend_free(&j->blend);
-  free(j->decided);
+  free_blend(&j->blend);
   free(j->truth);
   free(j->shares);
   free(j->masks);
-  free(j->counts);
 }
 
 static bool has_several(const mica_dataset *data, const mica_tiling *t) {
@@ -184,18 +171,16 @@ static bool has_several(const mica_dataset *data, const mica_tiling *t) {
 }
 
 static mica_status begin_judging(const mica_run *run, const mica_dataset *data, judging *j) {
-  const mica_tiling t = mica__segment_tiling(run);
+  const mica_tiling t = mica__picture_tiling(run);
   const size_t pixels = mica__dataset_most_pixels(data), tile = (size_t)(t.height * t.width);
   const size_t batch = (size_t)mica_run_number(run, "batch");
-  *j = (judging){.data = data, .tiling = t, .classes = mica__segment_classes(run), .several = has_several(data, &t)};
+  *j = (judging){.data = data, .tiling = t, .classes = run->task->head->outputs(run), .several = has_several(data, &t)};
   if (!j->several) return MICA_OK;
-  j->decided = malloc(pixels);
   j->truth = malloc(pixels);
   j->shares = malloc(batch * tile * (size_t)j->classes * sizeof *j->shares);
   j->masks = malloc(batch * tile * sizeof *j->masks);
-  j->counts = calloc((size_t)j->classes, sizeof *j->counts);
-  if (!j->decided || !j->truth || !j->shares || !j->masks || !j->counts) return mica__fail_nomem("tiles");
-  return mica__blend_create(j->classes, (int64_t)pixels, 1, &j->blend);
+  if (!j->truth || !j->shares || !j->masks) return mica__fail_nomem("tiles");
+  return make_blend(j->classes, (int64_t)pixels, 1, &j->blend);
 }
 
 /* The next picture, in memory for the largest one. */
@@ -210,31 +195,23 @@ static void begin_picture(judging *j) {
   memset(j->blend.sums, 0, pixels * (size_t)j->classes * sizeof *j->blend.sums);
 }
 
-static void end_picture(judging *j) {
-  const size_t pixels = (size_t)(j->height * j->width);
-  mica__blend_decide(&j->blend, j->decided);
-  for (size_t i = 0; i < pixels; i++) {
-    if (j->truth[i] == 255) continue;
-    j->counts[j->decided[i]].said++;
-    j->counts[j->truth[i]].meant++;
-    j->counts[j->truth[i]].both += j->decided[i] == j->truth[i];
-    j->right += j->decided[i] == j->truth[i];
-    j->pixels++;
-  }
+static mica_status end_picture(mica_run *run, judging *j) {
+  const mica__sample sample = {.mask = j->truth, .shape = {3, {1, j->height, j->width}}};
   j->pictures++;
   j->at = 0;
+  return j->fn(run, &sample, j->blend.sums, j->user);
 }
 
-static void add_tile(judging *j, const float *shares, const int32_t *mask) {
+static mica_status add_tile(mica_run *run, judging *j, const float *shares, const int32_t *mask) {
   if (j->at == 0) begin_picture(j);
   const mica_tiling_tile tile = mica_tiling_at(&j->tiling, j->height, j->width, j->at);
-  mica__blend_add(&j->blend, &j->tiling, tile, shares);
+  add_shares(&j->blend, &j->tiling, tile, shares);
   for (int64_t r = tile.own_row; r < tile.own_row_end; r++)
     for (int64_t q = tile.own_column; q < tile.own_column_end; q++) {
       const int32_t label = mask[(r - tile.row) * j->tiling.width + q - tile.column];
       if (label >= 0 && label < j->classes) j->truth[r * j->width + q] = (uint8_t)label;
     }
-  if (++j->at == j->tiles) end_picture(j);
+  return ++j->at == j->tiles ? end_picture(run, j) : MICA_OK;
 }
 
 static mica_status take_batch(mica_run *run, judging *j, const mica_batch *batch) {
@@ -254,25 +231,8 @@ static mica_status take_batch(mica_run *run, judging *j, const mica_batch *batch
   MICA_TRY(status);
   MICA_TRY(take_shares(run, j->shares, all * (size_t)j->classes * sizeof *j->shares));
   for (size_t i = 0; i < (size_t)batch->count; i++)
-    add_tile(j, j->shares + i * tile * (size_t)j->classes, j->masks + i * tile);
+    MICA_TRY(add_tile(run, j, j->shares + i * tile * (size_t)j->classes, j->masks + i * tile));
   return MICA_OK;
-}
-
-/* Quotients of each class, and their mean over classes that occur. */
-static mica_status add_quotients(const mica_run *run, const judging *j, const char *name, bool dice, mica_metrics *m) {
-  const char *const *names = mica_run_fact(run, "classes", NULL);
-  double mean = 0;
-  int64_t there = 0;
-  for (int64_t c = 0; c < j->classes; c++) {
-    const counts *n = &j->counts[c];
-    const double sum = n->said + n->meant, over = dice ? sum : sum - n->both;
-    const double value = over > 0 ? (dice ? 2 : 1) * n->both / over : NAN;
-    char part[MICA_METRIC_NAME];
-    snprintf(part, sizeof part, "%s_%s", name, names[c]);
-    if (over > 0) mean += value, there++;
-    if (!isnan(mica_metrics_get(m, part)) || m->count < MICA_METRICS_MAX) MICA_TRY(mica_metrics_add(m, part, value));
-  }
-  return mica_metrics_add(m, name, there ? mean / (double)there : (double)NAN);
 }
 
 /* The data that a source shows. */
@@ -282,24 +242,21 @@ static const mica_dataset *data_of(const mica_run *run, const mica_batch_source 
   return run->evaluation->data;
 }
 
-/* Where pictures are one tile the sums of the test suffice; of larger ones the blended tiles are counted. */
-mica_status mica__segment_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+mica_status mica__picture_join(mica_run *run, const mica_batch_source *source, mica__sample_fn *fn, void *user,
+                               bool *joined) {
   const mica_dataset *data = data_of(run, source);
   judging j = {0};
   mica_batch batch = {0};
   mica_status status = data ? begin_judging(run, data, &j) : MICA_OK;
+  j.fn = fn;
+  j.user = user;
   if (status == MICA_OK && j.several) status = source->seek(source->user, 0, 0);
   while (status == MICA_OK && j.several) {
     status = source->next(source->user, mica_engine_queue(run->engine), &batch);
     if (status != MICA_OK || !batch.count) break;
     status = take_batch(run, &j, &batch);
   }
-  if (status == MICA_OK && j.several) {
-    m->samples = j.pictures;
-    status = add_quotients(run, &j, "dice", true, m);
-    if (status == MICA_OK) status = add_quotients(run, &j, "iou", false, m);
-    if (status == MICA_OK) status = mica_metrics_add(m, "accuracy", j.pixels > 0 ? j.right / j.pixels : (double)NAN);
-  }
+  *joined = j.several;
   free_judging(&j);
   return status;
 }

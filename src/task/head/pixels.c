@@ -1,0 +1,261 @@
+/* The class of each pixel: losses and metrics over the pixels whose class is known. */
+#include "task/head/pixels.h"
+#include "data/annotation/masks.h"
+#include "data/dataset.h"
+#include "ops/collective/channels.h"
+#include "run/columns/categories.h"
+#include "run/columns/classes.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/run.h"
+#include "run/state/parts.h"
+
+#include <math.h>
+#include <mica/loss.h>
+#include <mica/nodes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Masks in which classes are counted to balance them. */
+#define COUNTED 500
+
+enum { CROSS_ENTROPY_DICE, CROSS_ENTROPY, DICE, FOCAL };
+
+const char *mica__pixels_loss_at(size_t i) {
+  static const char *const names[] = {"cross_entropy_dice", "cross_entropy", "dice", "focal", NULL};
+  return names[i];
+}
+
+MICA__SETTINGS_STRUCT(pixels, PIXELS_SETTINGS);
+static MICA__SETTINGS_TABLE(pixels, PIXELS_SETTINGS);
+
+int64_t mica__pixels_classes(const mica_run *run) {
+  size_t count = 0;
+  mica_run_fact(run, "classes", &count);
+  return (int64_t)count;
+}
+
+static const mica_column *label_of(const mica_dataset *data) {
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
+    if (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_MASK) return mica_dataset_column(data, i);
+  return NULL;
+}
+
+static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_MASK; }
+
+static void opens(const mica_run *run, mica_dataset_config *config) {
+  const char *values = mica__run_fact_text(run, "mask_values"), *set = mica_run_setting(run, "mask-values");
+  config->mask_values = *values             ? values
+                        : *set              ? set
+                        : run->parts->whole ? mica_dataset_mask_values(run->parts->whole)
+                                            : NULL;
+}
+
+/* --- preparation --- */
+
+mica_status mica__pixels_check(const mica_run *run) {
+  if (mica__pixels_classes(run) <= MICA__MASK_CLASSES) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%lld classes: masks have %d at most", (long long)mica__pixels_classes(run),
+                    MICA__MASK_CLASSES);
+}
+
+static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  const uint64_t all = mica_dataset_count(data), count = all < COUNTED ? all : COUNTED;
+  const mica_column *mask = label_of(data);
+  uint8_t *pixels = malloc(mica__dataset_most_pixels(data));
+  mica_status status = pixels ? MICA_OK : mica__fail_nomem("a mask");
+  for (uint64_t k = 0; status == MICA_OK && k < count; k++) {
+    int64_t height = 0, width = 0;
+    mica__dataset_sides(data, k * all / count, &height, &width);
+    const size_t bytes = (size_t)(height * width), column = mica_dataset_column_index(data, mask->name);
+    status = mica__dataset_read_own(data, column, k * all / count, pixels, bytes);
+    for (size_t i = 0; status == MICA_OK && i < bytes; i++)
+      if (pixels[i] < classes) counts[pixels[i]]++;
+  }
+  free(pixels);
+  return status;
+}
+
+static mica_status prepare(mica_run *run, const mica_column *label) {
+  MICA_TRY(mica__run_note_classes(run, label));
+  MICA_TRY(mica__pixels_check(run));
+  const char *values = mica_dataset_mask_values(run->parts->whole);
+  if (values) MICA_TRY(mica__run_note_text(run, "mask_values", values));
+  return mica__run_note_weights(run, mica__pixels_classes(run), count_classes);
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
+  int32_t *map = NULL;
+  size_t classes = 0;
+  const char *const *names = mica_run_fact(run, "classes", &classes);
+  if (!label)
+    return mica__fail(MICA_E_FORMAT, "%s has no masks, which the run was trained on", mica_dataset_name(data));
+  MICA_TRY(mica__run_map_names(data, mica_dataset_column_index(data, label->name), false, names, classes, &map));
+  if (!map) return MICA_OK;
+  free(map);
+  return mica__fail(MICA_E_FORMAT, "%s has the run's classes in another order", mica_dataset_name(data));
+}
+
+/* --- the step --- */
+
+static mica_value sum_all(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
+
+/* How many pixels count, each by its class's weight where there are weights. */
+static mica_value count_pixels(mica_value y, mica_value weights) {
+  mica_value counted = mica_cast(mica_greater_equal(y, mica_full_like(y, 0)), MICA_F32);
+  if (!weights.graph) return sum_all(counted);
+  mica_value known = mica_maximum(y, mica_full_like(y, 0));
+  return sum_all(mica_mul(mica_gather(weights, known, 0), counted));
+}
+
+/* The mean over pixels that count; 0 of a batch, or of a rank's share of one, in which none does. */
+static mica_value mean_of(mica_value sum, mica_value count) {
+  return mica_div(sum, mica_maximum(count, mica_full_like(count, 1e-6)));
+}
+
+static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights, mica_value count) {
+  const mica_cross_entropy_config how = {
+      .reduction = MICA_LOSS_REDUCTION_SUM, .weights = weights, .ignore = true, .ignored = -1};
+  return mean_of(mica_cross_entropy(z, y, &how), count);
+}
+
+/* A quotient of sums over the batch, of which each of several ranks has a part. */
+static mica_value dice_of(mica_nn *nn, mica_value z, mica_value y, mica_value weights, bool *joined) {
+  const mica_dice_config how = {.weights = weights,
+                                .ignore = true,
+                                .ignored = -1,
+                                .ranks = mica_nn_loss_ranks(nn),
+                                .channel = MICA__CHANNEL_DICE};
+  *joined = how.ranks != NULL;
+  return mica_dice(z, y, &how);
+}
+
+static mica_value loss_of(const mica_run *run, mica_nn *nn, mica_value z, mica_value y, mica_value weights,
+                          mica_value count, bool *joined) {
+  mica__pixels_settings s;
+  mica__settings_read(run, &mica__pixels_setting_list, &s);
+  const mica_focal_config focal = {.reduction = MICA_LOSS_REDUCTION_SUM,
+                                   .gamma = s.gamma > 0 ? s.gamma : MICA_ZERO,
+                                   .weights = weights,
+                                   .ignore = true,
+                                   .ignored = -1};
+  if (s.loss == FOCAL) return mean_of(mica_focal(z, y, &focal), count);
+  if (s.loss == CROSS_ENTROPY) return cross_entropy(z, y, weights, count);
+  mica_value dice = dice_of(nn, z, y, weights, joined);
+  return s.loss == DICE ? dice : mica_add(cross_entropy(z, y, weights, count), dice);
+}
+
+static mica_value answer(const mica_run *run, mica_value z) {
+  (void)run;
+  return mica_softmax(z, 1);
+}
+
+static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
+  const char *label = mica__run_fact_text(run, "label_column");
+  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
+  if (!mica_nn_is_training(nn)) out->outputs[0] = answer(run, z), out->output_names[0] = "shares";
+  if (!z.graph || !mica_batch_has(batch, label)) return;
+  mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  out->weight = count_pixels(y, weights);
+  out->loss = loss_of(run, nn, z, y, weights, out->weight, &out->joined);
+  out->metrics[0] = mica_metric_dice("dice", z, y, names);
+  out->metrics[1] = mica_metric_iou("iou", z, y, names);
+  out->metrics[2] =
+      (mica_metric){.name = "accuracy", .sum = sum_all(mica_hits(z, y)), .weight = count_pixels(y, (mica_value){0})};
+}
+
+/* --- metrics of pictures that are joined --- */
+
+/* Counts of a class: pixels said and meant to be of it, both, and in all. */
+typedef struct counts {
+  double both, said, meant;
+} counts;
+
+typedef struct tally {
+  int64_t classes, pictures;
+  double right, pixels;
+  counts *counts;
+} tally;
+
+void mica__pixels_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided) {
+  for (size_t at = 0; at < pixels; at++) {
+    int64_t best = 0;
+    for (int64_t c = 1; c < classes; c++)
+      if (shares[(size_t)c * pixels + at] > shares[(size_t)best * pixels + at]) best = c;
+    decided[at] = (uint8_t)best;
+  }
+}
+
+static mica_status add_picture(mica_run *run, const mica__sample *sample, const float *shares, void *user) {
+  tally *t = user;
+  const size_t pixels = (size_t)(sample->shape.dim[1] * sample->shape.dim[2]);
+  uint8_t *decided = malloc(pixels + 1);
+  (void)run;
+  if (!decided) return mica__fail_nomem("a mask");
+  mica__pixels_decide(shares, t->classes, pixels, decided);
+  for (size_t i = 0; i < pixels; i++) {
+    if (sample->mask[i] == 255) continue;
+    t->counts[decided[i]].said++;
+    t->counts[sample->mask[i]].meant++;
+    t->counts[sample->mask[i]].both += decided[i] == sample->mask[i];
+    t->right += decided[i] == sample->mask[i];
+    t->pixels++;
+  }
+  t->pictures++;
+  free(decided);
+  return MICA_OK;
+}
+
+/* Quotients of each class, and their mean over classes that occur. */
+static mica_status add_quotients(const mica_run *run, const tally *t, const char *name, bool dice, mica_metrics *m) {
+  const char *const *names = mica_run_fact(run, "classes", NULL);
+  double mean = 0;
+  int64_t there = 0;
+  for (int64_t c = 0; c < t->classes; c++) {
+    const counts *n = &t->counts[c];
+    const double sum = n->said + n->meant, over = dice ? sum : sum - n->both;
+    const double value = over > 0 ? (dice ? 2 : 1) * n->both / over : NAN;
+    char part[MICA_METRIC_NAME];
+    snprintf(part, sizeof part, "%s_%s", name, names[c]);
+    if (over > 0) mean += value, there++;
+    if (!isnan(mica_metrics_get(m, part)) || m->count < MICA_METRICS_MAX) MICA_TRY(mica_metrics_add(m, part, value));
+  }
+  return mica_metrics_add(m, name, there ? mean / (double)there : (double)NAN);
+}
+
+/* Where samples come in one piece the sums of the test suffice. */
+static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  const mica__input *input = run->task->input;
+  tally t = {.classes = mica__pixels_classes(run)};
+  bool joined = false;
+  if (!input->join) return MICA_OK;
+  t.counts = calloc((size_t)t.classes + 1, sizeof *t.counts);
+  mica_status status = t.counts ? input->join(run, source, add_picture, &t, &joined) : mica__fail_nomem("counts");
+  if (status == MICA_OK && joined) {
+    m->samples = t.pictures;
+    status = add_quotients(run, &t, "dice", true, m);
+    if (status == MICA_OK) status = add_quotients(run, &t, "iou", false, m);
+    if (status == MICA_OK) status = mica_metrics_add(m, "accuracy", t.pixels > 0 ? t.right / t.pixels : (double)NAN);
+  }
+  free(t.counts);
+  return status;
+}
+
+const mica__head mica__head_pixels = {
+    .name = "pixels",
+    .label = label_of,
+    .suits = suits,
+    .opens = opens,
+    .prepare = prepare,
+    .fits = fits,
+    .output = "shares",
+    .outputs = mica__pixels_classes,
+    .step = step,
+    .answer = answer,
+    .evaluate = evaluate,
+    .section = mica__pixels_section,
+    .report = mica__pixels_report,
+};

@@ -1,0 +1,44 @@
+/* task/input/picture.h: pictures of any sizes, which U-Net answers at every pixel. picture.c trains, tiles.c joins what
+ * the network says of tiles, picture_show.c reads pictures. */
+#ifndef MICA_TASK_INPUT_PICTURE_H
+#define MICA_TASK_INPUT_PICTURE_H
+
+#include "run/composed.h"
+#include "run/fact_fields.h"
+#include "run/setting_fields.h"
+
+/* A choice of PICTURE_SETTINGS. */
+const char *mica__picture_norm_at(size_t i);
+
+#define PICTURE_SETTINGS(X, S)                                                                                         \
+  X(S, INT, width, "width", "24", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true)  \
+  X(S, INT, depth, "depth", "4", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true)         \
+  X(S, CHOICE, norm, "norm", "batch", "NAME", "normalisation; use group for batches of one or two",                    \
+    .names = mica__picture_norm_at, .fixed = true)                                                                     \
+  X(S, INT, window, "window", "256", "PIXELS", "side of the windows cut from pictures for training", .low = 16,        \
+    .high = 8192, .fixed = true)                                                                                       \
+  X(S, INT, tile, "tile", "512", "PIXELS", "largest side predicted at once; larger pictures are split into tiles",     \
+    .low = 16, .high = 8192, .fixed = true)                                                                            \
+  X(S, REAL, overlap, "overlap", "0.25", "SHARE", "share of a tile that overlaps the next one", .low = 0,              \
+    .high = 0.75, .fixed = true)
+
+#define PICTURE_FACTS(X, S)                                                                                            \
+  X(S, NUMBERS, tile, .needed = true, .count = 3, .above = -1, .most = 1 << 13)                                        \
+  X(S, NUMBERS, window, .count = 2, .most = MICA__LARGEST_ROW)                                                         \
+  X(S, NUMBERS, cut, .count = 2, .most = MICA__LARGEST_ROW)
+
+extern const mica__input mica__input_picture;
+
+/* How pictures are cut for the network. */
+mica_tiling mica__picture_tiling(const mica_run *run);
+/* The network's shares (K, height, width) of a picture, planes (C, height, width), joined of its tiles; the caller's to
+ * free. They sum up to the weights of the tiles at a pixel. */
+mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t height, int64_t width, float **shares);
+/* Member of the input (task/input/tiles.c). */
+mica_status mica__picture_join(mica_run *run, const mica_batch_source *source, mica__sample_fn *fn, void *user,
+                               bool *joined);
+/* Members of the input (task/input/picture_show.c). */
+mica_status mica__picture_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
+mica_status mica__picture_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+
+#endif

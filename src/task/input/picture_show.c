@@ -1,0 +1,100 @@
+/* Pictures that predictions and reports are of, in their own sizes. */
+#include "data/dataset.h"
+#include "run/evaluation.h"
+#include "run/facts.h"
+#include "run/predict/samples.h"
+#include "run/run.h"
+#include "task/input/picture.h"
+
+#include <stdlib.h>
+
+/* Pictures that a report looks at. */
+#define LOOKED_AT 6
+
+/* A picture and its mask. */
+typedef struct scene {
+  uint8_t *planes, *truth; /* (C, H, W), (H, W) or NULL: 255 for none */
+  mica_shape shape;
+} scene;
+
+static void free_scene(scene *s) {
+  free(s->planes);
+  free(s->truth);
+  *s = (scene){0};
+}
+
+static mica_status show(mica_run *run, const char *name, const scene *s, mica__sample_fn *fn, void *user) {
+  const mica__sample sample = {.name = name, .pixels = s->planes, .mask = s->truth, .shape = s->shape};
+  float *shares = NULL;
+  mica_status status = mica__picture_infer(run, s->planes, s->shape.dim[1], s->shape.dim[2], &shares);
+  if (status == MICA_OK) status = fn(run, &sample, shares, user);
+  free(shares);
+  return status;
+}
+
+static mica_status visit_files(mica_run *run, const mica__paths *paths, mica__sample_fn *fn, void *user) {
+  const int64_t channels = (int64_t)mica__run_fact_number(run, "input", 1);
+  for (size_t i = 0; i < paths->count; i++) {
+    scene s = {0};
+    mica_status status = mica_image_read(paths->list[i], MICA_SHAPE(channels, 0, 0), &s.planes, &s.shape);
+    if (status == MICA_OK) status = show(run, paths->list[i], &s, fn, user);
+    free_scene(&s);
+    MICA_TRY(status);
+  }
+  return MICA_OK;
+}
+
+/* A sample of a dataset with its mask, in its own size. */
+static mica_status read_scene(const mica_dataset *data, uint64_t sample, scene *s) {
+  s->shape = mica_dataset_shape(data);
+  mica__dataset_sides(data, sample, &s->shape.dim[1], &s->shape.dim[2]);
+  for (size_t k = 0; k < mica_dataset_column_count(data); k++) {
+    const bool mask = mica_dataset_column(data, k)->kind == MICA_COLUMN_KIND_MASK;
+    uint8_t **to = mask ? &s->truth : &s->planes;
+    const size_t bytes = (size_t)(s->shape.dim[1] * s->shape.dim[2]) * (mask ? 1 : (size_t)s->shape.dim[0]);
+    if (*to || (!mask && mica_dataset_column(data, k)->kind != MICA_COLUMN_KIND_IMAGE)) continue;
+    *to = malloc(bytes);
+    if (!*to) return mica__fail_nomem("a picture");
+    MICA_TRY(mica__dataset_read_own(data, k, sample, *to, bytes));
+  }
+  return MICA_OK;
+}
+
+static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
+                               void *user) {
+  mica_status status = MICA_OK;
+  for (uint64_t i = 0; status == MICA_OK && i < count && i < mica_dataset_count(data); i++) {
+    char *name = mica__sample_name(data, i);
+    scene s = {0};
+    status = name ? read_scene(data, i, &s) : mica__fail_nomem("a picture");
+    if (status == MICA_OK) status = show(run, name, &s, fn, user);
+    free_scene(&s);
+    free(name);
+  }
+  return status;
+}
+
+static mica_status visit_data(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  mica_dataset *data = NULL;
+  bool whole = false;
+  MICA_TRY(mica__run_open_given(run, given->data, given->part, &whole, &data));
+  mica_status status = run->task->fits(run, data);
+  if (status == MICA_OK)
+    status = visit_first(run, data, given->count > 0 ? (uint64_t)given->count : UINT64_MAX, fn, user);
+  mica_dataset_destroy(data);
+  return status;
+}
+
+mica_status mica__picture_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  mica__paths paths = {0};
+  if (given->data) return visit_data(run, given, fn, user);
+  if (!given->file_count) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
+  mica_status status = mica__paths_find(run, given, &paths);
+  if (status == MICA_OK) status = visit_files(run, &paths, fn, user);
+  mica__paths_free(&paths);
+  return status;
+}
+
+mica_status mica__picture_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  return visit_first(run, data, LOOKED_AT, fn, user);
+}
