@@ -5,6 +5,7 @@
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -26,15 +27,8 @@ const char *mica__class_loss_at(size_t i) {
 /* A task without the setting loss has cross entropy. */
 #define HEAD_SETTINGS(X, S) CLASS_LOSS_SETTINGS(X, S) MICA__SMOOTHING_SETTINGS(X, S, "0")
 MICA__SETTINGS_STRUCT(classes, HEAD_SETTINGS);
-static MICA__SETTINGS_TABLE(classes, HEAD_SETTINGS);
-MICA__FACTS_STRUCT(classes, CLASSES_FACTS);
-static MICA__FACTS_TABLE(classes, CLASSES_FACTS, 0);
-
-static mica__classes_facts facts_of(const mica_run *run) {
-  mica__classes_facts facts;
-  mica__facts_read(run, &mica__classes_fact_list, &facts);
-  return facts;
-}
+MICA__SETTINGS(classes, HEAD_SETTINGS);
+MICA__FACTS(classes, CLASSES_FACTS, 0);
 
 static int64_t count_of(const mica_run *run) { return (int64_t)facts_of(run).classes.count; }
 
@@ -79,8 +73,7 @@ static mica_value answer(const mica_run *run, mica_value z) {
 }
 
 static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights, bool training) {
-  mica__classes_settings s;
-  mica__settings_read(run, &mica__classes_setting_list, &s);
+  const mica__classes_settings s = settings_of(run);
   const double smoothing = training ? s.label_smoothing : 0;
   if (s.loss == FOCAL)
     return mica_focal(z, y,

@@ -3,6 +3,7 @@
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -18,14 +19,9 @@
 
 enum { SAMPLES, PRECISION, RECALL, F1, AP, SCORES };
 
-MICA__FACTS_STRUCT(labels, LABELS_FACTS);
-static MICA__FACTS_TABLE(labels, LABELS_FACTS, 0);
+MICA__FACTS(labels, LABELS_FACTS, 0);
 
-static mica__fact_texts labels_of(const mica_run *run) {
-  mica__labels_facts facts;
-  mica__facts_read(run, &mica__labels_fact_list, &facts);
-  return facts.classes;
-}
+static mica__fact_texts labels_of(const mica_run *run) { return facts_of(run).classes; }
 
 static size_t count_of(const mica_run *run) { return labels_of(run).count; }
 

@@ -7,6 +7,7 @@
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "run/state/parts.h"
 
@@ -28,13 +29,7 @@ const char *mica__pixels_loss_at(size_t i) {
 }
 
 MICA__SETTINGS_STRUCT(pixels, PIXELS_SETTINGS);
-static MICA__SETTINGS_TABLE(pixels, PIXELS_SETTINGS);
-
-int64_t mica__pixels_classes(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "classes", &count);
-  return (int64_t)count;
-}
+MICA__SETTINGS(pixels, PIXELS_SETTINGS);
 
 static const mica_column *label_of(const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
@@ -134,8 +129,7 @@ static mica_value dice_of(mica_nn *nn, mica_value z, mica_value y, mica_value we
 
 static mica_value loss_of(const mica_run *run, mica_nn *nn, mica_value z, mica_value y, mica_value weights,
                           mica_value count, bool *joined) {
-  mica__pixels_settings s;
-  mica__settings_read(run, &mica__pixels_setting_list, &s);
+  const mica__pixels_settings s = settings_of(run);
   const mica_focal_config focal = {.reduction = MICA_LOSS_REDUCTION_SUM,
                                    .gamma = s.gamma > 0 ? s.gamma : MICA_ZERO,
                                    .weights = weights,
@@ -179,15 +173,6 @@ typedef struct tally {
   double right, pixels;
   counts *counts;
 } tally;
-
-void mica__pixels_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided) {
-  for (size_t at = 0; at < pixels; at++) {
-    int64_t best = 0;
-    for (int64_t c = 1; c < classes; c++)
-      if (shares[(size_t)c * pixels + at] > shares[(size_t)best * pixels + at]) best = c;
-    decided[at] = (uint8_t)best;
-  }
-}
 
 static mica_status add_picture(mica_run *run, const mica__sample *sample, const float *shares, void *user) {
   tally *t = user;

@@ -33,6 +33,7 @@ extern const mica__head mica__head_pixels;
 
 /* MICA_E_FORMAT if the run has more classes than masks can have (mica__task_row.checks). */
 mica_status mica__pixels_check(const mica_run *run);
+/* How many classes there are (task/head/pixels_decide.c). */
 int64_t mica__pixels_classes(const mica_run *run);
 /* The likeliest class of each pixel by shares (K, pixels), of equal ones the first. */
 void mica__pixels_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);

@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
@@ -26,7 +27,7 @@ const char *mica__picture_norm_at(size_t i) {
 }
 
 MICA__SETTINGS_STRUCT(picture, PICTURE_SETTINGS);
-static MICA__SETTINGS_TABLE(picture, PICTURE_SETTINGS);
+MICA__SETTINGS(picture, PICTURE_SETTINGS);
 
 static const mica_column *image_of(const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
@@ -164,8 +165,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 /* --- the network --- */
 
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  mica__picture_settings s;
-  mica__settings_read(run, &mica__picture_setting_list, &s);
+  const mica__picture_settings s = settings_of(run);
   const mica_model_config model = {.name = "unet",
                                    .classes = outputs,
                                    .width = s.width,

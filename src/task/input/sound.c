@@ -4,6 +4,7 @@
 #include "run/columns/columns.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/predict/samples.h"
 #include "run/predict/truths.h"
 #include "run/record.h"
@@ -30,21 +31,8 @@
 
 static const char *const networks[] = {"dscnn", NULL};
 
-static MICA__SETTINGS_TABLE(sound, SOUND_SETTINGS);
-MICA__FACTS_STRUCT(sound, SOUND_FACTS);
-static MICA__FACTS_TABLE(sound, SOUND_FACTS, 2);
-
-static mica__sound_settings settings_of(const mica_run *run) {
-  mica__sound_settings settings;
-  mica__settings_read(run, &mica__sound_setting_list, &settings);
-  return settings;
-}
-
-static mica__sound_facts facts_of(const mica_run *run) {
-  mica__sound_facts facts;
-  mica__facts_read(run, &mica__sound_fact_list, &facts);
-  return facts;
-}
+MICA__SETTINGS(sound, SOUND_SETTINGS);
+MICA__FACTS(sound, SOUND_FACTS, 2);
 
 static const mica_column *sound_of(const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
