@@ -153,6 +153,16 @@ MICA_API const char *mica_run_evaluated(const mica_run *run);
  * parts and which have changed since training. A remark says so too. */
 MICA_API bool mica_run_evaluated_changed(const mica_run *run);
 
+/* What the predictions of some runs use. */
+typedef enum mica_run_option {
+  MICA_RUN_OPTION_THRESHOLD, /* mica_run_input.threshold */
+  MICA_RUN_OPTION_BEAMS,     /* mica_run_input.beams and .length_penalty */
+  MICA_RUN_OPTION_SEARCH     /* mica_run_search */
+} mica_run_option;
+
+/* True if predictions of the run use the option. False if run is NULL or the option is unknown. */
+MICA_API bool mica_run_takes(const mica_run *run, mica_run_option option);
+
 /* What to predict from. Set one of files, data and text. */
 typedef struct mica_run_input {
   /* pictures, folders of pictures, a table (.csv, .tsv; the label's column is optional), an array of inputs (.npy), or

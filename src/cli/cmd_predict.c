@@ -303,10 +303,9 @@ static int read_numbers(const cli_command *self, const struct values *v, mica_ru
   return status;
 }
 
-/* A run of the task speech searches for texts. */
 static int set_search(const cli_command *self, const struct values *v, mica_run *run, const mica_text_search *search) {
-  const bool hears = !strcmp(mica_run_task(run), "speech") && v->search.beam;
-  const bool translates = !strcmp(mica_run_task(run), "translate");
+  const bool hears = mica_run_takes(run, MICA_RUN_OPTION_SEARCH) && v->search.beam;
+  const bool translates = mica_run_takes(run, MICA_RUN_OPTION_BEAMS);
   if ((v->search.beam && !hears && !translates) || (v->length_penalty && !translates))
     return cli_fail(self, "--%s needs a search; the task %s of --model does none",
                     v->length_penalty && !translates ? "length-penalty" : "beam", mica_run_task(run));
@@ -395,8 +394,7 @@ static int run(const cli_command *self, const void *given) {
   status = check_csv(self, v);
   if (status != CLI_OK) return status;
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
-  if (status == CLI_OK && v->threshold && strcmp(mica_run_task(trained), "detect") != 0 &&
-      !mica_run_fact_numbers(trained, "several", NULL))
+  if (status == CLI_OK && v->threshold && !mica_run_takes(trained, MICA_RUN_OPTION_THRESHOLD))
     status = cli_fail(self, "--threshold needs several labels per sample; %s was trained on one", v->model);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);
   if (status == CLI_OK) status = predict(self, v, trained, &numbers);

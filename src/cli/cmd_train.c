@@ -74,8 +74,9 @@ static void print_columns(FILE *out, const mica_run *run, const char *fact, cons
 #define SHOWN_NUMBERS 20
 
 /* The numbers of a table that are inputs, by their names. */
-static void print_numbers(FILE *out, const mica_dataset *data) {
-  const size_t x = mica_dataset_column_index(data, "x");
+static void print_numbers(FILE *out, const mica_run *run, const mica_dataset *data) {
+  const char *const *input = mica_run_fact(run, "input_column", NULL);
+  const size_t x = mica_dataset_column_index(data, input ? *input : "");
   const mica_column *column = mica_dataset_column(data, x);
   if (!column || column->shape.rank != 1 || !mica_dataset_number_name(data, x, 0)) return;
   const long long count = (long long)column->shape.dim[0];
@@ -108,7 +109,7 @@ void cli_train_summary(FILE *out, mica_run *run) {
   fprintf(out, "device    %s, %s\n", device->name, device->platform);
   fprintf(out, "data      %s\n", cli_clean(mica_dataset_name(data)));
   if (*mica_dataset_summary(data)) fprintf(out, "          %s\n", cli_clean(mica_dataset_summary(data)));
-  if (!strcmp(mica_run_task(run), "classify") || !strcmp(mica_run_task(run), "regress")) print_numbers(out, data);
+  print_numbers(out, run, data);
   print_columns(out, run, "categories", "classes that are inputs");
   print_columns(out, run, "unused", "not used");
   const char *const *from = mica_run_fact(run, "from", NULL), *const *to = mica_run_fact(run, "to", NULL);

@@ -30,6 +30,7 @@ bool mica__task_measures(const mica_run *run, const char *metric) {
 
 void mica__composed_opens(const mica_run *run, mica_dataset_config *config) {
   if (run->task->input->opens) run->task->input->opens(run, config);
+  if (run->task->head->numbers) config->regression = true;
   if (run->task->head->opens) run->task->head->opens(run, config);
 }
 

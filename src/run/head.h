@@ -9,6 +9,7 @@ typedef struct mica__head {
   const char *name;
   const mica_column *(*label)(const mica_dataset *data); /* the column of answers; NULL: mica__run_find_label */
   bool (*suits)(const mica_column *label);               /* never NULL */
+  bool numbers;                                          /* answers are numbers: mica_dataset_config.regression */
   void (*opens)(const mica_run *run, mica_dataset_config *config);
   mica_status (*prepare)(mica_run *run, const mica_column *label); /* classes, scales, weights */
   mica_status (*fits)(const mica_run *run, const mica_dataset *data, const mica_column *label);

@@ -288,6 +288,16 @@ mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, 
   return status;
 }
 
+bool mica_run_takes(const mica_run *run, mica_run_option option) {
+  if (!run) return false;
+  switch (option) {
+  case MICA_RUN_OPTION_THRESHOLD: return run->task->threshold || mica__run_fact_number(run, "several", 0) > 0;
+  case MICA_RUN_OPTION_BEAMS: return run->task->beams;
+  case MICA_RUN_OPTION_SEARCH: return run->task->search != NULL;
+  }
+  return false;
+}
+
 mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
   static const mica_text_search plain;
   if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");

@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "run/composed.h"
 #include "run/run.h"
+#include "run/settings.h"
 
 #include <mica/data.h>
 #include <mica/io.h>
@@ -203,11 +205,17 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
   return status;
 }
 
+/* True for a task whose answers are numbers. */
+static bool has_numbers(const char *name) {
+  for (size_t i = 0; name && mica__task_at(i); i++)
+    if (!strcmp(mica__task_at(i)->name, name)) return mica__task_at(i)->head && mica__task_at(i)->head->numbers;
+  return false;
+}
+
 /* The training part, of data that have none the test part. */
 static mica_status open_dataset(mica__model_feeds *f, const mica_onnx *model, const mica_onnx_quantize_config *c) {
   const mica_onnx_port port = mica_onnx_input(model, 0);
-  const char *task = mica_onnx_metadata(model, "task");
-  mica_dataset_config how = {.part = MICA_PART_TRAIN, .regression = task && !strcmp(task, "regress")};
+  mica_dataset_config how = {.part = MICA_PART_TRAIN, .regression = has_numbers(mica_onnx_metadata(model, "task"))};
   if (f->count != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_FORMAT,
                       "the model does not have exactly one input of f32; give a folder with a NAME.npy for each of its "

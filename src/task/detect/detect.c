@@ -490,6 +490,7 @@ const mica__task_row mica__task_detect = {
     .name = "detect",
     .text = "boxes of things in pictures, and the class of each",
     .input = &input,
+    .threshold = true,
     .metrics = metrics,
     .facts = &mica__detect_fact_list,
     .settings = &mica__detect_setting_list,

@@ -4,6 +4,7 @@
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -25,15 +26,8 @@ const char *mica__numbers_loss_at(size_t i) {
 }
 
 MICA__SETTINGS_STRUCT(numbers, NUMBERS_SETTINGS);
-static MICA__SETTINGS_TABLE(numbers, NUMBERS_SETTINGS);
-MICA__FACTS_STRUCT(numbers, NUMBERS_FACTS);
-static MICA__FACTS_TABLE(numbers, NUMBERS_FACTS, 0);
-
-static mica__numbers_facts facts_of(const mica_run *run) {
-  mica__numbers_facts facts;
-  mica__facts_read(run, &mica__numbers_fact_list, &facts);
-  return facts;
-}
+MICA__SETTINGS(numbers, NUMBERS_SETTINGS);
+MICA__FACTS(numbers, NUMBERS_FACTS, 0);
 
 /* How many numbers a sample has. */
 static int64_t count_of(const mica_run *run) {
@@ -44,11 +38,6 @@ static int64_t count_of(const mica_run *run) {
 static bool suits(const mica_column *label) {
   return label->kind == MICA_COLUMN_KIND_NUMBER &&
          (label->shape.rank == 0 || (label->shape.rank == 1 && label->shape.dim[0] > 0));
-}
-
-static void opens(const mica_run *run, mica_dataset_config *config) {
-  (void)run;
-  config->regression = true;
 }
 
 /* --- preparation --- */
@@ -139,12 +128,6 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   if (!numbers || has == wants) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has %lld number%s per sample, the network was trained on %lld",
                     mica_dataset_name(data), (long long)has, has == 1 ? "" : "s", (long long)wants);
-}
-
-static mica__numbers_settings settings_of(const mica_run *run) {
-  mica__numbers_settings s;
-  mica__settings_read(run, &mica__numbers_setting_list, &s);
-  return s;
 }
 
 /* Errors of several numbers are in several units, so the best epoch has the highest mean R2; with the cosine, which
@@ -378,7 +361,7 @@ static mica_status report(mica_run *run, mica_report *report) {
 const mica__head mica__head_numbers = {
     .name = "numbers",
     .suits = suits,
-    .opens = opens,
+    .numbers = true,
     .prepare = prepare,
     .fits = fits,
     .output = "value",

@@ -394,6 +394,7 @@ const mica__task_row mica__task_translate = {
     .name = "translate",
     .text = "texts of one language to another, learned from pairs of lines",
     .input = &input,
+    .beams = true,
     .metrics = metrics,
     .facts = &mica__translate_fact_list,
     .settings = &mica__translate_setting_list,
