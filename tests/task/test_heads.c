@@ -1,0 +1,347 @@
+/* labels: null single
+ *
+ * Heads on the host, without a network: the loss and the metrics of known answers beside sums in double, and what a
+ * section says of a sample. */
+#include "run/composed.h"
+#include "run/facts.h"
+#include "run/run.h"
+#include "run/settings.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/interpret.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <string.h>
+
+static mica_run *run;
+static mica_graph *graph;
+static mica_nn *nn;
+
+static void make_run(void) {
+  run = mica__run_new();
+  ck_assert_ptr_nonnull(run);
+}
+
+static void drop_run(void) { mica_run_destroy(run); }
+
+static void take_task(const char *name) {
+  run->task = mica__task_find(name);
+  ck_assert_ptr_nonnull(run->task);
+  mica__run_take_rows(run);
+  ck_ok(mica__run_note_text(run, "label_column", "label"));
+}
+
+/* --- the step --- */
+
+/* A batch of answers for the head's step. */
+typedef struct answers {
+  mica_shape z_shape, y_shape;
+  const double *z, *y;
+  mica_dtype y_type;
+} answers;
+
+typedef struct results {
+  double loss, weight;
+  double metrics[MICA_OBJECTIVE_METRICS][2]; /* sum and weight */
+  size_t outputs;
+  double output[64];
+} results;
+
+static double value_of(const test_values *values, mica_value v, double otherwise) {
+  return v.graph ? values->value[v.id - 1][0] : otherwise;
+}
+
+/* What the head's step of a network of tests, or of training, makes of them. */
+static results run_step(const answers *a, bool training) {
+  results r = {0};
+  mica_objective out = {0};
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = training}, &nn));
+  mica_value z = mica_input(graph, "z", MICA_F32, a->z_shape);
+  mica__batch_input column = {
+      .name = (char[]){"label"}, .input = (char[]){"batch.label"}, .dtype = a->y_type, .shape = a->y_shape};
+  mica_batch_values batch = {.graph = graph, .columns = &column, .count = 1};
+  run->task->head->step(nn, run, z, &batch, &out);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  double *feeds[4096] = {0};
+  ck_assert(z.id <= 4096 && column.value.id <= 4096);
+  feeds[z.id - 1] = (double *)(uintptr_t)a->z;
+  feeds[column.value.id - 1] = (double *)(uintptr_t)a->y;
+  test_values values = test_interpret(graph, feeds);
+  r.loss = value_of(&values, out.loss, NAN);
+  r.weight = value_of(&values, out.weight, NAN);
+  for (size_t i = 0; i < MICA_OBJECTIVE_METRICS && out.metrics[i].name; i++) {
+    r.metrics[i][0] = value_of(&values, out.metrics[i].sum, NAN);
+    r.metrics[i][1] = value_of(&values, out.metrics[i].weight, NAN);
+  }
+  if (out.outputs[0].graph) {
+    r.outputs = (size_t)test_count(mica_value_shape(out.outputs[0]));
+    for (size_t i = 0; i < r.outputs && i < 64; i++) r.output[i] = values.value[out.outputs[0].id - 1][i];
+  }
+  test_values_free(&values);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  return r;
+}
+
+static double mean_of(const results *r, size_t metric) {
+  const double weight = r->metrics[metric][1];
+  return isnan(weight) ? r->metrics[metric][0] : r->metrics[metric][0] / weight;
+}
+
+/* Log of the share of class `k` of n logits. */
+static double log_share(const double *z, int n, int k, int apart) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += exp(z[i * apart]);
+  return z[k * apart] - log(sum);
+}
+
+/* --- classes --- */
+
+static const char *const three[] = {"cat", "dog", "owl"};
+static const double logits[] = {1, 2, 0.5, -1, 0, 3, 0.25, 0, -2, 1, 1.5, -0.5};
+static const double kinds[] = {1, 2, 1, 0};
+
+static answers four_samples(void) { return (answers){MICA_SHAPE(4, 3), MICA_SHAPE(4), logits, kinds, MICA_I32}; }
+
+static void take_classes(const char *task) {
+  take_task(task);
+  ck_ok(mica__run_note(run, "classes", three, 3));
+}
+
+START_TEST(classes_have_cross_entropy) {
+  static const char *const tasks[] = {"classify", "text", "keyword"};
+  const answers a = four_samples();
+  double loss = 0;
+  take_classes(tasks[_i]);
+  for (int i = 0; i < 4; i++) loss -= log_share(logits + 3 * i, 3, (int)kinds[i], 1) / 4;
+  const results r = run_step(&a, false);
+  ck_assert_double_eq_tol(r.loss, loss, 1e-6);
+  ck_assert_double_eq_tol(mean_of(&r, 0), 0.5, 1e-9); /* the first two are right */
+  ck_assert_uint_eq(r.outputs, 12);
+  for (int i = 0; i < 12; i++)
+    ck_assert_double_eq_tol(r.output[i], exp(log_share(logits + i / 3 * 3, 3, i % 3, 1)), 1e-6);
+}
+END_TEST
+
+START_TEST(smoothing_counts_in_training_alone) {
+  const answers a = four_samples();
+  double plain = 0, smooth = 0;
+  take_classes("classify");
+  ck_ok(mica__run_set(run, "label-smoothing", "0.3"));
+  for (int i = 0; i < 4; i++)
+    for (int k = 0; k < 3; k++) {
+      const double log_of = log_share(logits + 3 * i, 3, k, 1);
+      plain -= k == (int)kinds[i] ? log_of / 4 : 0;
+      smooth -= (0.1 + (k == (int)kinds[i] ? 0.7 : 0)) * log_of / 4;
+    }
+  ck_assert_double_eq_tol(run_step(&a, true).loss, smooth, 1e-6);
+  ck_assert_double_eq_tol(run_step(&a, false).loss, plain, 1e-6);
+}
+END_TEST
+
+START_TEST(focal_loss_and_weights_of_classes) {
+  static const double weights[] = {1, 2, 0.5};
+  const answers a = four_samples();
+  double loss = 0, weight = 0;
+  take_classes("classify");
+  ck_ok(mica__run_set(run, "loss", "focal"));
+  ck_ok(mica__run_set(run, "gamma", "3"));
+  ck_ok(mica__run_note_numbers(run, "class_weights", weights, 3));
+  for (int i = 0; i < 4; i++) {
+    const double log_of = log_share(logits + 3 * i, 3, (int)kinds[i], 1), w = weights[(int)kinds[i]];
+    loss -= w * pow(1 - exp(log_of), 3) * log_of;
+    weight += w;
+  }
+  const results r = run_step(&a, true);
+  ck_assert_double_eq_tol(r.weight, weight, 1e-6);
+  ck_assert_double_eq_tol(r.loss, loss / weight, 1e-6);
+}
+END_TEST
+
+/* --- labels --- */
+
+START_TEST(labels_have_binary_cross_entropy) {
+  static const char *const tasks[] = {"classify", "text_labels", "sound_labels"};
+  static const double truths[] = {0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0}, one = 1;
+  const answers a = {MICA_SHAPE(4, 3), MICA_SHAPE(4, 3), logits, truths, MICA_F32};
+  double loss = 0, right = 0;
+  take_classes(tasks[_i]);
+  ck_ok(mica__run_note_numbers(run, "several", &one, 1));
+  for (int i = 0; i < 12; i++) {
+    const double share = 1 / (1 + exp(-logits[i]));
+    loss -= log(truths[i] > 0 ? share : 1 - share) / 12;
+    right += (logits[i] > 0) == (truths[i] > 0);
+  }
+  const results r = run_step(&a, false);
+  ck_assert_double_eq_tol(r.loss, loss, 1e-6);
+  ck_assert_double_eq_tol(mean_of(&r, 0), right / 12, 1e-9);
+  ck_assert_double_eq_tol(r.output[5], 1 / (1 + exp(-logits[5])), 1e-6);
+}
+END_TEST
+
+/* --- numbers --- */
+
+START_TEST(numbers_are_in_the_units_of_the_user) {
+  static const char *const tasks[] = {"regress", "text_numbers", "sound_numbers"};
+  static const double z[] = {0.5, -1, 2, 0}, y[] = {12, 7, 17, 4}, mean = 10, deviation = 4;
+  const answers a = {MICA_SHAPE(4, 1), MICA_SHAPE(4), z, y, MICA_F32};
+  double squares = 0, distance = 0;
+  take_task(tasks[_i]);
+  ck_ok(mica__run_note_numbers(run, "target_mean", &mean, 1));
+  ck_ok(mica__run_note_numbers(run, "target_deviation", &deviation, 1));
+  for (int i = 0; i < 4; i++) {
+    squares += pow(z[i] - (y[i] - mean) / deviation, 2) / 4;
+    distance += fabs(z[i] * deviation + mean - y[i]) / 4;
+  }
+  const results r = run_step(&a, false);
+  ck_assert_double_eq_tol(r.loss, squares, 1e-6);
+  ck_assert_double_eq_tol(mean_of(&r, 0), distance, 1e-6);
+  ck_assert_double_eq_tol(r.output[1], mean - deviation, 1e-6);
+}
+END_TEST
+
+/* --- pixels --- */
+
+/* Two classes over 1 x 3 pixels of two pictures; a pixel of class -1 is of none. */
+START_TEST(pixels_without_a_class_do_not_count) {
+  static const double z[] = {1, 0, 2, 0, 3, -1, 0.5, 0.5, 0, 2, -1, 1}, y[] = {0, 1, -1, 1, 0, -1};
+  const answers a = {MICA_SHAPE(2, 2, 1, 3), MICA_SHAPE(2, 1, 3), z, y, MICA_I32};
+  double loss = 0, counted = 0, right = 0;
+  take_task("segment");
+  ck_ok(mica__run_note(run, "classes", three, 2));
+  ck_ok(mica__run_set(run, "loss", "cross_entropy"));
+  for (int i = 0; i < 6; i++) {
+    const double *at = z + i / 3 * 6 + i % 3;
+    if (y[i] < 0) continue;
+    loss -= log_share(at, 2, (int)y[i], 3);
+    counted++;
+    right += (at[3] > at[0]) == (y[i] > 0);
+  }
+  const results r = run_step(&a, false);
+  ck_assert_double_eq_tol(r.loss, loss / counted, 1e-6);
+  ck_assert_double_eq_tol(r.weight, counted, 1e-9);
+  ck_assert_double_eq_tol(mean_of(&r, 2), right / counted, 1e-6);
+}
+END_TEST
+
+/* --- sections --- */
+
+static mica_report *section_of(const mica__sample *sample, const float *outputs, const mica_run_input *given) {
+  mica_report *report = NULL;
+  ck_ok(mica_report_create(&report));
+  ck_ok(mica_report_begin(report, "a sample"));
+  ck_ok(run->task->head->section(run, report, sample, outputs, given));
+  return report;
+}
+
+START_TEST(a_section_of_classes) {
+  static const float shares[] = {0.2f, 0.7f, 0.1f};
+  static const uint8_t pixels[4] = {1, 2, 3, 4};
+  static const double truth[] = {2}, unknown[] = {NAN}, input[] = {1, 2, 2};
+  take_classes("classify");
+  ck_ok(mica__run_note_numbers(run, "input", input, 3));
+  mica_report *report =
+      section_of(&(mica__sample){.truths = truth, .pixels = pixels}, shares, &(mica_run_input){.top = 2});
+  const mica_item *classes = mica_report_find(report, 0, "classes"), *picture = mica_report_find(report, 0, "picture");
+  ck_assert_str_eq(mica_report_find(report, 0, "truth")->text, "owl");
+  ck_assert_uint_eq(classes->rows, 2);
+  ck_assert_str_eq(classes->row_names[0], "dog");
+  ck_assert_str_eq(classes->row_names[1], "cat");
+  ck_assert_double_eq_tol(classes->numbers[0], 0.7, 1e-6);
+  ck_assert_str_eq(picture->text, "dog");
+  ck_assert_int_eq(memcmp(picture->planes, pixels, sizeof pixels), 0);
+  mica_report_destroy(report);
+  /* Without a truth and a picture there is no word of them. */
+  report = section_of(&(mica__sample){.truths = unknown}, shares, &(mica_run_input){0});
+  ck_assert_ptr_null(mica_report_find(report, 0, "truth"));
+  ck_assert_ptr_null(mica_report_find(report, 0, "picture"));
+  ck_assert_uint_eq(mica_report_find(report, 0, "classes")->rows, 3);
+  mica_report_destroy(report);
+}
+END_TEST
+
+START_TEST(a_section_of_labels) {
+  static const float shares[] = {0.2f, 0.7f, 0.55f};
+  static const double truths[] = {0, 1, NAN}, one = 1;
+  take_classes("text_labels");
+  ck_ok(mica__run_note_numbers(run, "several", &one, 1));
+  mica_report *report = section_of(&(mica__sample){.truths = truths}, shares, &(mica_run_input){.threshold = 0.6});
+  const double *rows = mica_report_find(report, 0, "labels")->numbers;
+  const double wanted[][2] = {{0, 0}, {1, 1}, {0, NAN}};
+  for (int k = 0; k < 3; k++) {
+    ck_assert_double_eq_tol(rows[3 * k], (double)shares[k], 1e-7);
+    ck_assert_double_eq(rows[3 * k + 1], wanted[k][0]);
+    ck_assert(isnan(wanted[k][1]) ? isnan(rows[3 * k + 2]) : rows[3 * k + 2] == wanted[k][1]);
+  }
+  mica_report_destroy(report);
+}
+END_TEST
+
+START_TEST(a_section_of_several_numbers) {
+  static const float values[] = {3, -2};
+  static const double truths[] = {2.5, NAN}, mean[] = {0, 0}, deviation[] = {1, 1};
+  static const char *const names[] = {"left", "right"};
+  take_task("regress");
+  ck_ok(mica__run_note_numbers(run, "target_mean", mean, 2));
+  ck_ok(mica__run_note_numbers(run, "target_deviation", deviation, 2));
+  ck_ok(mica__run_note(run, "answers", names, 2));
+  mica_report *report = section_of(&(mica__sample){.truths = truths}, values, &(mica_run_input){0});
+  const mica_item *item = mica_report_find(report, 0, "values");
+  ck_assert(item->columns == 2 && item->numbers[0] == 3 && item->numbers[1] == -2);
+  ck_assert_str_eq(item->column_names[1], "right");
+  ck_assert(mica_report_find(report, 0, "truth")->numbers[0] == 2.5);
+  mica_report_destroy(report);
+}
+END_TEST
+
+/* Shares need not sum up to 1: tiles are blended. */
+START_TEST(a_section_of_pixels) {
+  static const float shares[] = {3, 1, 0, 2, 1, 2, 4, 2};
+  static const uint8_t pixels[4] = {9, 9, 9, 9}, mask[4] = {0, 0, 1, 255};
+  static const mica_shape shape = {3, {1, 2, 2}};
+  take_task("segment");
+  ck_ok(mica__run_note(run, "classes", three, 2));
+  mica_report *report =
+      section_of(&(mica__sample){.pixels = pixels, .mask = mask, .shape = shape}, shares, &(mica_run_input){0});
+  const mica_item *said = mica_report_find(report, 0, "mask"), *item = mica_report_find(report, 0, "shares");
+  static const uint8_t wanted[4] = {0, 1, 1, 0}; /* of equal shares the first class */
+  ck_assert_int_eq(memcmp(said->planes, wanted, sizeof wanted), 0);
+  ck_assert_double_eq_tol(mica_report_find(report, 0, "accuracy")->number, 2.0 / 3, 1e-9);
+  ck_assert(item->rows == 2 && item->numbers[0] == 0.5 && item->numbers[1] == 0.5);
+  mica_report_destroy(report);
+}
+END_TEST
+
+/* --- which head --- */
+
+static mica_column column_of(mica_column_kind kind, mica_dtype dtype, mica_shape shape) {
+  return (mica_column){.name = "label", .kind = kind, .dtype = dtype, .shape = shape, .classes = 2};
+}
+
+START_TEST(heads_take_their_columns_alone) {
+  static const struct {
+    const char *task;
+    bool classes, labels, number, mask;
+  } rows[] = {{"classify", true, true, false, false},       {"text", true, false, false, false},
+              {"text_labels", false, true, false, false},   {"regress", false, false, true, false},
+              {"sound_numbers", false, false, true, false}, {"segment", false, false, false, true}};
+  const mica_column classes = column_of(MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR);
+  const mica_column labels = column_of(MICA_COLUMN_KIND_CLASSES, MICA_U8, MICA_SHAPE(2));
+  const mica_column number = column_of(MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SCALAR);
+  const mica_column mask = column_of(MICA_COLUMN_KIND_MASK, MICA_U8, MICA_SHAPE(2, 2));
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const mica__head *head = mica__task_find(rows[i].task)->head;
+    ck_assert_msg(head->suits(&classes) == rows[i].classes && head->suits(&labels) == rows[i].labels &&
+                      head->suits(&number) == rows[i].number && head->suits(&mask) == rows[i].mask,
+                  "%s", rows[i].task);
+  }
+}
+END_TEST
+
+TESTS(ANYWHERE, make_run, drop_run, LOOP(classes_have_cross_entropy, 0, 3), smoothing_counts_in_training_alone,
+      focal_loss_and_weights_of_classes, LOOP(labels_have_binary_cross_entropy, 0, 3),
+      LOOP(numbers_are_in_the_units_of_the_user, 0, 3), pixels_without_a_class_do_not_count, a_section_of_classes,
+      a_section_of_labels, a_section_of_several_numbers, a_section_of_pixels, heads_take_their_columns_alone)
