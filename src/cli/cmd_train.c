@@ -173,7 +173,7 @@ static int say_failed(const cli_command *self, const cli_training *how, const mi
   if (!lost && mica_error_status() != MICA_E_STATE) return cli_fail_library(self);
   if (snprintf(path, sizeof path, "%s/last.safetensors", how->folder) < (int)sizeof path && access(path, R_OK) == 0)
     return cli_fail(self, "%s; %s goes on from the last checkpoint", mica_error_message(), how->again);
-  return lost ? cli_fail(self, "%s; there was no checkpoint yet to go on from", mica_error_message())
+  return lost ? cli_fail(self, "%s; there was no checkpoint yet to continue from", mica_error_message())
               : cli_fail_library(self);
 }
 

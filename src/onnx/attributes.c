@@ -28,7 +28,7 @@ int32_t mica__onnx_attr_type(const Onnx__AttributeProto *a) {
   return a->sparse_tensor ? MICA__ONNX_SPARSE_TENSOR : 0;
 }
 
-/* True if the attribute holds what its type says. */
+/* True if the attribute's value matches its type. */
 static bool is_whole(const Onnx__AttributeProto *a, int32_t type) {
   switch (type) {
   case MICA__ONNX_FLOAT: return a->has_f;

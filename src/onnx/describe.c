@@ -1,4 +1,4 @@
-/* What a model says of itself. */
+/* The metadata of a model. */
 #include "onnx/model.h"
 #include "onnx/tensor.h"
 

@@ -1,4 +1,4 @@
-/* What is known on the host: reading it, demanding it. */
+/* Values that are known on the host: reads and requests them. */
 #include "onnx/flow/cut.h"
 
 #include "base/element.h"

@@ -62,7 +62,7 @@ struct mica_onnx {
   size_t defined_count;
 };
 
-/* What sentences call a node: its name, else its first result. */
+/* The name of a node in messages: its own, else that of its first result. */
 static inline const char *mica__onnx_node_title(const mica__onnx_node *node) {
   return *node->name ? node->name : node->output_count ? node->outputs[0] : "";
 }

@@ -1,4 +1,4 @@
-/* What every part of a lowering stands on: its errors and its memory. */
+/* Errors and memory of a lowering. */
 #include "onnx/lowering.h"
 
 #include "base/number.h"

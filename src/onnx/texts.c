@@ -35,7 +35,7 @@ static bool take_numbers(const mica__onnx_node *node, const char *name, mica__on
   return true;
 }
 
-/* What an encoder gives for keys that it does not know. */
+/* The output of an encoder for unknown keys. */
 static const ProtobufCBinaryData *default_text(const mica__onnx_node *node) {
   static const ProtobufCBinaryData unused = {7, (uint8_t *)"_Unused"};
   const Onnx__AttributeProto *text = mica__onnx_attr(node, "default_string");

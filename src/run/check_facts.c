@@ -1,4 +1,4 @@
-/* What config.json must hold of a run: the facts of all tasks and of its own. */
+/* Checks the facts in config.json: those of all tasks, and those of the run's task. */
 #include "run/columns/categories.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
@@ -33,7 +33,7 @@ static mica_status check_input(const mica_run *run) {
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   mica_run_fact(run, "numbers", &numbers);
   mica_run_fact(run, "table", &lines);
-  if (input && rank >= MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions", rank);
+  if (input && rank >= MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "\"input\" cannot have %zu dimensions", rank);
   for (size_t i = 0; i < rank; i++) {
     if (!(input[i] >= 1 && input[i] <= MICA__LARGEST_ROW) || input[i] != floor(input[i]))
       return mica__fail(MICA_E_FORMAT, "\"input\" holds the size %g, which is not a whole number in range", input[i]);

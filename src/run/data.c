@@ -88,8 +88,8 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
   return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
 }
 
-/* How many samples there are to test, where files hold them, which may be gone one day. Data that are named in place of
- * a run's may have none. */
+/* Notes the number of test samples in the data's files, because those may be deleted later. Data that replace the run's
+ * may have none. */
 static mica_status note_tested(mica_run *run) {
   const mica_dataset *test = run->parts->at[MICA_PART_TEST].data;
   const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;

@@ -14,7 +14,7 @@ mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part
 /* Opens a part of the run's own data as training parted them. MICA_E_STATE where it was split off by the seed and they
  * have changed since: other samples would be in it. */
 mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data);
-/* As mica__run_open_given, to evaluate it. */
+/* Like mica__run_open_given, but for evaluation. */
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
                                   mica_dataset **data);
 /* MICA_E_NOT_FOUND of data without a test part: the sentence there is, and which part they have; MICA_E_STATE where

@@ -22,7 +22,7 @@ void mica__facts_read(const mica_run *run, const mica__fact_list *list, void *fa
   }
 }
 
-/* How many values the fact must have; 0: any number of them. */
+/* The number of values that the fact must have; 0: any number. */
 static size_t wanted(const mica_run *run, const mica__fact_row *row) {
   size_t texts = 0, numbers = 0;
   if (row->kind == MICA__FACT_TEXT || row->kind == MICA__FACT_NUMBER) return 1;

@@ -40,7 +40,7 @@ typedef enum mica__fact_kind {
 #define MICA__FACT_NUMBER_FIELD(name) double name;              /* 0: not there */
 #define MICA__FACT_NUMBERS_FIELD(name) mica__fact_numbers name; /* no list: not there */
 
-/* What a fact must be. TEXT and NUMBER have one value. TEXTS and NUMBERS have `count` values, or `each` per value of
+/* The type of a fact. TEXT and NUMBER have one value. TEXTS and NUMBERS have `count` values, or `each` per value of
  * the fact `of` and `more` besides, or any number above 0. */
 typedef struct mica__fact_row {
   const char *name;

@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* What data must fit, by name: texts or numbers. */
+/* A fact that data must match, by name: texts or numbers. */
 typedef struct mica__fact {
   char *name;
   char **texts;
@@ -20,7 +20,8 @@ mica_status mica__run_note_text(mica_run *run, const char *name, const char *tex
 mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count);
 const mica__fact *mica__run_find_fact(const mica_run *run, const char *name);
 void mica__facts_free(mica_run *run);
-/* What a run of its task must hold, with counts and ranges; old: one of Mica 0.2. MICA_E_FORMAT names the fact. */
+/* Checks the facts that a run of its task must hold, with counts and ranges; old: a run of Mica 0.2. MICA_E_FORMAT
+ * names the fact. */
 mica_status mica__run_check_facts(const mica_run *run, bool old);
 /* The first text of a fact, "" without it; the first number, `otherwise` without it. */
 const char *mica__run_fact_text(const mica_run *run, const char *name);

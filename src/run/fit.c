@@ -46,7 +46,7 @@ static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char
   return MICA_OK;
 }
 
-/* Where the ranks' time went, in seconds, and which computed longest. */
+/* The ranks' times in seconds, and the rank that computed longest. */
 static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
   char column[48];
   if (e->ranks > 0) MICA_TRY(mica_history_set(run->record->history, "slowest_rank", e->slowest_rank));
@@ -185,7 +185,7 @@ mica_status mica_run_fit(mica_run *run) {
   if (status != MICA_OK) abandon(run);
   MICA_TRY(status);
   if (run->record->stopped && mica__run_has_left(run)) return mica__run_join(run, mica__run_say_left(run));
-  /* Where patience is over there is no more to train, as after the last epoch. */
+  /* If patience has run out, training is complete, as after the last epoch. */
   if (run->record->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
   MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
   status = run->folder ? mica__run_keep_weights(run) : MICA_OK;

@@ -1,5 +1,5 @@
-/* What keeps a run whole: one process at a time trains in its folder, which was free, and it continues with the data it
- * began with. */
+/* Guards a run: only one process trains in its folder, the folder was free, and training continues with the same
+ * data. */
 #include "run/state/guard.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -199,7 +199,7 @@ mica_status mica__run_check_data(mica_run *run) {
   if (!*text) return MICA_OK;
   const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
   run->guard->other_data = run->resumed && *before && strcmp(before, text) != 0;
-  /* Who names data with --resume means those. */
+  /* Data that are named with --resume replace the run's. */
   if (run->guard->other_data && !run->config.data)
     return mica__fail(MICA_E_STATE,
                       "%s has changed since the run in %s began, so its validation part may hold samples that were "

@@ -1,5 +1,5 @@
-/* What a training keeps in its folder: the weights of the best epoch so far, and the files that a run is opened by,
- * which are written again where somebody deleted or moved them meanwhile. */
+/* Keeps the folder of a training: the weights of the best epoch so far, and the files that open a run. Files that were
+ * deleted or moved meanwhile are written again. */
 #include "base/number.h"
 #include "base/signature.h"
 #include "io/history.h"
@@ -244,7 +244,7 @@ mica_status mica__run_check_folder(mica_run *run) {
 
 static mica_status prepare(void *user) { return mica__run_check_folder(user); }
 
-/* The epoch of the best checkpoint, and its weights, which a run of Mica 0.5.0 that was stopped has not. */
+/* Reads the epoch of the best checkpoint, and its weights, which a stopped run of Mica 0.5.0 does not have. */
 static mica_status recall_best(mica_run *run) {
   mica_safetensors *file = NULL;
   char *best = mica__run_path(run, BEST);

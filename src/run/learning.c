@@ -1,4 +1,4 @@
-/* How long a run trains by default, and what its epochs say of how it learns. */
+/* The default number of epochs, and remarks on how well a run learns. */
 #include "run/learning.h"
 #include "base/number.h"
 #include "run/composed.h"

@@ -12,7 +12,7 @@ mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch)
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs);
 /* Builds the network of the setting "model": (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
-/* How the run's network is built for something other than its trainer: its precision, its hook and its widths. */
+/* Settings for building the run's network outside its trainer: precision, hook and widths. */
 mica_nn_config mica__run_building(const mica_run *run);
 /* Fills what settings decide of the trainer's configuration and makes the trainer. */
 mica_status mica__run_make_trainer(mica_run *run);

@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* How the run opens data: pictures of its size, labels as its task takes them. */
+/* The configuration for opening data: pictures of the run's size, labels as its task takes them. */
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part);
 /* Opens a part as the run's task does. */
 mica_status mica__run_open_part(const mica_run *run, const char *path, const mica_dataset_config *config,

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What ranks are compared by, in the order in which they are asked. */
+/* The properties in which ranks must agree, in the order of comparison. */
 #define SAME_LIST(X)                                                                                                   \
   X(CODE, "another version of Mica")                                                                                   \
   X(SEED, "another seed")                                                                                              \

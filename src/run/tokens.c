@@ -33,7 +33,7 @@ static mica_status note(mica_run *run, const char *kind) {
   return mica__run_note_numbers(run, "vocabulary", &size, 1);
 }
 
-/* The file of the folder must be the one that the facts tell of. */
+/* Opens the folder's file, which must match the facts. */
 static mica_status open_own(mica_run *run) {
   char *path = mica__run_path(run, MICA__TOKENIZER_FILE), hash[MICA__HASH_TEXT];
   size_t facts = 0;

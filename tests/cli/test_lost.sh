@@ -75,7 +75,7 @@ fi
 # Before there is a checkpoint there is nothing to go on from, nor anything left behind.
 # shellcheck disable=SC2086 # words
 loses fail 3 train $model --data "$work/data.csv" --out "$work/early"
-ends 1 '' "mica train: $lost; there was no checkpoint yet to go on from"
+ends 1 '' "mica train: $lost; there was no checkpoint yet to continue from"
 [ ! -e "$work/early" ] || fault "there is a folder"
 
 for how in fail fault; do

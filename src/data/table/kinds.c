@@ -380,7 +380,7 @@ static void leave_unread(mica__field *field) {
   field->words = NULL;
 }
 
-/* Samples without a label are left out, or have none. */
+/* Decides whether samples without a label are left out or kept without one. */
 static void note_label(mica__inference *in) {
   mica__schema *schema = in->schema;
   schema->missing = in->config->missing;

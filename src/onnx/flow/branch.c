@@ -81,7 +81,7 @@ static bool gives_tensors(const mica__onnx_graph *body) {
   return true;
 }
 
-/* How many names a body reads, at most. */
+/* The most names that a body reads. */
 static size_t count_reads(const mica__onnx_graph *body) {
   size_t count = body->proto->n_output;
   for (int32_t i = 0; i < body->count; i++) {

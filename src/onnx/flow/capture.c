@@ -1,4 +1,4 @@
-/* Bodies as functions: what they take from the names around them. */
+/* Finds the outer values that a body uses, so it can be lowered as a function. */
 #include "onnx/flow/cut.h"
 
 #include "base/element.h"
@@ -80,7 +80,7 @@ static const Onnx__TensorProto *weight_of(const mica__lowering *l, int32_t id) {
   return NULL;
 }
 
-/* What a name around the body stands for; *live: a value of the run. */
+/* The value of a name outside the body; *live: it is a value of the run. */
 static mica_status capture(const mica__lowering *l, const mica__lower_value *found, mica__lower_input *input,
                            bool *live) {
   *live = false;

@@ -1,4 +1,4 @@
-/* Which values of a loop's body are known in every trip, from the text of the body alone. */
+/* Finds the values of a loop's body that are known in every trip from the body alone. */
 #include "onnx/flow/body.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What of a lowering is used after a cut: names that later nodes read, and what operators hold. */
+/* Finds the values of a lowering that are used after a cut: names that later nodes read, and values that operators
+ * hold. */
 #include "onnx/flow/runner.h"
 
 #include "compile/template.h"

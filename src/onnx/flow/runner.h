@@ -36,7 +36,7 @@ typedef struct mica__flow_type {
 mica__flow_type mica__flow_type_of(mica_dtype dtype, mica_shape shape);
 mica_shape mica__flow_shape(const mica__flow_type *type);
 
-/* What a run does between two stages. A kind of call begins with this. */
+/* An action between two stages of a run. Each kind of call begins with this. */
 typedef struct mica__call {
   /* Computes results, tensors that stay valid until the call runs again, from operands. */
   mica_status (*run)(struct mica__call *call, mica_queue *queue, const mica_tensor *const *operands);
@@ -87,7 +87,7 @@ typedef struct mica__flow_program {
   uint64_t used;
 } mica__flow_program;
 
-/* How one run is made. */
+/* The state of one run. */
 typedef struct mica__run {
   mica_queue *queue;
   const mica_tensor *const *inputs; /* by input of the program; NULL for bound and absent ones */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What an encoder knows, in the order of the file: texts, integers or reals. */
+/* The keys of an encoder, in the order of the file: texts, integers or reals. */
 typedef struct keys {
   mica__onnx_texts texts;
   mica__integers integers;

@@ -25,7 +25,7 @@ static mica_value table(const ensemble *e, int64_t count, const int32_t *values)
   return mica_constant(mica__lower_graph(e->l), MICA_I32, MICA_SHAPE(count), values);
 }
 
-/* What nodes say, as constants by node. */
+/* The nodes' fields as constants, indexed by node. */
 typedef struct tables {
   mica_value mode, feature, yes, no, split,
       tracks;   /* mode is null if all nodes have the same; tracks if no node tracks missing values */

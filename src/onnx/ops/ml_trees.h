@@ -17,7 +17,7 @@ typedef struct mica__tree_node {
   bool tracks_true; /* a NaN takes the branch of yes */
 } mica__tree_node;
 
-/* What a leaf adds to a target. */
+/* The value that a leaf adds to a target. */
 typedef struct mica__tree_weight {
   int32_t node, target;
   double weight;

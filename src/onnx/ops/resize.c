@@ -67,7 +67,7 @@ static void take_region(const asked *a, int32_t rank, mica_resize_config *config
 
 static mica_value resized(mica_value x, const mica_resize_config *config) {
   if (is_floating(x) || config->mode == MICA_RESIZE_MODE_NEAREST) return mica_resize(x, config);
-  /* Integers are rounded as their casts are. */
+  /* Integers are rounded as in a cast. */
   return mica_cast(mica_resize(mica_cast(x, MICA_F32), config), mica_value_dtype(x));
 }
 

@@ -29,7 +29,7 @@ static char *copy_text(mica__onnx_writer *w, const char *text) {
 
 /* --- ports --- */
 
-/* What an open extent of an input is called: that of samples is the same in all inputs and outputs. */
+/* The name of an open extent of an input; the extent of samples has the same name in all inputs and outputs. */
 static char *open_name(mica__onnx_writer *w, const char *port, int32_t axis) {
   char text[128];
   if (!axis) return text_of("N");

@@ -1,4 +1,4 @@
-/* What functions of the writer call: memory, names, nodes and their attributes. */
+/* Helpers of the writer: memory, names, nodes and their attributes. */
 #include "onnx/write/writer.h"
 
 #include "base/number.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What attributes are, as ONNX numbers them. */
+/* Types of attributes, as ONNX numbers them. */
 enum { TYPE_REAL = 1, TYPE_INT = 2, TYPE_TEXT = 3, TYPE_REALS = 6, TYPE_INTS = 7, TYPE_TEXTS = 8 };
 
 static void fail_memory(mica__onnx_writer *w) {
@@ -89,7 +89,7 @@ bool mica__write_is_open(mica_shape shape) {
   return false;
 }
 
-/* Which of its inputs a node passes on as it is; -1: none. */
+/* The input that a node passes on unchanged; -1: none. */
 static int32_t passes(const mica_graph *graph, const mica__node *node) {
   const char *const first[] = {"stop_gradient", "standardize", "rescale"};
   if (!node->input_count || node->mark) return -1;

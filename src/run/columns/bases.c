@@ -1,5 +1,5 @@
-/* What is subtracted from the numbers of a table or of arrays before they become f32: a fact, by which others are
- * read. */
+/* The base that is subtracted from the numbers of a table or of arrays before they become f32. It is a fact, so other
+ * data are read with it. */
 #include "base/json.h"
 #include "base/number.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-/* What tasks of one input and one answer share: which columns these are. */
+/* Finds the columns of tasks with one input and one answer. */
 #include "run/columns/columns.h"
 #include "run/columns/categories.h"
 #include "run/facts.h"

@@ -25,9 +25,9 @@ const char *mica__run_answer_name(const mica_run *run, const mica_column *label)
 mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label);
 /* Makes the outline from these, or of runs without them from the number of inputs. */
 mica_status mica__run_outline(mica_run *run);
-/* *order gets the data's number that each of the run's is, the caller's to free; it stays NULL where they lie in the
- * run's order and are no more, or one side has no names. Numbers are found by their names, as predict finds them in a
- * row: those of other columns would be taken for them. MICA_E_FORMAT where one lacks. */
+/* *order gets, for each number of the run, its position in the data; the caller's to free. It stays NULL if both have
+ * the same columns in the same order, or if one side has no names. Columns are matched by name, as predict does.
+ * MICA_E_FORMAT where one lacks. */
 mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, int64_t **order);
 /* Remarks on columns of a table of these names, or of a dataset, that the run was not trained on. */
 mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count);

@@ -1,4 +1,4 @@
-/* What columns of a table are by the user's word and by what a run knows: numbers, classes, texts or times. */
+/* The kinds of a table's columns (numbers, classes, texts or times), as the user or the run states them. */
 #include "run/columns/kinds.h"
 #include "data/dataset.h"
 #include "data/table/table.h"

@@ -14,7 +14,7 @@ mica_status mica__kinds_check(const char *kinds);
 mica_status mica__run_check_kinds(const mica_run *run);
 /* Lets tables be opened with these columns as classes, and with columns of texts by their names. */
 mica_status mica__run_note_kinds(mica_run *run);
-/* What was subtracted from the table's columns (bases.c): as a fact, and from the fact as run->facts->bases. */
+/* Converts the bases of the table's columns (bases.c) to a fact, and a fact to run->facts->bases. */
 mica_status mica__run_note_bases(mica_run *run);
 mica_status mica__run_take_bases(mica_run *run);
 /* The name of the answer's column in a table, "label" in arrays; "" where it has none. */
@@ -26,7 +26,7 @@ void mica__run_bases_text(const mica_run *run, mica__text *json);
 mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines);
 /* A number of a file that was read less a base: of those that become this number, the one with the fewest digits. */
 double mica__run_above_base(float number, double base);
-/* What is subtracted from a column of that name, from the k-th number of the input, from the answer; 0: nothing. */
+/* The base of a column of this name, of the k-th number of the input, or of the answer; 0: none. */
 double mica__run_base(const mica_run *run, const char *name);
 double mica__run_number_base(const mica_run *run, size_t k);
 double mica__run_label_base(const mica_run *run);

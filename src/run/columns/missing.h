@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* How tables are opened: with NaN for missing numbers, which mica__run_fill replaces, or not at all. */
+/* The treatment of missing numbers when tables are opened: NaN, which mica__run_fill replaces, or an error. */
 mica_missing mica__run_missing(const mica_run *run);
 /* Gives a run that begins its setting. */
 mica_status mica__run_begin_missing(mica_run *run);

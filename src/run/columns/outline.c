@@ -47,7 +47,7 @@ mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label) 
   return status;
 }
 
-/* As many numbers as the run's inputs, without names. */
+/* Columns of numbers for the run's inputs, without names. */
 static mica_status count_columns(mica_run *run, size_t count) {
   char(*texts)[32] = calloc(count, sizeof *texts);
   const char **list = calloc(count, sizeof *list);

@@ -18,7 +18,7 @@ static bool take_number(const char **at, bool above, double *number) {
   *number = mica__strtod(*at, &end);
   if (end == *at || strspn(*at, " \t\n\v\f\r") || (*end && *end != ',') || (*end == ',' && !end[1])) return false;
   *at = *end ? end + 1 : end;
-  /* As f32, which loaders take. */
+  /* Converts to f32, which loaders take. */
   return above ? (float)*number > 0 && *number < 1e30 : *number > -1e30 && *number < 1e30;
 }
 

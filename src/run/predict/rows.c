@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the run's columns are in a table. */
+/* The positions of the run's columns in a table. */
 typedef struct rows {
   mica_run *run;
   mica__records records;
@@ -80,7 +80,7 @@ static mica_status find_named(rows *r) {
   return MICA_OK;
 }
 
-/* Columns without names lie as those that were trained on, with or without the ones that are not inputs. */
+/* Columns without names have the order of the training data, with or without the columns that are not inputs. */
 static void find_positions(rows *r) {
   const size_t inputs = r->numbers + r->categories;
   const bool alone = r->records.count == inputs;

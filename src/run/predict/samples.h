@@ -49,7 +49,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
 mica_status mica__samples_of(const mica_run *run, const mica_dataset *data, uint64_t from, int64_t count,
                              mica__samples *samples);
 void mica__samples_free(mica__samples *samples);
-/* What a sample of a dataset is called: its file, "row 7" by its line in a table, or "sample 3". NULL when memory is
+/* The name of a sample of a dataset: its file, "row 7" by its line in a table, or "sample 3". NULL when memory is
  * short. */
 char *mica__sample_name(const mica_dataset *data, uint64_t sample);
 /* Runs the network on samples `from` and following; outputs gets `width` numbers of each. */

@@ -1,4 +1,4 @@
-/* What samples are known to be. */
+/* The true answers of samples. */
 #include "run/predict/truths.h"
 #include "data/table/table.h"
 #include "run/columns/categories.h"

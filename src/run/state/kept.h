@@ -7,7 +7,7 @@
 
 typedef struct mica__run_kept {
   int network_file;      /* the folder's network.onnx, open and locked; -1: none */
-  bool begun;            /* what is written at the beginning is in the folder */
+  bool begun;            /* the first files of the run have been written */
   bool has_best;         /* best.safetensors is in the folder */
   bool ended_early;      /* the number of epochs was lowered to those that are done */
   int64_t weights_epoch; /* of model.safetensors, from 1; 0: within the first; -1: not known */
