@@ -23,7 +23,8 @@ mica_value mica__feed_activate(mica_value x, mica_feed_forward kind) {
   case MICA_FEED_FORWARD_QUICK_GELU: return mica_quick_gelu(x);
   case MICA_FEED_FORWARD_RELU2: return mica_relu2(x);
   }
-  return x.graph ? mica__graph_fail(x.graph, MICA_E_INVALID, "transformer: no function %d", (int)kind) : null_value;
+  return x.graph ? mica__graph_fail(x.graph, MICA_E_INVALID, "transformer: %d is not an activation function", (int)kind)
+                 : null_value;
 }
 
 /* --- experts --- */

@@ -57,9 +57,10 @@ static mica_status open_model(mica_run *run) {
         run->folder);
   MICA_TRY(mica__run_parse_config(run, run->folder, config));
   if (!run->task->input->by_samples)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s is a model of the task %s, of which mica predict takes runs alone; mica run computes it",
-                      run->folder, run->task->name);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "%s is a model of the task %s; mica predict takes only runs of that task; compute the model with mica run",
+        run->folder, run->task->name);
   MICA_TRY(run->task->prepare(run));
   MICA_TRY(mica__run_note_kinds(run));
   MICA_TRY(mica__run_recall_columns(run));

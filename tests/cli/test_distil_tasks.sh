@@ -103,10 +103,10 @@ sizes='--horizon 4 --window 12'
   learns forecasts $sizes --model linear
   alike forecasts '--batch 32' '--batch 32 --devices 0:0/2' $sizes --model linear
 }
-refused 'was trained on "horizon" 4, the data have 5' forecasts --horizon 5 --window 12
-refused 'was trained on "window" 12, the data have 13' forecasts --horizon 4 --window 13
+refused 'was trained on "horizon" 4, but the data have 5' forecasts --horizon 5 --window 12
+refused 'was trained on "window" 12, but the data have 13' forecasts --horizon 4 --window 13
 train="--task forecast --data $work/other.csv --dropout 0 --seed 1 --quiet $sizes"
-refused "has 'b' as series 1, *other.csv 'c'" forecasts
+refused "has 'b' as series 1, but *other.csv has 'c'" forecasts
 # Rows of other scales: both see and answer in their own, so that the same network is hardly another one.
 train="--task forecast --data $work/shorter.csv --dropout 0 --seed 1 --quiet $sizes"
 agrees forecasts 1e-3
@@ -189,7 +189,7 @@ sed 's/two/to/' "$work/pairs.tsv" >"$work/spelled.tsv"
 train="--task translate --data $work/spelled.tsv --from en --to de --vocabulary 300 --layers 1 --length 24 --quiet"
 refused 'reads other tokens: train with its tokenizer.json' translations
 train="--task translate --data $work/pairs.tsv --from de --to en --vocabulary 300 --layers 1 --length 24 --quiet"
-refused "has 'en' as source 0, *pairs.tsv 'de'" translations
+refused "has 'en' as source 0, but *pairs.tsv has 'de'" translations
 
 # --- recommend ---
 
@@ -207,7 +207,7 @@ first rates --width 8 --epochs 3
 agrees rates 1e-12 --width 8
 learns rates --width 4
 learns rates --model neumf --width 4
-refused 'was trained with objective rating, the run with click' rates --objective click --clicks-from 4
+refused 'was trained with objective rating, but the run uses click' rates --objective click --clicks-from 4
 first clicks --objective click --clicks-from 4 --model mf --width 8 --epochs 2
 agrees clicks 1e-6 --objective click --clicks-from 4 --model mf --width 8
 learns clicks --objective click --clicks-from 4 --model neumf --width 4
@@ -223,7 +223,7 @@ learns sasrec --objective ranking --model sasrec --width 4 --negatives 8 --conte
 refused 'the network sasrec does not teach mf' sasrec --objective ranking --model mf
 refused 'sees the 6 items before, the run 5' sasrec --objective ranking --model sasrec --context 5
 train="--task recommend --data $work/elsewhere.csv --seed 1 --quiet"
-refused "has 'i7' as item *, *elsewhere.csv 'i70'" rates
+refused "has 'i7' as item *, but *elsewhere.csv has 'i70'" rates
 train="--task recommend --data $work/ratings.csv --seed 2 --quiet"
 refused 'was trained with seed 1, the run with 2: it has seen other parts' rates
 
@@ -238,7 +238,7 @@ agrees steady 0.05 --width 16
 learns boxes --width 8
 learns boxes --width 8 --mosaic 1
 for i in 0 1 2 3 4 5; do sed -i 's/high/tall/' "$work/voc/Annotations/high$i.xml"; done
-refused "has 'high' as class 0, *voc 'low'" boxes --width 8
+refused "has 'high' as class 0, but *voc has 'low'" boxes --width 8
 
 # --- speech ---
 
@@ -255,7 +255,7 @@ first heard --width 32 --reduction 2 --epochs 15 --lr 1e-9 --init "$work/speech/
 agrees heard 0.5 --width 32 --reduction 2
 learns speech --width 16 --reduction 2
 learns speech --width 16 --heads 2 --model conformer --reduction 2
-refused 'was trained with reduction 2, the run with 4' speech --width 16
+refused 'was trained with reduction 2, but the run uses 4' speech --width 16
 sed -i 's/a$/d/' "$work/tones/train.tsv"
 refused 'knows 3 letters, *tones has 4' speech --width 16 --reduction 2
 

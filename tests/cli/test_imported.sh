@@ -108,9 +108,9 @@ for loss in mse huber 'quantile --quantile 0.8'; do
   done
   sed '1s/^a,t/b,t/' "$work/swapped.csv" >"$work/renamed.csv"
   run train --data "$work/renamed.csv" --teacher "$work/numbers.onnx" --out "$work/none"
-  ends 1 '' "*was trained on the column 'a', which *renamed.csv has not*"
+  ends 1 '' "*was trained on the column 'a', which *renamed.csv does not have*"
   run train --data "$work/renamed.csv" --init "$work/numbers.onnx" --epochs 1 --out "$work/renamed"
-  ends 0 '*' "*was trained on the column 'a', which *renamed.csv has not: columns are taken as they come*"
+  ends 0 '*' "*was trained on the column 'a', which *renamed.csv does not have: columns are taken as they come*"
   # Its own folder is read likewise, and so is its model.
   run export "$work/late" --onnx "$work/late.onnx"
   ends 0 '*' ''
@@ -199,7 +199,7 @@ ends 0 'row 2 *' ''
 run train --data "$work/two.csv" --mean 1 --out "$work/none"
 ends 2 '' '*give both mean and deviation, or neither*'
 run train --data "$work/two.csv" --mean 1,2 --deviation 1 --out "$work/none"
-ends 2 '' '*mean has 2 numbers; *two.csv has 3 channels or columns of inputs*'
+ends 2 '' '*mean has 2 numbers, but *two.csv has 3 channels or columns of inputs*'
 for list in x 1,,2 1, ' 1' inf nan; do
   run train --data "$work/two.csv" --mean "$list" --deviation 1 --out "$work/none"
   ends 2 '' "*mean must be a list of numbers, as in 0.485,0.456,0.406, not \"$list\"*"

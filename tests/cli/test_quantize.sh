@@ -107,7 +107,7 @@ ends 1 '' '*no layer matches "head*'
 run train --data "$work/rings.csv" --init "$work/mse/model.safetensors" --out "$work/none"
 ends 1 '' '*are quantised already'
 run train --resume --out "$work/mse" --epochs 30
-ends 1 '' '*is quantised, and cannot be trained*'
+ends 1 '' '*is quantised and cannot be trained*'
 run train --data "$work/rings.csv" --quantize 3 --out "$work/none"
 ends 2 '' '*quantize cannot be "3"; it is one of 8, 4'
 # Data of another shape, of no rows, and all of zeros.

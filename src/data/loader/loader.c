@@ -31,7 +31,7 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
                     *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
   const bool classes = label && label->about.kind == MICA_COLUMN_KIND_CLASS;
   if ((a->mixup > 0 || a->cutmix > 0) && boxes)
-    return mica__fail(MICA_E_INVALID, "%s: no %s where column \"%s\" holds boxes", name, how, boxes->name);
+    return mica__fail(MICA_E_INVALID, "%s: %s cannot be used with boxes (column \"%s\")", name, how, boxes->name);
   if (a->mixup > 0 && mask)
     return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds those of pixels",
                       name, mask->name);
