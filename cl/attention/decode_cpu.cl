@@ -5,9 +5,16 @@
  *   WHOLE   1: D is D_PAD
  *
  * NDRange (H, B), work-groups of one work-item. */
-#define E_PAD D_PAD
-#include "attention/cpu_row.clh"
 #include "attention/decode.clh"
+#define E_PAD D_PAD
+#define ROW_T C_T
+#include "attention/cpu_row.clh"
+
+#if SCALED
+#define SCALES_AT(x, j) , x + x##_at + (first + (j)) * scale_step + scale_column, scale_step, last_scale
+#else
+#define SCALES_AT(x, j)
+#endif
 
 DEFINE_PACKED(DECODE_VALUES);
 
@@ -34,6 +41,25 @@ INLINE void rotate_row(__local float *row, __local const float *cosines, __local
   }
 }
 
+/* Rounds a row to what a cache keeps of it, and writes that to `to` and `scales` if `writes`. */
+INLINE void keep_row(__local float *row, __global STORAGE(C_T) * to, __global half *scales, const int columns,
+                     const int shift, const int writes) {
+#if SCALED
+  for (int s = 0; s <= (columns - 1) >> shift; s++) {
+    const float scale = scale_of(row, s, shift, columns);
+    if (writes) STORE(f16, scale, scales, s);
+    for (int c = s << shift; c < min(columns, (s + 1) << shift); c++) {
+      const int steps = steps_of(row[c], scale);
+      row[c] = steps * scale;
+      if (writes) STORE(i8, steps, to, c);
+    }
+  }
+#else
+  for (int c = 0; c < D_PAD; c++) row[c] = NARROWED(row[c]);
+  for (int c = 0; writes && c < D_PAD; c += VW) write_part(to, MICA_VLOAD(VW, row, c), c, columns);
+#endif
+}
+
 CPU_KERNEL attention_decode_cpu(DECODE_BUFFERS, const mica_packed packed) {
   DECODE_UNPACK;
   __local float q_row[D_PAD] ALIGNED, k_row[D_PAD] ALIGNED, y_row[D_PAD] ALIGNED, weights[KEYS] ALIGNED;
@@ -55,14 +81,14 @@ CPU_KERNEL attention_decode_cpu(DECODE_BUFFERS, const mica_packed packed) {
   rotate_row(q_row, cosines, sines, pairs);
   rotate_row(k_row, cosines, sines, pairs);
 #endif
+  const int writes = own && h % shared == 0;
+  keep_row(k_row, KC + KC_at + written, KS + KS_at + scale_written, D, shift, writes);
+  keep_row(y_row, VC + VC_at + written, VS + VS_at + scale_written, D, shift, writes);
   vec product_of = 0, chain;
   for (int c = 0; c < D_PAD; c += VW) {
-    const vec q = MICA_VLOAD(VW, q_row, c) * product_scale, k = MICA_VLOAD(VW, k_row, c), v = MICA_VLOAD(VW, y_row, c);
+    const vec q = MICA_VLOAD(VW, q_row, c) * product_scale;
     STOREV(f32, VW, q, q_row, c);
-    product_of = fma(q, k, product_of);
-    if (!own || h % shared != 0) continue;
-    write_row(KC + KC_at + written, k, c, D);
-    write_row(VC + VC_at + written, v, c, D);
+    product_of = fma(q, MICA_VLOAD(VW, k_row, c), product_of);
   }
   /* The new key and the sink are first; the rest follows them as steps of keys. */
   const float score = own ? cap_score((vec)(sum_of(product_of)), cap, &chain).s0 : -INFINITY;
@@ -73,12 +99,13 @@ CPU_KERNEL attention_decode_cpu(DECODE_BUFFERS, const mica_packed packed) {
   vec sum = select((vec)(0.0f), (vec)(share + power_of_2((vec)(sink - from)).s0), LANES == 0);
   for (int c = 0; c < D_PAD; c += VW) STOREV(f32, VW, MICA_VLOAD(VW, y_row, c) * share, y_row, c);
 
-  elements keys = KC + KC_at + first * width + column, values = VC + VC_at + first * width + column;
+  rows_of keys = KC + KC_at + first * width + column, values = VC + VC_at + first * width + column;
   for (int j = begin; j < end; j += KEYS) {
     const int count = min(KEYS, end - j);
     vec high = (vec)(-INFINITY);
     for (int r = 0; r < count; r += VW) {
-      vec s = cap_score(products(q_row, keys + (j + r) * width, width, 1, count - 1 - r, D), cap, &chain);
+      vec s = cap_score(products(q_row, keys + (j + r) * width, width, 1, count - 1 - r, D SCALES_AT(KS, j + r)), cap,
+                        &chain);
       s = select((vec)(-INFINITY), s, LANES < count - r);
       high = larger(s, high);
       STOREV(f32, VW, s, weights, r);
@@ -93,7 +120,7 @@ CPU_KERNEL attention_decode_cpu(DECODE_BUFFERS, const mica_packed packed) {
       sum += p;
       STOREV(f32, VW, p, weights, r);
     }
-    add_rows(y_row, weights, shrink.s0, values + j * width, width, 1, count, D);
+    add_rows(y_row, weights, shrink.s0, values + j * width, width, 1, count, D SCALES_AT(VS, j));
   }
   const float total = sum_of(sum), inverse = total == 0.0f ? 0.0f : 1.0f / total;
   const long at = Y_at + ((long)b * H + h) * D;

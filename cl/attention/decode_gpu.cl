@@ -46,6 +46,30 @@ static inline void rotate_pair(__local float *row, const int first, const int se
   row[second] = z * cosine + a * sine;
 }
 
+/* Rounds feature c of a row to what a cache keeps of it, and writes that to `to` and `scales` if `writes`. */
+static inline float keep_feature(__local const float *row, const int c, __global STORAGE(C_T) * to,
+                                 __global half *scales, const int columns, const int shift, const int writes) {
+#if SCALED
+  const float scale = scale_of(row, c >> shift, shift, columns);
+  const int steps = steps_of(row[c], scale);
+  if (writes) STORE(i8, steps, to, c);
+  if (writes && (c & ((1 << shift) - 1)) == 0) STORE(f16, scale, scales, c >> shift);
+  return steps * scale;
+#else
+  const float kept = NARROWED(row[c]);
+  if (writes) STORE(C_T, kept, to, c);
+  return kept;
+#endif
+}
+
+/* Feature c of row r of a cache. */
+#if SCALED
+#define CACHED(x, r, c)                                                                                                \
+  ((float)x[(r)*width + (c)] * vload_half((first + (r)) * scale_step + scale_column + ((c) >> shift), x##_scales))
+#else
+#define CACHED(x, r, c) ((float)LOAD(C_T, x, (r)*width + (c)))
+#endif
+
 static inline float score_of(const float product, const float product_scale, const float cap) {
 #if SOFT_CAP
   return cap * tanh(product * product_scale);
@@ -57,12 +81,13 @@ static inline float score_of(const float product, const float product_scale, con
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attention_decode_gpu(DECODE_BUFFERS,
                                                                                       const mica_packed packed) {
   DECODE_UNPACK;
-  __local float q_row[D_PAD], k_row[D_PAD], lanes[LANES], weights[LANES], partial[LANES * SHARE];
+  __local float q_row[D_PAD], k_row[D_PAD], v_row[D_PAD], lanes[LANES], weights[LANES], partial[LANES * SHARE];
   DECODE_TASK;
   const int lane = get_local_id(0);
   for (int c = lane; c < D; c += LANES) {
     q_row[c] = Q[Q_at + b * Q_b + h * Q_h + c * Q_c];
     k_row[c] = K[K_at + b * K_b + g * K_h + c * K_c];
+    v_row[c] = V[V_at + b * V_b + g * V_h + c * V_c];
   }
 #if NORM
   norm_row(q_row, lanes, lane, q_scale + q_scale_at, epsilon, D);
@@ -78,8 +103,11 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attention_decod
   }
   barrier(CLK_LOCAL_MEM_FENCE);
 #endif
+  const int writes = own && h % shared == 0;
   float product = 0, y[COLUMNS];
-  for (int c = lane; c < D; c += LANES) product = fma(q_row[c], k_row[c], product);
+  for (int c = lane; c < D; c += LANES)
+    product = fma(q_row[c], keep_feature(k_row, c, KC + KC_at + written, KS + KS_at + scale_written, D, shift, writes),
+                  product);
   const float score = own ? score_of(sum_lanes(lanes, lane, product), product_scale, cap) : -(float)INFINITY;
   const float sink = sinks ? (float)LOG2_E * sinks[sinks_at + h] : -(float)INFINITY;
   float most = score > sink ? score : sink;
@@ -89,20 +117,20 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attention_decod
     const int c = lane + u * LANES;
     y[u] = 0;
     if (c >= D || !own) continue;
-    const float v = V[V_at + b * V_b + g * V_h + c * V_c];
-    y[u] = v * share;
-    if (h % shared != 0) continue;
-    KC[KC_at + written + c] = k_row[c];
-    VC[VC_at + written + c] = v;
+    y[u] = share * keep_feature(v_row, c, VC + VC_at + written, VS + VS_at + scale_written, D, shift, writes);
   }
 
-  __global const float *keys = KC + KC_at + first * width + column, *values = VC + VC_at + first * width + column;
+  __global const STORAGE(C_T) *keys = KC + KC_at + first * width + column,
+                              *values = VC + VC_at + first * width + column;
+#if SCALED
+  __global const half *keys_scales = KS + KS_at, *values_scales = VS + VS_at;
+#endif
   for (int j = begin; j < end; j += LANES) {
     const int count = min(LANES, end - j);
     barrier(CLK_LOCAL_MEM_FENCE); /* the weights and parts of the last step are read */
     for (int r = lane / SHARE; r < count; r += LANES / SHARE) {
       float part = 0;
-      for (int c = lane % SHARE; c < D; c += SHARE) part = fma(q_row[c], keys[(j + r) * width + c], part);
+      for (int c = lane % SHARE; c < D; c += SHARE) part = fma(q_row[c], CACHED(keys, j + r, c), part);
       partial[r * SHARE + lane % SHARE] = part;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -118,7 +146,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attention_decod
       const int c = lane + u * LANES;
       if (c >= D) continue;
       float column_sum = y[u] * shrink;
-      for (int r = 0; r < count; r++) column_sum = fma(weights[r], values[(j + r) * width + c], column_sum);
+      for (int r = 0; r < count; r++) column_sum = fma(weights[r], CACHED(values, j + r, c), column_sum);
       y[u] = column_sum;
     }
   }

@@ -31,7 +31,9 @@ typedef struct mica_decoder_config {
   int64_t context;  /* positions of a slot; 0: mica_foundation_context */
   int64_t part;     /* tokens of a prompt that one run reads, a power of two of at least 16; 0: 128 */
   size_t most_wait; /* requests that wait for a slot; 0: 1024 */
-  bool no_prefix;   /* prompts are read whole, even if a slot holds how they begin */
+  mica_cache_form
+      cache;      /* how slots keep keys and values; F16 and BF16 take half of F32's memory, Q8 about a quarter */
+  bool no_prefix; /* prompts are read whole, even if a slot holds how they begin */
   /* adapter of the model (mica_foundation_adapter_open), for all requests; needed during the call alone. NULL: none */
   mica_adapter *adapter;
   /* decoder of the same engine and model, which shares its matrices with this one; needed during the call alone. NULL:
@@ -51,6 +53,8 @@ MICA_API void mica_decoder_destroy(mica_decoder *decoder);
 MICA_API const mica_tokenizer *mica_decoder_tokenizer(const mica_decoder *decoder);
 /* Positions of a slot: tokens of a prompt and its text. */
 MICA_API int64_t mica_decoder_context(const mica_decoder *decoder);
+/* Bytes that keys and values of a position take, in all layers. A decoder has slots times context positions. */
+MICA_API size_t mica_decoder_position_bytes(const mica_decoder *decoder);
 
 /* name, text. Why a text ended. STOP: a token or a text that ends it; LENGTH: the tokens that were asked for, or a
  * full context; CANCELLED: by mica_decoder_cancel or by the event's function; ERROR: the event's message says why. */

@@ -65,8 +65,31 @@ MICA_API mica_value mica_nn_positions(mica_nn *nn, const char *name, mica_value 
 
 /* --- attention --- */
 
+/* name, text. How a cache keeps keys (after rotary positions) and values, and the bytes per number:
+ *
+ *   F32    as the network computes them: 4, or 2 if the network's dtype is f16 or bf16
+ *   F16    f16: 2. The largest number is 65504
+ *   BF16   bf16: 2
+ *   Q8     i8, 1, and a scale, an f16 for each 32 features of a head, or for all of them if D is not a multiple of 32
+ *
+ * Attention computes in f32 if the network does, whatever the form. */
+#define MICA_CACHE_FORM_LIST(X)                                                                                        \
+  X(F32, "f32")                                                                                                        \
+  X(F16, "f16")                                                                                                        \
+  X(BF16, "bf16")                                                                                                      \
+  X(Q8, "q8")
+
+typedef enum mica_cache_form {
+#define MICA_CACHE_FORM_ENUM(name, text) MICA_CACHE_FORM_##name,
+  MICA_CACHE_FORM_LIST(MICA_CACHE_FORM_ENUM)
+#undef MICA_CACHE_FORM_ENUM
+} mica_cache_form;
+/* "f32", "q8", ...; "?" for any other value. */
+MICA_API const char *mica_cache_form_name(mica_cache_form form);
+
 /* Cache of keys and values, kept between runs, so that a sequence continues without being read again. A layer with a
- * cache has the states "cache_k" and "cache_v" (batch length, G D) in the network's dtype. Each run writes the
+ * cache has the states "cache_k" and "cache_v" (batch length, G D), and "cache_k_scale" and "cache_v_scale" if its form
+ * is Q8. Each run writes the
  * positions of x in place, after the `offset` existing ones, and attends to everything up to each query. Nothing grows:
  * one plan serves all lengths. Positions from `length` on are not written. Entries after a sequence's own positions are
  * never used. */
@@ -82,6 +105,7 @@ typedef struct mica_kv_cache {
   /* i32, one number per sequence of x: the cached sequence that it is, of B. Each number occurs at most once. Not with
    * parents, beams or a memory. null: x has B sequences, in order. */
   mica_value slots;
+  mica_cache_form form;
 } mica_kv_cache;
 
 /* Past of a stream that arrives in parts, for causal attention with a window: keys and values of the window - 1

@@ -12,6 +12,7 @@
 struct values {
   const char *model, *adapter, *system, *length, *context, *temperature, *top_k, *top_p, *min_p, *repetition, *seed,
       *device;
+  int cache;
   bool json;
 };
 
@@ -35,6 +36,7 @@ static const cli_option options[] = {
     CLI_ROW("repetition", struct values, repetition, .value = "R",
             .help = "repetition penalty; above 1: recent tokens are less likely (default 1)"),
     CLI_ROW("seed", struct values, seed, .value = "N", .help = "seed of the draws (default 0)"),
+    CLI_CACHE_ROW(struct values, cache),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "answer each line of standard input with a line of JSON"),
     {0},
@@ -237,10 +239,9 @@ static int run(const cli_command *self, const void *given) {
     return cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
   status = cli_model_open(self, v->model, v->adapter, v->device, context, &opened);
   t.system = v->system ? strdup(v->system) : NULL;
+  const mica_decoder_config how = {.adapter = opened.adapter, .cache = cli_cache_form(v->cache)};
   if (status == CLI_OK &&
-      (mica_decoder_create(opened.engine, opened.model, &(mica_decoder_config){.adapter = opened.adapter},
-                           &t.decoder) != MICA_OK ||
-       begin(&t) != MICA_OK))
+      (mica_decoder_create(opened.engine, opened.model, &how, &t.decoder) != MICA_OK || begin(&t) != MICA_OK))
     status = cli_fail_library(self);
   if (status == CLI_OK && !v->json) catch_interrupt();
   if (status == CLI_OK) status = talk_on(&t);

@@ -10,6 +10,7 @@
 struct values {
   cli_words prompts;
   const char *model, *adapter, *length, *temperature, *top_k, *top_p, *repetition, *seed, *window, *schema, *device;
+  int cache;
   bool json;
 };
 
@@ -34,6 +35,7 @@ static const cli_option options[] = {
             .help = "tokens to keep of a long prompt and of a full context"),
     CLI_ROW("schema", struct values, schema, .value = "FILE",
             .help = "published model: write JSON that satisfies the JSON schema in FILE"),
+    CLI_CACHE_ROW(struct values, cache),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and texts"),
     {0},
@@ -114,7 +116,7 @@ static int write_texts(const cli_command *self, const struct values *v, mica_run
   texts->text = take;
   texts->user = &w;
   if (status == CLI_OK && !run) {
-    status = cli_model_continue(self, v->model, v->adapter, v->device, v->schema, texts);
+    status = cli_model_continue(self, v->model, v->adapter, v->device, v->schema, cli_cache_form(v->cache), texts);
   } else if (status == CLI_OK && mica_run_generate(run, texts) != MICA_OK) {
     if (w.live && w.list[0].count) putchar('\n');
     status = cli_fail_library(self);
@@ -182,8 +184,9 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--adapter is for published models; %s is a trained run, or nothing", v->model);
     return CLI_USAGE;
   }
-  if (!published && v->schema) {
-    cli_fail(self, "--schema is for published models; %s is a trained run, or nothing", v->model);
+  if (!published && (v->schema || v->cache >= 0)) {
+    cli_fail(self, "--%s is for published models; %s is a trained run, or nothing", v->schema ? "schema" : "cache",
+             v->model);
     return CLI_USAGE;
   }
   if (!published) status = cli_open_run(self, v->model, v->device, &engine, &trained);

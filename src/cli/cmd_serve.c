@@ -22,7 +22,7 @@ struct values {
   const char *model, *host, *port, *key_file, *origin, *name, *slots, *context, *device;
   const char *connections, *per_address, *body, *request_time, *time;
   cli_words adapters;
-  int pooling;
+  int pooling, cache;
   bool open;
 };
 
@@ -49,6 +49,7 @@ static const cli_option options[] = {
     CLI_ROW("slots", struct values, slots, .value = "N", .help = "requests that are answered at once (default 4)"),
     CLI_ROW("context", struct values, context, .value = "N",
             .help = "tokens of a prompt and its answer (default: the model's, at most 8192)"),
+    CLI_CACHE_ROW(struct values, cache),
     CLI_ROW("adapter", struct values, adapters, .value = "NAME=PATH",
             .help = "adapter: a PEFT folder or a GGUF file, asked for as MODEL:NAME; repeat it for several"),
     CLI_ROW("pooling", struct values, pooling, .value = "KIND",
@@ -120,6 +121,7 @@ static int read_settings(const cli_command *self, const struct values *v, serve_
   if (status == CLI_OK) status = read_seconds(self, "time", v->time, most_seconds);
   if (status != CLI_OK) return status;
   how->slots = (int32_t)slots;
+  how->cache = cli_cache_form(v->cache);
   how->most_wait = (size_t)(4 * slots);
   if (v->key_file && !serve_keys_read(v->key_file, &c->keys, text)) return cli_fail(self, "%s", text);
   if (serve_is_loopback(c->host) || c->keys.count || v->open) return CLI_OK;

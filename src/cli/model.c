@@ -15,6 +15,16 @@
 #define STANDARD_LENGTH 200
 #define MOST_SCHEMA (1 << 20)
 
+const cli_choice cli_cache_forms[] = {
+    {"f32", "4 bytes per number"},
+    {"f16", "2 bytes per number"},
+    {"bf16", "2 bytes per number, of a wider range"},
+    {"q8", "8 bits per number, and a scale per 32"},
+    {0},
+};
+
+mica_cache_form cli_cache_form(int choice) { return choice < 0 ? MICA_CACHE_FORM_F32 : (mica_cache_form)choice; }
+
 int cli_model_open(const cli_command *self, const char *path, const char *adapter, const char *device, int64_t context,
                    cli_model *opened) {
   mica_engine_config config = mica_engine_config_default();
@@ -121,8 +131,8 @@ static int read_text(const cli_command *self, const char *path, char **text) {
   return CLI_OK;
 }
 
-static int decode(const cli_command *self, const cli_model *opened, const char *schema, const mica_run_texts *texts,
-                  const mica_encoding *prompts, continued *states) {
+static int decode(const cli_command *self, const cli_model *opened, const char *schema, mica_cache_form cache,
+                  const mica_run_texts *texts, const mica_encoding *prompts, continued *states) {
   const size_t count = texts->prompt_count;
   const mica_sampler_config sampling = sampling_of(texts);
   const int64_t length = texts->length ? texts->length : STANDARD_LENGTH;
@@ -132,6 +142,7 @@ static int decode(const cli_command *self, const cli_model *opened, const char *
   const int64_t most = mica_foundation_describe(opened->model)->context, wanted = (longest + length + 64) / 64 * 64;
   const mica_decoder_config how = {.slots = (int32_t)(count < MOST_SLOTS ? count : MOST_SLOTS),
                                    .context = wanted < most ? wanted : most,
+                                   .cache = cache,
                                    .adapter = opened->adapter};
   mica_decoder *decoder = NULL;
   bool busy = true;
@@ -156,7 +167,7 @@ static int decode(const cli_command *self, const cli_model *opened, const char *
 }
 
 int cli_model_continue(const cli_command *self, const char *path, const char *adapter, const char *device,
-                       const char *schema, const mica_run_texts *texts) {
+                       const char *schema, mica_cache_form cache, const mica_run_texts *texts) {
   cli_model opened;
   char *rules = NULL;
   mica_tokenizer *tokenizer = NULL;
@@ -173,7 +184,7 @@ int cli_model_continue(const cli_command *self, const char *path, const char *ad
   for (size_t p = 0; status == CLI_OK && p < texts->prompt_count; p++)
     if (prompts[p].count == 0) status = cli_fail(self, "prompt %zu has no token that the model knows", p + 1);
   if (status == CLI_OK && schema) status = read_text(self, schema, &rules);
-  if (status == CLI_OK) status = decode(self, &opened, rules, texts, prompts, states);
+  if (status == CLI_OK) status = decode(self, &opened, rules, cache, texts, prompts, states);
   free(rules);
   for (size_t p = 0; prompts && p < texts->prompt_count; p++) mica_encoding_free(&prompts[p]);
   free(prompts);

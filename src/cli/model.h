@@ -19,6 +19,13 @@ int cli_model_open(const cli_command *self, const char *path, const char *adapte
                    cli_model *opened);
 void cli_model_close(cli_model *opened);
 
+/* --cache of commands that write texts: a mica_cache_form, -1 if it is not given. */
+extern const cli_choice cli_cache_forms[];
+#define CLI_CACHE_ROW(type, field)                                                                                     \
+  CLI_ROW("cache", type, field, .value = "FORM", .choices = cli_cache_forms,                                           \
+          .help = "how keys and values of a text are kept (default f32)")
+mica_cache_form cli_cache_form(int choice);
+
 /* Writes a model as a GGUF file with matrices of this type, NULL: as they are. adapter: merged into the matrices, or
  * NULL. force: also over a file. */
 int cli_model_write(const cli_command *self, const char *from, const char *adapter, const char *to, const char *type,
@@ -27,6 +34,6 @@ int cli_model_write(const cli_command *self, const char *from, const char *adapt
 /* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. schema: a file with
  * a JSON schema, or NULL. */
 int cli_model_continue(const cli_command *self, const char *path, const char *adapter, const char *device,
-                       const char *schema, const mica_run_texts *texts);
+                       const char *schema, mica_cache_form cache, const mica_run_texts *texts);
 
 #endif

@@ -56,8 +56,10 @@ static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
 /* The network in a graph of its own: of a token of each of several slots, or of a part of one slot's prompt. */
 static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_session **session) {
   const int64_t rows = prompt ? 1 : d->step.few ? MICA_DYNAMIC : d->slot_count;
-  mica_kv_cache cache = {
-      .batch = d->slot_count, .length = d->context, .offset = mica_input(graph, "offset", MICA_I32, MICA_SHAPE(rows))};
+  mica_kv_cache cache = {.batch = d->slot_count,
+                         .length = d->context,
+                         .form = d->cache,
+                         .offset = mica_input(graph, "offset", MICA_I32, MICA_SHAPE(rows))};
   if (prompt) cache.lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(1));
   if (prompt || d->step.few) cache.slots = mica_input(graph, "slots", MICA_I32, MICA_SHAPE(rows));
   const mica_foundation_build how = {
@@ -95,6 +97,19 @@ static mica_status make_inputs(mica_decoder *d) {
   return make_tensor(d, MICA_SHAPE(1), &d->prompt.slots);
 }
 
+/* Bytes of the caches per position. */
+static size_t count_bytes(const mica_decoder *d, const mica_nn *nn) {
+  size_t bytes = 0;
+  for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, p);
+    int64_t count = 0;
+    if (info->role != MICA_NN_ROLE_STATE || mica_shape_count(mica_value_shape(info->value), &count) != MICA_OK)
+      continue;
+    bytes += (size_t)count * mica_dtype_size(mica_value_dtype(info->value));
+  }
+  return bytes / (size_t)d->slot_count / (size_t)d->context;
+}
+
 /* Both sessions; the second has the weights and caches of the first. */
 static mica_status make_sessions(mica_decoder *d) {
   mica_graph *graphs[2] = {NULL};
@@ -108,6 +123,7 @@ static mica_status make_sessions(mica_decoder *d) {
     status = mica_graph_create(&graphs[k]);
     if (status == MICA_OK) status = mica_nn_create(graphs[k], &config, &networks[k]);
     if (status == MICA_OK) status = build(d, graphs[k], networks[k], k == 1, session);
+    if (status == MICA_OK) d->position_bytes = count_bytes(d, networks[k]);
     if (status == MICA_OK)
       status = k ? mica_nn_share(networks[k], *session, d->step.session)
                  : mica_foundation_load(d->model, networks[k], *session);
@@ -214,6 +230,7 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   d->part = c->part ? c->part : STANDARD_PART;
   d->most_wait = c->most_wait ? c->most_wait : STANDARD_WAIT;
   d->no_prefix = c->no_prefix;
+  d->cache = c->cache;
   d->adapter = c->adapter;
   if (c->weights_of && (c->weights_of->model != d->model || c->weights_of->engine != d->engine))
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: weights_of has another model or engine");
@@ -225,6 +242,8 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   if (d->slot_count < 1 || d->slot_count > MICA__MOST_SLOTS)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: %d slots; there may be 1 to %d", (int)d->slot_count,
                       MICA__MOST_SLOTS);
+  if ((unsigned)d->cache > MICA_CACHE_FORM_Q8)
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: no form of a cache has the number %d", (int)d->cache);
   if (d->context < 2 || d->context > most || d->context > INT32_MAX / d->slot_count)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: a context of %" PRId64 "; the model has 2 to %" PRId64,
                       d->context, most);
@@ -278,6 +297,8 @@ mica_status mica_decoder_create(mica_engine *engine, const mica_foundation *mode
 const mica_tokenizer *mica_decoder_tokenizer(const mica_decoder *d) { return d->tokenizer; }
 
 int64_t mica_decoder_context(const mica_decoder *d) { return d->context; }
+
+size_t mica_decoder_position_bytes(const mica_decoder *d) { return d->position_bytes; }
 
 /* --- requests --- */
 

@@ -65,6 +65,8 @@ struct mica_decoder {
   int64_t context, part, vocabulary;
   size_t most_wait;
   bool no_prefix;
+  mica_cache_form cache;
+  size_t position_bytes;
   mica_bindings *bindings;     /* the model's matrices; NULL: another decoder's */
   const mica_bindings *shared; /* of the other one, while sessions are made */
   mica__decoder_step step;     /* a token of each of several slots */

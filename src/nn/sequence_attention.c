@@ -1,7 +1,7 @@
 /* Multi-head attention with its projections and its cache of keys and values. */
 #include "base/arith.h"
 #include "nn/divided.h"
-#include "nn/sequence.h"
+#include "nn/sequence_cache.h"
 #include "ops/attention/decode.h"
 #include "ops/blocks/blocks.h"
 
@@ -120,64 +120,13 @@ static int64_t sharers(const mica_kv_cache *cache, bool alone) {
   return !alone && cache && cache->beams > 1 ? cache->beams : 1;
 }
 
-/* Rows of the cache of `batch` sequences for positions (T) or (B, T). Positions beyond the cache get a row after the
- * last one, which a scatter skips. */
-static mica_value cache_rows(const mica_kv_cache *cache, int64_t batch, mica_value positions) {
-  mica_graph *graph = positions.graph;
-  mica_value slots = mica_value_is_null(cache->slots) ? mica_range(graph, MICA_I32, batch) : cache->slots;
-  mica_value first = mica_mul(slots, mica_scalar(graph, MICA_I32, (double)cache->length));
-  mica_value inside = mica_less(positions, mica_scalar(graph, MICA_I32, (double)cache->length));
-  mica_value row = mica_add(mica_unsqueeze(first, MICA_AXES(1)), positions);
-  return mica_where(inside, row, mica_scalar(graph, MICA_I32, (double)(batch * cache->length)));
-}
-
-/* Update of a cache in one run: x (B, T, G, D) at rows (B, T), after copying the parent sequences. null: no rows; own
- * sequences. */
-typedef struct update {
-  int64_t batch;
-  mica_value rows, parents;
-} update;
-
-/* A cache's state, and what is in it before the update, (batch length, G D). */
-typedef struct cached {
-  mica_value state, all;
-} cached;
-
-static cached find_cache(mica_nn *nn, const char *name, const mica_nn_attention_config *c, const update *by) {
-  const int64_t width = c->groups * c->head_size, length = c->cache->length;
-  const mica_shape shape = MICA_SHAPE(by->batch * length, width);
-  mica_value all = mica_nn_state_of(nn, name, nn->config.dtype, shape, 0);
-  const mica_value state = all;
-  if (!mica_value_is_null(by->parents)) {
-    mica_value sequences = mica_reshape(all, MICA_SHAPE(by->batch, length * width));
-    all = mica_reshape(mica_gather(sequences, by->parents, 0), shape);
-  }
-  return (cached){state, all};
-}
-
-/* State after the update, (batch, length, G, D), or only the slots of x. */
-static mica_value keep(mica_nn *nn, const char *name, const mica_nn_attention_config *c, mica_value x,
-                       const update *by) {
-  const int64_t width = c->groups * c->head_size, length = c->cache->length;
-  const cached before = find_cache(nn, name, c, by);
-  mica_value all = before.all;
-  if (!mica_value_is_null(by->rows)) {
-    all = mica_scatter_rows_unique(all, by->rows, mica__join_heads(x, width), 0, MICA_SCATTER_SET);
-    mica_assign(before.state, all);
-  }
-  if (mica_value_is_null(c->cache->slots))
-    return mica_reshape(all, MICA_SHAPE(by->batch, length, c->groups, c->head_size));
-  all = mica_gather(mica_reshape(all, MICA_SHAPE(by->batch, length * width)), c->cache->slots, 0);
-  return mica_reshape(all, MICA_SHAPE(MICA__COPY_DIM(0), length, c->groups, c->head_size));
-}
-
 /* Writes p's keys and values into the caches, and takes all cached ones if x continues. */
 static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value positions, bool alone, bool goes_on,
                       projected *p) {
-  update by = {.batch = c->cache->batch / sharers(c->cache, alone)};
-  if (!c->recall) by.rows = cache_rows(c->cache, by.batch, positions);
+  mica__cache_update by = {.batch = c->cache->batch / sharers(c->cache, alone)};
+  if (!c->recall) by.rows = mica__cache_rows(c->cache, by.batch, positions);
   if (goes_on) by.parents = c->cache->parents;
-  mica_value k = keep(nn, "cache_k", c, p->k, &by), v = keep(nn, "cache_v", c, p->v, &by);
+  mica_value k = mica__cache_keep(nn, "cache_k", c, p->k, &by), v = mica__cache_keep(nn, "cache_v", c, p->v, &by);
   if (goes_on || c->recall) p->k = k, p->v = v;
 }
 
@@ -236,7 +185,7 @@ static bool is_one_op(const mica_nn *nn, mica_value x, mica_value memory, const 
 /* (B, 1, H D) */
 static mica_value decode(mica_nn *nn, const mica_nn_attention_config *c, const projected *p, int64_t heads) {
   mica_rotary_config rotary = c->rotary;
-  const update by = {.batch = c->cache->batch, .parents = c->cache->parents};
+  const mica__cache_update by = {.batch = c->cache->batch, .parents = c->cache->parents};
   mica__decode d = {.q = p->q,
                     .k = p->k,
                     .v = p->v,
@@ -259,13 +208,15 @@ static mica_value decode(mica_nn *nn, const mica_nn_attention_config *c, const p
     if (mica_value_is_null(d.frequencies)) return d.frequencies;
   }
   if (c->sinks) d.sinks = add_sinks(nn, c->heads, heads);
-  const cached k = find_cache(nn, "cache_k", c, &by), v = find_cache(nn, "cache_v", c, &by);
+  const mica__cached k = mica__cache_find(nn, "cache_k", c, &by), v = mica__cache_find(nn, "cache_v", c, &by);
   d.k_cache = k.all;
   d.v_cache = v.all;
+  d.k_step = k.steps;
+  d.v_step = v.steps;
   mica__nn_record(nn, "attention", "attention");
   mica_value y = mica__attention_decode(&d);
-  mica_assign(k.state, d.k_cache);
-  mica_assign(v.state, d.v_cache);
+  mica__cache_assign(&k, d.k_cache, d.k_step);
+  mica__cache_assign(&v, d.v_cache, d.v_step);
   return mica__nn_recorded(nn, mica__join_heads(y, c->heads * c->head_size));
 }
 
@@ -293,6 +244,8 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
   else if (c->cache && !mica_value_is_null(c->cache->slots) &&
            (c->cache->beams > 1 || c->recall || !mica_value_is_null(memory) || !mica_value_is_null(c->cache->parents)))
     wrong = "slots of a cache are of x itself, without beams and parents";
+  else if (c->cache && (unsigned)c->cache->form > MICA_CACHE_FORM_Q8)
+    wrong = "a cache has no such form";
   else if (c->cache && (c->cache->beams < 0 || (c->cache->beams && c->cache->batch % c->cache->beams)))
     wrong = "a cache's sequences are a multiple of its beams";
   else if (c->positions == MICA_POSITIONS_KIND_ALIBI && !mica_value_is_null(c->mask))

@@ -1,6 +1,7 @@
 /* Attention of one new position of each sequence, with its cache (cl/attention/decode.clh). */
 #include "ops/attention/decode.h"
 
+#include "base/element.h"
 #include "base/error.h"
 #include "ops/attention/attention.h"
 #include "runtime/tensor.h"
@@ -10,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* attention_decode (k_cache, v_cache, q, k, v, offset, then what may be absent) -> k_cache, v_cache, y. */
-enum { K_CACHE, V_CACHE, Q, K, V, OFFSET, SLOTS, FREQUENCIES, Q_SCALE, K_SCALE, SINKS, OPERANDS };
-enum { NEW_K, NEW_V, Y, RESULTS };
+/* attention_decode (k_cache, v_cache, q, k, v, offset, then what may be absent) -> k_cache, v_cache, y.
+ * attention_decode_q8 has the scales of both caches after them, as operands and results. */
+enum { K_CACHE, V_CACHE, K_STEP, V_STEP, Q, K, V, OFFSET, SLOTS, FREQUENCIES, Q_SCALE, K_SCALE, SINKS, OPERANDS };
+enum { NEW_K, NEW_V, NEW_K_STEP, NEW_V_STEP, Y_SCALED, Y_PLAIN = NEW_K_STEP };
 
 #define DECODE_ATTRS(X, S)                                                                                             \
   X(S, INT, present, 0, "bit k: operand k is there")                                                                   \
@@ -35,6 +37,12 @@ typedef struct sizes {
   int64_t b, h, g, d, sequences, pairs;
 } sizes;
 
+static bool has_steps(const mica__decode_attrs *attrs) { return input_of(attrs, K_STEP) >= 0; }
+
+static int32_t result_y(const mica__decode_attrs *attrs) { return has_steps(attrs) ? Y_SCALED : Y_PLAIN; }
+
+int64_t mica__decode_block(int64_t d) { return d % MICA__DECODE_BLOCK == 0 ? MICA__DECODE_BLOCK : d; }
+
 /* The shape of an operand; of rank 0 if it is absent. */
 static mica_shape shape_of(const mica__decode_attrs *attrs, const mica__type *inputs, int32_t operand) {
   const int32_t input = input_of(attrs, operand);
@@ -42,7 +50,8 @@ static mica_shape shape_of(const mica__decode_attrs *attrs, const mica__type *in
 }
 
 static sizes sizes_of(const mica__decode_attrs *attrs, const mica__type *inputs) {
-  const mica_shape q = inputs[Q].shape, k = inputs[K].shape, frequencies = shape_of(attrs, inputs, FREQUENCIES);
+  const mica_shape q = shape_of(attrs, inputs, Q), k = shape_of(attrs, inputs, K),
+                   frequencies = shape_of(attrs, inputs, FREQUENCIES);
   return (sizes){.b = q.dim[0],
                  .h = q.dim[2],
                  .g = k.dim[2],
@@ -60,23 +69,44 @@ static bool is_vector(const mica__decode_attrs *attrs, const mica__type *inputs,
   return input_of(attrs, operand) < 0 || (shape.rank == 1 && agree(shape.dim[0], count));
 }
 
+/* Caches of f32, f16 or bf16; or i8 and the scales of blocks. */
+static mica_status check_caches(const mica__decode_attrs *attrs, const mica__type *inputs, const sizes *s) {
+  const mica__type cache = inputs[K_CACHE];
+  const bool steps = has_steps(attrs);
+  if (steps ? cache.dtype != MICA_I8 || inputs[K_STEP].dtype != MICA_F16 || inputs[V_STEP].dtype != MICA_F16
+            : cache.dtype != MICA_F32 && cache.dtype != MICA_F16 && cache.dtype != MICA_BF16)
+    return mica__fail(MICA_E_DTYPE, "the caches are %s; they are f32, f16, bf16, or i8 with scales of f16",
+                      mica_dtype_name(cache.dtype));
+  if (attrs->length < 1 || cache.shape.rank != 2 || cache.shape.dim[1] != s->g * s->d ||
+      cache.shape.dim[0] % attrs->length != 0 || !mica_shape_equal(cache.shape, inputs[V_CACHE].shape))
+    return mica__fail(MICA_E_SHAPE, "the caches are not (sequences length, G D)");
+  const mica_shape step = MICA_SHAPE(cache.shape.dim[0], s->g * (s->d / mica__decode_block(s->d)));
+  if (steps && (!mica_shape_equal(inputs[K_STEP].shape, step) || !mica_shape_equal(inputs[V_STEP].shape, step)))
+    return mica__fail(MICA_E_SHAPE, "the scales are not (sequences length, G blocks)");
+  return MICA_OK;
+}
+
 static mica_status infer_decode(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
   const mica__decode_attrs *attrs = attributes;
-  const mica_shape cache = inputs[K_CACHE].shape;
-  for (int32_t i = 0; i < count; i++)
-    if (inputs[i].dtype != MICA_F32 && inputs[i].dtype != MICA_I32)
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes f32", (int)i, mica_dtype_name(inputs[i].dtype));
-  for (int32_t i = Q; i <= V; i++)
-    if (inputs[i].shape.rank != 4 || inputs[i].shape.dim[1] != 1 || inputs[i].shape.dim[2] < 1 ||
-        inputs[i].shape.dim[3] < 1)
+  const int64_t steps = INT64_C(1) << K_STEP | INT64_C(1) << V_STEP, needed = ((INT64_C(1) << SLOTS) - 1) & ~steps;
+  if ((attrs->present & needed) != needed || ((attrs->present & steps) && (attrs->present & steps) != steps))
+    return mica__fail(MICA_E_INVALID, "an operand that is needed is absent");
+  for (int32_t k = Q; k < OPERANDS; k++) {
+    const int32_t i = input_of(attrs, k);
+    if (i >= 0 && i < count && inputs[i].dtype != MICA_F32 && inputs[i].dtype != MICA_I32)
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes f32", (int)k, mica_dtype_name(inputs[i].dtype));
+  }
+  for (int32_t k = Q; k <= V; k++) {
+    const mica_shape shape = shape_of(attrs, inputs, k);
+    if (shape.rank != 4 || shape.dim[1] != 1 || shape.dim[2] < 1 || shape.dim[3] < 1)
       return mica__fail(MICA_E_SHAPE, "q, k and v are (B, 1, heads, D), with heads and D known");
+  }
   const sizes s = sizes_of(attrs, inputs);
-  const bool same = mica_shape_equal(inputs[K].shape, inputs[V].shape) && inputs[K].shape.dim[3] == s.d &&
-                    agree(inputs[K].shape.dim[0], s.b) && s.h % s.g == 0 && s.d <= MICA__DECODE_MOST_SIZE;
+  const mica_shape k = shape_of(attrs, inputs, K);
+  const bool same = mica_shape_equal(k, shape_of(attrs, inputs, V)) && k.dim[3] == s.d && agree(k.dim[0], s.b) &&
+                    s.h % s.g == 0 && s.d <= MICA__DECODE_MOST_SIZE;
   if (!same) return mica__fail(MICA_E_SHAPE, "q, k and v do not fit each other");
-  if (attrs->length < 1 || cache.rank != 2 || cache.dim[1] != s.g * s.d || cache.dim[0] % attrs->length != 0 ||
-      !mica_shape_equal(cache, inputs[V_CACHE].shape))
-    return mica__fail(MICA_E_SHAPE, "the caches are not (sequences length, G D)");
+  MICA_TRY(check_caches(attrs, inputs, &s));
   const bool norms = (input_of(attrs, Q_SCALE) < 0) == (input_of(attrs, K_SCALE) < 0);
   if (!norms || !is_vector(attrs, inputs, OFFSET, s.b) || !is_vector(attrs, inputs, SLOTS, s.b) ||
       !is_vector(attrs, inputs, FREQUENCIES, s.pairs) || 2 * s.pairs > s.d || !is_vector(attrs, inputs, Q_SCALE, s.d) ||
@@ -84,9 +114,20 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
     return mica__fail(MICA_E_SHAPE, "an operand after q, k and v does not fit them");
   if (attrs->window < 0 || !isfinite(attrs->scale) || !isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
     return mica__fail(MICA_E_INVALID, "a window, scale or soft cap is out of range");
-  out[NEW_K].shape = out[NEW_V].shape = cache;
-  out[Y].shape = inputs[Q].shape;
+  for (int32_t r = 0; r < result_y(attrs); r++) out[r] = inputs[r];
+  out[result_y(attrs)] = (mica__type){MICA_F32, shape_of(attrs, inputs, Q)};
   return MICA_OK;
+}
+
+/* attention_decode_q8's operands have the scales, the other op's have not. */
+static mica_status infer_plain(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
+  if (has_steps(attributes)) return mica__fail(MICA_E_INVALID, "it takes no scales");
+  return infer_decode(inputs, count, attributes, out);
+}
+
+static mica_status infer_q8(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
+  if (!has_steps(attributes)) return mica__fail(MICA_E_INVALID, "the scales are absent");
+  return infer_decode(inputs, count, attributes, out);
 }
 
 /* --- the reference --- */
@@ -119,6 +160,35 @@ static void prepare_row(const problem *p, const double *x, int32_t scale, double
   }
 }
 
+/* x as an f16 or the like. */
+static double rounded(mica_dtype dtype, double x) {
+  double element = 0;
+  mica__element_set(dtype, &element, 0, x);
+  return mica__element_get(dtype, &element, 0);
+}
+
+/* Element c of row r of a cache as a number. */
+static double cached_number(const problem *p, int32_t cache, int64_t r, int64_t c) {
+  const double x = p->eval->outputs[cache][r * p->s.g * p->s.d + c];
+  const int64_t block = mica__decode_block(p->s.d), steps = p->s.g * (p->s.d / block);
+  return has_steps(p->attrs) ? x * p->eval->outputs[cache + NEW_K_STEP][r * steps + c / block] : x;
+}
+
+/* Puts a head's row in row r of a cache, from column c on. */
+static void keep_row(const problem *p, int32_t cache, const double *row, int64_t r, int64_t c) {
+  double *to = p->eval->outputs[cache] + r * p->s.g * p->s.d + c;
+  const int64_t block = mica__decode_block(p->s.d), steps = p->s.g * (p->s.d / block);
+  for (int64_t i = 0; !has_steps(p->attrs) && i < p->s.d; i++) to[i] = rounded(p->eval->types[K_CACHE].dtype, row[i]);
+  for (int64_t from = 0; has_steps(p->attrs) && from < p->s.d; from += block) {
+    double most = 0;
+    for (int64_t i = from; i < from + block; i++) most = fmax(most, fabs(row[i]));
+    const double step = fmin(rounded(MICA_F16, most / 127), 65504);
+    p->eval->outputs[cache + NEW_K_STEP][r * steps + (c + from) / block] = step;
+    for (int64_t i = from; i < from + block; i++)
+      to[i] = step > 0 ? fmax(-127, fmin(nearbyint(row[i] / step), 127)) : 0;
+  }
+}
+
 /* The first and the last position that a query sees, of a cached sequence. */
 typedef struct seen {
   int64_t slot, position, first, last;
@@ -136,41 +206,43 @@ static seen seen_of(const problem *p, int64_t b) {
 
 static void attend(const problem *p, const seen *see, int64_t h, const double *q, double *y) {
   const double *sinks = values_of(p, SINKS), cap = p->attrs->soft_cap;
-  const int64_t d = p->s.d, width = p->s.g * d, column = h / (p->s.h / p->s.g) * d;
+  const int64_t d = p->s.d, column = h / (p->s.h / p->s.g) * d;
   const double scale = p->attrs->scale != 0 ? p->attrs->scale : 1 / sqrt((double)d);
   double most = sinks ? sinks[h] : -(double)INFINITY, sum = sinks ? 1 : 0;
   for (int64_t c = 0; c < d; c++) y[c] = 0;
   for (int64_t j = see->first; j <= see->last; j++) {
-    const int64_t at = (see->slot * p->attrs->length + j) * width + column;
+    const int64_t row = see->slot * p->attrs->length + j;
     double score = 0;
-    for (int64_t c = 0; c < d; c++) score += q[c] * p->eval->outputs[NEW_K][at + c];
+    for (int64_t c = 0; c < d; c++) score += q[c] * cached_number(p, NEW_K, row, column + c);
     score = cap > 0 ? cap * tanh(score * scale / cap) : score * scale;
     const double next = fmax(most, score), shrink = sum > 0 ? exp(most - next) : 0, weight = exp(score - next);
     most = next;
     sum = sum * shrink + weight;
-    for (int64_t c = 0; c < d; c++) y[c] = y[c] * shrink + weight * p->eval->outputs[NEW_V][at + c];
+    for (int64_t c = 0; c < d; c++) y[c] = y[c] * shrink + weight * cached_number(p, NEW_V, row, column + c);
   }
   for (int64_t c = 0; c < d; c++) y[c] = sum > 0 ? y[c] / sum : 0;
 }
 
 static mica_status evaluate_decode(const mica__eval *eval) {
   const problem p = {eval, eval->attrs, sizes_of(eval->attrs, eval->types)};
-  const size_t cache = (size_t)(p.s.sequences * p.attrs->length * p.s.g * p.s.d);
   double row[MICA__DECODE_MOST_SIZE];
-  memcpy(eval->outputs[NEW_K], eval->inputs[K_CACHE], cache * sizeof(double));
-  memcpy(eval->outputs[NEW_V], eval->inputs[V_CACHE], cache * sizeof(double));
+  for (int32_t r = 0; r < result_y(p.attrs); r++) {
+    int64_t count = 0;
+    MICA_TRY(mica_shape_count(eval->types[r].shape, &count));
+    memcpy(eval->outputs[r], eval->inputs[r], (size_t)count * sizeof(double));
+  }
   for (int64_t b = 0; b < p.s.b; b++) {
     const seen see = seen_of(&p, b);
     for (int64_t g = 0; see.position >= 0 && g < p.s.g; g++) {
-      const int64_t from = (b * p.s.g + g) * p.s.d,
-                    to = ((see.slot * p.attrs->length + see.position) * p.s.g + g) * p.s.d;
-      prepare_row(&p, eval->inputs[K] + from, K_SCALE, (double)see.position, eval->outputs[NEW_K] + to);
-      memcpy(eval->outputs[NEW_V] + to, eval->inputs[V] + from, (size_t)p.s.d * sizeof(double));
+      const int64_t from = (b * p.s.g + g) * p.s.d, to = see.slot * p.attrs->length + see.position;
+      prepare_row(&p, values_of(&p, K) + from, K_SCALE, (double)see.position, row);
+      keep_row(&p, NEW_K, row, to, g * p.s.d);
+      keep_row(&p, NEW_V, values_of(&p, V) + from, to, g * p.s.d);
     }
     for (int64_t h = 0; h < p.s.h; h++) {
       const int64_t at = (b * p.s.h + h) * p.s.d;
-      prepare_row(&p, eval->inputs[Q] + at, Q_SCALE, values_of(&p, OFFSET)[b], row);
-      attend(&p, &see, h, row, eval->outputs[Y] + at);
+      prepare_row(&p, values_of(&p, Q) + at, Q_SCALE, values_of(&p, OFFSET)[b], row);
+      attend(&p, &see, h, row, eval->outputs[result_y(p.attrs)] + at);
     }
   }
   return MICA_OK;
@@ -182,17 +254,18 @@ static mica_status evaluate_decode(const mica__eval *eval) {
 #define SHARED_PARAMS                                                                                                  \
   MICA__CASE("NORM", "1: q and k have norms", 0, 1),                                                                   \
       MICA__CASE("ROTARY", "1: rotary positions, 2: of adjacent features", 1, 0, 2),                                   \
-      MICA__CASE("SOFT_CAP", "1: scores are capped", 0, 1), MICA__CASE("D_PAD", "D, padded", PADDED_SIZES)
+      MICA__CASE("SOFT_CAP", "1: scores are capped", 0, 1), MICA__CASE("D_PAD", "D, padded", PADDED_SIZES),            \
+      MICA__DTYPE("C_T", "type of the caches; i8: with scales", MICA_F32, MICA_F16, MICA_BF16, MICA_I8)
 static const int32_t padded_sizes[] = {32, 64, 96, 128, 160, 192, 224, 256, 320, 384, 512};
 
 static const mica__kernel_param cpu_params[] = {SHARED_PARAMS, MICA__CASE("WHOLE", "1: D is D_PAD", 1, 0),
                                                 MICA__INT("VW", "lanes of a vector", 16, 8)};
-static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 0, 1, 0, 64, 1, 16)};
+static const mica__variant cpu_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 0, 1, 0, 64, MICA_F32, 1, 16)};
 static const mica__kernel_desc cpu_kernel = {
     MICA__KERNEL("attention_decode_cpu", "attention/decode_cpu.cl", cpu_params, cpu_variants)};
 
 static const mica__kernel_param gpu_params[] = {SHARED_PARAMS, MICA__INT("LANES", "work-items of a head", 64, 32, 128)};
-static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 0, 1, 0, 64, 64)};
+static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 0, 1, 0, 64, MICA_F32, 64)};
 static const mica__kernel_desc gpu_kernel = {
     MICA__KERNEL("attention_decode_gpu", "attention/decode_gpu.cl", gpu_params, gpu_variants)};
 
@@ -210,6 +283,7 @@ static mica_status choose(const mica__exec *exec, const sizes *s, const mica__ke
   mica__kernel_set(desc, values, "ROTARY", s->pairs == 0 ? 0 : attrs->interleave ? 2 : 1);
   mica__kernel_set(desc, values, "SOFT_CAP", attrs->soft_cap > 0);
   mica__kernel_set(desc, values, "D_PAD", d);
+  mica__kernel_set(desc, values, "C_T", (int32_t)mica_tensor_dtype(exec->inputs[K_CACHE]));
   if (desc != &cpu_kernel) return MICA_OK;
   mica__kernel_set(desc, values, "WHOLE", d == s->d);
   if (mica_engine_device(mica__queue_engine(exec->queue))->vector_bytes < MICA__LONG_VECTOR)
@@ -231,10 +305,13 @@ static void push(mica__launch *launch, const mica__exec *exec, const sizes *s) {
   mica__launch_pack(launch);
   mica__launch_tensor(launch, exec->outputs[NEW_K]);
   mica__launch_tensor(launch, exec->outputs[NEW_V]);
-  for (int32_t i = Q; i <= V; i++) mica__attention_tensor(launch, exec->inputs[i]);
-  mica__launch_tensor(launch, exec->outputs[Y]);
+  mica__launch_optional(launch, has_steps(attrs) ? exec->outputs[NEW_K_STEP] : NULL);
+  mica__launch_optional(launch, has_steps(attrs) ? exec->outputs[NEW_V_STEP] : NULL);
+  for (int32_t i = Q; i <= V; i++) mica__attention_tensor(launch, operand(exec, i));
+  mica__launch_tensor(launch, exec->outputs[result_y(attrs)]);
   for (int32_t i = OFFSET; i < OPERANDS; i++) mica__launch_optional(launch, operand(exec, i));
-  const int64_t numbers[] = {s->h, s->g, s->d, attrs->length, s->sequences, s->pairs, window};
+  const int64_t numbers[] = {s->h,         s->g,     s->d,   attrs->length,
+                             s->sequences, s->pairs, window, mica__decode_block(s->d) == MICA__DECODE_BLOCK ? 5 : 30};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(launch, numbers[i]);
   mica__launch_float(launch, (float)(cap > 0 ? scale / cap : scale * log2_e));
   mica__launch_float(launch, (float)(cap * log2_e));
@@ -250,7 +327,7 @@ static mica_status launch_decode(const mica__exec *exec) {
   mica__kernel *kernel = NULL;
   for (int32_t i = 0; i < exec->input_count; i++) types[i] = (mica__type){MICA_F32, mica_tensor_shape(exec->inputs[i])};
   const sizes s = sizes_of(exec->attrs, types);
-  for (int32_t i = NEW_K; i <= NEW_V; i++)
+  for (int32_t i = 0; i < result_y(exec->attrs); i++)
     if (!mica__tensor_same_memory(exec->inputs[i], exec->outputs[i]))
       MICA_TRY(mica_op_copy(exec->queue, exec->inputs[i], exec->outputs[i]));
   if (s.b == 0) return MICA_OK;
@@ -278,6 +355,7 @@ typedef struct decode_case {
   sizes size;
   mica__decode_attrs attrs; /* but for `present` */
   bool slots, norms, sinks;
+  mica_dtype cache; /* 0: f32 */
 } decode_case;
 
 #define SIZES(...) .size = {__VA_ARGS__}
@@ -290,86 +368,115 @@ static const decode_case cases[] = {
     {SIZES(4, 3, 1, 33, 4, 0), .attrs = {.length = 40, .soft_cap = 2}, .sinks = true},
     {SIZES(2, 2, 2, 256, 3, 64), .attrs = {.length = 90, .soft_cap = 5, .window = 3}, .slots = true},
     {SIZES(5, 1, 1, 1, 5, 0), .attrs = {.length = 1}},
+    {SIZES(2, 6, 2, 64, 2, 0), .attrs = {.length = 150}, .cache = MICA_F16},
+    {SIZES(3, 2, 1, 33, 4, 0), .attrs = {.length = 40}, .slots = true, .cache = MICA_F16},
+    {SIZES(4, 4, 2, 96, 4, 0), .attrs = {.length = 70, .window = 50}, .cache = MICA_BF16},
+    {SIZES(2, 2, 2, 7, 2, 0), .attrs = {.length = 20}, .sinks = true, .cache = MICA_BF16},
 };
-enum { CASES = sizeof cases / sizeof *cases };
+static const decode_case q8_cases[] = {
+    {SIZES(2, 6, 2, 64, 2, 0), .attrs = {.length = 150}, .cache = MICA_I8},
+    {SIZES(4, 4, 2, 96, 5, 0), .attrs = {.length = 70, .window = 50}, .slots = true, .cache = MICA_I8},
+    {SIZES(3, 2, 1, 40, 3, 0), .attrs = {.length = 40, .soft_cap = 3}, .sinks = true, .cache = MICA_I8},
+    {SIZES(1, 1, 1, 288, 1, 0), .attrs = {.length = 33}, .cache = MICA_I8},
+};
+#define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Positions: in the cache, before it, at its end and after it; slots: from the last one down. */
+/* Positions: in the cache, before it, at its end and after it; slots: from the last one down. Keys and values that all
+ * caches keep exactly, so that the reference need not round as the device does: the first of a block is the largest. */
 static void fill_numbers(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__decode_attrs *attrs = c->attrs;
-  const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length;
+  const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length, d = shape_of(attrs, c->inputs, K).dim[3];
   for (int64_t b = 0; b < count; b++) {
-    const double inside = floor((mica__check_random(check) + 1) / 2 * (double)(attrs->length - 1));
-    if (input == OFFSET)
-      values[b] = b == 2 ? (double)attrs->length : b == 3 ? -1 : b == 1 ? (double)attrs->length - 1 : inside;
-    else
+    const double random = mica__check_random(check);
+    if (input == input_of(attrs, OFFSET))
+      values[b] = b == 2   ? (double)attrs->length
+                  : b == 3 ? -1
+                  : b == 1 ? (double)attrs->length - 1
+                           : floor((random + 1) / 2 * (double)(attrs->length - 1));
+    else if (input == input_of(attrs, SLOTS))
       values[b] = (double)(sequences - 1 - b);
+    else
+      values[b] = (b % d % mica__decode_block(d) == 0 ? 127 : rint(126 * random)) / 128;
   }
 }
 
 static void fill_case(const decode_case *from, mica__decode_attrs *attrs, mica__launch_case *to) {
-  const mica_shape cache = MICA_SHAPE(from->size.sequences * from->attrs.length, from->size.g * from->size.d);
-  const mica_shape row = MICA_SHAPE(from->size.b, 1, from->size.g, from->size.d);
-  const mica__type operands[OPERANDS] = {{MICA_F32, cache},
-                                         {MICA_F32, cache},
-                                         {MICA_F32, MICA_SHAPE(from->size.b, 1, from->size.h, from->size.d)},
+  const sizes *s = &from->size;
+  const mica_dtype cached = from->cache ? from->cache : MICA_F32;
+  const mica_shape cache = MICA_SHAPE(s->sequences * from->attrs.length, s->g * s->d);
+  const mica_shape step = MICA_SHAPE(cache.dim[0], s->g * (s->d / mica__decode_block(s->d)));
+  const mica_shape row = MICA_SHAPE(s->b, 1, s->g, s->d);
+  const mica__type operands[OPERANDS] = {{cached, cache},
+                                         {cached, cache},
+                                         {MICA_F16, step},
+                                         {MICA_F16, step},
+                                         {MICA_F32, MICA_SHAPE(s->b, 1, s->h, s->d)},
                                          {MICA_F32, row},
                                          {MICA_F32, row},
-                                         {MICA_I32, MICA_SHAPE(from->size.b)},
-                                         {MICA_I32, MICA_SHAPE(from->size.b)},
-                                         {MICA_F32, MICA_SHAPE(from->size.pairs)},
-                                         {MICA_F32, MICA_SHAPE(from->size.d)},
-                                         {MICA_F32, MICA_SHAPE(from->size.d)},
-                                         {MICA_F32, MICA_SHAPE(from->size.h)}};
+                                         {MICA_I32, MICA_SHAPE(s->b)},
+                                         {MICA_I32, MICA_SHAPE(s->b)},
+                                         {MICA_F32, MICA_SHAPE(s->pairs)},
+                                         {MICA_F32, MICA_SHAPE(s->d)},
+                                         {MICA_F32, MICA_SHAPE(s->d)},
+                                         {MICA_F32, MICA_SHAPE(s->h)}};
+  const bool there[OPERANDS] = {true, true,        cached == MICA_I8, cached == MICA_I8, true,        true,       true,
+                                true, from->slots, s->pairs > 0,      from->norms,       from->norms, from->sinks};
   *attrs = from->attrs;
   if (attrs->rotary_scale == 0) attrs->rotary_scale = 1;
-  *to = (mica__launch_case){.attrs = attrs,
-                            .terms = (double)from->attrs.length * (double)from->size.d,
-                            .normwise = true,
-                            .filled = 1u << OFFSET | (from->slots ? 1u << SLOTS : 0),
-                            .fill = fill_numbers};
+  *to = (mica__launch_case){
+      .attrs = attrs, .terms = (double)from->attrs.length * (double)s->d, .normwise = true, .fill = fill_numbers};
   for (int32_t k = 0; k < OPERANDS; k++) {
-    const bool there = k < SLOTS || (k == SLOTS && from->slots) || (k == FREQUENCIES && from->size.pairs > 0) ||
-                       ((k == Q_SCALE || k == K_SCALE) && from->norms) || (k == SINKS && from->sinks);
-    if (!there) continue;
+    if (!there[k]) continue;
+    const bool exact = (k == K || k == V) && cached != MICA_F32;
+    if (k == OFFSET || k == SLOTS || exact) to->filled |= 1u << to->input_count;
     attrs->present |= INT64_C(1) << k;
     to->inputs[to->input_count] = operands[k];
-    to->bound[to->input_count++] = 1;
+    to->bound[to->input_count++] = operands[k].dtype == MICA_I8 ? 127 : k == K_STEP || k == V_STEP ? 1.0 / 127 : 1;
   }
 }
 
+static mica_status check_list(mica__check *check, const mica__op *op, const decode_case *from, size_t count) {
+  mica__decode_attrs attrs[COUNT(cases)];
+  mica__launch_case list[COUNT(cases)];
+  for (size_t c = 0; c < count; c++) fill_case(&from[c], &attrs[c], &list[c]);
+  return mica__check_launches(check, op, op->name, list, count);
+}
+
 static mica_status check_decode(mica__check *check) {
-  mica__decode_attrs attrs[CASES];
-  mica__launch_case list[CASES];
-  for (size_t c = 0; c < CASES; c++) fill_case(&cases[c], &attrs[c], &list[c]);
-  return mica__check_launches(check, &mica__op_attention_decode, "attention_decode", list, CASES);
+  return check_list(check, &mica__op_attention_decode, cases, COUNT(cases));
+}
+
+static mica_status check_q8(mica__check *check) {
+  return check_list(check, &mica__op_attention_decode_q8, q8_cases, COUNT(q8_cases));
 }
 
 static const mica__kernel_desc *const kernels[] = {&cpu_kernel, &gpu_kernel, NULL};
-#define CACHES (1u << K_CACHE | 1u << V_CACHE)
-const mica__op mica__op_attention_decode = {.name = "attention_decode",
-                                            .kernels = kernels,
-                                            .check = check_decode,
-                                            .kind = MICA__OP_LAUNCH,
-                                            .min_inputs = SLOTS,
-                                            .max_inputs = OPERANDS,
-                                            .results = RESULTS,
-                                            .attrs = &mica__decode_attr_list,
-                                            .dtypes = "f0000xxffff>000",
-                                            .infer = infer_decode,
-                                            .evaluate = evaluate_decode,
-                                            .launch = launch_decode,
-                                            .flops = flops,
-                                            .may_alias = CACHES,
-                                            .updates = CACHES,
-                                            .takes_strides = 1u << Q | 1u << K | 1u << V,
-                                            .fills = (1u << RESULTS) - 1};
+/* first: the first input after the caches; it and the next two may have any strides. */
+#define DECODE_OP(label, first, ...)                                                                                   \
+  const mica__op mica__op_##label = {.name = #label,                                                                   \
+                                     .kernels = kernels,                                                               \
+                                     .kind = MICA__OP_LAUNCH,                                                          \
+                                     .max_inputs = OPERANDS,                                                           \
+                                     .results = (first) + 1,                                                           \
+                                     .attrs = &mica__decode_attr_list,                                                 \
+                                     .dtypes = "*0**f44xxffff",                                                        \
+                                     .evaluate = evaluate_decode,                                                      \
+                                     .launch = launch_decode,                                                          \
+                                     .flops = flops,                                                                   \
+                                     .may_alias = (1u << (first)) - 1,                                                 \
+                                     .updates = (1u << (first)) - 1,                                                   \
+                                     .takes_strides = 7u << (first),                                                   \
+                                     .fills = (2u << (first)) - 1,                                                     \
+                                     __VA_ARGS__};
+DECODE_OP(attention_decode, Y_PLAIN, .min_inputs = K_STEP, .infer = infer_plain, .check = check_decode)
+DECODE_OP(attention_decode_q8, Y_SCALED, .min_inputs = SLOTS, .infer = infer_q8, .check = check_q8)
 
 /* --- builder --- */
 
 mica_value mica__attention_decode(mica__decode *decode) {
-  const mica_value operands[OPERANDS] = {decode->k_cache, decode->v_cache, decode->q,     decode->k,
-                                         decode->v,       decode->offset,  decode->slots, decode->frequencies,
-                                         decode->q_scale, decode->k_scale, decode->sinks};
+  const mica_value operands[OPERANDS] = {
+      decode->k_cache, decode->v_cache, decode->k_step,      decode->v_step,  decode->q,       decode->k,    decode->v,
+      decode->offset,  decode->slots,   decode->frequencies, decode->q_scale, decode->k_scale, decode->sinks};
   mica__decode_attrs attrs = {.length = decode->length,
                               .window = decode->window,
                               .scale = decode->scale,
@@ -377,8 +484,12 @@ mica_value mica__attention_decode(mica__decode *decode) {
                               .epsilon = decode->epsilon,
                               .rotary_scale = decode->rotary_scale,
                               .interleave = decode->interleave};
-  mica_value caches = mica__graph_add_present(&mica__op_attention_decode, operands, OPERANDS, &attrs);
+  const bool steps = !mica_value_is_null(decode->k_step);
+  const mica__op *op = steps ? &mica__op_attention_decode_q8 : &mica__op_attention_decode;
+  mica_value caches = mica__graph_add_present(op, operands, OPERANDS, &attrs);
   decode->k_cache = mica__graph_result(caches, NEW_K);
   decode->v_cache = mica__graph_result(caches, NEW_V);
-  return mica__graph_result(caches, Y);
+  if (steps) decode->k_step = mica__graph_result(caches, NEW_K_STEP);
+  if (steps) decode->v_step = mica__graph_result(caches, NEW_V_STEP);
+  return mica__graph_result(caches, steps ? Y_SCALED : Y_PLAIN);
 }
