@@ -110,7 +110,7 @@ for loss in mse huber 'quantile --quantile 0.8'; do
   run train --data "$work/renamed.csv" --teacher "$work/numbers.onnx" --out "$work/none"
   ends 1 '' "*was trained on the column 'a', which *renamed.csv does not have*"
   run train --data "$work/renamed.csv" --init "$work/numbers.onnx" --epochs 1 --out "$work/renamed"
-  ends 0 '*' "*was trained on the column 'a', which *renamed.csv does not have: columns are taken as they come*"
+  ends 0 '*' "*was trained on the column 'a', which *renamed.csv has not: columns are taken as they come*"
   # Its own folder is read likewise, and so is its model.
   run export "$work/late" --onnx "$work/late.onnx"
   ends 0 '*' ''
