@@ -209,6 +209,9 @@ typedef struct mica_block_experts {
   int64_t count;  /* experts; 0: plain dense layers */
   int64_t chosen; /* experts per position; 0: 1 */
   bool normalise; /* divide the chosen probabilities by their sum */
+  bool bias;      /* router and experts have biases: router.bias, experts.gate_proj_bias (count, rows), ... */
+  /* c > 0, SWIGLU only: quick_gelu(min(gate(x), c)) (1 + up(x) cut to -c to c), as in gpt-oss; 0: off */
+  double clamp;
 } mica_block_experts;
 
 typedef struct mica_transformer_config {
@@ -218,7 +221,7 @@ typedef struct mica_transformer_config {
   mica_feed_forward feed_forward;
   bool apart;                 /* dense layers are gate_proj, up_proj and down_proj instead of linear1 and linear2 */
   bool no_feed_bias;          /* dense layers have no bias; self.no_bias implies it */
-  mica_block_experts experts; /* `hidden` is each expert's; feed_forward must be gated; without bias and dropout */
+  mica_block_experts experts; /* `hidden` is each expert's; feed_forward must be gated; without dropout */
   mica_block_norms norms;     /* of each part */
   mica_block_order order;     /* other than SEQUENCE: norms must be BEFORE, and memory null */
   bool post_norm;             /* the same as norms AFTER */

@@ -78,6 +78,8 @@ static mica_status read_experts(const mica__config_source *f, const mica__family
   MICA_TRY(mica__config_count(f, "interval of layers with experts", "decoder_sparse_step", "", 1, 1, 1, &step));
   MICA_TRY(mica__config_flag(f, "norm_topk_prob", "expert_weights_norm", f->gguf != NULL, &i->normalise_routes));
   if (family->routes_normal) i->normalise_routes = true;
+  i->clamp = family->clamp;
+  i->sinks = family->sinks;
   return MICA_OK;
 }
 
@@ -195,7 +197,7 @@ static void read_tensors(const mica_weights *weights, mica_foundation_info *i) {
   i->tied = !has(weights, "output.weight");
   i->attention_bias = has(weights, "blk.0.attn_q.bias") || has(weights, "blk.0.attn_qkv.bias");
   i->out_bias = has(weights, "blk.0.attn_output.bias");
-  i->feed_bias = has(weights, "blk.0.ffn_up.bias");
+  i->feed_bias = has(weights, "blk.0.ffn_up.bias") || has(weights, "blk.0.ffn_up_exps.bias");
 }
 
 static mica_status read_scale(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {

@@ -19,6 +19,7 @@
 #define CLASSIFY MICA_FOUNDATION_TASK_CLASSIFY
 #define MIXTRAL MICA__EXPERTS_MIXTRAL
 #define QWEN MICA__EXPERTS_QWEN
+#define GPTOSS MICA__EXPERTS_GPTOSS
 #define PLAIN (family->experts == MICA__EXPERTS_NONE)
 #define V i->vocabulary
 #define W i->width

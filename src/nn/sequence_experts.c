@@ -3,6 +3,7 @@
 #include "nn/sequence.h"
 
 #include <mica/experts.h>
+#include <stdio.h>
 
 static const mica_value null_value = {0};
 static const mica_init_config xavier = {.kind = MICA_INIT_XAVIER_UNIFORM};
@@ -29,6 +30,15 @@ mica_value mica__feed_activate(mica_value x, mica_feed_forward kind) {
 
 /* --- experts --- */
 
+/* Row e of a table of biases (count, rows) for each of the ids, f32. */
+static mica_value biases(mica_nn *nn, const char *name, mica_value ids, const mica_transformer_config *c,
+                         int64_t rows) {
+  mica_value table = mica__nn_add_weight(nn, name, MICA_SHAPE(c->experts.count, rows), NULL);
+  if (mica_value_is_null(table)) return table;
+  const mica_nn_held *held = &nn->parameters[nn->parameter_count - 1].info.held;
+  return mica_cast(mica__nn_held_rows(held, table, ids, MICA_F32), MICA_F32);
+}
+
 /* Rows x (.., S or 1, columns) times the experts' matrices of (rows, columns) that ids name. */
 static mica_value product(mica_nn *nn, const char *name, mica_value x, mica_value ids, const mica_transformer_config *c,
                           int64_t rows, int64_t columns) {
@@ -36,7 +46,20 @@ static mica_value product(mica_nn *nn, const char *name, mica_value x, mica_valu
   mica_value w = mica__nn_add_weight(nn, name, MICA_SHAPE(c->experts.count, rows, columns), &init);
   if (mica_value_is_null(w)) return w;
   const mica_block block = nn->parameters[nn->parameter_count - 1].info.held.block;
-  return mica_expert_product(x, w, ids, &(mica_expert_config){.block = block, .columns = columns});
+  mica_value y = mica_expert_product(x, w, ids, &(mica_expert_config){.block = block, .columns = columns});
+  if (!c->experts.bias) return y;
+  char bias[32];
+  snprintf(bias, sizeof bias, "%s_bias", name);
+  return mica_add(y, biases(nn, bias, ids, c, rows));
+}
+
+/* f(gate) up. */
+static mica_value combine(mica_value gate, mica_value up, const mica_transformer_config *c) {
+  const double most = c->experts.clamp;
+  if (most == 0) return mica_mul(mica__feed_activate(gate, c->feed_forward), up);
+  gate = mica_minimum(gate, mica__number(gate, most));
+  up = mica_maximum(mica_minimum(up, mica__number(up, most)), mica__number(up, -most));
+  return mica_mul(mica_quick_gelu(gate), mica_affine(up, 1, 1));
 }
 
 static bool check(mica_nn *nn, const mica_transformer_config *c) {
@@ -49,6 +72,8 @@ static bool check(mica_nn *nn, const mica_transformer_config *c) {
     wrong = "a position takes 1 to all of the experts";
   else if (!mica__feed_is_gated(c->feed_forward))
     wrong = "experts have a gated function";
+  else if (c->experts.clamp < 0 || (c->experts.clamp > 0 && c->feed_forward != MICA_FEED_FORWARD_SWIGLU))
+    wrong = "a clamp is for SWIGLU, and not below 0";
   else if (c->dropout > 0)
     wrong = "experts have no dropout";
   if (wrong)
@@ -59,14 +84,14 @@ static bool check(mica_nn *nn, const mica_transformer_config *c) {
 
 mica_value mica__nn_experts(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width) {
   if (!check(nn, c)) return null_value;
-  mica_value logits = mica_nn_dense(nn, "router", x, c->experts.count, &(mica_dense_config){.no_bias = true});
+  mica_value logits =
+      mica_nn_dense(nn, "router", x, c->experts.count, &(mica_dense_config){.no_bias = !c->experts.bias});
   const mica_routes routes = mica_route(logits, &(mica_route_config){c->experts.chosen, c->experts.normalise});
   mica_value rows = mica_unsqueeze(mica_cast(x, MICA_F32), MICA_AXES(-2));
   mica_nn_push(nn, "experts");
   mica_value gate = product(nn, "gate_proj", rows, routes.ids, c, c->hidden, width);
   mica_value up = product(nn, "up_proj", rows, routes.ids, c, c->hidden, width);
-  mica_value h = mica_mul(mica__feed_activate(gate, c->feed_forward), up);
-  mica_value y = product(nn, "down_proj", h, routes.ids, c, width, c->hidden);
+  mica_value y = product(nn, "down_proj", combine(gate, up, c), routes.ids, c, width, c->hidden);
   mica_nn_pop(nn);
   return mica__nn_narrow(nn, mica_expert_sum(y, routes.weights));
 }

@@ -63,7 +63,9 @@ def spread(model):
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
         if weight.dim() > 1:
-            weight.data = noise * (0.5 if 'embed' in name or 'wte' in name or 'lm_head' in name else 0.25)
+            # gpt-oss cuts the results of gate_up_proj at 7.
+            large = 0.7 if 'gate_up_proj' in name and hasattr(model.config, 'swiglu_limit') else 0.25
+            weight.data = noise * (0.5 if 'embed' in name or 'wte' in name or 'lm_head' in name else large)
         elif 'bias' in name:
             weight.data = 0.3 * noise
         else:
@@ -252,7 +254,8 @@ NAMES = {'input_layernorm': 'attn_norm', 'self_attn.q_proj': 'attn_q', 'self_att
          'self_attn.v_proj': 'attn_v', 'self_attn.o_proj': 'attn_output', 'mlp.gate_proj': 'ffn_gate',
          'mlp.up_proj': 'ffn_up', 'mlp.down_proj': 'ffn_down', 'self_attn.q_norm': 'attn_q_norm',
          'self_attn.k_norm': 'attn_k_norm', 'mlp.gate': 'ffn_gate_inp', 'mlp.experts.gate_proj': 'ffn_gate_exps',
-         'mlp.experts.up_proj': 'ffn_up_exps', 'mlp.experts.down_proj': 'ffn_down_exps'}
+         'mlp.router': 'ffn_gate_inp', 'self_attn.sinks': 'attn_sinks', 'mlp.experts.up_proj': 'ffn_up_exps',
+         'mlp.experts.down_proj': 'ffn_down_exps'}
 
 
 def gguf_name(name, gemma):
@@ -261,7 +264,9 @@ def gguf_name(name, gemma):
         if name == whole + '.weight':
             return other + '.weight'
     _, layer, rest = name.split('.', 2)
-    part, kind = rest.rsplit('.', 1) if 'experts' not in rest else (rest, 'weight')
+    part, kind = rest.rsplit('.', 1) if 'experts' not in rest and 'sinks' not in rest else (rest, 'weight')
+    if part.endswith('_bias'):
+        part, kind = part.removesuffix('_bias'), 'bias'
     names = dict(NAMES, post_attention_layernorm='post_attention_norm' if gemma else 'ffn_norm',
                  pre_feedforward_layernorm='ffn_norm', post_feedforward_layernorm='post_ffw_norm')
     return 'blk.%s.%s.%s' % (layer, names[part], kind)
@@ -297,18 +302,30 @@ def write_gguf(folder, name, arch, model, ids, kind):
     if getattr(c, 'moe_intermediate_size', 0):
         writer.add_expert_feed_forward_length(c.moe_intermediate_size)
     state = model.state_dict()
-    parts = []
+    parts, oss = [], arch == 'gpt-oss'
+    if oss:
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rotary['factor'])
+        writer.add_rope_scaling_orig_ctx_len(rotary['original_max_position_embeddings'])
+        writer.add_expert_feed_forward_length(c.intermediate_size)
+        writer.add_sliding_window(c.sliding_window)
     for weight_name, weight in state.items():
-        if weight_name.endswith('experts.gate_up_proj'):
+        if oss and 'experts.gate_up_proj' in weight_name:
+            parts += [(weight_name.replace('gate_up', name), weight[..., first::2])
+                      for first, name in enumerate(('gate', 'up'))]
+        elif weight_name.endswith('experts.gate_up_proj'):
             halves = weight.chunk(2, dim=1)
             parts += [(weight_name.replace('gate_up', name), half) for name, half in zip(('gate', 'up'), halves)]
         else:
             parts.append((weight_name, weight))
+    if oss:
+        parts = [(name, weight.transpose(1, 2) if weight.dim() == 3 else weight) for name, weight in parts]
     for weight_name, weight in parts:
         if weight_name == 'lm_head.weight' and c.tie_word_embeddings:
             continue
         values = weight.float().numpy().copy()
-        quantised = values.ndim > 1 and values.shape[-1] % 32 == 0 and '.mlp.gate.' not in weight_name
+        quantised = values.ndim > 1 and values.shape[-1] % 32 == 0 and '.mlp.gate.' not in weight_name and \
+            'router' not in weight_name and 'bias' not in weight_name
         if quantised:
             blocks = gguf.quants.quantize(values, kind)
             values = gguf.quants.dequantize(blocks, kind)
@@ -320,9 +337,9 @@ def write_gguf(folder, name, arch, model, ids, kind):
         if gemma and 'norm' in weight_name:
             values = values + 1
         if quantised:
-            writer.add_tensor(gguf_name(weight_name, gemma), gguf.quants.quantize(values, kind), raw_dtype=kind)
+            writer.add_tensor(gguf_name(weight_name, gemma or oss), gguf.quants.quantize(values, kind), raw_dtype=kind)
         else:
-            writer.add_tensor(gguf_name(weight_name, gemma), values)
+            writer.add_tensor(gguf_name(weight_name, gemma or oss), values)
     model.load_state_dict(state)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -457,6 +474,12 @@ def main():
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
     write_gguf(folder, 'mixtral-gguf', 'llama', *made['mixtral'][:2], kinds.Q8_0)
     write_gguf(folder, 'qwen3moe-gguf', 'qwen3moe', *made['qwen3moe'][:2], kinds.Q4_1)
+    # Its folder has gate and up interleaved: GGUF alone is read.
+    oss = t.GptOssConfig(**dict(SMALL, intermediate_size=32), head_dim=12, num_local_experts=5, num_experts_per_tok=2,
+                         sliding_window=4, rope_parameters=dict(YARN, truncate=False, beta_fast=32.0, beta_slow=1.0))
+    model, ids, _ = save(folder, 'gptoss', oss, 'float32')
+    write_gguf(folder, 'gptoss-gguf', 'gpt-oss', model, ids, kinds.MXFP4)
+    shutil.rmtree(os.path.join(folder, 'gptoss'))
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)
     write_gguf(folder, 'gemma3-gguf', 'gemma3', *made['gemma3'][:2], kinds.F16)
     write_chat(folder)

@@ -407,6 +407,31 @@ START_TEST(a_gguf_file_is_described) {
 }
 END_TEST
 
+/* GGUF has one architecture for llama and mixtral; the number of experts tells. */
+#define WITH_EXPERTS(arch)                                                                                             \
+  SIZES(arch), {arch ".expert_count", U32, 8, 0}, {arch ".expert_used_count", U32, 2, 0}, {                            \
+    arch ".expert_feed_forward_length", U32, 24, 0                                                                     \
+  }
+
+START_TEST(experts_of_gguf_files) {
+  static const struct {
+    pair pairs[12];
+    const char *family;
+  } cases[] = {{{WITH_EXPERTS("llama"), {0}}, "mixtral"},
+               {{WITH_EXPERTS("qwen3moe"), {0}}, "qwen3moe"},
+               {{WITH_EXPERTS("gpt-oss"), {0}}, "gptoss"}};
+  for (int c = 0; c < 3; c++) {
+    mica_foundation *model = NULL;
+    ck_ok(mica_foundation_open(gguf_file(cases[c].pairs, "w"), NULL, &model));
+    const mica_foundation_info *i = mica_foundation_describe(model);
+    ck_assert_str_eq(i->family, cases[c].family);
+    ck_assert(i->experts == 8 && i->experts_used == 2 && i->normalise_routes && i->hidden == 24);
+    ck_assert(i->sinks == (c == 2) && (i->clamp > 0) == (c == 2));
+    mica_foundation_close(model);
+  }
+}
+END_TEST
+
 START_TEST(gguf_files_that_cannot_be_are_refused) {
   static const struct {
     pair pairs[12];
@@ -421,6 +446,10 @@ START_TEST(gguf_files_that_cannot_be_are_refused) {
       {{SIZES("llama"), {"llama.rope.scaling.type", TEXT, 0, "spiral"}, {0}}, "the scaling of positions spiral"},
       {{SIZES("llama"), {"tokenizer.ggml.eos_token_id", U32, 300, 0}, {0}}, "is not a token"},
       {{SIZES("llama"), {"llama.feed_forward_length", TEXT, 0, "x"}, {0}}, "feed_forward_length is not an integer"},
+      {{WITH_EXPERTS("qwen3"), {0}}, "the architecture \"qwen3\" only without experts"},
+      {{SIZES("gpt-oss"), {0}}, "the architecture \"gpt-oss\" only with experts"},
+      {{SIZES("llama"), {"llama.expert_count", U32, 8, 0}, {0}}, "the model's number of experts per token"},
+      {{SIZES("llama"), {"llama.expert_count", U32, 1 << 20, 0}, {0}}, "must be 0 to 65536"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mica_foundation *model = NULL;
@@ -517,4 +546,5 @@ TESTS(ANYWHERE, NULL, NULL, IF(CJSON, a_llama_is_described), IF(CJSON, a_gemma_h
       IF(CJSON, other_families_are_described), IF(CJSON, sizes_that_cannot_be_are_refused),
       IF(CJSON, texts_that_are_no_config_are_refused), IF(CJSON, only_folders_and_files_of_models_are_models),
       IF(CJSON, generation_config_says_all_ends), IF(CJSON, layers_without_positions), IF(CJSON, experts_are_described),
-      a_gguf_file_is_described, gguf_files_that_cannot_be_are_refused, tensors_are_those_of_the_family, names_of_kinds)
+      a_gguf_file_is_described, experts_of_gguf_files, gguf_files_that_cannot_be_are_refused,
+      tensors_are_those_of_the_family, names_of_kinds)
