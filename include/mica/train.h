@@ -162,6 +162,9 @@ typedef struct mica_trainer_config {
    * loss decides instead. The loss also decides between epochs with equal values. */
   const char *watch;
   bool falling;
+  /* A later epoch whose metric is worse than the best one's by at most this counts as best too: a small validation part
+   * cannot tell them apart. 0: none. */
+  double tolerance;
   /* Called after the sums of a test are read, to add metrics that are not quotients of sums. May call mica_trainer_sum,
    * or run the test session over the source again. NULL: none. */
   mica_status (*evaluate)(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);

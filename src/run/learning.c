@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Most epochs by default, as a multiple of the task's number. */
 #define MOST_TIMES 10
@@ -22,6 +23,9 @@
 #define CROP_SHARE 8
 /* Least steps of a network of pictures by default. */
 #define PICTURE_STEPS 900
+/* Fewer samples do not validate well enough to choose one epoch: with 16 pictures the best accuracy was that of an epoch
+ * in the middle, 40 % on the test part, and the epoch of the tolerance had 47 %. */
+#define FEW_VALIDATED 100
 /* A loss that falls by this share in the last quarter of the epochs is still falling. */
 #define FALLING 0.05
 /* Parts of fewer samples say nothing about how often the answers are right. */
@@ -46,6 +50,17 @@ mica_status mica__run_set_picture_defaults(mica_run *run) {
   if (mica__run_given(run, "augment") || side < CROP_SHARE) return MICA_OK;
   mica__snprintf(crop, sizeof crop, "crop=%.0f", floor(side / CROP_SHARE));
   return mica__run_set(run, "augment", crop);
+}
+
+/* The standard error of a share of n samples is at most 0.5 / sqrt(n). */
+double mica__run_find_tolerance(const mica_run *run, const mica_trainer_config *c) {
+  const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
+  const double count = validation ? (double)mica_dataset_count(validation) : 0;
+  size_t rank = 0;
+  mica_run_fact_numbers(run, "input", &rank);
+  const bool falls = c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE || c->schedule.kind == MICA_SCHEDULE_COSINE;
+  if (rank != 3 || !falls || !c->watch || strcmp(c->watch, "accuracy") != 0) return 0;
+  return count > 0 && count < FEW_VALIDATED ? 0.5 / sqrt(count) : 0;
 }
 
 mica_status mica__run_find_epochs(mica_run *run) {

@@ -8,6 +8,7 @@
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
+#include "run/learning.h"
 #include "run/ranks.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -156,6 +157,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->watch = run->task->metrics[0].name;
   c->falling = run->task->metrics[0].falling;
   if (run->task->configures) run->task->configures(run, c);
+  c->tolerance = mica__run_find_tolerance(run, c);
   return run->parts->at[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
 }
 

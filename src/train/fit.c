@@ -202,18 +202,20 @@ static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   return isnan(watched) ? m->loss : c->falling ? watched : -watched;
 }
 
-/* Compares the epoch with the best one; true if it is better. With small validation sets, many epochs have equal
- * measures, for example all answers correct. The loss decides then, because the first such epoch is hardly trained. */
+/* Compares the epoch with the best one; true if it is better, or worse by no more than the tolerance. With small
+ * validation sets, many epochs have equal measures, for example all answers correct. The loss decides then, because the
+ * first such epoch is hardly trained. */
 static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
-  bool best = p->measured++ == 0 || measure < p->best || (measure == p->best && m->loss < p->best_loss) ||
-              (isnan(p->best) && !isnan(measure));
-  if (best) {
+  bool better = p->measured++ == 0 || measure < p->best || (measure == p->best && m->loss < p->best_loss) ||
+                (isnan(p->best) && !isnan(measure));
+  const bool best = better || (t->config.tolerance > 0 && measure <= p->best + t->config.tolerance);
+  if (better) {
     p->best = measure;
     p->best_loss = m->loss;
   }
-  p->worse = best ? 0 : p->worse + 1;
+  p->worse = better ? 0 : p->worse + 1;
   if (t->config.on_plateau) {
     mica_plateau_note(&p->plateau, m->loss);
     t->rates_from = -1;

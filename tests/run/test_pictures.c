@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SIDE = 20, SHAPES = 4, COUNT = 640, PLANE = SIDE * SIDE };
@@ -142,4 +143,40 @@ START_TEST(a_resumed_run_goes_on) {
 }
 END_TEST
 
-TESTS(DEVICE, NULL, files_remove, LOOP(few_are_learned, 0, 2), IF(CJSON, a_resumed_run_goes_on), what_is_given_stays)
+/* Sixteen pictures validate: the last epoch within a standard error of the best accuracy is kept, not a lucky one
+ * before the learning rate has fallen. */
+START_TEST(few_choose_no_lucky_epoch) {
+  static const mica_setting settings[] = {{"epochs", "24"}, {"augment", "none"}};
+  char folder[512], path[600];
+  mica_dataset *data = make(160, true);
+  mica_run *run = NULL;
+  mica_history *history = NULL;
+  mica_safetensors *file = NULL;
+  double best = 0;
+  int kept = 0;
+  snprintf(folder, sizeof folder, "%s", files_path("few"));
+  const mica_run_config config = {
+      .task = "classify", .dataset = data, .folder = folder, .settings = settings, .setting_count = 2};
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_assert_uint_eq(mica_dataset_count(mica_run_data(run, MICA_PART_VALIDATION)), 16);
+  ck_ok(mica_run_fit(run));
+  mica_run_destroy(run);
+  mica_dataset_destroy(data);
+  snprintf(path, sizeof path, "%s/history.csv", folder);
+  ck_ok(mica_history_read(path, &history));
+  ck_assert_uint_eq(mica_history_rows(history), 24);
+  for (size_t i = 0; i < 24; i++) {
+    const double accuracy = mica_history_get(history, i, "validation_accuracy");
+    if (accuracy >= best - 0.1251) kept = (int)i + 1;
+    best = fmax(best, accuracy);
+  }
+  mica_history_destroy(history);
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  ck_ok(mica_safetensors_open(path, &file));
+  ck_assert_int_eq(atoi(mica_safetensors_metadata(file, "mica.epoch")), kept);
+  mica_safetensors_close(file);
+}
+END_TEST
+
+TESTS(DEVICE, NULL, files_remove, LOOP(few_are_learned, 0, 2), IF(CJSON, a_resumed_run_goes_on),
+      few_choose_no_lucky_epoch, what_is_given_stays)
