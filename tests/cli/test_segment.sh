@@ -15,12 +15,12 @@ rm "$work/odd/masks/1.png"
 run train --task segment --data "$work/odd" --out "$work/none"
 ends 1 '' '*images/1.png has no mask*'
 run train --data "$work/data" --mask-values 0,7 --task segment --out "$work/none"
-ends 1 '' '*png holds the value 255, which is no class*'
+ends 1 '' '*png holds the value 255, which is not a class*'
 run train --data "$work/data" --task segment --mask-values 0=wall,255=wall --out "$work/none"
 ends 2 '' '*mask-values: two values have the name "wall"*'
 # The task is found by data that open by the setting.
 run train --data "$work/data" --mask-values 0,7 --out "$work/none"
-ends 1 '' '*png holds the value 255, which is no class*'
+ends 1 '' '*png holds the value 255, which is not a class*'
 run train --data "$work/data" --mask-values 0,x --task segment --out "$work/none"
 ends 2 '' '*mask-values*"x"*'
 run train --data "$work/data" --task classify --out "$work/none"
@@ -126,7 +126,7 @@ mkdir "$work/other"
 cp -r "$work/data/images" "$work/other"
 cp -r "$work/data/images" "$work/other/masks"
 run eval --model "$work/run" --data "$work/other"
-ends 1 '' '*which is no class*'
+ends 1 '' '*which is not a class*'
 
 # A run that says of itself to have more classes than masks can.
 cp -r "$work/run" "$work/many"

@@ -59,7 +59,7 @@ status=0
   --quiet --out "$work/full") >"$work/out" 2>"$work/err" || status=$?
 out=$(cat "$work/out")
 err=$(cat "$work/err")
-ends 1 '' 'mica train: cannot write *full/*'
+ends 1 '' '*mica train: cannot write *full/*'
 [ ! -e "$work/full" ] || fault "left behind: $(ls "$work/full")"
 
 # Bad input: one sentence, and nothing is lost.

@@ -30,7 +30,7 @@ static mica_foundation *make_model(void) {
   if (mica_gguf_write(path, NULL, 0, &entry, 1) != MICA_OK || mica_weights_open(path, &model.weights) != MICA_OK)
     abort();
   unlink(path);
-  model.family = mica__family_of_arch("llama");
+  model.family = mica__family_of_arch("llama", false);
   model.info = (mica_foundation_info){
       .family = "llama", .width = 8, .layers = 1, .heads = 2, .groups = 2, .head_size = 8, .interleaved = true};
   if (!model.family || mica__names_rows(&model, true, &model.rows) != MICA_OK) abort();
