@@ -1,4 +1,4 @@
-/* The default number of epochs, and remarks on how well a run learns. */
+/* How long a run trains by default, and what its epochs say of how it learns. */
 #include "run/learning.h"
 #include "base/number.h"
 #include "run/composed.h"
@@ -23,8 +23,8 @@
 #define CROP_SHARE 8
 /* Least steps of a network of pictures by default. */
 #define PICTURE_STEPS 900
-/* Fewer samples do not validate well enough to choose one epoch: with 16 pictures the best accuracy was that of an epoch
- * in the middle, 40 % on the test part, and the epoch of the tolerance had 47 %. */
+/* Fewer samples do not validate well enough to choose one epoch: with 16 pictures the best accuracy was that of an
+ * epoch in the middle, 40 % on the test part, and the epoch of the tolerance had 47 %. */
 #define FEW_VALIDATED 100
 /* A loss that falls by this share in the last quarter of the epochs is still falling. */
 #define FALLING 0.05
