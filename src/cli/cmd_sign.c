@@ -4,6 +4,7 @@
 #include "cli/result.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <mica/signature.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("FILE", struct values, files, .role = CLI_OPTIONAL_OPERAND,
-            .help = "files to sign; a folder stands for all files in it"),
+            .help = "files to sign; a folder stands for all files in it but hidden ones"),
     CLI_ROW("key", struct values, key, .value = "KEY",
             .help = "file of the secret key; with --check the public key or its file"),
     CLI_ROW("check", struct values, check, .help = "compare files with their signatures instead"),
@@ -72,23 +73,27 @@ static void sign_file(work *w, const char *path) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* The names in a folder that are signed, sorted. */
-static char **list_folder(const char *path, size_t *count) {
+/* The names in a folder that are signed, sorted; *whole is false if some could not be read. */
+static char **list_folder(const char *path, size_t *count, bool *whole) {
   DIR *folder = opendir(path);
   char **names = NULL;
   size_t room = 0;
   *count = 0;
-  for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+  *whole = folder != NULL;
+  errno = 0;
+  for (const struct dirent *entry; *whole && (entry = readdir(folder)); errno = 0) {
     if (entry->d_name[0] == '.' || ends_with(entry->d_name, SUFFIX)) continue;
     if (*count == room) {
       char **grown = realloc(names, (room = room ? 2 * room : 16) * sizeof *names);
+      *whole = grown != NULL;
       if (!grown) break;
       names = grown;
     }
     names[*count] = malloc(strlen(path) + strlen(entry->d_name) + 2);
-    if (!names[*count]) break;
-    sprintf(names[(*count)++], "%s/%s", path, entry->d_name);
+    *whole = names[*count] != NULL;
+    if (*whole) sprintf(names[(*count)++], "%s/%s", path, entry->d_name);
   }
+  *whole = *whole && errno == 0;
   if (folder) closedir(folder);
   if (names) qsort(names, *count, sizeof *names, by_text);
   return names;
@@ -106,8 +111,12 @@ static void sign_path(work *w, const char *path, int depth) {
     return;
   }
   size_t count = 0;
-  char **names = list_folder(path, &count);
-  if (!count && !depth) {
+  bool whole;
+  char **names = list_folder(path, &count, &whole);
+  if (!whole) {
+    cli_fail(w->self, "%s: the folder cannot be read in full", path);
+    w->failed = true;
+  } else if (!count && !depth) {
     cli_fail(w->self, "%s has no files", path);
     w->failed = true;
   }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define COMMAND(name) extern const cli_command cli_command_##name;
 #include "cli/commands.def"
@@ -118,6 +119,8 @@ int main(int argc, char **argv) {
   }
   mica_device_prepare_drivers();
   int status = dispatch(argc - 1, argv + 1);
+  /* mpirun ends all ranks if one has failed: rank 0, which says why, first has time to. */
+  if (status != CLI_OK && cli_ranks_is_follower()) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   if ((fflush(stdout) || ferror(stdout)) && status == CLI_OK) status = cli_fail(NULL, "the output cannot be written");
   return status;
 }

@@ -9,7 +9,7 @@
 
 /* Number of ranks that share the network's layers; 1: layers are whole. */
 int32_t mica__nn_ranks(const mica_nn *nn);
-/* This rank's share of a count. If the ranks do not divide it, the graph gets MICA_E_INVALID: "2 ranks do not divide 3
+/* This rank's share of a count. If the ranks do not divide it, the graph gets MICA_E_INVALID: "2 ranks cannot divide 3
  * heads of layers.0.self_attn.". */
 int64_t mica__nn_share_of(mica_nn *nn, const char *what, int64_t count);
 

@@ -323,14 +323,17 @@ static mica_status check_complete(const loading *l, const mica_weight_entry **ta
   return MICA_OK;
 }
 
-/* Notes the tensors of a parameter. */
+/* Notes the tensors of a parameter: its first, and parts that are not noted yet, so that `taken` has room. A number of
+ * parts that does not fit the shape is refused later. */
 static mica_status take(const loading *l, const reading *r, const mica_weight_entry **taken, size_t *count) {
-  const size_t room = mica_nn_parameter_count(l->nn) + mica_weights_count(l->weights);
+  const bool fits = r->shape.rank >= 2 && r->shape.dim[0] == r->from.row.stacked;
   taken[(*count)++] = r->from.entry;
-  for (int64_t part = 1; part < r->from.row.stacked && *count < room; part++) {
+  for (int64_t part = 1; fits && part < r->from.row.stacked; part++) {
     const mica_weight_entry *entry = NULL;
+    size_t known = 0;
     MICA_TRY(mica__name_map_part(&r->from.row, l->weights, r->name, part, &entry));
-    if (entry) taken[(*count)++] = entry;
+    while (known < *count && taken[known] != entry) known++;
+    if (entry && known == *count) taken[(*count)++] = entry;
   }
   return MICA_OK;
 }

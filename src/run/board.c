@@ -26,6 +26,7 @@ static mica_status add_settings(const mica_run *run) {
 
 /* --- pictures --- */
 
+#if MICA_WITH_PNG
 /* Copies the planes of a picture into its cell of the grid. */
 static void copy_planes(const uint8_t *picture, const int64_t *chw, int index, uint8_t *grid) {
   const int64_t across = chw[2] * SIDE, from = index / SIDE * chw[1] * across + index % SIDE * chw[2];
@@ -64,6 +65,7 @@ static mica_status add_grid(const mica_run *run, const mica_dataset *data, size_
   free(grid);
   return status;
 }
+#endif
 
 /* Nothing if the samples are no pictures of one size. */
 static mica_status add_pictures(const mica_run *run) {

@@ -61,6 +61,11 @@ static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
   return MICA_OK;
 }
 
+/* What a board lacks costs nothing else of the record. */
+static void warn_of_board(mica_status status) {
+  if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
+}
+
 static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   const struct {
     const char *column;
@@ -71,7 +76,7 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
       {"samples_per_second", rate_of(e)}, {"data_wait_share", e->seconds > 0 ? e->data_seconds / e->seconds : 0}};
   if (run->folder && !run->record->events) {
     MICA_TRY(mica_events_create(run->folder, &run->record->events));
-    MICA_TRY(mica__board_begin(run));
+    warn_of_board(mica__board_begin(run));
   }
   MICA_TRY(mica_history_begin(run->record->history));
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -82,7 +87,7 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   if (run->record->events) {
     MICA_TRY(mica_events_scalar(run->record->events, "learning_rate", e->step, e->rate));
     MICA_TRY(mica_events_scalar(run->record->events, "samples_per_second", e->step, rate_of(e)));
-    MICA_TRY(mica__board_weights(run, e->step));
+    warn_of_board(mica__board_weights(run, e->step));
   }
   if (!run->folder) return MICA_OK;
   char *path = mica__run_path(run, "history.csv");

@@ -59,10 +59,10 @@ MICA_DEVICE=$chosen run devices
 ends 0 "*\* $chosen *" ''
 export MICA_DEVICE='no such device'
 run devices
-ends 1 "*  $chosen *" 'mica devices: no device matches "no such device"; there are: *'
+ends 1 "*  $chosen *" 'mica devices: no device matches "no such device"; choose from: *'
 export MICA_DEVICE=cuda
 run devices
-ends 1 "*  $chosen *" 'mica devices: no device matches "cuda"; there are: *; Mica computes on OpenCL devices*gpu'
+ends 1 "*  $chosen *" 'mica devices: no device matches "cuda"; choose from: *; Mica computes on OpenCL devices*gpu'
 unset MICA_DEVICE
 
 # util-linux's script, essential in Debian, runs a command on a terminal.

@@ -54,7 +54,7 @@ cp -r "$MICA_SOURCE_DIR/cl" "$work/cl"
 sed 's|long j = i;|long j = i + 1;|' "$MICA_SOURCE_DIR/cl/elementwise/fill.cl" >"$work/cl/elementwise/fill.cl"
 export MICA_KERNEL_DIR="$work/cl"
 run doctor --device xyzzy
-ends 1 '' 'mica doctor: no device matches "xyzzy"; there are: *'
+ends 1 '' 'mica doctor: no device matches "xyzzy"; choose from: *'
 run doctor fill
 ends 1 "*${newline}failed *${newline}not healthy: *" ''
 unset MICA_KERNEL_DIR

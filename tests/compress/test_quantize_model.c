@@ -344,7 +344,7 @@ START_TEST(data_that_do_not_fit) {
   mica_onnx_quantize_config config = config_of(wide, none);
   files_write_text("wide/note", "");
   ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F32, MICA_SHAPE(ROWS / 2, 3, 8, 16), samples));
-  refuses(float_model, &config, "the input 'x' is (?, 3, 8, 8), the samples of");
+  refuses(float_model, &config, "the input 'x' is (?, 3, 8, 8), but the samples of");
   ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F64, MICA_SHAPE(ROWS / 2, 3, 8, 8), samples));
   refuses(float_model, &config, "x.npy is of f64, the input 'x' of f32");
   ck_ok(mica_npy_write(files_path("wide/x.npy"), MICA_F32, MICA_SHAPE(0, 3, 8, 8), samples));

@@ -369,7 +369,7 @@ START_TEST(what_is_wrong_is_said) {
   ck_assert_str_eq(mica_error_message(), "prompt 1 is empty");
   length = CONTEXT + 1;
   ck_assert(mica_generator_prompt(g, ids, &length, CONTEXT + 1) == MICA_E_INVALID);
-  ck_assert_str_eq(mica_error_message(), "prompt 1 has 49 tokens, the network's context holds 48");
+  ck_assert_str_eq(mica_error_message(), "prompt 1 has 49 tokens, but the network's context holds 48");
   length = 2;
   ids[1] = V;
   ck_assert(mica_generator_prompt(g, ids, &length, 2) == MICA_E_INVALID);

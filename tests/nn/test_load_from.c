@@ -157,6 +157,21 @@ START_TEST(several_tensors_become_one) {
 }
 END_TEST
 
+/* One tensor is every row of a weight, and another parameter too; it is noted once. */
+START_TEST(parts_may_be_one_tensor) {
+  const mica_name_map map = {.rows = (mica_name_row[]){{.own = "blocks.0.weight", .source = "part", .stacked = UNITS},
+                                                       {.own = "norm.weight", .source = "part"}},
+                             .count = 2};
+  mica_safetensors_entry part = tensor("part", MICA_F32, MICA_SHAPE(INPUTS), numbers);
+  size_t missing = 0;
+  source(&part, 1);
+  ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
+  for (size_t i = 0; i < UNITS * INPUTS; i++)
+    ck_assert_float_eq(element("net.blocks.0.weight", i), numbers[i % INPUTS]);
+  ck_assert_float_eq(element("net.norm.weight", 2), numbers[2]);
+}
+END_TEST
+
 START_TEST(what_is_missing_is_counted_or_refused) {
   size_t missing = 9;
   const mica_name_map *map = MAP({.own = "blocks.#.weight", .source = "model.h.#.w"});
@@ -274,7 +289,7 @@ START_TEST(what_does_not_fit_is_refused) {
           "the tensor 'b' is (5), not (5, 3) as 'blocks.0.weight' needs");
   refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "w", .of = 7}), "is (5, 3), not (7, 3)");
   refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "w", .transposed = true}), "is (5, 3), not (3, 5)");
-  refused(MICA_E_INVALID, MAP({.own = "blocks.0.weight", .source = "w", .first = 1, .of = UNITS}), "rows from 1 of 5");
+  refused(MICA_E_INVALID, MAP({.own = "blocks.0.weight", .source = "w", .first = 1, .of = UNITS}), "from 1 of only 5");
   refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "b", .reshaped = true}), "'b' is (5), not");
   refused(MICA_E_INVALID,
           MAP({.own = "blocks.0.weight", .source = "w"}, {.own = "blocks.0.bias", .source = "b", .transposed = true}),
@@ -478,8 +493,8 @@ START_TEST(a_weight_in_another_form_is_read) {
 END_TEST
 
 TESTS(BOTH(NEEDS(CJSON), DEVICE), setup, teardown, equal_names_need_no_map, a_number_in_a_name_stands_for_itself,
-      several_tensors_become_one, what_is_missing_is_counted_or_refused, a_complete_map_leaves_no_tensor,
-      rows_of_a_tensor_and_its_transpose, LOOP(halves_are_widened, 0, 2), LOOP(large_tensors_are_read_in_parts, 0, 2),
-      what_does_not_fit_is_refused, numbers_of_matrices_are_checked_on_demand, rows_that_cannot_be_are_refused,
-      blocks_are_refused, LOOP(held_weights_are_bound_to_the_file, 0, 3), what_cannot_be_bound_is_refused,
-      a_weight_in_another_form_is_read)
+      several_tensors_become_one, parts_may_be_one_tensor, what_is_missing_is_counted_or_refused,
+      a_complete_map_leaves_no_tensor, rows_of_a_tensor_and_its_transpose, LOOP(halves_are_widened, 0, 2),
+      LOOP(large_tensors_are_read_in_parts, 0, 2), what_does_not_fit_is_refused,
+      numbers_of_matrices_are_checked_on_demand, rows_that_cannot_be_are_refused, blocks_are_refused,
+      LOOP(held_weights_are_bound_to_the_file, 0, 3), what_cannot_be_bound_is_refused, a_weight_in_another_form_is_read)

@@ -355,7 +355,7 @@ START_TEST(names) {
   ck_assert_int_eq(found, MICA_OPTIMIZER_LION);
   ck_assert_str_eq(mica_optimizer_name(found), "lion");
   ck_assert_int_eq(mica_optimizer_find("sdg", &found), MICA_E_NOT_FOUND);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "'sdg'; there are sgd, adam"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "'sdg', only sgd, adam"));
   ck_ok(mica_schedule_find("one_cycle", &kind));
   ck_assert_str_eq(mica_schedule_name(kind), "one_cycle");
 }

@@ -115,7 +115,7 @@ static mica_status mark(const mica_run *run, const char *path, const mica_datase
   for (size_t k = 0; !number && *unseen && k < b->classes; k++) count += kept[k];
   if (count == 1)
     return mica__fail(MICA_E_INVALID, "unseen: one class has no pairs of different classes; keep two or more");
-  if (count + FEWEST > b->classes)
+  if (count > b->classes || b->classes - count < FEWEST)
     return mica__fail(MICA_E_FORMAT,
                       "%s has %zu class%s: the task verify keeps %zu for the test and trains on two or more; --unseen "
                       "chooses them",
