@@ -133,6 +133,7 @@ mica_value mica_pad(mica_value x, const int64_t *before, const int64_t *after, m
   if (!mica__builder_choice("pad", x, "mode", (int32_t)mode, MICA_PAD_MODE_WRAP + 1)) return (mica_value){0};
   if (rank > 0 && (!before || !after))
     return mica__builder_fail("pad", x, MICA_E_INVALID, "%s is NULL", before ? "after" : "before");
+  if (mica_value_dtype(x) == MICA_BOOL) value = value != 0;
   for (int32_t k = 0; k < rank; k++) x = pad_axis(x, k, before[k], after[k], mode, value);
   return x;
 }
