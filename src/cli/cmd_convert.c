@@ -105,7 +105,7 @@ static int from_onnx(const cli_command *self, const struct values *v) {
 
 /* --- to ONNX --- */
 
-/* "3x224x224" after the samples; the usual shape of a family without. False: it is none. */
+/* Reads a shape such as "3x224x224", without samples; no text means the family's usual shape. False: not a shape. */
 static bool shape_of(const struct values *v, size_t network, mica_shape *shape) {
   const mica_model_family family = mica_model_family_of(network);
   const bool small = !strcmp(v->model, "mlp") || !strcmp(v->model, "lenet") || !strcmp(v->model, "cnn");

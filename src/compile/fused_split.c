@@ -74,7 +74,7 @@ typedef struct pass {
   mica__fused *fused;
 } pass;
 
-/* The type in which joins are kept: that of the arithmetic. */
+/* Joins are kept in the type of the arithmetic. */
 static mica_dtype kept_dtype(const mica__fused_instr *instr) {
   return instr->dtype == MICA_F16 || instr->dtype == MICA_BF16 ? MICA_F32 : instr->dtype;
 }

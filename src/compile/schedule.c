@@ -257,7 +257,7 @@ static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   return any;
 }
 
-/* The kind of the step whose list, simplified, is s->one; a new one if there is none. */
+/* The kind of the step whose list, simplified, is s->one; a new one if no step has it. */
 static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   const mica__step *step = &s->partition->steps[at];
   const mica__hash hash = mica__fused_batch_hash(s->one, step->operands);

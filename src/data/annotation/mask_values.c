@@ -159,7 +159,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The first value that is neither 0 nor 255; count if there is none. */
+/* The first value except 0 and 255; count if all values are 0 or 255. */
 static size_t find_soft(const mica__mask_census *census) {
   size_t k = 0;
   while (k < census->count && (census->found[k].value == 0 || census->found[k].value == 255)) k++;

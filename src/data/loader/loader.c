@@ -22,7 +22,7 @@ static const mica_column *column_of(const mica_dataset *dataset, mica_column_kin
   return NULL;
 }
 
-/* Checks that samples may be mixed: labels are classes, boxes there are none, masks only with cutmix. */
+/* Checks that samples may be mixed: labels must be classes, boxes cannot be mixed, masks only by cutmix. */
 static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
   const char *name = dataset->store->name, *how = a->mixup > 0 ? "mixup" : "cutmix";

@@ -97,7 +97,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
 
 static mica_value sum_all(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* How many pixels count, each by its class's weight where there are weights. */
+/* The number of pixels that count. If classes have weights, a pixel counts by its class's weight. */
 static mica_value count_pixels(mica_value y, mica_value weights) {
   mica_value counted = mica_cast(mica_greater_equal(y, mica_full_like(y, 0)), MICA_F32);
   if (!weights.graph) return sum_all(counted);
