@@ -6,10 +6,14 @@
 
 #include <string.h>
 
-static const char *model_of(const char *name, mica_device_class class, mica_vendor vendor) {
-  mica_device_info device = {.device_class = class, .vendor = vendor};
+static const char *model_with(uint32_t vector_bytes, const char *name, mica_device_class class, mica_vendor vendor) {
+  mica_device_info device = {.device_class = class, .vendor = vendor, .vector_bytes = vector_bytes};
   strncpy(device.name, name, sizeof device.name - 1);
   return mica__core_model_of(&device)->name;
+}
+
+static const char *model_of(const char *name, mica_device_class class, mica_vendor vendor) {
+  return model_with(64, name, class, vendor);
 }
 
 START_TEST(the_most_special_row_is_taken) {
@@ -19,6 +23,9 @@ START_TEST(the_most_special_row_is_taken) {
   ck_assert_str_eq(model_of("cpu-sapphirerapids-Intel", MICA_DEVICE_CLASS_CPU, MICA_VENDOR_INTEL), "intel");
   ck_assert_str_eq(model_of("pthread-skylake-avx512-AMD EPYC", MICA_DEVICE_CLASS_CPU, MICA_VENDOR_AMD), "cpu");
   ck_assert_str_eq(model_of("", MICA_DEVICE_CLASS_CPU, MICA_VENDOR_OTHER), "cpu");
+  /* Registers of 32 bytes. */
+  ck_assert_str_eq(model_with(32, "cpu-znver3-AMD EPYC", MICA_DEVICE_CLASS_CPU, MICA_VENDOR_AMD), "short");
+  ck_assert_str_eq(model_with(32, "cpu-haswell-Intel", MICA_DEVICE_CLASS_CPU, MICA_VENDOR_INTEL), "intel");
   /* The null device has kernels of the CPU class; GPUs' cores are not known. */
   ck_assert_str_eq(model_of("null", MICA_DEVICE_CLASS_NULL, MICA_VENDOR_OTHER), "cpu");
   ck_assert_str_eq(model_of("Arc", MICA_DEVICE_CLASS_GPU, MICA_VENDOR_INTEL), "any");
