@@ -70,7 +70,10 @@ static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool p
   if (!d->shared && !d->bindings && !mica_value_is_null(logits))
     MICA_TRY(mica_foundation_bind(d->model, nn, d->engine, &d->bindings));
   mica_session_config config = {0};
-  config.parameters = mica_bindings_list(d->shared ? d->shared : d->bindings, &config.parameter_count);
+  if (prompt)
+    config.share = d->step.session;
+  else
+    config.parameters = mica_bindings_list(d->shared ? d->shared : d->bindings, &config.parameter_count);
   return mica_session_create(d->engine, graph, &logits, 1, &config, session);
 }
 
@@ -110,7 +113,7 @@ static size_t count_bytes(const mica_decoder *d, const mica_nn *nn) {
   return bytes / (size_t)d->slot_count / (size_t)d->context;
 }
 
-/* Both sessions; the second has the weights and caches of the first. */
+/* Both sessions; the second has the weights and caches of the first, and never any of its own. */
 static mica_status make_sessions(mica_decoder *d) {
   mica_graph *graphs[2] = {NULL};
   mica_nn *networks[2] = {NULL};
@@ -124,9 +127,7 @@ static mica_status make_sessions(mica_decoder *d) {
     if (status == MICA_OK) status = mica_nn_create(graphs[k], &config, &networks[k]);
     if (status == MICA_OK) status = build(d, graphs[k], networks[k], k == 1, session);
     if (status == MICA_OK) d->position_bytes = count_bytes(d, networks[k]);
-    if (status == MICA_OK)
-      status = k ? mica_nn_share(networks[k], *session, d->step.session)
-                 : mica_foundation_load(d->model, networks[k], *session);
+    if (status == MICA_OK && k == 0) status = mica_foundation_load(d->model, networks[k], *session);
     if (status == MICA_OK && d->adapter && k == 0) status = mica_adapter_write_to(d->adapter, networks[k], *session);
   }
   for (int k = 0; k < 2; k++) {

@@ -29,9 +29,9 @@ static mica_status make_session(mica__whisper_sessions *s, const mica_foundation
   mica_status status = mica_graph_create(&graph);
   if (status == MICA_OK) status = mica_nn_create(graph, NULL, &nn);
   const mica_value logits = status == MICA_OK ? build(&s->sizes, graph, nn, window) : (mica_value){0};
-  if (status == MICA_OK) status = mica_session_create(s->engine, graph, &logits, 1, NULL, session);
-  if (status == MICA_OK)
-    status = window ? mica_foundation_load(model, nn, *session) : mica_nn_share(nn, *session, s->window);
+  const mica_session_config config = {.share = s->window};
+  if (status == MICA_OK) status = mica_session_create(s->engine, graph, &logits, 1, &config, session);
+  if (status == MICA_OK && window) status = mica_foundation_load(model, nn, *session);
   mica_nn_destroy(nn);
   mica_graph_destroy(graph);
   return status;

@@ -389,6 +389,28 @@ START_TEST(texts_end_as_they_should) {
 }
 END_TEST
 
+/* Bytes of buffers, also of those that the engine keeps for reuse. */
+static uint64_t held_bytes(void) {
+  const mica_stats stats = mica_engine_stats(test_engine());
+  return stats.bytes_in_use + stats.bytes_pooled;
+}
+
+/* The session of prompts uses the caches of the session of steps. If it had some of its own before, these would stay
+ * with the engine. */
+START_TEST(caches_are_allocated_once) {
+  enum { SLOTS = 32 };
+  open_model("llama");
+  ck_ok(mica_queue_finish(test_queue()));
+  mica_engine_trim(test_engine());
+  const uint64_t before = held_bytes();
+  mica_decoder *decoder = make(SLOTS, 16);
+  const uint64_t caches = mica_decoder_position_bytes(decoder) * CONTEXT * SLOTS, held = held_bytes() - before;
+  ck_assert_msg(held >= caches && held < caches * 7 / 4, "caches of %llu bytes, %llu bytes are held",
+                (unsigned long long)caches, (unsigned long long)held);
+  mica_decoder_destroy(decoder);
+}
+END_TEST
+
 START_TEST(requests_are_checked) {
   static told t;
   int32_t prompt[CONTEXT] = {0};
@@ -432,4 +454,4 @@ END_TEST
 TESTS(DEVICE, NULL, files_remove, LOOP(greedy_texts_are_those_of_the_network, 0, MODELS),
       LOOP(texts_are_the_same_in_any_company, 0, 2), steps_have_few_rows_where_all_is_in_blocks,
       a_prompt_that_a_slot_holds_is_not_read_again, decoders_share_weights, the_likeliest_tokens_are_listed,
-      texts_end_as_they_should, requests_are_checked)
+      texts_end_as_they_should, caches_are_allocated_once, requests_are_checked)
