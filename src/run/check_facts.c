@@ -66,7 +66,7 @@ mica_status mica__run_check_facts(const mica_run *run, bool old) {
   for (size_t i = 0; i < mica__common_fact_list.count; i++) {
     const mica__fact_row *row = &mica__common_fact_list.rows[i];
     if (alone && is_of_input(row->name)) continue;
-    if (run->task->input->own_input && strcmp(row->name, "columns") != 0) continue;
+    if (run->task->input->traits.own_input && strcmp(row->name, "columns") != 0) continue;
     MICA_TRY(mica__fact_check(run, row, !old));
   }
   /* Mica 0.2 wrote fewer. */

@@ -69,9 +69,9 @@ void mica__composed_step(mica_nn *nn, const mica_batch_values *batch, const void
 void mica__composed_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const mica__head *head = run->task->head;
-  mica_value z = run->task->input->exported(nn, run, batch, head->outputs(run));
-  out->outputs[0] = head->answer(run, z);
-  out->output_names[0] = head->output;
+  const mica__input *input = run->task->input;
+  head->exports(run, (input->onnx.network ? input->onnx.network : input->network)(nn, run, batch, head->outputs(run)),
+                out);
 }
 
 mica_status mica__composed_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics) {
@@ -88,7 +88,7 @@ typedef struct showing {
 static mica_status add_sample(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   const showing *s = user;
   MICA_TRY(mica_report_begin(s->report, sample->name));
-  return run->task->head->section(run, s->report, sample, outputs, s->given);
+  return run->task->head->shows.section(run, s->report, sample, outputs, s->given);
 }
 
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,
@@ -106,10 +106,10 @@ mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, c
 
 mica_status mica__composed_predict(mica_run *run, const mica_run_input *given, mica_report *prediction) {
   showing s = {prediction, given};
-  if (run->task->head->compare) return run->task->head->compare(run, given, prediction);
-  return run->task->input->visit(run, given, add_sample, &s);
+  if (run->task->head->shows.compare) return run->task->head->shows.compare(run, given, prediction);
+  return run->task->input->samples.visit(run, given, add_sample, &s);
 }
 
 mica_status mica__composed_report(mica_run *run, mica_report *report) {
-  return run->task->head->report ? run->task->head->report(run, report) : MICA_OK;
+  return run->task->head->shows.report ? run->task->head->shows.report(run, report) : MICA_OK;
 }

@@ -34,7 +34,7 @@ static int32_t parse_side(const char *text, char **end) {
 bool mica__run_size(const mica_run *run, int32_t sides[2]) {
   const char *text = run->task ? mica_run_setting(run, "size") : mica__run_given(run, "size");
   char *end = NULL;
-  if (!text || (run->task && !run->task->input->sized)) return false;
+  if (!text || (run->task && !run->task->input->traits.sized)) return false;
   sides[0] = sides[1] = parse_side(text, &end);
   if (*end == 'x') sides[1] = parse_side(end + 1, &end);
   return sides[0] > 0 && sides[1] > 0 && !*end;
@@ -241,8 +241,8 @@ static mica_status end_reading(reading *r, mica_status status) {
 
 mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data) {
   const mica_dataset *old = *data, *made = NULL;
-  if (!old || !run->task->input->derive) return MICA_OK;
-  MICA_TRY(run->task->input->derive(run, part, old, &made));
+  if (!old || !run->task->input->views.derive) return MICA_OK;
+  MICA_TRY(run->task->input->views.derive(run, part, old, &made));
   if (made != old && old != run->parts->whole && old != run->config.dataset) mica_dataset_destroy((mica_dataset *)old);
   *data = made;
   return MICA_OK;
@@ -316,7 +316,7 @@ mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *da
   /* Training data that are tested on are read as tests are: whole pictures, not windows of them. */
   MICA_TRY(mica__run_loading(run, part == MICA_PART_TRAIN ? MICA_PART_VALIDATION : part, &config));
   if (residence != MICA_RESIDENCE_AUTO) config.residence = residence;
-  if (run->task->input->shows) MICA_TRY(run->task->input->shows(run, data, shown));
+  if (run->task->input->views.shows) MICA_TRY(run->task->input->views.shows(run, data, shown));
   return mica_loader_create(run->engine, *shown ? *shown : data, &config, loader);
 }
 
@@ -334,7 +334,7 @@ static mica_status make_training_loader(mica_run *run) {
   if (!given) config.mean = config.deviation = NULL;
   config.shuffle = config.drop_last = true;
   MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
-  if (run->task->input->trains) MICA_TRY(run->task->input->trains(run, p->data, &p->shown));
+  if (run->task->input->views.trains) MICA_TRY(run->task->input->views.trains(run, p->data, &p->shown));
   const mica_dataset *seen = p->shown ? p->shown : p->data;
   if (mica_dataset_count(seen) < (uint64_t)config.batch) config.drop_last = false;
   MICA_TRY(mica__run_share_batch(run, &config));

@@ -18,15 +18,17 @@ typedef struct mica__head {
   void (*configures)(const mica_run *run, mica_trainer_config *config);
   /* Outputs, then the loss and metrics if the batch has the answer: random numbers depend on the order. Never NULL. */
   void (*step)(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out);
-  /* The outputs of an exported model; never NULL if an input has a network of its own for that. */
-  mica_value (*answer)(const mica_run *run, mica_value z);
+  /* The outputs of an exported model. Never NULL. */
+  void (*exports)(const mica_run *run, mica_value z, mica_objective *out);
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
-  /* Predicts by comparing samples, also those of mica_run_input.gallery, in place of a section per sample. */
-  mica_status (*compare)(mica_run *run, const mica_run_input *given, mica_report *prediction);
-  /* Adds what a begun section says of a sample. Never NULL without `compare`. */
-  mica_status (*section)(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
-                         const mica_run_input *given);
-  mica_status (*report)(mica_run *run, mica_report *report);
+  struct {
+    /* Adds what a begun section says of a sample. Never NULL without `compare`. */
+    mica_status (*section)(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
+                           const mica_run_input *given);
+    /* Predicts by comparing samples, also those of mica_run_input.gallery, in place of a section per sample. */
+    mica_status (*compare)(mica_run *run, const mica_run_input *given, mica_report *prediction);
+    mica_status (*report)(mica_run *run, mica_report *report);
+  } shows;
 } mica__head;
 
 #endif

@@ -56,7 +56,7 @@ static mica_status open_model(mica_run *run) {
         "%s was not written by mica export, so its inputs and answers are unknown; compute it with mica run",
         run->folder);
   MICA_TRY(mica__run_parse_config(run, run->folder, config));
-  if (!run->task->input->by_samples)
+  if (!run->task->input->traits.by_samples)
     return mica__fail(
         MICA_E_UNSUPPORTED,
         "%s is a model of the task %s; mica predict takes only runs of that task; compute the model with mica run",

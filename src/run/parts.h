@@ -22,8 +22,8 @@ mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica
 mica_status mica__run_open_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
-/* Puts what the task makes of *data (mica__input.derive) in place of it, which is destroyed unless it is the whole
- * or the caller's. */
+/* Puts what the task makes of *data (mica__input.views.derive) in place of it, which is destroyed unless it is the
+ * whole or the caller's. */
 mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data);
 /* Makes data that were opened for a run ready for its loaders: they fit, have its classes and what the task derives.
  * *ready takes their place; a failure destroys them. */

@@ -37,7 +37,7 @@ bool mica__run_flag(const mica_run *run, const char *name);
 /* The setting "precision". */
 mica_dtype mica__run_precision(const mica_run *run);
 /* Reads the setting "size" as height and width: the run's where its task is found, else what the caller gave. False
- * where nothing was given, where it is no size, and of a task that brings pictures to none (mica__input.sized). */
+ * if nothing was given, if it is not a size, and for a task that does not scale pictures (mica__input.traits.sized). */
 bool mica__run_size(const mica_run *run, int32_t sides[2]);
 /* True if the setting of this row does nothing where another has its value (mica_setting_row.of). */
 bool mica__run_is_idle(const mica_run *run, size_t row);

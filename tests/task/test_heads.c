@@ -233,7 +233,7 @@ static mica_report *section_of(const mica__sample *sample, const float *outputs,
   mica_report *report = NULL;
   ck_ok(mica_report_create(&report));
   ck_ok(mica_report_begin(report, "a sample"));
-  ck_ok(run->task->head->section(run, report, sample, outputs, given));
+  ck_ok(run->task->head->shows.section(run, report, sample, outputs, given));
   return report;
 }
 

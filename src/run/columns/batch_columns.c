@@ -83,7 +83,7 @@ static mica_status check_input_column(const mica_run *run, const mica_batch_colu
   char has[MICA_SHAPE_TEXT];
   const double *input = mica_run_fact_numbers(run, "input", &rank);
   if (!input || strcmp(column->name, mica__run_fact_text(run, "input_column")) != 0) return MICA_OK;
-  if (run->task->input->shows || run->task->input->hears) return MICA_OK;
+  if (run->task->input->views.shows || run->task->input->onnx.input) return MICA_OK;
   bool fits = column->shape.rank == (int32_t)rank + 1;
   for (size_t i = 0; fits && i < rank; i++)
     fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input[i];

@@ -81,7 +81,7 @@ mica_status mica__run_note_kinds(mica_run *run) {
   const char *const *numbers = mica_run_fact(run, "numbers", &count);
   const char *const *table = mica_run_fact(run, "table", &lines);
   const char *stated = mica_run_setting(run, "kinds");
-  if (run->task && run->task->input->kinds) mica__text_add(&kinds, run->task->input->kinds);
+  if (run->task && run->task->input->traits.kinds) mica__text_add(&kinds, run->task->input->traits.kinds);
   if (*stated) mica__text_addf(&kinds, "%s%s", kinds.length ? "," : "", stated);
   add_texts(run, &kinds);
   for (size_t k = 0; k < mica__run_categories(run); k++)

@@ -52,7 +52,7 @@ static mica_status take_sample(contender *c, mica_part part) {
   MICA_TRY(mica__run_loading(run, part, &config));
   config.batch = 1;
   config.residence = MICA_RESIDENCE_STREAM;
-  if (run->task->input->shows) MICA_TRY(run->task->input->shows(run, run->evaluation->data, &c->shown));
+  if (run->task->input->views.shows) MICA_TRY(run->task->input->views.shows(run, run->evaluation->data, &c->shown));
   MICA_TRY(mica_loader_create(run->engine, c->shown ? c->shown : run->evaluation->data, &config, &c->loader));
   const mica_batch_source source = mica_loader_source(c->loader);
   MICA_TRY(source.seek(source.user, 0, 0));

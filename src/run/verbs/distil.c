@@ -114,7 +114,7 @@ static bool is_foreign(const mica_run *teacher) { return teacher->networks->mode
 static mica_status check_model(const mica_run *run) {
   const mica_run *teacher = run->networks->teacher.run;
   const mica_onnx_port port = mica_onnx_input(teacher->networks->model, 0);
-  const bool sound = run->task->input->hears != NULL;
+  const bool sound = run->task->input->onnx.input != NULL;
   if (!mica__run_find_fact(run, "input") || (mica__run_find_fact(run, "rate") && !sound) || mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "a teacher in ONNX takes pictures, numbers or recordings of words, but the task %s has other "
@@ -214,8 +214,8 @@ static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *ba
   MICA_TRY(mica_nn_create(mica_nn_graph(nn), &config, &teacher->nn));
   mica_status status = blindfold(run, batch, own, &blind);
   if (status == MICA_OK && teacher->run->networks->model) {
-    mica_value x = run->task->input->hears ? run->task->input->hears(teacher->nn, run, &blind)
-                                           : mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
+    mica_value x = run->task->input->onnx.input ? run->task->input->onnx.input(teacher->nn, run, &blind)
+                                                : mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
     if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
     const mica__ending ending = mica__imported_ending(teacher->run->networks->model, teacher->run,
                                                       own->answers[0].kind == MICA_ANSWER_KIND_NUMBERS);

@@ -124,9 +124,9 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
 /* The columns of tests without the answers. */
 static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   size_t count = 0;
-  const mica_batch_column *own = run->task->input->export_columns;
+  const mica_batch_column *own = run->task->input->onnx.columns;
   for (; own && own->name; own++) columns[count++] = *own;
-  for (size_t i = 0; !run->task->input->export_columns && i < run->parts->column_count; i++)
+  for (size_t i = 0; !run->task->input->onnx.columns && i < run->parts->column_count; i++)
     if (!mica__run_is_answer(run, run->parts->columns[i].name)) columns[count++] = run->parts->columns[i];
   return count;
 }
@@ -143,7 +143,7 @@ static const mica_onnx_text sample_docs[] = {
 static mica_status write_model(const mica_run *run, const mica__phase *phase, const char *path,
                                const mica_run_export_config *config) {
   metadata m = {0};
-  const mica_onnx_text *docs = run->task->input->by_samples ? sample_docs : run->task->export_docs;
+  const mica_onnx_text *docs = run->task->input->traits.by_samples ? sample_docs : run->task->export_docs;
   size_t doc_count = 0;
   while (docs && docs[doc_count].key) doc_count++;
   mica_status status = make_metadata(run, &m);
@@ -184,7 +184,7 @@ mica_status mica_run_export(mica_run *run, const char *path, const mica_run_expo
   columns = calloc(run->parts->column_count + 16, sizeof *columns);
   if (!columns) return mica__fail_nomem("a run");
   const size_t count = columns_of(run, columns);
-  mica_step_fn *step = run->task->input->exported ? mica__composed_exports : run->task->exports;
+  mica_step_fn *step = run->task->head ? mica__composed_exports : run->task->exports;
   mica_status status = mica__phase_build_outputs(run->trainer, step, columns, count, &phase);
   if (status == MICA_OK) status = write_model(run, &phase, path, config ? config : &standard);
   mica__phase_free(&phase);

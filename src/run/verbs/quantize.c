@@ -39,7 +39,7 @@ typedef struct work {
 } work;
 
 static mica_part part_of(const mica_run *run) {
-  return run->task->input->calibrates ? run->task->input->calibrates(run) : MICA_PART_TRAIN;
+  return run->task->input->views.calibrates ? run->task->input->views.calibrates(run) : MICA_PART_TRAIN;
 }
 
 /* Opens what is to be measured on: the task's part, of data that have none the test part. */

@@ -302,8 +302,8 @@ static MICA__FACTS_TABLE(forecast, FORECAST_FACTS, 0);
 static const mica__input input = {
     .name = "series",
     .networks = networks,
-    .own_input = true,
-    .derive = derive,
+    .traits.own_input = true,
+    .views.derive = derive,
 };
 
 const mica__task_row mica__task_forecast = {

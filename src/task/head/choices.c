@@ -38,7 +38,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   of(run)->step(nn, run, z, batch, out);
 }
 
-static mica_value answer(const mica_run *run, mica_value z) { return of(run)->answer(run, z); }
+static void exports(const mica_run *run, mica_value z, mica_objective *out) { of(run)->exports(run, z, out); }
 
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics) {
   return of(run)->evaluate(run, source, metrics);
@@ -46,10 +46,10 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 static mica_status section(mica_run *run, mica_report *report, const mica__sample *sample, const float *shares,
                            const mica_run_input *given) {
-  return of(run)->section(run, report, sample, shares, given);
+  return of(run)->shows.section(run, report, sample, shares, given);
 }
 
-static mica_status report(mica_run *run, mica_report *r) { return of(run)->report(run, r); }
+static mica_status report(mica_run *run, mica_report *r) { return of(run)->shows.report(run, r); }
 
 const mica__head mica__head_choices = {
     .name = "choices",
@@ -59,8 +59,8 @@ const mica__head mica__head_choices = {
     .output = "shares",
     .outputs = outputs,
     .step = step,
-    .answer = answer,
+    .exports = exports,
     .evaluate = evaluate,
-    .section = section,
-    .report = report,
+    .shows.section = section,
+    .shows.report = report,
 };

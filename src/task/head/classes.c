@@ -67,9 +67,9 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
 
 /* --- the step --- */
 
-static mica_value answer(const mica_run *run, mica_value z) {
+static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   (void)run;
-  return mica_softmax(z, 1);
+  out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
 }
 
 static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_value weights, bool training) {
@@ -88,7 +88,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   const bool training = mica_nn_is_training(nn);
   const int64_t classes = count_of(run);
   size_t k = 1;
-  if (!training) out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
+  if (!training) exports(run, z, out);
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!mica_batch_has(batch, label) || !z.graph) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
@@ -179,7 +179,8 @@ static mica_status add_mistake(mica_run *run, const mica__mistake *m, mica_repor
   mica__text_addf(&caption, "%s, taken for %s (%.1f %%)", classes.list[m->truth], classes.list[m->guess],
                   100 * (double)m->share);
   mica_status status = mica__text_status(&caption);
-  if (status == MICA_OK) status = run->task->input->show(run, report, run->evaluation->data, m->sample, caption.data);
+  if (status == MICA_OK)
+    status = run->task->input->samples.show(run, report, run->evaluation->data, m->sample, caption.data);
   mica__text_free(&caption);
   return status;
 }
@@ -189,8 +190,8 @@ static mica_status report(mica_run *run, mica_report *r) {
   mistakes m = {.count = 0};
   if (count_of(run) > MOST_CONFUSED) return MICA_OK;
   MICA_TRY(mica__run_report_classes(run, "Classes", r));
-  if (!input->show) return MICA_OK;
-  MICA_TRY(input->look(run, run->evaluation->data, find_mistake, &m));
+  if (!input->samples.show) return MICA_OK;
+  MICA_TRY(input->samples.look(run, run->evaluation->data, find_mistake, &m));
   if (m.count) MICA_TRY(mica_report_begin(r, "Wrong with the most confidence"));
   for (size_t i = 0; i < m.count; i++) MICA_TRY(add_mistake(run, &m.list[i], r));
   return MICA_OK;
@@ -204,8 +205,8 @@ const mica__head mica__head_classes = {
     .output = "shares",
     .outputs = count_of,
     .step = step,
-    .answer = answer,
+    .exports = exports,
     .evaluate = evaluate,
-    .section = section,
-    .report = report,
+    .shows.section = section,
+    .shows.report = report,
 };

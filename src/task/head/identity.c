@@ -80,9 +80,9 @@ static mica_value normed(mica_value x) {
   return mica_div(x, mica_sqrt(mica_affine(mica_sum(mica_square(x), MICA_AXES(1), true), 1, LEAST_SQUARE)));
 }
 
-static mica_value answer(const mica_run *run, mica_value z) {
+static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   (void)run;
-  return normed(z);
+  out->outputs[0] = normed(z), out->output_names[0] = "embedding";
 }
 
 static mica_value arcface(mica_nn *nn, const mica_run *run, mica_value e, mica_value y) {
@@ -331,8 +331,8 @@ const mica__head mica__head_identity = {
     .output = "embedding",
     .outputs = width_of,
     .step = step,
-    .answer = answer,
+    .exports = exports,
     .evaluate = evaluate,
-    .compare = mica__identity_compare,
-    .report = report,
+    .shows.compare = mica__identity_compare,
+    .shows.report = report,
 };

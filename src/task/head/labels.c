@@ -188,16 +188,16 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
 
 static int64_t outputs(const mica_run *run) { return (int64_t)count_of(run); }
 
-static mica_value answer(const mica_run *run, mica_value z) {
+static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   (void)run;
-  return mica_sigmoid(z);
+  out->outputs[0] = mica_sigmoid(z), out->output_names[0] = "shares";
 }
 
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__run_fact_text(run, "label_column");
   mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_LABELS, .value = z};
-  if (!mica_nn_is_training(nn)) out->outputs[0] = mica_sigmoid(z), out->output_names[0] = "shares";
+  if (!mica_nn_is_training(nn)) exports(run, z, out);
   if (!y.graph || !z.graph) return;
   mica_value said = mica_cast(mica_greater(z, mica_full_like(z, 0)), MICA_F32);
   out->loss = mica_bce_with_logits(z, y, 1, MICA_LOSS_REDUCTION_MEAN);
@@ -222,8 +222,8 @@ const mica__head mica__head_labels = {
     .output = "shares",
     .outputs = outputs,
     .step = step,
-    .answer = answer,
+    .exports = exports,
     .evaluate = evaluate,
-    .section = section,
-    .report = report,
+    .shows.section = section,
+    .shows.report = report,
 };

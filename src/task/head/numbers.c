@@ -175,6 +175,10 @@ static mica_value answer(const mica_run *run, mica_value z) {
   return mica_add(mica_mul(z, row_of(z.graph, facts.target_deviation)), row_of(z.graph, facts.target_mean));
 }
 
+static void exports(const mica_run *run, mica_value z, mica_objective *out) {
+  out->outputs[0] = answer(run, z), out->output_names[0] = "value";
+}
+
 /* The targets, standardised; of several numbers the loader has done so (mica__run_loading). */
 static mica_value targets(const mica_run *run, mica_value given) {
   const mica__numbers_facts facts = facts_of(run);
@@ -196,7 +200,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   const int64_t count = count_of(run);
   mica_value given = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_NUMBERS, .value = z};
-  if (!mica_nn_is_training(nn)) out->outputs[0] = answer(run, z), out->output_names[0] = "value";
+  if (!mica_nn_is_training(nn)) exports(run, z, out);
   if (!given.graph || !z.graph) return;
   mica_value y = targets(run, given), error = mica_sub(z, y);
   out->loss = loss_of(run, z, y);
@@ -339,7 +343,7 @@ static mica_status report(mica_run *run, mica_report *report) {
   const char *rows[SHOWN];
   double numbers[SHOWN][4];
   residuals r = {.count = 0};
-  MICA_TRY(run->task->input->look(run, run->evaluation->data, find_residual, &r));
+  MICA_TRY(run->task->input->samples.look(run, run->evaluation->data, find_residual, &r));
   if (!r.count) return MICA_OK;
   for (size_t i = 0; i < r.count; i++) {
     const residual *one = &r.list[i];
@@ -368,8 +372,8 @@ const mica__head mica__head_numbers = {
     .outputs = count_of,
     .configures = configures,
     .step = step,
-    .answer = answer,
+    .exports = exports,
     .evaluate = evaluate,
-    .section = section,
-    .report = report,
+    .shows.section = section,
+    .shows.report = report,
 };

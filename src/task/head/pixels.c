@@ -141,15 +141,15 @@ static mica_value loss_of(const mica_run *run, mica_nn *nn, mica_value z, mica_v
   return s.loss == DICE ? dice : mica_add(cross_entropy(z, y, weights, count), dice);
 }
 
-static mica_value answer(const mica_run *run, mica_value z) {
+static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   (void)run;
-  return mica_softmax(z, 1);
+  out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
 }
 
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__run_fact_text(run, "label_column");
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
-  if (!mica_nn_is_training(nn)) out->outputs[0] = answer(run, z), out->output_names[0] = "shares";
+  if (!mica_nn_is_training(nn)) exports(run, z, out);
   if (!z.graph || !mica_batch_has(batch, label)) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
   const char *const *names = mica_run_fact(run, "classes", NULL);
@@ -216,9 +216,10 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   const mica__input *input = run->task->input;
   tally t = {.classes = mica__pixels_classes(run)};
   bool joined = false;
-  if (!input->join) return MICA_OK;
+  if (!input->samples.join) return MICA_OK;
   t.counts = calloc((size_t)t.classes + 1, sizeof *t.counts);
-  mica_status status = t.counts ? input->join(run, source, add_picture, &t, &joined) : mica__fail_nomem("counts");
+  mica_status status =
+      t.counts ? input->samples.join(run, source, add_picture, &t, &joined) : mica__fail_nomem("counts");
   if (status == MICA_OK && joined) {
     m->samples = t.pictures;
     status = add_quotients(run, &t, "dice", true, m);
@@ -239,8 +240,8 @@ const mica__head mica__head_pixels = {
     .output = "shares",
     .outputs = mica__pixels_classes,
     .step = step,
-    .answer = answer,
+    .exports = exports,
     .evaluate = evaluate,
-    .section = mica__pixels_section,
-    .report = mica__pixels_report,
+    .shows.section = mica__pixels_section,
+    .shows.report = mica__pixels_report,
 };

@@ -221,5 +221,5 @@ mica_status mica__pixels_report(mica_run *run, mica_report *report) {
   showing s = {.report = report};
   MICA_TRY(add_classes(run, report));
   MICA_TRY(mica_report_begin(report, "Pictures"));
-  return run->task->input->look(run, run->evaluation->data, show_sample, &s);
+  return run->task->input->samples.look(run, run->evaluation->data, show_sample, &s);
 }

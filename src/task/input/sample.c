@@ -97,13 +97,13 @@ static mica_status show(mica_run *run, mica_report *report, const mica_dataset *
 
 const mica__input mica__input_sample = {
     .name = "sample",
-    .sized = true,
-    .by_samples = true,
+    .traits.sized = true,
+    .traits.by_samples = true,
     .suits = suits,
     .prepare = prepare,
     .fits = mica__run_fits_input,
     .network = network,
-    .visit = visit,
-    .look = look,
-    .show = show,
+    .samples.visit = visit,
+    .samples.look = look,
+    .samples.show = show,
 };

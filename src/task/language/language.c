@@ -284,9 +284,9 @@ static MICA__FACTS_TABLE(language, LANGUAGE_FACTS, 0);
 static const mica__input input = {
     .name = "contexts",
     .networks = networks,
-    .own_input = true,
-    .derive = mica__language_derive,
-    .export_columns = export_columns,
+    .traits.own_input = true,
+    .views.derive = mica__language_derive,
+    .onnx.columns = export_columns,
 };
 
 const mica__task_row mica__task_language = {

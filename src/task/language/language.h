@@ -35,7 +35,7 @@ mica_status mica__language_pieces(const char *name, const unsigned char *text, s
                                   void (*release)(void *owner), mica_dataset **data);
 /* Makes the tokeniser of a run whose tokens are no bytes. */
 mica_status mica__language_tokenizer(mica_run *run);
-/* mica__input.derive: the contexts of such pieces. */
+/* mica__input.views.derive: the contexts of such pieces. */
 mica_status mica__language_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 /* How many bytes the text of each token has, (vocabulary) f32. */
 mica_value mica__language_token_bytes(const mica_run *run, mica_graph *graph);

@@ -380,8 +380,8 @@ static const mica__input input = {
     .name = "interactions",
     .loads = loads,
     .networks = networks,
-    .own_input = true,
-    .calibrates = calibrates,
+    .traits.own_input = true,
+    .views.calibrates = calibrates,
 };
 
 const mica__task_row mica__task_recommend = {

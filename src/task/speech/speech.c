@@ -265,8 +265,8 @@ static MICA__FACTS_TABLE(speech, SPEECH_FACTS, 0);
 static const mica__input input = {
     .name = "strings",
     .networks = mica__speech_networks,
-    .own_input = true,
-    .export_columns = export_columns,
+    .traits.own_input = true,
+    .onnx.columns = export_columns,
 };
 
 const mica__task_row mica__task_speech = {

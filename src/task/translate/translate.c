@@ -383,11 +383,11 @@ static MICA__FACTS_TABLE(translate, TRANSLATE_FACTS, 0);
 static const mica__input input = {
     .name = "pairs",
     .networks = networks,
-    .own_input = true,
-    .kinds = "*=text",
+    .traits.own_input = true,
+    .traits.kinds = "*=text",
     .loads = loads,
-    .derive = derive,
-    .export_columns = export_columns,
+    .views.derive = derive,
+    .onnx.columns = export_columns,
 };
 
 const mica__task_row mica__task_translate = {

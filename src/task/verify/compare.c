@@ -52,11 +52,11 @@ static mica_status embed(mica_run *run, const mica_run_input *given, list *l) {
   mica__paths paths = {0};
   mica_run_input input = *given;
   l->width = run->task->head->outputs(run);
-  if (!given->file_count) return run->task->input->visit(run, given, add, l);
+  if (!given->file_count) return run->task->input->samples.visit(run, given, add, l);
   mica_status status = mica__paths_find(run, given, &paths);
   input.files = (const char *const *)paths.list;
   input.file_count = paths.count;
-  if (status == MICA_OK) status = run->task->input->visit(run, &input, add, l);
+  if (status == MICA_OK) status = run->task->input->samples.visit(run, &input, add, l);
   mica__paths_free(&paths);
   return status;
 }
