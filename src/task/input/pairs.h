@@ -1,6 +1,6 @@
-/* task/translate/translate.h: what training and translating have in common. */
-#ifndef MICA_TASK_TRANSLATE_TRANSLATE_H
-#define MICA_TASK_TRANSLATE_TRANSLATE_H
+/* task/input/pairs.h: what training and translating have in common. */
+#ifndef MICA_TASK_INPUT_PAIRS_H
+#define MICA_TASK_INPUT_PAIRS_H
 
 #include "run/tokens.h"
 

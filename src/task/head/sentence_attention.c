@@ -2,7 +2,7 @@
 #include "base/utf8.h"
 #include "run/settings.h"
 #include "run/state/networks.h"
-#include "task/translate/translate.h"
+#include "task/input/pairs.h"
 
 #include <math.h>
 #include <mica/nodes.h>

@@ -1,6 +1,6 @@
 /* Mosaic (Bochkovskiy et al. 2020): a picture of four, in the graph of the training step, so that it costs no pass of
  * its own. */
-#include "task/detect/detect.h"
+#include "task/head/boxes.h"
 
 #include <mica/nodes.h>
 

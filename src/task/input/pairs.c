@@ -1,5 +1,5 @@
 /* translate: texts of a language to texts of another, by an encoder-decoder that learns from pairs of lines. */
-#include "task/translate/translate.h"
+#include "task/input/pairs.h"
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"

@@ -1,6 +1,6 @@
 /* Texts translated by a trained network: greedily or by beams, in batches of like length. */
 #include "run/network.h"
-#include "task/translate/translate.h"
+#include "task/input/pairs.h"
 
 #include "base/arith.h"
 #include "base/utf8.h"

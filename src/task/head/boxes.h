@@ -1,7 +1,7 @@
-/* task/detect/detect.h: the parts of the task detect: its step is in detect.c, what becomes of boxes on the host in
- * boxes.c. */
-#ifndef MICA_TASK_DETECT_DETECT_H
-#define MICA_TASK_DETECT_DETECT_H
+/* task/head/boxes.h: the parts of the task detect: its step is in boxes.c, what becomes of boxes on the host in
+ * boxes_show.c. */
+#ifndef MICA_TASK_HEAD_BOXES_H
+#define MICA_TASK_HEAD_BOXES_H
 
 #include "run/run.h"
 

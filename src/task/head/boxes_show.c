@@ -6,7 +6,7 @@
 #include "run/parts.h"
 #include "run/predict/samples.h"
 #include "run/state/evaluation.h"
-#include "task/detect/detect.h"
+#include "task/head/boxes.h"
 
 #include <math.h>
 #include <stdio.h>

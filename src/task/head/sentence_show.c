@@ -5,7 +5,7 @@
 #include "run/ranks.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
-#include "task/translate/translate.h"
+#include "task/input/pairs.h"
 
 #include "base/file.h"
 #include "base/text.h"

@@ -3,7 +3,7 @@
 #include "data/dataset.h"
 #include "data/table/table.h"
 #include "run/facts.h"
-#include "task/translate/translate.h"
+#include "task/input/pairs.h"
 
 #include <string.h>
 

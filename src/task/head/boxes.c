@@ -1,6 +1,6 @@
 /* detect: boxes of things in pictures and their classes, by a network that answers at points (FCOS, Tian et al.
  * 2019). What each point is to answer is found on the device. */
-#include "task/detect/detect.h"
+#include "task/head/boxes.h"
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
