@@ -17,6 +17,12 @@ const mica_column *mica_dataset_column(const mica_dataset *dataset, size_t colum
   return column < dataset->store->column_count ? &dataset->store->columns[column].about : NULL;
 }
 
+const mica_column *mica__dataset_find(const mica_dataset *dataset, mica_column_kind kind) {
+  for (size_t i = 0; i < dataset->store->column_count; i++)
+    if (dataset->store->columns[i].about.kind == kind) return &dataset->store->columns[i].about;
+  return NULL;
+}
+
 size_t mica_dataset_column_index(const mica_dataset *dataset, const char *name) {
   const mica__column *found = name ? mica__store_find(dataset->store, name) : NULL;
   return found ? (size_t)(found - dataset->store->columns) : dataset->store->column_count;

@@ -62,17 +62,19 @@ static mica_status make(const mica_run *run, int64_t count, mica__samples *s) {
   return s->pixels && s->names && s->inputs && s->categories && s->truths ? MICA_OK : mica__fail_nomem("samples");
 }
 
-/* Normalises like the loader: u8 in units of 255, by channel or by index in a row. numbers NULL: from the pixels. */
-static void normalise(const mica_run *run, mica__samples *s, int64_t i, const float *numbers) {
+void mica__normalise(const mica_run *run, int64_t size, const float *numbers, const uint8_t *pixels, float *out) {
   size_t count = 0;
   const double *mean = mica_run_fact_numbers(run, "mean", &count);
   const double *deviation = mica_run_fact_numbers(run, "deviation", NULL);
-  const int64_t plane = count ? s->size / (int64_t)count : s->size;
-  float *to = s->inputs + i * s->size;
-  for (int64_t k = 0; k < s->size; k++) {
-    const float x = numbers ? numbers[k] : (float)s->pixels[i][k] / 255;
-    to[k] = mean && deviation ? (x - (float)mean[k / plane]) / (float)deviation[k / plane] : x;
+  const int64_t plane = count ? size / (int64_t)count : size;
+  for (int64_t k = 0; k < size; k++) {
+    const float x = numbers ? numbers[k] : (float)pixels[k] / 255;
+    out[k] = mean && deviation ? (x - (float)mean[k / plane]) / (float)deviation[k / plane] : x;
   }
+}
+
+static void normalise(const mica_run *run, mica__samples *s, int64_t i, const float *numbers) {
+  mica__normalise(run, s->size, numbers, s->pixels[i], s->inputs + i * s->size);
 }
 
 static mica_status take_pixels(const mica_run *run, mica__samples *s, int64_t i, const uint8_t *pixels) {

@@ -33,6 +33,9 @@ void mica__paths_free(mica__paths *paths);
  * planned for each recording, and its length (1); the caller's to destroy after a failure too. */
 mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]);
 
+/* Normalises like the loader: u8 in units of 255, by channel or by index in a row. numbers NULL: from the pixels. */
+void mica__normalise(const mica_run *run, int64_t size, const float *numbers, const uint8_t *pixels, float *out);
+
 /* Samples to predict from: names, inputs as the network takes them, and pictures and truths if there are any. */
 typedef struct mica__samples {
   int64_t count, size; /* size: elements of an input */

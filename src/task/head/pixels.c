@@ -31,11 +31,7 @@ const char *mica__pixels_loss_at(size_t i) {
 MICA__SETTINGS_STRUCT(pixels, PIXELS_SETTINGS);
 MICA__SETTINGS(pixels, PIXELS_SETTINGS);
 
-static const mica_column *label_of(const mica_dataset *data) {
-  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    if (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_MASK) return mica_dataset_column(data, i);
-  return NULL;
-}
+static const mica_column *label_of(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_MASK); }
 
 static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_MASK; }
 

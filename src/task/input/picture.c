@@ -29,13 +29,7 @@ const char *mica__picture_norm_at(size_t i) {
 MICA__SETTINGS_STRUCT(picture, PICTURE_SETTINGS);
 MICA__SETTINGS(picture, PICTURE_SETTINGS);
 
-static const mica_column *image_of(const mica_dataset *data) {
-  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    if (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_IMAGE) return mica_dataset_column(data, i);
-  return NULL;
-}
-
-static int32_t suits(const mica_dataset *data) { return image_of(data) ? 20 : 0; }
+static int32_t suits(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) ? 20 : 0; }
 
 /* --- data --- */
 
@@ -140,7 +134,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__task_check_network(run));
   if (!run->parts->whole) return check_tile(run);
   const mica_dataset *data = run->parts->whole;
-  if (!image_of(data) || !run->task->head->label(data))
+  if (!mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) || !run->task->head->label(data))
     return mica__fail(MICA_E_FORMAT, "%s: the task %s wants pictures and masks: folders image and mask, or columns",
                       run->data, run->task->name);
   return mica__run_note_columns(run, &label);
@@ -153,7 +147,7 @@ static mica_status complete(mica_run *run, const mica_column *label) {
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
-  const mica_column *image = image_of(data);
+  const mica_column *image = mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE);
   if (!image)
     return mica__fail(MICA_E_FORMAT, "%s has no pictures, which the run was trained on", mica_dataset_name(data));
   if (image->shape.dim[0] == (int64_t)mica__run_fact_number(run, "input", 0)) return MICA_OK;

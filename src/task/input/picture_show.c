@@ -1,8 +1,8 @@
 /* Pictures that predictions and reports are of, in their own sizes. */
 #include "data/dataset.h"
-#include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
+#include "run/predict/visits.h"
 #include "run/run.h"
 #include "task/input/picture.h"
 
@@ -32,16 +32,13 @@ static mica_status show(mica_run *run, const char *name, const scene *s, mica__s
   return status;
 }
 
-static mica_status visit_files(mica_run *run, const mica__paths *paths, mica__sample_fn *fn, void *user) {
+static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
   const int64_t channels = (int64_t)mica__run_fact_number(run, "input", 1);
-  for (size_t i = 0; i < paths->count; i++) {
-    scene s = {0};
-    mica_status status = mica_image_read(paths->list[i], MICA_SHAPE(channels, 0, 0), &s.planes, &s.shape);
-    if (status == MICA_OK) status = show(run, paths->list[i], &s, fn, user);
-    free_scene(&s);
-    MICA_TRY(status);
-  }
-  return MICA_OK;
+  scene s = {0};
+  mica_status status = mica_image_read(path, MICA_SHAPE(channels, 0, 0), &s.planes, &s.shape);
+  if (status == MICA_OK) status = show(run, path, &s, fn, user);
+  free_scene(&s);
+  return status;
 }
 
 /* A sample of a dataset with its mask, in its own size. */
@@ -74,25 +71,10 @@ static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t
   return status;
 }
 
-static mica_status visit_data(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
-  mica_dataset *data = NULL;
-  bool whole = false;
-  MICA_TRY(mica__run_open_given(run, given->data, given->part, &whole, &data));
-  mica_status status = run->task->fits(run, data);
-  if (status == MICA_OK)
-    status = visit_first(run, data, given->count > 0 ? (uint64_t)given->count : UINT64_MAX, fn, user);
-  mica_dataset_destroy(data);
-  return status;
-}
-
 mica_status mica__picture_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
-  mica__paths paths = {0};
-  if (given->data) return visit_data(run, given, fn, user);
+  if (given->data) return mica__visit_data(run, given, visit_first, fn, user);
   if (!given->file_count) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
-  mica_status status = mica__paths_find(run, given, &paths);
-  if (status == MICA_OK) status = visit_files(run, &paths, fn, user);
-  mica__paths_free(&paths);
-  return status;
+  return mica__visit_files(run, given, visit_file, fn, user);
 }
 
 mica_status mica__picture_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {

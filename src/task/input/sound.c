@@ -1,12 +1,14 @@
 /* Recordings: their middles as log mel spectra, and a network of depthwise separable convolutions over them (Zhang et
  * al. 2017). */
 #include "task/input/sound.h"
+#include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/predict/samples.h"
 #include "run/predict/truths.h"
+#include "run/predict/visits.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -34,13 +36,7 @@ static const char *const networks[] = {"dscnn", NULL};
 MICA__SETTINGS(sound, SOUND_SETTINGS);
 MICA__FACTS(sound, SOUND_FACTS, 2);
 
-static const mica_column *sound_of(const mica_dataset *data) {
-  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    if (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_SOUND) return mica_dataset_column(data, i);
-  return NULL;
-}
-
-static int32_t suits(const mica_dataset *data) { return sound_of(data) ? 20 : 0; }
+static int32_t suits(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_SOUND) ? 20 : 0; }
 
 /* --- data --- */
 
@@ -57,7 +53,8 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
   if (!run->parts->whole) return MICA_OK;
-  const mica_column *sound = sound_of(run->parts->whole), *label = mica__run_find_label(run->parts->whole);
+  const mica_column *sound = mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_SOUND);
+  const mica_column *label = mica__run_find_label(run->parts->whole);
   const double rate = mica_dataset_rate(run->parts->whole);
   if (!sound || label == sound)
     return mica__fail(MICA_E_FORMAT, "%s has no %s: the task %s wants an answer for each recording", run->data,
@@ -74,7 +71,7 @@ static mica_status prepare(mica_run *run) {
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   (void)run;
-  if (sound_of(data)) return MICA_OK;
+  if (mica__dataset_find(data, MICA_COLUMN_KIND_SOUND)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has no recordings, which the run is about", mica_dataset_name(data));
 }
 
@@ -177,27 +174,20 @@ static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_va
 
 /* --- predictions --- */
 
-/* One recording, with room for its outputs. */
+/* One recording. */
 typedef struct heard {
   const char *name;
   const float *samples;
   int64_t length;
   const double *truths;
-  float *outputs;
 } heard;
 
 static mica_status visit_one(mica_run *run, const heard *h, mica__sample_fn *fn, void *user) {
   const mica__sample sample = {.name = h->name, .truths = h->truths};
-  const size_t bytes = (size_t)run->task->head->outputs(run) * sizeof *h->outputs;
   mica_tensor *tensors[2] = {NULL, NULL};
   mica_status status = mica__run_feed_sound(run, h->samples, h->length, tensors);
   const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
-  const mica_batch batch = {.count = 1, .tensors = feeds, .tensor_count = 2};
-  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &batch);
-  if (status == MICA_OK)
-    status = mica_tensor_download(mica_engine_queue(run->engine),
-                                  mica_trainer_output(run->trainer, run->task->head->output), h->outputs, bytes);
-  if (status == MICA_OK) status = fn(run, &sample, h->outputs, user);
+  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, fn, user);
   mica_tensor_destroy(tensors[0]);
   mica_tensor_destroy(tensors[1]);
   return status;
@@ -263,15 +253,14 @@ static mica_status visit_any(mica_run *run, const mica_run_input *given, const m
                              void *user) {
   const size_t answers_of_sample = mica__truth_count(run);
   double *truths = malloc((answers_of_sample + 1) * sizeof *truths);
-  heard h = {.truths = truths, .outputs = calloc((size_t)run->task->head->outputs(run) + 1, sizeof *h.outputs)};
-  mica_status status = truths && h.outputs ? MICA_OK : mica__fail_nomem("predictions");
+  heard h = {.truths = truths};
+  mica_status status = truths ? MICA_OK : mica__fail_nomem("predictions");
   for (size_t k = 0; status == MICA_OK && k < answers_of_sample; k++) truths[k] = (double)NAN;
   if (status == MICA_OK)
     status = !given              ? visit_part(run, data, LOOKED_AT, &h, truths, fn, user)
              : given->file_count ? visit_files(run, given, &h, fn, user)
                                  : visit_data(run, given, &h, truths, fn, user);
   free(truths);
-  free(h.outputs);
   return status;
 }
 

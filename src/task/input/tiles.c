@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/predict/samples.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -107,11 +108,8 @@ static mica_status take_shares(mica_run *run, float *shares, size_t bytes) {
 static mica_status infer_tile(passage *p, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile) {
   mica_run *run = p->run;
   const int64_t plane = p->tiling.height * p->tiling.width;
-  const double *mean = mica_run_fact_numbers(run, "mean", NULL);
-  const double *deviation = mica_run_fact_numbers(run, "deviation", NULL);
   mica_tiling_cut(&p->tiling, planes, shape, tile, p->cut);
-  for (int64_t i = 0; i < p->channels * plane; i++)
-    p->inputs[i] = ((float)p->cut[i] / 255 - (float)mean[i / plane]) / (float)deviation[i / plane];
+  mica__normalise(run, p->channels * plane, NULL, p->cut, p->inputs);
   MICA_TRY(mica_tensor_upload(mica_engine_queue(run->engine), p->x, p->inputs, mica_tensor_bytes(p->x)));
   const mica_feed feed = {mica__run_fact_text(run, "input_column"), p->x};
   MICA_TRY(mica_trainer_predict(run->trainer, &(mica_batch){.count = 1, .tensors = &feed, .tensor_count = 1}));

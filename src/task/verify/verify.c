@@ -1,5 +1,6 @@
 /* verify and sound_verify: whether two pictures, or two recordings, have the same class. */
 #include "task/verify/verify.h"
+#include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/parts.h"
 #include "run/run.h"
@@ -17,16 +18,10 @@
 
 static const mica_task_metric metrics[] = IDENTITY_METRICS;
 
-static const mica_column *find(const mica_dataset *data, mica_column_kind kind) {
-  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    if (mica_dataset_column(data, i)->kind == kind) return mica_dataset_column(data, i);
-  return NULL;
-}
-
 /* Above 0 for data of the kind with classes, but below the tasks that learn the classes themselves. */
 static int32_t suits_kind(const mica_dataset *data, mica_column_kind kind) {
   const mica_column *label = mica__run_find_label(data);
-  return label && find(data, kind) && mica__head_identity.suits(label) ? 1 : 0;
+  return label && mica__dataset_find(data, kind) && mica__head_identity.suits(label) ? 1 : 0;
 }
 
 /* --- verify --- */

@@ -1,0 +1,24 @@
+/* run/predict/visits.h: walks over what is given to predict, for the members `samples.visit` of inputs. */
+#ifndef MICA_RUN_PREDICT_VISITS_H
+#define MICA_RUN_PREDICT_VISITS_H
+
+#include "run/sample.h"
+
+/* Visits the first `count` samples of data that fit the run; fewer if there are not as many. */
+typedef mica_status mica__data_visit_fn(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
+                                        void *user);
+/* Visits the sample in a file. */
+typedef mica_status mica__file_visit_fn(mica_run *run, const char *path, mica__sample_fn *fn, void *user);
+
+/* Opens the data that are given and visits the samples that are asked for; MICA_E_FORMAT if they do not fit. */
+mica_status mica__visit_data(mica_run *run, const mica_run_input *given, mica__data_visit_fn *visit,
+                             mica__sample_fn *fn, void *user);
+/* Visits the files that are given, and the pictures (or recordings) of folders. */
+mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__file_visit_fn *visit,
+                              mica__sample_fn *fn, void *user);
+
+/* Predicts one sample of its own shape, of feeds that the network takes (others are passed over), and visits it. */
+mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mica_feed *feeds, size_t count,
+                            mica__sample_fn *fn, void *user);
+
+#endif
