@@ -5,6 +5,7 @@
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
+#include "train/train.h"
 
 #include <string.h>
 
@@ -57,6 +58,11 @@ mica_status mica__composed_fits(const mica_run *run, const mica_dataset *data) {
 
 void mica__composed_configures(const mica_run *run, mica_trainer_config *config) {
   if (run->task->head->configures) run->task->head->configures(run, config);
+}
+
+void mica__batch_replace(const mica_batch_values *batch, const char *name, mica_value value) {
+  for (size_t i = 0; i < batch->count; i++)
+    if (!strcmp(batch->columns[i].name, name)) batch->columns[i].value = value;
 }
 
 void mica__composed_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {

@@ -23,6 +23,9 @@ bool mica__task_measures(const mica_run *run, const char *metric);
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,
                                      const char *name, const char *caption);
 
+/* From now on the batch's column of that name is this value, made of it: samples that training mixes. */
+void mica__batch_replace(const mica_batch_values *batch, const char *name, mica_value value);
+
 void mica__composed_opens(const mica_run *run, mica_dataset_config *config);
 mica_status mica__composed_prepare(mica_run *run);
 mica_status mica__composed_fits(const mica_run *run, const mica_dataset *data);

@@ -1,7 +1,7 @@
 /* labels: device
  *
  * Mosaic: four pictures become one, and their boxes go with them. */
-#include "task/head/boxes.h"
+#include "task/input/frame.h"
 
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -47,10 +47,10 @@ static void run(double share, mosaic *out) {
                                {3, {MICA_DYNAMIC, MICA_DYNAMIC, 4}},
                                {2, {MICA_DYNAMIC, MICA_DYNAMIC}},
                                {2, {MICA_DYNAMIC, MICA_DYNAMIC}}};
-  mica__detect_batch b = {mica_input(graph, "x", MICA_F32, shapes[0]), mica_input(graph, "boxes", MICA_F32, shapes[1]),
+  mica__mosaic_batch b = {mica_input(graph, "x", MICA_F32, shapes[0]), mica_input(graph, "boxes", MICA_F32, shapes[1]),
                           mica_input(graph, "label", MICA_I32, shapes[2]),
                           mica_input(graph, "ignored", MICA_I32, shapes[3])};
-  mica__detect_mosaic(nn, share, &b);
+  mica__mosaic(nn, share, &b);
   const mica_value values[] = {b.x, b.boxes, b.label, b.ignored};
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
   ck_ok(mica_session_create(test_engine(), graph, values, 4, NULL, &session));

@@ -35,11 +35,13 @@ static void take_task(const char *name) {
 
 /* --- the step --- */
 
-/* A batch of answers for the head's step. */
+/* A batch of answers for the head's step; boxes beside labels, or NULL. */
 typedef struct answers {
   mica_shape z_shape, y_shape;
   const double *z, *y;
   mica_dtype y_type;
+  const double *boxes;
+  mica_shape boxes_shape;
 } answers;
 
 typedef struct results {
@@ -60,15 +62,17 @@ static results run_step(const answers *a, bool training) {
   ck_ok(mica_graph_create(&graph));
   ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = training}, &nn));
   mica_value z = mica_input(graph, "z", MICA_F32, a->z_shape);
-  mica__batch_input column = {
-      .name = (char[]){"label"}, .input = (char[]){"batch.label"}, .dtype = a->y_type, .shape = a->y_shape};
-  mica_batch_values batch = {.graph = graph, .columns = &column, .count = 1};
+  mica__batch_input columns[] = {
+      {.name = (char[]){"label"}, .input = (char[]){"batch.label"}, .dtype = a->y_type, .shape = a->y_shape},
+      {.name = (char[]){"boxes"}, .input = (char[]){"batch.boxes"}, .dtype = MICA_F32, .shape = a->boxes_shape}};
+  mica_batch_values batch = {.graph = graph, .columns = columns, .count = a->boxes ? 2 : 1};
   run->task->head->step(nn, run, z, &batch, &out);
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
   double *feeds[4096] = {0};
-  ck_assert(z.id <= 4096 && column.value.id <= 4096);
+  ck_assert(z.id <= 4096 && columns[0].value.id <= 4096);
   feeds[z.id - 1] = (double *)(uintptr_t)a->z;
-  feeds[column.value.id - 1] = (double *)(uintptr_t)a->y;
+  feeds[columns[0].value.id - 1] = (double *)(uintptr_t)a->y;
+  if (a->boxes) feeds[columns[1].value.id - 1] = (double *)(uintptr_t)a->boxes;
   test_values values = test_interpret(graph, feeds);
   r.loss = value_of(&values, out.loss, NAN);
   r.weight = value_of(&values, out.weight, NAN);
@@ -104,7 +108,9 @@ static const char *const three[] = {"cat", "dog", "owl"};
 static const double logits[] = {1, 2, 0.5, -1, 0, 3, 0.25, 0, -2, 1, 1.5, -0.5};
 static const double kinds[] = {1, 2, 1, 0};
 
-static answers four_samples(void) { return (answers){MICA_SHAPE(4, 3), MICA_SHAPE(4), logits, kinds, MICA_I32}; }
+static answers four_samples(void) {
+  return (answers){.z_shape = MICA_SHAPE(4, 3), .y_shape = MICA_SHAPE(4), .z = logits, .y = kinds, .y_type = MICA_I32};
+}
 
 static void take_classes(const char *task) {
   take_task(task);
@@ -166,7 +172,8 @@ END_TEST
 START_TEST(labels_have_binary_cross_entropy) {
   static const char *const tasks[] = {"classify", "text_labels", "sound_labels"};
   static const double truths[] = {0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0}, one = 1;
-  const answers a = {MICA_SHAPE(4, 3), MICA_SHAPE(4, 3), logits, truths, MICA_F32};
+  const answers a = {
+      .z_shape = MICA_SHAPE(4, 3), .y_shape = MICA_SHAPE(4, 3), .z = logits, .y = truths, .y_type = MICA_F32};
   double loss = 0, right = 0;
   take_classes(tasks[_i]);
   ck_ok(mica__run_note_numbers(run, "several", &one, 1));
@@ -187,7 +194,7 @@ END_TEST
 START_TEST(numbers_are_in_the_units_of_the_user) {
   static const char *const tasks[] = {"regress", "text_numbers", "sound_numbers"};
   static const double z[] = {0.5, -1, 2, 0}, y[] = {12, 7, 17, 4}, mean = 10, deviation = 4;
-  const answers a = {MICA_SHAPE(4, 1), MICA_SHAPE(4), z, y, MICA_F32};
+  const answers a = {.z_shape = MICA_SHAPE(4, 1), .y_shape = MICA_SHAPE(4), .z = z, .y = y, .y_type = MICA_F32};
   double squares = 0, distance = 0;
   take_task(tasks[_i]);
   ck_ok(mica__run_note_numbers(run, "target_mean", &mean, 1));
@@ -208,7 +215,8 @@ END_TEST
 /* Two classes over 1 x 3 pixels of two pictures; a pixel of class -1 is of none. */
 START_TEST(pixels_without_a_class_do_not_count) {
   static const double z[] = {1, 0, 2, 0, 3, -1, 0.5, 0.5, 0, 2, -1, 1}, y[] = {0, 1, -1, 1, 0, -1};
-  const answers a = {MICA_SHAPE(2, 2, 1, 3), MICA_SHAPE(2, 1, 3), z, y, MICA_I32};
+  const answers a = {
+      .z_shape = MICA_SHAPE(2, 2, 1, 3), .y_shape = MICA_SHAPE(2, 1, 3), .z = z, .y = y, .y_type = MICA_I32};
   double loss = 0, counted = 0, right = 0;
   take_task("segment");
   ck_ok(mica__run_note(run, "classes", three, 2));
@@ -224,6 +232,136 @@ START_TEST(pixels_without_a_class_do_not_count) {
   ck_assert_double_eq_tol(r.loss, loss / counted, 1e-6);
   ck_assert_double_eq_tol(r.weight, counted, 1e-9);
   ck_assert_double_eq_tol(mean_of(&r, 2), right / counted, 1e-6);
+}
+END_TEST
+
+/* --- boxes --- */
+
+/* A frame of 32 x 32 has 21 points at strides 8, 16 and 32. The answers of a point: logits of two classes and of
+ * centre-ness, four distances. */
+enum { FRAME = 32, POINTS = 21, KINDS = 2, ANSWERS = KINDS + 5 };
+
+static void take_boxes(void) {
+  static const double input[] = {1, FRAME, FRAME};
+  take_task("detect");
+  ck_ok(mica__run_note(run, "classes", three, KINDS));
+  ck_ok(mica__run_note_text(run, "boxes_column", "boxes"));
+  ck_ok(mica__run_note_numbers(run, "input", input, 3));
+}
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+static double least_of(double a, double b) { return a < b ? a : b; }
+static double most_of(double a, double b) { return a > b ? a : b; }
+
+/* Generalised overlap (Rezatofighi et al. 2019). */
+static double giou(const double a[4], const double b[4]) {
+  const double wide = most_of(0, least_of(a[2], b[2]) - most_of(a[0], b[0]));
+  const double high = most_of(0, least_of(a[3], b[3]) - most_of(a[1], b[1])), both = wide * high;
+  const double all = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both;
+  const double hull = (most_of(a[2], b[2]) - least_of(a[0], b[0])) * (most_of(a[3], b[3]) - least_of(a[1], b[1]));
+  return both / all - (hull - all) / hull;
+}
+
+/* What the loss is of points that may find one box; the centre-ness of a point that is to find it, else -1. */
+static double centre_of(const float point[3], const double box[4]) {
+  const double d[4] = {(double)point[0] - box[0], (double)point[1] - box[1], box[2] - (double)point[0],
+                       box[3] - (double)point[1]};
+  const double stride = (double)point[2], across = least_of(d[0], d[2]), down = least_of(d[1], d[3]);
+  const double far = most_of(most_of(d[0], d[2]), most_of(d[1], d[3]));
+  if (across <= 0 || down <= 0) return -1;
+  if (most_of(fabs(d[0] - d[2]), fabs(d[1] - d[3])) / 2 >= 1.5 * stride) return -1;
+  if ((stride > 8 && far <= 3 * stride) || (stride < 32 && far > 6 * stride)) return -1;
+  return sqrt(across / most_of(d[0], d[2]) * down / most_of(d[1], d[3]));
+}
+
+static void answer_boxes(double z[POINTS][ANSWERS]) {
+  for (int i = 0; i < POINTS; i++)
+    for (int k = 0; k < ANSWERS; k++) z[i][k] = k <= KINDS ? sin(7 * i + 3 * k) : 3 + (5 * i + 2 * k) % 9;
+}
+
+/* Where the network says that the box of a point is. */
+static void corners_of(const float point[3], const double *answers_of_point, double box[4]) {
+  for (int k = 0; k < 4; k++)
+    box[k] = (double)point[k & 1] + (k < 2 ? -answers_of_point[KINDS + 1 + k] : answers_of_point[KINDS + 1 + k]);
+}
+
+/* A second row without area is no box. */
+static const double true_boxes[2][4] = {{3, 3, 22, 19}, {0, 0, 0, 0}}, true_kinds[2] = {1, -1};
+
+static answers found_in(const double *z) {
+  return (answers){.z_shape = MICA_SHAPE(1, POINTS, ANSWERS),
+                   .y_shape = MICA_SHAPE(1, 2),
+                   .z = z,
+                   .y = true_kinds,
+                   .y_type = MICA_I32,
+                   .boxes = true_boxes[0],
+                   .boxes_shape = MICA_SHAPE(1, 2, 4)};
+}
+
+START_TEST(boxes_have_three_losses) {
+  static double z[POINTS][ANSWERS];
+  float points[POINTS][3];
+  double kind = 0, box = 0, centre = 0, found = 0;
+  take_boxes();
+  answer_boxes(z);
+  ck_assert_int_eq(mica_detector_points(FRAME, FRAME, points[0]), POINTS);
+  for (int i = 0; i < POINTS; i++) {
+    const double wanted = centre_of(points[i], true_boxes[0]), said = sigmoid(z[i][KINDS]);
+    double at[4];
+    for (int k = 0; k < KINDS; k++) {
+      const bool is = wanted >= 0 && k == (int)true_kinds[0];
+      const double share = is ? sigmoid(z[i][k]) : 1 - sigmoid(z[i][k]);
+      kind -= (is ? 0.25 : 0.75) * pow(1 - share, 2) * log(share);
+    }
+    if (wanted < 0) continue;
+    corners_of(points[i], z[i], at);
+    box += 1 - giou(at, true_boxes[0]);
+    centre -= wanted * log(said) + (1 - wanted) * log(1 - said);
+    found++;
+  }
+  ck_assert_double_gt(found, 1);
+  const answers a = found_in(z[0]);
+  for (int training = 0; training < 2; training++) {
+    const results r = run_step(&a, training);
+    ck_assert_double_eq_tol(mean_of(&r, 0), kind / found, 1e-6);
+    ck_assert_double_eq_tol(mean_of(&r, 1), box / found, 1e-6);
+    ck_assert_double_eq_tol(mean_of(&r, 2), centre / found, 1e-6);
+    ck_assert_double_eq_tol(r.loss, (kind + box + centre) / found, 1e-6);
+    ck_assert_double_eq_tol(r.weight, found, 1e-9);
+  }
+}
+END_TEST
+
+/* The best box comes first, cut where the picture ends; those that it hides do not come. */
+START_TEST(boxes_are_found_by_falling_scores) {
+  static double z[POINTS][ANSWERS];
+  float points[POINTS][3];
+  double best = 0, at[4] = {0};
+  int of = 0;
+  take_boxes();
+  answer_boxes(z);
+  mica_detector_points(FRAME, FRAME, points[0]);
+  for (int i = 0; i < POINTS; i++)
+    for (int k = 0; k < KINDS; k++) {
+      const double score = sqrt(sigmoid(z[i][k]) * sigmoid(z[i][KINDS]));
+      if (score > best) best = score, of = k, corners_of(points[i], z[i], at);
+    }
+  const answers a = found_in(z[0]);
+  const results r = run_step(&a, false);
+  ck_assert_uint_eq(r.outputs, 100 * 6);
+  for (int k = 0; k < 4; k++) ck_assert_double_eq_tol(r.output[k], most_of(0, least_of(at[k], FRAME)), 1e-5);
+  ck_assert_double_eq_tol(r.output[4], best, 1e-6);
+  ck_assert_double_eq(r.output[5], of);
+  for (int i = 1; i < 10 && r.output[6 * i + 5] >= 0; i++) {
+    ck_assert_double_le(r.output[6 * i + 4], r.output[6 * i - 2]);
+    if (r.output[6 * i + 5] != of) continue;
+    const double *first = r.output, *other = r.output + 6 * i;
+    const double wide = most_of(0, least_of(first[2], other[2]) - most_of(first[0], other[0]));
+    const double high = most_of(0, least_of(first[3], other[3]) - most_of(first[1], other[1]));
+    const double area = (first[2] - first[0]) * (first[3] - first[1]) + (other[2] - other[0]) * (other[3] - other[1]);
+    ck_assert_double_le(wide * high, 0.6001 * (area - wide * high)); /* the setting "overlap" */
+  }
 }
 END_TEST
 
@@ -315,6 +453,30 @@ START_TEST(a_section_of_pixels) {
 }
 END_TEST
 
+/* A picture of 64 x 32 lies at half its size in the middle of the frame: from row 8 on. Boxes are in its own pixels,
+ * and those below the threshold are left out. */
+START_TEST(a_section_of_boxes) {
+  static uint8_t pixels[3 * 32 * 64];
+  static float found[100][6];
+  for (int i = 0; i < 100; i++) found[i][5] = -1;
+  const float rows[3][6] = {{4, 10, 12, 20, 0.9f, 1}, {0, 12, 4, 40, 0.6f, 0}, {1, 9, 5, 12, 0.3f, 0}};
+  memcpy(found, rows, sizeof rows);
+  take_boxes();
+  const mica__sample sample = {.pixels = pixels, .shape = {3, {3, 32, 64}}};
+  mica_report *report = section_of(&sample, found[0], &(mica_run_input){.threshold = 0.5});
+  const mica_item *boxes = mica_report_find(report, 0, "boxes"), *drawn = mica_report_find(report, 0, "overlay");
+  static const double wanted[2][5] = {{8, 4, 24, 24, 0.9}, {0, 8, 8, 32, 0.6}};
+  ck_assert(boxes->rows == 2 && boxes->columns == 5);
+  for (int i = 0; i < 10; i++) ck_assert_double_eq_tol(boxes->numbers[i], wanted[i / 5][i % 5], 1e-6);
+  ck_assert_str_eq(boxes->row_names[0], "dog");
+  ck_assert_str_eq(boxes->text, "1 cat, 1 dog");
+  ck_assert_int_gt(drawn->planes[4 * 64 + 8], 0);
+  ck_assert_int_eq(drawn->planes[10 * 64 + 12], 0);
+  ck_assert_int_eq(pixels[4 * 64 + 8], 0);
+  mica_report_destroy(report);
+}
+END_TEST
+
 /* --- which head --- */
 
 static mica_column column_of(mica_column_kind kind, mica_dtype dtype, mica_shape shape) {
@@ -343,5 +505,6 @@ END_TEST
 
 TESTS(ANYWHERE, make_run, drop_run, LOOP(classes_have_cross_entropy, 0, 3), smoothing_counts_in_training_alone,
       focal_loss_and_weights_of_classes, LOOP(labels_have_binary_cross_entropy, 0, 3),
-      LOOP(numbers_are_in_the_units_of_the_user, 0, 3), pixels_without_a_class_do_not_count, a_section_of_classes,
-      a_section_of_labels, a_section_of_several_numbers, a_section_of_pixels, heads_take_their_columns_alone)
+      LOOP(numbers_are_in_the_units_of_the_user, 0, 3), pixels_without_a_class_do_not_count, boxes_have_three_losses,
+      boxes_are_found_by_falling_scores, a_section_of_boxes, a_section_of_classes, a_section_of_labels,
+      a_section_of_several_numbers, a_section_of_pixels, heads_take_their_columns_alone)

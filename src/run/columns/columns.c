@@ -64,9 +64,10 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
 
 bool mica__run_is_answer(const mica_run *run, const char *column) {
   const char *boxes = mica__run_fact_text(run, "boxes_column");
-  /* Crowds and difficult objects; elsewhere a column of that name is an input. */
-  const char *names[8] = {mica__run_fact_text(run, "label_column"), boxes, *boxes ? "ignored" : ""};
-  size_t count = 3;
+  /* Crowds, difficult objects and areas; elsewhere a column of that name is an input. */
+  const char *names[8] = {mica__run_fact_text(run, "label_column"), boxes, *boxes ? "ignored" : "",
+                          *boxes ? "area" : ""};
+  size_t count = 4;
   for (const char *const *own = run->task->answer_columns; own && *own && count < 8; own++) names[count++] = *own;
   for (size_t i = 0; i < count; i++) {
     const size_t length = strlen(names[i]);

@@ -1,23 +1,18 @@
-/* detect: boxes of things in pictures and their classes, by a network that answers at points (FCOS, Tian et al.
- * 2019). What each point is to answer is found on the device. */
+/* Boxes of things in pictures and their classes, of a network that answers at points (FCOS, Tian et al. 2019). What
+ * each point is to answer is found on the device. */
 #include "task/head/boxes.h"
+#include "data/dataset.h"
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
-#include "run/columns/columns.h"
-#include "run/composed.h"
-#include "run/fact_fields.h"
 #include "run/facts.h"
-#include "run/setting_fields.h"
-#include "run/settings.h"
-#include "run/state/evaluation.h"
+#include "run/fields.h"
+#include "run/run.h"
 #include "run/state/parts.h"
 
-#include <math.h>
 #include <mica/loss.h>
 #include <mica/nodes.h>
 #include <mica/vision.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Points within so many strides of a box's centre are responsible for it (FCOS's centre sampling). */
 #define RADIUS 1.5
@@ -28,139 +23,39 @@
 /* More than any area. */
 #define FAR 1e12
 
-#define DETECT_SETTINGS(X, S)                                                                                          \
-  X(S, INT, size, "size", "320", "PIXELS", "longer side that pictures are scaled to, padded to a multiple of 32",      \
-    .low = 32, .high = 4096, .fixed = true)                                                                            \
-  X(S, INT, width, "width", "32", "CHANNELS", "channels of the detector at stride 4, a multiple of 8", .low = 8,       \
-    .high = 1024, .fixed = true)                                                                                       \
-  X(S, REAL, mosaic, "mosaic", "0", "SHARE", "share of training pictures composed of four", .low = 0, .high = 1,       \
-    .fixed = true)                                                                                                     \
-  X(S, REAL, overlap, "overlap", "0.6", "IOU", "drop boxes that overlap a better one of their class by more",          \
-    .low = 0.01, .high = 1)                                                                                            \
-  X(S, REAL, least_score, "least-score", "0.5", "SCORE", "lowest score of predicted boxes; metrics count all",         \
-    .low = 0, .high = 1)
-MICA__SETTINGS_STRUCT(detect, DETECT_SETTINGS);
-static MICA__SETTINGS_TABLE(detect, DETECT_SETTINGS);
+/* The output of predictions. */
+#define OUTPUT "found"
 
-/* Blood cells (205 pictures) from scratch come to a map_50 of 0.876 on their test part with them, 0.882 with
- * --mosaic 0.5 (2026-11-25). */
-static const mica_setting defaults[] = {{"model", "detector"},
-                                        {"epochs", "30"},
-                                        {"batch", "8"},
-                                        {"optimizer", "adamw"},
-                                        {"lr", "0.002"},
-                                        {"weight-decay", "0.01"},
-                                        {"schedule", "cosine"},
-                                        {"clip-norm", "5"},
-                                        {"ema", "0.99"},
-                                        {"augment", "flip,scale=0.2,crop=16,brightness=0.1,contrast=0.1"},
-                                        {0}};
+MICA__SETTINGS_STRUCT(boxes, BOXES_SETTINGS);
+MICA__SETTINGS(boxes, BOXES_SETTINGS);
+MICA__FACTS(boxes, BOXES_FACTS, 3);
 
-static const mica_task_metric metrics[] = {{"map_50", false}, {"map", false}, {NULL, false}};
+/* --- the column --- */
 
-/* The first column of a kind; NULL without one. */
-static const mica_column *column_of(const mica_dataset *data, mica_column_kind kind) {
-  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    if (mica_dataset_column(data, i)->kind == kind) return mica_dataset_column(data, i);
-  return NULL;
-}
-
-static bool is_label(const mica_column *c) {
+static bool suits(const mica_column *c) {
   return c->kind == MICA_COLUMN_KIND_CLASS && c->shape.rank == 1 && c->shape.dim[0] == MICA_DYNAMIC;
 }
 
+/* The class of each box. */
 static const mica_column *label_of(const mica_dataset *data) {
+  if (!mica__dataset_find(data, MICA_COLUMN_KIND_BOXES)) return NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    if (is_label(mica_dataset_column(data, i))) return mica_dataset_column(data, i);
+    if (suits(mica_dataset_column(data, i))) return mica_dataset_column(data, i);
   return NULL;
 }
 
-static int32_t suits(const mica_dataset *data) {
-  return column_of(data, MICA_COLUMN_KIND_BOXES) && column_of(data, MICA_COLUMN_KIND_IMAGE) && label_of(data) ? 20 : 0;
-}
-
-static void opens(const mica_run *run, mica_dataset_config *config) {
-  if (!config->like) config->longest = (int32_t)mica_run_number(run, "size");
-}
-
-/* --- preparation --- */
-
-/* Steps of a rising rate where none are set, but a tenth of the run's at most: a short run would end before. */
-#define WARM_UP 100
-static mica_status set_warm_up(mica_run *run) {
-  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
-  if (!data || mica__run_is_set(run, "warm-up")) return MICA_OK;
-  const double batches = fmax(floor((double)mica_dataset_count(data) / mica_run_number(run, "batch")), 1);
-  const double steps = floor(batches / fmax(mica_run_number(run, "accumulate"), 1) * mica_run_number(run, "epochs"));
-  return mica__run_set_number(run, "warm-up", fmin(WARM_UP, floor(steps / 10)));
-}
-
-static mica_status note_columns(mica_run *run) {
-  const mica_column *image = column_of(run->parts->whole, MICA_COLUMN_KIND_IMAGE);
-  const mica_column *boxes = column_of(run->parts->whole, MICA_COLUMN_KIND_BOXES), *label = label_of(run->parts->whole);
-  double dims[3];
-  if (!image || !boxes || !label)
-    return mica__fail(MICA_E_FORMAT, "%s has no %s: the task detect wants pictures, boxes and a class of each",
-                      mica_dataset_name(run->parts->whole),
-                      !image   ? "pictures"
-                      : !boxes ? "boxes"
-                               : "classes of boxes");
-  for (int i = 0; i < 3; i++) dims[i] = (double)image->shape.dim[i];
-  if (image->shape.dim[1] % MICA_DETECTOR_MULTIPLE != 0 || image->shape.dim[2] % MICA_DETECTOR_MULTIPLE != 0)
-    return mica__fail(MICA_E_FORMAT, "%s has pictures of %g x %g; the detector takes sides that are multiples of %d",
-                      mica_dataset_name(run->parts->whole), dims[2], dims[1], MICA_DETECTOR_MULTIPLE);
-  MICA_TRY(mica__run_note_numbers(run, "input", dims, 3));
-  MICA_TRY(mica__run_note_text(run, "input_column", image->name));
+static mica_status prepare(mica_run *run, const mica_column *label) {
+  const mica_column *boxes = mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_BOXES);
   MICA_TRY(mica__run_note_text(run, "boxes_column", boxes->name));
-  MICA_TRY(mica__run_note_text(run, "label_column", label->name));
   return mica__run_note_classes(run, label);
 }
 
-static mica_status no_picture(void *user, uint64_t sample, void *data, size_t bytes) {
-  (void)user, (void)sample, (void)data, (void)bytes;
-  return mica__fail(MICA_E_STATE, "an outline has no pictures");
-}
-
-/* Data for a run that was opened go with a dataset of its classes and its size. */
-static mica_status make_outline(mica_run *run) {
-  static const int64_t offsets[2];
-  static const int32_t none[1];
-  size_t classes = 0, rank = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  if (rank != 3 || !classes) return mica__fail(MICA_E_FORMAT, "%s has no classes, or no pictures", run->folder);
-  const mica_column_data columns[] = {
-      {.column = {"image", MICA_COLUMN_KIND_IMAGE, MICA_U8,
-                  MICA_SHAPE((int64_t)input[0], (int64_t)input[1], (int64_t)input[2]), 0},
-       .read = no_picture},
-      {.column = {"label", MICA_COLUMN_KIND_CLASS, MICA_I32, {1, {MICA_DYNAMIC}}, (int32_t)classes},
-       .data = none,
-       .offsets = offsets,
-       .class_names = names}};
-  MICA_TRY(mica_dataset_create("the run", 1, columns, 2, &run->parts->outline));
-  run->parts->outlined = true;
-  return MICA_OK;
-}
-
-static mica_status prepare(mica_run *run) {
-  MICA_TRY(mica__run_set_defaults(run));
-  MICA_TRY(set_warm_up(run));
-  MICA_TRY(mica__task_check_network(run));
-  if ((int64_t)mica_run_number(run, "width") % 8 != 0)
-    return mica__fail(MICA_E_INVALID, "width is a multiple of 8, not %s", mica_run_setting(run, "width"));
-  return run->parts->whole ? note_columns(run) : make_outline(run);
-}
-
-static mica_status fits(const mica_run *run, const mica_dataset *data) {
-  const mica_column *label = label_of(data);
+static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
+  const mica__fact_texts classes = facts_of(run).classes;
   int32_t *map = NULL;
-  size_t known = 0;
-  const char *const *names = mica_run_fact(run, "classes", &known);
-  MICA_TRY(mica__run_fits_input(run, data));
-  if (!column_of(data, MICA_COLUMN_KIND_BOXES) || !label)
-    return mica__fail(MICA_E_FORMAT, "%s has no boxes with classes", mica_dataset_name(data));
-  mica_status status =
-      mica__run_map_names(data, mica_dataset_column_index(data, label->name), false, names, known, &map);
+  if (!label) return mica__fail(MICA_E_FORMAT, "%s has no boxes with classes", mica_dataset_name(data));
+  const size_t column = mica_dataset_column_index(data, label->name);
+  mica_status status = mica__run_map_names(data, column, false, classes.list, classes.count, &map);
   if (status == MICA_OK && map)
     status =
         mica__fail(MICA_E_FORMAT, "%s: the classes stand in another order than the run's", mica_dataset_name(data));
@@ -168,14 +63,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
   return status;
 }
 
-/* Pictures that fit are decoded once. */
-#define MOST_RESIDENT 5e8
-
-static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
-  const mica_dataset *data = run->evaluation->data ? run->evaluation->data : run->parts->at[part].data;
-  const double bytes = data ? (double)mica_dataset_count(data) * (double)mica_dataset_input_bytes(data) : INFINITY;
-  if (bytes <= MOST_RESIDENT) config->residence = MICA_RESIDENCE_DEVICE;
-}
+/* Classes: the network answers a score for each, centre-ness and four distances per point. */
+static int64_t outputs(const mica_run *run) { return (int64_t)facts_of(run).classes.count; }
 
 /* --- the network's answers, taken apart --- */
 
@@ -186,8 +75,8 @@ typedef struct points {
 } points;
 
 static points make_points(const mica_run *run, mica_graph *graph) {
-  const double *input = mica_run_fact_numbers(run, "input", NULL);
-  points p = {.height = (int64_t)input[1], .width = (int64_t)input[2]};
+  const mica__fact_numbers input = facts_of(run).input;
+  points p = {.height = (int64_t)input.list[1], .width = (int64_t)input.list[2]};
   p.count = mica_detector_points(p.height, p.width, NULL);
   float *list = malloc((size_t)p.count * 8 * sizeof *list), *columns = list ? list + 3 * p.count : NULL;
   if (!list) {
@@ -381,10 +270,8 @@ static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes,
   return mica_concat(side, 4, 2);
 }
 
-/* The best boxes: (N, MICA__DETECT_MOST, 4), their scores and classes, and how many there are. */
-static void add_outputs(const mica_run *run, const points *p, mica_value z, mica_value sizes, int32_t classes,
-                        mica_objective *out) {
-  static const char *const names[] = {"boxes", "scores", "classes", "count"};
+/* The best boxes, by falling scores: (N, MICA__BOXES_MOST, MICA__BOX_NUMBERS). */
+static mica_value find(const mica_run *run, const points *p, mica_value z, mica_value sizes, int32_t classes) {
   const int64_t all = p->count * classes, n = all < CANDIDATES ? all : CANDIDATES;
   mica_value shares = mica_sigmoid(mica_slice(z, 2, 0, classes, 1));
   mica_value centre = mica_sigmoid(mica_slice(z, 2, classes, classes + 1, 1));
@@ -394,13 +281,16 @@ static void add_outputs(const mica_run *run, const points *p, mica_value z, mica
   mica_value point = mica_div(best.indices, number(best.indices, classes));
   mica_value kind = mica_cast(mica_sub(best.indices, mica_mul(point, number(best.indices, classes))), MICA_I32);
   mica_value boxes = rows_at(found_at, point);
-  const mica_nms_results kept = mica_nms(
-      boxes, best.values,
-      &(mica_nms_config){
-          .threshold = mica_run_number(run, "overlap"), .least = NO_BOX, .most = MICA__DETECT_MOST, .classes = kind});
-  mica_value index = mica_maximum(kept.kept, number(kept.kept, 0));
-  const mica_value values[] = {rows_at(boxes, index), rows_at(best.values, index), rows_at(kind, index), kept.count};
-  for (int k = 0; k < 4; k++) out->outputs[k] = values[k], out->output_names[k] = names[k];
+  const mica_nms_results kept =
+      mica_nms(boxes, best.values,
+               &(mica_nms_config){
+                   .threshold = settings_of(run).overlap, .least = NO_BOX, .most = MICA__BOXES_MOST, .classes = kind});
+  mica_value none = number(kept.kept, 0), index = mica_maximum(kept.kept, none);
+  mica_value is = mica_cast(rows_at(kind, index), MICA_F32);
+  is = mica_where(mica_less(kept.kept, none), number(is, -1), is);
+  const mica_value numbers[] = {rows_at(boxes, index), mica_unsqueeze(rows_at(best.values, index), MICA_AXES(2)),
+                                mica_unsqueeze(is, MICA_AXES(2))};
+  return mica_concat(numbers, 3, 2);
 }
 
 /* The sizes of the files' pictures; null where a batch has none, or another column of that name. */
@@ -412,47 +302,27 @@ static mica_value sizes_of(const mica_batch_values *batch) {
   return is ? sizes : (mica_value){0};
 }
 
-static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
-  const mica_run *run = config;
-  const char *boxes = mica__run_fact_text(run, "boxes_column"), *label = mica__run_fact_text(run, "label_column");
-  size_t classes = 0;
-  mica_run_fact(run, "classes", &classes);
-  const double mosaic = mica_run_number(run, "mosaic");
-  const bool training = mica_nn_is_training(nn);
-  mica__detect_batch b = {.x = mica_batch_value(batch, mica__run_fact_text(run, "input_column"))};
-  if (mica_batch_has(batch, boxes) && mica_batch_has(batch, label)) {
-    b.boxes = mica_batch_value(batch, boxes);
-    b.label = mica_batch_value(batch, label);
-    if (mica_batch_has(batch, "ignored")) b.ignored = mica_batch_value(batch, "ignored");
-  }
-  if (training && mosaic > 0 && b.boxes.graph) {
-    mica__detect_mosaic(nn, mosaic, &b);
-    out->seen = b.x, out->seen_column = mica__run_fact_text(run, "input_column");
-  }
-  const mica_model_config model = {
-      .name = "detector", .classes = (int64_t)classes, .width = (int64_t)mica_run_number(run, "width")};
-  mica_value z = mica_model_build(nn, b.x, &model);
+static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
+  const mica__boxes_facts facts = facts_of(run);
+  const int32_t classes = (int32_t)facts.classes.count;
   if (!z.graph) return;
   const points p = make_points(run, z.graph);
-  if (!training) add_outputs(run, &p, z, sizes_of(batch), (int32_t)classes, out);
-  if (!b.boxes.graph) {
-    add_answers(&p, z, (int32_t)classes, NULL, (mica_value){0}, out);
+  if (!mica_nn_is_training(nn))
+    out->outputs[0] = find(run, &p, z, sizes_of(batch), classes), out->output_names[0] = OUTPUT;
+  if (!mica_batch_has(batch, facts.boxes_column) || !mica_batch_has(batch, facts.label_column)) {
+    add_answers(&p, z, classes, NULL, (mica_value){0}, out);
     return;
   }
-  const targets t = assign(&p, b.boxes, b.label, b.ignored);
-  add_losses(&p, z, (int32_t)classes, &t, out);
-  add_answers(&p, z, (int32_t)classes, &t, out->weight, out);
+  mica_value boxes = mica_batch_value(batch, facts.boxes_column), label = mica_batch_value(batch, facts.label_column);
+  const targets t =
+      assign(&p, boxes, label, mica_batch_has(batch, "ignored") ? mica_batch_value(batch, "ignored") : (mica_value){0});
+  add_losses(&p, z, classes, &t, out);
+  add_answers(&p, z, classes, &t, out->weight, out);
 }
 
 /* Every point's box and scores: which of them are kept has no form in ONNX. */
-static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
-  const mica_run *run = config;
-  size_t classes = 0;
-  mica_run_fact(run, "classes", &classes);
-  const int64_t count = (int64_t)classes;
-  const mica_model_config model = {
-      .name = "detector", .classes = count, .width = (int64_t)mica_run_number(run, "width")};
-  mica_value z = mica_model_build(nn, mica_batch_value(batch, mica__run_fact_text(run, "input_column")), &model);
+static void exports(const mica_run *run, mica_value z, mica_objective *out) {
+  const int64_t count = outputs(run);
   if (!z.graph) return;
   const points p = make_points(run, z.graph);
   mica_value centre = mica_sigmoid(mica_slice(z, 2, count, count + 1, 1));
@@ -462,47 +332,17 @@ static void exports(mica_nn *nn, const mica_batch_values *batch, const void *con
   out->output_names[1] = "scores";
 }
 
-static const mica_onnx_text export_docs[] = {
-    {"image",
-     "a picture scaled, its sides in proportion, until it fits, in the middle of grey (114): (u8 / 255 - \"mean\") / "
-     "\"deviation\" of the channel"},
-    {"boxes",
-     "x0 y0 x1 y1 of each point of the network, in pixels of the input; of those that overlap the best is meant"},
-    {"scores", "of each point and each of the \"classes\", from 0 to 1"},
-    {0}};
-
-static const char *const networks[] = {"detector", NULL};
-
-/* What config.json must hold of a run of the task. */
-#define DETECT_FACTS(X, S)                                                                                             \
-  X(S, TEXTS, classes, .needed = true)                                                                                 \
-  X(S, TEXT, boxes_column, .needed = true)
-MICA__FACTS_STRUCT(detect, DETECT_FACTS);
-static MICA__FACTS_TABLE(detect, DETECT_FACTS, 3);
-
-static const mica__input input = {
-    .name = "frame",
-    .loads = loads,
-    .networks = networks,
-};
-
-const mica__task_row mica__task_detect = {
-    .name = "detect",
-    .text = "boxes of things in pictures, and the class of each",
-    .input = &input,
-    .threshold = true,
-    .metrics = metrics,
-    .facts = &mica__detect_fact_list,
-    .settings = &mica__detect_setting_list,
-    .defaults = defaults,
-    .opens = opens,
+const mica__head mica__head_boxes = {
+    .name = "boxes",
+    .label = label_of,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,
+    .output = OUTPUT,
+    .outputs = outputs,
     .step = step,
     .exports = exports,
-    .export_docs = export_docs,
-    .evaluate = mica__detect_evaluate,
-    .predict = mica__detect_predict,
-    .report = mica__detect_report,
+    .evaluate = mica__boxes_evaluate,
+    .shows.section = mica__boxes_section,
+    .shows.report = mica__boxes_report,
 };

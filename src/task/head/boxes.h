@@ -1,23 +1,44 @@
-/* task/head/boxes.h: the parts of the task detect: its step is in boxes.c, what becomes of boxes on the host in
- * boxes_show.c. */
+/* task/head/boxes.h: boxes of things in pictures and the class of each, by a network that answers at points: boxes.c
+ * learns and finds, boxes_score.c tests, boxes_show.c shows. */
 #ifndef MICA_TASK_HEAD_BOXES_H
 #define MICA_TASK_HEAD_BOXES_H
 
-#include "run/run.h"
+#include "run/composed.h"
+#include "run/fact_fields.h"
+#include "run/setting_fields.h"
 
-/* Boxes of a picture that a prediction has at most: COCO counts as many. */
-#define MICA__DETECT_MOST 100
+/* Boxes found in a picture, at most: COCO counts as many. */
+#define MICA__BOXES_MOST 100
+/* Numbers of a box that is found: x0 y0 x1 y1 in pixels of the network's input, score, class. Class -1: no box. */
+#define MICA__BOX_NUMBERS 6
 
-/* A batch of training: pictures (N, C, H, W), boxes (N, M, 4), label and ignored (N, M); ignored may be null. */
-typedef struct mica__detect_batch {
-  mica_value x, boxes, label, ignored;
-} mica__detect_batch;
-/* Makes that share of the pictures ones of four parts, each another sample of the batch where it lies in it, with the
- * boxes of all four: (N, 4 M, 4), of which those without area are none. */
-void mica__detect_mosaic(mica_nn *nn, double share, mica__detect_batch *batch);
+#define BOXES_SETTINGS(X, S)                                                                                           \
+  X(S, REAL, overlap, "overlap", "0.6", "IOU", "drop boxes that overlap a better one of their class by more",          \
+    .low = 0.01, .high = 1)                                                                                            \
+  X(S, REAL, least_score, "least-score", "0.5", "SCORE", "lowest score of predicted boxes; metrics count all",         \
+    .low = 0, .high = 1)
 
-mica_status mica__detect_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
-mica_status mica__detect_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
-mica_status mica__detect_report(mica_run *run, mica_report *report);
+#define BOXES_FACTS(X, S)                                                                                              \
+  X(S, TEXTS, classes, .needed = true)                                                                                 \
+  X(S, TEXT, boxes_column, .needed = true)                                                                             \
+  X(S, TEXT, label_column, .needed = false)                                                                            \
+  X(S, NUMBERS, input, .needed = false)
+
+/* Metrics of a task with this head, for rows. */
+#define BOXES_METRICS                                                                                                  \
+  {                                                                                                                    \
+    {"map_50", false}, {"map", false}, { NULL, false }                                                                 \
+  }
+
+extern const mica__head mica__head_boxes;
+
+/* Scores the boxes that are found in a source, by_class[] for each class. */
+mica_status mica__boxes_score(mica_run *run, const mica_batch_source *source, mica_box_scores *scores,
+                              mica_box_class_scores *by_class);
+/* Members of the head (task/head/boxes_score.c and boxes_show.c). */
+mica_status mica__boxes_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
+mica_status mica__boxes_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *found,
+                                const mica_run_input *given);
+mica_status mica__boxes_report(mica_run *run, mica_report *report);
 
 #endif

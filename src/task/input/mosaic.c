@@ -1,6 +1,6 @@
 /* Mosaic (Bochkovskiy et al. 2020): a picture of four, in the graph of the training step, so that it costs no pass of
  * its own. */
-#include "task/head/boxes.h"
+#include "task/input/frame.h"
 
 #include <mica/nodes.h>
 
@@ -60,7 +60,7 @@ static mica_value cut(mica_value boxes, const meeting *m, int k, int64_t height,
   return mica_concat(kept, 4, 2);
 }
 
-void mica__detect_mosaic(mica_nn *nn, double share, mica__detect_batch *b) {
+void mica__mosaic(mica_nn *nn, double share, mica__mosaic_batch *b) {
   const mica_shape s = mica_value_shape(b->x);
   mica_value ones = mica_full_like(mica_sum(b->label, MICA_AXES(1), false), 1), like = mica_cast(ones, MICA_F32);
   mica_value count = mica_sum(ones, MICA_ALL_AXES, false), own = mica_cumsum(ones, 0, true, false);

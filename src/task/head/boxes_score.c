@@ -1,0 +1,209 @@
+/* Boxes found in a part of data, beside those that are there: average precision. */
+#include "data/annotation/boxed.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/fields.h"
+#include "run/run.h"
+#include "task/head/boxes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Classes whose scores are metrics of their own. */
+#define MOST_NAMED 20
+
+MICA__FACTS(boxes, BOXES_FACTS, 3);
+
+/* All boxes of a part. */
+typedef struct collected {
+  mica_true_box *truths;
+  mica_found_box *found;
+  size_t truth_count, truth_capacity, found_count, found_capacity;
+  int64_t pictures;
+} collected;
+
+static bool grow(void *array, size_t wanted, size_t size, size_t *capacity) {
+  void **at = array;
+  if (wanted <= *capacity) return true;
+  const size_t next = wanted > 2 * *capacity ? wanted : 2 * *capacity;
+  void *grown = realloc(*at, next * size);
+  if (grown) *at = grown, *capacity = next;
+  return grown != NULL;
+}
+
+/* The columns of a batch that say what is true, downloaded; those that it lacks stay NULL, but for sizes. */
+typedef struct truths {
+  int64_t rows; /* of boxes of a picture, padded */
+  float *boxes, *areas;
+  int32_t *labels, *ignored, *sizes;
+} truths;
+
+static void free_truths(truths *t) {
+  free(t->boxes);
+  free(t->areas);
+  free(t->labels);
+  free(t->ignored);
+  free(t->sizes);
+}
+
+static const mica_tensor *tensor_of(const mica_batch *batch, const char *name) {
+  for (size_t i = 0; i < batch->tensor_count; i++)
+    if (!strcmp(batch->tensors[i].name, name)) return batch->tensors[i].tensor;
+  return NULL;
+}
+
+/* Takes a column of `width` elements a picture; one of another form is another column by chance of the name. */
+static mica_status take_column(mica_run *run, const mica_batch *batch, const char *name, mica_dtype dtype,
+                               int64_t width, void *out) {
+  const mica_tensor *tensor = tensor_of(batch, name);
+  void **to = out;
+  if (!tensor || mica_tensor_dtype(tensor) != dtype || mica_tensor_count(tensor) != batch->count * width)
+    return MICA_OK;
+  *to = malloc(mica_tensor_bytes(tensor) + 1);
+  if (!*to) return mica__fail_nomem("boxes");
+  return mica_tensor_download(mica_engine_queue(run->engine), tensor, *to, mica_tensor_bytes(tensor));
+}
+
+static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t) {
+  const mica__boxes_facts facts = facts_of(run);
+  const mica_tensor *tensor = tensor_of(batch, facts.boxes_column);
+  const mica_shape shape = tensor ? mica_tensor_shape(tensor) : MICA_SCALAR;
+  if (shape.rank != 3 || shape.dim[2] != 4) return MICA_OK;
+  t->rows = shape.dim[1];
+  MICA_TRY(take_column(run, batch, facts.boxes_column, MICA_F32, 4 * t->rows, &t->boxes));
+  MICA_TRY(take_column(run, batch, facts.label_column, MICA_I32, t->rows, &t->labels));
+  MICA_TRY(take_column(run, batch, "ignored", MICA_I32, t->rows, &t->ignored));
+  MICA_TRY(take_column(run, batch, "area", MICA_F32, t->rows, &t->areas));
+  MICA_TRY(take_column(run, batch, "size", MICA_I32, 2, &t->sizes));
+  if (t->sizes) return MICA_OK;
+  /* Pictures that fill their frames. */
+  t->sizes = malloc((size_t)batch->count * 2 * sizeof *t->sizes + 1);
+  for (int64_t i = 0; t->sizes && i < batch->count; i++) {
+    t->sizes[2 * i] = (int32_t)facts.input.list[2];
+    t->sizes[2 * i + 1] = (int32_t)facts.input.list[1];
+  }
+  return t->sizes ? MICA_OK : mica__fail_nomem("boxes");
+}
+
+/* Finds the boxes of a batch: (count, MICA__BOXES_MOST, MICA__BOX_NUMBERS). */
+static mica_status find(mica_run *run, const mica_batch *batch, float **found) {
+  const size_t bytes = (size_t)batch->count * MICA__BOXES_MOST * MICA__BOX_NUMBERS * sizeof **found;
+  mica_feed *feeds = NULL;
+  mica_batch blind;
+  *found = malloc(bytes + 1);
+  mica_status status = *found ? mica__run_withhold(run, batch, &feeds, &blind) : mica__fail_nomem("boxes");
+  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
+  const mica_tensor *tensor = status == MICA_OK ? mica_trainer_output(run->trainer, run->task->head->output) : NULL;
+  if (status == MICA_OK && (!tensor || mica_tensor_bytes(tensor) != bytes))
+    status = mica__fail(MICA_E_STATE, "the network has no output '%s' of %zu bytes", run->task->head->output, bytes);
+  if (status == MICA_OK) status = mica_tensor_download(mica_engine_queue(run->engine), tensor, *found, bytes);
+  free(feeds);
+  return status;
+}
+
+/* A box in pixels of the file, so that sizes are as COCO means them. */
+static void put_box(const mica__placement *p, const float from[4], double to[4]) {
+  for (int s = 0; s < 4; s++) to[s] = ((double)from[s] - (s & 1 ? p->top : p->left)) / p->scale[s & 1];
+}
+
+static void add_truth(collected *c, const mica__placement *p, const truths *t, int64_t k) {
+  const float *box = t->boxes + 4 * k;
+  if (!(box[2] > box[0] && box[3] > box[1]) || t->labels[k] < 0) return;
+  mica_true_box *to = &c->truths[c->truth_count++];
+  *to = (mica_true_box){.picture = c->pictures,
+                        .class_index = t->labels[k],
+                        .crowd = t->ignored && t->ignored[k] == MICA__BOX_CROWD,
+                        .ignore = t->ignored && t->ignored[k] == MICA__BOX_DIFFICULT,
+                        .area = !t->areas          ? 0
+                                : t->areas[k] == 0 ? MICA_ZERO
+                                                   : (double)t->areas[k]};
+  put_box(p, box, to->box);
+}
+
+/* Adds picture i of a batch, and what is found in it. */
+static mica_status add_picture(const mica_run *run, collected *c, const truths *t, const float *found, int64_t i) {
+  const double *input = facts_of(run).input.list;
+  const mica__placement p =
+      mica__placement_of(t->sizes[2 * i], t->sizes[2 * i + 1], (int64_t)input[2], (int64_t)input[1]);
+  if (!grow(&c->truths, c->truth_count + (size_t)t->rows, sizeof *c->truths, &c->truth_capacity) ||
+      !grow(&c->found, c->found_count + MICA__BOXES_MOST, sizeof *c->found, &c->found_capacity))
+    return mica__fail_nomem("boxes");
+  for (int64_t k = i * t->rows; k < (i + 1) * t->rows; k++) add_truth(c, &p, t, k);
+  for (int k = 0; k < MICA__BOXES_MOST; k++) {
+    const float *box = found + (i * MICA__BOXES_MOST + k) * MICA__BOX_NUMBERS;
+    if (!(box[5] >= 0)) continue;
+    mica_found_box *to = &c->found[c->found_count++];
+    *to = (mica_found_box){.picture = c->pictures, .class_index = (int32_t)box[5], .score = (double)box[4]};
+    put_box(&p, box, to->box);
+  }
+  c->pictures++;
+  return MICA_OK;
+}
+
+static mica_status add_batch(mica_run *run, const mica_batch *batch, collected *c) {
+  truths t = {0};
+  float *found = NULL;
+  mica_status status = take_truths(run, batch, &t);
+  if (status == MICA_OK && (!t.boxes || !t.labels)) status = mica__fail(MICA_E_STATE, "a batch has no boxes");
+  if (status == MICA_OK) status = find(run, batch, &found);
+  for (int64_t i = 0; status == MICA_OK && i < batch->count; i++) status = add_picture(run, c, &t, found, i);
+  free_truths(&t);
+  free(found);
+  return status;
+}
+
+static mica_status collect(mica_run *run, const mica_batch_source *source, collected *c) {
+  MICA_TRY(source->seek(source->user, 0, 0));
+  for (mica_batch batch = {0};;) {
+    MICA_TRY(source->next(source->user, mica_engine_queue(run->engine), &batch));
+    if (!batch.count) return MICA_OK;
+    MICA_TRY(add_batch(run, &batch, c));
+  }
+}
+
+static void free_collected(collected *c) {
+  free(c->truths);
+  free(c->found);
+}
+
+mica_status mica__boxes_score(mica_run *run, const mica_batch_source *source, mica_box_scores *scores,
+                              mica_box_class_scores *by_class) {
+  const int32_t classes = (int32_t)facts_of(run).classes.count;
+  collected c = {0};
+  mica_status status = collect(run, source, &c);
+  if (status == MICA_OK)
+    status = mica_box_precision(c.truths, c.truth_count, c.found, c.found_count, classes, scores, by_class);
+  free_collected(&c);
+  return status;
+}
+
+/* What nothing counts for, -1, is left out. */
+static mica_status add_score(mica_metrics *m, const char *name, double value) {
+  return value >= 0 ? mica_metrics_add(m, name, value) : MICA_OK;
+}
+
+mica_status mica__boxes_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+  const mica__fact_texts classes = facts_of(run).classes;
+  mica_box_scores s;
+  mica_box_class_scores *by_class = calloc(classes.count + 1, sizeof *by_class);
+  mica_status status = by_class ? mica__boxes_score(run, source, &s, by_class) : mica__fail_nomem("boxes");
+  if (status == MICA_OK) {
+    const struct {
+      const char *name;
+      double value;
+    } rows[] = {{"map_50", s.ap_50},         {"map", s.ap},
+                {"map_75", s.ap_75},         {"map_small", s.ap_small},
+                {"map_medium", s.ap_medium}, {"map_large", s.ap_large},
+                {"recall", s.ar_100}};
+    for (size_t i = 0; status == MICA_OK && i < sizeof rows / sizeof *rows; i++)
+      status = add_score(m, rows[i].name, rows[i].value);
+  }
+  for (size_t k = 0; status == MICA_OK && k < classes.count && classes.count <= MOST_NAMED; k++) {
+    char name[MICA_METRIC_NAME];
+    snprintf(name, sizeof name, "ap_50_%.25s", classes.list[k]);
+    status = add_score(m, name, by_class[k].ap_50);
+  }
+  free(by_class);
+  return status;
+}

@@ -1,0 +1,101 @@
+/* Pictures that boxes are found in: files in their own sizes, and samples of data. */
+#include "base/text.h"
+#include "data/annotation/boxed.h"
+#include "run/facts.h"
+#include "run/fields.h"
+#include "run/predict/samples.h"
+#include "run/predict/visits.h"
+#include "run/run.h"
+#include "task/input/frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Pictures that a report looks at. */
+#define LOOKED_AT 12
+
+#define READ_FACTS(X, S) FRAME_FACTS(X, S) X(S, NUMBERS, input, .needed = false)
+MICA__FACTS(frame, READ_FACTS, 3);
+
+/* The size of the frame, (C, H, W). */
+static mica_shape frame_of(const mica_run *run) {
+  const double *input = facts_of(run).input.list;
+  return MICA_SHAPE((int64_t)input[0], (int64_t)input[1], (int64_t)input[2]);
+}
+
+static size_t bytes_of(mica_shape frame) { return (size_t)(frame.dim[0] * frame.dim[1] * frame.dim[2]); }
+
+/* Visits a picture by its planes in the frame. */
+static mica_status visit_one(mica_run *run, const uint8_t *framed, const mica__sample *sample, mica__sample_fn *fn,
+                             void *user) {
+  const mica_shape frame = frame_of(run), batch = {4, {1, frame.dim[0], frame.dim[1], frame.dim[2]}};
+  const int32_t size[2] = {(int32_t)sample->shape.dim[2], (int32_t)sample->shape.dim[1]};
+  float *input = malloc(bytes_of(frame) * sizeof *input);
+  mica_tensor *x = NULL, *sizes = NULL;
+  if (!input) return mica__fail_nomem("a picture");
+  mica__normalise(run, (int64_t)bytes_of(frame), NULL, framed, input);
+  mica_status status = mica_tensor_create_from(run->engine, MICA_F32, batch, input, &x);
+  if (status == MICA_OK) status = mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(1, 2), size, &sizes);
+  const mica_feed feeds[] = {{facts_of(run).input_column, x}, {"size", sizes}};
+  if (status == MICA_OK) status = mica__visit_fed(run, sample, feeds, 2, fn, user);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(sizes);
+  free(input);
+  return status;
+}
+
+static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
+  const mica_shape frame = frame_of(run);
+  mica__sample sample = {.name = path};
+  int32_t width = 0, height = 0;
+  uint8_t *planes = NULL, *framed = malloc(bytes_of(frame));
+  mica_status status = framed ? mica__boxed_read(path, (int32_t)frame.dim[0], (int32_t)frame.dim[1],
+                                                 (int32_t)frame.dim[2], framed, &width, &height)
+                              : mica__fail_nomem("a picture");
+  if (status == MICA_OK) status = mica_image_read(path, MICA_SHAPE(3, 0, 0), &planes, &sample.shape);
+  sample.pixels = planes;
+  if (status == MICA_OK) status = visit_one(run, framed, &sample, fn, user);
+  mica_free(planes);
+  free(framed);
+  return status;
+}
+
+/* A picture of data, which has the frame's size. */
+static mica_status visit_framed(mica_run *run, const mica_dataset *data, uint64_t at, mica__sample_fn *fn, void *user) {
+  const mica_shape frame = frame_of(run);
+  const size_t bytes = bytes_of(frame), plane = bytes / (size_t)frame.dim[0];
+  if (mica_dataset_dtype(data) != MICA_U8)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s holds pictures of floats, which are not drawn", mica_dataset_name(data));
+  uint8_t *framed = malloc(bytes + 1), *planes = malloc(3 * plane);
+  char *name = mica__sample_name(data, at);
+  const mica__sample sample = {.name = name, .pixels = planes, .shape = {3, {3, frame.dim[1], frame.dim[2]}}};
+  mica_status status =
+      framed && planes && name ? mica_dataset_input(data, at, framed, bytes) : mica__fail_nomem("a picture");
+  for (size_t c = 0; status == MICA_OK && c < 3; c++)
+    memcpy(planes + c * plane, framed + (frame.dim[0] == 3 ? c : 0) * plane, plane);
+  if (status == MICA_OK) status = visit_one(run, framed, &sample, fn, user);
+  free(framed);
+  free(planes);
+  free(name);
+  return status;
+}
+
+/* A sample that has a file is that file, so that boxes are in its pixels. */
+static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
+                               void *user) {
+  for (uint64_t i = 0; i < count && i < mica_dataset_count(data); i++) {
+    const char *file = mica_dataset_file(data, i);
+    MICA_TRY(file ? visit_file(run, file, fn, user) : visit_framed(run, data, i, fn, user));
+  }
+  return MICA_OK;
+}
+
+mica_status mica__frame_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  if (given->text) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
+  return given->data ? mica__visit_data(run, given, visit_first, fn, user)
+                     : mica__visit_files(run, given, visit_file, fn, user);
+}
+
+mica_status mica__frame_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  return visit_first(run, data, LOOKED_AT, fn, user);
+}
